@@ -1,0 +1,10 @@
+//! The numbers Palinode computes with.
+//!
+//! Input: nothing. Output: [`Scalar`], the only vocabulary a derivative rule may use; [`Real`], what
+//! people write generic code in; and the leaf numbers that implement them.
+//!
+//! Invariant: this package knows no calculus. There is no derivative, tangent or tape in it.
+
+mod scalar;
+
+pub use scalar::{Constant, Logic, Real, Scalar};

@@ -1,0 +1,288 @@
+//! The two number traits.
+//!
+//! [`Scalar`] is what derivative rules are written in. It has no `bool` and no literals, so that the same
+//! rule text also runs on symbols: a comparison gives an abstract [`Scalar::Bool`], a branch is a
+//! [`Scalar::select`], and a constant is a name or an integer.
+//!
+//! [`Real`] is what people write generic code in: real `bool`s, `<`, and `f64` on the right of an operator.
+
+use core::fmt::Debug;
+use core::ops::{
+    Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign,
+};
+
+/// What a comparison of two [`Scalar`]s gives: `bool` for numbers, a symbol for symbols.
+pub trait Logic: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {}
+impl<B: Copy + BitAnd<Output = B> + BitOr<Output = B> + Not<Output = B>> Logic for B {}
+
+/// The irrational constants that rules mention. Each number type rounds them to its own precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Constant {
+    /// The ratio of a circle's circumference to its diameter.
+    Pi,
+    /// The base of the natural logarithm.
+    E,
+    /// The natural logarithm of 2.
+    Ln2,
+    /// The natural logarithm of 10.
+    Ln10,
+    /// 2 divided by the square root of pi, the slope of `erf` at 0.
+    TwoOverSqrtPi,
+}
+
+/// A number, as derivative rules see it.
+///
+/// Values follow `f64`: `max` ignores a NaN, `signum(+0)` is 1, `round` goes away from zero at one half.
+/// Comparisons named here (`less`, `equal`, ...) are for rules and are never counted as decisions of the
+/// program; `<` and `==` on [`Real`] are.
+pub trait Scalar:
+    Copy
+    + Debug
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Rem<Output = Self>
+    + Neg<Output = Self>
+{
+    /// What a comparison gives.
+    type Bool: Logic;
+
+    /// The integer `n`; rounded if the type cannot hold it.
+    fn from_int(n: i32) -> Self;
+    /// A named constant, rounded to this type.
+    fn constant(name: Constant) -> Self;
+    /// Data: the nearest number to `v`. Rules use [`Scalar::from_int`] and [`Scalar::constant`] instead.
+    fn from_f64(v: f64) -> Self;
+    /// The primal as an `f64` for messages, margins and tables; `None` for a symbol.
+    fn peek(self) -> Option<f64>;
+
+    /// Zero.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::from_int(0)
+    }
+    /// One.
+    #[inline(always)]
+    fn one() -> Self {
+        Self::from_int(1)
+    }
+    /// One half, exactly.
+    #[inline(always)]
+    fn half() -> Self {
+        Self::from_int(1) / Self::from_int(2)
+    }
+
+    /// `self < other`.
+    fn less(self, other: Self) -> Self::Bool;
+    /// `self <= other`.
+    fn less_eq(self, other: Self) -> Self::Bool;
+    /// `self == other`.
+    fn equal(self, other: Self) -> Self::Bool;
+    /// `if_true` where the condition holds, else `if_false`.
+    fn select(condition: Self::Bool, if_true: Self, if_false: Self) -> Self;
+
+    /// The product in which a zero factor wins over everything: `0 * inf` and `0 * NaN` are 0.
+    ///
+    /// Derivative propagation multiplies tangents and cotangents by partials with this product, so that a
+    /// branch which contributes nothing cannot poison a gradient.
+    fn strong_mul(self, other: Self) -> Self;
+
+    /// `1 / self`.
+    #[inline(always)]
+    fn recip(self) -> Self {
+        Self::one() / self
+    }
+    /// `self * factor + addend`, with one rounding where the type can.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+
+    /// Absolute value.
+    fn abs(self) -> Self;
+    /// 1 with the sign of `self` (the sign bit decides at zero); NaN for NaN.
+    fn signum(self) -> Self;
+    /// The magnitude of `self` with the sign of `sign`.
+    fn copysign(self, sign: Self) -> Self;
+    /// The smaller of the two; a NaN is ignored.
+    fn min(self, other: Self) -> Self;
+    /// The larger of the two; a NaN is ignored.
+    fn max(self, other: Self) -> Self;
+    /// `self` held between `low` and `high`. Unlike `f64::clamp` it does not panic when `low > high`: `high` wins.
+    #[inline(always)]
+    fn clamp(self, low: Self, high: Self) -> Self {
+        let at_least_low = Self::select(self.less(low), low, self);
+        Self::select(high.less(at_least_low), high, at_least_low)
+    }
+    /// The largest integer not above `self`.
+    fn floor(self) -> Self;
+    /// The smallest integer not below `self`.
+    fn ceil(self) -> Self;
+    /// The nearest integer, halves away from zero.
+    fn round(self) -> Self;
+    /// The integer part.
+    fn trunc(self) -> Self;
+    /// `self - self.trunc()`.
+    #[inline(always)]
+    fn fract(self) -> Self {
+        self - self.trunc()
+    }
+
+    /// `self` to an integer power.
+    fn powi(self, n: i32) -> Self;
+    /// `self` to a real power.
+    fn powf(self, exponent: Self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Cube root.
+    fn cbrt(self) -> Self;
+    /// `sqrt(self^2 + other^2)` without overflow on the way.
+    fn hypot(self, other: Self) -> Self;
+
+    /// `e^self`.
+    fn exp(self) -> Self;
+    /// `2^self`.
+    fn exp2(self) -> Self;
+    /// `e^self - 1`, accurate near 0.
+    fn exp_m1(self) -> Self;
+    /// Natural logarithm.
+    fn ln(self) -> Self;
+    /// `ln(1 + self)`, accurate near 0.
+    fn ln_1p(self) -> Self;
+    /// Logarithm to base 2.
+    fn log2(self) -> Self;
+    /// Logarithm to base 10.
+    fn log10(self) -> Self;
+
+    /// Sine.
+    fn sin(self) -> Self;
+    /// Cosine.
+    fn cos(self) -> Self;
+    /// Tangent.
+    fn tan(self) -> Self;
+    /// Arc sine.
+    fn asin(self) -> Self;
+    /// Arc cosine.
+    fn acos(self) -> Self;
+    /// Arc tangent.
+    fn atan(self) -> Self;
+    /// The angle of the point `(x, self)`: `self` is y.
+    fn atan2(self, x: Self) -> Self;
+    /// Hyperbolic sine.
+    fn sinh(self) -> Self;
+    /// Hyperbolic cosine.
+    fn cosh(self) -> Self;
+    /// Hyperbolic tangent.
+    fn tanh(self) -> Self;
+    /// Inverse hyperbolic sine.
+    fn asinh(self) -> Self;
+    /// Inverse hyperbolic cosine.
+    fn acosh(self) -> Self;
+    /// Inverse hyperbolic tangent.
+    fn atanh(self) -> Self;
+
+    /// The error function.
+    fn erf(self) -> Self;
+    /// `1 - erf(self)`, accurate for large arguments.
+    fn erfc(self) -> Self;
+    /// The logarithm of the absolute value of the gamma function.
+    fn lgamma(self) -> Self;
+    /// The polygamma function of the given order: order 0 is digamma, the derivative of [`Scalar::lgamma`].
+    fn polygamma(self, order: u32) -> Self;
+
+    /// `1 / (1 + e^-self)`, without overflow.
+    #[inline]
+    fn logistic(self) -> Self {
+        let e = (-self.abs()).exp();
+        let small_side = e / (Self::one() + e);
+        Self::select(self.less(Self::zero()), small_side, (Self::one() + e).recip())
+    }
+    /// `ln(1 + e^self)`, without overflow.
+    #[inline]
+    fn softplus(self) -> Self {
+        (-self.abs()).exp().ln_1p() + self.relu()
+    }
+    /// `max(self, 0)`; a NaN stays NaN.
+    #[inline(always)]
+    fn relu(self) -> Self {
+        Self::select(self.less(Self::zero()), Self::zero(), self)
+    }
+
+    /// The sum of many numbers, left to right. A tape records it as one node.
+    #[inline]
+    fn sum_of(terms: &[Self]) -> Self {
+        terms.iter().fold(Self::zero(), |sum, &term| sum + term)
+    }
+    /// The dot product of two slices of one length, left to right. A tape records it as one node.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline]
+    fn dot(a: &[Self], b: &[Self]) -> Self {
+        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
+        a.iter().zip(b).fold(Self::zero(), |sum, (&x, &y)| sum + x * y)
+    }
+    /// `offset + sum of coefficients[i] * x[i]` with constant coefficients. A tape records it as one node.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline]
+    fn affine(offset: Self, coefficients: &[f64], x: &[Self]) -> Self {
+        let (n, m) = (coefficients.len(), x.len());
+        assert_eq!(n, m, "affine: {n} coefficients for {m} numbers");
+        coefficients.iter().zip(x).fold(offset, |sum, (&c, &x)| sum + Self::from_f64(c) * x)
+    }
+
+    /// Sine and cosine of the same angle; one evaluation where the type can share it.
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        (self.sin(), self.cos())
+    }
+}
+
+/// A number to write ordinary generic code in.
+///
+/// ```
+/// use palinode_num::Real;
+///
+/// fn logistic_map<S: Real>(r: S, x: S) -> S {
+///     if x > S::one() { x * 0.5 } else { r * x * (-x + 1.0) }
+/// }
+/// assert_eq!(logistic_map(3.0, 0.5), 0.75);
+/// ```
+///
+/// `f32` is a [`Scalar`] but not a `Real`, because Rust does not let us add `f32 + f64`; generic code runs
+/// in single precision on `Var<f32>` and `Dual<f32>`.
+pub trait Real:
+    Scalar<Bool = bool>
+    + PartialEq
+    + PartialOrd
+    + Add<f64, Output = Self>
+    + Sub<f64, Output = Self>
+    + Mul<f64, Output = Self>
+    + Div<f64, Output = Self>
+    + Rem<f64, Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + AddAssign<f64>
+    + SubAssign<f64>
+    + MulAssign<f64>
+    + DivAssign<f64>
+    + core::iter::Sum
+    + core::iter::Product
+{
+    /// The primal as an `f64`. Of an active value this is a decision: what is computed from it has no derivative.
+    fn to_f64(self) -> f64;
+    /// Whether the primal is NaN.
+    #[inline]
+    fn is_nan(self) -> bool {
+        self.peek().is_some_and(f64::is_nan)
+    }
+    /// Whether the primal is neither infinite nor NaN.
+    #[inline]
+    fn is_finite(self) -> bool {
+        self.peek().is_some_and(f64::is_finite)
+    }
+}
