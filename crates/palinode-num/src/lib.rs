@@ -5,6 +5,9 @@
 //!
 //! Invariant: this package knows no calculus. There is no derivative, tangent or tape in it.
 
+mod bernoulli;
+mod float;
 mod scalar;
+mod special;
 
 pub use scalar::{Constant, Logic, Real, Scalar};

@@ -1,0 +1,154 @@
+//! `f32` and `f64` as [`Scalar`]s, and `f64` as a [`Real`].
+//!
+//! Input -> output: each method is the standard library's function of that name; `erf`, `erfc` and `lgamma`
+//! come from `libm`, `polygamma` from [`crate::special`].
+//!
+//! Invariants: same bits for same bits on one machine and one standard library, so `powi` avoids
+//! `f64::powi`, whose rounding may differ between constant folding and run time.
+//!
+//! Known limits: the accuracy of the platform's mathematical library (1 or 2 units in the last place);
+//! `lgamma` is accurate relative to 1, not to itself, next to its zeros at negative arguments. `f32` takes
+//! `erf`, `erfc`, `lgamma`, `polygamma` and `powi` through `f64` and rounds once more.
+
+use crate::scalar::{Constant, Real, Scalar};
+use crate::special::{self, F64_SERIES};
+
+/// The rare part of `strong_mul`, kept out of line so that the common path stays a multiplication and a test.
+#[cold]
+#[inline(never)]
+fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
+    let zero = S::zero();
+    if a.equal(zero) || b.equal(zero) { zero } else { product }
+}
+
+fn powi_f64(x: f64, n: i32) -> f64 {
+    match n {
+        0 => 1.0,
+        1 => x,
+        2 => x * x,
+        3 => x * x * x,
+        -1 => 1.0 / x,
+        _ => x.powf(f64::from(n)),
+    }
+}
+
+macro_rules! standard_functions {
+    ($($name:ident)*) => {
+        $(#[inline(always)]
+        fn $name(self) -> Self {
+            Self::$name(self)
+        })*
+    };
+}
+
+macro_rules! standard_functions_of_two {
+    ($($name:ident)*) => {
+        $(#[inline(always)]
+        fn $name(self, other: Self) -> Self {
+            Self::$name(self, other)
+        })*
+    };
+}
+
+macro_rules! functions_through_f64 {
+    ($($name:ident = $function:path;)*) => {
+        $(#[inline]
+        fn $name(self) -> Self {
+            $function(f64::from(self)) as Self
+        })*
+    };
+}
+
+macro_rules! impl_scalar {
+    ($float:ident) => {
+        impl Scalar for $float {
+            type Bool = bool;
+
+            #[inline(always)]
+            fn from_int(n: i32) -> Self {
+                n as Self
+            }
+            #[inline(always)]
+            fn constant(name: Constant) -> Self {
+                use core::$float::consts;
+                match name {
+                    Constant::Pi => consts::PI,
+                    Constant::E => consts::E,
+                    Constant::Ln2 => consts::LN_2,
+                    Constant::Ln10 => consts::LN_10,
+                    Constant::TwoOverSqrtPi => consts::FRAC_2_SQRT_PI,
+                }
+            }
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self {
+                v as Self
+            }
+            #[inline(always)]
+            fn peek(self) -> Option<f64> {
+                Some(f64::from(self))
+            }
+
+            #[inline(always)]
+            fn less(self, other: Self) -> bool {
+                self < other
+            }
+            #[inline(always)]
+            fn less_eq(self, other: Self) -> bool {
+                self <= other
+            }
+            #[inline(always)]
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+            #[inline(always)]
+            fn select(condition: bool, if_true: Self, if_false: Self) -> Self {
+                if condition { if_true } else { if_false }
+            }
+
+            #[inline(always)]
+            fn strong_mul(self, other: Self) -> Self {
+                let product = self * other;
+                if product.is_nan() { zero_wins(self, other, product) } else { product }
+            }
+            #[inline(always)]
+            fn mul_add(self, factor: Self, addend: Self) -> Self {
+                Self::mul_add(self, factor, addend)
+            }
+
+            standard_functions! {
+                recip abs signum floor ceil round trunc fract sqrt cbrt
+                exp exp2 exp_m1 ln ln_1p log2 log10
+                sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+            }
+            standard_functions_of_two! { copysign min max powf hypot atan2 }
+            functions_through_f64! {
+                erf = libm::erf;
+                erfc = libm::erfc;
+                lgamma = libm::lgamma;
+            }
+
+            #[inline]
+            fn powi(self, n: i32) -> Self {
+                powi_f64(f64::from(self), n) as Self
+            }
+            #[inline]
+            fn polygamma(self, order: u32) -> Self {
+                special::polygamma(f64::from(self), order, &F64_SERIES) as Self
+            }
+            #[inline(always)]
+            fn sin_cos(self) -> (Self, Self) {
+                Self::sin_cos(self)
+            }
+        }
+    };
+}
+
+impl_scalar!(f32);
+impl_scalar!(f64);
+
+impl Real for f64 {
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
