@@ -21,6 +21,12 @@ fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
     if a.equal(zero) || b.equal(zero) { zero } else { product }
 }
 
+/// One test for all lanes, so that the products before it stay vectorised.
+#[inline(always)]
+fn any_nan<S: Scalar<Bool = bool>, const N: usize>(lanes: &[S; N]) -> bool {
+    lanes.iter().fold(false, |found, &lane| found | !lane.equal(lane))
+}
+
 fn powi_f64(x: f64, n: i32) -> f64 {
     match n {
         0 => 1.0,
@@ -109,6 +115,30 @@ macro_rules! impl_scalar {
             fn strong_mul(self, other: Self) -> Self {
                 let product = self * other;
                 if product.is_nan() { zero_wins(self, other, product) } else { product }
+            }
+            #[inline(always)]
+            fn strong_combine<const N: usize>(p: Self, a: [Self; N], q: Self, b: [Self; N]) -> [Self; N] {
+                let lanes: [Self; N] = core::array::from_fn(|i| p * a[i] + q * b[i]);
+                if any_nan(&lanes) {
+                    return core::array::from_fn(|i| p.strong_mul(a[i]) + q.strong_mul(b[i]));
+                }
+                lanes
+            }
+            #[inline(always)]
+            fn strong_add<const N: usize>(sum: [Self; N], p: Self, a: [Self; N]) -> [Self; N] {
+                let lanes: [Self; N] = core::array::from_fn(|i| sum[i] + p * a[i]);
+                if any_nan(&lanes) {
+                    return core::array::from_fn(|i| sum[i] + p.strong_mul(a[i]));
+                }
+                lanes
+            }
+            #[inline(always)]
+            fn strong_scale<const N: usize>(p: Self, a: [Self; N]) -> [Self; N] {
+                let lanes: [Self; N] = core::array::from_fn(|i| p * a[i]);
+                if any_nan(&lanes) {
+                    return core::array::from_fn(|i| p.strong_mul(a[i]));
+                }
+                lanes
             }
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {

@@ -6,8 +6,11 @@
 //! Invariant: this package knows no calculus. There is no derivative, tangent or tape in it.
 
 mod bernoulli;
+mod double_double;
 mod float;
 mod scalar;
 mod special;
+mod wide;
 
+pub use double_double::{DoubleDouble, ParseDoubleDoubleError};
 pub use scalar::{Constant, Logic, Real, Scalar};

@@ -12,8 +12,17 @@ use core::ops::{
 };
 
 /// What a comparison of two [`Scalar`]s gives: `bool` for numbers, a symbol for symbols.
-pub trait Logic: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {}
-impl<B: Copy + BitAnd<Output = B> + BitOr<Output = B> + Not<Output = B>> Logic for B {}
+pub trait Logic: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
+    /// The truth value, if it is already known.
+    fn known(self) -> Option<bool>;
+}
+
+impl Logic for bool {
+    #[inline(always)]
+    fn known(self) -> Option<bool> {
+        Some(self)
+    }
+}
 
 /// The irrational constants that rules mention. Each number type rounds them to its own precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,11 +93,59 @@ pub trait Scalar:
     /// `if_true` where the condition holds, else `if_false`.
     fn select(condition: Self::Bool, if_true: Self, if_false: Self) -> Self;
 
+    /// [`Scalar::select`] that evaluates only the side it needs, where the condition is known.
+    #[inline(always)]
+    fn branch(
+        condition: Self::Bool,
+        if_true: impl FnOnce() -> Self,
+        if_false: impl FnOnce() -> Self,
+    ) -> Self {
+        match condition.known() {
+            Some(true) => if_true(),
+            Some(false) => if_false(),
+            None => Self::select(condition, if_true(), if_false()),
+        }
+    }
+
+    /// Whether this is zero in every component, so that leaving it out of a sum changes nothing.
+    /// A zero that still depends on something does not vanish.
+    #[inline(always)]
+    fn vanishes(self) -> bool {
+        self.peek() == Some(0.0)
+    }
+
     /// The product in which a zero factor wins over everything: `0 * inf` and `0 * NaN` are 0.
     ///
     /// Derivative propagation multiplies tangents and cotangents by partials with this product, so that a
     /// branch which contributes nothing cannot poison a gradient.
     fn strong_mul(self, other: Self) -> Self;
+
+    /// `sum + self * a`, with a strong product and without touching terms that vanish.
+    #[inline(always)]
+    fn strong_add_to(self, a: Self, sum: Self) -> Self {
+        if self.vanishes() || a.vanishes() {
+            sum
+        } else if sum.vanishes() {
+            self.strong_mul(a)
+        } else {
+            sum + self.strong_mul(a)
+        }
+    }
+    /// `p * a` for every lane: how a rule of one argument moves many directions at once.
+    #[inline(always)]
+    fn strong_scale<const N: usize>(p: Self, a: [Self; N]) -> [Self; N] {
+        core::array::from_fn(|i| p.strong_add_to(a[i], Self::zero()))
+    }
+    /// `p * a + q * b` for every lane: how a rule of two arguments does.
+    #[inline(always)]
+    fn strong_combine<const N: usize>(p: Self, a: [Self; N], q: Self, b: [Self; N]) -> [Self; N] {
+        core::array::from_fn(|i| q.strong_add_to(b[i], p.strong_add_to(a[i], Self::zero())))
+    }
+    /// `sum + p * a` for every lane: how a sweep accumulates.
+    #[inline(always)]
+    fn strong_add<const N: usize>(sum: [Self; N], p: Self, a: [Self; N]) -> [Self; N] {
+        core::array::from_fn(|i| p.strong_add_to(a[i], sum[i]))
+    }
 
     /// `1 / self`.
     #[inline(always)]

@@ -27,6 +27,9 @@ pub(crate) struct Series {
 /// Truncation error below 2^-58.
 pub(crate) const F64_SERIES: Series = Series { from: 12.0, terms: 12 };
 
+/// Truncation error below 2^-112.
+pub(crate) const DOUBLE_DOUBLE_SERIES: Series = Series { from: 36.0, terms: 24 };
+
 /// From this order on the reflection polynomial's coefficients would grow large, while the sum over poles
 /// converges within a few terms.
 const POLE_SUM_FROM_ORDER: u32 = 20;
@@ -79,7 +82,8 @@ fn positive<S: Scalar<Bool = bool>>(x: S, order: u32, series: &Series) -> S {
         let pole = x + integer(k);
         sum = sum + power(x / pole, order) / pole;
     }
-    if S::from_f64(f64::MAX).less(x) {
+    if x.equal(S::from_f64(f64::INFINITY)) {
+        // The series divided infinities.
         sum = S::zero();
     }
     let magnitude = times_factorial_over_power(sum, order, x);
