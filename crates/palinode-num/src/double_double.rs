@@ -32,7 +32,8 @@ use crate::wide::Wide;
 ///
 /// let root = DoubleDouble::from(2).sqrt();
 /// assert_eq!(format!("{root:.30}"), "1.414213562373095048801688724210");
-/// assert_eq!("0.1".parse::<DoubleDouble>()? * 10.0 - 1.0, DoubleDouble::from(0));
+/// let tenth: DoubleDouble = "0.1".parse()?;
+/// assert!((tenth * 10.0 - 1.0).abs() < DoubleDouble::from(1e-31));
 /// # Ok::<(), palinode_num::ParseDoubleDoubleError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
