@@ -1,0 +1,71 @@
+//! `num-dual`: forward mode with a statically sized gradient (`DualSVec64<N>`), through its `gradient` function.
+
+use super::{Gradient, Refusal, by_input_count};
+use crate::num::Num;
+use crate::problem::Problem;
+use ::num_dual::{DualNum, DualSVec64, gradient};
+use nalgebra::SVector;
+
+impl<const N: usize> Num for DualSVec64<N> {
+    #[inline]
+    fn cst(c: f64) -> Self {
+        Self::from_re(c)
+    }
+    #[inline]
+    fn plus(self, c: f64) -> Self {
+        self + c
+    }
+    #[inline]
+    fn minus(self, c: f64) -> Self {
+        self - c
+    }
+    #[inline]
+    fn times(self, c: f64) -> Self {
+        self * c
+    }
+    #[inline]
+    fn recip(self) -> Self {
+        DualNum::recip(&self)
+    }
+    #[inline]
+    fn sin(self) -> Self {
+        DualNum::sin(&self)
+    }
+    #[inline]
+    fn exp(self) -> Self {
+        DualNum::exp(&self)
+    }
+    #[inline]
+    fn ln(self) -> Self {
+        DualNum::ln(&self)
+    }
+    #[inline]
+    fn tanh(self) -> Self {
+        DualNum::tanh(&self)
+    }
+    #[inline]
+    fn sqrt(self) -> Self {
+        DualNum::sqrt(&self)
+    }
+    #[inline]
+    fn relu(self) -> Self {
+        if self.re > 0.0 { self } else { Self::cst(0.0) }
+    }
+    #[inline]
+    fn pick_max(self, other: Self) -> Self {
+        if other.re > self.re { other } else { self }
+    }
+}
+
+/// All tangents in one pass.
+pub fn forward<P: Problem>(p: &P) -> Result<Gradient<'_>, Refusal> {
+    by_input_count!(p, forward_n)
+}
+
+fn forward_n<P: Problem, const N: usize>(p: &P) -> Gradient<'_> {
+    Box::new(|x| {
+        let at = SVector::<f64, N>::from_column_slice(x);
+        let (_, g) = gradient(|v: SVector<DualSVec64<N>, N>| p.eval(v.as_slice()), &at);
+        g.as_slice().to_vec()
+    })
+}
