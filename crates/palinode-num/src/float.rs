@@ -1,14 +1,15 @@
 //! `f32` and `f64` as [`Scalar`]s, and `f64` as a [`Real`].
 //!
 //! Input -> output: each method is the standard library's function of that name; `erf`, `erfc` and `lgamma`
-//! come from `libm`, `polygamma` from [`crate::special`].
+//! come from `libm` and `polygamma` from [`crate::special`]. `acosh` and `atanh` come from `libm` too: the standard
+//! library's lose up to half their digits next to 1 and -1.
 //!
 //! Invariants: same bits for same bits on one machine and one standard library, so `powi` avoids
 //! `f64::powi`, whose rounding may differ between constant folding and run time.
 //!
 //! Known limits: the accuracy of the platform's mathematical library (1 or 2 units in the last place);
 //! `lgamma` is accurate relative to 1, not to itself, next to its zeros at negative arguments. `f32` takes
-//! `erf`, `erfc`, `lgamma`, `polygamma` and `powi` through `f64` and rounds once more.
+//! what is not from the standard library through `f64` and rounds once more.
 
 use crate::scalar::{Constant, Real, Scalar};
 use crate::special::{self, F64_SERIES};
@@ -148,10 +149,12 @@ macro_rules! impl_scalar {
             standard_functions! {
                 recip abs signum floor ceil round trunc fract sqrt cbrt
                 exp exp2 exp_m1 ln ln_1p log2 log10
-                sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+                sin cos tan asin acos atan sinh cosh tanh asinh
             }
             standard_functions_of_two! { copysign min max powf hypot atan2 }
             functions_through_f64! {
+                acosh = libm::acosh;
+                atanh = libm::atanh;
                 erf = libm::erf;
                 erfc = libm::erfc;
                 lgamma = libm::lgamma;

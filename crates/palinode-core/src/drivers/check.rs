@@ -1,0 +1,33 @@
+//! Finiteness and length checks that every driver shares.
+
+use crate::error::Error;
+use palinode_num::Scalar;
+
+/// What of a number is neither NaN nor infinite cannot be told apart from it; symbols pass.
+fn non_finite<S: Scalar>(x: S) -> Option<f64> {
+    x.peek().filter(|value| !value.is_finite())
+}
+
+/// An error that names the first input which is not finite.
+pub(super) fn inputs<S: Scalar>(x: &[S]) -> Result<(), Error> {
+    first_bad(x).map_or(Ok(()), |(position, value)| Err(Error::NonFiniteInput { position, value }))
+}
+
+/// An error that names the first output which is not finite.
+pub(super) fn outputs<S: Scalar>(y: &[S]) -> Result<(), Error> {
+    first_bad(y).map_or(Ok(()), |(position, value)| Err(Error::NonFiniteOutput { position, value }))
+}
+
+/// An error that names the first derivative of output `output` which is not finite.
+pub(super) fn row<S: Scalar>(output: usize, row: &[S]) -> Result<(), Error> {
+    first_bad(row).map_or(Ok(()), |(input, value)| Err(Error::NonFiniteDerivative { output, input, value }))
+}
+
+/// An error unless the lengths agree.
+pub(super) fn length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+}
+
+fn first_bad<S: Scalar>(numbers: &[S]) -> Option<(usize, f64)> {
+    numbers.iter().enumerate().find_map(|(i, &x)| non_finite(x).map(|value| (i, value)))
+}

@@ -1,0 +1,176 @@
+//! First derivatives, and higher ones of a function of one variable.
+
+use super::check;
+use crate::dual::Dual;
+use crate::error::Error;
+use crate::jet::Jet;
+use crate::tape::{Outputs, Record, Tape, Var};
+use palinode_num::Scalar;
+
+/// How many sweeps run at once where many are needed.
+const LANES: usize = 8;
+
+/// The gradient of a scalar function.
+///
+/// ```
+/// let g = palinode_core::grad(|x| x[0] * x[0] + 3.0 * x[1], &[2.0, 5.0])?;
+/// assert_eq!(g, [4.0, 3.0]);
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn grad<S: Scalar<Bool = bool>>(f: impl FnOnce(&[Var<S>]) -> Var<S>, x: &[S]) -> Result<Vec<S>, Error> {
+    value_and_grad(f, x).map(|(_, gradient)| gradient)
+}
+
+/// The value and the gradient of a scalar function.
+pub fn value_and_grad<S: Scalar<Bool = bool>>(
+    f: impl FnOnce(&[Var<S>]) -> Var<S>,
+    x: &[S],
+) -> Result<(S, Vec<S>), Error> {
+    Tape::new().value_and_grad(f, x)
+}
+
+impl<S: Scalar<Bool = bool>> Tape<S> {
+    /// [`value_and_grad`] in this tape's memory: later calls of the same size allocate only the answer.
+    pub fn value_and_grad(
+        &mut self,
+        f: impl FnOnce(&[Var<S>]) -> Var<S>,
+        x: &[S],
+    ) -> Result<(S, Vec<S>), Error> {
+        let mut gradient = vec![S::zero(); x.len()];
+        let value = self.gradient_into(f, x, &mut gradient)?;
+        Ok((value, gradient))
+    }
+
+    /// The value, with the gradient written to `gradient`; later calls of the same size allocate nothing.
+    pub fn gradient_into(
+        &mut self,
+        f: impl FnOnce(&[Var<S>]) -> Var<S>,
+        x: &[S],
+        gradient: &mut [S],
+    ) -> Result<S, Error> {
+        check::length("the space for the gradient", x.len(), gradient.len())?;
+        check::inputs(x)?;
+        let mut record = self.record(x, f)?;
+        check::outputs(record.values())?;
+        let value = record.values()[0];
+        gradient.copy_from_slice(record.reverse(&[S::one()])?);
+        check::row(0, gradient)?;
+        Ok(value)
+    }
+}
+
+/// Forward mode: the values of a function and their derivatives in the direction `v`.
+///
+/// ```
+/// let (y, dy) = palinode_core::jvp(|x| vec![x[0] * x[1]], &[2.0, 5.0], &[1.0, 0.0])?;
+/// assert_eq!((y, dy), (vec![10.0], vec![5.0]));
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn jvp<S: Scalar>(
+    f: impl FnOnce(&[Dual<S>]) -> Vec<Dual<S>>,
+    x: &[S],
+    v: &[S],
+) -> Result<(Vec<S>, Vec<S>), Error> {
+    check::length("the direction", x.len(), v.len())?;
+    check::inputs(x)?;
+    check::inputs(v)?;
+    let inputs: Vec<Dual<S>> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, v)).collect();
+    let (values, tangents): (Vec<S>, Vec<S>) = f(&inputs).into_iter().map(|y| (y.value, y.tangent)).unzip();
+    check::outputs(&values)?;
+    Ok((values, tangents))
+}
+
+/// Reverse mode: the values of a function and the cotangents of its inputs for cotangents `u` of its outputs.
+///
+/// ```
+/// let (y, g) = palinode_core::vjp(|x| [x[0] * x[1], x[0]], &[2.0, 5.0], &[1.0, 10.0])?;
+/// assert_eq!((y, g), (vec![10.0, 2.0], vec![15.0, 2.0]));
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
+    f: impl FnOnce(&[Var<S>]) -> O,
+    x: &[S],
+    u: &[S],
+) -> Result<(Vec<S>, Vec<S>), Error> {
+    check::inputs(x)?;
+    let mut tape = Tape::new();
+    let mut record = tape.record(x, f)?;
+    check::outputs(record.values())?;
+    let gradient = record.reverse(u)?.to_vec();
+    Ok((record.values().to_vec(), gradient))
+}
+
+/// The Jacobian, a row per output. One recording; sweeps in reverse if there are fewer outputs than inputs, else
+/// forward, several at a time.
+///
+/// ```
+/// let j = palinode_core::jacobian(|x| [x[0] * x[1], x[0] - x[1]], &[2.0, 5.0])?;
+/// assert_eq!(j, [[5.0, 2.0], [1.0, -1.0]]);
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
+    f: impl FnOnce(&[Var<S>]) -> O,
+    x: &[S],
+) -> Result<Vec<Vec<S>>, Error> {
+    check::inputs(x)?;
+    let mut tape = Tape::new();
+    let record = tape.record(x, f)?;
+    check::outputs(record.values())?;
+    record.jacobian()
+}
+
+impl<S: Scalar<Bool = bool>> Record<'_, S> {
+    /// The Jacobian of this recording, a row per output.
+    pub fn jacobian(&self) -> Result<Vec<Vec<S>>, Error> {
+        let (rows, columns) = (self.output_count(), self.input_count());
+        let mut jacobian = vec![vec![S::zero(); columns]; rows];
+        if rows <= columns {
+            for start in (0..rows).step_by(LANES) {
+                let columns_of_block = self.reverse_many::<LANES>(&unit_block(rows, start))?;
+                for (column, lanes) in columns_of_block.iter().enumerate() {
+                    for (row, &entry) in jacobian[start..].iter_mut().zip(lanes) {
+                        row[column] = entry;
+                    }
+                }
+            }
+        } else {
+            for start in (0..columns).step_by(LANES) {
+                let rows_of_block = self.forward_many::<LANES>(&unit_block(columns, start))?;
+                for (row, lanes) in jacobian.iter_mut().zip(&rows_of_block) {
+                    for (entry, &lane) in row[start..].iter_mut().zip(lanes) {
+                        *entry = lane;
+                    }
+                }
+            }
+        }
+        jacobian.iter().enumerate().try_for_each(|(output, row)| check::row(output, row))?;
+        Ok(jacobian)
+    }
+}
+
+/// Unit vectors number `start`, `start + 1`, ... of length `len`, a lane each.
+fn unit_block<S: Scalar, const N: usize>(len: usize, start: usize) -> Vec<[S; N]> {
+    let mut block = vec![[S::zero(); N]; len];
+    for (lane, entry) in block[start..].iter_mut().take(N).enumerate() {
+        entry[lane] = S::one();
+    }
+    block
+}
+
+/// The value and the first `K` derivatives of a function of one variable.
+///
+/// ```
+/// let d = palinode_core::derivatives::<f64, 4>(|x| x.powi(3), 2.0)?;
+/// assert_eq!(d, [8.0, 12.0, 12.0, 6.0, 0.0]);
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn derivatives<S: Scalar, const K: usize>(
+    f: impl FnOnce(Jet<S, K>) -> Jet<S, K>,
+    x: S,
+) -> Result<Vec<S>, Error> {
+    check::inputs(&[x])?;
+    let derivatives = f(Jet::variable(x)).derivatives();
+    check::outputs(&derivatives[..1])?;
+    check::row(0, &derivatives[1..])?;
+    Ok(derivatives)
+}

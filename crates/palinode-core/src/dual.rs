@@ -1,0 +1,110 @@
+//! Forward mode in one direction: a primal with its tangent.
+//!
+//! Input: a primal and a tangent. Output: the same computation with both. Follows the rule table; a tangent
+//! of zero times any partial is zero (strong zero). `Dual<Dual<S>>` and `Dual<Var<S>>` nest: each level is a type of
+//! its own, so two perturbations cannot be taken for one another.
+
+use crate::number::derivative_number;
+use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
+use palinode_num::Scalar;
+
+/// A number and its derivative in one direction.
+///
+/// ```
+/// use palinode_core::Dual;
+///
+/// let x = Dual::new(3.0, 1.0);
+/// let y = x * x + 2.0 * x;
+/// assert_eq!((y.value, y.tangent), (15.0, 8.0));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Dual<S> {
+    /// The primal.
+    pub value: S,
+    /// The derivative of the primal in the chosen direction.
+    pub tangent: S,
+}
+
+impl<S: Scalar> Dual<S> {
+    /// A number with its tangent.
+    #[inline(always)]
+    pub fn new(value: S, tangent: S) -> Self {
+        Dual { value, tangent }
+    }
+    /// A constant of this level: its tangent is zero.
+    #[inline(always)]
+    pub fn lift(value: S) -> Self {
+        Dual { value, tangent: S::zero() }
+    }
+    /// The primal.
+    #[inline(always)]
+    pub fn primal(self) -> S {
+        self.value
+    }
+    /// Whether the tangent can be anything but zero.
+    #[inline(always)]
+    pub fn is_active(self) -> bool {
+        !self.tangent.vanishes()
+    }
+    #[inline(always)]
+    fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
+        Dual {
+            value: S::select(condition, a.value, b.value),
+            tangent: S::select(condition, a.tangent, b.tangent),
+        }
+    }
+}
+
+impl<S: Scalar> Differentiable for Dual<S> {
+    #[inline(always)]
+    fn unary<R: Unary>(rule: R, x: Self) -> Self {
+        if !x.is_active() {
+            return Self::lift(rule.value(x.value));
+        }
+        if const { has_jump(R::KINKS) } {
+            crate::decision::rounded(x.peek());
+        }
+        let (z, dz) = rule.value_and_dx(x.value);
+        Dual { value: z, tangent: x.tangent.strong_mul(dz) }
+    }
+
+    #[inline(always)]
+    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
+        let z = rule.value(x.value, y.value);
+        if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
+            crate::decision::rounded(x.peek());
+        }
+        let mut tangent = S::zero();
+        if x.is_active() {
+            tangent = x.tangent.strong_mul(rule.dx(x.value, y.value, z));
+        }
+        if y.is_active() {
+            tangent = tangent + y.tangent.strong_mul(rule.dy(x.value, y.value, z));
+        }
+        Dual { value: z, tangent }
+    }
+
+    #[inline(always)]
+    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
+        let z = rule.value(x.value, y.value, w.value);
+        let mut tangent = S::zero();
+        if x.is_active() {
+            tangent = x.tangent.strong_mul(rule.dx(x.value, y.value, w.value, z));
+        }
+        if y.is_active() {
+            tangent = tangent + y.tangent.strong_mul(rule.dy(x.value, y.value, w.value, z));
+        }
+        if w.is_active() {
+            tangent = tangent + w.tangent.strong_mul(rule.dw(x.value, y.value, w.value, z));
+        }
+        Dual { value: z, tangent }
+    }
+}
+
+derivative_number! { [S: Scalar] Dual<S>, inner S, scalar {} }
+
+impl<S: core::fmt::Display> core::fmt::Display for Dual<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} + {}ε", self.value, self.tangent)
+    }
+}

@@ -1,0 +1,106 @@
+//! Forward mode in `N` directions at once: a primal with `N` tangents, which share every partial.
+//!
+//! Input: a primal and `N` tangents. Output: the same computation with all of them. The tangents are a
+//! plain array, so the compiler turns a rule into vector instructions.
+
+use crate::number::derivative_number;
+use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
+use palinode_num::Scalar;
+
+/// A number and its derivatives in `N` directions.
+///
+/// ```
+/// use palinode_core::DualN;
+///
+/// let [x, y] = DualN::variables([3.0, 4.0]);
+/// let r = x.hypot(y);
+/// assert_eq!((r.value, r.tangents), (5.0, [0.6, 0.8]));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct DualN<S, const N: usize> {
+    /// The primal.
+    pub value: S,
+    /// The derivatives of the primal, one per direction.
+    pub tangents: [S; N],
+}
+
+impl<S: Scalar, const N: usize> DualN<S, N> {
+    /// A number with its tangents.
+    #[inline(always)]
+    pub fn new(value: S, tangents: [S; N]) -> Self {
+        DualN { value, tangents }
+    }
+    /// A constant of this level: its tangents are zero.
+    #[inline(always)]
+    pub fn lift(value: S) -> Self {
+        DualN { value, tangents: [S::zero(); N] }
+    }
+    /// `N` independent variables: number `i` moves in direction `i`.
+    pub fn variables(values: [S; N]) -> [Self; N] {
+        core::array::from_fn(|i| {
+            let mut x = Self::lift(values[i]);
+            x.tangents[i] = S::one();
+            x
+        })
+    }
+    /// The primal.
+    #[inline(always)]
+    pub fn primal(self) -> S {
+        self.value
+    }
+    /// Whether any tangent can be anything but zero.
+    #[inline(always)]
+    pub fn is_active(self) -> bool {
+        self.tangents.iter().any(|t| !t.vanishes())
+    }
+    #[inline(always)]
+    fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
+        DualN {
+            value: S::select(condition, a.value, b.value),
+            tangents: core::array::from_fn(|i| S::select(condition, a.tangents[i], b.tangents[i])),
+        }
+    }
+}
+
+impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
+    #[inline(always)]
+    fn unary<R: Unary>(rule: R, x: Self) -> Self {
+        if const { has_jump(R::KINKS) } && x.is_active() {
+            crate::decision::rounded(x.peek());
+        }
+        let (z, dz) = rule.value_and_dx(x.value);
+        DualN { value: z, tangents: S::strong_scale(dz, x.tangents) }
+    }
+
+    #[inline(always)]
+    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
+        let z = rule.value(x.value, y.value);
+        if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
+            crate::decision::rounded(x.peek());
+        }
+        let (dx, dy) = (rule.dx(x.value, y.value, z), rule.dy(x.value, y.value, z));
+        DualN { value: z, tangents: S::strong_combine(dx, x.tangents, dy, y.tangents) }
+    }
+
+    #[inline(always)]
+    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
+        let z = rule.value(x.value, y.value, w.value);
+        let dx = rule.dx(x.value, y.value, w.value, z);
+        let dy = rule.dy(x.value, y.value, w.value, z);
+        let dw = rule.dw(x.value, y.value, w.value, z);
+        let first = S::strong_combine(dx, x.tangents, dy, y.tangents);
+        DualN { value: z, tangents: S::strong_combine(S::one(), first, dw, w.tangents) }
+    }
+}
+
+derivative_number! { [S: Scalar, const N: usize] DualN<S, N>, inner S, scalar {} }
+
+impl<S: core::fmt::Display, const N: usize> core::fmt::Display for DualN<S, N> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}", self.value)?;
+        for (i, t) in self.tangents.iter().enumerate() {
+            write!(f, " + {t}ε{}", i + 1)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! What can go wrong, each with a code, the place, the cause and the next step.
+
+use thiserror::Error;
+
+/// A mistake or a limit that a caller can do something about. Every code has a page in `docs/book/errors`.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two things that must have the same length do not.
+    #[error("PAL0101: {what} has {found} elements where {expected} are needed; pass {expected}")]
+    Length {
+        /// What has the wrong length.
+        what: &'static str,
+        /// How many it should have.
+        expected: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// An input is infinite or NaN, so no derivative exists there.
+    #[error("PAL0102: input {position} is {value}; a derivative needs finite inputs: check what was passed")]
+    NonFiniteInput {
+        /// Which input, from 0.
+        position: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// The function's value is infinite or NaN.
+    #[error(
+        "PAL0103: output {position} is {value} at this point; a derivative there says nothing: \
+         keep the inputs inside the function's domain"
+    )]
+    NonFiniteOutput {
+        /// Which output, from 0.
+        position: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// A derivative is infinite or NaN although the value is finite.
+    #[error(
+        "PAL0104: the derivative of output {output} by input {input} is {value}: the function has a vertical \
+         slope or an undefined derivative here (sqrt at 0, a division by 0 on the way); move off that point"
+    )]
+    NonFiniteDerivative {
+        /// Which output, from 0.
+        output: usize,
+        /// Which input, from 0.
+        input: usize,
+        /// What the derivative is.
+        value: f64,
+    },
+    /// The recording needed more nodes than the tape may have.
+    #[error(
+        "PAL0105: the recording needs more than {limit} nodes; record shorter pieces, or raise the limit \
+         (at most 2147483647)"
+    )]
+    TapeFull {
+        /// The most nodes the tape may have.
+        limit: u32,
+    },
+    /// The allocator refused memory.
+    #[error(
+        "PAL0106: no memory for another {bytes} bytes of tape; record shorter pieces or free memory elsewhere"
+    )]
+    OutOfMemory {
+        /// How many bytes were asked for.
+        bytes: usize,
+    },
+    /// The tape's own limit in bytes was reached.
+    #[error("PAL0107: the recording needs more than the {limit} bytes allowed; raise the limit or record less")]
+    ByteLimit {
+        /// The most bytes the tape may hold.
+        limit: usize,
+    },
+    /// A decomposition's derivative does not exist because eigenvalues or singular values coincide.
+    #[error(
+        "PAL0110: {what} {first} and {second} coincide ({value}), so they have no derivative one by one; \
+         differentiate a symmetric function of them (their sum, product, ...) or forward in one direction"
+    )]
+    Degenerate {
+        /// "eigenvalues" or "singular values".
+        what: &'static str,
+        /// The first of the pair.
+        first: usize,
+        /// The second of the pair.
+        second: usize,
+        /// Their common value.
+        value: f64,
+    },
+    /// A matrix that must be invertible is not.
+    #[error("PAL0111: {what}: the matrix is singular (pivot {pivot} is {value}); no solution, no derivative")]
+    Singular {
+        /// The operation.
+        what: &'static str,
+        /// Which pivot failed, from 0.
+        pivot: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// A matrix that must be symmetric positive definite is not.
+    #[error("PAL0112: {what}: the matrix is not positive definite; check its symmetry and its eigenvalues")]
+    NotPositiveDefinite {
+        /// The operation.
+        what: &'static str,
+    },
+    /// An iterative decomposition did not converge.
+    #[error("PAL0113: {what} did not converge; check the matrix for NaN or extreme scales")]
+    NoConvergence {
+        /// The operation.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// The code, such as `PAL0101`; `docs/book/errors/PAL0101.md` explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Length { .. } => "PAL0101",
+            Error::NonFiniteInput { .. } => "PAL0102",
+            Error::NonFiniteOutput { .. } => "PAL0103",
+            Error::NonFiniteDerivative { .. } => "PAL0104",
+            Error::TapeFull { .. } => "PAL0105",
+            Error::OutOfMemory { .. } => "PAL0106",
+            Error::ByteLimit { .. } => "PAL0107",
+            Error::Degenerate { .. } => "PAL0110",
+            Error::Singular { .. } => "PAL0111",
+            Error::NotPositiveDefinite { .. } => "PAL0112",
+            Error::NoConvergence { .. } => "PAL0113",
+        }
+    }
+}

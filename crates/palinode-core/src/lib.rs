@@ -1,0 +1,32 @@
+//! Palinode's calculus: one rule table, forward numbers, the dynamic tape, and drivers.
+//!
+//! Input: ordinary Rust code, generic or over [`Var`]. Output: exact derivatives.
+//!
+//! | part | holds |
+//! |---|---|
+//! | [`rules`] | every derivative, written once |
+//! | [`Dual`], [`DualN`], [`Jet`] | forward numbers: one direction, many, many orders |
+//! | [`Var`], [`Tape`], [`Record`] | the dynamic tape and its sweeps |
+//! | [`grad`], [`jacobian`], [`hessian`], ... | from a closure and a point to a derivative |
+//! | [`decision`] | what a program decided by active values |
+//!
+//! Absent from this package: programs, files, the terminal, global state.
+
+pub mod decision;
+mod drivers;
+mod dual;
+mod dual_n;
+mod error;
+mod jet;
+mod number;
+pub mod rules;
+mod tape;
+
+pub use drivers::{derivatives, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp};
+pub use dual::Dual;
+pub use dual_n::DualN;
+pub use error::Error;
+pub use jet::Jet;
+pub use palinode_num::*;
+pub use rules::Differentiable;
+pub use tape::{CustomRule, MAX_NODES, Outputs, Record, Row, Size, Table, Tape, Var, custom};

@@ -1,0 +1,308 @@
+//! What every derivative number has in common, written once: operators, functions, literals, comparisons.
+//!
+//! Input: a type that implements [`Differentiable`](crate::rules::Differentiable) and a few inherent
+//! methods (`lift`, `primal`, `is_active`, `pick`), and the `Scalar` methods that it does better than the
+//! default. Output: `Scalar`, `Real`, the operators with numbers,
+//! references and `f64` on either side, and every function of the rule table as an inherent method.
+//!
+//! Invariant: there is no derivative formula in this file; each function is the table row of its name.
+
+/// Implements a derivative number; see the module's documentation.
+macro_rules! derivative_number {
+    ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
+        crate::rules::rule_table! { derivative_number! { [$($generics)*] [$Number] [$S] { $($scalar_methods)* } } }
+
+        impl<$($generics)*> From<$S> for $Number {
+            #[inline(always)]
+            fn from(value: $S) -> Self {
+                Self::lift(value)
+            }
+        }
+
+        impl<$($generics)*> Default for $Number {
+            fn default() -> Self {
+                Self::lift($S::zero())
+            }
+        }
+
+        impl<$($generics)*> PartialEq for $Number
+        where
+            $S: PartialEq,
+        {
+            #[inline(always)]
+            fn eq(&self, other: &Self) -> bool {
+                if self.is_active() || other.is_active() {
+                    crate::decision::compared(self.peek(), other.peek());
+                }
+                self.primal() == other.primal()
+            }
+        }
+
+        impl<$($generics)*> PartialOrd for $Number
+        where
+            $S: PartialOrd,
+        {
+            #[inline(always)]
+            fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+                if self.is_active() || other.is_active() {
+                    crate::decision::compared(self.peek(), other.peek());
+                }
+                self.primal().partial_cmp(&other.primal())
+            }
+        }
+
+        impl<$($generics)*> PartialEq<f64> for $Number
+        where
+            $S: PartialEq,
+        {
+            #[inline(always)]
+            fn eq(&self, other: &f64) -> bool {
+                *self == Self::lift($S::from_f64(*other))
+            }
+        }
+
+        impl<$($generics)*> PartialOrd<f64> for $Number
+        where
+            $S: PartialOrd,
+        {
+            #[inline(always)]
+            fn partial_cmp(&self, other: &f64) -> Option<core::cmp::Ordering> {
+                self.partial_cmp(&Self::lift($S::from_f64(*other)))
+            }
+        }
+
+        impl<$($generics)*> core::iter::Sum for $Number {
+            fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+                terms.reduce(|a, b| a + b).unwrap_or_default()
+            }
+        }
+
+        impl<'a, $($generics)*> core::iter::Sum<&'a $Number> for $Number {
+            fn sum<I: Iterator<Item = &'a $Number>>(terms: I) -> Self {
+                terms.copied().sum()
+            }
+        }
+
+        impl<$($generics)*> core::iter::Product for $Number {
+            fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
+                factors.reduce(|a, b| a * b).unwrap_or_else(Self::one)
+            }
+        }
+
+        impl<'a, $($generics)*> core::iter::Product<&'a $Number> for $Number {
+            fn product<I: Iterator<Item = &'a $Number>>(factors: I) -> Self {
+                factors.copied().product()
+            }
+        }
+
+        impl<$($generics)*> palinode_num::Real for $Number
+        where
+            $S: Scalar<Bool = bool> + PartialOrd,
+        {
+            #[inline]
+            fn to_f64(self) -> f64 {
+                if self.is_active() {
+                    crate::decision::converted();
+                }
+                self.peek().unwrap_or(f64::NAN)
+            }
+        }
+    };
+
+    ({ [$($generics:tt)*] [$Number:ty] [$S:ident] { $($scalar_methods:tt)* } }
+     operators1 { $($operators1:tt)* }
+     operators2 { $($operators2:tt)* }
+     functions1 { $($(#[$doc1:meta])* $F1:ident : $f1:ident($x1:ident in $X1:ident) -> $z1:ident { $($body1:tt)* })* }
+     parametric1 { $($(#[$docp:meta])* $P:ident { $p:ident : $pt:ty } : $fp:ident($xp:ident in $Xp:ident) -> $zp:ident { $($bodyp:tt)* })* }
+     functions2 { $($(#[$doc2:meta])* $F2:ident : $f2:ident($x2:ident in $X2:ident, $y2:ident in $Y2:ident) -> $z2:ident { $($body2:tt)* })* }
+     functions3 { $($(#[$doc3:meta])* $F3:ident : $f3:ident($x3:ident in $X3:ident, $y3:ident in $Y3:ident, $w3:ident in $W3:ident) -> $z3:ident { $($body3:tt)* })* }
+     structural3 { $($structural3:tt)* }
+    ) => {
+        // As inherent methods, so that they are found without an import and win over other traits' methods.
+        impl<$($generics)*> $Number {
+            $($(#[$doc1])*
+            #[inline]
+            pub fn $f1(self) -> Self {
+                <Self as crate::rules::Differentiable>::unary(crate::rules::$F1 {}, self)
+            })*
+            $($(#[$docp])*
+            #[inline]
+            pub fn $fp(self, $p: $pt) -> Self {
+                <Self as crate::rules::Differentiable>::unary(crate::rules::$P { $p }, self)
+            })*
+            $($(#[$doc2])*
+            #[inline]
+            pub fn $f2(self, $y2: Self) -> Self {
+                <Self as crate::rules::Differentiable>::binary(crate::rules::$F2 {}, self, $y2)
+            })*
+            $($(#[$doc3])*
+            #[inline]
+            pub fn $f3(self, $y3: Self, $w3: Self) -> Self {
+                <Self as crate::rules::Differentiable>::ternary(crate::rules::$F3 {}, self, $y3, $w3)
+            })*
+        }
+
+        impl<$($generics)*> Scalar for $Number {
+            type Bool = <$S as Scalar>::Bool;
+            #[inline(always)]
+            fn from_int(n: i32) -> Self {
+                Self::lift($S::from_int(n))
+            }
+            #[inline(always)]
+            fn constant(name: palinode_num::Constant) -> Self {
+                Self::lift($S::constant(name))
+            }
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self {
+                Self::lift($S::from_f64(v))
+            }
+            #[inline(always)]
+            fn peek(self) -> Option<f64> {
+                self.primal().peek()
+            }
+            #[inline(always)]
+            fn vanishes(self) -> bool {
+                !self.is_active() && self.primal().vanishes()
+            }
+            #[inline(always)]
+            fn less(self, other: Self) -> Self::Bool {
+                self.primal().less(other.primal())
+            }
+            #[inline(always)]
+            fn less_eq(self, other: Self) -> Self::Bool {
+                self.primal().less_eq(other.primal())
+            }
+            #[inline(always)]
+            fn equal(self, other: Self) -> Self::Bool {
+                self.primal().equal(other.primal())
+            }
+            #[inline(always)]
+            fn select(condition: Self::Bool, if_true: Self, if_false: Self) -> Self {
+                Self::pick(condition, if_true, if_false)
+            }
+            $($scalar_methods)*
+            $(#[inline(always)]
+            fn $f1(self) -> Self {
+                <$Number>::$f1(self)
+            })*
+            $(#[inline(always)]
+            fn $fp(self, $p: $pt) -> Self {
+                <$Number>::$fp(self, $p)
+            })*
+            $(#[inline(always)]
+            fn $f2(self, $y2: Self) -> Self {
+                <$Number>::$f2(self, $y2)
+            })*
+            $(#[inline(always)]
+            fn $f3(self, $y3: Self, $w3: Self) -> Self {
+                <$Number>::$f3(self, $y3, $w3)
+            })*
+        }
+
+        impl<$($generics)*> core::ops::Neg for $Number {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                <Self as crate::rules::Differentiable>::unary(crate::rules::Negate {}, self)
+            }
+        }
+
+        impl<$($generics)*> core::ops::Neg for &$Number {
+            type Output = $Number;
+            #[inline(always)]
+            fn neg(self) -> $Number {
+                -*self
+            }
+        }
+
+        crate::number::operators! { [$($generics)*] [$Number] Add add Add AddAssign add_assign |x, y| Self::binary(crate::rules::Add {}, x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Sub sub Subtract SubAssign sub_assign |x, y| Self::binary(crate::rules::Subtract {}, x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Mul mul Multiply MulAssign mul_assign |x, y| Self::product(x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Div div Divide DivAssign div_assign |x, y| Self::quotient(x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Rem rem Remainder RemAssign rem_assign |x, y| Self::binary(crate::rules::Remainder {}, x, y) }
+    };
+}
+
+/// One operator in all its forms: by value and by reference, with `f64` on either side, assigning.
+macro_rules! operators {
+    ([$($g:tt)*] [$Number:ty] $Trait:ident $method:ident $Rule:ident $Assign:ident $assign:ident
+     |$x:ident, $y:ident| $result:expr) => {
+        impl<$($g)*> core::ops::$Trait for $Number {
+            type Output = $Number;
+            #[inline(always)]
+            fn $method(self, other: Self) -> $Number {
+                use crate::rules::Differentiable as _;
+                let ($x, $y) = (self, other);
+                $result
+            }
+        }
+        impl<$($g)*> core::ops::$Trait<f64> for $Number {
+            type Output = $Number;
+            #[inline(always)]
+            fn $method(self, other: f64) -> $Number {
+                let rule = crate::rules::RightConstant(crate::rules::$Rule {}, other);
+                <Self as crate::rules::Differentiable>::unary(rule, self)
+            }
+        }
+        impl<$($g)*> core::ops::$Trait<$Number> for f64 {
+            type Output = $Number;
+            #[inline(always)]
+            fn $method(self, other: $Number) -> $Number {
+                let rule = crate::rules::LeftConstant(self, crate::rules::$Rule {});
+                <$Number as crate::rules::Differentiable>::unary(rule, other)
+            }
+        }
+        crate::number::operators! { @by_reference [$($g)*] [$Number] [$Number] [$Number] $Trait $method }
+        crate::number::operators! { @by_reference [$($g)*] [$Number] [f64] [$Number] $Trait $method }
+        impl<$($g)*> core::ops::$Trait<&$Number> for f64 {
+            type Output = $Number;
+            #[inline(always)]
+            fn $method(self, other: &$Number) -> $Number {
+                core::ops::$Trait::$method(self, *other)
+            }
+        }
+        impl<$($g)*> core::ops::$Assign for $Number {
+            #[inline(always)]
+            fn $assign(&mut self, other: Self) {
+                *self = core::ops::$Trait::$method(*self, other);
+            }
+        }
+        impl<$($g)*> core::ops::$Assign<&$Number> for $Number {
+            #[inline(always)]
+            fn $assign(&mut self, other: &Self) {
+                *self = core::ops::$Trait::$method(*self, *other);
+            }
+        }
+        impl<$($g)*> core::ops::$Assign<f64> for $Number {
+            #[inline(always)]
+            fn $assign(&mut self, other: f64) {
+                *self = core::ops::$Trait::$method(*self, other);
+            }
+        }
+    };
+    (@by_reference [$($g:tt)*] [$Left:ty] [$Right:ty] [$Output:ty] $Trait:ident $method:ident) => {
+        impl<$($g)*> core::ops::$Trait<&$Right> for $Left {
+            type Output = $Output;
+            #[inline(always)]
+            fn $method(self, other: &$Right) -> $Output {
+                core::ops::$Trait::$method(self, *other)
+            }
+        }
+        impl<$($g)*> core::ops::$Trait<$Right> for &$Left {
+            type Output = $Output;
+            #[inline(always)]
+            fn $method(self, other: $Right) -> $Output {
+                core::ops::$Trait::$method(*self, other)
+            }
+        }
+        impl<$($g)*> core::ops::$Trait<&$Right> for &$Left {
+            type Output = $Output;
+            #[inline(always)]
+            fn $method(self, other: &$Right) -> $Output {
+                core::ops::$Trait::$method(*self, *other)
+            }
+        }
+    };
+}
+
+pub(crate) use {derivative_number, operators};

@@ -1,0 +1,167 @@
+//! The rows of the rule table as plain data: one [`Op`] per row, to list, look up and evaluate.
+//!
+//! Input: a row's name and argument values. Output: what the row says. Everything here is generated from
+//! the table, so an [`Op`] without a rule, or a rule without an [`Op`], cannot exist.
+
+use super::table::{self, rule_table};
+use super::{Binary, Domain, Kink, Ternary, Unary};
+use palinode_num::Scalar;
+
+macro_rules! define_ops {
+    ({}
+     operators1 { $($a:tt)* }
+     operators2 { $($b:tt)* }
+     functions1 { $($c:tt)* }
+     parametric1 { $($d:tt)* }
+     functions2 { $($e:tt)* }
+     functions3 { $($f:tt)* }
+     structural3 { $($g:tt)* }
+    ) => {
+        define_ops! { @rows [$($a)* $($c)* $($d)*] [$($b)* $($e)*] [$($f)* $($g)*] }
+    };
+
+    (@rows
+        [$($(#[$doc1:meta])* $U:ident $({ $p:ident : $pt:ty })? : $m1:ident($x1:ident in $X1:ident) -> $z1:ident { $($body1:tt)* })*]
+        [$($(#[$doc2:meta])* $B:ident : $m2:ident($x2:ident in $X2:ident, $y2:ident in $Y2:ident) -> $z2:ident { $($body2:tt)* })*]
+        [$($(#[$doc3:meta])* $T:ident : $m3:ident($x3:ident in $X3:ident, $y3:ident in $Y3:ident, $w3:ident in $W3:ident) -> $z3:ident { $($body3:tt)* })*]
+    ) => {
+        /// A row of the rule table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Op {
+            $($(#[$doc1])* $U,)*
+            $($(#[$doc2])* $B,)*
+            $($(#[$doc3])* $T,)*
+        }
+
+        impl Op {
+            /// Every row, in the table's order within its number of arguments.
+            pub const ALL: &'static [Op] = &[$(Op::$U,)* $(Op::$B,)* $(Op::$T,)*];
+
+            /// The name that the table, tapes and programs use.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Op::$U => <table::$U as Unary>::NAME,)*
+                    $(Op::$B => <table::$B as Binary>::NAME,)*
+                    $(Op::$T => <table::$T as Ternary>::NAME,)*
+                }
+            }
+
+            /// The domain of each argument.
+            pub fn domains(self) -> &'static [Domain] {
+                match self {
+                    $(Op::$U => &[Domain::$X1],)*
+                    $(Op::$B => &[Domain::$X2, Domain::$Y2],)*
+                    $(Op::$T => &[Domain::$X3, Domain::$Y3, Domain::$W3],)*
+                }
+            }
+
+            /// The points without a derivative and what is given there.
+            pub fn kinks(self) -> &'static [Kink] {
+                match self {
+                    $(Op::$U => <table::$U as Unary>::KINKS,)*
+                    $(Op::$B => <table::$B as Binary>::KINKS,)*
+                    $(Op::$T => <table::$T as Ternary>::KINKS,)*
+                }
+            }
+
+            /// Calls `visitor` with the rule itself. `parameter` is the whole number of `powi` and
+            /// `polygamma`; other rows ignore it.
+            pub fn visit<V: RuleVisitor>(self, parameter: i32, visitor: V) -> V::Output {
+                let _ = parameter;
+                match self {
+                    $(Op::$U => visitor.unary(table::$U { $($p: parameter as $pt)? }),)*
+                    $(Op::$B => visitor.binary(table::$B {}),)*
+                    $(Op::$T => visitor.ternary(table::$T {}),)*
+                }
+            }
+        }
+    };
+}
+rule_table! { define_ops! {} }
+
+/// What to do with a rule whose type is known only inside; see [`Op::visit`].
+pub trait RuleVisitor {
+    /// What comes back.
+    type Output;
+    /// The row has one argument.
+    fn unary<R: Unary>(self, rule: R) -> Self::Output;
+    /// The row has two arguments.
+    fn binary<R: Binary>(self, rule: R) -> Self::Output;
+    /// The row has three arguments.
+    fn ternary<R: Ternary>(self, rule: R) -> Self::Output;
+}
+
+impl Op {
+    /// The number of arguments.
+    pub fn arity(self) -> usize {
+        self.domains().len()
+    }
+
+    /// The row with this name.
+    pub fn named(name: &str) -> Option<Op> {
+        Op::ALL.iter().copied().find(|op| op.name() == name)
+    }
+
+    /// The value for these arguments.
+    ///
+    /// # Panics
+    /// If the number of arguments is not [`Op::arity`].
+    pub fn value<S: Scalar>(self, parameter: i32, args: &[S]) -> S {
+        self.check_arity(args.len());
+        self.visit(parameter, Value(args))
+    }
+
+    /// The partial by argument number `which`; `z` is the value.
+    ///
+    /// # Panics
+    /// If the number of arguments is not [`Op::arity`] or there is no argument `which`.
+    pub fn partial<S: Scalar>(self, parameter: i32, which: usize, args: &[S], z: S) -> S {
+        self.check_arity(args.len());
+        assert!(which < args.len(), "{} has no argument number {which}", self.name());
+        self.visit(parameter, Partial { which, args, z })
+    }
+
+    fn check_arity(self, given: usize) {
+        assert_eq!(given, self.arity(), "{} takes {} arguments, not {given}", self.name(), self.arity());
+    }
+}
+
+struct Value<'a, S>(&'a [S]);
+
+impl<S: Scalar> RuleVisitor for Value<'_, S> {
+    type Output = S;
+    fn unary<R: Unary>(self, rule: R) -> S {
+        rule.value(self.0[0])
+    }
+    fn binary<R: Binary>(self, rule: R) -> S {
+        rule.value(self.0[0], self.0[1])
+    }
+    fn ternary<R: Ternary>(self, rule: R) -> S {
+        rule.value(self.0[0], self.0[1], self.0[2])
+    }
+}
+
+struct Partial<'a, S> {
+    which: usize,
+    args: &'a [S],
+    z: S,
+}
+
+impl<S: Scalar> RuleVisitor for Partial<'_, S> {
+    type Output = S;
+    fn unary<R: Unary>(self, rule: R) -> S {
+        rule.dx(self.args[0], self.z)
+    }
+    fn binary<R: Binary>(self, rule: R) -> S {
+        let &[x, y] = self.args else { unreachable!("arity is checked") };
+        if self.which == 0 { rule.dx(x, y, self.z) } else { rule.dy(x, y, self.z) }
+    }
+    fn ternary<R: Ternary>(self, rule: R) -> S {
+        let &[x, y, w] = self.args else { unreachable!("arity is checked") };
+        match self.which {
+            0 => rule.dx(x, y, w, self.z),
+            1 => rule.dy(x, y, w, self.z),
+            _ => rule.dw(x, y, w, self.z),
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The tape's memory: an append-only arena of edges in chunks, and the sweeps over it.
+//!
+//! Input: nodes, each a short list of (parent, partial). Output: cotangents (reverse) or tangents
+//! (forward) of every node.
+//!
+//! A node is the run of edges from one marked [`FIRST`] to the next; it has no header, its number is its
+//! position. An edge is a partial and a parent, in two parallel arrays, so one costs `size_of::<S>() + 4` bytes.
+//! Node 0 is a sink that no one reads: leaves have one edge to it with partial 0.
+//!
+//! Invariants: a parent's number is below its node's; a node's edges lie in one chunk; chunks are never moved or
+//! freed while recording, and are used again by the next recording. The arena does not know `Var`,
+//! rules or values; it never calls back into a `Var`, so a borrow of it is never re-entered.
+//!
+//! Known limit: at most 2^31 - 1 nodes.
+
+#![allow(unsafe_code)] // named in ARCHITECTURE.md; `checked.rs` is the safe twin that tests compare with
+
+use crate::error::Error;
+use palinode_num::Scalar;
+
+/// Marks the first edge of a node in its parent word.
+pub(crate) const FIRST: u32 = 1 << 31;
+/// The node that leaves point to; nobody reads it.
+pub(crate) const SINK: u32 = 0;
+/// What a push gives after a failure: any number but [`SINK`], which would make its handle a constant.
+const NOWHERE: u32 = 1;
+/// The most nodes any tape can hold.
+pub const MAX_NODES: u32 = FIRST - 1;
+
+/// The first chunk is small so that small tapes are; later ones double up to a fixed size.
+const FIRST_CHUNK: usize = 256;
+const LARGEST_CHUNK: usize = 1 << 16;
+
+/// A run of edges. Their number is `used`; the vectors' own length stays 0.
+struct Chunk<S> {
+    partials: Vec<S>,
+    parents: Vec<u32>,
+    used: usize,
+    /// The number of the first node in it.
+    first_node: u32,
+}
+
+/// See the module's documentation.
+pub(crate) struct Arena<S> {
+    // What the hot path touches: where to write, how far, and the next node's number.
+    partials: *mut S,
+    parents: *mut u32,
+    len: usize,
+    room: usize,
+    next_node: u32,
+
+    current: usize,
+    chunks: Vec<Chunk<S>>,
+    node_limit: u32,
+    byte_limit: usize,
+    failure: Option<Error>,
+}
+
+// SAFETY: the raw pointers point into `chunks`, which the arena owns; they are used through `&mut self` only.
+unsafe impl<S: Send> Send for Arena<S> {}
+
+impl<S: Scalar> Arena<S> {
+    pub(crate) fn new(node_limit: u32, byte_limit: usize) -> Self {
+        Arena {
+            partials: core::ptr::NonNull::dangling().as_ptr(),
+            parents: core::ptr::NonNull::dangling().as_ptr(),
+            len: 0,
+            room: 0,
+            next_node: 1,
+            current: 0,
+            chunks: Vec::new(),
+            node_limit: node_limit.min(MAX_NODES),
+            byte_limit,
+            failure: None,
+        }
+    }
+
+    /// Forgets the recording and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.next_node = 1;
+        self.failure = None;
+        for chunk in &mut self.chunks {
+            chunk.used = 0;
+        }
+        self.len = 0;
+        self.room = 0;
+        self.current = 0;
+        if !self.chunks.is_empty() {
+            self.enter_chunk(0);
+        }
+    }
+
+    /// The number that the next node gets; one more than the last node's.
+    #[inline(always)]
+    pub(crate) fn next_node(&self) -> u32 {
+        self.next_node
+    }
+
+    /// Why the recording is incomplete, if it is.
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
+    }
+
+    /// Appends a node with these edges and gives its number.
+    ///
+    /// After a failure the number means nothing; the recording is never swept.
+    #[inline(always)]
+    pub(crate) fn push<const N: usize>(&mut self, parents: [u32; N], partials: [S; N]) -> u32 {
+        const { assert!(N > 0) };
+        if self.room - self.len < N && !self.make_room(N) {
+            return NOWHERE;
+        }
+        for k in 0..N {
+            let mark = if k == 0 { FIRST } else { 0 };
+            // SAFETY: `room` is within the capacity of both vectors of the current chunk and `len + k < room`.
+            unsafe {
+                self.parents.add(self.len + k).write(parents[k] | mark);
+                self.partials.add(self.len + k).write(partials[k]);
+            }
+        }
+        self.len += N;
+        self.next_node += 1;
+        self.next_node - 1
+    }
+
+    /// Appends a node with as many edges as the iterator gives, at most `most`.
+    pub(crate) fn push_many(&mut self, most: usize, edges: impl Iterator<Item = (u32, S)>) -> u32 {
+        if self.room - self.len < most.max(1) && !self.make_room(most.max(1)) {
+            return NOWHERE;
+        }
+        let start = self.len;
+        let mut mark = FIRST;
+        for (parent, partial) in edges.take(most) {
+            // SAFETY: as in `push`; `take` keeps the number of edges within the room that was made.
+            unsafe {
+                self.parents.add(self.len).write(parent | mark);
+                self.partials.add(self.len).write(partial);
+            }
+            self.len += 1;
+            mark = 0;
+        }
+        if self.len == start {
+            return self.push([SINK], [S::zero()]);
+        }
+        self.next_node += 1;
+        self.next_node - 1
+    }
+
+    /// Leaves the current chunk for one with room for `edges` more; false if there can be none.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, edges: usize) -> bool {
+        if self.failure.is_some() {
+            return false;
+        }
+        self.leave_chunk();
+        if self.next_node >= self.node_limit {
+            return self.fail(Error::TapeFull { limit: self.node_limit });
+        }
+        let mut next = if self.chunks.is_empty() { 0 } else { self.current + 1 };
+        // A chunk that was left empty because a node did not fit may be passed over again.
+        while next < self.chunks.len() && self.chunks[next].partials.capacity() < edges {
+            self.chunks[next].first_node = self.next_node;
+            next += 1;
+        }
+        if next == self.chunks.len()
+            && let Err(error) = self.add_chunk(edges)
+        {
+            return self.fail(error);
+        }
+        self.enter_chunk(next);
+        if self.room - self.len < edges {
+            // Only the node limit makes `room` smaller than the chunk.
+            return self.fail(Error::TapeFull { limit: self.node_limit });
+        }
+        true
+    }
+
+    fn fail(&mut self, error: Error) -> bool {
+        self.failure = Some(error);
+        self.len = 0;
+        self.room = 0;
+        false
+    }
+
+    fn leave_chunk(&mut self) {
+        if let Some(chunk) = self.chunks.get_mut(self.current) {
+            chunk.used = self.len;
+        }
+    }
+
+    fn enter_chunk(&mut self, index: usize) {
+        let nodes_left = (self.node_limit - self.next_node.min(self.node_limit)) as usize;
+        let chunk = &mut self.chunks[index];
+        chunk.first_node = self.next_node;
+        self.current = index;
+        self.partials = chunk.partials.as_mut_ptr();
+        self.parents = chunk.parents.as_mut_ptr();
+        self.len = 0;
+        // A node has at least one edge, so this also keeps the number of nodes within its limit.
+        self.room = chunk.partials.capacity().min(chunk.parents.capacity()).min(nodes_left);
+    }
+
+    fn add_chunk(&mut self, edges: usize) -> Result<(), Error> {
+        let edge = size_of::<S>() + size_of::<u32>();
+        let usual = FIRST_CHUNK.checked_shl(self.chunks.len() as u32).unwrap_or(LARGEST_CHUNK);
+        // A node has at least one edge, and the sweep will need a cotangent for it.
+        let so_far = self.bytes() + (self.next_node as usize + 1) * size_of::<S>();
+        let affordable = self.byte_limit.saturating_sub(so_far) / (edge + size_of::<S>());
+        let size = usual.clamp(FIRST_CHUNK, LARGEST_CHUNK).min(affordable).max(edges);
+        if size > affordable {
+            return Err(Error::ByteLimit { limit: self.byte_limit });
+        }
+        let no_memory = |_| Error::OutOfMemory { bytes: size * edge };
+        let mut chunk = Chunk { partials: Vec::new(), parents: Vec::new(), used: 0, first_node: 0 };
+        chunk.partials.try_reserve_exact(size).map_err(no_memory)?;
+        chunk.parents.try_reserve_exact(size).map_err(no_memory)?;
+        self.chunks.try_reserve(1).map_err(no_memory)?;
+        self.chunks.push(chunk);
+        Ok(())
+    }
+
+    /// The heap bytes that the edges hold, used or kept for the next recording.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_chunk = |chunk: &Chunk<S>| {
+            chunk.partials.capacity() * size_of::<S>() + chunk.parents.capacity() * size_of::<u32>()
+        };
+        self.chunks.iter().map(of_chunk).sum::<usize>() + self.chunks.capacity() * size_of::<Chunk<S>>()
+    }
+
+    /// The number of edges recorded.
+    pub(crate) fn edges(&self) -> usize {
+        self.filled().map(|(_, parents, _)| parents.len()).sum()
+    }
+
+    /// The chunks that hold edges: first node, parents, partials.
+    pub(crate) fn filled(&self) -> impl DoubleEndedIterator<Item = (u32, &[u32], &[S])> {
+        self.chunks.iter().enumerate().map(|(i, chunk)| {
+            let used = if i == self.current { self.len } else { chunk.used };
+            // SAFETY: the first `used` edges of a chunk have been written, and `used` is within both capacities.
+            unsafe {
+                (
+                    chunk.first_node,
+                    core::slice::from_raw_parts(chunk.parents.as_ptr(), used),
+                    core::slice::from_raw_parts(chunk.partials.as_ptr(), used),
+                )
+            }
+        })
+    }
+
+    /// Shows every node: its number, parents and partials.
+    pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, &[u32], &[S])) {
+        for (first_node, parents, partials) in self.filled() {
+            let mut node = first_node;
+            let mut start = 0;
+            while start < parents.len() {
+                let more = parents[start + 1..].iter().take_while(|&&parent| parent & FIRST == 0).count();
+                let edges = start..start + 1 + more;
+                let plain: Vec<u32> = parents[edges.clone()].iter().map(|parent| parent & !FIRST).collect();
+                see(node, &plain, &partials[edges.clone()]);
+                node += 1;
+                start = edges.end;
+            }
+        }
+    }
+
+    /// Propagates cotangents from the nodes below `from` down to node `to`, `N` at a time.
+    ///
+    /// On entry `cotangents[i]` is what node `i` has received so far; on return every node from `to` on has been
+    /// passed on to its parents.
+    pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], from: u32, to: u32) {
+        assert!(cotangents.len() >= self.next_node as usize && from <= self.next_node && to > SINK);
+        let base = cotangents.as_mut_ptr();
+        let mut above = self.next_node;
+        for (first_node, parents, partials) in self.filled().rev() {
+            if parents.is_empty() {
+                continue;
+            }
+            let (mut node, mut edge) = (above, parents.len());
+            above = first_node;
+            if node > from {
+                if first_node >= from {
+                    continue;
+                }
+                // The chunk's last nodes lie above the range: step over their edges.
+                while node > from {
+                    edge -= 1;
+                    node -= u32::from(parents[edge] & FIRST != 0);
+                }
+            }
+            let last = first_node.max(to);
+            while node > last {
+                node -= 1;
+                // SAFETY: `node < next_node <= cotangents.len()`.
+                let received = unsafe { *base.add(node as usize) };
+                loop {
+                    edge -= 1;
+                    // SAFETY: a chunk holds the edges of its nodes and no others, and the first edge of each is marked, so the
+                    // walk over the edges of the nodes from `above` down to `last` stays within the chunk. A parent's
+                    // number is below its node's, hence below `next_node`.
+                    unsafe {
+                        let word = *parents.get_unchecked(edge);
+                        let target = base.add((word & !FIRST) as usize);
+                        *target = S::strong_add(*target, *partials.get_unchecked(edge), received);
+                        if word & FIRST != 0 {
+                            break;
+                        }
+                    }
+                }
+            }
+            if last > first_node {
+                return;
+            }
+        }
+    }
+
+    /// Propagates tangents to the nodes from `from` up to `to` (not included), `N` at a time. Leaves keep what they have.
+    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]], from: u32, to: u32) {
+        for (first_node, parents, partials) in self.filled() {
+            let mut node = first_node;
+            let mut edge = 0;
+            while edge < parents.len() && node < to {
+                let start = edge;
+                edge += 1;
+                while edge < parents.len() && parents[edge] & FIRST == 0 {
+                    edge += 1;
+                }
+                let is_leaf = parents[start] == SINK | FIRST;
+                if node >= from && !is_leaf {
+                    let mut sum = [S::zero(); N];
+                    for k in start..edge {
+                        sum = S::strong_add(sum, partials[k], tangents[(parents[k] & !FIRST) as usize]);
+                    }
+                    tangents[node as usize] = sum;
+                }
+                node += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Operations with a rule of their own: many inputs, many outputs, one node on the tape.
+//!
+//! Input: the values of the outputs and a rule that carries output cotangents to input cotangents.
+//! Output: `Var`s for the outputs. Dense linear algebra is built from this, and so can be anything else whose
+//! adjoint is known as a whole: a solver, a lookup table, a call into another language.
+//!
+//! The rule is stated once, in reverse. Forward sweeps over a tape derive from it, one output at a time, unless
+//! the operation says how to do better.
+
+use super::Var;
+use super::arena::SINK;
+use super::stamp::{Stamp, with_recorder};
+use super::trace::Entry;
+use palinode_num::Scalar;
+
+/// The rule of a custom operation, with whatever it saved for the reverse sweep.
+///
+/// ```
+/// use palinode_core::{CustomRule, Var, custom, value_and_grad};
+///
+/// /// The mean and the spread of a sample, as one node.
+/// struct Moments { deviations: Vec<f64> }
+/// impl CustomRule<f64> for Moments {
+///     fn name(&self) -> &'static str { "moments" }
+///     fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) {
+///         let n = inputs.len() as f64;
+///         for (input, deviation) in inputs.iter_mut().zip(&self.deviations) {
+///             *input += outputs[0] / n + outputs[1] * 2.0 * deviation / n;
+///         }
+///     }
+/// }
+/// let (variance, g) = value_and_grad(|x| {
+///     let values: Vec<f64> = x.iter().map(|v| v.value()).collect();
+///     let mean = values.iter().sum::<f64>() / 3.0;
+///     let deviations: Vec<f64> = values.iter().map(|v| v - mean).collect();
+///     let variance = deviations.iter().map(|d| d * d).sum::<f64>() / 3.0;
+///     custom(x, &[mean, variance], Moments { deviations })[1]
+/// }, &[1.0, 2.0, 6.0]).unwrap();
+/// assert_eq!((variance, g), (14.0 / 3.0, vec![-4.0 / 3.0, -2.0 / 3.0, 2.0]));
+/// ```
+pub trait CustomRule<S>: Send + 'static {
+    /// How tables call it.
+    fn name(&self) -> &'static str;
+
+    /// Adds to `inputs` what the cotangents `outputs` contribute: `inputs += J^T outputs`.
+    fn reverse(&self, outputs: &[S], inputs: &mut [S]);
+
+    /// Writes to `outputs` the tangents `J inputs`. By default this is derived from [`CustomRule::reverse`],
+    /// one call per output.
+    fn forward(&self, inputs: &[S], outputs: &mut [S])
+    where
+        S: Scalar,
+    {
+        for k in 0..outputs.len() {
+            let mut seed = vec![S::zero(); outputs.len()];
+            seed[k] = S::one();
+            let mut row = vec![S::zero(); inputs.len()];
+            self.reverse(&seed, &mut row);
+            outputs[k] =
+                row.iter().zip(inputs).fold(S::zero(), |sum, (&slope, &tangent)| slope.strong_add_to(tangent, sum));
+        }
+    }
+
+    /// The heap bytes that the rule itself has saved.
+    fn saved_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// A custom operation on a tape.
+pub(crate) struct CustomNode<S> {
+    inputs: Vec<u32>,
+    first_output: u32,
+    outputs: u32,
+    rule: Box<dyn CustomRule<S>>,
+}
+
+impl<S: Scalar> CustomNode<S> {
+    /// One more than the last output's node.
+    pub(crate) fn end(&self) -> u32 {
+        self.first_output + self.outputs
+    }
+
+    /// How tables call it.
+    pub(crate) fn name(&self) -> &'static str {
+        self.rule.name()
+    }
+
+    /// The nodes it reads, in the order of its arguments; [`SINK`] stands for a constant.
+    pub(crate) fn inputs(&self) -> &[u32] {
+        &self.inputs
+    }
+
+    /// The first of its outputs' nodes.
+    pub(crate) fn first_output(&self) -> u32 {
+        self.first_output
+    }
+
+    fn output_range(&self) -> core::ops::Range<usize> {
+        self.first_output as usize..self.end() as usize
+    }
+
+    pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]]) {
+        for lane in 0..N {
+            let outputs: Vec<S> = cotangents[self.output_range()].iter().map(|c| c[lane]).collect();
+            if outputs.iter().all(|c| c.vanishes()) {
+                continue;
+            }
+            let mut inputs = vec![S::zero(); self.inputs.len()];
+            self.rule.reverse(&outputs, &mut inputs);
+            for (&node, contribution) in self.inputs.iter().zip(inputs) {
+                let target = &mut cotangents[node as usize][lane];
+                *target = *target + contribution;
+            }
+        }
+    }
+
+    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]]) {
+        for lane in 0..N {
+            let inputs: Vec<S> = self.inputs.iter().map(|&node| tangents[node as usize][lane]).collect();
+            let mut outputs = vec![S::zero(); self.outputs as usize];
+            self.rule.forward(&inputs, &mut outputs);
+            for (target, tangent) in tangents[self.output_range()].iter_mut().zip(outputs) {
+                target[lane] = tangent;
+            }
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.inputs.capacity() * size_of::<u32>() + size_of_val(&*self.rule) + self.rule.saved_bytes()
+    }
+}
+
+/// Records an operation whose outputs have these values and whose derivative is given by `rule`.
+///
+/// Nothing is recorded if no input is active: the outputs are constants then.
+///
+/// # Panics
+/// If the inputs belong to different tapes, or to one that is not open on this thread.
+pub fn custom<S: Scalar<Bool = bool>>(
+    inputs: &[Var<S>],
+    output_values: &[S],
+    rule: impl CustomRule<S>,
+) -> Vec<Var<S>> {
+    let stamp = inputs.iter().fold(Stamp::NONE, |stamp, input| stamp.join(input.stamp()));
+    stamp.check();
+    if !inputs.iter().any(|input| input.is_active()) {
+        return output_values.iter().map(|&value| Var::lift(value)).collect();
+    }
+    let nodes: Vec<u32> = inputs.iter().map(|input| input.node()).collect();
+    with_recorder(stamp, |recorder| {
+        let first_output = recorder.arena.next_node();
+        let mut outputs = Vec::with_capacity(output_values.len());
+        for &value in output_values {
+            let node = recorder.arena.push([SINK], [S::zero()]);
+            outputs.push(Var::of_node(value, node, stamp));
+            if stamp.is_traced() {
+                let inputs = nodes.iter().map(|&node| (node, None)).collect();
+                recorder.trace.push(Entry { node, op: rule.name(), inputs, value });
+            }
+        }
+        let outputs_count = output_values.len() as u32;
+        let rule = Box::new(rule);
+        recorder.custom.push(CustomNode { inputs: nodes, first_output, outputs: outputs_count, rule });
+        outputs
+    })
+}

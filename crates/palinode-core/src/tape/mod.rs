@@ -1,0 +1,144 @@
+//! The dynamic tape: records any Rust control flow, recursion and mutation, then sweeps.
+//!
+//! Input: inputs and a closure over [`Var`]s. Output: a [`Record`], which can be swept in reverse and
+//! forward as often as wanted, printed and measured.
+//!
+//! ```text
+//! Tape::record ──► Scope (stamp.rs) ──► closure over Var (var.rs, nary.rs, custom.rs)
+//!                                            │ pushes
+//!                                            ▼
+//!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations + trace (trace.rs)
+//!                                            │
+//!                  Record (record.rs) ◄──────┘  reverse, forward, table, size
+//! ```
+//!
+//! Invariants: a tape is recorded inside a scope and nowhere else, so there is no global tape; memory
+//! is kept from one recording to the next, so a repeated recording of the same size allocates nothing.
+
+mod arena;
+mod custom;
+mod nary;
+mod record;
+mod recorder;
+mod stamp;
+mod trace;
+mod var;
+
+pub use arena::MAX_NODES;
+pub use custom::{CustomRule, custom};
+pub use record::{Outputs, Record, Size};
+pub use trace::{Row, Table};
+pub use var::Var;
+
+use crate::error::Error;
+use arena::SINK;
+use palinode_num::Scalar;
+use recorder::Recorder;
+use stamp::{Scope, with_recorder};
+use trace::Entry;
+
+/// Memory for recordings, used again by each.
+///
+/// ```
+/// use palinode_core::Tape;
+///
+/// let mut tape = Tape::new();
+/// let mut record = tape.record(&[2.0, 3.0], |x| [x[0] * x[1], x[0] + x[1]])?;
+/// assert_eq!(record.values(), [6.0, 5.0]);
+/// assert_eq!(record.reverse(&[1.0, 0.0])?, [3.0, 2.0]); // gradient of the product
+/// assert_eq!(record.reverse(&[0.0, 1.0])?, [1.0, 1.0]); // and of the sum: one recording, many sweeps
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub struct Tape<S> {
+    recorder: Recorder<S>,
+    traced: bool,
+    inputs: Vec<Var<S>>,
+    outputs: Vec<u32>,
+    values: Vec<S>,
+    cotangents: Vec<[S; 1]>,
+    gradient: Vec<S>,
+}
+
+impl<S: Scalar<Bool = bool>> Default for Tape<S> {
+    fn default() -> Self {
+        Tape::new()
+    }
+}
+
+impl<S: Scalar<Bool = bool>> Tape<S> {
+    /// An empty tape; it allocates when something is recorded.
+    pub fn new() -> Self {
+        Tape::with_limits(MAX_NODES, usize::MAX)
+    }
+
+    /// A tape that refuses to grow beyond so many nodes, or so many bytes of edges and cotangents: recording on it
+    /// gives an error instead.
+    pub fn with_limits(nodes: u32, bytes: usize) -> Self {
+        Tape {
+            recorder: Recorder::new(nodes, bytes),
+            traced: false,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            values: Vec::new(),
+            cotangents: Vec::new(),
+            gradient: Vec::new(),
+        }
+    }
+
+    /// A tape that records every operation with its name and value, for [`Record::table`]. Slower and larger.
+    pub fn traced() -> Self {
+        Tape { traced: true, ..Tape::new() }
+    }
+
+    /// Records what the closure does with these inputs. The previous recording is forgotten, its memory used again.
+    ///
+    /// The closure may return a `Var`, an array, a `Vec` or a slice's worth of them.
+    pub fn record<O: Outputs<S>>(
+        &mut self,
+        inputs: &[S],
+        f: impl FnOnce(&[Var<S>]) -> O,
+    ) -> Result<Record<'_, S>, Error> {
+        self.recorder.clear();
+        self.outputs.clear();
+        self.values.clear();
+        let scope = Scope::open(&mut self.recorder, self.traced);
+        let stamp = scope.stamp();
+        self.inputs.clear();
+        for &value in inputs {
+            let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+                let node = recorder.arena.push([SINK], [S::zero()]);
+                if stamp.is_traced() {
+                    recorder.trace.push(Entry { node, op: "input", inputs: Vec::new(), value });
+                }
+                node
+            });
+            self.inputs.push(Var::of_node(value, node, stamp));
+        }
+        let outputs = f(&self.inputs);
+        outputs.for_each(&mut |output: Var<S>| {
+            stamp.join(output.stamp()).check();
+            self.outputs.push(output.node());
+            self.values.push(output.primal());
+        });
+        drop(scope);
+        match self.recorder.arena.failure() {
+            Some(error) => Err(error.clone()),
+            None => Ok(Record { tape: self }),
+        }
+    }
+
+    /// The heap bytes that this tape holds, used or kept for the next recording; exact.
+    pub fn heap_bytes(&self) -> usize {
+        self.recorder.bytes()
+            + self.inputs.capacity() * size_of::<Var<S>>()
+            + self.outputs.capacity() * size_of::<u32>()
+            + (self.values.capacity() + self.gradient.capacity()) * size_of::<S>()
+            + self.cotangents.capacity() * size_of::<[S; 1]>()
+    }
+}
+
+impl<S> core::fmt::Debug for Tape<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Tape").field("traced", &self.traced).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! Sums, dot products and affine combinations as one node, however many terms they have.
+//!
+//! Input: slices of `Var`s. Output: one `Var`, one node with an edge per pending parent. The value is
+//! computed left to right, with the same bits as the loop it replaces.
+
+use super::Var;
+use super::arena::SINK;
+use super::stamp::{Stamp, with_recorder};
+use super::trace::Entry;
+use palinode_num::Scalar;
+
+impl<S: Scalar<Bool = bool>> Var<S> {
+    pub(crate) fn add_up(terms: &[Self]) -> Self {
+        let value = terms.iter().fold(S::zero(), |sum, term| sum + term.primal());
+        linear("sum", value, terms.iter().map(|&term| (term, S::one())))
+    }
+
+    pub(crate) fn dot_product(a: &[Self], b: &[Self]) -> Self {
+        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
+        let value = a.iter().zip(b).fold(S::zero(), |sum, (x, y)| sum + x.primal() * y.primal());
+        let both = a.iter().zip(b).flat_map(|(&x, &y)| [(x, y.primal()), (y, x.primal())]);
+        linear("dot", value, both)
+    }
+
+    pub(crate) fn affine_combination(offset: Self, coefficients: &[f64], x: &[Self]) -> Self {
+        let (n, m) = (coefficients.len(), x.len());
+        assert_eq!(n, m, "affine: {n} coefficients for {m} numbers");
+        let weighted = coefficients.iter().zip(x).map(|(&c, &x)| (x, S::from_f64(c)));
+        let value = weighted.clone().fold(offset.primal(), |sum, (x, c)| sum + c * x.primal());
+        linear("affine", value, core::iter::once((offset, S::one())).chain(weighted))
+    }
+}
+
+/// The node of a value whose derivative is the sum of `partial * d term`.
+#[inline]
+fn linear<S, I>(name: &'static str, value: S, terms: I) -> Var<S>
+where
+    S: Scalar<Bool = bool>,
+    I: Iterator<Item = (Var<S>, S)> + Clone,
+{
+    let mut stamp = Stamp::NONE;
+    let mut edges = 0;
+    for (term, _) in terms.clone() {
+        stamp = stamp.join(term.stamp());
+        edges += term.pending_count();
+    }
+    stamp.check();
+    if edges == 0 {
+        return Var::lift(value);
+    }
+    let pending = terms.flat_map(|(term, partial)| {
+        let [p, q] = S::strong_scale(partial, term.partials());
+        let [i, j] = term.parents();
+        [(i, p), (j, q)].into_iter().filter(|&(parent, _)| parent != SINK)
+    });
+    let node = with_recorder(stamp, |recorder| {
+        let node = recorder.arena.push_many(edges, pending.clone());
+        if stamp.is_traced() {
+            let inputs = pending.map(|(parent, partial)| (parent, Some(partial))).collect();
+            recorder.trace.push(Entry { node, op: name, inputs, value });
+        }
+        node
+    });
+    Var::of_node(value, node, stamp)
+}

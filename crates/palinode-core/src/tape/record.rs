@@ -1,0 +1,221 @@
+//! A finished recording: sweeps, table, size, and which output depends on which input.
+
+use super::arena::SINK;
+use super::trace::Table;
+use super::{Tape, Var};
+use crate::error::Error;
+use palinode_num::Scalar;
+
+/// What a recorded closure may return: any number of `Var`s in a fixed order.
+pub trait Outputs<S> {
+    /// Shows each output in order.
+    fn for_each(&self, see: &mut dyn FnMut(Var<S>));
+}
+
+impl<S: Copy> Outputs<S> for Var<S> {
+    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+        see(*self);
+    }
+}
+
+impl<S, T: Outputs<S>> Outputs<S> for [T] {
+    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+        self.iter().for_each(|item| item.for_each(see));
+    }
+}
+
+impl<S, T: Outputs<S>> Outputs<S> for Vec<T> {
+    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+        self.as_slice().for_each(see);
+    }
+}
+
+impl<S, T: Outputs<S>, const N: usize> Outputs<S> for [T; N] {
+    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+        self.as_slice().for_each(see);
+    }
+}
+
+impl<S, A: Outputs<S>, B: Outputs<S>> Outputs<S> for (A, B) {
+    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+        self.0.for_each(see);
+        self.1.for_each(see);
+    }
+}
+
+/// How large a recording is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Nodes, inputs included.
+    pub nodes: usize,
+    /// Edges: partials saved for the reverse sweep.
+    pub edges: usize,
+    /// Bytes that these nodes and edges need, with a cotangent for each node.
+    pub bytes: usize,
+}
+
+/// A finished recording on a [`Tape`]; dropping it leaves the memory to the next one.
+pub struct Record<'t, S> {
+    pub(super) tape: &'t mut Tape<S>,
+}
+
+impl<S: Scalar<Bool = bool>> Record<'_, S> {
+    /// The values of the outputs.
+    pub fn values(&self) -> &[S] {
+        &self.tape.values
+    }
+
+    /// The number of inputs.
+    pub fn input_count(&self) -> usize {
+        self.tape.inputs.len()
+    }
+
+    /// The number of outputs.
+    pub fn output_count(&self) -> usize {
+        self.tape.outputs.len()
+    }
+
+    /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs.
+    pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
+        self.expect("the list of output cotangents", self.output_count(), cotangents.len())?;
+        let (inputs, nodes) = (self.input_count(), self.node_count());
+        let tape = &mut *self.tape;
+        zero_filled(&mut tape.cotangents, nodes)?;
+        for (&node, &cotangent) in tape.outputs.iter().zip(cotangents) {
+            add(&mut tape.cotangents[node as usize], [cotangent]);
+        }
+        tape.recorder.reverse(&mut tape.cotangents, inputs as u32 + 1);
+        tape.gradient.clear();
+        tape.gradient.extend(tape.cotangents[1..=inputs].iter().map(|&[cotangent]| cotangent));
+        Ok(&tape.gradient)
+    }
+
+    /// `N` reverse sweeps in one: each output has `N` cotangents, each input gets `N`.
+    pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
+        self.expect("the list of output cotangents", self.output_count(), cotangents.len())?;
+        let inputs = self.input_count();
+        let mut all = Vec::new();
+        zero_filled(&mut all, self.node_count())?;
+        for (&node, &cotangent) in self.tape.outputs.iter().zip(cotangents) {
+            add(&mut all[node as usize], cotangent);
+        }
+        self.tape.recorder.reverse(&mut all, inputs as u32 + 1);
+        Ok(all[1..=inputs].to_vec())
+    }
+
+    /// Forward sweep: the tangents of the outputs for these tangents of the inputs.
+    pub fn forward(&self, tangents: &[S]) -> Result<Vec<S>, Error> {
+        let lanes: Vec<[S; 1]> = tangents.iter().map(|&t| [t]).collect();
+        Ok(self.forward_many(&lanes)?.into_iter().map(|[t]| t).collect())
+    }
+
+    /// `N` forward sweeps in one.
+    pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
+        let inputs = self.input_count();
+        self.expect("the list of input tangents", inputs, tangents.len())?;
+        let mut all = Vec::new();
+        zero_filled(&mut all, self.node_count())?;
+        all[1..=inputs].copy_from_slice(tangents);
+        self.tape.recorder.forward(&mut all, inputs as u32 + 1);
+        Ok(self.tape.outputs.iter().map(|&node| all[node as usize]).collect())
+    }
+
+    /// For each output the inputs that it depends on, in ascending order, found from the recording alone. It may
+    /// name an input whose derivative happens to be zero here, and never misses one.
+    pub fn pattern(&self) -> Vec<Vec<usize>> {
+        let parents = Parents::of(self.tape);
+        let inputs = self.input_count() as u32;
+        let mut seen_for = vec![u32::MAX; self.node_count()];
+        let mut stack = Vec::new();
+        let mut rows = Vec::with_capacity(self.output_count());
+        for (row, &output) in self.tape.outputs.iter().enumerate() {
+            let mut found = Vec::new();
+            stack.push(output);
+            while let Some(node) = stack.pop() {
+                if node == SINK || core::mem::replace(&mut seen_for[node as usize], row as u32) == row as u32 {
+                    continue;
+                }
+                if node <= inputs {
+                    found.push(node as usize - 1);
+                } else {
+                    stack.extend_from_slice(parents.of_node(node));
+                }
+            }
+            found.sort_unstable();
+            rows.push(found);
+        }
+        rows
+    }
+
+    /// The recording as a table; see [`Tape::traced`].
+    pub fn table(&self) -> Table {
+        Table::of(&self.tape.recorder)
+    }
+
+    /// How large the recording is. What the tape holds in all is [`Tape::heap_bytes`].
+    pub fn size(&self) -> Size {
+        let (nodes, edges) = (self.node_count() - 1, self.tape.recorder.arena.edges());
+        let saved: usize = self.tape.recorder.custom.iter().map(|custom| custom.bytes()).sum();
+        let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * size_of::<S>() + saved;
+        Size { nodes, edges, bytes }
+    }
+
+    /// The heap bytes that the tape holds, used or kept for the next recording; exact.
+    pub fn heap_bytes(&self) -> usize {
+        self.tape.heap_bytes()
+    }
+
+    /// The nodes and the sink.
+    fn node_count(&self) -> usize {
+        self.tape.recorder.arena.next_node() as usize
+    }
+
+    fn expect(&self, what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+        if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+    }
+}
+
+impl<S> core::fmt::Debug for Record<'_, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Record").field("tape", &self.tape).finish()
+    }
+}
+
+fn add<S: Scalar, const N: usize>(target: &mut [S; N], contribution: [S; N]) {
+    *target = S::strong_add(*target, S::one(), contribution);
+}
+
+fn zero_filled<S: Scalar, const N: usize>(lanes: &mut Vec<[S; N]>, len: usize) -> Result<(), Error> {
+    lanes.clear();
+    lanes.try_reserve_exact(len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
+    lanes.resize(len, [S::zero(); N]);
+    Ok(())
+}
+
+/// Each node's parents, to walk the recording by node; the arena itself can only be walked in order.
+struct Parents {
+    start: Vec<usize>,
+    nodes: Vec<u32>,
+}
+
+impl Parents {
+    fn of<S: Scalar>(tape: &Tape<S>) -> Parents {
+        let recorder = &tape.recorder;
+        // Node 0, the sink, has none.
+        let mut parents = Parents { start: vec![0, 0], nodes: Vec::new() };
+        let mut customs = recorder.custom.iter().peekable();
+        recorder.arena.for_each_node(|node, edges, _| {
+            while customs.next_if(|custom| custom.end() <= node).is_some() {}
+            match customs.peek() {
+                Some(custom) if custom.first_output() <= node => parents.nodes.extend_from_slice(custom.inputs()),
+                _ => parents.nodes.extend_from_slice(edges),
+            }
+            parents.start.push(parents.nodes.len());
+        });
+        parents
+    }
+
+    fn of_node(&self, node: u32) -> &[u32] {
+        &self.nodes[self.start[node as usize]..self.start[node as usize + 1]]
+    }
+}

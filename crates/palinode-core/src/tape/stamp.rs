@@ -1,0 +1,202 @@
+//! How a `Var` finds its tape: a stamp that names one open scope on one thread.
+//!
+//! Input: a stamp. Output: the recorder that is being recorded into, or a panic that names both sides.
+//!
+//! A thread-local table holds a slot per open scope. A stamp carries its slot and a number that is never
+//! used twice, so one comparison of the slot's stamp with the handle's says at once: this scope, still
+//! open, on this thread. Constants carry stamp 0, which slot 0 always matches.
+//!
+//! Invariants: a stamp stands for one `Recorder<S>` with one `S` (a `Var<S>` gets its stamp only from a scope of
+//! an `Recorder<S>`); a slot's pointer is valid for exactly as long as its stamp is there.
+
+#![allow(unsafe_code)] // named in ARCHITECTURE.md: turns a slot's pointer back into the recorder it came from
+
+use super::recorder::Recorder;
+use core::cell::Cell;
+use std::sync::Mutex;
+
+const SLOT_BITS: u32 = 6;
+const SLOTS: usize = 1 << SLOT_BITS;
+const TRACED: u64 = 1 << SLOT_BITS;
+const COUNT_SHIFT: u32 = SLOT_BITS + 1;
+const COUNT_BITS: u32 = 33;
+const BLOCK_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
+
+/// Names one recording scope; zero for constants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+struct Slot {
+    stamp: Cell<u64>,
+    recorder: Cell<*mut ()>,
+}
+
+thread_local! {
+    static OPEN: [Slot; SLOTS] =
+        const { [const { Slot { stamp: Cell::new(0), recorder: Cell::new(core::ptr::null_mut()) } }; SLOTS] };
+    /// The block of numbers that this thread takes its stamps from, and how many of it are used.
+    static NEXT: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// The names of the threads that own the blocks: block `b` belongs to thread `OWNERS[b - 1]`.
+static OWNERS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn this_thread() -> String {
+    let thread = std::thread::current();
+    match thread.name() {
+        Some(name) => format!("'{name}'"),
+        None => format!("{:?}", thread.id()),
+    }
+}
+
+/// A number that no other scope of this process has had.
+fn fresh_number() -> u64 {
+    let (mut block, mut used) = NEXT.get();
+    if block == 0 || used == (1 << COUNT_BITS) {
+        let mut owners = OWNERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        owners.push(this_thread());
+        block = owners.len() as u64;
+        assert!(block < 1 << (64 - BLOCK_SHIFT), "palinode: more threads have recorded tapes than can be numbered");
+        used = 0;
+    }
+    NEXT.set((block, used + 1));
+    block << BLOCK_SHIFT | used << COUNT_SHIFT
+}
+
+impl Stamp {
+    pub(crate) const NONE: Stamp = Stamp(0);
+
+    #[inline(always)]
+    fn slot(self) -> usize {
+        self.0 as usize % SLOTS
+    }
+
+    /// Whether every operation is to be recorded with its name and values.
+    #[inline(always)]
+    pub(crate) fn is_traced(self) -> bool {
+        self.0 & TRACED != 0
+    }
+
+    /// The scope that two operands share.
+    #[inline(always)]
+    pub(crate) fn join(self, other: Stamp) -> Stamp {
+        if self == other || other == Stamp::NONE {
+            self
+        } else if self == Stamp::NONE {
+            other
+        } else {
+            different_tapes(self, other)
+        }
+    }
+
+    /// Panics unless the scope is open on this thread.
+    #[inline(always)]
+    pub(crate) fn check(self) {
+        if OPEN.with(|open| open[self.slot()].stamp.get()) != self.0 {
+            not_open_here(self)
+        }
+    }
+
+    /// The recorder of an open scope of this thread; panics if the scope is not open here.
+    #[inline(always)]
+    pub(crate) fn recorder<S: 'static>(self) -> *mut Recorder<S> {
+        OPEN.with(|open| {
+            let slot = &open[self.slot()];
+            if slot.stamp.get() != self.0 {
+                not_open_here(self)
+            }
+            slot.recorder.get().cast()
+        })
+    }
+
+    /// How messages call the scope.
+    fn describe(self) -> String {
+        let owners = OWNERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let block = (self.0 >> BLOCK_SHIFT) as usize;
+        let count = (self.0 >> COUNT_SHIFT) & ((1 << COUNT_BITS) - 1);
+        let owner = owners.get(block.wrapping_sub(1)).map_or("?", String::as_str);
+        format!("tape {block}.{count} (thread {owner})")
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn different_tapes(a: Stamp, b: Stamp) -> ! {
+    panic!(
+        "palinode: a Var of {} met a Var of {}. An operation takes Vars of one tape; to use an outer value in an \
+         inner gradient, differentiate over the nested type and lift the outer value with Var::lift.",
+        a.describe(),
+        b.describe()
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn not_open_here(stamp: Stamp) -> ! {
+    let open: Vec<String> = OPEN.with(|slots| {
+        let stamps = slots.iter().map(|slot| slot.stamp.get()).filter(|&s| s != 0);
+        stamps.map(|s| Stamp(s).describe()).collect()
+    });
+    let here = match open.as_slice() {
+        [] => "no tape is open".to_string(),
+        open => format!("only {} is open", open.join(", ")),
+    };
+    panic!(
+        "palinode: a Var of {} was used on thread {}, where {here}. A Var lives inside the closure that records \
+         its tape, on that thread; take plain numbers out of it instead.",
+        stamp.describe(),
+        this_thread()
+    )
+}
+
+/// An open recording: while it lives, Vars with its stamp reach the recorder.
+pub(crate) struct Scope<'a, S> {
+    stamp: Stamp,
+    recorder: core::marker::PhantomData<&'a mut Recorder<S>>,
+}
+
+impl<'a, S: 'static> Scope<'a, S> {
+    /// Opens a scope on this thread.
+    ///
+    /// # Panics
+    /// If 63 scopes are open on this thread already.
+    pub(crate) fn open(recorder: &'a mut Recorder<S>, traced: bool) -> Self {
+        let number = fresh_number();
+        let stamp = OPEN.with(|open| {
+            let slot = (1..SLOTS).find(|&slot| open[slot].stamp.get() == 0).unwrap_or_else(|| {
+                panic!("palinode: {} tapes are being recorded on this thread at once; that is the limit", SLOTS - 1)
+            });
+            let stamp = number | if traced { TRACED } else { 0 } | slot as u64;
+            open[slot].stamp.set(stamp);
+            open[slot].recorder.set(core::ptr::from_mut(recorder).cast());
+            Stamp(stamp)
+        });
+        Scope { stamp, recorder: core::marker::PhantomData }
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+}
+
+impl<S> Drop for Scope<'_, S> {
+    fn drop(&mut self) {
+        OPEN.with(|open| {
+            let slot = &open[self.stamp.slot()];
+            slot.stamp.set(0);
+            slot.recorder.set(core::ptr::null_mut());
+        });
+    }
+}
+
+/// Runs `f` with the recorder of an open scope.
+///
+/// The same recorder must not be reached again from inside `f`: what `f` calls works on the inner numbers only.
+#[inline(always)]
+pub(crate) fn with_recorder<S: 'static, R>(stamp: Stamp, f: impl FnOnce(&mut Recorder<S>) -> R) -> R {
+    let recorder = stamp.recorder::<S>();
+    // SAFETY: `recorder()` has checked that the stamp's scope is open on this thread. The pointer came from the
+    // `&mut Recorder<S>` that the scope borrows, with the same `S` (module invariant), and only this function uses it while the
+    // scope is open; `f` does not reach this recorder a second time.
+    f(unsafe { &mut *recorder })
+}

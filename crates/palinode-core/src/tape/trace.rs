@@ -1,0 +1,100 @@
+//! The tape as a table: index, operation, inputs, output, saved values.
+//!
+//! Input: a recording. Output: text. A traced tape ([`Tape::traced`](crate::Tape::traced)) has a row per operation, with its
+//! value; any other tape has a row per node, because operations in between were merged while recording.
+
+use super::arena::SINK;
+use super::recorder::Recorder;
+use core::fmt;
+use palinode_num::Scalar;
+
+/// One recorded operation of a traced tape.
+pub(crate) struct Entry<S> {
+    pub(crate) node: u32,
+    pub(crate) op: &'static str,
+    /// The nodes it reads and the partials saved for them; custom operations save something else.
+    pub(crate) inputs: Vec<(u32, Option<S>)>,
+    pub(crate) value: S,
+}
+
+impl<S> Entry<S> {
+    pub(crate) fn bytes(&self) -> usize {
+        self.inputs.capacity() * size_of::<(u32, Option<S>)>()
+    }
+}
+
+/// One row of a [`Table`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The node's number; inputs come first, from 1.
+    pub index: u32,
+    /// The operation, `input`, or `node` for merged operations.
+    pub op: &'static str,
+    /// The numbers of the nodes it reads.
+    pub inputs: Vec<u32>,
+    /// The value, on a traced tape.
+    pub output: Option<f64>,
+    /// What is kept for the reverse sweep: a partial per input.
+    pub saved: Vec<f64>,
+}
+
+/// A recording as a table; `Display` prints it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The rows, in the order of recording.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    pub(crate) fn of<S: Scalar>(recorder: &Recorder<S>) -> Table {
+        let shown = |value: S| value.peek().unwrap_or(f64::NAN);
+        if !recorder.trace.is_empty() {
+            let rows = recorder.trace.iter().map(|entry| Row {
+                index: entry.node,
+                op: entry.op,
+                inputs: entry.inputs.iter().map(|&(node, _)| node).collect(),
+                output: Some(shown(entry.value)),
+                saved: entry.inputs.iter().filter_map(|&(_, partial)| partial.map(shown)).collect(),
+            });
+            return Table { rows: rows.collect() };
+        }
+        let mut rows = Vec::new();
+        recorder.arena.for_each_node(|index, parents, partials| {
+            let custom = recorder.custom.iter().find(|c| (c.first_output()..c.end()).contains(&index));
+            let (op, inputs, saved) = match custom {
+                Some(custom) => (custom.name(), custom.inputs().to_vec(), vec![]),
+                None if parents == [SINK] => ("input", vec![], vec![]),
+                None => ("node", parents.to_vec(), partials.iter().map(|&p| shown(p)).collect()),
+            };
+            rows.push(Row { index, op, inputs, output: None, saved });
+        });
+        Table { rows }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |items: Vec<String>| items.join(" ");
+        let cells = self.rows.iter().map(|row| {
+            [
+                row.index.to_string(),
+                row.op.to_string(),
+                list(row.inputs.iter().map(u32::to_string).collect()),
+                row.output.map_or(String::new(), |value| format!("{value:.6}")),
+                list(row.saved.iter().map(|value| format!("{value:.6}")).collect()),
+            ]
+        });
+        let header = ["#", "op", "inputs", "output", "saved"].map(String::from);
+        let lines: Vec<[String; 5]> = core::iter::once(header).chain(cells).collect();
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let [index, op, inputs, output] = [width(0), width(1), width(2), width(3)];
+        for line in &lines {
+            let row = format!(
+                "{:>index$}  {:<op$}  {:<inputs$}  {:>output$}  {}",
+                line[0], line[1], line[2], line[3], line[4]
+            );
+            writeln!(f, "{}", row.trim_end())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! `Var`: the number that records.
+//!
+//! Input: ordinary arithmetic. Output: nodes on the tape, as few as possible.
+//!
+//! A handle carries its value and a *pending* linear form in at most two tape nodes: `d value = p0 d node0 +
+//! p1 d node1`. An operation multiplies partials into that form and writes nothing, until a result would
+//! depend on three or more nodes; then the result becomes a node with those edges, and its handle points to it. So
+//! a chain of unary operations costs no memory, `x = sin(x) * a + b` costs one node, and a loop that depends on two
+//! nodes only costs none. This is preaccumulation (Griewank and Walther, *Evaluating Derivatives*, ch. 10), done
+//! while recording; it needs no knowledge of how often a `Copy` handle is used, because every copy carries the whole form.
+//!
+//! Invariants: `parents[0] == SINK` exactly if nothing is pending (a constant), then `parents[1] == SINK` and
+//! the partials are zero; `parents[0] > parents[1]` otherwise. On a traced tape every operation is a node.
+
+use super::arena::SINK;
+use super::stamp::{Stamp, with_recorder};
+use super::trace::Entry;
+use crate::number::derivative_number;
+use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
+use palinode_num::Scalar;
+
+/// A number whose operations are recorded on a [`Tape`](crate::Tape).
+///
+/// It behaves like an `f64`: `Copy`, literals on either side, `+=`, comparisons, every function of the rule table.
+/// It is also `Send` and `Sync`, because generic libraries ask for that; using one outside the closure
+/// that records it, on another thread or together with a `Var` of another tape panics with both names.
+///
+/// ```
+/// use palinode_core::value_and_grad;
+///
+/// let (y, g) = value_and_grad(|x| 2.0 * x[0].sin() + x[0] * x[1], &[0.0, 3.0]).unwrap();
+/// assert_eq!((y, g), (0.0, vec![5.0, 0.0]));
+/// ```
+#[derive(Clone, Copy)]
+pub struct Var<S> {
+    value: S,
+    partials: [S; 2],
+    parents: [u32; 2],
+    stamp: Stamp,
+}
+
+impl<S: Scalar<Bool = bool>> Var<S> {
+    /// A constant of this level: nothing is recorded for it.
+    #[inline(always)]
+    pub fn lift(value: S) -> Self {
+        Var { value, partials: [S::zero(); 2], parents: [SINK; 2], stamp: Stamp::NONE }
+    }
+    /// The primal.
+    #[inline(always)]
+    pub fn primal(self) -> S {
+        self.value
+    }
+    /// The primal; the same as [`Var::primal`].
+    #[inline(always)]
+    pub fn value(self) -> S {
+        self.value
+    }
+    /// Whether it depends on an input of its tape.
+    #[inline(always)]
+    pub fn is_active(self) -> bool {
+        self.parents[0] != SINK
+    }
+    #[inline(always)]
+    fn pick(condition: bool, a: Self, b: Self) -> Self {
+        if condition { a } else { b }
+    }
+
+    /// The handle of a node.
+    #[inline(always)]
+    pub(crate) fn of_node(value: S, node: u32, stamp: Stamp) -> Self {
+        Var { value, partials: [S::one(), S::zero()], parents: [node, SINK], stamp }
+    }
+
+    #[inline(always)]
+    pub(crate) fn stamp(self) -> Stamp {
+        self.stamp
+    }
+
+    #[inline(always)]
+    pub(crate) fn parents(self) -> [u32; 2] {
+        self.parents
+    }
+
+    #[inline(always)]
+    pub(crate) fn partials(self) -> [S; 2] {
+        self.partials
+    }
+
+    /// How many nodes the pending form has.
+    #[inline(always)]
+    pub(crate) fn pending_count(self) -> usize {
+        usize::from(self.parents[0] != SINK) + usize::from(self.parents[1] != SINK)
+    }
+
+    /// A node whose value this is; writes one if there is none yet. [`SINK`] for a constant.
+    pub(crate) fn node(self) -> u32 {
+        if !self.is_active() {
+            return SINK;
+        }
+        if self.parents[1] == SINK && (self.partials[0] - S::one()).vanishes() {
+            return self.parents[0];
+        }
+        with_recorder(self.stamp, |recorder| match self.parents[1] {
+            SINK => recorder.arena.push([self.parents[0]], [self.partials[0]]),
+            _ => recorder.arena.push(self.parents, self.partials),
+        })
+    }
+
+    /// The result `z` of a function of this one argument with derivative `dz`.
+    #[inline(always)]
+    fn chain(self, stamp: Stamp, z: S, dz: S) -> Self {
+        Var { value: z, partials: S::strong_scale(dz, self.partials), parents: self.parents, stamp }
+    }
+}
+
+/// The result `z` of a function of two active arguments with partials `da` and `db`.
+#[inline(always)]
+fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>, db: S) -> Var<S> {
+    let pending = |parents, partials| Var { value: z, partials, parents, stamp };
+    let [i0, i1] = a.parents;
+    let [j0, j1] = b.parents;
+    if i1 | j1 == SINK {
+        let (p, q) = (a.partials[0].strong_mul(da), b.partials[0].strong_mul(db));
+        return if i0 > j0 {
+            pending([i0, j0], [p, q])
+        } else if i0 < j0 {
+            pending([j0, i0], [q, p])
+        } else {
+            pending([i0, SINK], [p + q, S::zero()])
+        };
+    }
+    if a.parents == b.parents {
+        return pending(a.parents, S::strong_combine(da, a.partials, db, b.partials));
+    }
+    let node = if j1 == SINK {
+        let q = b.partials[0].strong_mul(db);
+        let [p0, p1] = S::strong_scale(da, a.partials);
+        if j0 == i0 {
+            return pending(a.parents, [p0 + q, p1]);
+        }
+        if j0 == i1 {
+            return pending(a.parents, [p0, p1 + q]);
+        }
+        write3(stamp, i0, i1, j0, p0, p1, q)
+    } else if i1 == SINK {
+        let p = a.partials[0].strong_mul(da);
+        let [q0, q1] = S::strong_scale(db, b.partials);
+        if i0 == j0 {
+            return pending(b.parents, [p + q0, q1]);
+        }
+        if i0 == j1 {
+            return pending(b.parents, [q0, p + q1]);
+        }
+        write3(stamp, i0, j0, j1, p, q0, q1)
+    } else {
+        write_merged(stamp, a.parents, S::strong_scale(da, a.partials), b.parents, S::strong_scale(db, b.partials))
+    };
+    Var::of_node(z, node, stamp)
+}
+
+/// A node with three parents. Out of line: the arguments travel in registers.
+#[inline(always)]
+fn write3<S: Scalar<Bool = bool>>(stamp: Stamp, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
+    with_recorder(stamp, |recorder| recorder.arena.push([i, j, k], [p, q, r]))
+}
+
+/// A node with the parents of two pairs that are not the same pair, so at most one parent is common.
+#[inline(never)]
+fn write_merged<S: Scalar<Bool = bool>>(stamp: Stamp, [i0, i1]: [u32; 2], [p0, p1]: [S; 2], [j0, j1]: [u32; 2], [q0, q1]: [S; 2]) -> u32 {
+    if i0 == j0 {
+        write3(stamp, i0, i1, j1, p0 + q0, p1, q1)
+    } else if i0 == j1 {
+        write3(stamp, i0, i1, j0, p0 + q1, p1, q0)
+    } else if i1 == j0 {
+        write3(stamp, i0, i1, j1, p0, p1 + q0, q1)
+    } else if i1 == j1 {
+        write3(stamp, i0, i1, j0, p0, p1 + q1, q0)
+    } else {
+        with_recorder(stamp, |recorder| recorder.arena.push([i0, i1, j0, j1], [p0, p1, q0, q1]))
+    }
+}
+
+/// On a traced tape every operation is a node, with its name and value.
+#[cold]
+#[inline(never)]
+fn traced<S: Scalar<Bool = bool>>(stamp: Stamp, op: &'static str, z: S, args: &[(Var<S>, S)]) -> Var<S> {
+    let active = args.iter().filter(|(arg, _)| arg.is_active());
+    let edges: Vec<(u32, S)> = active.map(|&(arg, partial)| (arg.parents[0], partial)).collect();
+    let node = with_recorder(stamp, |recorder| {
+        let node = recorder.arena.push_many(edges.len(), edges.iter().copied());
+        let inputs = edges.iter().map(|&(parent, partial)| (parent, Some(partial))).collect();
+        recorder.trace.push(Entry { node, op, inputs, value: z });
+        node
+    });
+    Var::of_node(z, node, stamp)
+}
+
+impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
+    #[inline(always)]
+    fn unary<R: Unary>(rule: R, x: Self) -> Self {
+        x.stamp.check();
+        if !x.is_active() {
+            return Var::lift(rule.value(x.value));
+        }
+        if const { has_jump(R::KINKS) } {
+            crate::decision::rounded(x.peek());
+        }
+        let (z, dz) = rule.value_and_dx(x.value);
+        if x.stamp.is_traced() {
+            return traced(x.stamp, R::NAME, z, &[(x, dz)]);
+        }
+        x.chain(x.stamp, z, dz)
+    }
+
+    #[inline(always)]
+    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
+        let stamp = x.stamp.join(y.stamp);
+        stamp.check();
+        let z = rule.value(x.value, y.value);
+        if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
+            crate::decision::rounded(x.peek());
+        }
+        if !y.is_active() {
+            if !x.is_active() {
+                return Var::lift(z);
+            }
+            let dx = rule.dx(x.value, y.value, z);
+            if stamp.is_traced() {
+                return traced(stamp, R::NAME, z, &[(x, dx)]);
+            }
+            return x.chain(stamp, z, dx);
+        }
+        let dy = rule.dy(x.value, y.value, z);
+        if !x.is_active() {
+            if stamp.is_traced() {
+                return traced(stamp, R::NAME, z, &[(y, dy)]);
+            }
+            return y.chain(stamp, z, dy);
+        }
+        let dx = rule.dx(x.value, y.value, z);
+        if stamp.is_traced() {
+            return traced(stamp, R::NAME, z, &[(x, dx), (y, dy)]);
+        }
+        merge(stamp, z, x, dx, y, dy)
+    }
+
+    #[inline]
+    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
+        let stamp = x.stamp.join(y.stamp).join(w.stamp);
+        stamp.check();
+        let z = rule.value(x.value, y.value, w.value);
+        let zero = S::zero();
+        let dx = if x.is_active() { rule.dx(x.value, y.value, w.value, z) } else { zero };
+        let dy = if y.is_active() { rule.dy(x.value, y.value, w.value, z) } else { zero };
+        let dw = if w.is_active() { rule.dw(x.value, y.value, w.value, z) } else { zero };
+        if stamp.is_traced() {
+            return traced(stamp, R::NAME, z, &[(x, dx), (y, dy), (w, dw)]);
+        }
+        let add = |sum: Var<S>, arg: Var<S>, partial: S| match (sum.is_active(), arg.is_active()) {
+            (true, true) => merge(stamp, z, sum, S::one(), arg, partial),
+            (false, true) => arg.chain(stamp, z, partial),
+            (_, false) => sum,
+        };
+        add(add(add(Var::lift(z), x, dx), y, dy), w, dw)
+    }
+}
+
+derivative_number! { [S: Scalar<Bool = bool>] Var<S>, inner S, scalar {
+    #[inline]
+    fn sum_of(terms: &[Self]) -> Self {
+        Self::add_up(terms)
+    }
+    #[inline]
+    fn dot(a: &[Self], b: &[Self]) -> Self {
+        Self::dot_product(a, b)
+    }
+    #[inline]
+    fn affine(offset: Self, coefficients: &[f64], x: &[Self]) -> Self {
+        Self::affine_combination(offset, coefficients, x)
+    }
+} }
+
+impl<S: core::fmt::Debug> core::fmt::Debug for Var<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Var({:?})", self.value)
+    }
+}
+
+impl<S: core::fmt::Display> core::fmt::Display for Var<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.value.fmt(f)
+    }
+}
