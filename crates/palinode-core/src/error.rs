@@ -66,7 +66,9 @@ pub enum Error {
         bytes: usize,
     },
     /// The tape's own limit in bytes was reached.
-    #[error("PAL0107: the recording needs more than the {limit} bytes allowed; raise the limit or record less")]
+    #[error(
+        "PAL0107: the recording needs more than the {limit} bytes allowed; raise the limit or record less"
+    )]
     ByteLimit {
         /// The most bytes the tape may hold.
         limit: usize,

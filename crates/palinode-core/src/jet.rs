@@ -98,7 +98,11 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     fn contribution(x: &Self, p: &Self, k: usize) -> S {
         (1..=k).fold(S::zero(), |sum, j| {
             let slope = x.coefficient(j);
-            if slope.vanishes() { sum } else { sum + S::from_int(j as i32) * slope.strong_mul(p.coefficient(k - j)) }
+            if slope.vanishes() {
+                sum
+            } else {
+                sum + S::from_int(j as i32) * slope.strong_mul(p.coefficient(k - j))
+            }
         })
     }
 }

@@ -16,220 +16,222 @@ use palinode_num::{Constant, Scalar};
 
 /// Hands the whole table to the macro `$then`, after the tokens in `$args`.
 macro_rules! rule_table {
-    ($then:ident! $args:tt) => { $then! { $args
+    ($then:ident! $args:tt) => {
+        $then! { $args
 
-    operators1 {
-        /// `-x`
-        Negate: neg(x in Reals) -> z { d x = -S::one(); }
-    }
+        operators1 {
+            /// `-x`
+            Negate: neg(x in Reals) -> z { d x = -S::one(); }
+        }
 
-    operators2 {
-        /// `x + y`
-        Add: add(x in Reals, y in Reals) -> z { d x = S::one(); d y = S::one(); }
-        /// `x - y`
-        Subtract: sub(x in Reals, y in Reals) -> z { d x = S::one(); d y = -S::one(); }
-        /// `x * y`
-        Multiply: mul(x in Reals, y in Reals) -> z { d x = y; d y = x; }
-        /// `x / y`
-        Divide: div(x in Reals, y in NonZero) -> z { d x = y.recip(); d y via z = -(z * y.recip()); }
-        /// `x % y`: what is left of `x` after a whole number of `y`s, with the sign of `x`
-        Remainder: rem(x in Reals, y in NonZero) -> z {
-            d x = S::one();
-            // (z - x) / y is a whole number up to rounding; x / y itself may round across one.
-            d y via z = ((z - x) / y).round();
-            kink Jump at [6.0, 3.0] gives [1.0, -2.0];
+        operators2 {
+            /// `x + y`
+            Add: add(x in Reals, y in Reals) -> z { d x = S::one(); d y = S::one(); }
+            /// `x - y`
+            Subtract: sub(x in Reals, y in Reals) -> z { d x = S::one(); d y = -S::one(); }
+            /// `x * y`
+            Multiply: mul(x in Reals, y in Reals) -> z { d x = y; d y = x; }
+            /// `x / y`
+            Divide: div(x in Reals, y in NonZero) -> z { d x = y.recip(); d y via z = -(z * y.recip()); }
+            /// `x % y`: what is left of `x` after a whole number of `y`s, with the sign of `x`
+            Remainder: rem(x in Reals, y in NonZero) -> z {
+                d x = S::one();
+                // (z - x) / y is a whole number up to rounding; x / y itself may round across one.
+                d y via z = ((z - x) / y).round();
+                kink Jump at [6.0, 3.0] gives [1.0, -2.0];
+            }
         }
-    }
 
-    functions1 {
-        /// `1 / x`
-        Recip: recip(x in NonZero) -> z { d x via z = -(z * z); }
-        /// `|x|`
-        Abs: abs(x in Reals) -> z {
-            d x = S::select(x.equal(S::zero()), S::zero(), x.signum());
-            kink Corner at [0.0] gives [0.0];
+        functions1 {
+            /// `1 / x`
+            Recip: recip(x in NonZero) -> z { d x via z = -(z * z); }
+            /// `|x|`
+            Abs: abs(x in Reals) -> z {
+                d x = S::select(x.equal(S::zero()), S::zero(), x.signum());
+                kink Corner at [0.0] gives [0.0];
+            }
+            /// The sign of `x`
+            Signum: signum(x in Reals) -> z { d x = S::zero(); kink Jump at [0.0] gives [0.0]; }
+            /// Round down
+            Floor: floor(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
+            /// Round up
+            Ceil: ceil(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
+            /// Round to the nearest
+            Round: round(x in Reals) -> z { d x = S::zero(); kink Jump at [2.5] gives [0.0]; }
+            /// Round towards zero
+            Trunc: trunc(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
+            /// The fractional part
+            Fract: fract(x in Reals) -> z { d x = S::one(); kink Jump at [2.0] gives [1.0]; }
+            /// Square root
+            Sqrt: sqrt(x in NonNegative) -> z {
+                d x via z = S::half() / z;
+                kink Vertical at [0.0] gives [f64::INFINITY];
+            }
+            /// Cube root
+            Cbrt: cbrt(x in Reals) -> z {
+                // Two divisions, so that z * z can neither overflow nor underflow.
+                d x via z = S::one() / S::from_int(3) / z / z;
+                kink Vertical at [0.0] gives [f64::INFINITY];
+            }
+            /// `e^x`
+            Exp: exp(x in Reals) -> z { d x via z = z; }
+            /// `2^x`
+            Exp2: exp2(x in Reals) -> z { d x via z = z * S::constant(Constant::Ln2); }
+            /// `e^x - 1`
+            ExpM1: exp_m1(x in Reals) -> z { d x = x.exp(); }
+            /// Natural logarithm
+            Ln: ln(x in Positive) -> z { d x = x.recip(); }
+            /// `ln(1 + x)`
+            Ln1p: ln_1p(x in AboveMinusOne) -> z { d x = (S::one() + x).recip(); }
+            /// Logarithm to base 2
+            Log2: log2(x in Positive) -> z { d x = S::one() / S::constant(Constant::Ln2) / x; }
+            /// Logarithm to base 10
+            Log10: log10(x in Positive) -> z { d x = S::one() / S::constant(Constant::Ln10) / x; }
+            /// Sine
+            Sin: sin(x in Reals) -> z { d x = x.cos(); together = x.sin_cos(); }
+            /// Cosine
+            Cos: cos(x in Reals) -> z { d x = -x.sin(); together = swap_negate(x.sin_cos()); }
+            /// Tangent
+            Tan: tan(x in Reals) -> z { d x via z = S::one() + z * z; }
+            /// Arc sine
+            Asin: asin(x in UnitClosed) -> z {
+                d x = ((S::one() - x) * (S::one() + x)).sqrt().recip();
+                kink Vertical at [1.0] gives [f64::INFINITY];
+            }
+            /// Arc cosine
+            Acos: acos(x in UnitClosed) -> z {
+                d x = -((S::one() - x) * (S::one() + x)).sqrt().recip();
+                kink Vertical at [-1.0] gives [f64::NEG_INFINITY];
+            }
+            /// Arc tangent
+            Atan: atan(x in Reals) -> z { d x = (S::one() + x * x).recip(); }
+            /// Hyperbolic sine
+            Sinh: sinh(x in Reals) -> z { d x = x.cosh(); }
+            /// Hyperbolic cosine
+            Cosh: cosh(x in Reals) -> z { d x = x.sinh(); }
+            /// Hyperbolic tangent
+            Tanh: tanh(x in Reals) -> z {
+                // 1 - z^2 cancels once z is near 1; there 4 e^(-2|x|) / (1 + e^(-2|x|))^2 does not.
+                d x via z = S::branch(
+                    (z * z).less(S::half()),
+                    || S::one() - z * z,
+                    || {
+                        let e = (-(x.abs() + x.abs())).exp();
+                        let d = S::one() + e;
+                        S::from_int(4) * e / (d * d)
+                    },
+                );
+            }
+            /// Inverse hyperbolic sine
+            Asinh: asinh(x in Reals) -> z { d x = x.hypot(S::one()).recip(); }
+            /// Inverse hyperbolic cosine
+            Acosh: acosh(x in AtLeastOne) -> z {
+                d x = (x - S::one()).sqrt().recip() / (x + S::one()).sqrt();
+                kink Vertical at [1.0] gives [f64::INFINITY];
+            }
+            /// Inverse hyperbolic tangent
+            Atanh: atanh(x in UnitOpen) -> z { d x = ((S::one() - x) * (S::one() + x)).recip(); }
+            /// The error function
+            Erf: erf(x in Reals) -> z { d x = S::constant(Constant::TwoOverSqrtPi) * (-(x * x)).exp(); }
+            /// The complementary error function
+            Erfc: erfc(x in Reals) -> z { d x = -(S::constant(Constant::TwoOverSqrtPi) * (-(x * x)).exp()); }
+            /// `ln |gamma(x)|`
+            Lgamma: lgamma(x in GammaFinite) -> z { d x = x.polygamma(0); }
+            /// The logistic function
+            Logistic: logistic(x in Reals) -> z {
+                // z (1 - z) cancels once z is near 1; there z^2 e^-x does not.
+                d x via z = S::branch(z.less(S::half()), || z * (S::one() - z), || z * z * (-x).exp());
+            }
+            /// `ln(1 + e^x)`
+            Softplus: softplus(x in Reals) -> z { d x = x.logistic(); }
+            /// `max(x, 0)`
+            Relu: relu(x in Reals) -> z {
+                d x = S::select(S::zero().less(x), S::one(), S::zero());
+                kink Corner at [0.0] gives [0.0];
+            }
         }
-        /// The sign of `x`
-        Signum: signum(x in Reals) -> z { d x = S::zero(); kink Jump at [0.0] gives [0.0]; }
-        /// Round down
-        Floor: floor(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
-        /// Round up
-        Ceil: ceil(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
-        /// Round to the nearest
-        Round: round(x in Reals) -> z { d x = S::zero(); kink Jump at [2.5] gives [0.0]; }
-        /// Round towards zero
-        Trunc: trunc(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
-        /// The fractional part
-        Fract: fract(x in Reals) -> z { d x = S::one(); kink Jump at [2.0] gives [1.0]; }
-        /// Square root
-        Sqrt: sqrt(x in NonNegative) -> z {
-            d x via z = S::half() / z;
-            kink Vertical at [0.0] gives [f64::INFINITY];
-        }
-        /// Cube root
-        Cbrt: cbrt(x in Reals) -> z {
-            // Two divisions, so that z * z can neither overflow nor underflow.
-            d x via z = S::one() / S::from_int(3) / z / z;
-            kink Vertical at [0.0] gives [f64::INFINITY];
-        }
-        /// `e^x`
-        Exp: exp(x in Reals) -> z { d x via z = z; }
-        /// `2^x`
-        Exp2: exp2(x in Reals) -> z { d x via z = z * S::constant(Constant::Ln2); }
-        /// `e^x - 1`
-        ExpM1: exp_m1(x in Reals) -> z { d x = x.exp(); }
-        /// Natural logarithm
-        Ln: ln(x in Positive) -> z { d x = x.recip(); }
-        /// `ln(1 + x)`
-        Ln1p: ln_1p(x in AboveMinusOne) -> z { d x = (S::one() + x).recip(); }
-        /// Logarithm to base 2
-        Log2: log2(x in Positive) -> z { d x = S::one() / S::constant(Constant::Ln2) / x; }
-        /// Logarithm to base 10
-        Log10: log10(x in Positive) -> z { d x = S::one() / S::constant(Constant::Ln10) / x; }
-        /// Sine
-        Sin: sin(x in Reals) -> z { d x = x.cos(); together = x.sin_cos(); }
-        /// Cosine
-        Cos: cos(x in Reals) -> z { d x = -x.sin(); together = swap_negate(x.sin_cos()); }
-        /// Tangent
-        Tan: tan(x in Reals) -> z { d x via z = S::one() + z * z; }
-        /// Arc sine
-        Asin: asin(x in UnitClosed) -> z {
-            d x = ((S::one() - x) * (S::one() + x)).sqrt().recip();
-            kink Vertical at [1.0] gives [f64::INFINITY];
-        }
-        /// Arc cosine
-        Acos: acos(x in UnitClosed) -> z {
-            d x = -((S::one() - x) * (S::one() + x)).sqrt().recip();
-            kink Vertical at [-1.0] gives [f64::NEG_INFINITY];
-        }
-        /// Arc tangent
-        Atan: atan(x in Reals) -> z { d x = (S::one() + x * x).recip(); }
-        /// Hyperbolic sine
-        Sinh: sinh(x in Reals) -> z { d x = x.cosh(); }
-        /// Hyperbolic cosine
-        Cosh: cosh(x in Reals) -> z { d x = x.sinh(); }
-        /// Hyperbolic tangent
-        Tanh: tanh(x in Reals) -> z {
-            // 1 - z^2 cancels once z is near 1; there 4 e^(-2|x|) / (1 + e^(-2|x|))^2 does not.
-            d x via z = S::branch(
-                (z * z).less(S::half()),
-                || S::one() - z * z,
-                || {
-                    let e = (-(x.abs() + x.abs())).exp();
-                    let d = S::one() + e;
-                    S::from_int(4) * e / (d * d)
-                },
-            );
-        }
-        /// Inverse hyperbolic sine
-        Asinh: asinh(x in Reals) -> z { d x = x.hypot(S::one()).recip(); }
-        /// Inverse hyperbolic cosine
-        Acosh: acosh(x in AtLeastOne) -> z {
-            d x = (x - S::one()).sqrt().recip() / (x + S::one()).sqrt();
-            kink Vertical at [1.0] gives [f64::INFINITY];
-        }
-        /// Inverse hyperbolic tangent
-        Atanh: atanh(x in UnitOpen) -> z { d x = ((S::one() - x) * (S::one() + x)).recip(); }
-        /// The error function
-        Erf: erf(x in Reals) -> z { d x = S::constant(Constant::TwoOverSqrtPi) * (-(x * x)).exp(); }
-        /// The complementary error function
-        Erfc: erfc(x in Reals) -> z { d x = -(S::constant(Constant::TwoOverSqrtPi) * (-(x * x)).exp()); }
-        /// `ln |gamma(x)|`
-        Lgamma: lgamma(x in GammaFinite) -> z { d x = x.polygamma(0); }
-        /// The logistic function
-        Logistic: logistic(x in Reals) -> z {
-            // z (1 - z) cancels once z is near 1; there z^2 e^-x does not.
-            d x via z = S::branch(z.less(S::half()), || z * (S::one() - z), || z * z * (-x).exp());
-        }
-        /// `ln(1 + e^x)`
-        Softplus: softplus(x in Reals) -> z { d x = x.logistic(); }
-        /// `max(x, 0)`
-        Relu: relu(x in Reals) -> z {
-            d x = S::select(S::zero().less(x), S::one(), S::zero());
-            kink Corner at [0.0] gives [0.0];
-        }
-    }
 
-    parametric1 {
-        /// `x` to the whole power `n`
-        Powi { n: i32 }: powi(x in NonZero) -> z {
-            d x via z = match n {
-                0 => S::zero(),
-                i32::MIN => S::from_int(n) * z / x,
-                _ => S::from_int(n) * x.powi(n - 1),
-            };
+        parametric1 {
+            /// `x` to the whole power `n`
+            Powi { n: i32 }: powi(x in NonZero) -> z {
+                d x via z = match n {
+                    0 => S::zero(),
+                    i32::MIN => S::from_int(n) * z / x,
+                    _ => S::from_int(n) * x.powi(n - 1),
+                };
+            }
+            /// The polygamma function
+            Polygamma { order: u32 }: polygamma(x in GammaFinite) -> z { d x = x.polygamma(order + 1); }
         }
-        /// The polygamma function
-        Polygamma { order: u32 }: polygamma(x in GammaFinite) -> z { d x = x.polygamma(order + 1); }
-    }
 
-    functions2 {
-        /// The magnitude of `x` with the sign of `y`
-        Copysign: copysign(x in Reals, y in Reals) -> z {
-            d x = S::select(x.equal(S::zero()), S::zero(), x.signum() * y.signum());
-            d y = S::zero();
-            kink Corner at [0.0, 1.0] gives [0.0, 0.0];
-            kink Jump at [1.0, 0.0] gives [1.0, 0.0];
+        functions2 {
+            /// The magnitude of `x` with the sign of `y`
+            Copysign: copysign(x in Reals, y in Reals) -> z {
+                d x = S::select(x.equal(S::zero()), S::zero(), x.signum() * y.signum());
+                d y = S::zero();
+                kink Corner at [0.0, 1.0] gives [0.0, 0.0];
+                kink Jump at [1.0, 0.0] gives [1.0, 0.0];
+            }
+            /// The smaller of two
+            Min: min(x in Reals, y in Reals) -> z {
+                d x via z = picked(x, y, z);
+                d y via z = picked(y, x, z);
+                kink Corner at [1.0, 1.0] gives [0.5, 0.5];
+            }
+            /// The larger of two
+            Max: max(x in Reals, y in Reals) -> z {
+                d x via z = picked(x, y, z);
+                d y via z = picked(y, x, z);
+                kink Corner at [1.0, 1.0] gives [0.5, 0.5];
+            }
+            /// `x` to the power `y`
+            Powf: powf(x in Positive, y in Reals) -> z {
+                d x = y.strong_mul(x.powf(y - S::one()));
+                d y via z = z.strong_mul(x.ln());
+                kink Corner at [0.0, 1.0] gives [1.0, 0.0];
+                kink Vertical at [0.0, 0.5] gives [f64::INFINITY, 0.0];
+            }
+            /// `sqrt(x^2 + y^2)`
+            Hypot: hypot(x in Reals, y in Reals) -> z {
+                d x via z = S::select(z.equal(S::zero()), S::zero(), x / z);
+                d y via z = S::select(z.equal(S::zero()), S::zero(), y / z);
+                kink Corner at [0.0, 0.0] gives [0.0, 0.0];
+            }
+            /// The angle of the point `(y, x)`: the first argument is the ordinate
+            Atan2: atan2(x in Reals, y in Reals) -> z {
+                d x = over_square(y, x.hypot(y));
+                d y = -over_square(x, x.hypot(y));
+                kink Jump at [0.0, -1.0] gives [-1.0, -0.0];
+                kink Jump at [0.0, 0.0] gives [0.0, 0.0];
+            }
+            /// The product in which a zero factor always wins
+            StrongMul: strong_mul(x in Reals, y in Reals) -> z { d x = y; d y = x; }
         }
-        /// The smaller of two
-        Min: min(x in Reals, y in Reals) -> z {
-            d x via z = picked(x, y, z);
-            d y via z = picked(y, x, z);
-            kink Corner at [1.0, 1.0] gives [0.5, 0.5];
-        }
-        /// The larger of two
-        Max: max(x in Reals, y in Reals) -> z {
-            d x via z = picked(x, y, z);
-            d y via z = picked(y, x, z);
-            kink Corner at [1.0, 1.0] gives [0.5, 0.5];
-        }
-        /// `x` to the power `y`
-        Powf: powf(x in Positive, y in Reals) -> z {
-            d x = y.strong_mul(x.powf(y - S::one()));
-            d y via z = z.strong_mul(x.ln());
-            kink Corner at [0.0, 1.0] gives [1.0, 0.0];
-            kink Vertical at [0.0, 0.5] gives [f64::INFINITY, 0.0];
-        }
-        /// `sqrt(x^2 + y^2)`
-        Hypot: hypot(x in Reals, y in Reals) -> z {
-            d x via z = S::select(z.equal(S::zero()), S::zero(), x / z);
-            d y via z = S::select(z.equal(S::zero()), S::zero(), y / z);
-            kink Corner at [0.0, 0.0] gives [0.0, 0.0];
-        }
-        /// The angle of the point `(y, x)`: the first argument is the ordinate
-        Atan2: atan2(x in Reals, y in Reals) -> z {
-            d x = over_square(y, x.hypot(y));
-            d y = -over_square(x, x.hypot(y));
-            kink Jump at [0.0, -1.0] gives [-1.0, -0.0];
-            kink Jump at [0.0, 0.0] gives [0.0, 0.0];
-        }
-        /// The product in which a zero factor always wins
-        StrongMul: strong_mul(x in Reals, y in Reals) -> z { d x = y; d y = x; }
-    }
 
-    functions3 {
-        /// `x * y + w`
-        MulAdd: mul_add(x in Reals, y in Reals, w in Reals) -> z { d x = y; d y = x; d w = S::one(); }
-        /// `x` held between `y` and `w`
-        Clamp: clamp(x in Reals, y in Reals, w in Reals) -> z {
-            d x = one_if::<S>(!x.less(y) & !w.less(x));
-            d y = one_if::<S>(x.less(y) & !w.less(y));
-            d w = one_if::<S>(w.less(x) | w.less(y));
-            kink Corner at [1.0, 1.0, 2.0] gives [1.0, 0.0, 0.0];
-            kink Corner at [2.0, 1.0, 2.0] gives [1.0, 0.0, 0.0];
+        functions3 {
+            /// `x * y + w`
+            MulAdd: mul_add(x in Reals, y in Reals, w in Reals) -> z { d x = y; d y = x; d w = S::one(); }
+            /// `x` held between `y` and `w`
+            Clamp: clamp(x in Reals, y in Reals, w in Reals) -> z {
+                d x = one_if::<S>(!x.less(y) & !w.less(x));
+                d y = one_if::<S>(x.less(y) & !w.less(y));
+                d w = one_if::<S>(w.less(x) | w.less(y));
+                kink Corner at [1.0, 1.0, 2.0] gives [1.0, 0.0, 0.0];
+                kink Corner at [2.0, 1.0, 2.0] gives [1.0, 0.0, 0.0];
+            }
         }
-    }
 
-    structural3 {
-        /// `y` where `x` is not 0, else `w`: how a choice by a Boolean is differentiated
-        Select: select_nonzero(x in NonZero, y in Reals, w in Reals) -> z {
-            d x = S::zero();
-            d y = one_if::<S>(!x.equal(S::zero()));
-            d w = one_if::<S>(x.equal(S::zero()));
-            kink Jump at [0.0, 1.0, 2.0] gives [0.0, 0.0, 1.0];
+        structural3 {
+            /// `y` where `x` is not 0, else `w`: how a choice by a Boolean is differentiated
+            Select: select_nonzero(x in NonZero, y in Reals, w in Reals) -> z {
+                d x = S::zero();
+                d y = one_if::<S>(!x.equal(S::zero()));
+                d w = one_if::<S>(x.equal(S::zero()));
+                kink Jump at [0.0, 1.0, 2.0] gives [0.0, 0.0, 1.0];
+            }
         }
-    }
-    }};
+        }
+    };
 }
 pub(crate) use rule_table;
 

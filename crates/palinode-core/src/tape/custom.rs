@@ -56,8 +56,10 @@ pub trait CustomRule<S>: Send + 'static {
             seed[k] = S::one();
             let mut row = vec![S::zero(); inputs.len()];
             self.reverse(&seed, &mut row);
-            outputs[k] =
-                row.iter().zip(inputs).fold(S::zero(), |sum, (&slope, &tangent)| slope.strong_add_to(tangent, sum));
+            outputs[k] = row
+                .iter()
+                .zip(inputs)
+                .fold(S::zero(), |sum, (&slope, &tangent)| slope.strong_add_to(tangent, sum));
         }
     }
 

@@ -132,7 +132,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
             let mut found = Vec::new();
             stack.push(output);
             while let Some(node) = stack.pop() {
-                if node == SINK || core::mem::replace(&mut seen_for[node as usize], row as u32) == row as u32 {
+                if node == SINK || core::mem::replace(&mut seen_for[node as usize], row as u32) == row as u32
+                {
                     continue;
                 }
                 if node <= inputs {
@@ -207,7 +208,9 @@ impl Parents {
         recorder.arena.for_each_node(|node, edges, _| {
             while customs.next_if(|custom| custom.end() <= node).is_some() {}
             match customs.peek() {
-                Some(custom) if custom.first_output() <= node => parents.nodes.extend_from_slice(custom.inputs()),
+                Some(custom) if custom.first_output() <= node => {
+                    parents.nodes.extend_from_slice(custom.inputs())
+                }
                 _ => parents.nodes.extend_from_slice(edges),
             }
             parents.start.push(parents.nodes.len());

@@ -56,7 +56,10 @@ fn fresh_number() -> u64 {
         let mut owners = OWNERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         owners.push(this_thread());
         block = owners.len() as u64;
-        assert!(block < 1 << (64 - BLOCK_SHIFT), "palinode: more threads have recorded tapes than can be numbered");
+        assert!(
+            block < 1 << (64 - BLOCK_SHIFT),
+            "palinode: more threads have recorded tapes than can be numbered"
+        );
         used = 0;
     }
     NEXT.set((block, used + 1));
@@ -164,7 +167,10 @@ impl<'a, S: 'static> Scope<'a, S> {
         let number = fresh_number();
         let stamp = OPEN.with(|open| {
             let slot = (1..SLOTS).find(|&slot| open[slot].stamp.get() == 0).unwrap_or_else(|| {
-                panic!("palinode: {} tapes are being recorded on this thread at once; that is the limit", SLOTS - 1)
+                panic!(
+                    "palinode: {} tapes are being recorded on this thread at once; that is the limit",
+                    SLOTS - 1
+                )
             });
             let stamp = number | if traced { TRACED } else { 0 } | slot as u64;
             open[slot].stamp.set(stamp);

@@ -153,7 +153,13 @@ fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>
         }
         write3(stamp, i0, j0, j1, p, q0, q1)
     } else {
-        write_merged(stamp, a.parents, S::strong_scale(da, a.partials), b.parents, S::strong_scale(db, b.partials))
+        write_merged(
+            stamp,
+            a.parents,
+            S::strong_scale(da, a.partials),
+            b.parents,
+            S::strong_scale(db, b.partials),
+        )
     };
     Var::of_node(z, node, stamp)
 }
@@ -166,7 +172,13 @@ fn write3<S: Scalar<Bool = bool>>(stamp: Stamp, i: u32, j: u32, k: u32, p: S, q:
 
 /// A node with the parents of two pairs that are not the same pair, so at most one parent is common.
 #[inline(never)]
-fn write_merged<S: Scalar<Bool = bool>>(stamp: Stamp, [i0, i1]: [u32; 2], [p0, p1]: [S; 2], [j0, j1]: [u32; 2], [q0, q1]: [S; 2]) -> u32 {
+fn write_merged<S: Scalar<Bool = bool>>(
+    stamp: Stamp,
+    [i0, i1]: [u32; 2],
+    [p0, p1]: [S; 2],
+    [j0, j1]: [u32; 2],
+    [q0, q1]: [S; 2],
+) -> u32 {
     if i0 == j0 {
         write3(stamp, i0, i1, j1, p0 + q0, p1, q1)
     } else if i0 == j1 {
@@ -180,19 +192,32 @@ fn write_merged<S: Scalar<Bool = bool>>(stamp: Stamp, [i0, i1]: [u32; 2], [p0, p
     }
 }
 
-/// On a traced tape every operation is a node, with its name and value.
+/// On a traced tape every operation is a node, with its name and value. `SINK` stands for an inactive argument.
 #[cold]
 #[inline(never)]
-fn traced<S: Scalar<Bool = bool>>(stamp: Stamp, op: &'static str, z: S, args: &[(Var<S>, S)]) -> Var<S> {
-    let active = args.iter().filter(|(arg, _)| arg.is_active());
-    let edges: Vec<(u32, S)> = active.map(|&(arg, partial)| (arg.parents[0], partial)).collect();
-    let node = with_recorder(stamp, |recorder| {
-        let node = recorder.arena.push_many(edges.len(), edges.iter().copied());
-        let inputs = edges.iter().map(|&(parent, partial)| (parent, Some(partial))).collect();
+fn traced<S: Scalar<Bool = bool>>(stamp: Stamp, op: &'static str, z: S, edges: &[(u32, S)]) -> u32 {
+    let active = edges.iter().copied().filter(|&(parent, _)| parent != SINK);
+    with_recorder(stamp, |recorder| {
+        let node = recorder.arena.push_many(edges.len(), active.clone());
+        let inputs = active.map(|(parent, partial)| (parent, Some(partial))).collect();
         recorder.trace.push(Entry { node, op, inputs, value: z });
         node
-    });
-    Var::of_node(z, node, stamp)
+    })
+}
+
+/// [`traced`] for one or two arguments that travel in registers, so that the hot path keeps nothing in memory for it.
+#[cold]
+#[inline(never)]
+fn traced_pair<S: Scalar<Bool = bool>>(
+    stamp: Stamp,
+    op: &'static str,
+    z: S,
+    i: u32,
+    p: S,
+    j: u32,
+    q: S,
+) -> u32 {
+    traced(stamp, op, z, &[(i, p), (j, q)])
 }
 
 impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
@@ -207,7 +232,8 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         }
         let (z, dz) = rule.value_and_dx(x.value);
         if x.stamp.is_traced() {
-            return traced(x.stamp, R::NAME, z, &[(x, dz)]);
+            let node = traced_pair(x.stamp, R::NAME, z, x.parents[0], dz, SINK, S::zero());
+            return Var::of_node(z, node, x.stamp);
         }
         x.chain(x.stamp, z, dz)
     }
@@ -220,28 +246,22 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
             crate::decision::rounded(x.peek());
         }
+        if stamp.is_traced() {
+            let dx = if x.is_active() { rule.dx(x.value, y.value, z) } else { S::zero() };
+            let dy = if y.is_active() { rule.dy(x.value, y.value, z) } else { S::zero() };
+            let node = traced_pair(stamp, R::NAME, z, x.parents[0], dx, y.parents[0], dy);
+            return Var::of_node(z, node, stamp);
+        }
         if !y.is_active() {
             if !x.is_active() {
                 return Var::lift(z);
             }
-            let dx = rule.dx(x.value, y.value, z);
-            if stamp.is_traced() {
-                return traced(stamp, R::NAME, z, &[(x, dx)]);
-            }
-            return x.chain(stamp, z, dx);
+            return x.chain(stamp, z, rule.dx(x.value, y.value, z));
         }
-        let dy = rule.dy(x.value, y.value, z);
         if !x.is_active() {
-            if stamp.is_traced() {
-                return traced(stamp, R::NAME, z, &[(y, dy)]);
-            }
-            return y.chain(stamp, z, dy);
+            return y.chain(stamp, z, rule.dy(x.value, y.value, z));
         }
-        let dx = rule.dx(x.value, y.value, z);
-        if stamp.is_traced() {
-            return traced(stamp, R::NAME, z, &[(x, dx), (y, dy)]);
-        }
-        merge(stamp, z, x, dx, y, dy)
+        merge(stamp, z, x, rule.dx(x.value, y.value, z), y, rule.dy(x.value, y.value, z))
     }
 
     #[inline]
@@ -254,7 +274,8 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         let dy = if y.is_active() { rule.dy(x.value, y.value, w.value, z) } else { zero };
         let dw = if w.is_active() { rule.dw(x.value, y.value, w.value, z) } else { zero };
         if stamp.is_traced() {
-            return traced(stamp, R::NAME, z, &[(x, dx), (y, dy), (w, dw)]);
+            let edges = [(x.parents[0], dx), (y.parents[0], dy), (w.parents[0], dw)];
+            return Var::of_node(z, traced(stamp, R::NAME, z, &edges), stamp);
         }
         let add = |sum: Var<S>, arg: Var<S>, partial: S| match (sum.is_active(), arg.is_active()) {
             (true, true) => merge(stamp, z, sum, S::one(), arg, partial),
