@@ -20,6 +20,11 @@ use std::time::{Duration, Instant};
 const MEMORY_CAP: f64 = 6.0 * (1u64 << 30) as f64;
 /// Fresh threads tried for the first-gradient time.
 const FIRST_TRIES: usize = 3;
+/// Rounds: at least the one, at most the other, and in between until this much time is spent. Many short rounds are what
+/// makes the minimum repeat on a machine with other work on it.
+const MIN_ROUNDS: usize = 5;
+const MAX_ROUNDS: usize = 60;
+const TIMING: Duration = Duration::from_secs(6);
 /// Short evaluations are repeated until a sample takes about this long.
 const SAMPLE: Duration = Duration::from_millis(5);
 /// Gradients further apart than this, relative to the largest entry, are reported.
@@ -262,11 +267,16 @@ fn time_all<P: Problem>(
         Some(Contestant { run, x, iterations, repeat: 1, allocations: 0, best: Duration::MAX })
     }));
 
-    let start = Instant::now();
     contestants.iter_mut().flatten().for_each(Contestant::warm_up);
-    // Two calls of each took this long: fewer rounds where a round is slow.
-    let rounds = rounds.unwrap_or(if start.elapsed() > Duration::from_secs(6) { 5 } else { 11 });
-    for _ in 0..rounds {
+    let start = Instant::now();
+    let enough = |done: usize| match rounds {
+        Some(rounds) => done >= rounds,
+        None => done >= MIN_ROUNDS && (start.elapsed() > TIMING || done >= MAX_ROUNDS),
+    };
+    for round in 0.. {
+        if enough(round) {
+            break;
+        }
         for c in contestants.iter_mut().flatten() {
             c.best = c.best.min(c.sample());
         }

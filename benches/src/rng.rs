@@ -18,7 +18,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// Uniform in [0, 1).
+    /// Uniform from 0 (included) to 1 (excluded).
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -34,7 +34,7 @@ impl SplitMix {
         (0..n).map(|_| scale * self.normal()).collect()
     }
 
-    /// `n` uniforms in [lo, hi).
+    /// `n` uniforms from `lo` (included) to `hi` (excluded).
     pub fn uniforms(&mut self, n: usize, lo: f64, hi: f64) -> Vec<f64> {
         (0..n).map(|_| lo + (hi - lo) * self.uniform()).collect()
     }

@@ -108,7 +108,7 @@ impl Problem for Lorenz {
     }
 }
 
-/// Sum of 100*(x[i+1] - x[i]^2)^2 + (1 - x[i])^2, n = 1e4.
+/// Sum of `100*(x[i+1] - x[i]^2)^2 + (1 - x[i])^2`, n = 1e4.
 pub struct Rosenbrock {
     n: usize,
 }
