@@ -4,7 +4,7 @@ use crate::measure::Row;
 use crate::peer::{Kind, name};
 use crate::table::figure;
 
-/// Time / plain of the best C++ tape (CoDiPack 3.1, g++ -O3 -march=native), from BENCHMARKS.md, at the full sizes.
+/// Time / plain of the best C++ tape (CoDiPack 3.1, g++ -O3 -march=native) at the full sizes, measured elsewhere.
 const CPP_TAPE: [(&str, f64); 4] = [("nchain", 2.1), ("lorenz", 21.0), ("gmm", 12.3), ("lstm", 2.7)];
 /// How far behind the best C++ tape is still accepted.
 const CPP_FLOOR: f64 = 1.3;

@@ -1,4 +1,4 @@
-//! The problems, each written once over `Num`. `/work/shared/BENCHMARKS.md` defines them.
+//! The problems, each written once over `Num`. Each type says what it computes, from where, and why those numbers.
 
 mod gmm;
 mod loops;
