@@ -1,8 +1,8 @@
 //! `f32` and `f64` as [`Scalar`]s, and `f64` as a [`Real`].
 //!
 //! Input -> output: each method is the standard library's function of that name; `erf`, `erfc` and `lgamma`
-//! come from `libm` and `polygamma` from [`crate::special`]. `acosh` and `atanh` come from `libm` too: the standard
-//! library's lose up to half their digits next to 1 and -1.
+//! come from `libm`, `polygamma` from [`crate::special`]. `acosh` and `atanh` come from `libm` because the
+//! standard library's lose up to half their digits next to 1 and -1, `asinh` because its overflows early.
 //!
 //! Invariants: same bits for same bits on one machine and one standard library, so `powi` avoids
 //! `f64::powi`, whose rounding may differ between constant folding and run time.
@@ -149,10 +149,11 @@ macro_rules! impl_scalar {
             standard_functions! {
                 recip abs signum floor ceil round trunc fract sqrt cbrt
                 exp exp2 exp_m1 ln ln_1p log2 log10
-                sin cos tan asin acos atan sinh cosh tanh asinh
+                sin cos tan asin acos atan sinh cosh tanh
             }
             standard_functions_of_two! { copysign min max powf hypot atan2 }
             functions_through_f64! {
+                asinh = libm::asinh;
                 acosh = libm::acosh;
                 atanh = libm::atanh;
                 erf = libm::erf;

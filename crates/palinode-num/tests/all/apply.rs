@@ -67,15 +67,14 @@ pub(crate) fn apply<S: Scalar>(op: &str, parameter: Option<i32>, arguments: &[S]
 
 /// Functions of one argument without a parameter.
 pub(crate) const UNARY: &[&str] = &[
-    "neg", "recip", "abs", "signum", "floor", "ceil", "round", "trunc", "fract", "sqrt", "cbrt", "exp", "exp2",
-    "exp_m1", "ln", "ln_1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
-    "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "logistic", "softplus", "relu",
+    "neg", "recip", "abs", "signum", "floor", "ceil", "round", "trunc", "fract", "sqrt", "cbrt", "exp",
+    "exp2", "exp_m1", "ln", "ln_1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "logistic", "softplus", "relu",
 ];
 
 /// Functions of two arguments.
-pub(crate) const BINARY: &[&str] = &[
-    "add", "sub", "mul", "div", "rem", "strong_mul", "copysign", "min", "max", "powf", "hypot", "atan2",
-];
+pub(crate) const BINARY: &[&str] =
+    &["add", "sub", "mul", "div", "rem", "strong_mul", "copysign", "min", "max", "powf", "hypot", "atan2"];
 
 /// Functions of one argument with an integer parameter, and those of three arguments.
 pub(crate) const OTHERS: &[&str] = &["powi", "polygamma", "mul_add", "clamp"];

@@ -71,7 +71,11 @@ fn arguments<S: Scalar>(row: &Row) -> Vec<S> {
     ["x", "y", "w"].iter().filter_map(|column| row.float(column)).map(S::from_f64).collect()
 }
 
-fn measure<S: Scalar>(format: &Format, fits: impl Fn(&Row) -> bool, widen: impl Fn(S) -> DoubleDouble) -> Worst {
+fn measure<S: Scalar>(
+    format: &Format,
+    fits: impl Fn(&Row) -> bool,
+    widen: impl Fn(S) -> DoubleDouble,
+) -> Worst {
     let mut worst = Worst::default();
     for row in read("rules.tsv").iter().filter(|row| fits(row)) {
         let op = row.get("op");
@@ -131,7 +135,8 @@ fn double_double_tolerance(op: &str) -> f64 {
     match op {
         op if is_exact(op) => REFERENCE_ERROR,
         "polygamma" => 16.0,
-        "add" | "sub" | "mul" | "div" | "recip" | "mul_add" | "strong_mul" | "sqrt" | "logistic" | "softplus" => 1.0,
+        "add" | "sub" | "mul" | "div" | "recip" | "mul_add" | "strong_mul" | "sqrt" | "logistic"
+        | "softplus" => 1.0,
         _ => 0.26,
     }
 }
@@ -142,8 +147,7 @@ fn double_double_values_at_arguments_of_106_bits() {
     for row in &read("double_double.tsv") {
         let op = row.get("op");
         let part = |hi: &str, lo: &str| Some(DoubleDouble::from_sum(row.float(hi)?, row.float(lo)?));
-        let arguments: Vec<_> =
-            [part("x_hi", "x_lo"), part("y_hi", "y_lo")].into_iter().flatten().collect();
+        let arguments: Vec<_> = [part("x_hi", "x_lo"), part("y_hi", "y_lo")].into_iter().flatten().collect();
         let found = apply(op, row.integer("param"), &arguments);
         worst.note(op, row, found, size(op, row, &arguments), &DOUBLE_DOUBLE);
     }
@@ -156,7 +160,8 @@ fn the_reference_covers_every_function_and_both_sides() {
     for op in [UNARY, BINARY, OTHERS].concat() {
         let of_op = || rows.iter().filter(|row| row.get("op") == op);
         assert!(of_op().count() >= 25, "{op} has {} rows", of_op().count());
-        let has = |sign: bool| of_op().any(|row| row.float("x").is_some_and(|x| x.is_sign_negative() == sign));
+        let has =
+            |sign: bool| of_op().any(|row| row.float("x").is_some_and(|x| x.is_sign_negative() == sign));
         let only_positive = ["sqrt", "ln", "log2", "log10", "acosh"].contains(&op);
         assert!(has(false), "{op} lacks positive arguments");
         assert!(has(true) != only_positive, "{op}: negative arguments");
