@@ -27,12 +27,11 @@ proptest! {
     fn exponential_turns_sums_into_products(x in between(-300.0, 300.0), y in between(-300.0, 300.0)) {
         // x + y is rounded before it is exponentiated.
         let product = x.exp() * y.exp();
-        prop_assert!(near((x + y).exp(), product, 600.0, product.hi()));
+        prop_assert!(near((x + y).exp(), product, 8.0 + 3.0 * (x + y).hi().abs(), product.hi()));
     }
 
     #[test]
-    fn small_exponentials_and_logarithms(x in number(600).prop_map(|x| x * 0.1)) {
-        prop_assume!(x.hi().abs() < 0.3);
+    fn small_exponentials_and_logarithms(x in number(300).prop_map(|x| x * f64::from(-303).exp2())) {
         prop_assert!(near(x.exp_m1().ln_1p(), x, 4.0, x.hi()));
         prop_assert!(near(x.exp_m1() + 1.0, x.exp(), 3.0, 1.0));
         prop_assert!(near(x.tanh().atanh(), x, 4.0, x.hi()));
@@ -77,7 +76,8 @@ proptest! {
         let (sinh, cosh) = (x.sinh(), x.cosh());
         prop_assert!(near(sinh + cosh, x.exp(), 4.0, cosh.hi()));
         prop_assert!(near(x.tanh(), sinh / cosh, 4.0, x.tanh().hi()));
-        prop_assert!(near(cosh.acosh(), x.abs(), 8.0, x.hi().abs().max(1.0)) || x.hi().abs() < 1e-3);
+        // Next to 1 the inverse magnifies the rounding of the cosine.
+        prop_assert!(near(cosh.acosh(), x.abs(), 4.0, x.hi().abs().max(1.0 / x.hi().tanh().abs())));
         prop_assert!(near(x.logistic(), ((x * 0.5).tanh() + 1.0) * 0.5, 4.0, 1.0));
         prop_assert!(near(x.softplus() - (-x).softplus(), x, 8.0, x.hi().abs().max(1.0)));
     }
