@@ -6,6 +6,7 @@
 pub mod ad_trait;
 pub mod echidna;
 pub mod num_dual;
+pub mod palinode;
 pub mod tally;
 
 use crate::problem::Problem;
@@ -51,12 +52,10 @@ pub mod name {
 }
 
 /// Every peer, in the table's order.
-///
-/// Palinode goes first, from `peer/palinode.rs`:
-/// `Peer { name: name::PALINODE_VAR, kind: Kind::Reverse, prepare: palinode::var }` and
-/// `Peer { name: name::PALINODE_DUAL, kind: Kind::Forward, prepare: palinode::dual_n }`.
 pub fn all<P: Problem>() -> Vec<Peer<P>> {
     vec![
+        Peer { name: name::PALINODE_VAR, kind: Kind::Reverse, prepare: palinode::var },
+        Peer { name: name::PALINODE_DUAL, kind: Kind::Forward, prepare: palinode::dual_n },
         Peer { name: name::ECHIDNA_REVERSE, kind: Kind::Reverse, prepare: echidna::reverse },
         Peer { name: name::ECHIDNA_BYTECODE, kind: Kind::Reverse, prepare: echidna::bytecode },
         Peer { name: name::ECHIDNA_REPLAY, kind: Kind::Replay, prepare: echidna::bytecode_replay },

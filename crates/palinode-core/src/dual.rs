@@ -4,7 +4,7 @@
 //! of zero times any partial is zero (strong zero). `Dual<Dual<S>>` and `Dual<Var<S>>` nest: each level is a type of
 //! its own, so two perturbations cannot be taken for one another.
 
-use crate::number::derivative_number;
+use crate::number::{derivative_number, sum_by_folding};
 use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
 use palinode_num::Scalar;
 
@@ -102,6 +102,7 @@ impl<S: Scalar> Differentiable for Dual<S> {
 }
 
 derivative_number! { [S: Scalar] Dual<S>, inner S, scalar {} }
+sum_by_folding! { [S: Scalar] Dual<S> }
 
 impl<S: core::fmt::Display> core::fmt::Display for Dual<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

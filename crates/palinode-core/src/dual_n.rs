@@ -3,7 +3,7 @@
 //! Input: a primal and `N` tangents. Output: the same computation with all of them. The tangents are a
 //! plain array, so the compiler turns a rule into vector instructions.
 
-use crate::number::derivative_number;
+use crate::number::{derivative_number, sum_by_folding};
 use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
 use palinode_num::Scalar;
 
@@ -94,6 +94,7 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
 }
 
 derivative_number! { [S: Scalar, const N: usize] DualN<S, N>, inner S, scalar {} }
+sum_by_folding! { [S: Scalar, const N: usize] DualN<S, N> }
 
 impl<S: core::fmt::Display, const N: usize> core::fmt::Display for DualN<S, N> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

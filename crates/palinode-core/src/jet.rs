@@ -9,7 +9,7 @@
 //!
 //! Invariant: coefficients above `known` are zero and mean nothing; they appear only while a result is being built.
 
-use crate::number::derivative_number;
+use crate::number::{derivative_number, sum_by_folding};
 use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
 use palinode_num::Scalar;
 
@@ -203,6 +203,7 @@ impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
 }
 
 derivative_number! { [S: Scalar, const K: usize] Jet<S, K>, inner S, scalar {} }
+sum_by_folding! { [S: Scalar, const K: usize] Jet<S, K> }
 
 impl<S: core::fmt::Display, const K: usize> core::fmt::Display for Jet<S, K> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

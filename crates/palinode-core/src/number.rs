@@ -71,18 +71,6 @@ macro_rules! derivative_number {
             }
         }
 
-        impl<$($generics)*> core::iter::Sum for $Number {
-            fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
-                terms.reduce(|a, b| a + b).unwrap_or_default()
-            }
-        }
-
-        impl<'a, $($generics)*> core::iter::Sum<&'a $Number> for $Number {
-            fn sum<I: Iterator<Item = &'a $Number>>(terms: I) -> Self {
-                terms.copied().sum()
-            }
-        }
-
         impl<$($generics)*> core::iter::Product for $Number {
             fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
                 factors.reduce(|a, b| a * b).unwrap_or_else(Self::one)
@@ -223,6 +211,23 @@ macro_rules! derivative_number {
     };
 }
 
+/// `Iterator::sum` for a forward number; a `Var` has its own, which makes one node.
+macro_rules! sum_by_folding {
+    ([$($generics:tt)*] $Number:ty) => {
+        impl<$($generics)*> core::iter::Sum for $Number {
+            fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+                terms.reduce(|a, b| a + b).unwrap_or_default()
+            }
+        }
+
+        impl<'a, $($generics)*> core::iter::Sum<&'a $Number> for $Number {
+            fn sum<I: Iterator<Item = &'a $Number>>(terms: I) -> Self {
+                terms.copied().sum()
+            }
+        }
+    };
+}
+
 /// One operator in all its forms: by value and by reference, with `f64` on either side, assigning.
 macro_rules! operators {
     ([$($g:tt)*] [$Number:ty] $Trait:ident $method:ident $Rule:ident $Assign:ident $assign:ident
@@ -305,4 +310,4 @@ macro_rules! operators {
     };
 }
 
-pub(crate) use {derivative_number, operators};
+pub(crate) use {derivative_number, operators, sum_by_folding};
