@@ -109,7 +109,7 @@ write(
         wide_table(
             "INVERSE_FACTORIALS",
             "`1 / n!`, from `n = 0`.",
-            (1 / mp.factorial(n) for n in range(0, 41)),
+            (1 / mp.factorial(n) for n in range(0, 45)),
         ),
         wide_table(
             "STIRLING",

@@ -28,7 +28,7 @@ pub(crate) struct Series {
 pub(crate) const F64_SERIES: Series = Series { from: 12.0, terms: 12 };
 
 /// Truncation error below 2^-112.
-pub(crate) const DOUBLE_DOUBLE_SERIES: Series = Series { from: 36.0, terms: 24 };
+pub(crate) const DOUBLE_DOUBLE_SERIES: Series = Series { from: 24.0, terms: 24 };
 
 /// From this order on the reflection polynomial's coefficients would grow large, while the sum over poles
 /// converges within a few terms.

@@ -275,7 +275,71 @@ impl Mul for Wide {
             }
             limbs[i + 3] = carry;
         }
-        let negative = self.negative != other.negative;
-        Self::from_fixed(negative, &limbs, 2 * BITS - self.exponent - other.exponent)
+        // The top bits of both factors are set, so at most one bit is missing at the top of the product.
+        let missing = limbs[5].leading_zeros();
+        let mantissa = core::array::from_fn(|index| {
+            (limbs[index + 3] << missing) | ((limbs[index + 2] >> 63) * u64::from(missing))
+        });
+        let exponent = self.exponent + other.exponent - i64::from(missing);
+        Self { negative: self.negative != other.negative, exponent, mantissa }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Wide;
+    use proptest::prelude::*;
+
+    /// Numbers that use all 192 bits.
+    fn number(exponents: core::ops::Range<i64>) -> impl Strategy<Value = Wide> {
+        (any::<bool>(), exponents, any::<[u64; 3]>()).prop_map(|(negative, exponent, mut mantissa)| {
+            mantissa[2] |= 1 << 63;
+            Wide { negative, exponent, mantissa }
+        })
+    }
+
+    /// `|found - expected| <= 2^-bits |expected|`.
+    fn near(found: Wide, expected: Wide, bits: i64) -> bool {
+        let difference = found - expected;
+        difference.is_zero() || difference.exponent <= expected.exponent - bits
+    }
+
+    fn finite() -> impl Strategy<Value = f64> {
+        prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL
+    }
+
+    proptest! {
+        #[test]
+        fn arithmetic_returns(a in number(-300..300), b in number(-300..300)) {
+            prop_assert!(near(a * b.recip() * b, a, 186));
+            prop_assert!((a - a).is_zero());
+            let large = if a.compare_magnitude(b).is_lt() { b } else { a };
+            prop_assert!(near(a + b - b + large, a + large, 186));
+            prop_assert!(near((a + b) * (a - b), a.square() - b.square(), 180) || a.exponent - b.exponent < 6);
+        }
+
+        #[test]
+        fn roots_return(a in number(-300..300)) {
+            prop_assert!(near(a.abs().sqrt().square(), a.abs(), 184));
+            prop_assert!(near(a.cbrt().power(3), a, 184));
+        }
+
+        #[test]
+        fn inverse_functions_return_at_170_bits(a in number(-40..4)) {
+            prop_assert!(near(a.exp().ln(), a, 170 + a.exponent.min(0)));
+            prop_assert!(near(a.exp_m1().ln_1p(), a, 170) || a.negative && a.exponent > 0);
+            let a = a.scaled(-a.exponent.max(0));
+            let (sin, cos) = a.sin_cos_reduced();
+            prop_assert!(near(sin.square() + cos.square(), Wide::ONE, 170));
+            prop_assert!(near(sin.atan2(cos), a, 170));
+        }
+
+        #[test]
+        fn f64s_are_kept_and_results_are_those_of_f64(a in finite(), b in finite()) {
+            prop_assert_eq!(Wide::from_f64(a).to_f64(), a);
+            prop_assert_eq!(Wide::from_f64(a).remainder(Wide::from_f64(b)).to_f64(), a % b);
+            prop_assert_eq!((Wide::from_f64(a) * Wide::from_f64(b)).to_f64(), a * b);
+            prop_assert_eq!((Wide::from_f64(a) + Wide::from_f64(b)).to_f64(), a + b);
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) const ZETA_3_OVER_3: Wide =
     Wide::table(-1, [0xcd26aadf5596b7ac, 0xf64b92e699b5aa12, 0x1007a920f8622ae9]);
 
 /// `1 / n!`, from `n = 0`.
-pub(crate) const INVERSE_FACTORIALS: [Wide; 41] = [
+pub(crate) const INVERSE_FACTORIALS: [Wide; 45] = [
     Wide::table(1, [0x8000000000000000, 0x0000000000000000, 0x0000000000000000]),
     Wide::table(1, [0x8000000000000000, 0x0000000000000000, 0x0000000000000000]),
     Wide::table(0, [0x8000000000000000, 0x0000000000000000, 0x0000000000000000]),
@@ -84,6 +84,10 @@ pub(crate) const INVERSE_FACTORIALS: [Wide; 41] = [
     Wide::table(-148, [0xaea565ce061d5748, 0x9e9b85276273c50c, 0x1554b230f3cc8a30]),
     Wide::table(-153, [0x8f4ca24d25d66f00, 0x8223b575a61d5979, 0x81178ba4e24bee1a]),
     Wide::table(-159, [0xe5476a1509571800, 0xd0392255d6955bf5, 0x9b58df6e36dfe35d]),
+    Wide::table(-164, [0xb2f30e1ce812063f, 0x12e7e8d8d96e5442, 0xd0a9443d0b9c02a0]),
+    Wide::table(-169, [0x8857a93a986f41b6, 0x26c912ee5c84d27c, 0x0cb1ba162139e99f]),
+    Wide::table(-175, [0xcaeda292bf28916e, 0x5d72b6f79b901b83, 0x0cf0b5b5c64a49da]),
+    Wide::table(-180, [0x93958d81ff63527e, 0xcf993f3fb6f47119, 0x7dc6559b78f035b6]),
 ];
 
 /// The magnitudes of `B_2k / (2k (2k - 1))`, from `k = 1`; the signs alternate.

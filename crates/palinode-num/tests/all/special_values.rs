@@ -132,6 +132,38 @@ fn a_zero_factor_wins_in_the_strong_product() {
 }
 
 #[test]
+fn strong_products_of_lanes_are_those_of_their_elements() {
+    // Partials may be anything; lanes are tangents or cotangents, whose zeros must win.
+    fn check<S: Scalar<Bool = bool>>() {
+        let partials = [0.0, 1.5, -2.0, f64::INFINITY, f64::NAN].map(S::from_f64);
+        let lanes = [0.0, 1.0, -2.5, 1e30, 0.0].map(S::from_f64);
+        let others = [0.0, 0.0, 3.0, 1.0, -7.0].map(S::from_f64);
+        let same = |found: S, expected: S| {
+            let (found, expected) = (found.peek().expect("a number"), expected.peek().expect("a number"));
+            assert!(
+                found == expected || found.is_nan() && expected.is_nan(),
+                "{found} instead of {expected}"
+            );
+        };
+        for p in partials {
+            for q in partials {
+                let (scaled, added) = (S::strong_scale(p, lanes), S::strong_add(others, p, lanes));
+                let combined = S::strong_combine(p, lanes, q, others);
+                for lane in 0..lanes.len() {
+                    let (a, b) = (lanes[lane], others[lane]);
+                    same(scaled[lane], p.strong_mul(a));
+                    same(added[lane], b + p.strong_mul(a));
+                    same(combined[lane], p.strong_mul(a) + q.strong_mul(b));
+                }
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+    check::<DoubleDouble>();
+}
+
+#[test]
 fn clamp_lets_the_upper_bound_win_and_keeps_nan() {
     fn check<S: Real>() {
         let clamp = |x: f64, low: f64, high: f64| {
