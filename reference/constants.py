@@ -105,7 +105,6 @@ write(
         wide_constant("LN_SQRT_TWO_PI", "`ln(2 pi) / 2`.", mp.log(2 * mp.pi) / 2),
         wide_constant("EULER_GAMMA", "Euler's constant.", mp.euler),
         wide_constant("ZETA_2_OVER_2", "`zeta(2) / 2`.", mp.zeta(2) / 2),
-        wide_constant("ZETA_3_OVER_3", "`zeta(3) / 3`.", mp.zeta(3) / 3),
         wide_table(
             "INVERSE_FACTORIALS",
             "`1 / n!`, from `n = 0`.",

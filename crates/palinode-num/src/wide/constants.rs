@@ -37,10 +37,6 @@ pub(crate) const EULER_GAMMA: Wide =
 pub(crate) const ZETA_2_OVER_2: Wide =
     Wide::table(0, [0xd28d3312983e9918, 0x73d8912200bace5e, 0xb5c88daa81162d8b]);
 
-/// `zeta(3) / 3`.
-pub(crate) const ZETA_3_OVER_3: Wide =
-    Wide::table(-1, [0xcd26aadf5596b7ac, 0xf64b92e699b5aa12, 0x1007a920f8622ae9]);
-
 /// `1 / n!`, from `n = 0`.
 pub(crate) const INVERSE_FACTORIALS: [Wide; 45] = [
     Wide::table(1, [0x8000000000000000, 0x0000000000000000, 0x0000000000000000]),

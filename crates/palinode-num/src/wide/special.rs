@@ -5,9 +5,7 @@
 //! and 2, but not next to those at negative arguments.
 
 use super::Wide;
-use super::constants::{
-    EULER_GAMMA, LN_SQRT_TWO_PI, ONE_OVER_SQRT_PI, PI, STIRLING, ZETA_2_OVER_2, ZETA_3_OVER_3,
-};
+use super::constants::{EULER_GAMMA, LN_SQRT_TWO_PI, ONE_OVER_SQRT_PI, PI, STIRLING, ZETA_2_OVER_2};
 
 /// The error function by its series with positive terms, for `|x| <= 6`:
 /// `2/sqrt(pi) e^(-x^2) sum 2^n x^(2n+1) / (2n+1)!!`.
@@ -59,9 +57,9 @@ pub(crate) fn ln_gamma(x: Wide) -> Wide {
     (large - half) * large.ln() - large + LN_SQRT_TWO_PI + tail - climbed.ln()
 }
 
-/// `ln Gamma(1 + t)` for `|t| < 2^-60`: three terms of its Taylor series.
+/// `ln Gamma(1 + t)` for `|t| < 2^-60`: two terms of its Taylor series, leaving 2^-120 of the result.
 pub(crate) fn ln_gamma_next_to_one(t: Wide) -> Wide {
-    t * (t * (ZETA_2_OVER_2 - t * ZETA_3_OVER_3) - EULER_GAMMA)
+    t * (t * ZETA_2_OVER_2 - EULER_GAMMA)
 }
 
 /// `ln|Gamma(x)|` for negative `x` given `mirrored = 1 - x` and `offset = x - round(x)`, not zero.

@@ -134,7 +134,7 @@ fn double_double_values() {
 fn double_double_tolerance(op: &str) -> f64 {
     match op {
         op if is_exact(op) => REFERENCE_ERROR,
-        "polygamma" => 16.0,
+        "polygamma" => 4.0,
         "add" | "sub" | "mul" | "div" | "recip" | "mul_add" | "strong_mul" | "sqrt" | "logistic"
         | "softplus" => 1.0,
         _ => 0.26,
