@@ -16,6 +16,7 @@
 //! is kept from one recording to the next, so a repeated recording of the same size allocates nothing.
 
 mod arena;
+mod carry;
 mod custom;
 mod nary;
 mod record;
