@@ -14,26 +14,56 @@ use palinode_num::Scalar;
 ///
 /// let [x, y] = DualN::variables([3.0, 4.0]);
 /// let r = x.hypot(y);
-/// assert_eq!((r.value, r.tangents), (5.0, [0.6, 0.8]));
+/// assert_eq!(r.value, 5.0);
+/// assert_eq!(r.tangents, [0.6, 0.8]);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DualN<S, const N: usize> {
     /// The primal.
     pub value: S,
-    /// The derivatives of the primal, one per direction.
-    pub tangents: [S; N],
+    /// The derivatives of the primal, one per direction; reads like an array.
+    pub tangents: Lanes<S, N>,
+}
+
+/// An array of tangents that stands apart from the primal.
+///
+/// Without the alignment the compiler packs the primal and an odd number of tangents into one vector register; the
+/// next primal then waits for all tangents, which made long chains 40 % slower.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(16))]
+pub struct Lanes<S, const N: usize>(pub [S; N]);
+
+impl<S, const N: usize> core::ops::Deref for Lanes<S, N> {
+    type Target = [S; N];
+    #[inline(always)]
+    fn deref(&self) -> &[S; N] {
+        &self.0
+    }
+}
+
+impl<S, const N: usize> core::ops::DerefMut for Lanes<S, N> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [S; N] {
+        &mut self.0
+    }
+}
+
+impl<S: PartialEq, const N: usize> PartialEq<[S; N]> for Lanes<S, N> {
+    fn eq(&self, other: &[S; N]) -> bool {
+        self.0 == *other
+    }
 }
 
 impl<S: Scalar, const N: usize> DualN<S, N> {
     /// A number with its tangents.
     #[inline(always)]
     pub fn new(value: S, tangents: [S; N]) -> Self {
-        DualN { value, tangents }
+        DualN { value, tangents: Lanes(tangents) }
     }
     /// A constant of this level: its tangents are zero.
     #[inline(always)]
     pub fn lift(value: S) -> Self {
-        DualN { value, tangents: [S::zero(); N] }
+        DualN { value, tangents: Lanes([S::zero(); N]) }
     }
     /// `N` independent variables: number `i` moves in direction `i`.
     pub fn variables(values: [S; N]) -> [Self; N] {
@@ -57,7 +87,7 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         DualN {
             value: S::select(condition, a.value, b.value),
-            tangents: core::array::from_fn(|i| S::select(condition, a.tangents[i], b.tangents[i])),
+            tangents: Lanes(core::array::from_fn(|i| S::select(condition, a.tangents[i], b.tangents[i]))),
         }
     }
 }
@@ -69,7 +99,7 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
             crate::decision::rounded(x.peek());
         }
         let (z, dz) = rule.value_and_dx(x.value);
-        DualN { value: z, tangents: S::strong_scale(dz, x.tangents) }
+        DualN { value: z, tangents: Lanes(S::strong_scale(dz, x.tangents.0)) }
     }
 
     #[inline(always)]
@@ -79,7 +109,7 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
             crate::decision::rounded(x.peek());
         }
         let (dx, dy) = (rule.dx(x.value, y.value, z), rule.dy(x.value, y.value, z));
-        DualN { value: z, tangents: S::strong_combine(dx, x.tangents, dy, y.tangents) }
+        DualN { value: z, tangents: Lanes(S::strong_combine(dx, x.tangents.0, dy, y.tangents.0)) }
     }
 
     #[inline(always)]
@@ -88,8 +118,8 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
         let dx = rule.dx(x.value, y.value, w.value, z);
         let dy = rule.dy(x.value, y.value, w.value, z);
         let dw = rule.dw(x.value, y.value, w.value, z);
-        let first = S::strong_combine(dx, x.tangents, dy, y.tangents);
-        DualN { value: z, tangents: S::strong_combine(S::one(), first, dw, w.tangents) }
+        let first = S::strong_combine(dx, x.tangents.0, dy, y.tangents.0);
+        DualN { value: z, tangents: Lanes(S::strong_combine(S::one(), first, dw, w.tangents.0)) }
     }
 }
 

@@ -22,6 +22,13 @@ fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
     if a.equal(zero) || b.equal(zero) { zero } else { product }
 }
 
+/// Strong products lane by lane. Out of line and by value, so that the common path need not keep lanes in memory.
+#[cold]
+#[inline(never)]
+fn cold_combine<S: Scalar, const N: usize>(p: S, a: [S; N], q: S, b: [S; N]) -> [S; N] {
+    core::array::from_fn(|i| p.strong_mul(a[i]) + q.strong_mul(b[i]))
+}
+
 /// One test for all lanes, so that the products before it stay vectorised.
 #[inline(always)]
 fn any_nan<S: Scalar<Bool = bool>, const N: usize>(lanes: &[S; N]) -> bool {
@@ -67,7 +74,15 @@ macro_rules! functions_through_f64 {
 }
 
 macro_rules! impl_scalar {
-    ($float:ident) => {
+    ($float:ident, $bits:ident) => {
+        /// Below [`TAME`] exactly if the factor is neither zero, nor infinite, nor NaN, so that a plain product with it is
+        /// a strong one: without the sign, the bits of such numbers lie strictly between those of 0 and infinity.
+        #[inline(always)]
+        fn wildness(factor: $float) -> $bits {
+            factor.abs().to_bits().wrapping_sub(1)
+        }
+        const TAME: $bits = $float::INFINITY.to_bits() - 1;
+
         impl Scalar for $float {
             type Bool = bool;
 
@@ -119,11 +134,10 @@ macro_rules! impl_scalar {
             }
             #[inline(always)]
             fn strong_combine<const N: usize>(p: Self, a: [Self; N], q: Self, b: [Self; N]) -> [Self; N] {
-                let lanes: [Self; N] = core::array::from_fn(|i| p * a[i] + q * b[i]);
-                if any_nan(&lanes) {
-                    return core::array::from_fn(|i| p.strong_mul(a[i]) + q.strong_mul(b[i]));
+                if wildness(p).max(wildness(q)) < TAME {
+                    return core::array::from_fn(|i| p * a[i] + q * b[i]);
                 }
-                lanes
+                cold_combine(p, a, q, b)
             }
             #[inline(always)]
             fn strong_add<const N: usize>(sum: [Self; N], p: Self, a: [Self; N]) -> [Self; N] {
@@ -135,11 +149,10 @@ macro_rules! impl_scalar {
             }
             #[inline(always)]
             fn strong_scale<const N: usize>(p: Self, a: [Self; N]) -> [Self; N] {
-                let lanes: [Self; N] = core::array::from_fn(|i| p * a[i]);
-                if any_nan(&lanes) {
-                    return core::array::from_fn(|i| p.strong_mul(a[i]));
+                if wildness(p) < TAME {
+                    return core::array::from_fn(|i| p * a[i]);
                 }
-                lanes
+                cold_combine(p, a, Self::zero(), [Self::zero(); N])
             }
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -177,8 +190,14 @@ macro_rules! impl_scalar {
     };
 }
 
-impl_scalar!(f32);
-impl_scalar!(f64);
+mod single {
+    use super::*;
+    impl_scalar!(f32, u32);
+}
+mod double {
+    use super::*;
+    impl_scalar!(f64, u64);
+}
 
 impl Real for f64 {
     #[inline(always)]
