@@ -8,8 +8,8 @@
 //!
 //! To add an operation: a method in `Scalar`, a row here, and what the compiler then asks for.
 //!
-//! Partials are written to be accurate in relative terms everywhere: `1 - x*x` appears as
-//! `(1 - x) * (1 + x)`, and saturated functions switch to a form without cancellation.
+//! Partials are written to be accurate in relative terms everywhere: `1 - x*x` becomes
+//! `(1 - x) * (1 + x)` near 1, and saturated functions switch to a form without cancellation.
 
 use super::{Binary, Kink, KinkKind, Ternary, Unary};
 use palinode_num::{Constant, Scalar};
@@ -95,12 +95,12 @@ macro_rules! rule_table {
             Tan: tan(x in Reals) -> z { d x via z = S::one() + z * z; }
             /// Arc sine
             Asin: asin(x in UnitClosed) -> z {
-                d x = ((S::one() - x) * (S::one() + x)).sqrt().recip();
+                d x = one_minus_square(x).sqrt().recip();
                 kink Vertical at [1.0] gives [f64::INFINITY];
             }
             /// Arc cosine
             Acos: acos(x in UnitClosed) -> z {
-                d x = -((S::one() - x) * (S::one() + x)).sqrt().recip();
+                d x = -one_minus_square(x).sqrt().recip();
                 kink Vertical at [-1.0] gives [f64::NEG_INFINITY];
             }
             /// Arc tangent
@@ -130,7 +130,7 @@ macro_rules! rule_table {
                 kink Vertical at [1.0] gives [f64::INFINITY];
             }
             /// Inverse hyperbolic tangent
-            Atanh: atanh(x in UnitOpen) -> z { d x = ((S::one() - x) * (S::one() + x)).recip(); }
+            Atanh: atanh(x in UnitOpen) -> z { d x = one_minus_square(x).recip(); }
             /// The error function
             Erf: erf(x in Reals) -> z { d x = S::constant(Constant::TwoOverSqrtPi) * (-(x * x)).exp(); }
             /// The complementary error function
@@ -202,7 +202,7 @@ macro_rules! rule_table {
                 d x = over_square(y, x.hypot(y));
                 d y = -over_square(x, x.hypot(y));
                 kink Jump at [0.0, -1.0] gives [-1.0, -0.0];
-                kink Jump at [0.0, 0.0] gives [0.0, 0.0];
+                kink Jump at [0.0, 0.0] gives [0.0, -0.0];
             }
             /// The product in which a zero factor always wins
             StrongMul: strong_mul(x in Reals, y in Reals) -> z { d x = y; d y = x; }
@@ -245,6 +245,13 @@ fn picked<S: Scalar>(mine: S, other: S, z: S) -> S {
 #[inline(always)]
 fn over_square<S: Scalar>(a: S, r: S) -> S {
     S::select(r.equal(S::zero()), S::zero(), a / r / r)
+}
+
+/// `1 - x^2`. Its own derivative cancels if it is written as a product at small `x`, its value if it is not at large `x`.
+#[inline(always)]
+fn one_minus_square<S: Scalar>(x: S) -> S {
+    let square = x * x;
+    S::branch(square.less(S::half()), || S::one() - square, || (S::one() - x) * (S::one() + x))
 }
 
 #[inline(always)]

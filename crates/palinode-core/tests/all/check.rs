@@ -1,0 +1,415 @@
+//! The checkers: any rule against any samples, in every mode of differentiation.
+//!
+//! Input: a rule (a row of the table or a planted bug) and the reference samples of an operation. Output: what is
+//! wrong, as [`Finding`]s that name the operation, the region, the mode and the partial, and how far off the worst result was.
+//!
+//! Invariant: rows and planted bugs go through the same functions here; nothing looks at which it is.
+
+use crate::budget;
+use crate::leaf::{Leaf, same_bits, ulps};
+use crate::reference::Sample;
+use palinode_core::rules::{Binary, Kink, RuleVisitor, Ternary, Unary};
+use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Scalar, Tape, Var};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A rule of any number of arguments.
+pub(crate) trait AnyRule: Copy + 'static {
+    const NAME: &'static str;
+    const KINKS: &'static [Kink];
+    /// Whether each partial says that it looks at the value.
+    const USES_Z: &'static [bool];
+    fn value<S: Scalar>(self, args: &[S]) -> S;
+    fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S;
+    fn value_and_dx<S: Scalar>(self, args: &[S]) -> (S, S) {
+        let z = self.value(args);
+        (z, self.partial(0, args, z))
+    }
+    fn apply<D: Differentiable>(self, args: &[D]) -> D;
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct One<R>(pub(crate) R);
+#[derive(Clone, Copy)]
+pub(crate) struct Two<R>(pub(crate) R);
+#[derive(Clone, Copy)]
+pub(crate) struct Three<R>(pub(crate) R);
+
+impl<R: Unary> AnyRule for One<R> {
+    const NAME: &'static str = R::NAME;
+    const KINKS: &'static [Kink] = R::KINKS;
+    const USES_Z: &'static [bool] = &[R::DX_USES_Z];
+    fn value<S: Scalar>(self, args: &[S]) -> S {
+        self.0.value(args[0])
+    }
+    fn partial<S: Scalar>(self, _: usize, args: &[S], z: S) -> S {
+        self.0.dx(args[0], z)
+    }
+    fn value_and_dx<S: Scalar>(self, args: &[S]) -> (S, S) {
+        self.0.value_and_dx(args[0])
+    }
+    fn apply<D: Differentiable>(self, args: &[D]) -> D {
+        D::unary(self.0, args[0])
+    }
+}
+
+impl<R: Binary> AnyRule for Two<R> {
+    const NAME: &'static str = R::NAME;
+    const KINKS: &'static [Kink] = R::KINKS;
+    const USES_Z: &'static [bool] = &[R::DX_USES_Z, R::DY_USES_Z];
+    fn value<S: Scalar>(self, args: &[S]) -> S {
+        self.0.value(args[0], args[1])
+    }
+    fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S {
+        if which == 0 { self.0.dx(args[0], args[1], z) } else { self.0.dy(args[0], args[1], z) }
+    }
+    fn apply<D: Differentiable>(self, args: &[D]) -> D {
+        D::binary(self.0, args[0], args[1])
+    }
+}
+
+impl<R: Ternary> AnyRule for Three<R> {
+    const NAME: &'static str = R::NAME;
+    const KINKS: &'static [Kink] = R::KINKS;
+    const USES_Z: &'static [bool] = &[false; 3];
+    fn value<S: Scalar>(self, args: &[S]) -> S {
+        self.0.value(args[0], args[1], args[2])
+    }
+    fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S {
+        match which {
+            0 => self.0.dx(args[0], args[1], args[2], z),
+            1 => self.0.dy(args[0], args[1], args[2], z),
+            _ => self.0.dw(args[0], args[1], args[2], z),
+        }
+    }
+    fn apply<D: Differentiable>(self, args: &[D]) -> D {
+        D::ternary(self.0, args[0], args[1], args[2])
+    }
+}
+
+/// Something wrong with a rule.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) op: String,
+    pub(crate) place: String,
+    pub(crate) leaf: &'static str,
+    pub(crate) mode: &'static str,
+    /// `value`, `dx`, `dxy`, ...
+    pub(crate) what: String,
+    pub(crate) expected: String,
+    pub(crate) got: String,
+    pub(crate) note: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Finding { place, leaf, mode, what, expected, got, note, .. } = self;
+        write!(f, "{place}, {leaf}, {mode}: {what} is {got} instead of {expected} ({note})")
+    }
+}
+
+/// What checkers found, and the worst error of each operation, number type and mode.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) worst: BTreeMap<(&'static str, String, &'static str), f64>,
+}
+
+impl Report {
+    /// Panics with everything that was found.
+    #[track_caller]
+    pub(crate) fn expect_clean(&self) {
+        let shown: Vec<String> = self.findings.iter().take(60).map(Finding::to_string).collect();
+        assert!(shown.is_empty(), "{} findings:\n{}", self.findings.len(), shown.join("\n"));
+    }
+
+    /// The worst errors in ulp: a line per operation, a column per mode.
+    pub(crate) fn table(&self, leaf: &'static str) -> String {
+        let mut text = format!("{leaf:<15}");
+        for mode in MODES {
+            text += &format!("{mode:>11}");
+        }
+        let ops: std::collections::BTreeSet<&String> =
+            self.worst.keys().filter(|(l, _, _)| *l == leaf).map(|(_, op, _)| op).collect();
+        for op in ops {
+            text += &format!("\n{op:<15}");
+            for mode in MODES {
+                let worst = self.worst.get(&(leaf, op.clone(), mode));
+                text += &worst.map_or(format!("{:>11}", "-"), |ulps| format!("{ulps:>11.2}"));
+            }
+        }
+        text
+    }
+}
+
+/// Every way that a derivative is taken here.
+pub(crate) const MODES: [&str; 14] = [
+    "value", "partial", "dual", "dual_n", "var", "var alone", "traced", "sweep fwd", "dual dual", "var dual",
+    "dual var", "var var", "jet", "jet method",
+];
+
+const NAMES: [&str; 3] = ["x", "y", "w"];
+
+fn partial_name(i: usize) -> String {
+    format!("d{}", NAMES[i])
+}
+
+fn second_name(i: usize, j: usize) -> String {
+    format!("d{}{}", NAMES[i], NAMES[j])
+}
+
+/// A rule as functions over every number that is built on `S`: all that the checkers need to know about it.
+#[allow(clippy::type_complexity)]
+struct Lifted<S: Leaf> {
+    name: &'static str,
+    value: Box<dyn Fn(&[S]) -> S>,
+    partial: Box<dyn Fn(usize, &[S], S) -> S>,
+    dual: Box<dyn Fn(&[Dual<S>]) -> Dual<S>>,
+    dual_n: Box<dyn Fn(&[DualN<S, 3>]) -> DualN<S, 3>>,
+    var: Box<dyn Fn(&[Var<S>]) -> Var<S>>,
+    dual_dual: Box<dyn Fn(&[Dual<Dual<S>>]) -> Dual<Dual<S>>>,
+    var_dual: Box<dyn Fn(&[Var<Dual<S>>]) -> Var<Dual<S>>>,
+    dual_var: Box<dyn Fn(&[Dual<Var<S>>]) -> Dual<Var<S>>>,
+    var_var: Box<dyn Fn(&[Var<Var<S>>]) -> Var<Var<S>>>,
+    jet: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
+    /// The same through the method or operator of that name: products and quotients of jets have their own recurrences.
+    jet_method: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
+}
+
+impl<S: Leaf> Lifted<S> {
+    fn of<R: AnyRule>(rule: R) -> Self {
+        Lifted {
+            name: R::NAME,
+            value: Box::new(move |args| rule.value(args)),
+            partial: Box::new(move |which, args, z| rule.partial(which, args, z)),
+            dual: Box::new(move |args| rule.apply(args)),
+            dual_n: Box::new(move |args| rule.apply(args)),
+            var: Box::new(move |args| rule.apply(args)),
+            dual_dual: Box::new(move |args| rule.apply(args)),
+            var_dual: Box::new(move |args| rule.apply(args)),
+            dual_var: Box::new(move |args| rule.apply(args)),
+            var_var: Box::new(move |args| rule.apply(args)),
+            jet: Box::new(move |args| rule.apply(args)),
+            jet_method: Box::new(move |args| rule.value(args)),
+        }
+    }
+}
+
+/// Notes results of one sample.
+struct Noting<'a, S> {
+    sample: &'a Sample,
+    name: &'static str,
+    report: &'a mut Report,
+    leaf: core::marker::PhantomData<S>,
+}
+
+impl<S: Leaf> Noting<'_, S> {
+    fn note(&mut self, mode: &'static str, what: String, got: S, expected: DoubleDouble, allowed: budget::Allowed) {
+        let budget::Allowed { ulp, size, floor } = allowed;
+        let error = ulps(got, expected, size.max(expected.hi().abs()), floor);
+        let worst = self.report.worst.entry((S::NAME, self.name.to_string(), mode)).or_insert(0.0);
+        *worst = worst.max(error);
+        if error > ulp {
+            self.report.findings.push(Finding {
+                op: self.name.to_string(),
+                place: self.sample.describe(),
+                leaf: S::NAME,
+                mode,
+                what,
+                expected: format!("{:e}", expected.hi()),
+                got: format!("{:e}", got.wide().hi()),
+                note: format!("{error:.2} ulp, {ulp:.2} allowed"),
+            });
+        }
+    }
+
+    fn first(&mut self, mode: &'static str, i: usize, got: S) {
+        if let Some(expected) = self.sample.first[i] {
+            self.note(mode, partial_name(i), got, expected, budget::first::<S>(self.sample, i));
+        }
+    }
+
+    fn second(&mut self, mode: &'static str, i: usize, j: usize, got: S) {
+        if let Some(expected) = self.sample.second[i][j] {
+            self.note(mode, second_name(i, j), got, expected, budget::second::<S>(self.sample, i, j));
+        }
+    }
+}
+
+/// Value and derivatives of first and second order in every mode, at one sample.
+pub(crate) fn against_reference<S: Leaf, R: AnyRule>(rule: R, sample: &Sample, report: &mut Report) {
+    if S::holds(sample.fits_f32) {
+        compare(&Lifted::<S>::of(rule), sample, report);
+    }
+}
+
+fn unit<S: Scalar>(k: usize, i: usize) -> S {
+    if k == i { S::one() } else { S::zero() }
+}
+
+fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
+    let args: Vec<S> = sample.args.iter().map(|&v| S::from_f64(v)).collect();
+    let n = args.len();
+    let mut noting = Noting { sample, name: rule.name, report, leaf: core::marker::PhantomData };
+    let z = (rule.value)(&args);
+    noting.note("value", "value".into(), z, sample.value, budget::value::<S>(sample));
+
+    let all = DualN::variables(core::array::from_fn::<S, 3, _>(|k| args.get(k).copied().unwrap_or(S::zero())));
+    let dual_n = (rule.dual_n)(&all[..n]);
+    for i in 0..n {
+        noting.first("partial", i, (rule.partial)(i, &args, z));
+        let seeded: Vec<Dual<S>> = (0..n).map(|k| Dual::new(args[k], unit(k, i))).collect();
+        noting.first("dual", i, (rule.dual)(&seeded).tangent);
+        noting.first("dual_n", i, dual_n.tangents[i]);
+    }
+
+    let one = [S::one()];
+    let mut tape = Tape::new();
+    let mut record = tape.record(&args, |x| (rule.var)(x)).expect("room");
+    let gradient = record.reverse(&one).expect("lengths").to_vec();
+    for i in 0..n {
+        noting.first("var", i, gradient[i]);
+        let tangents: Vec<S> = (0..n).map(|k| unit(k, i)).collect();
+        noting.first("sweep fwd", i, record.forward(&tangents).expect("lengths")[0]);
+        let mut alone = Tape::new();
+        let mut record = alone
+            .record(&args[i..=i], |x| {
+                let mixed: Vec<Var<S>> = (0..n).map(|k| if k == i { x[0] } else { Var::lift(args[k]) }).collect();
+                (rule.var)(&mixed)
+            })
+            .expect("room");
+        noting.first("var alone", i, record.reverse(&one).expect("lengths")[0]);
+    }
+    let mut traced = Tape::traced();
+    let mut record = traced.record(&args, |x| (rule.var)(x)).expect("room");
+    for (i, &got) in record.reverse(&one).expect("lengths").iter().enumerate() {
+        noting.first("traced", i, got);
+    }
+    second_order(rule, &args, &mut noting);
+}
+
+fn second_order<S: Leaf>(rule: &Lifted<S>, args: &[S], noting: &mut Noting<'_, S>) {
+    let n = args.len();
+    for i in 0..n {
+        for j in 0..n {
+            let seeded = |k: usize| Dual::new(Dual::new(args[k], unit(k, j)), Dual::lift(unit(k, i)));
+            let seeded: Vec<_> = (0..n).map(seeded).collect();
+            noting.second("dual dual", i, j, (rule.dual_dual)(&seeded).tangent.tangent);
+        }
+        let seeded: Vec<Dual<S>> = (0..n).map(|k| Dual::new(args[k], unit(k, i))).collect();
+        let mut tape = Tape::new();
+        let mut record = tape.record(&seeded, |x| (rule.var_dual)(x)).expect("room");
+        for (j, got) in record.reverse(&[Dual::one()]).expect("lengths").iter().enumerate() {
+            noting.second("var dual", i, j, got.tangent);
+        }
+        let mut tape = Tape::new();
+        let record = tape.record(args, |x| {
+            let seeded: Vec<_> = (0..n).map(|k| Dual::new(x[k], unit(k, i))).collect();
+            (rule.dual_var)(&seeded).tangent
+        });
+        for (j, &got) in record.expect("room").reverse(&[S::one()]).expect("lengths").iter().enumerate() {
+            noting.second("dual var", i, j, got);
+        }
+
+        let along = |k: usize| if k == i { Jet::variable(args[k]) } else { Jet::lift(args[k]) };
+        let curve: Vec<Jet<S, 2>> = (0..n).map(along).collect();
+        for (mode, f) in [("jet", &rule.jet), ("jet method", &rule.jet_method)] {
+            let z = f(&curve).derivatives();
+            noting.first(mode, i, z[1]);
+            noting.second(mode, i, i, z[2]);
+        }
+    }
+    let mut outer = Tape::new();
+    let mut record = outer
+        .record(args, |x| {
+            let mut inner = Tape::new();
+            let mut record = inner.record(x, |y| (rule.var_var)(y)).expect("room");
+            record.reverse(&[Var::one()]).expect("lengths").to_vec()
+        })
+        .expect("room");
+    for i in 0..n {
+        let seed: Vec<S> = (0..n).map(|k| unit(k, i)).collect();
+        for (j, &got) in record.reverse(&seed).expect("lengths").iter().enumerate() {
+            noting.second("var var", i, j, got);
+        }
+    }
+}
+
+/// What the table promises bit by bit: `together` is the value and the partial, a partial without `via z` does not
+/// look at the value, and every kink gives what its row says in every first-order mode.
+pub(crate) fn promises<S: Leaf, R: AnyRule>(rule: R, samples: &[Sample], report: &mut Report) {
+    let mut note = |place: String, mode: &'static str, what: String, got: S, expected: S, note: &str| {
+        if !same_bits(got, expected) {
+            report.findings.push(Finding {
+                op: R::NAME.into(),
+                place,
+                leaf: S::NAME,
+                mode,
+                what,
+                expected: format!("{:e}", expected.wide().hi()),
+                got: format!("{:e}", got.wide().hi()),
+                note: note.into(),
+            });
+        }
+    };
+    let kinks = R::KINKS.iter().map(|kink| kink.at.to_vec());
+    let points = samples.iter().filter(|s| S::holds(s.fits_f32)).map(|sample| sample.args.clone()).chain(kinks);
+    for args in points {
+        let place = format!("{} {args:?}", R::NAME);
+        let args: Vec<S> = args.iter().map(|&v| S::from_f64(v)).collect();
+        let z = rule.value(&args);
+        if args.len() == 1 {
+            let (value, dx) = rule.value_and_dx(&args);
+            note(place.clone(), "together", "value".into(), value, z, "together must have the bits of value");
+            let expected = rule.partial(0, &args, z);
+            note(place.clone(), "together", "dx".into(), dx, expected, "together must have the bits of dx");
+        }
+        for i in (0..args.len()).filter(|&i| !R::USES_Z[i]) {
+            let expected = rule.partial(i, &args, z);
+            let blind = rule.partial(i, &args, S::from_f64(f64::NAN));
+            let why = "a partial that is not via z must not look at z";
+            note(place.clone(), "z = NaN", partial_name(i), blind, expected, why);
+        }
+    }
+    for kink in R::KINKS {
+        let args: Vec<S> = kink.at.iter().map(|&v| S::from_f64(v)).collect();
+        let place = format!("{} kink {:?}", R::NAME, kink.at);
+        let z = rule.value(&args);
+        let n = args.len();
+        let mut tape = Tape::new();
+        let mut record = tape.record(&args, |x| rule.apply(x)).expect("room");
+        let gradient = record.reverse(&[S::one()]).expect("lengths").to_vec();
+        for i in 0..n {
+            let expected = S::from_f64(kink.gives[i]);
+            let why = "the convention of the row";
+            note(place.clone(), "partial", partial_name(i), rule.partial(i, &args, z), expected, why);
+            let seeded: Vec<Dual<S>> = (0..n).map(|k| Dual::new(args[k], unit(k, i))).collect();
+            // -0 and 0 are one slope: a sum with the other arguments' zeros makes it +0.
+            let plus_zero = |v: S| if v.equal(S::zero()) { S::zero() } else { v };
+            let dual = rule.apply(&seeded).tangent;
+            note(place.clone(), "dual", partial_name(i), plus_zero(dual), plus_zero(expected), why);
+            note(place.clone(), "var", partial_name(i), plus_zero(gradient[i]), plus_zero(expected), why);
+        }
+    }
+}
+
+/// Runs a generic function on the rule of a row.
+pub(crate) struct Visit<F>(pub(crate) F);
+
+/// What [`Visit`] runs.
+pub(crate) trait ForRule {
+    fn run<R: AnyRule>(self, rule: R);
+}
+
+impl<F: ForRule> RuleVisitor for Visit<F> {
+    type Output = ();
+    fn unary<R: Unary>(self, rule: R) {
+        self.0.run(One(rule));
+    }
+    fn binary<R: Binary>(self, rule: R) {
+        self.0.run(Two(rule));
+    }
+    fn ternary<R: Ternary>(self, rule: R) {
+        self.0.run(Three(rule));
+    }
+}

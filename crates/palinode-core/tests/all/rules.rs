@@ -1,0 +1,80 @@
+//! Every row of the rule table, in every number type and mode, against the arbitrary-precision reference.
+
+use crate::check::{AnyRule, ForRule, Report, Visit, against_reference, promises};
+use crate::leaf::Leaf;
+use crate::reference::{NO_PARAMETER, Sample, names, samples};
+use palinode_core::DoubleDouble;
+use palinode_core::rules::Op;
+use core::marker::PhantomData;
+
+struct Against<'a, S>(&'a Sample, &'a mut Report, PhantomData<S>);
+
+impl<S: Leaf> ForRule for Against<'_, S> {
+    fn run<R: AnyRule>(self, rule: R) {
+        against_reference::<S, R>(rule, self.0, self.1);
+    }
+}
+
+struct Promises<'a, S>(&'a [Sample], &'a mut Report, PhantomData<S>);
+
+impl<S: Leaf> ForRule for Promises<'_, S> {
+    fn run<R: AnyRule>(self, rule: R) {
+        promises::<S, R>(rule, self.0, self.1);
+    }
+}
+
+fn whole_table<S: Leaf>() {
+    let mut report = Report::default();
+    for op in Op::ALL {
+        for sample in samples(op.name()) {
+            op.visit(sample.parameter, Visit(Against(sample, &mut report, PhantomData::<S>)));
+        }
+    }
+    println!("worst errors in ulp (see budget.rs for what they are measured against)\n{}", report.table(S::NAME));
+    report.expect_clean();
+}
+
+#[test]
+fn every_row_has_samples_and_every_sample_a_row() {
+    let without: Vec<&str> = Op::ALL.iter().map(|op| op.name()).filter(|name| samples(name).len() < 20).collect();
+    assert!(without.is_empty(), "rows of the rule table without 20 reference samples: {without:?}; add them to reference/points.py");
+    let unknown: Vec<&str> = names().filter(|name| Op::named(name).is_none()).collect();
+    assert!(unknown.is_empty(), "reference samples without a row in the rule table: {unknown:?}");
+    for op in Op::ALL {
+        let arity = samples(op.name())[0].args.len();
+        assert_eq!(op.arity(), arity, "{}: arguments in the table and in the reference", op.name());
+    }
+}
+
+#[test]
+fn f32_against_the_reference() {
+    whole_table::<f32>();
+}
+
+#[test]
+fn f64_against_the_reference() {
+    whole_table::<f64>();
+}
+
+#[test]
+fn double_double_against_the_reference() {
+    whole_table::<DoubleDouble>();
+}
+
+#[test]
+fn kinks_together_and_z_are_as_promised() {
+    fn of<S: Leaf>(report: &mut Report) {
+        for op in Op::ALL {
+            let all = samples(op.name());
+            let parameters: std::collections::BTreeSet<i32> = all.iter().map(|sample| sample.parameter).collect();
+            for parameter in if parameters.is_empty() { [NO_PARAMETER].into() } else { parameters } {
+                op.visit(parameter, Visit(Promises(all, report, PhantomData::<S>)));
+            }
+        }
+    }
+    let mut report = Report::default();
+    of::<f32>(&mut report);
+    of::<f64>(&mut report);
+    of::<DoubleDouble>(&mut report);
+    report.expect_clean();
+}
