@@ -7,6 +7,34 @@
 //!
 //! Invariant: there is no derivative formula in this file; each function is the table row of its name.
 
+use crate::rules::{Binary, Differentiable, Ternary, Unary};
+
+/// Numbers of more levels than this are not inlined into their callers: an operation on a `Var<Var<f64>>` is some
+/// twenty operations on `Var<f64>`, and inlining all of them everywhere took rustc gigabytes of memory.
+const INLINED_DEPTH: u32 = 1;
+
+/// A way to apply something to a number: inlined if the number is shallow, else out of line.
+macro_rules! applied {
+    ($(#[$doc:meta])* $name:ident / $outlined:ident<$($R:ident: $Rule:ident)?>($($arg:ident: $Arg:ident),*)) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<N: Differentiable $(, $R: $Rule)?>($($arg: $Arg),*) -> N {
+            if const { N::DEPTH > INLINED_DEPTH } { $outlined($($arg),*) } else { N::$name($($arg),*) }
+        }
+
+        #[inline(never)]
+        fn $outlined<N: Differentiable $(, $R: $Rule)?>($($arg: $Arg),*) -> N {
+            N::$name($($arg),*)
+        }
+    };
+}
+
+applied! { unary / unary_outlined<R: Unary>(rule: R, x: N) }
+applied! { binary / binary_outlined<R: Binary>(rule: R, x: N, y: N) }
+applied! { ternary / ternary_outlined<R: Ternary>(rule: R, x: N, y: N, w: N) }
+applied! { product / product_outlined<>(x: N, y: N) }
+applied! { quotient / quotient_outlined<>(x: N, y: N) }
+
 /// Implements a derivative number; see the module's documentation.
 macro_rules! derivative_number {
     ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
@@ -103,6 +131,7 @@ macro_rules! derivative_number {
      functions1 { $($(#[$doc1:meta])* $F1:ident : $f1:ident($x1:ident in $X1:ident) -> $z1:ident { $($body1:tt)* })* }
      parametric1 { $($(#[$docp:meta])* $P:ident { $p:ident : $pt:ty } : $fp:ident($xp:ident in $Xp:ident) -> $zp:ident { $($bodyp:tt)* })* }
      functions2 { $($(#[$doc2:meta])* $F2:ident : $f2:ident($x2:ident in $X2:ident, $y2:ident in $Y2:ident) -> $z2:ident { $($body2:tt)* })* }
+     structural2 { $($structural2:tt)* }
      functions3 { $($(#[$doc3:meta])* $F3:ident : $f3:ident($x3:ident in $X3:ident, $y3:ident in $Y3:ident, $w3:ident in $W3:ident) -> $z3:ident { $($body3:tt)* })* }
      structural3 { $($structural3:tt)* }
     ) => {
@@ -111,27 +140,28 @@ macro_rules! derivative_number {
             $($(#[$doc1])*
             #[inline]
             pub fn $f1(self) -> Self {
-                <Self as crate::rules::Differentiable>::unary(crate::rules::$F1 {}, self)
+                crate::number::unary(crate::rules::$F1 {}, self)
             })*
             $($(#[$docp])*
             #[inline]
             pub fn $fp(self, $p: $pt) -> Self {
-                <Self as crate::rules::Differentiable>::unary(crate::rules::$P { $p }, self)
+                crate::number::unary(crate::rules::$P { $p }, self)
             })*
             $($(#[$doc2])*
             #[inline]
             pub fn $f2(self, $y2: Self) -> Self {
-                <Self as crate::rules::Differentiable>::binary(crate::rules::$F2 {}, self, $y2)
+                crate::number::binary(crate::rules::$F2 {}, self, $y2)
             })*
             $($(#[$doc3])*
             #[inline]
             pub fn $f3(self, $y3: Self, $w3: Self) -> Self {
-                <Self as crate::rules::Differentiable>::ternary(crate::rules::$F3 {}, self, $y3, $w3)
+                crate::number::ternary(crate::rules::$F3 {}, self, $y3, $w3)
             })*
         }
 
         impl<$($generics)*> Scalar for $Number {
             type Bool = <$S as Scalar>::Bool;
+            const DEPTH: u32 = <$S as Scalar>::DEPTH + 1;
             #[inline(always)]
             fn from_int(n: i32) -> Self {
                 Self::lift($S::from_int(n))
@@ -168,6 +198,14 @@ macro_rules! derivative_number {
             fn select(condition: Self::Bool, if_true: Self, if_false: Self) -> Self {
                 Self::pick(condition, if_true, if_false)
             }
+            #[inline(always)]
+            fn strong_mul(self, other: Self) -> Self {
+                if self.vanishes() || other.vanishes() {
+                    Self::lift($S::zero())
+                } else {
+                    crate::number::binary(crate::rules::StrongMul {}, self, other)
+                }
+            }
             $($scalar_methods)*
             $(#[inline(always)]
             fn $f1(self) -> Self {
@@ -191,7 +229,7 @@ macro_rules! derivative_number {
             type Output = Self;
             #[inline(always)]
             fn neg(self) -> Self {
-                <Self as crate::rules::Differentiable>::unary(crate::rules::Negate {}, self)
+                crate::number::unary(crate::rules::Negate {}, self)
             }
         }
 
@@ -203,11 +241,11 @@ macro_rules! derivative_number {
             }
         }
 
-        crate::number::operators! { [$($generics)*] [$Number] Add add Add AddAssign add_assign |x, y| Self::binary(crate::rules::Add {}, x, y) }
-        crate::number::operators! { [$($generics)*] [$Number] Sub sub Subtract SubAssign sub_assign |x, y| Self::binary(crate::rules::Subtract {}, x, y) }
-        crate::number::operators! { [$($generics)*] [$Number] Mul mul Multiply MulAssign mul_assign |x, y| Self::product(x, y) }
-        crate::number::operators! { [$($generics)*] [$Number] Div div Divide DivAssign div_assign |x, y| Self::quotient(x, y) }
-        crate::number::operators! { [$($generics)*] [$Number] Rem rem Remainder RemAssign rem_assign |x, y| Self::binary(crate::rules::Remainder {}, x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Add add Add AddAssign add_assign |x, y| crate::number::binary(crate::rules::Add {}, x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Sub sub Subtract SubAssign sub_assign |x, y| crate::number::binary(crate::rules::Subtract {}, x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Mul mul Multiply MulAssign mul_assign |x, y| crate::number::product(x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Div div Divide DivAssign div_assign |x, y| crate::number::quotient(x, y) }
+        crate::number::operators! { [$($generics)*] [$Number] Rem rem Remainder RemAssign rem_assign |x, y| crate::number::binary(crate::rules::Remainder {}, x, y) }
     };
 }
 
@@ -236,7 +274,6 @@ macro_rules! operators {
             type Output = $Number;
             #[inline(always)]
             fn $method(self, other: Self) -> $Number {
-                use crate::rules::Differentiable as _;
                 let ($x, $y) = (self, other);
                 $result
             }
@@ -246,7 +283,7 @@ macro_rules! operators {
             #[inline(always)]
             fn $method(self, other: f64) -> $Number {
                 let rule = crate::rules::RightConstant(crate::rules::$Rule {}, other);
-                <Self as crate::rules::Differentiable>::unary(rule, self)
+                crate::number::unary(rule, self)
             }
         }
         impl<$($g)*> core::ops::$Trait<$Number> for f64 {
@@ -254,7 +291,7 @@ macro_rules! operators {
             #[inline(always)]
             fn $method(self, other: $Number) -> $Number {
                 let rule = crate::rules::LeftConstant(self, crate::rules::$Rule {});
-                <$Number as crate::rules::Differentiable>::unary(rule, other)
+                crate::number::unary(rule, other)
             }
         }
         crate::number::operators! { @by_reference [$($g)*] [$Number] [$Number] [$Number] $Trait $method }

@@ -22,6 +22,13 @@ fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
     if a.equal(zero) || b.equal(zero) { zero } else { product }
 }
 
+/// The rare part of `strong_mul_pair`.
+#[cold]
+#[inline(never)]
+fn zeros_win<S: Scalar>(a: S, p: S, b: S, q: S) -> (S, S) {
+    (a.strong_mul(p), b.strong_mul(q))
+}
+
 /// Strong products lane by lane. Out of line and by value, so that the common path need not keep lanes in memory.
 #[cold]
 #[inline(never)]
@@ -131,6 +138,11 @@ macro_rules! impl_scalar {
             fn strong_mul(self, other: Self) -> Self {
                 let product = self * other;
                 if product.is_nan() { zero_wins(self, other, product) } else { product }
+            }
+            #[inline(always)]
+            fn strong_mul_pair(a: Self, p: Self, b: Self, q: Self) -> (Self, Self) {
+                let (x, y) = (a * p, b * q);
+                if x.is_nan() | y.is_nan() { zeros_win(a, p, b, q) } else { (x, y) }
             }
             #[inline(always)]
             fn strong_combine<const N: usize>(p: Self, a: [Self; N], q: Self, b: [Self; N]) -> [Self; N] {

@@ -59,6 +59,9 @@ pub trait Scalar:
     /// What a comparison gives.
     type Bool: Logic;
 
+    /// How many levels of derivatives the number carries: 0 for plain numbers, 2 for a `Var<Dual<f64>>`.
+    const DEPTH: u32 = 0;
+
     /// The integer `n`; rounded if the type cannot hold it.
     fn from_int(n: i32) -> Self;
     /// A named constant, rounded to this type.
@@ -120,6 +123,11 @@ pub trait Scalar:
     /// branch which contributes nothing cannot poison a gradient.
     fn strong_mul(self, other: Self) -> Self;
 
+    /// Two strong products, `a * p` and `b * q`, with one test for both.
+    #[inline(always)]
+    fn strong_mul_pair(a: Self, p: Self, b: Self, q: Self) -> (Self, Self) {
+        (a.strong_mul(p), b.strong_mul(q))
+    }
     /// `sum + self * a`, with a strong product and without touching terms that vanish.
     #[inline(always)]
     fn strong_add_to(self, a: Self, sum: Self) -> Self {
@@ -134,12 +142,12 @@ pub trait Scalar:
     /// `p * a` for every lane: how a rule of one argument moves many directions at once.
     #[inline(always)]
     fn strong_scale<const N: usize>(p: Self, a: [Self; N]) -> [Self; N] {
-        core::array::from_fn(|i| p.strong_add_to(a[i], Self::zero()))
+        a.map(|a| p.strong_mul(a))
     }
     /// `p * a + q * b` for every lane: how a rule of two arguments does.
     #[inline(always)]
     fn strong_combine<const N: usize>(p: Self, a: [Self; N], q: Self, b: [Self; N]) -> [Self; N] {
-        core::array::from_fn(|i| q.strong_add_to(b[i], p.strong_add_to(a[i], Self::zero())))
+        core::array::from_fn(|i| q.strong_add_to(b[i], p.strong_mul(a[i])))
     }
     /// `sum + p * a` for every lane: how a sweep accumulates.
     #[inline(always)]

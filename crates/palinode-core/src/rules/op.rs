@@ -14,10 +14,11 @@ macro_rules! define_ops {
      functions1 { $($c:tt)* }
      parametric1 { $($d:tt)* }
      functions2 { $($e:tt)* }
+     structural2 { $($h:tt)* }
      functions3 { $($f:tt)* }
      structural3 { $($g:tt)* }
     ) => {
-        define_ops! { @rows [$($a)* $($c)* $($d)*] [$($b)* $($e)*] [$($f)* $($g)*] }
+        define_ops! { @rows [$($a)* $($c)* $($d)*] [$($b)* $($e)* $($h)*] [$($f)* $($g)*] }
     };
 
     (@rows

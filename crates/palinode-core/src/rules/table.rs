@@ -204,6 +204,9 @@ macro_rules! rule_table {
                 kink Jump at [0.0, -1.0] gives [-1.0, -0.0];
                 kink Jump at [0.0, 0.0] gives [0.0, -0.0];
             }
+        }
+
+        structural2 {
             /// The product in which a zero factor always wins
             StrongMul: strong_mul(x in Reals, y in Reals) -> z { d x = y; d y = x; }
         }
@@ -294,6 +297,7 @@ macro_rules! define_rules {
      functions1 { $($functions1:tt)* }
      parametric1 { $($parametric1:tt)* }
      functions2 { $($functions2:tt)* }
+     structural2 { $($structural2:tt)* }
      functions3 { $($functions3:tt)* }
      structural3 { $($structural3:tt)* }
     ) => {
@@ -302,6 +306,7 @@ macro_rules! define_rules {
         define_rules! { @unary $($parametric1)* }
         define_rules! { @binary $($operators2)* }
         define_rules! { @binary $($functions2)* }
+        define_rules! { @binary $($structural2)* }
         define_rules! { @ternary $($functions3)* }
         define_rules! { @ternary $($structural3)* }
     };

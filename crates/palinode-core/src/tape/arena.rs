@@ -40,6 +40,22 @@ struct Chunk<S> {
     first_node: u32,
 }
 
+/// A node that may still get edges; see [`Arena::extend`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpenNode {
+    node: u32,
+    end: usize,
+}
+
+impl OpenNode {
+    /// No node yet.
+    pub(crate) const NONE: OpenNode = OpenNode { node: SINK, end: usize::MAX };
+
+    pub(crate) fn number(self) -> u32 {
+        self.node
+    }
+}
+
 /// See the module's documentation.
 pub(crate) struct Arena<S> {
     // What the hot path touches: where to write, how far, and the next node's number.
@@ -144,6 +160,41 @@ impl<S: Scalar> Arena<S> {
         }
         self.next_node += 1;
         self.next_node - 1
+    }
+
+    /// Adds one edge, or two unless `second` is [`SINK`], to a node that is still the last one. Otherwise they become
+    /// a new node, which also points to the one given, if any.
+    #[inline(always)]
+    pub(crate) fn extend(&mut self, open: OpenNode, first: u32, p: S, second: u32, q: S) -> OpenNode {
+        let is_last = open.end == self.len && open.node + 1 == self.next_node;
+        if !is_last || self.room - self.len < 2 {
+            return self.reopen(open, first, p, second, q);
+        }
+        // SAFETY: two more edges fit into `room`, which is within the capacity of both vectors of the current chunk.
+        // The second may be written and not counted.
+        unsafe {
+            self.parents.add(self.len).write(first);
+            self.partials.add(self.len).write(p);
+            self.parents.add(self.len + 1).write(second);
+            self.partials.add(self.len + 1).write(q);
+        }
+        self.len += 1 + usize::from(second != SINK);
+        OpenNode { node: open.node, end: self.len }
+    }
+
+    #[inline(never)]
+    fn reopen(&mut self, open: OpenNode, first: u32, p: S, second: u32, q: S) -> OpenNode {
+        let edges = [(open.node, S::one()), (first, p), (second, q)];
+        let node = self.push_many(3, edges.into_iter().filter(|&(parent, _)| parent != SINK));
+        OpenNode { node, end: self.len }
+    }
+
+    /// The edges of the last node, for the trace.
+    pub(crate) fn last_edges(&self) -> impl Iterator<Item = (u32, S)> {
+        let last = self.filled().rev().find(|(_, parents, _)| !parents.is_empty());
+        let (_, parents, partials) = last.unwrap_or((0, &[], &[]));
+        let first = parents.iter().rposition(|parent| parent & FIRST != 0).unwrap_or(0);
+        parents[first..].iter().map(|parent| parent & !FIRST).zip(partials[first..].iter().copied())
     }
 
     /// Leaves the current chunk for one with room for `edges` more; false if there can be none.

@@ -3,12 +3,13 @@
 //! Input: slices or iterators of `Var`s. Output: one `Var`, one node with an edge per pending parent. The value is
 //! computed left to right, with the same bits as the loop it replaces.
 //!
-//! An iterator can be walked only once, and may record nodes of its own on the way; so its edges are staged on the
-//! stack and written as a node whenever the stage is full. Because products are pending pairs, a plain
+//! An iterator can be walked only once, and may record nodes of its own on the way. So its sum is a node that stays open
+//! at the end of the tape; if something else is recorded in between, the sum goes on in a new node. Because products are pending pairs, a plain
 //! `a.iter().zip(b).map(|(x, y)| x * y).sum()` costs no more than a dot product.
 
 use super::Var;
-use super::arena::SINK;
+use super::arena::{OpenNode, SINK};
+use super::recorder::Recorder;
 use super::stamp::{Stamp, with_recorder};
 use super::trace::Entry;
 use palinode_num::Scalar;
@@ -35,21 +36,15 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     }
 }
 
-/// How many edges an iterator's sum stages before it writes a node.
-const STAGE: usize = 32;
-
 impl<S: Scalar<Bool = bool>> core::iter::Sum for Var<S> {
     #[inline]
-    fn sum<I: Iterator<Item = Self>>(mut terms: I) -> Self {
-        // Short sums fit into a pending form.
-        let Some(first) = terms.next() else { return Var::lift(S::zero()) };
-        let Some(second) = terms.next() else { return first };
-        let Some(third) = terms.next() else { return first + second };
-        let mut stage = Stage::new(first);
-        stage.add(second);
-        stage.add(third);
-        terms.for_each(|term| stage.add(term));
-        stage.finish()
+    fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+        // One place that asks for the next term, so that what computes it is inlined there.
+        let mut sum = OpenSum { value: S::zero(), stamp: Stamp::NONE, node: OpenNode::NONE };
+        for term in terms {
+            sum.add(term);
+        }
+        sum.finish()
     }
 }
 
@@ -60,81 +55,40 @@ impl<'a, S: Scalar<Bool = bool>> core::iter::Sum<&'a Var<S>> for Var<S> {
     }
 }
 
-/// A sum in the making.
-struct Stage<S> {
+/// A sum whose node is still open: its edges are the last on the tape, and more can follow.
+struct OpenSum<S> {
     value: S,
     stamp: Stamp,
-    len: usize,
-    parents: [u32; STAGE],
-    partials: [S; STAGE],
+    /// [`OpenNode::NONE`] while nothing active has been added.
+    node: OpenNode,
 }
 
-impl<S: Scalar<Bool = bool>> Stage<S> {
-    #[inline(always)]
-    fn new(first: Var<S>) -> Self {
-        let mut stage = Stage {
-            value: first.primal(),
-            stamp: first.stamp(),
-            len: 0,
-            parents: [SINK; STAGE],
-            partials: [S::zero(); STAGE],
-        };
-        stage.put(first);
-        stage
-    }
-
+impl<S: Scalar<Bool = bool>> OpenSum<S> {
     #[inline(always)]
     fn add(&mut self, term: Var<S>) {
         self.stamp = self.stamp.join(term.stamp());
         self.value = self.value + term.primal();
-        if self.len > STAGE - 2 {
-            self.write();
+        let ([i, j], [p, q]) = (term.parents(), term.partials());
+        if i != SINK {
+            let node = self.node;
+            self.node = with_recorder(self.stamp, |recorder| recorder.arena.extend(node, i, p, j, q));
         }
-        self.put(term);
-    }
-
-    /// Stages the pending form; there is room for two edges.
-    #[inline(always)]
-    fn put(&mut self, term: Var<S>) {
-        // A parent that is SINK is written too and then overwritten, which is cheaper than asking.
-        let [i, j] = term.parents();
-        let [p, q] = term.partials();
-        self.parents[self.len] = i;
-        self.partials[self.len] = p;
-        self.len += usize::from(i != SINK);
-        self.parents[self.len] = j;
-        self.partials[self.len] = q;
-        self.len += usize::from(j != SINK);
-    }
-
-    /// Turns what is staged into a node, and stages that node.
-    #[cold]
-    #[inline(never)]
-    fn write(&mut self) {
-        let staged = self.parents[..self.len].iter().copied().zip(self.partials[..self.len].iter().copied());
-        let node = with_recorder(self.stamp, |recorder| recorder.arena.push_many(STAGE, staged));
-        self.parents[0] = node;
-        self.partials[0] = S::one();
-        self.len = 1;
     }
 
     #[inline]
     fn finish(self) -> Var<S> {
         self.stamp.check();
-        if self.len == 0 {
+        if self.node == OpenNode::NONE {
             return Var::lift(self.value);
         }
-        let edges =
-            || self.parents[..self.len].iter().copied().zip(self.partials[..self.len].iter().copied());
-        let node = with_recorder(self.stamp, |recorder| {
-            let node = recorder.arena.push_many(self.len, edges());
-            if self.stamp.is_traced() {
-                let inputs = edges().map(|(parent, partial)| (parent, Some(partial))).collect();
-                recorder.trace.push(Entry { node, op: "sum", inputs, value: self.value });
-            }
-            node
-        });
-        Var::of_node(self.value, node, self.stamp)
+        if self.stamp.is_traced() {
+            with_recorder(self.stamp, |recorder: &mut Recorder<S>| {
+                let inputs =
+                    recorder.arena.last_edges().map(|(parent, partial)| (parent, Some(partial))).collect();
+                recorder.trace.push(Entry { node: self.node.number(), op: "sum", inputs, value: self.value });
+            });
+        }
+        Var::of_node(self.value, self.node.number(), self.stamp)
     }
 }
 

@@ -109,8 +109,13 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     /// The result `z` of a function of this one argument with derivative `dz`.
     #[inline(always)]
     fn chain(self, stamp: Stamp, z: S, dz: S) -> Self {
-        Var { value: z, partials: S::strong_scale(dz, self.partials), parents: self.parents, stamp }
+        Var { value: z, partials: scaled(self.partials, dz), parents: self.parents, stamp }
     }
+}
+
+#[inline(always)]
+fn scaled<S: Scalar>([p, q]: [S; 2], factor: S) -> [S; 2] {
+    S::strong_mul_pair(p, factor, q, factor).into()
 }
 
 /// The result `z` of a function of two active arguments with partials `da` and `db`.
@@ -120,7 +125,7 @@ fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>
     let [i0, i1] = a.parents;
     let [j0, j1] = b.parents;
     if i1 | j1 == SINK {
-        let (p, q) = (a.partials[0].strong_mul(da), b.partials[0].strong_mul(db));
+        let (p, q) = S::strong_mul_pair(a.partials[0], da, b.partials[0], db);
         return if i0 > j0 {
             pending([i0, j0], [p, q])
         } else if i0 < j0 {
@@ -130,11 +135,12 @@ fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>
         };
     }
     if a.parents == b.parents {
-        return pending(a.parents, S::strong_combine(da, a.partials, db, b.partials));
+        let ([p0, p1], [q0, q1]) = (scaled(a.partials, da), scaled(b.partials, db));
+        return pending(a.parents, [p0 + q0, p1 + q1]);
     }
     let node = if j1 == SINK {
         let q = b.partials[0].strong_mul(db);
-        let [p0, p1] = S::strong_scale(da, a.partials);
+        let [p0, p1] = scaled(a.partials, da);
         if j0 == i0 {
             return pending(a.parents, [p0 + q, p1]);
         }
@@ -144,7 +150,7 @@ fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>
         write3(stamp, i0, i1, j0, p0, p1, q)
     } else if i1 == SINK {
         let p = a.partials[0].strong_mul(da);
-        let [q0, q1] = S::strong_scale(db, b.partials);
+        let [q0, q1] = scaled(b.partials, db);
         if i0 == j0 {
             return pending(b.parents, [p + q0, q1]);
         }
@@ -153,13 +159,7 @@ fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>
         }
         write3(stamp, i0, j0, j1, p, q0, q1)
     } else {
-        write_merged(
-            stamp,
-            a.parents,
-            S::strong_scale(da, a.partials),
-            b.parents,
-            S::strong_scale(db, b.partials),
-        )
+        write_merged(stamp, a.parents, scaled(a.partials, da), b.parents, scaled(b.partials, db))
     };
     Var::of_node(z, node, stamp)
 }
