@@ -10,3 +10,11 @@ mod leaf;
 mod reference;
 #[path = "all/rules.rs"]
 mod rules;
+#[path = "all/planted.rs"]
+mod planted;
+#[path = "all/strong_zero.rs"]
+mod strong_zero;
+#[path = "all/laws.rs"]
+mod laws;
+#[path = "all/programs.rs"]
+mod programs;

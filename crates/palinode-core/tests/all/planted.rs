@@ -1,0 +1,345 @@
+//! Planted bugs: each must be caught by the checkers of the real rules, and named.
+//!
+//! A bug is a rule of its own, with the name of the row it spoils, or a leaf number that forgets the strong zero. The
+//! unspoilt rules go through the same function and must come out clean.
+
+use crate::check::{AnyRule, Finding, One, Report, Three, Two, against_reference, promises};
+use crate::leaf::Leaf;
+use crate::reference::samples;
+use crate::strong_zero;
+use palinode_core::rules::{self, Binary, Kink, Ternary, Unary};
+use palinode_core::{Constant, Differentiable, DoubleDouble, Scalar};
+
+/// Everything that the checkers say about a rule, in `f64`.
+fn examine<R: AnyRule>(rule: R) -> Vec<Finding> {
+    let mut report = Report::default();
+    for sample in samples(R::NAME) {
+        against_reference::<f64, R>(rule, sample, &mut report);
+    }
+    promises::<f64, R>(rule, samples(R::NAME), &mut report);
+    assert!(!samples(R::NAME).is_empty(), "{} has no samples to be caught with", R::NAME);
+    report.findings
+}
+
+/// The bug must be found in this mode and partial, in a place whose description contains `place`; and the finding says
+/// what was expected and what came.
+#[track_caller]
+fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Finding> {
+    let found = examine(bug);
+    let named = found.iter().find(|f| f.op == R::NAME && f.mode == mode && f.what == what && f.place.contains(place));
+    let named = named.unwrap_or_else(|| panic!("{}: not caught in {mode}, {what}, {place}: {found:?}", R::NAME));
+    println!("caught: {named}");
+    assert!(named.to_string().contains(R::NAME) && named.expected != "" && named.got != "");
+    found
+}
+
+#[track_caller]
+fn clean<R: AnyRule>(rule: R) {
+    let found = examine(rule);
+    assert!(found.is_empty(), "{}: {}", R::NAME, found[0]);
+}
+
+macro_rules! unary_bug {
+    ($Bug:ident spoils $name:literal: value $value:expr; dx $dx:expr; $($item:item)*) => {
+        #[derive(Clone, Copy)]
+        struct $Bug;
+        impl Unary for $Bug {
+            const NAME: &'static str = $name;
+            fn value<S: Scalar>(self, x: S) -> S {
+                let value: fn(S) -> S = $value;
+                value(x)
+            }
+            fn dx<S: Scalar>(self, x: S, z: S) -> S {
+                let dx: fn(S, S) -> S = $dx;
+                dx(x, z)
+            }
+            $($item)*
+        }
+    };
+}
+
+macro_rules! binary_bug {
+    ($Bug:ident spoils $name:literal: value $value:expr; dx $dx:expr; dy $dy:expr; $($item:item)*) => {
+        #[derive(Clone, Copy)]
+        struct $Bug;
+        impl Binary for $Bug {
+            const NAME: &'static str = $name;
+            fn value<S: Scalar>(self, x: S, y: S) -> S {
+                let value: fn(S, S) -> S = $value;
+                value(x, y)
+            }
+            fn dx<S: Scalar>(self, x: S, y: S, z: S) -> S {
+                let dx: fn(S, S, S) -> S = $dx;
+                dx(x, y, z)
+            }
+            fn dy<S: Scalar>(self, x: S, y: S, z: S) -> S {
+                let dy: fn(S, S, S) -> S = $dy;
+                dy(x, y, z)
+            }
+            $($item)*
+        }
+    };
+}
+
+unary_bug! { FlippedSign spoils "cos": value |x| x.cos(); dx |x, _| x.sin(); }
+unary_bug! { WrongBranch spoils "abs": value |x| x.abs(); dx |_, _| S::one(); }
+unary_bug! { WrongSideAtTheKink spoils "relu": value |x| x.relu();
+    dx |x, _| S::select(x.less(S::zero()), S::zero(), S::one());
+    const KINKS: &'static [Kink] = rules::Relu::KINKS;
+}
+unary_bug! { CancelsWhenSaturated spoils "tanh": value |x| x.tanh(); dx |_, z| S::one() - z * z; }
+unary_bug! { WrongSideSaturates spoils "logistic": value |x| x.logistic(); dx |_, z| z * (S::one() - z); }
+unary_bug! { DropsATerm spoils "tan": value |x| x.tan(); dx |_, z| z * z; }
+unary_bug! { DropsAFactor spoils "erf": value |x| x.erf(); dx |x, _| S::constant(Constant::TwoOverSqrtPi) * (-x).exp(); }
+unary_bug! { WrongConstant spoils "log10": value |x| x.log10(); dx |x, _| (x * S::constant(Constant::Ln2)).recip(); }
+unary_bug! { StaleResult spoils "exp": value |x| x.exp(); dx |_, z| z; const DX_USES_Z: bool = false; }
+unary_bug! { TornPair spoils "sin": value |x| x.sin(); dx |x, _| x.cos();
+    fn value_and_dx<S: Scalar>(self, x: S) -> (S, S) { (x.sin(), x.cos() * x.cos() / x.cos()) }
+}
+unary_bug! { WrongSecondOrderOnly spoils "asin": value |x| x.asin();
+    dx |x, _| ((S::one() - x) * (S::one() + x)).sqrt().recip();
+}
+unary_bug! { FrozenPartial spoils "sqrt": value |x| x.sqrt();
+    // The right number with no derivative of its own: only nesting can see it.
+    dx |x, _| S::from_f64(0.5 / x.peek().unwrap_or(f64::NAN).sqrt());
+}
+binary_bug! { SwappedArguments spoils "atan2": value |x, y| x.atan2(y);
+    dx |x, y, _| -x / (x * x + y * y);
+    dy |x, y, _| y / (x * x + y * y);
+}
+binary_bug! { SwappedPartials spoils "sub": value |x, y| x - y; dx |_, _, _| -S::one(); dy |_, _, _| S::one(); }
+binary_bug! { ForgetsTheExponent spoils "powf": value |x, y| x.powf(y);
+    dx |x, y, _| x.powf(y - S::one());
+    dy |x, _, z| z.strong_mul(x.ln());
+}
+binary_bug! { WeakZero spoils "powf": value |x, y| x.powf(y);
+    dx |x, y, _| y.strong_mul(x.powf(y - S::one()));
+    dy |x, _, z| z * x.ln();
+    const KINKS: &'static [Kink] = rules::Powf::KINKS;
+}
+binary_bug! { RoundsAcross spoils "rem": value |x, y| x % y; dx |_, _, _| S::one(); dy |x, y, _| -(x / y).round(); }
+
+#[derive(Clone, Copy)]
+struct ForgetsTheAddend;
+impl Ternary for ForgetsTheAddend {
+    const NAME: &'static str = "mul_add";
+    fn value<S: Scalar>(self, x: S, y: S, w: S) -> S {
+        x.mul_add(y, w)
+    }
+    fn dx<S: Scalar>(self, _: S, y: S, _: S, _: S) -> S {
+        y
+    }
+    fn dy<S: Scalar>(self, x: S, _: S, _: S, _: S) -> S {
+        x
+    }
+    fn dw<S: Scalar>(self, _: S, _: S, _: S, _: S) -> S {
+        S::zero()
+    }
+}
+
+#[test]
+fn a_flipped_sign() {
+    clean(One(rules::Cos {}));
+    for mode in ["partial", "dual", "dual_n", "var", "var alone", "traced", "sweep fwd", "jet"] {
+        caught(One(FlippedSign), mode, "dx", "quadrant1+");
+    }
+}
+
+#[test]
+fn a_wrong_branch() {
+    clean(One(rules::Abs {}));
+    let found = caught(One(WrongBranch), "partial", "dx", "moderate-");
+    assert!(found.iter().all(|f| f.place.contains("-]") || f.place.contains("kink")), "the right branch is right");
+    clean(One(rules::Relu {}));
+    caught(One(WrongSideAtTheKink), "partial", "dx", "kink [0.0]");
+}
+
+#[test]
+fn a_saturated_region() {
+    clean(One(rules::Tanh {}));
+    let found = caught(One(CancelsWhenSaturated), "partial", "dx", "saturated+");
+    assert!(found.iter().all(|f| !f.place.contains("tiny")), "the form is right elsewhere");
+    clean(One(rules::Logistic {}));
+    let found = caught(One(WrongSideSaturates), "partial", "dx", "saturated+");
+    assert!(found.iter().all(|f| !f.place.contains("saturated-]")), "the form is right on the other side");
+}
+
+#[test]
+fn a_swapped_argument() {
+    clean(Two(rules::Atan2 {}));
+    caught(Two(SwappedArguments), "partial", "dx", "+-");
+    caught(Two(SwappedArguments), "var", "dy", "-+");
+    clean(Two(rules::Subtract {}));
+    caught(Two(SwappedPartials), "dual", "dy", "--");
+}
+
+#[test]
+fn a_dropped_term_factor_or_constant() {
+    clean(One(rules::Tan {}));
+    caught(One(DropsATerm), "partial", "dx", "tiny+");
+    clean(One(rules::Erf {}));
+    caught(One(DropsAFactor), "partial", "dx", "moderate-");
+    clean(One(rules::Log10 {}));
+    caught(One(WrongConstant), "partial", "dx", "above1");
+    clean(Two(rules::Powf {}));
+    caught(Two(ForgetsTheExponent), "partial", "dx", "positive_fraction");
+    clean(Three(rules::MulAdd {}));
+    caught(Three(ForgetsTheAddend), "var", "dw", "");
+    clean(Two(rules::Remainder {}));
+    caught(Two(RoundsAcross), "partial", "dy", "");
+}
+
+#[test]
+fn a_stale_result_and_a_torn_pair() {
+    clean(One(rules::Exp {}));
+    caught(One(StaleResult), "z = NaN", "dx", "exp");
+    caught(One(StaleResult), "jet", "dx", "moderate+");
+    clean(One(rules::Sin {}));
+    caught(One(TornPair), "together", "dx", "sin");
+}
+
+#[test]
+fn a_partial_that_is_wrong_only_when_differentiated() {
+    clean(One(rules::Asin {}));
+    let found = caught(One(WrongSecondOrderOnly), "dual dual", "dxx", "tiny+");
+    assert!(found.iter().all(|f| f.what == "dxx"), "the first order is right");
+    clean(One(rules::Sqrt {}));
+    for mode in ["dual dual", "var dual", "dual var", "var var", "jet"] {
+        let found = caught(One(FrozenPartial), mode, "dxx", "above1");
+        assert!(found.iter().all(|f| f.what == "dxx"), "the first order is right");
+    }
+}
+
+#[test]
+fn a_missing_strong_zero() {
+    clean(Two(rules::Powf {}));
+    caught(Two(WeakZero), "partial", "dy", "kink [0.0, 0.5]");
+
+    assert!(strong_zero::findings::<f64>().is_empty());
+    let found = strong_zero::findings::<Weak>();
+    for (place, mode) in [
+        ("0 * inf", "strong_mul"),
+        ("NaN * 0", "strong_scale"),
+        ("-0 * NaN", "strong_add"),
+        ("0 * inf", "strong_combine"),
+        ("sqrt(relu(x))", "reverse"),
+        ("sqrt(relu(x))", "dual_n"),
+        ("sqrt(abs(x))", "traced reverse"),
+        ("min(x, sqrt(y))", "forward"),
+        ("min(x, sqrt(y))", "forward_many"),
+        ("sqrt(abs(x))", "reverse_many, idle lane"),
+        ("rule select(1, x, sqrt(y))", "traced reverse"),
+        ("sqrt(relu(x))", "unasked outputs"),
+        ("sqrt(relu(x))", "unasked outputs, lanes"),
+        ("sqrt(abs(x))", "reverse of 0"),
+    ] {
+        let named = found.iter().find(|f| f.place == place && f.mode == mode);
+        println!("caught: {}", named.unwrap_or_else(|| panic!("{place} in {mode} is not caught")));
+    }
+}
+
+/// An `f64` whose strong product is a plain product.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+struct Weak(f64);
+
+macro_rules! weak_operators {
+    ($($Trait:ident $method:ident;)*) => {
+        $(impl core::ops::$Trait for Weak {
+            type Output = Weak;
+            fn $method(self, other: Weak) -> Weak {
+                Weak(core::ops::$Trait::$method(self.0, other.0))
+            }
+        })*
+    };
+}
+weak_operators! { Add add; Sub sub; Mul mul; Div div; Rem rem; }
+
+impl core::ops::Neg for Weak {
+    type Output = Weak;
+    fn neg(self) -> Weak {
+        Weak(-self.0)
+    }
+}
+
+macro_rules! weak_scalar {
+    (one: $($f1:ident)*; two: $($f2:ident)*;) => {
+        impl Scalar for Weak {
+            type Bool = bool;
+            fn strong_mul(self, other: Weak) -> Weak {
+                self * other
+            }
+            fn strong_add_to(self, a: Weak, sum: Weak) -> Weak {
+                sum + self * a
+            }
+            fn from_int(n: i32) -> Weak {
+                Weak(f64::from(n))
+            }
+            fn constant(name: Constant) -> Weak {
+                Weak(f64::constant(name))
+            }
+            fn from_f64(v: f64) -> Weak {
+                Weak(v)
+            }
+            fn peek(self) -> Option<f64> {
+                Some(self.0)
+            }
+            fn less(self, other: Weak) -> bool {
+                self.0 < other.0
+            }
+            fn less_eq(self, other: Weak) -> bool {
+                self.0 <= other.0
+            }
+            fn equal(self, other: Weak) -> bool {
+                self.0 == other.0
+            }
+            fn select(condition: bool, if_true: Weak, if_false: Weak) -> Weak {
+                if condition { if_true } else { if_false }
+            }
+            fn mul_add(self, factor: Weak, addend: Weak) -> Weak {
+                Weak(self.0.mul_add(factor.0, addend.0))
+            }
+            fn powi(self, n: i32) -> Weak {
+                Weak(Scalar::powi(self.0, n))
+            }
+            fn polygamma(self, order: u32) -> Weak {
+                Weak(self.0.polygamma(order))
+            }
+            $(fn $f1(self) -> Weak {
+                Weak(Scalar::$f1(self.0))
+            })*
+            $(fn $f2(self, other: Weak) -> Weak {
+                Weak(Scalar::$f2(self.0, other.0))
+            })*
+        }
+    };
+}
+weak_scalar! {
+    one: abs signum floor ceil round trunc sqrt cbrt exp exp2 exp_m1 ln ln_1p log2 log10 sin cos tan asin acos atan
+        sinh cosh tanh asinh acosh atanh erf erfc lgamma;
+    two: copysign min max powf hypot atan2;
+}
+
+impl Differentiable for Weak {
+    fn unary<R: Unary>(rule: R, x: Weak) -> Weak {
+        rule.value(x)
+    }
+    fn binary<R: Binary>(rule: R, x: Weak, y: Weak) -> Weak {
+        rule.value(x, y)
+    }
+    fn ternary<R: Ternary>(rule: R, x: Weak, y: Weak, w: Weak) -> Weak {
+        rule.value(x, y, w)
+    }
+}
+
+impl Leaf for Weak {
+    const NAME: &'static str = "weak f64";
+    const EPSILON: f64 = f64::EPSILON;
+    const SMALLEST: f64 = 5e-324;
+    const LARGEST: f64 = f64::MAX;
+    fn wide(self) -> DoubleDouble {
+        DoubleDouble::from(self.0)
+    }
+    fn bits(self) -> [u64; 2] {
+        [self.0.to_bits(), 0]
+    }
+}
