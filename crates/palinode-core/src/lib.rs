@@ -19,6 +19,8 @@ mod dual_n;
 mod ecosystem;
 mod error;
 mod jet;
+#[cfg(feature = "nalgebra")]
+pub mod linalg;
 mod number;
 pub mod rules;
 mod tape;

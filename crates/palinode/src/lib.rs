@@ -26,3 +26,36 @@ pub mod prelude {
         value_and_grad, vjp,
     };
 }
+
+/// The README and the book: their code blocks run as doctests.
+#[cfg(doctest)]
+mod documents {
+    macro_rules! documents {
+        ($($name:ident = $path:literal;)*) => {$(
+            #[doc = include_str!(concat!("../../../", $path))]
+            struct $name;
+        )*};
+    }
+    documents! {
+        Readme = "README.md";
+        FirstGradients = "docs/book/first-gradients.md";
+        Tapes = "docs/book/tapes.md";
+        Nesting = "docs/book/nesting.md";
+        Decisions = "docs/book/decisions.md";
+        CustomRules = "docs/book/custom-rules.md";
+        ThirdPartyCrates = "docs/book/third-party-crates.md";
+        LinearAlgebra = "docs/book/linear-algebra.md";
+        Pal0101 = "docs/book/errors/PAL0101.md";
+        Pal0102 = "docs/book/errors/PAL0102.md";
+        Pal0103 = "docs/book/errors/PAL0103.md";
+        Pal0104 = "docs/book/errors/PAL0104.md";
+        Pal0105 = "docs/book/errors/PAL0105.md";
+        Pal0106 = "docs/book/errors/PAL0106.md";
+        Pal0107 = "docs/book/errors/PAL0107.md";
+        Pal0110 = "docs/book/errors/PAL0110.md";
+        Pal0111 = "docs/book/errors/PAL0111.md";
+        Pal0112 = "docs/book/errors/PAL0112.md";
+        Pal0113 = "docs/book/errors/PAL0113.md";
+        Pal0114 = "docs/book/errors/PAL0114.md";
+    }
+}
