@@ -4,17 +4,23 @@
 mod budget;
 #[path = "all/check.rs"]
 mod check;
+#[path = "all/drivers.rs"]
+mod drivers;
+#[path = "all/jets.rs"]
+mod jets;
+#[path = "all/laws.rs"]
+mod laws;
 #[path = "all/leaf.rs"]
 mod leaf;
+#[path = "all/planted.rs"]
+mod planted;
+#[path = "all/programs.rs"]
+mod programs;
 #[path = "all/reference.rs"]
 mod reference;
 #[path = "all/rules.rs"]
 mod rules;
-#[path = "all/planted.rs"]
-mod planted;
 #[path = "all/strong_zero.rs"]
 mod strong_zero;
-#[path = "all/laws.rs"]
-mod laws;
-#[path = "all/programs.rs"]
-mod programs;
+#[path = "all/tape.rs"]
+mod tape;

@@ -58,7 +58,12 @@ pub(crate) const BUDGETS: &[(&str, f64, f64, &str)] = &[
     ("atan", 1.0, 1.5, "1 + x * x and the reciprocal: three roundings"),
     ("sinh", 1.0, 1.0, "cosh"),
     ("cosh", 1.0, 1.0, "sinh"),
-    ("tanh", 1.0, 4.0, "4 e / d^2: e 1, the exponent exact, d twice 1, product and quotient and square 1.5; or 1 - z^2 with z^2 < 1/2"),
+    (
+        "tanh",
+        1.0,
+        4.0,
+        "4 e / d^2: e 1, the exponent exact, d twice 1, product and quotient and square 1.5; or 1 - z^2 with z^2 < 1/2",
+    ),
     ("asinh", 1.0, 1.5, "1 / hypot"),
     ("acosh", 1.0, 2.5, "two differences to half after their roots, two roots, reciprocal, quotient"),
     ("atanh", 1.0, 2.0, "1 - x^2 to 1.5, reciprocal"),

@@ -144,8 +144,20 @@ impl Report {
 
 /// Every way that a derivative is taken here.
 pub(crate) const MODES: [&str; 14] = [
-    "value", "partial", "dual", "dual_n", "var", "var alone", "traced", "sweep fwd", "dual dual", "var dual",
-    "dual var", "var var", "jet", "jet method",
+    "value",
+    "partial",
+    "dual",
+    "dual_n",
+    "var",
+    "var alone",
+    "traced",
+    "sweep fwd",
+    "dual dual",
+    "var dual",
+    "dual var",
+    "var var",
+    "jet",
+    "jet method",
 ];
 
 const NAMES: [&str; 3] = ["x", "y", "w"];
@@ -204,7 +216,14 @@ struct Noting<'a, S> {
 }
 
 impl<S: Leaf> Noting<'_, S> {
-    fn note(&mut self, mode: &'static str, what: String, got: S, expected: DoubleDouble, allowed: budget::Allowed) {
+    fn note(
+        &mut self,
+        mode: &'static str,
+        what: String,
+        got: S,
+        expected: DoubleDouble,
+        allowed: budget::Allowed,
+    ) {
         let budget::Allowed { ulp, size, floor } = allowed;
         let error = ulps(got, expected, size.max(expected.hi().abs()), floor);
         let worst = self.report.worst.entry((S::NAME, self.name.to_string(), mode)).or_insert(0.0);
@@ -254,7 +273,8 @@ fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
     let z = (rule.value)(&args);
     noting.note("value", "value".into(), z, sample.value, budget::value::<S>(sample));
 
-    let all = DualN::variables(core::array::from_fn::<S, 3, _>(|k| args.get(k).copied().unwrap_or(S::zero())));
+    let all =
+        DualN::variables(core::array::from_fn::<S, 3, _>(|k| args.get(k).copied().unwrap_or(S::zero())));
     let dual_n = (rule.dual_n)(&all[..n]);
     for i in 0..n {
         noting.first("partial", i, (rule.partial)(i, &args, z));
@@ -274,7 +294,8 @@ fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
         let mut alone = Tape::new();
         let mut record = alone
             .record(&args[i..=i], |x| {
-                let mixed: Vec<Var<S>> = (0..n).map(|k| if k == i { x[0] } else { Var::lift(args[k]) }).collect();
+                let mixed: Vec<Var<S>> =
+                    (0..n).map(|k| if k == i { x[0] } else { Var::lift(args[k]) }).collect();
                 (rule.var)(&mixed)
             })
             .expect("room");
@@ -353,7 +374,8 @@ pub(crate) fn promises<S: Leaf, R: AnyRule>(rule: R, samples: &[Sample], report:
         }
     };
     let kinks = R::KINKS.iter().map(|kink| kink.at.to_vec());
-    let points = samples.iter().filter(|s| S::holds(s.fits_f32)).map(|sample| sample.args.clone()).chain(kinks);
+    let points =
+        samples.iter().filter(|s| S::holds(s.fits_f32)).map(|sample| sample.args.clone()).chain(kinks);
     for args in points {
         let place = format!("{} {args:?}", R::NAME);
         let args: Vec<S> = args.iter().map(|&v| S::from_f64(v)).collect();

@@ -59,7 +59,11 @@ fn unit(n: usize, i: usize) -> Vec<f64> {
 }
 
 fn close(what: &str, a: f64, b: f64, bound: f64) -> Result<(), TestCaseError> {
-    prop_assert!((a - b).abs() <= bound, "{what}: {a:e} and {b:e} differ by {:e}, {bound:e} allowed", (a - b).abs());
+    prop_assert!(
+        (a - b).abs() <= bound,
+        "{what}: {a:e} and {b:e} differ by {:e}, {bound:e} allowed",
+        (a - b).abs()
+    );
     Ok(())
 }
 

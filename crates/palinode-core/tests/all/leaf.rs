@@ -76,7 +76,8 @@ pub(crate) fn ulps<S: Leaf>(found: S, expected: DoubleDouble, size: f64, floor: 
     }
     if found.hi().is_infinite() {
         // What rounds beyond the largest number from within a few ulp of it has overflowed rightly.
-        let close = target.abs() > S::LARGEST * (1.0 - 4.0 * S::EPSILON) && (found.hi() > 0.0) == (target > 0.0);
+        let close =
+            target.abs() > S::LARGEST * (1.0 - 4.0 * S::EPSILON) && (found.hi() > 0.0) == (target > 0.0);
         return if close { 0.0 } else { f64::INFINITY };
     }
     let error = (found - expected).abs().hi();

@@ -26,8 +26,10 @@ fn examine<R: AnyRule>(rule: R) -> Vec<Finding> {
 #[track_caller]
 fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Finding> {
     let found = examine(bug);
-    let named = found.iter().find(|f| f.op == R::NAME && f.mode == mode && f.what == what && f.place.contains(place));
-    let named = named.unwrap_or_else(|| panic!("{}: not caught in {mode}, {what}, {place}: {found:?}", R::NAME));
+    let named =
+        found.iter().find(|f| f.op == R::NAME && f.mode == mode && f.what == what && f.place.contains(place));
+    let named =
+        named.unwrap_or_else(|| panic!("{}: not caught in {mode}, {what}, {place}: {found:?}", R::NAME));
     println!("caught: {named}");
     assert!(named.to_string().contains(R::NAME) && named.expected != "" && named.got != "");
     found
@@ -149,7 +151,10 @@ fn a_flipped_sign() {
 fn a_wrong_branch() {
     clean(One(rules::Abs {}));
     let found = caught(One(WrongBranch), "partial", "dx", "moderate-");
-    assert!(found.iter().all(|f| f.place.contains("-]") || f.place.contains("kink")), "the right branch is right");
+    assert!(
+        found.iter().all(|f| f.place.contains("-]") || f.place.contains("kink")),
+        "the right branch is right"
+    );
     clean(One(rules::Relu {}));
     caught(One(WrongSideAtTheKink), "partial", "dx", "kink [0.0]");
 }

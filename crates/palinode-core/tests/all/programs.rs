@@ -85,9 +85,13 @@ fn fit(op: Op, domain: Domain, from: usize, value: f64) -> Fit {
     let plain = Fit { from, scale, squared: false, shift: 0.0 };
     match domain {
         Domain::Reals | Domain::UnitClosed | Domain::UnitOpen => plain,
-        Domain::NonZero if (value * scale).abs() < 0.25 => Fit { shift: if value < 0.0 { -0.5 } else { 0.5 }, ..plain },
+        Domain::NonZero if (value * scale).abs() < 0.25 => {
+            Fit { shift: if value < 0.0 { -0.5 } else { 0.5 }, ..plain }
+        }
         Domain::NonZero => plain,
-        Domain::Positive | Domain::NonNegative | Domain::GammaFinite => Fit { squared: true, shift: 0.5, ..plain },
+        Domain::Positive | Domain::NonNegative | Domain::GammaFinite => {
+            Fit { squared: true, shift: 0.5, ..plain }
+        }
         Domain::AtLeastOne => Fit { squared: true, shift: 1.25, ..plain },
         Domain::AboveMinusOne => Fit { squared: true, shift: -0.5, ..plain },
     }
@@ -100,7 +104,9 @@ fn near_kink(op: Op, args: &[f64]) -> bool {
     match (op.name(), args) {
         ("cbrt", &[x]) => small(x),
         // Other vertical slopes are at the end of a domain, which `fit` keeps away from.
-        (_, _) if op.kinks().iter().all(|kink| kink.kind == palinode_core::rules::KinkKind::Vertical) => false,
+        (_, _) if op.kinks().iter().all(|kink| kink.kind == palinode_core::rules::KinkKind::Vertical) => {
+            false
+        }
         ("abs" | "signum" | "relu", &[x]) => small(x),
         ("floor" | "ceil" | "trunc" | "fract" | "round", &[x]) => whole(2.0 * x),
         ("copysign", &[x, y]) => small(x) || small(y),

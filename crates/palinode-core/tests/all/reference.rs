@@ -26,7 +26,8 @@ pub(crate) struct Sample {
 impl Sample {
     /// `tanh [saturated+] (20.5)`.
     pub(crate) fn describe(&self) -> String {
-        let parameter = if self.parameter == NO_PARAMETER { String::new() } else { format!("; {}", self.parameter) };
+        let parameter =
+            if self.parameter == NO_PARAMETER { String::new() } else { format!("; {}", self.parameter) };
         let args: Vec<String> = self.args.iter().map(|x| format!("{x:e}")).collect();
         format!("{} [{}] ({}{parameter})", self.op, self.region, args.join(", "))
     }
@@ -60,7 +61,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 fn parse(line: &str) -> Sample {
     let cells: Vec<&str> = line.split('\t').collect();
     assert_eq!(cells.len(), 17, "reference/rules.tsv: {line}");
-    let args: Vec<f64> = cells[4..7].iter().filter(|cell| **cell != "-").map(|cell| hexadecimal(cell)).collect();
+    let args: Vec<f64> =
+        cells[4..7].iter().filter(|cell| **cell != "-").map(|cell| hexadecimal(cell)).collect();
     let number = |cell: &str| match cell {
         "nan" => None,
         digits => Some(digits.parse().unwrap_or_else(|error| panic!("{digits}: {error}"))),
@@ -81,8 +83,14 @@ fn parse(line: &str) -> Sample {
 
 fn select_samples() -> Vec<Sample> {
     let number = |v: f64| Some(DoubleDouble::from(v));
-    let points: [(&str, f64); 6] =
-        [("tiny+", 1e-30), ("tiny-", -1e-30), ("true+", 1.0), ("true-", -1.0), ("false+", 0.0), ("false-", -0.0)];
+    let points: [(&str, f64); 6] = [
+        ("tiny+", 1e-30),
+        ("tiny-", -1e-30),
+        ("true+", 1.0),
+        ("true-", -1.0),
+        ("false+", 0.0),
+        ("false-", -0.0),
+    ];
     let pairs = [(1.5, -2.25), (-3.0, 4.5), (1e30, 1e-30), (0.0, 7.0)];
     let all = points.iter().flat_map(|&(region, x)| pairs.map(|(y, w)| (region, x, y, w)));
     let sample = |(region, x, y, w): (&str, f64, f64, f64)| {

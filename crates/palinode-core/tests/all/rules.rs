@@ -3,9 +3,9 @@
 use crate::check::{AnyRule, ForRule, Report, Visit, against_reference, promises};
 use crate::leaf::Leaf;
 use crate::reference::{NO_PARAMETER, Sample, names, samples};
+use core::marker::PhantomData;
 use palinode_core::DoubleDouble;
 use palinode_core::rules::Op;
-use core::marker::PhantomData;
 
 struct Against<'a, S>(&'a Sample, &'a mut Report, PhantomData<S>);
 
@@ -30,14 +30,21 @@ fn whole_table<S: Leaf>() {
             op.visit(sample.parameter, Visit(Against(sample, &mut report, PhantomData::<S>)));
         }
     }
-    println!("worst errors in ulp (see budget.rs for what they are measured against)\n{}", report.table(S::NAME));
+    println!(
+        "worst errors in ulp (see budget.rs for what they are measured against)\n{}",
+        report.table(S::NAME)
+    );
     report.expect_clean();
 }
 
 #[test]
 fn every_row_has_samples_and_every_sample_a_row() {
-    let without: Vec<&str> = Op::ALL.iter().map(|op| op.name()).filter(|name| samples(name).len() < 20).collect();
-    assert!(without.is_empty(), "rows of the rule table without 20 reference samples: {without:?}; add them to reference/points.py");
+    let without: Vec<&str> =
+        Op::ALL.iter().map(|op| op.name()).filter(|name| samples(name).len() < 20).collect();
+    assert!(
+        without.is_empty(),
+        "rows of the rule table without 20 reference samples: {without:?}; add them to reference/points.py"
+    );
     let unknown: Vec<&str> = names().filter(|name| Op::named(name).is_none()).collect();
     assert!(unknown.is_empty(), "reference samples without a row in the rule table: {unknown:?}");
     for op in Op::ALL {
@@ -66,7 +73,8 @@ fn kinks_together_and_z_are_as_promised() {
     fn of<S: Leaf>(report: &mut Report) {
         for op in Op::ALL {
             let all = samples(op.name());
-            let parameters: std::collections::BTreeSet<i32> = all.iter().map(|sample| sample.parameter).collect();
+            let parameters: std::collections::BTreeSet<i32> =
+                all.iter().map(|sample| sample.parameter).collect();
             for parameter in if parameters.is_empty() { [NO_PARAMETER].into() } else { parameters } {
                 op.visit(parameter, Visit(Promises(all, report, PhantomData::<S>)));
             }

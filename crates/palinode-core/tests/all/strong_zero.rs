@@ -111,7 +111,13 @@ pub(crate) fn findings<S: Leaf>() -> Vec<Finding> {
             note(name, "forward_many", what(), forward_many[0][i], gradient[i]);
             let direction: Vec<S> = (0..n).map(|k| seed(k, i)).collect();
             note(name, "forward", what(), record.forward(&direction).expect("lengths")[0], gradient[i]);
-            note(name, "traced forward", what(), traced.forward(&direction).expect("lengths")[0], gradient[i]);
+            note(
+                name,
+                "traced forward",
+                what(),
+                traced.forward(&direction).expect("lengths")[0],
+                gradient[i],
+            );
         }
         let idle = vec![S::zero(); n];
         note(name, "forward along 0", "tangent".into(), traced.forward(&idle).expect("lengths")[0], 0.0);

@@ -1,0 +1,129 @@
+//! The drivers: shapes, positions of what is not finite, lengths, and second order.
+
+use palinode_core::{
+    Dual, Error, Jet, Scalar, Var, derivatives, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp,
+};
+
+fn tall<S: Scalar>(x: &[S]) -> Vec<S> {
+    let two = S::from_int(2);
+    (0..11).map(|k| (x[0] * S::from_int(k)).sin() + x[1].powi(k % 4 + 1) / (two + x[0].cos())).collect()
+}
+
+fn wide<S: Scalar>(x: &[S]) -> Vec<S> {
+    let square_sum = x.iter().fold(S::zero(), |sum, &v| sum + v * v);
+    let product = x.iter().fold(S::one(), |all, &v| all * (S::one() + v * v).ln_1p());
+    vec![square_sum.sqrt(), product]
+}
+
+fn differences(f: impl Fn(&[f64]) -> Vec<f64>, x: &[f64]) -> Vec<Vec<f64>> {
+    let h = 2f64.powi(-18);
+    let column = |j: usize| {
+        let moved = |by: f64| {
+            let mut x = x.to_vec();
+            x[j] += by;
+            f(&x)
+        };
+        moved(h).iter().zip(moved(-h)).map(|(a, b)| (a - b) / (2.0 * h)).collect::<Vec<f64>>()
+    };
+    let columns: Vec<Vec<f64>> = (0..x.len()).map(column).collect();
+    (0..columns[0].len()).map(|i| columns.iter().map(|c| c[i]).collect()).collect()
+}
+
+fn close(a: &[Vec<f64>], b: &[Vec<f64>], allowed: f64) {
+    assert_eq!((a.len(), a[0].len()), (b.len(), b[0].len()));
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        for (j, (a, b)) in a.iter().zip(b).enumerate() {
+            assert!((a - b).abs() <= allowed * (1.0 + b.abs()), "[{i}][{j}]: {a} and {b}");
+        }
+    }
+}
+
+#[test]
+fn jacobians_of_both_shapes_are_those_of_differences() {
+    let x = [0.3, -1.2];
+    close(&jacobian(|x| tall::<Var<f64>>(x), &x).unwrap(), &differences(tall::<f64>, &x), 1e-9);
+    let x: Vec<f64> = (0..19).map(|i| 0.1 * i as f64 - 0.85).collect();
+    close(&jacobian(|x| wide::<Var<f64>>(x), &x).unwrap(), &differences(wide::<f64>, &x), 1e-9);
+    // Both directions give the same numbers.
+    let j = jacobian(|x| wide::<Var<f64>>(x), &x).unwrap();
+    for (i, row) in j.iter().enumerate() {
+        let seed: Vec<f64> = (0..2).map(|k| f64::from(u8::from(k == i))).collect();
+        assert_eq!(&vjp(|x| wide::<Var<f64>>(x), &x, &seed).unwrap().1, row);
+        for (k, &entry) in row.iter().enumerate() {
+            let direction: Vec<f64> = (0..19).map(|l| f64::from(u8::from(l == k))).collect();
+            let (_, tangents) = jvp(|x| wide::<Dual<f64>>(x), &x, &direction).unwrap();
+            assert!((tangents[i] - entry).abs() <= 1e-14 * (1.0 + entry.abs()));
+        }
+    }
+    assert_eq!(jacobian(|_| Vec::<Var<f64>>::new(), &[1.0]).unwrap(), Vec::<Vec<f64>>::new());
+}
+
+#[test]
+fn hessians_are_symmetric_and_hvp_is_their_product() {
+    fn f<S: Scalar>(x: &[S]) -> S {
+        wide(x)[1] + (x[0] * x[1]).sin() * x[2].exp() + x[2] / (S::from_int(3) + x[0] * x[0])
+    }
+    let x = [0.4, -0.7, 0.2];
+    let h = hessian(|x| f(x), &x).unwrap();
+    let v = [0.3, -1.0, 0.6];
+    let (value, gradient, product) = hvp(|x| f(x), &x, &v).unwrap();
+    assert_eq!((value, gradient.clone()), value_and_grad(|x| f(x), &x).unwrap());
+    for i in 0..3 {
+        let expected: f64 = (0..3).map(|j| h[i][j] * v[j]).sum();
+        assert!((product[i] - expected).abs() <= 1e-14, "{product:?} {expected}");
+        for j in 0..3 {
+            assert!((h[i][j] - h[j][i]).abs() <= 1e-15, "{h:?}");
+        }
+    }
+    close(&h, &differences(|x| grad(|x| f(x), x).unwrap(), &x), 1e-8);
+}
+
+#[test]
+fn what_is_not_finite_is_reported_by_position() {
+    let f = |x: &[Var<f64>]| [x[0] + x[1], x[1].ln(), x[0].sqrt()];
+    let input = jacobian(f, &[1.0, f64::INFINITY]).unwrap_err();
+    assert_eq!(input, Error::NonFiniteInput { position: 1, value: f64::INFINITY });
+    assert!(matches!(grad(|x| x[0], &[f64::NAN]).unwrap_err(), Error::NonFiniteInput { position: 0, .. }));
+    let output = jacobian(f, &[1.0, 0.0]).unwrap_err();
+    assert_eq!(output, Error::NonFiniteOutput { position: 1, value: f64::NEG_INFINITY });
+    assert!(matches!(
+        vjp(f, &[1.0, 0.0], &[1.0, 0.0, 0.0]).unwrap_err(),
+        Error::NonFiniteOutput { position: 1, .. }
+    ));
+    let slope = jacobian(f, &[0.0, 1.0]).unwrap_err();
+    assert_eq!(slope, Error::NonFiniteDerivative { output: 2, input: 0, value: f64::INFINITY });
+    let slope = grad(|x| x[0] + x[1].sqrt(), &[1.0, 0.0]).unwrap_err();
+    assert_eq!(slope, Error::NonFiniteDerivative { output: 0, input: 1, value: f64::INFINITY });
+    let slope = derivatives::<f64, 3>(|x: Jet<f64, 3>| x.sqrt(), 0.0).unwrap_err();
+    assert!(matches!(slope, Error::NonFiniteDerivative { output: 0, input: 0, .. }), "{slope}");
+    let direction = jvp(|x| vec![x[0]], &[1.0], &[f64::NAN]).unwrap_err();
+    assert!(matches!(direction, Error::NonFiniteInput { position: 0, .. }));
+}
+
+#[test]
+fn second_order_that_is_not_finite_is_reported() {
+    // The gradient of x^1.5 at 0 is 0, its second derivative infinite.
+    let f = |x: &[Var<Dual<f64>>]| x[0] + x[1].powf(Var::lift(Dual::lift(1.5)));
+    let error = hvp(f, &[1.0, 0.0], &[0.0, 1.0]).unwrap_err();
+    assert!(matches!(error, Error::NonFiniteDerivative { .. }), "{error}");
+    let error = hessian(|x| x[0] + x[1].powf(Var::lift(Var::lift(1.5))), &[1.0, 0.0]).unwrap_err();
+    assert!(matches!(error, Error::NonFiniteDerivative { output: 1, input: 1, .. }), "{error}");
+}
+
+#[test]
+fn wrong_lengths_are_typed_errors() {
+    let length = |error: Error| match error {
+        Error::Length { expected, found, .. } => (expected, found),
+        other => panic!("{other}"),
+    };
+    assert_eq!(length(jvp(|x| vec![x[0]], &[1.0, 2.0], &[1.0]).unwrap_err()), (2, 1));
+    assert_eq!(length(vjp(|x| [x[0], x[1]], &[1.0, 2.0], &[1.0]).unwrap_err()), (2, 1));
+    assert_eq!(length(hvp(|x| x[0], &[1.0], &[1.0, 2.0]).unwrap_err()), (1, 2));
+    let mut tape = palinode_core::Tape::new();
+    assert_eq!(length(tape.gradient_into(|x| x[0], &[1.0, 2.0], &mut [0.0; 3]).unwrap_err()), (2, 3));
+    let mut record = tape.record(&[1.0, 2.0], |x| [x[0], x[1], x[0]]).unwrap();
+    assert_eq!(length(record.reverse(&[1.0]).unwrap_err()), (3, 1));
+    assert_eq!(length(record.reverse_many(&[[1.0, 2.0]]).unwrap_err()), (3, 1));
+    assert_eq!(length(record.forward(&[1.0]).unwrap_err()), (2, 1));
+    assert_eq!(record.reverse(&[1.0, 2.0, 3.0]).unwrap(), [4.0, 2.0]);
+}
