@@ -25,7 +25,9 @@ mod number;
 pub mod rules;
 mod tape;
 
-pub use drivers::{derivatives, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp};
+pub use drivers::{
+    Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+};
 pub use dual::Dual;
 pub use dual_n::DualN;
 pub use ecosystem::Limits;

@@ -23,7 +23,7 @@ pub use palinode_core::*;
 pub mod prelude {
     pub use palinode_core::{
         Dual, DualN, Error, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian, jvp,
-        value_and_grad, vjp,
+        sparse_hessian, sparse_jacobian, value_and_grad, vjp,
     };
 }
 

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use palinode_num::Scalar;
 
-/// What of a number is neither NaN nor infinite cannot be told apart from it; symbols pass.
+/// The primal, if it is infinite or NaN; symbols pass.
 fn non_finite<S: Scalar>(x: S) -> Option<f64> {
     x.peek().filter(|value| !value.is_finite())
 }
@@ -21,6 +21,11 @@ pub(super) fn outputs<S: Scalar>(y: &[S]) -> Result<(), Error> {
 /// An error that names the first derivative of output `output` which is not finite.
 pub(super) fn row<S: Scalar>(output: usize, row: &[S]) -> Result<(), Error> {
     first_bad(row).map_or(Ok(()), |(input, value)| Err(Error::NonFiniteDerivative { output, input, value }))
+}
+
+/// An error if the derivative of output `output` by input `input` is not finite.
+pub(super) fn entry<S: Scalar>(output: usize, input: usize, value: S) -> Result<(), Error> {
+    non_finite(value).map_or(Ok(()), |value| Err(Error::NonFiniteDerivative { output, input, value }))
 }
 
 /// An error unless the lengths agree.

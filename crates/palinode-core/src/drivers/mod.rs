@@ -4,18 +4,21 @@
 //!
 //! | driver | the closure sees | how |
 //! |---|---|---|
-//! | [`grad`], [`value_and_grad`], [`vjp`], [`jacobian`] | `Var<S>` | one recording, then sweeps |
+//! | [`grad`], [`value_and_grad`], [`vjp`], [`jacobian`], [`sparse_jacobian`] | `Var<S>` | one recording, then sweeps |
 //! | [`jvp`] | `Dual<S>` | forward |
 //! | [`hvp`] | `Var<Dual<S>>` | forward over reverse |
-//! | [`hessian`] | `Var<Var<S>>` | reverse over reverse, one recording |
+//! | [`hessian`], [`sparse_hessian`] | `Var<Var<S>>` | reverse over reverse, one recording |
 //! | [`derivatives`] | `Jet<S, K>` | Taylor arithmetic |
 //!
 //! Invariants: lengths and finiteness are checked and reported by position; nothing is guessed. A driver
 //! keeps no state: to reuse memory over many calls, keep a [`Tape`](crate::Tape) and call its methods.
 
 mod check;
+mod colouring;
 mod first;
 mod second;
+mod sparse;
 
 pub use first::{derivatives, grad, jacobian, jvp, value_and_grad, vjp};
 pub use second::{hessian, hvp};
+pub use sparse::{Sparse, sparse_hessian, sparse_jacobian};

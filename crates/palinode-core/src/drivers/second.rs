@@ -3,7 +3,7 @@
 use super::check;
 use crate::dual::Dual;
 use crate::error::Error;
-use crate::tape::{Tape, Var};
+use crate::tape::{Record, Tape, Var};
 use palinode_num::Scalar;
 
 /// The value, the gradient and the Hessian times `v`, by forward over reverse: about twice the cost of a gradient.
@@ -39,6 +39,15 @@ pub fn hessian<S: Scalar<Bool = bool>>(
     f: impl FnOnce(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],
 ) -> Result<Vec<Vec<S>>, Error> {
+    record_gradient(f, x, |record| record.jacobian())
+}
+
+/// Records the computation of a gradient, reverse sweep included, and hands that recording over.
+pub(super) fn record_gradient<S: Scalar<Bool = bool>, R>(
+    f: impl FnOnce(&[Var<Var<S>>]) -> Var<Var<S>>,
+    x: &[S],
+    use_record: impl FnOnce(Record<'_, S>) -> Result<R, Error>,
+) -> Result<R, Error> {
     check::inputs(x)?;
     let mut inner_error = None;
     let mut outer = Tape::new();
@@ -48,8 +57,6 @@ pub fn hessian<S: Scalar<Bool = bool>>(
             Vec::new()
         })
     })?;
-    match inner_error {
-        Some(error) => Err(error),
-        None => record.jacobian(),
-    }
+    inner_error.map_or(Ok(()), Err)?;
+    use_record(record)
 }

@@ -255,8 +255,9 @@ impl<S: Scalar> Arena<S> {
     fn add_chunk(&mut self, edges: usize) -> Result<(), Error> {
         let edge = size_of::<S>() + size_of::<u32>();
         let usual = FIRST_CHUNK.checked_shl(self.chunks.len() as u32).unwrap_or(LARGEST_CHUNK);
-        // A node has at least one edge, and the sweep will need a cotangent for it.
-        let so_far = self.bytes() + (self.next_node as usize + 1) * size_of::<S>();
+        // A node has at least one edge, and the sweep will need a cotangent for it. One more chunk is one more entry in
+        // their list, which grows by one for that reason.
+        let so_far = self.bytes() + size_of::<Chunk<S>>() + (self.next_node as usize + 1) * size_of::<S>();
         let affordable = self.byte_limit.saturating_sub(so_far) / (edge + size_of::<S>());
         let size = usual.clamp(FIRST_CHUNK, LARGEST_CHUNK).min(affordable).max(edges);
         if size > affordable {
@@ -266,7 +267,7 @@ impl<S: Scalar> Arena<S> {
         let mut chunk = Chunk { partials: Vec::new(), parents: Vec::new(), used: 0, first_node: 0 };
         chunk.partials.try_reserve_exact(size).map_err(no_memory)?;
         chunk.parents.try_reserve_exact(size).map_err(no_memory)?;
-        self.chunks.try_reserve(1).map_err(no_memory)?;
+        self.chunks.try_reserve_exact(1).map_err(no_memory)?;
         self.chunks.push(chunk);
         Ok(())
     }

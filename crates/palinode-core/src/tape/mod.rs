@@ -25,6 +25,9 @@ mod stamp;
 mod trace;
 mod var;
 
+#[cfg(test)]
+mod tests;
+
 pub use arena::MAX_NODES;
 pub use custom::{CustomRule, custom};
 pub use record::{Outputs, Record, Size};

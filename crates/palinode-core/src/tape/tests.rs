@@ -1,0 +1,205 @@
+//! The unsafe parts of the tape against a safe twin: a plain list of lists, swept by indexing. Miri runs these
+//! (`scripts/miri`), so they are short and use no files, clocks or proptest.
+
+use super::arena::{Arena, OpenNode, SINK};
+use super::*;
+use crate::{Dual, Real, grad};
+
+/// The safe twin: each node's edges, and node 0 is the sink.
+#[derive(Default)]
+struct Twin {
+    nodes: Vec<Vec<(u32, f64)>>,
+}
+
+impl Twin {
+    fn reverse(&self, seeds: &[f64]) -> Vec<f64> {
+        let mut cotangents = seeds.to_vec();
+        for (node, edges) in self.nodes.iter().enumerate().rev() {
+            // Within a node the arena goes from the last edge to the first; so does the twin, for equal bits.
+            for &(parent, partial) in edges.iter().rev() {
+                cotangents[parent as usize] += partial * cotangents[node];
+            }
+        }
+        cotangents
+    }
+
+    fn forward(&self, seeds: &[f64]) -> Vec<f64> {
+        let mut tangents = seeds.to_vec();
+        for (node, edges) in self.nodes.iter().enumerate() {
+            if !edges.is_empty() && edges[0].0 != SINK {
+                tangents[node] = edges.iter().fold(0.0, |sum, &(p, d)| sum + d * tangents[p as usize]);
+            }
+        }
+        tangents
+    }
+}
+
+/// A small repeatable generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) % u64::from(n)) as u32
+    }
+    fn partial(&mut self) -> f64 {
+        f64::from(self.below(2001)) / 1000.0 - 1.0
+    }
+}
+
+/// Records the same random nodes on both.
+fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> Twin {
+    let mut twin = Twin { nodes: vec![vec![]] };
+    for _ in 0..3 {
+        arena.push([SINK], [0.0]);
+        twin.nodes.push(vec![(SINK, 0.0)]);
+    }
+    while (twin.nodes.len() as u32) < nodes {
+        let below = twin.nodes.len() as u32;
+        let mut edge = || (1 + random.below(below - 1), random.partial());
+        let [a, b, c, d] = [edge(), edge(), edge(), edge()];
+        match random.below(5) {
+            0 => {
+                arena.push([a.0], [a.1]);
+                twin.nodes.push(vec![a]);
+            }
+            1 => {
+                arena.push([a.0, b.0, c.0], [a.1, b.1, c.1]);
+                twin.nodes.push(vec![a, b, c]);
+            }
+            2 => {
+                arena.push([a.0, b.0, c.0, d.0], [a.1, b.1, c.1, d.1]);
+                twin.nodes.push(vec![a, b, c, d]);
+            }
+            3 => {
+                let many = [a, b, c, d].repeat(1 + random.below(9) as usize);
+                arena.push_many(many.len(), many.iter().copied());
+                twin.nodes.push(many);
+            }
+            _ => {
+                // A sum that stays open, is interrupted, and goes on.
+                let open = arena.extend(OpenNode::NONE, a.0, a.1, SINK, 0.0);
+                let open = arena.extend(open, b.0, b.1, c.0, c.1);
+                arena.push([d.0], [d.1]);
+                let open = arena.extend(open, a.0, a.1, SINK, 0.0);
+                // Where a chunk ends the sum has one more node, so the twin takes the division into nodes from the arena
+                // and checks that no edge is missing.
+                let mut parts = Vec::new();
+                arena.for_each_node(|node, parents, partials| {
+                    if node >= below {
+                        parts.push(parents.iter().copied().zip(partials.iter().copied()).collect::<Vec<_>>());
+                    }
+                });
+                let flat: Vec<(u32, f64)> = parts.iter().flatten().copied().collect();
+                for expected in [a, b, c, d] {
+                    assert!(flat.contains(&expected), "{expected:?} was recorded");
+                }
+                twin.nodes.extend(parts);
+                assert_eq!(open.number() + 1, arena.next_node());
+            }
+        }
+        assert_eq!(arena.next_node() as usize, twin.nodes.len());
+    }
+    twin
+}
+
+#[test]
+fn arena_and_twin_agree_bit_for_bit() {
+    let mut arena = Arena::new(MAX_NODES, usize::MAX);
+    for seed in 0..if cfg!(miri) { 3 } else { 100 } {
+        let mut random = Random(seed);
+        arena.clear();
+        let twin = random_recording(&mut arena, &mut random, if cfg!(miri) { 120 } else { 2000 });
+        let mut at = 1;
+        arena.for_each_node(|node, parents, partials| {
+            assert_eq!(node, at);
+            let edges: Vec<(u32, f64)> = parents.iter().copied().zip(partials.iter().copied()).collect();
+            assert_eq!(edges, twin.nodes[at as usize]);
+            at += 1;
+        });
+        let nodes = twin.nodes.len();
+        let seeds: Vec<f64> = (0..nodes).map(|_| random.partial()).collect();
+        let lanes: Vec<[f64; 1]> = seeds.iter().map(|&s| [s]).collect();
+
+        let mut cotangents = lanes.clone();
+        arena.reverse(&mut cotangents, nodes as u32, 1);
+        let expected = twin.reverse(&seeds);
+        // The sink is nobody's: only the nodes count.
+        assert!(cotangents[1..].iter().zip(&expected[1..]).all(|(a, b)| a[0].to_bits() == b.to_bits()));
+
+        // In pieces, as custom operations make them.
+        let mut in_pieces = lanes.clone();
+        let middle = 4 + random.below(nodes as u32 - 4);
+        arena.reverse(&mut in_pieces, nodes as u32, middle);
+        arena.reverse(&mut in_pieces, middle, 1);
+        assert_eq!(in_pieces[1..], cotangents[1..]);
+
+        let mut tangents = lanes.clone();
+        arena.forward(&mut tangents, 4, nodes as u32);
+        let expected = twin.forward(&seeds);
+        assert!(tangents[1..].iter().zip(&expected[1..]).all(|(a, b)| a[0].to_bits() == b.to_bits()));
+    }
+}
+
+#[test]
+fn limits_stop_the_arena_before_they_are_passed() {
+    for limit in [1, 2, 5, 300] {
+        let mut arena = Arena::<f64>::new(limit, usize::MAX);
+        let mut pushed = 0;
+        while arena.failure().is_none() && pushed < 1000 {
+            arena.push([SINK], [0.0]);
+            pushed += 1;
+        }
+        assert_eq!(arena.failure(), Some(&Error::TapeFull { limit }));
+        assert!(arena.next_node() <= limit);
+        arena.clear();
+        assert_eq!(arena.failure(), None);
+    }
+    for limit in [0, 100, 5000, 100_000] {
+        let mut arena = Arena::<f64>::new(MAX_NODES, limit);
+        while arena.failure().is_none() {
+            arena.push([SINK, SINK], [0.0, 1.0]);
+            let with_cotangents = arena.bytes() + arena.next_node() as usize * size_of::<f64>();
+            assert!(arena.failure().is_some() || with_cotangents <= limit, "{with_cotangents} of {limit}");
+        }
+        assert_eq!(arena.failure(), Some(&Error::ByteLimit { limit }));
+    }
+}
+
+#[test]
+fn nested_and_parallel_recordings_reach_their_own_memory() {
+    fn cube<S: Real>(x: S) -> S {
+        (0..3).fold(S::one(), |product, _| product * x)
+    }
+    // A tape inside a tape of the same type, on several threads at once.
+    let outer = |x: f64| {
+        let second = |x: &[Var<f64>]| {
+            let inner = grad(|y| cube(y[0]), &[x[0].value()]).unwrap()[0];
+            x[0] * inner + grad(|y: &[Var<Var<f64>>]| cube(y[0]), &[x[0]]).unwrap()[0]
+        };
+        grad(second, &[x]).unwrap()[0]
+    };
+    // d/dx (x c + 3 x^2) = c + 6 x with c = 3 x^2 taken as a constant.
+    let threads: Vec<_> = [1.0, 2.0].map(|x| std::thread::spawn(move || outer(x))).into_iter().collect();
+    let slopes: Vec<f64> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    assert_eq!(slopes, [9.0, 24.0]);
+    assert_eq!(grad(|x: &[Var<Dual<f64>>]| cube(x[0]), &[Dual::new(2.0, 1.0)]).unwrap()[0].tangent, 12.0);
+}
+
+#[test]
+fn a_panic_inside_leaves_the_tape_usable() {
+    let mut tape = Tape::new();
+    let failed = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+        let _ = tape.record(&[1.0], |x| if x[0] > 0.0 { panic!("the closure's own") } else { x[0] });
+    }));
+    assert!(failed.is_err());
+    assert_eq!(tape.value_and_grad(|x| x[0] * x[0], &[3.0]).unwrap(), (9.0, vec![6.0]));
+}
+
+#[test]
+fn long_sums_cross_chunks() {
+    let n = if cfg!(miri) { 400 } else { 5000 };
+    let x: Vec<f64> = (0..n).map(f64::from).collect();
+    let g = grad(|x| x.iter().map(|v| v * v).sum(), &x).unwrap();
+    assert!(g.iter().zip(&x).all(|(g, x)| *g == 2.0 * x));
+}
