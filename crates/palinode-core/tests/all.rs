@@ -1,5 +1,8 @@
 //! All integration tests of `palinode-core` but one, in one binary (`allocations.rs` needs an allocator of its own).
 
+// Indices name arguments, lanes and outputs here; iterators would hide which.
+#![allow(clippy::needless_range_loop)]
+
 #[path = "all/budget.rs"]
 mod budget;
 #[path = "all/check.rs"]

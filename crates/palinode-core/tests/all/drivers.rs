@@ -41,17 +41,17 @@ fn close(a: &[Vec<f64>], b: &[Vec<f64>], allowed: f64) {
 #[test]
 fn jacobians_of_both_shapes_are_those_of_differences() {
     let x = [0.3, -1.2];
-    close(&jacobian(|x| tall::<Var<f64>>(x), &x).unwrap(), &differences(tall::<f64>, &x), 1e-9);
+    close(&jacobian(tall::<Var<f64>>, &x).unwrap(), &differences(tall::<f64>, &x), 1e-9);
     let x: Vec<f64> = (0..19).map(|i| 0.1 * i as f64 - 0.85).collect();
-    close(&jacobian(|x| wide::<Var<f64>>(x), &x).unwrap(), &differences(wide::<f64>, &x), 1e-9);
+    close(&jacobian(wide::<Var<f64>>, &x).unwrap(), &differences(wide::<f64>, &x), 1e-9);
     // Both directions give the same numbers.
-    let j = jacobian(|x| wide::<Var<f64>>(x), &x).unwrap();
+    let j = jacobian(wide::<Var<f64>>, &x).unwrap();
     for (i, row) in j.iter().enumerate() {
         let seed: Vec<f64> = (0..2).map(|k| f64::from(u8::from(k == i))).collect();
-        assert_eq!(&vjp(|x| wide::<Var<f64>>(x), &x, &seed).unwrap().1, row);
+        assert_eq!(&vjp(wide::<Var<f64>>, &x, &seed).unwrap().1, row);
         for (k, &entry) in row.iter().enumerate() {
             let direction: Vec<f64> = (0..19).map(|l| f64::from(u8::from(l == k))).collect();
-            let (_, tangents) = jvp(|x| wide::<Dual<f64>>(x), &x, &direction).unwrap();
+            let (_, tangents) = jvp(wide::<Dual<f64>>, &x, &direction).unwrap();
             assert!((tangents[i] - entry).abs() <= 1e-14 * (1.0 + entry.abs()));
         }
     }
@@ -64,10 +64,10 @@ fn hessians_are_symmetric_and_hvp_is_their_product() {
         wide(x)[1] + (x[0] * x[1]).sin() * x[2].exp() + x[2] / (S::from_int(3) + x[0] * x[0])
     }
     let x = [0.4, -0.7, 0.2];
-    let h = hessian(|x| f(x), &x).unwrap();
+    let h = hessian(f, &x).unwrap();
     let v = [0.3, -1.0, 0.6];
-    let (value, gradient, product) = hvp(|x| f(x), &x, &v).unwrap();
-    assert_eq!((value, gradient.clone()), value_and_grad(|x| f(x), &x).unwrap());
+    let (value, gradient, product) = hvp(f, &x, &v).unwrap();
+    assert_eq!((value, gradient.clone()), value_and_grad(f, &x).unwrap());
     for i in 0..3 {
         let expected: f64 = (0..3).map(|j| h[i][j] * v[j]).sum();
         assert!((product[i] - expected).abs() <= 1e-14, "{product:?} {expected}");
@@ -75,7 +75,7 @@ fn hessians_are_symmetric_and_hvp_is_their_product() {
             assert!((h[i][j] - h[j][i]).abs() <= 1e-15, "{h:?}");
         }
     }
-    close(&h, &differences(|x| grad(|x| f(x), x).unwrap(), &x), 1e-8);
+    close(&h, &differences(|x| grad(f, x).unwrap(), &x), 1e-8);
 }
 
 #[test]

@@ -91,7 +91,8 @@ proptest! {
             for i in 0..n {
                 let duals: Vec<Dual<f64>> = x.iter().zip(unit(n, i)).map(|(&v, t)| Dual::new(v, t)).collect();
                 let dual = program.run(&duals)[output];
-                prop_assert_eq!(dual.value.to_bits(), record.values()[output].to_bits(), "values have the same bits");
+                // The same bits, but for the sign of a zero: a strong product of nested numbers does not keep it.
+                prop_assert_eq!(dual.value, record.values()[output]);
                 close("dual and reverse", dual.tangent, reverse[i], bounds[i])?;
                 close("dual and dual_n", dual.tangent, lanes.tangents[i], bounds[i])?;
                 let jets: Vec<Jet<f64, 2>> = x.iter().zip(unit(n, i)).map(|(&v, t)| Jet::new(v, [t, 0.0])).collect();
@@ -227,7 +228,7 @@ proptest! {
         for i in 0..n {
             let moved = |by: DoubleDouble| {
                 let mut x = x.clone();
-                x[i] = x[i] + by;
+                x[i] += by;
                 program.first(&x)
             };
             let slope = (moved(step) - moved(-step)) / (step + step);

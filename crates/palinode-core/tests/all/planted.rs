@@ -31,7 +31,7 @@ fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Findin
     let named =
         named.unwrap_or_else(|| panic!("{}: not caught in {mode}, {what}, {place}: {found:?}", R::NAME));
     println!("caught: {named}");
-    assert!(named.to_string().contains(R::NAME) && named.expected != "" && named.got != "");
+    assert!(named.to_string().contains(R::NAME) && !named.expected.is_empty() && !named.got.is_empty());
     found
 }
 
