@@ -57,7 +57,7 @@ fn the_series_is_the_function() {
 }
 
 #[test]
-fn single_precision_orders_agree_with_double_double() {
+fn f64_orders_agree_with_double_double() {
     for (op, parameter) in unary_ops() {
         for &x in points(op) {
             let double = coefficients(&op.value(parameter, &[Jet::<f64, ORDER>::variable(x)]));
