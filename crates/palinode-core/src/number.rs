@@ -9,9 +9,12 @@
 
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
 
-/// Numbers of more levels than this are not inlined into their callers: an operation on a `Var<Var<f64>>` is some
-/// twenty operations on `Var<f64>`, and inlining all of them everywhere took rustc gigabytes of memory.
-const INLINED_DEPTH: u32 = 1;
+/// Whether operations on a number with so many levels stay out of line. An operation on a `Var<Var<f64>>` is some
+/// twenty operations on `Var<f64>`, and inlining all of them everywhere took rustc gigabytes of memory; in debug builds
+/// nothing is worth inlining.
+const fn stays_out_of_line(depth: u32) -> bool {
+    depth > 1 || cfg!(debug_assertions)
+}
 
 /// A way to apply something to a number: inlined if the number is shallow, else out of line.
 macro_rules! applied {
@@ -19,7 +22,7 @@ macro_rules! applied {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<N: Differentiable $(, $R: $Rule)?>($($arg: $Arg),*) -> N {
-            if const { N::DEPTH > INLINED_DEPTH } { $outlined($($arg),*) } else { N::$name($($arg),*) }
+            if const { stays_out_of_line(N::DEPTH) } { $outlined($($arg),*) } else { N::$name($($arg),*) }
         }
 
         #[inline(never)]
