@@ -194,7 +194,8 @@ macro_rules! impl_scalar {
             fn polygamma(self, order: u32) -> Self {
                 special::polygamma(f64::from(self), order, &F64_SERIES) as Self
             }
-            #[inline(always)]
+            // Out of line, where the compiler makes one call of the two; inlined, it may move the cosine behind a branch.
+            #[inline(never)]
             fn sin_cos(self) -> (Self, Self) {
                 Self::sin_cos(self)
             }

@@ -15,10 +15,12 @@ use super::recorder::Recorder;
 use core::cell::Cell;
 use std::sync::Mutex;
 
+const TRACED: u64 = 1;
+/// A slot's place in the stamp is its offset in the table, so that finding it takes one instruction.
+const SLOT_SHIFT: u32 = size_of::<Slot>().trailing_zeros();
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-const TRACED: u64 = 1 << SLOT_BITS;
-const COUNT_SHIFT: u32 = SLOT_BITS + 1;
+const COUNT_SHIFT: u32 = SLOT_SHIFT + SLOT_BITS;
 const COUNT_BITS: u32 = 33;
 const BLOCK_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
 
@@ -71,7 +73,7 @@ impl Stamp {
 
     #[inline(always)]
     fn slot(self) -> usize {
-        self.0 as usize % SLOTS
+        (self.0 >> SLOT_SHIFT) as usize % SLOTS
     }
 
     /// Whether every operation is to be recorded with its name and values.
@@ -172,7 +174,7 @@ impl<'a, S: 'static> Scope<'a, S> {
                     SLOTS - 1
                 )
             });
-            let stamp = number | if traced { TRACED } else { 0 } | slot as u64;
+            let stamp = number | if traced { TRACED } else { 0 } | (slot as u64) << SLOT_SHIFT;
             open[slot].stamp.set(stamp);
             open[slot].recorder.set(core::ptr::from_mut(recorder).cast());
             Stamp(stamp)
