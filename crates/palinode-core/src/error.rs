@@ -76,7 +76,8 @@ pub enum Error {
     /// A decomposition's derivative does not exist because eigenvalues or singular values coincide.
     #[error(
         "PAL0110: {what} {first} and {second} coincide ({value}), so they have no derivative one by one; \
-         differentiate a symmetric function of them (their sum, product, ...) or forward in one direction"
+         differentiate a symmetric function of them (their sum, product, ...), or the values without their vectors \
+         forward in one direction"
     )]
     Degenerate {
         /// "eigenvalues" or "singular values".
@@ -104,6 +105,21 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
+    /// A matrix holds an entry that is infinite or NaN.
+    #[error(
+        "PAL0114: entry ({row}, {column}) of {what} is {value}; a decomposition needs finite entries: \
+         check what was computed before"
+    )]
+    NonFiniteEntry {
+        /// Which matrix.
+        what: &'static str,
+        /// Its row, from 0.
+        row: usize,
+        /// Its column, from 0.
+        column: usize,
+        /// What it is.
+        value: f64,
+    },
     /// An iterative decomposition did not converge.
     #[error("PAL0113: {what} did not converge; check the matrix for NaN or extreme scales")]
     NoConvergence {
@@ -127,6 +143,7 @@ impl Error {
             Error::Singular { .. } => "PAL0111",
             Error::NotPositiveDefinite { .. } => "PAL0112",
             Error::NoConvergence { .. } => "PAL0113",
+            Error::NonFiniteEntry { .. } => "PAL0114",
         }
     }
 }

@@ -11,22 +11,24 @@ use super::Var;
 use super::arena::SINK;
 use super::stamp::{Stamp, with_recorder};
 use super::trace::Entry;
+use crate::error::Error;
 use palinode_num::Scalar;
 
 /// The rule of a custom operation, with whatever it saved for the reverse sweep.
 ///
 /// ```
-/// use palinode_core::{CustomRule, Var, custom, value_and_grad};
+/// use palinode_core::{CustomRule, Error, Var, custom, value_and_grad};
 ///
 /// /// The mean and the spread of a sample, as one node.
 /// struct Moments { deviations: Vec<f64> }
 /// impl CustomRule<f64> for Moments {
 ///     fn name(&self) -> &'static str { "moments" }
-///     fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) {
+///     fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), Error> {
 ///         let n = inputs.len() as f64;
 ///         for (input, deviation) in inputs.iter_mut().zip(&self.deviations) {
 ///             *input += outputs[0] / n + outputs[1] * 2.0 * deviation / n;
 ///         }
+///         Ok(())
 ///     }
 /// }
 /// let (variance, g) = value_and_grad(|x| {
@@ -43,11 +45,13 @@ pub trait CustomRule<S>: Send + 'static {
     fn name(&self) -> &'static str;
 
     /// Adds to `inputs` what the cotangents `outputs` contribute: `inputs += J^T outputs`.
-    fn reverse(&self, outputs: &[S], inputs: &mut [S]);
+    ///
+    /// An error where no such derivative exists; the sweep stops and its caller gets it.
+    fn reverse(&self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error>;
 
     /// Writes to `outputs` the tangents `J inputs`. By default this is derived from [`CustomRule::reverse`],
     /// one call per output.
-    fn forward(&self, inputs: &[S], outputs: &mut [S])
+    fn forward(&self, inputs: &[S], outputs: &mut [S]) -> Result<(), Error>
     where
         S: Scalar,
     {
@@ -55,12 +59,13 @@ pub trait CustomRule<S>: Send + 'static {
             let mut seed = vec![S::zero(); outputs.len()];
             seed[k] = S::one();
             let mut row = vec![S::zero(); inputs.len()];
-            self.reverse(&seed, &mut row);
+            self.reverse(&seed, &mut row)?;
             outputs[k] = row
                 .iter()
                 .zip(inputs)
                 .fold(S::zero(), |sum, (&slope, &tangent)| slope.strong_add_to(tangent, sum));
         }
+        Ok(())
     }
 
     /// The heap bytes that the rule itself has saved.
@@ -102,30 +107,32 @@ impl<S: Scalar> CustomNode<S> {
         self.first_output as usize..self.end() as usize
     }
 
-    pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]]) {
+    pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]]) -> Result<(), Error> {
         for lane in 0..N {
             let outputs: Vec<S> = cotangents[self.output_range()].iter().map(|c| c[lane]).collect();
             if outputs.iter().all(|c| c.vanishes()) {
                 continue;
             }
             let mut inputs = vec![S::zero(); self.inputs.len()];
-            self.rule.reverse(&outputs, &mut inputs);
+            self.rule.reverse(&outputs, &mut inputs)?;
             for (&node, contribution) in self.inputs.iter().zip(inputs) {
                 let target = &mut cotangents[node as usize][lane];
                 *target = *target + contribution;
             }
         }
+        Ok(())
     }
 
-    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]]) {
+    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]]) -> Result<(), Error> {
         for lane in 0..N {
             let inputs: Vec<S> = self.inputs.iter().map(|&node| tangents[node as usize][lane]).collect();
             let mut outputs = vec![S::zero(); self.outputs as usize];
-            self.rule.forward(&inputs, &mut outputs);
+            self.rule.forward(&inputs, &mut outputs)?;
             for (target, tangent) in tangents[self.output_range()].iter_mut().zip(outputs) {
                 target[lane] = tangent;
             }
         }
+        Ok(())
     }
 
     pub(crate) fn bytes(&self) -> usize {

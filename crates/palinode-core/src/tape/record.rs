@@ -84,7 +84,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         for (&node, &cotangent) in tape.outputs.iter().zip(cotangents) {
             add(&mut tape.cotangents[node as usize], [cotangent]);
         }
-        tape.recorder.reverse(&mut tape.cotangents, inputs as u32 + 1);
+        tape.recorder.reverse(&mut tape.cotangents, inputs as u32 + 1)?;
         tape.gradient.clear();
         tape.gradient.extend(tape.cotangents[1..=inputs].iter().map(|&[cotangent]| cotangent));
         Ok(&tape.gradient)
@@ -99,7 +99,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         for (&node, &cotangent) in self.tape.outputs.iter().zip(cotangents) {
             add(&mut all[node as usize], cotangent);
         }
-        self.tape.recorder.reverse(&mut all, inputs as u32 + 1);
+        self.tape.recorder.reverse(&mut all, inputs as u32 + 1)?;
         Ok(all[1..=inputs].to_vec())
     }
 
@@ -116,7 +116,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let mut all = Vec::new();
         zero_filled(&mut all, self.node_count())?;
         all[1..=inputs].copy_from_slice(tangents);
-        self.tape.recorder.forward(&mut all, inputs as u32 + 1);
+        self.tape.recorder.forward(&mut all, inputs as u32 + 1)?;
         Ok(self.tape.outputs.iter().map(|&node| all[node as usize]).collect())
     }
 

@@ -8,6 +8,7 @@
 use super::arena::Arena;
 use super::custom::CustomNode;
 use super::trace::Entry;
+use crate::error::Error;
 use palinode_num::Scalar;
 
 pub(crate) struct Recorder<S> {
@@ -28,25 +29,27 @@ impl<S: Scalar> Recorder<S> {
     }
 
     /// Propagates cotangents from the last node down to node `to`.
-    pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], to: u32) {
+    pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], to: u32) -> Result<(), Error> {
         let mut above = self.arena.next_node();
         for custom in self.custom.iter().rev() {
             self.arena.reverse(cotangents, above, custom.end());
-            custom.reverse(cotangents);
+            custom.reverse(cotangents)?;
             above = custom.end();
         }
         self.arena.reverse(cotangents, above, to);
+        Ok(())
     }
 
     /// Propagates tangents from node `from` up to the last node.
-    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]], from: u32) {
+    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]], from: u32) -> Result<(), Error> {
         let mut below = from;
         for custom in &self.custom {
             self.arena.forward(tangents, below, custom.end());
-            custom.forward(tangents);
+            custom.forward(tangents)?;
             below = custom.end();
         }
         self.arena.forward(tangents, below, self.arena.next_node());
+        Ok(())
     }
 
     /// The heap bytes held.

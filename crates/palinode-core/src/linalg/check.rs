@@ -1,0 +1,25 @@
+//! What every operation asks of its arguments: shapes that fit and finite entries.
+//!
+//! Input: matrices as the caller passed them. Output: nothing, or an error that names what, where and why.
+//! Only the public functions check; rules call the kernels directly, because a cotangent may be anything.
+
+use crate::error::Error;
+use nalgebra::DMatrix;
+use palinode_num::Scalar;
+
+/// An error unless the lengths agree. `what` names the rows or the columns that must have that length.
+pub(super) fn length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+}
+
+/// An error that names the first entry of a matrix which is infinite or NaN.
+pub(super) fn finite<T: Scalar>(what: &'static str, matrix: &DMatrix<T>) -> Result<(), Error> {
+    for column in 0..matrix.ncols() {
+        for row in 0..matrix.nrows() {
+            if let Some(value) = matrix[(row, column)].peek().filter(|value| !value.is_finite()) {
+                return Err(Error::NonFiniteEntry { what, row, column, value });
+            }
+        }
+    }
+    Ok(())
+}

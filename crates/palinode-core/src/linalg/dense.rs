@@ -1,0 +1,94 @@
+//! Small matrix arithmetic that the rules share, for any number.
+//!
+//! Input -> output: matrices of one number type to new ones. Entry-wise work is done with the number's own
+//! operations; products and triangular solves go through [`Kernel`], so that on a tape each stays one node.
+//! There is no derivative in this file.
+
+use super::kernel::Kernel;
+use crate::error::Error;
+use nalgebra::{DMatrix, DVector};
+
+/// `n` by `n`, ones on the diagonal.
+pub(super) fn identity<S: Kernel>(n: usize) -> DMatrix<S> {
+    DMatrix::from_fn(n, n, |i, j| if i == j { S::one() } else { S::zero() })
+}
+
+/// The entries of one column on the diagonal, zero elsewhere.
+pub(super) fn diagonal<S: Kernel>(column: &DMatrix<S>) -> DMatrix<S> {
+    let n = column.nrows();
+    DMatrix::from_fn(n, n, |i, j| if i == j { column[i] } else { S::zero() })
+}
+
+/// Whether every entry is zero in every component.
+pub(super) fn vanishes<S: Kernel>(a: &DMatrix<S>) -> bool {
+    a.iter().all(|x| x.vanishes())
+}
+
+/// `a + b`.
+pub(super) fn sum<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
+    a.zip_map(b, |x, y| x + y)
+}
+
+/// `a - b`.
+pub(super) fn difference<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
+    a.zip_map(b, |x, y| x - y)
+}
+
+/// `-a`.
+pub(super) fn negated<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
+    a.map(|x| -x)
+}
+
+/// `factor * a`.
+pub(super) fn scaled<S: Kernel>(a: &DMatrix<S>, factor: S) -> DMatrix<S> {
+    a.map(|x| x * factor)
+}
+
+/// `(a + a^T) / 2`; each term is halved first, so that nothing overflows.
+pub(super) fn symmetrised<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
+    let half = S::half();
+    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| match i == j {
+        true => a[(i, i)],
+        false => a[(i, j)] * half + a[(j, i)] * half,
+    })
+}
+
+/// The entries below the diagonal, zero elsewhere.
+pub(super) fn strictly_lower<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
+    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| if i > j { a[(i, j)] } else { S::zero() })
+}
+
+/// The entries on and above the diagonal, zero elsewhere.
+pub(super) fn upper<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
+    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| if i <= j { a[(i, j)] } else { S::zero() })
+}
+
+/// `a` with column `j` multiplied by `factors[j]`: `a diag(factors)`.
+pub(super) fn columns_scaled<S: Kernel>(a: &DMatrix<S>, factors: &DVector<S>) -> DMatrix<S> {
+    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * factors[j])
+}
+
+/// `a^T b`.
+pub(super) fn transposed_product<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
+    S::matmul(&a.transpose(), b)
+}
+
+/// The sum of the products of corresponding entries.
+pub(super) fn inner_product<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> S {
+    S::dot(a.as_slice(), b.as_slice())
+}
+
+/// The largest [`Kernel::magnitude`] of the entries; zero if there are none.
+pub(super) fn largest<'a, S: Kernel>(entries: impl IntoIterator<Item = &'a S>) -> f64 {
+    entries.into_iter().fold(0.0, |largest, x| largest.max(x.magnitude()))
+}
+
+/// A matrix of one column as a vector.
+pub(super) fn as_vector<S: Kernel>(column: &DMatrix<S>) -> DVector<S> {
+    DVector::from_column_slice(column.as_slice())
+}
+
+/// The heap bytes of matrices with so many entries in all.
+pub(super) fn bytes<S>(entries: usize) -> usize {
+    entries * size_of::<S>()
+}

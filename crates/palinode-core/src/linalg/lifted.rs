@@ -1,0 +1,342 @@
+//! From a rule to every derivative number: the operation runs on the inner number, then its rule is applied.
+//!
+//! Input: matrices of a derivative number, the values of the results, and a [`Rule`] with what it saved.
+//! Output: matrices of that number. `Dual` and `DualN` push tangents through the rule at once; `Var` records one
+//! custom operation for all results, which sweeps later push cotangents or tangents through.
+//!
+//! Invariants: a rule sees whole matrices of the inner number, zero where the number is structurally constant
+//! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in this file.
+
+use super::kernel::Kernel;
+use super::{Lu, Qr, Svd, SymmetricEigen, Triangle, dense};
+use super::{cholesky, determinant, inverse, lu, matmul, qr, solve, svd, symmetric_eigen, triangular};
+use crate::error::Error;
+use crate::tape::{CustomRule, Var, custom};
+use crate::{Dual, DualN};
+use nalgebra::{DMatrix, DVector};
+
+/// Which entries of a matrix an operation reads or makes; the others are constants.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Layout {
+    Full,
+    Lower,
+    StrictlyLower,
+    Upper,
+}
+
+/// The shape of one matrix that goes into an operation or comes out of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) layout: Layout,
+}
+
+impl Block {
+    pub(super) fn full(rows: usize, columns: usize) -> Block {
+        Block { rows, columns, layout: Layout::Full }
+    }
+
+    /// The entries, column by column.
+    fn entries(self) -> impl Iterator<Item = (usize, usize)> {
+        let held = move |&(i, j): &(usize, usize)| match self.layout {
+            Layout::Full => true,
+            Layout::Lower => i >= j,
+            Layout::StrictlyLower => i > j,
+            Layout::Upper => i <= j,
+        };
+        (0..self.columns).flat_map(move |j| (0..self.rows).map(move |i| (i, j))).filter(held)
+    }
+
+    /// The matrix with zeros wherever this block has no entry.
+    fn masked<T: Kernel>(self, matrix: DMatrix<T>) -> DMatrix<T> {
+        match self.layout {
+            Layout::Full => matrix,
+            _ => self.unpack(self.entries().map(|entry| matrix[entry])),
+        }
+    }
+
+    /// Entries in order as a matrix, zero elsewhere.
+    fn unpack<T: Kernel>(self, entries: impl Iterator<Item = T>) -> DMatrix<T> {
+        let mut matrix = DMatrix::repeat(self.rows, self.columns, T::zero());
+        self.entries().zip(entries).for_each(|(entry, x)| matrix[entry] = x);
+        matrix
+    }
+}
+
+/// The derivative of one evaluation of an operation, as two linear maps that are each other's adjoint.
+pub(super) trait Rule<S: Kernel>: Send + 'static {
+    /// How tables call the operation.
+    const NAME: &'static str;
+    fn inputs(&self) -> Vec<Block>;
+    fn outputs(&self) -> Vec<Block>;
+    /// Tangents of the inputs to tangents of the outputs.
+    fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error>;
+    /// Cotangents of the outputs to cotangents of the inputs; those that are not wanted may be left out.
+    fn cotangent(&self, outputs: &[DMatrix<S>], wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error>;
+    /// The heap bytes saved.
+    fn saved_bytes(&self) -> usize;
+}
+
+/// A number made of an inner number and its derivative.
+pub(super) trait Lifted:
+    Kernel<Factored = solve::Factored<Self, <Self::Inner as Kernel>::Factored>>
+{
+    type Inner: Kernel;
+    /// Whether it carries one direction, so that derivatives which exist only direction by direction make sense.
+    const ONE_DIRECTION: bool;
+
+    fn inner(self) -> Self::Inner;
+    fn constant_of(inner: Self::Inner) -> Self;
+    fn is_constant(self) -> bool;
+    /// The results with these values and the derivative that the rule gives them.
+    fn apply<R: Rule<Self::Inner>>(
+        inputs: &[&DMatrix<Self>],
+        values: Vec<DMatrix<Self::Inner>>,
+        rule: R,
+    ) -> Result<Vec<DMatrix<Self>>, Error>;
+
+    /// [`Lifted::apply`] for an operation with one result.
+    fn apply_for_one<R: Rule<Self::Inner>>(
+        inputs: &[&DMatrix<Self>],
+        value: DMatrix<Self::Inner>,
+        rule: R,
+    ) -> Result<DMatrix<Self>, Error> {
+        Ok(Self::apply(inputs, vec![value], rule)?.swap_remove(0))
+    }
+}
+
+/// The primals of a matrix.
+pub(super) fn inner_of<T: Lifted>(matrix: &DMatrix<T>) -> DMatrix<T::Inner> {
+    matrix.map(T::inner)
+}
+
+/// Tangents of the results for tangents of the inputs; zero tangents give zero tangents, whatever the rule.
+fn push_tangents<S: Kernel, R: Rule<S>>(
+    rule: &R,
+    tangents: impl Iterator<Item = DMatrix<S>>,
+) -> Result<Vec<DMatrix<S>>, Error> {
+    let tangents: Vec<_> =
+        rule.inputs().into_iter().zip(tangents).map(|(block, tangent)| block.masked(tangent)).collect();
+    if tangents.iter().all(dense::vanishes) {
+        let zeros = |block: Block| DMatrix::repeat(block.rows, block.columns, S::zero());
+        return Ok(rule.outputs().into_iter().map(zeros).collect());
+    }
+    rule.tangent(&tangents)
+}
+
+impl<S: Kernel> Lifted for Dual<S> {
+    type Inner = S;
+    const ONE_DIRECTION: bool = true;
+
+    fn inner(self) -> S {
+        self.value
+    }
+    fn constant_of(inner: S) -> Self {
+        Dual::lift(inner)
+    }
+    fn is_constant(self) -> bool {
+        !self.is_active()
+    }
+    fn apply<R: Rule<S>>(
+        inputs: &[&DMatrix<Self>],
+        values: Vec<DMatrix<S>>,
+        rule: R,
+    ) -> Result<Vec<DMatrix<Self>>, Error> {
+        let tangents = push_tangents(&rule, inputs.iter().map(|input| input.map(|x| x.tangent)))?;
+        Ok(values.iter().zip(&tangents).map(|(value, tangent)| value.zip_map(tangent, Dual::new)).collect())
+    }
+}
+
+impl<S: Kernel, const N: usize> Lifted for DualN<S, N> {
+    type Inner = S;
+    const ONE_DIRECTION: bool = false;
+
+    fn inner(self) -> S {
+        self.value
+    }
+    fn constant_of(inner: S) -> Self {
+        DualN::lift(inner)
+    }
+    fn is_constant(self) -> bool {
+        !self.is_active()
+    }
+    fn apply<R: Rule<S>>(
+        inputs: &[&DMatrix<Self>],
+        values: Vec<DMatrix<S>>,
+        rule: R,
+    ) -> Result<Vec<DMatrix<Self>>, Error> {
+        let mut results: Vec<_> = values.iter().map(|value| value.map(DualN::lift)).collect();
+        for lane in 0..N {
+            let tangents = push_tangents(&rule, inputs.iter().map(|input| input.map(|x| x.tangents[lane])))?;
+            for (result, tangent) in results.iter_mut().zip(&tangents) {
+                result.zip_apply(tangent, |x, tangent| x.tangents[lane] = tangent);
+            }
+        }
+        Ok(results)
+    }
+}
+
+impl<S: Kernel> Lifted for Var<S> {
+    type Inner = S;
+    const ONE_DIRECTION: bool = false;
+
+    fn inner(self) -> S {
+        self.primal()
+    }
+    fn constant_of(inner: S) -> Self {
+        Var::lift(inner)
+    }
+    fn is_constant(self) -> bool {
+        !self.is_active()
+    }
+    fn apply<R: Rule<S>>(
+        inputs: &[&DMatrix<Self>],
+        values: Vec<DMatrix<S>>,
+        rule: R,
+    ) -> Result<Vec<DMatrix<Self>>, Error> {
+        let mut active = Vec::with_capacity(inputs.len());
+        let mut arguments = Vec::new();
+        for (block, input) in rule.inputs().into_iter().zip(inputs) {
+            active.push(block.entries().any(|entry| input[entry].is_active()));
+            if active.last() == Some(&true) {
+                arguments.extend(block.entries().map(|entry| input[entry]));
+            }
+        }
+        let blocks = rule.outputs();
+        let numbers: Vec<S> = blocks
+            .iter()
+            .zip(&values)
+            .flat_map(|(block, value)| block.entries().map(move |entry| value[entry]))
+            .collect();
+        let mut recorded = custom(&arguments, &numbers, Node { rule, active }).into_iter();
+        let mut results: Vec<DMatrix<Self>> = values.iter().map(|value| value.map(Var::lift)).collect();
+        for (block, result) in blocks.iter().zip(&mut results) {
+            block.entries().zip(&mut recorded).for_each(|(entry, x)| result[entry] = x);
+        }
+        Ok(results)
+    }
+}
+
+/// A rule on a tape, with which of its matrices are active.
+struct Node<R> {
+    rule: R,
+    active: Vec<bool>,
+}
+
+impl<S: Kernel, R: Rule<S>> CustomRule<S> for Node<R> {
+    fn name(&self) -> &'static str {
+        R::NAME
+    }
+
+    fn reverse(&self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
+        let mut numbers = outputs.iter().copied();
+        let outputs: Vec<_> =
+            self.rule.outputs().into_iter().map(|block| block.unpack(&mut numbers)).collect();
+        let cotangents = self.rule.cotangent(&outputs, &self.active)?;
+        let mut slots = inputs.iter_mut();
+        for ((block, cotangent), &active) in self.rule.inputs().into_iter().zip(cotangents).zip(&self.active)
+        {
+            if let (true, Some(cotangent)) = (active, cotangent) {
+                for (entry, slot) in block.entries().zip(&mut slots) {
+                    *slot = *slot + cotangent[entry];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn forward(&self, inputs: &[S], outputs: &mut [S]) -> Result<(), Error> {
+        let mut numbers = inputs.iter().copied();
+        let blocks = self.rule.inputs().into_iter().zip(&self.active);
+        let tangents = blocks.map(|(block, &active)| match active {
+            true => block.unpack(&mut numbers),
+            false => block.unpack(core::iter::empty()),
+        });
+        let results = push_tangents(&self.rule, tangents)?;
+        let mut slots = outputs.iter_mut();
+        for (block, result) in self.rule.outputs().into_iter().zip(results) {
+            block.entries().zip(&mut slots).for_each(|(entry, slot)| *slot = result[entry]);
+        }
+        Ok(())
+    }
+
+    fn saved_bytes(&self) -> usize {
+        self.active.capacity() + self.rule.saved_bytes()
+    }
+}
+
+macro_rules! lifted_kernel {
+    ([$($generics:tt)*] $T:ty, $magnitude:expr) => {
+        impl<$($generics)*> Kernel for $T {
+            type Factored = solve::Factored<Self, S::Factored>;
+
+            fn epsilon() -> f64 {
+                S::epsilon()
+            }
+            fn magnitude(self) -> f64 {
+                let components: fn(Self) -> f64 = $magnitude;
+                components(self)
+            }
+            fn matmul(a: &DMatrix<Self>, b: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
+                matmul::lifted(a, b)
+            }
+            fn solve_triangular(
+                t: &DMatrix<Self>,
+                triangle: Triangle,
+                transposed: bool,
+                b: &DMatrix<Self>,
+            ) -> Result<DMatrix<Self>, Error> {
+                triangular::lifted(t, triangle, transposed, b)
+            }
+            fn factor(what: &'static str, a: &DMatrix<Self>) -> Result<Self::Factored, Error> {
+                solve::factor(what, a)
+            }
+            fn factored_bytes(factored: &Self::Factored) -> usize {
+                solve::factored_bytes::<Self>(factored)
+            }
+            fn solve_factored(
+                factored: &Self::Factored,
+                transposed: bool,
+                b: &DMatrix<Self>,
+            ) -> Result<DMatrix<Self>, Error> {
+                solve::lifted(factored, transposed, b)
+            }
+            fn log_determinant_factored(factored: &Self::Factored) -> Result<(f64, Self), Error> {
+                determinant::lifted_logarithm(factored)
+            }
+            fn determinant(a: &DMatrix<Self>) -> Result<Self, Error> {
+                determinant::lifted(a)
+            }
+            fn inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
+                inverse::lifted(a)
+            }
+            fn cholesky(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
+                cholesky::lifted(a)
+            }
+            fn lu(a: &DMatrix<Self>) -> Result<Lu<Self>, Error> {
+                lu::lifted(a)
+            }
+            fn qr(a: &DMatrix<Self>) -> Result<Qr<Self>, Error> {
+                qr::lifted(a)
+            }
+            fn symmetric_eigen(a: &DMatrix<Self>) -> Result<SymmetricEigen<Self>, Error> {
+                symmetric_eigen::lifted(a)
+            }
+            fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
+                symmetric_eigen::lifted_values(a)
+            }
+            fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error> {
+                svd::lifted(a)
+            }
+            fn singular_values(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
+                svd::lifted_values(a)
+            }
+        }
+    };
+}
+lifted_kernel!([S: Kernel] Dual<S>, |x| x.value.magnitude().max(x.tangent.magnitude()));
+lifted_kernel!([S: Kernel, const N: usize] DualN<S, N>, |x| {
+    x.value.magnitude().max(dense::largest(x.tangents.iter()))
+});
+lifted_kernel!([S: Kernel] Var<S>, |x| x.primal().magnitude().max(dense::largest(&x.partials())));

@@ -1,0 +1,99 @@
+//! The LU factors of an invertible matrix, rows exchanged for size.
+//!
+//! `P A = L U` with ones on the diagonal of `L`; `P` is constant near `A`. Tangent: with
+//! `G = L^-1 P dA U^-1 = L^-1 dL + dU U^-1`, whose first term is strictly lower and whose second is upper triangular,
+//! `dL = L lower(G)` and `dU = upper(G) U`. Cotangent: `A' = P^T L^-T (lower(L^T L') + upper(U' U^T)) U^-T`
+//! (de Hoog, Anderssen and Lukas 2011, *Differentiation of matrix functionals using triangular factorization*).
+//!
+//! Saved: `P`, `L` and `U`. Known limit: where two candidate pivots tie, the factors jump; the result follows the pivots taken.
+
+use super::kernel::Kernel;
+use super::lifted::{Block, Layout, Lifted, Rule, inner_of};
+use super::{LinearAlgebra, Triangle, check, dense};
+use crate::error::Error;
+use nalgebra::DMatrix;
+
+/// Factors with `P A = L U`.
+#[derive(Clone, Debug)]
+pub struct Lu<T> {
+    /// Row `i` of `P A` is row `permutation[i]` of `A`.
+    pub permutation: Vec<usize>,
+    /// Lower triangular, ones on the diagonal.
+    pub l: DMatrix<T>,
+    /// Upper triangular.
+    pub u: DMatrix<T>,
+}
+
+/// The LU factors of an invertible matrix, with partial pivoting.
+///
+/// An error if the matrix is singular as far as rounding can tell.
+///
+/// ```
+/// use nalgebra::DMatrix;
+/// use palinode_core::linalg;
+///
+/// let lu = linalg::lu(&DMatrix::from_row_slice(2, 2, &[1.0, 2.0, 4.0, 4.0]))?;
+/// assert_eq!(lu.permutation, [1, 0]);
+/// assert_eq!((lu.l[(1, 0)], lu.u[(1, 1)]), (0.25, 1.0));
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn lu<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Lu<T>, Error> {
+    check::length("each row of lu's matrix", a.nrows(), a.ncols())?;
+    check::finite("lu's matrix", a)?;
+    T::lu(a)
+}
+
+struct LuRule<S> {
+    factors: Lu<S>,
+}
+
+pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Lu<T>, Error> {
+    let factors = T::Inner::lu(&inner_of(a))?;
+    let permutation = factors.permutation.clone();
+    let values = vec![factors.l.clone(), factors.u.clone()];
+    let mut results = T::apply(&[a], values, LuRule { factors })?;
+    let u = results.swap_remove(1);
+    Ok(Lu { permutation, l: results.swap_remove(0), u })
+}
+
+impl<S: Kernel> Rule<S> for LuRule<S> {
+    const NAME: &'static str = "lu";
+
+    fn inputs(&self) -> Vec<Block> {
+        vec![Block::full(self.factors.l.nrows(), self.factors.l.ncols())]
+    }
+
+    fn outputs(&self) -> Vec<Block> {
+        let (rows, columns) = self.factors.l.shape();
+        vec![
+            Block { rows, columns, layout: Layout::StrictlyLower },
+            Block { rows, columns, layout: Layout::Upper },
+        ]
+    }
+
+    fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
+        let Lu { permutation, l, u } = &self.factors;
+        let permuted = DMatrix::from_fn(l.nrows(), l.ncols(), |i, j| inputs[0][(permutation[i], j)]);
+        let left = S::solve_triangular(l, Triangle::Lower, false, &permuted)?;
+        let g = S::solve_triangular(u, Triangle::Upper, true, &left.transpose())?.transpose();
+        Ok(vec![S::matmul(l, &dense::strictly_lower(&g))?, S::matmul(&dense::upper(&g), u)?])
+    }
+
+    fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
+        let Lu { permutation, l, u } = &self.factors;
+        let lower = dense::strictly_lower(&dense::transposed_product(l, &outputs[0])?);
+        let upper = dense::upper(&S::matmul(&outputs[1], &u.transpose())?);
+        let left = S::solve_triangular(l, Triangle::Lower, true, &dense::sum(&lower, &upper))?;
+        let permuted = S::solve_triangular(u, Triangle::Upper, false, &left.transpose())?.transpose();
+        let mut a = permuted.clone();
+        for (i, &row) in permutation.iter().enumerate() {
+            a.row_mut(row).copy_from(&permuted.row(i));
+        }
+        Ok(vec![Some(a)])
+    }
+
+    fn saved_bytes(&self) -> usize {
+        let Lu { permutation, l, u } = &self.factors;
+        permutation.capacity() * size_of::<usize>() + dense::bytes::<S>(l.len() + u.len())
+    }
+}

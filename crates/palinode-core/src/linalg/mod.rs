@@ -1,0 +1,95 @@
+//! Dense linear algebra: each operation one node on a tape, with its decomposition saved for the sweeps.
+//!
+//! Input: [`DMatrix`](nalgebra::DMatrix)es of any number: `f64`, [`Dual`](crate::Dual), [`DualN`](crate::DualN),
+//! [`Var`](crate::Var), and these nested. Output: matrices of the same number, or an [`Error`](crate::Error) that names what is wrong.
+//! The arithmetic is nalgebra's (float.rs; why not its SVD: float_svd.rs); a derivative is a rule on whole matrices, never a differentiated algorithm.
+//!
+//! ```text
+//! function of the operation's file ── checks ──► Kernel (kernel.rs) ── f32, f64 ──► nalgebra (float.rs)
+//!                                                      │ Dual, DualN, Var
+//!                                                      ▼
+//!                    inner number's kernel, then the file's Rule: tangent and cotangent map (lifted.rs)
+//! ```
+//!
+//! | function | of | result |
+//! |---|---|---|
+//! | [`matmul`] | any two that fit | product |
+//! | [`solve`], [`inverse`], [`lu`] | square, invertible | solution, inverse, factors |
+//! | [`determinant`], [`log_determinant`] | square | number |
+//! | [`solve_triangular`] | one triangle | solution |
+//! | [`cholesky`] | symmetric part, positive definite | lower factor |
+//! | [`qr`] | full column rank, `m >= n` | thin factors, diagonal of `R` positive |
+//! | [`symmetric_eigen`], [`symmetric_eigenvalues`] | symmetric part | values ascending, vectors |
+//! | [`svd`], [`singular_values`] | any | thin factors, values descending |
+//!
+//! Conventions. *Symmetric operations* are functions of `(A + A^T) / 2`: every entry counts, so a finite difference in any
+//! single entry agrees with the gradient. *Sizes* down to zero are allowed. *Coinciding eigenvalues or singular values*: see
+//! [`symmetric_eigen()`] and [`svd()`]; what has no derivative is a typed error from the sweep, never a number.
+//!
+//! Invariants: nothing here is counted as a decision of the program (pivoting and sorting do not change what is computed);
+//! a rule's two maps are adjoint to each other, which the tests check for each. Papers: in each operation's file.
+//! Known limits: real numbers only, no batches, no blocking beyond nalgebra's; `O(n^3)` everywhere.
+//!
+//! Code generic over [`LinearAlgebra`] runs on all of these numbers:
+//!
+//! ```
+//! use nalgebra::DMatrix;
+//! use palinode_core::linalg::{self, LinearAlgebra, Triangle};
+//! use palinode_core::{Error, grad, hessian};
+//!
+//! /// Twice the negative log density of a Gaussian, up to a constant.
+//! fn deviance<T: LinearAlgebra>(covariance: &DMatrix<T>, x: &DMatrix<T>) -> Result<T, Error> {
+//!     let l = linalg::cholesky(covariance)?;
+//!     let z = linalg::solve_triangular(&l, Triangle::Lower, x)?;
+//!     Ok(linalg::matmul(&z.transpose(), &z)?[0] + linalg::log_determinant(covariance)?.ln_abs)
+//! }
+//!
+//! let two = DMatrix::from_element(1, 1, 2.0);
+//! assert!((deviance(&two, &two)? - 2.0 - 2f64.ln()).abs() < 1e-15);
+//! let number = |x| DMatrix::from_element(1, 1, x);
+//! let g = grad(|p| deviance(&number(p[0]), &number(p[1])).unwrap(), &[2.0f64, 2.0])?;
+//! assert!((g[0] + 0.5).abs() < 1e-15 && (g[1] - 2.0).abs() < 1e-15);
+//! let number = |x| DMatrix::from_element(1, 1, x);
+//! let h = hessian(|p| deviance(&number(p[0]), &number(p[1])).unwrap(), &[2.0f64, 2.0])?;
+//! assert!((h[0][0] - 0.75).abs() < 1e-15);
+//! # Ok::<(), Error>(())
+//! ```
+
+mod check;
+mod cholesky;
+mod dense;
+mod determinant;
+mod float;
+mod float_svd;
+mod inverse;
+mod kernel;
+mod lifted;
+mod lu;
+mod matmul;
+mod qr;
+mod solve;
+mod spectrum;
+mod svd;
+mod symmetric_eigen;
+#[cfg(test)]
+mod tests;
+mod triangular;
+
+pub use cholesky::cholesky;
+pub use determinant::{LogDeterminant, determinant, log_determinant};
+pub use inverse::inverse;
+pub use lu::{Lu, lu};
+pub use matmul::matmul;
+pub use qr::{Qr, qr};
+pub use solve::solve;
+pub use svd::{Svd, singular_values, svd};
+pub use symmetric_eigen::{SymmetricEigen, symmetric_eigen, symmetric_eigenvalues};
+pub use triangular::{Triangle, solve_triangular};
+
+/// A number that dense linear algebra runs on: `f64`, and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and
+/// [`Var`](crate::Var) over `f64`, `f32` or each other.
+///
+/// The operations are functions of this module. The trait cannot be implemented elsewhere.
+pub trait LinearAlgebra: palinode_num::Real + kernel::Kernel {}
+
+impl<T: palinode_num::Real + kernel::Kernel> LinearAlgebra for T {}

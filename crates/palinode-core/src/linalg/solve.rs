@@ -1,0 +1,115 @@
+//! Systems with a general square matrix, any number of right-hand sides.
+//!
+//! `X = op(A)^-1 B`, where `op` transposes or does nothing. Tangent: `op(A) X = B` gives
+//! `dX = op(A)^-1 (dB - op(dA) X)`. Cotangent: `B' = op(A)^-T X'`, `op(A)' = -B' X^T` (Giles 2008, 2.2.4).
+//!
+//! Saved: the factorisation `P A = L U`, which both directions solve with, and `X`. The factorisation itself is never
+//! differentiated: the derivative of a solve is a solve with the same factors, at every order, so a derivative number's
+//! [`Factored`] is its inner number's factors together with the matrix whose derivative is to flow.
+
+use super::kernel::Kernel;
+use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::{LinearAlgebra, check, dense};
+use crate::error::Error;
+use nalgebra::DMatrix;
+use std::sync::Arc;
+
+/// Solves `a x = b` for a square `a` and any number of right-hand sides, the columns of `b`.
+///
+/// An error if `a` is singular as far as rounding can tell.
+///
+/// ```
+/// use nalgebra::DMatrix;
+/// use palinode_core::{Var, grad, linalg};
+///
+/// let a = DMatrix::from_row_slice(2, 2, &[2.0, 0.0, 0.0, 4.0]);
+/// let b = DMatrix::from_column_slice(2, 1, &[2.0, 8.0]);
+/// assert_eq!(linalg::solve(&a, &b)?.as_slice(), [1.0, 2.0]);
+///
+/// let g = grad(|x| {
+///     let a = DMatrix::from_column_slice(2, 2, x);
+///     linalg::solve(&a, &b.map(Var::lift)).unwrap()[1]
+/// }, a.as_slice())?;
+/// assert_eq!(g, [0.0, -0.25, 0.0, -0.5]);
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn solve<T: LinearAlgebra>(a: &DMatrix<T>, b: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
+    check::length("each row of solve's matrix", a.nrows(), a.ncols())?;
+    check::finite("solve's matrix", a)?;
+    check::length("each column of solve's right-hand side", a.nrows(), b.nrows())?;
+    check::finite("solve's right-hand side", b)?;
+    T::solve_factored(&T::factor("solve", a)?, false, b)
+}
+
+/// A matrix of derivative numbers, ready to solve with: `F` is the inner number's own factors.
+#[derive(Clone)]
+pub struct Factored<T, F> {
+    pub(super) matrix: Arc<DMatrix<T>>,
+    pub(super) inner: F,
+}
+
+pub(super) fn factor<T: Lifted>(what: &'static str, a: &DMatrix<T>) -> Result<T::Factored, Error> {
+    let inner = T::Inner::factor(what, &inner_of(a))?;
+    Ok(Factored { matrix: Arc::new(a.clone()), inner })
+}
+
+pub(super) fn factored_bytes<T: Lifted>(factored: &T::Factored) -> usize {
+    size_of::<DMatrix<T>>()
+        + dense::bytes::<T>(factored.matrix.len())
+        + T::Inner::factored_bytes(&factored.inner)
+}
+
+struct Solve<S: Kernel> {
+    factored: S::Factored,
+    transposed: bool,
+    x: DMatrix<S>,
+}
+
+pub(super) fn lifted<T: Lifted>(
+    factored: &T::Factored,
+    transposed: bool,
+    b: &DMatrix<T>,
+) -> Result<DMatrix<T>, Error> {
+    let x = T::Inner::solve_factored(&factored.inner, transposed, &inner_of(b))?;
+    let rule = Solve { factored: factored.inner.clone(), transposed, x: x.clone() };
+    T::apply_for_one(&[&factored.matrix, b], x, rule)
+}
+
+impl<S: Kernel> Rule<S> for Solve<S> {
+    const NAME: &'static str = "solve";
+
+    fn inputs(&self) -> Vec<Block> {
+        let (n, columns) = self.x.shape();
+        vec![Block::full(n, n), Block::full(n, columns)]
+    }
+
+    fn outputs(&self) -> Vec<Block> {
+        vec![Block::full(self.x.nrows(), self.x.ncols())]
+    }
+
+    fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
+        let (da, db) = (&inputs[0], &inputs[1]);
+        let rhs = if dense::vanishes(da) {
+            db.clone()
+        } else if self.transposed {
+            dense::difference(db, &dense::transposed_product(da, &self.x)?)
+        } else {
+            dense::difference(db, &S::matmul(da, &self.x)?)
+        };
+        Ok(vec![S::solve_factored(&self.factored, self.transposed, &rhs)?])
+    }
+
+    fn cotangent(&self, outputs: &[DMatrix<S>], wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
+        let b = S::solve_factored(&self.factored, !self.transposed, &outputs[0])?;
+        let a = match (wanted[0], self.transposed) {
+            (false, _) => None,
+            (true, false) => Some(dense::negated(&S::matmul(&b, &self.x.transpose())?)),
+            (true, true) => Some(dense::negated(&S::matmul(&self.x, &b.transpose())?)),
+        };
+        Ok(vec![a, Some(b)])
+    }
+
+    fn saved_bytes(&self) -> usize {
+        S::factored_bytes(&self.factored) + dense::bytes::<S>(self.x.len())
+    }
+}

@@ -1,0 +1,118 @@
+//! Spectra in which values coincide: which do, and whether a derivative exists all the same.
+//!
+//! Input: eigenvalues or singular values in order, tangents and cotangents. Output: runs of values that coincide
+//! as far as rounding can tell, and the error that names a pair of them.
+//!
+//! Inside a run the vectors are any basis of a space, so only what does not depend on the basis has a derivative: the
+//! same cotangent for each value, no cotangent that turns the vectors into one another. The tests look at every
+//! component of a number (tangents, partials), so that a derivative of higher order is not taken for zero.
+
+use super::dense;
+use super::kernel::Kernel;
+use crate::error::Error;
+use core::ops::Range;
+use nalgebra::{DMatrix, DVector};
+
+/// Runs of values that coincide.
+pub(super) struct Clusters {
+    what: &'static str,
+    runs: Vec<Range<usize>>,
+    run_of: Vec<usize>,
+    values: Vec<f64>,
+}
+
+/// How far apart values may be and still coincide: a small multiple of what a backward stable algorithm for a
+/// matrix of this size may be off by.
+pub(super) fn tolerance<S: Kernel>(values: &DVector<S>, size: usize) -> f64 {
+    let largest = values.iter().filter_map(|x| x.peek()).fold(0.0, |a: f64, b| a.max(b.abs()));
+    16.0 * size as f64 * S::epsilon() * largest
+}
+
+impl Clusters {
+    /// The runs of values in order, of which neighbours are at most `tolerance` apart.
+    pub(super) fn of<S: Kernel>(what: &'static str, values: &DVector<S>, tolerance: f64) -> Clusters {
+        let values: Vec<f64> = values.iter().map(|x| x.peek().unwrap_or(f64::NAN)).collect();
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut run_of = Vec::with_capacity(values.len());
+        for i in 0..values.len() {
+            match runs.last_mut() {
+                Some(run) if (values[i] - values[i - 1]).abs() <= tolerance => run.end = i + 1,
+                _ => runs.push(i..i + 1),
+            }
+            run_of.push(runs.len() - 1);
+        }
+        Clusters { what, runs, run_of, values }
+    }
+
+    /// The runs, single values included.
+    pub(super) fn runs(&self) -> &[Range<usize>] {
+        &self.runs
+    }
+
+    /// Whether these two values coincide.
+    pub(super) fn together(&self, i: usize, j: usize) -> bool {
+        self.run_of[i] == self.run_of[j]
+    }
+
+    /// An error if any values coincide.
+    pub(super) fn refuse_all(&self) -> Result<(), Error> {
+        match self.runs.iter().find(|run| run.len() > 1) {
+            Some(run) => Err(self.error(run.start, run.start + 1)),
+            None => Ok(()),
+        }
+    }
+
+    /// An error unless the values of each run have the same cotangent.
+    pub(super) fn refuse_unequal<S: Kernel>(&self, cotangents: &DMatrix<S>) -> Result<(), Error> {
+        let allowed = negligible::<S>(dense::largest(cotangents.iter()));
+        for run in &self.runs {
+            for i in run.start + 1..run.end {
+                if (cotangents[i] - cotangents[run.start]).magnitude() > allowed {
+                    return Err(self.error(run.start, i));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An error if two vectors of one run have a cotangent that turns them into each other.
+    pub(super) fn refuse_turning<S: Kernel>(&self, turning: &DMatrix<S>, scale: f64) -> Result<(), Error> {
+        let allowed = negligible::<S>(scale);
+        for run in &self.runs {
+            for j in run.clone() {
+                for i in run.start..j {
+                    if turning[(i, j)].magnitude() > allowed {
+                        return Err(self.error(i, j));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// That these two coincide.
+    pub(super) fn error(&self, first: usize, second: usize) -> Error {
+        Error::Degenerate { what: self.what, first, second, value: self.values[first] }
+    }
+}
+
+/// What is rounding error in cotangents of this size.
+pub(super) fn negligible<S: Kernel>(scale: f64) -> f64 {
+    S::epsilon().powf(0.75) * scale
+}
+
+/// Whether a block is the same number times the identity, as far as rounding at this scale can tell.
+pub(super) fn is_multiple_of_identity<S: Kernel>(block: &DMatrix<S>, scale: f64) -> bool {
+    let allowed = negligible::<S>(scale);
+    (0..block.ncols()).all(|j| {
+        (0..block.nrows()).all(|i| {
+            let excess = if i == j { block[(i, i)] - block[(0, 0)] } else { block[(i, j)] };
+            excess.magnitude() <= allowed
+        })
+    })
+}
+
+/// `m - m^T`.
+pub(super) fn antisymmetric<S: Kernel>(m: &DMatrix<S>) -> DMatrix<S> {
+    dense::difference(m, &m.transpose())
+}

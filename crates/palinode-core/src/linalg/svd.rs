@@ -1,0 +1,307 @@
+//! The thin singular value decomposition.
+//!
+//! `A = U diag(s) V^T`, `s` descending and not negative, `k = min(m, n)` columns in `U` and `V`. With `P = U^T dA V`, its
+//! symmetric part `Y` and its antisymmetric part `Z`: tangent `ds = diag(P)`, and off the diagonal
+//! `(U^T dU)_ij = Y_ij / (s_j - s_i) + Z_ij / (s_j + s_i)`, `(V^T dV)_ij = Y_ij / (s_j - s_i) - Z_ij / (s_j + s_i)`, to which
+//! `(I - U U^T) dA V S^-1` is added in `dU` if `m > k`, and `(I - V V^T) dA^T U S^-1` in `dV` if `n > k`. Cotangent: the adjoint of
+//! each term; with `x = U^T U' - U'^T U` and `y = V^T V' - V'^T V`, `P'_ij = ((x + y)_ij / (s_j - s_i) + (x - y)_ij / (s_j + s_i)) / 2`
+//! (Townsend 2016, *Differentiating the singular value decomposition*, with `s_j^2 - s_i^2` split into its factors, which shows what
+//! stays defined where singular values coincide).
+//!
+//! Where they coincide, or are zero (there `s` is an absolute value):
+//! - forward in one direction (`Dual`), a run of equal values moves by the eigenvalues of its block of `Y`, zeros by the singular values
+//!   of `dA` between the null spaces, descending. The vectors' tangents are refused.
+//! - in reverse, cotangents that do not depend on the basis pass (equal ones for a run, `x + y = 0` inside it, such as those of
+//!   `U V^T`; none for zeros), the rest is refused.
+//! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run moves as one.
+//!
+//! Saved: `U`, `s`, `V^T`. Known limits: the signs of the vectors are nalgebra's choice; second derivatives where singular
+//! values coincide are refused, also of functions that have them.
+
+use super::kernel::Kernel;
+use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::spectrum::{Clusters, antisymmetric, is_multiple_of_identity, negligible, tolerance};
+use super::{LinearAlgebra, check, dense};
+use crate::error::Error;
+use nalgebra::{DMatrix, DVector};
+
+/// Factors with `A = U diag(s) V^T`.
+#[derive(Clone, Debug)]
+pub struct Svd<T> {
+    /// The left singular vectors, a column each.
+    pub u: DMatrix<T>,
+    /// The singular values, descending, not negative.
+    pub singular_values: DVector<T>,
+    /// The right singular vectors, a row each.
+    pub v_transposed: DMatrix<T>,
+}
+
+/// The thin singular value decomposition of any matrix.
+///
+/// If singular values coincide or are zero, a reverse sweep gives an error unless its cotangents allow for it; forward
+/// numbers get the error here, because the vectors have no tangent then: see [`singular_values`].
+///
+/// ```
+/// use nalgebra::DMatrix;
+/// use palinode_core::{grad, linalg};
+///
+/// let g = grad(|x| {
+///     linalg::svd(&DMatrix::from_column_slice(2, 2, x)).unwrap().singular_values[0]
+/// }, &[1.0, 0.0, 0.0, -3.0])?;
+/// assert_eq!(g, [0.0, 0.0, 0.0, -1.0]);
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn svd<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Svd<T>, Error> {
+    check::finite("svd's matrix", a)?;
+    T::svd(a)
+}
+
+/// The singular values of any matrix, descending. Forward in one direction they have derivatives also where they coincide or vanish.
+///
+/// ```
+/// use nalgebra::DMatrix;
+/// use palinode_core::{Dual, linalg};
+///
+/// let s = linalg::singular_values(&DMatrix::from_row_slice(1, 1, &[Dual::new(0.0, -2.0)]))?;
+/// assert_eq!(s[0].tangent, 2.0); // |x| for a step forwards
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn singular_values<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DVector<T>, Error> {
+    check::finite("singular_values' matrix", a)?;
+    T::singular_values(a)
+}
+
+struct SvdRule<S> {
+    svd: Svd<S>,
+    /// Whether the vectors are results, or only the values.
+    with_vectors: bool,
+    one_direction: bool,
+}
+
+pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Svd<T>, Error> {
+    let mut results = evaluate(a, true)?;
+    let v_transposed = results.swap_remove(2);
+    let u = results.swap_remove(1);
+    Ok(Svd { u, singular_values: dense::as_vector(&results[0]), v_transposed })
+}
+
+pub(super) fn lifted_values<T: Lifted>(a: &DMatrix<T>) -> Result<DVector<T>, Error> {
+    Ok(dense::as_vector(&evaluate(a, false)?[0]))
+}
+
+fn evaluate<T: Lifted>(a: &DMatrix<T>, with_vectors: bool) -> Result<Vec<DMatrix<T>>, Error> {
+    let svd = T::Inner::svd(&inner_of(a))?;
+    let s = svd.singular_values.as_slice();
+    let mut values = vec![DMatrix::from_column_slice(s.len(), 1, s)];
+    if with_vectors {
+        values.extend([svd.u.clone(), svd.v_transposed.clone()]);
+    }
+    T::apply(&[a], values, SvdRule { svd, with_vectors, one_direction: T::ONE_DIRECTION })
+}
+
+/// The part of `m` that is orthogonal to the orthonormal columns of `basis`: `m - basis basis^T m`.
+fn off_basis<S: Kernel>(basis: &DMatrix<S>, m: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
+    Ok(dense::difference(m, &S::matmul(basis, &dense::transposed_product(basis, m)?)?))
+}
+
+impl<S: Kernel> SvdRule<S> {
+    fn shape(&self) -> (usize, usize) {
+        (self.svd.u.nrows(), self.svd.v_transposed.ncols())
+    }
+
+    /// Which singular values coincide, and from which on they are zero.
+    fn clusters(&self) -> (Clusters, usize) {
+        let s = &self.svd.singular_values;
+        let tolerance = tolerance(s, self.shape().0.max(self.shape().1));
+        let is_zero = |x: &S| x.peek().is_some_and(|x| x <= tolerance);
+        let rank = s.iter().position(is_zero).unwrap_or(s.len());
+        (Clusters::of("singular values", s, tolerance), rank)
+    }
+
+    /// That singular value `i` is zero, where its derivative was asked for.
+    fn zero_error(&self, i: usize) -> Error {
+        let value = self.svd.singular_values[i].peek().unwrap_or(f64::NAN);
+        Error::Singular { what: "svd", pivot: i, value }
+    }
+
+    /// `1 / s`, zero for those that are zero.
+    fn reciprocals(&self, rank: usize) -> DVector<S> {
+        let s = &self.svd.singular_values;
+        DVector::from_fn(s.len(), |i, _| if i < rank { s[i].recip() } else { S::zero() })
+    }
+
+    /// `m_ij / (s_j - s_i)`, zero between values that coincide.
+    fn divided_by_gaps(&self, clusters: &Clusters, m: &DMatrix<S>) -> DMatrix<S> {
+        let s = &self.svd.singular_values;
+        DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| match clusters.together(i, j) {
+            true => S::zero(),
+            false => m[(i, j)] / (s[j] - s[i]),
+        })
+    }
+
+    /// `m_ij / (s_j + s_i)`, zero on the diagonal and between zeros.
+    fn divided_by_sums(&self, rank: usize, m: &DMatrix<S>) -> DMatrix<S> {
+        let s = &self.svd.singular_values;
+        DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| match i == j || i.min(j) >= rank {
+            true => S::zero(),
+            false => m[(i, j)] / (s[j] + s[i]),
+        })
+    }
+
+    /// How the singular values of one run move, given `dA` and `P`.
+    fn run_tangent(
+        &self,
+        da: &DMatrix<S>,
+        p: &DMatrix<S>,
+        clusters: &Clusters,
+        run: usize,
+        rank: usize,
+    ) -> Result<Vec<S>, Error> {
+        let run = clusters.runs()[run].clone();
+        let is_zero = run.start >= rank;
+        let motion = if is_zero {
+            self.motion_of_zeros(da, rank)?
+        } else {
+            dense::symmetrised(&p.view((run.start, run.start), (run.len(), run.len())).into_owned())
+        };
+        let scale = dense::largest(da.iter());
+        if is_zero && dense::largest(motion.iter()) <= negligible::<S>(scale) {
+            return Ok(vec![S::zero(); run.len()]);
+        }
+        if !is_zero && (run.len() == 1 || is_multiple_of_identity(&motion, scale)) {
+            return Ok(motion.diagonal().as_slice().to_vec());
+        }
+        match (self.one_direction, is_zero) {
+            (true, true) => Ok(S::singular_values(&motion)?.as_slice().to_vec()),
+            (true, false) => Ok(S::symmetric_eigenvalues(&motion)?.iter().rev().copied().collect()),
+            (false, true) => Err(self.zero_error(run.start)),
+            (false, false) => Err(clusters.error(run.start, run.start + 1)),
+        }
+    }
+
+    /// `dA` between the null spaces of `A^T` and `A`; the larger one is left in its surrounding space.
+    fn motion_of_zeros(&self, da: &DMatrix<S>, rank: usize) -> Result<DMatrix<S>, Error> {
+        let Svd { u, v_transposed, .. } = &self.svd;
+        let (m, n) = self.shape();
+        let zeros = self.svd.singular_values.len() - rank;
+        let v = v_transposed.transpose();
+        let (tall, wide_side, narrow_side) =
+            if m >= n { (da.clone(), u, &v) } else { (da.transpose(), &v, u) };
+        let null_space = narrow_side.columns(rank, zeros).into_owned();
+        off_basis(&wide_side.columns(0, rank).into_owned(), &S::matmul(&tall, &null_space)?)
+    }
+}
+
+impl<S: Kernel> Rule<S> for SvdRule<S> {
+    const NAME: &'static str = "svd";
+
+    fn inputs(&self) -> Vec<Block> {
+        let (m, n) = self.shape();
+        vec![Block::full(m, n)]
+    }
+
+    fn outputs(&self) -> Vec<Block> {
+        let ((m, n), k) = (self.shape(), self.svd.singular_values.len());
+        let mut blocks = vec![Block::full(k, 1)];
+        if self.with_vectors {
+            blocks.extend([Block::full(m, k), Block::full(k, n)]);
+        }
+        blocks
+    }
+
+    fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
+        let Svd { u, v_transposed, singular_values } = &self.svd;
+        let ((m, n), k) = (self.shape(), singular_values.len());
+        let da = &inputs[0];
+        let v = v_transposed.transpose();
+        let (clusters, rank) = self.clusters();
+        if self.with_vectors {
+            clusters.refuse_all()?;
+            if rank < k {
+                return Err(self.zero_error(rank));
+            }
+        }
+        let da_v = S::matmul(da, &v)?;
+        let p = dense::transposed_product(u, &da_v)?;
+        let mut tangents = Vec::with_capacity(k);
+        for run in 0..clusters.runs().len() {
+            tangents.extend(self.run_tangent(da, &p, &clusters, run, rank)?);
+        }
+        let mut results = vec![DMatrix::from_vec(k, 1, tangents)];
+        if self.with_vectors {
+            let by_gaps = self.divided_by_gaps(&clusters, &dense::symmetrised(&p));
+            let by_sums = self.divided_by_sums(rank, &dense::scaled(&antisymmetric(&p), S::half()));
+            let mut du = S::matmul(u, &dense::sum(&by_gaps, &by_sums))?;
+            let mut dv = S::matmul(&v, &dense::difference(&by_gaps, &by_sums))?;
+            let reciprocals = self.reciprocals(rank);
+            if m > k {
+                du = dense::sum(&du, &dense::columns_scaled(&off_basis(u, &da_v)?, &reciprocals));
+            }
+            if n > k {
+                let da_u = dense::transposed_product(da, u)?;
+                dv = dense::sum(&dv, &dense::columns_scaled(&off_basis(&v, &da_u)?, &reciprocals));
+            }
+            results.extend([du, dv.transpose()]);
+        }
+        Ok(results)
+    }
+
+    fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
+        let Svd { u, v_transposed, singular_values } = &self.svd;
+        let ((m, n), k) = (self.shape(), singular_values.len());
+        let (clusters, rank) = self.clusters();
+        clusters.refuse_unequal(&outputs[0])?;
+        let allowed = negligible::<S>(dense::largest(outputs[0].iter()));
+        if let Some(i) = (rank..k).find(|&i| outputs[0][i].magnitude() > allowed) {
+            return Err(self.zero_error(i));
+        }
+        let mut p = dense::diagonal(&outputs[0]);
+        if !self.with_vectors {
+            return Ok(vec![Some(S::matmul(&S::matmul(u, &p)?, v_transposed)?)]);
+        }
+        let v = v_transposed.transpose();
+        let (u_cotangent, v_cotangent) = (&outputs[1], &outputs[2].transpose());
+        let scale = dense::largest(u_cotangent.iter().chain(v_cotangent.iter()));
+        let x = antisymmetric(&dense::transposed_product(u, u_cotangent)?);
+        let y = antisymmetric(&dense::transposed_product(&v, v_cotangent)?);
+        let (sum, difference) = (dense::sum(&x, &y), dense::difference(&x, &y));
+        clusters.refuse_turning(&sum, scale)?;
+        let zeros = difference.view((rank, rank), (k - rank, k - rank));
+        if dense::largest(zeros.iter()) > negligible::<S>(scale) {
+            return Err(clusters.error(rank, rank + 1));
+        }
+        let turned =
+            dense::sum(&self.divided_by_gaps(&clusters, &sum), &self.divided_by_sums(rank, &difference));
+        p = dense::sum(&p, &dense::scaled(&turned, S::half()));
+
+        // A' = (U P' + (I - U U^T) U' S^-1) V^T + U ((I - V V^T) V' S^-1)^T.
+        let reciprocals = self.reciprocals(rank);
+        let mut left = S::matmul(u, &p)?;
+        if m > k {
+            let outside = off_basis(u, u_cotangent)?;
+            self.refuse_zero_columns(&outside, rank, scale)?;
+            left = dense::sum(&left, &dense::columns_scaled(&outside, &reciprocals));
+        }
+        let mut a = S::matmul(&left, v_transposed)?;
+        if n > k {
+            let outside = off_basis(&v, v_cotangent)?;
+            self.refuse_zero_columns(&outside, rank, scale)?;
+            let right = dense::columns_scaled(&outside, &reciprocals);
+            a = dense::sum(&a, &S::matmul(u, &right.transpose())?);
+        }
+        Ok(vec![Some(a)])
+    }
+
+    fn saved_bytes(&self) -> usize {
+        let Svd { u, singular_values, v_transposed } = &self.svd;
+        dense::bytes::<S>(u.len() + singular_values.len() + v_transposed.len())
+    }
+}
+
+impl<S: Kernel> SvdRule<S> {
+    /// An error if a vector of a singular value that is zero has a cotangent outside the basis: it is divided by zero.
+    fn refuse_zero_columns(&self, outside: &DMatrix<S>, rank: usize, scale: f64) -> Result<(), Error> {
+        let has_weight = |&i: &usize| dense::largest(outside.column(i).iter()) > negligible::<S>(scale);
+        (rank..outside.ncols()).find(has_weight).map_or(Ok(()), |i| Err(self.zero_error(i)))
+    }
+}

@@ -1,0 +1,20 @@
+//! Every operation on every number: adjointness, finite differences, closed forms, nesting, degenerate spectra,
+//! refusals, bytes, and nalgebra's own algorithms run on forward numbers.
+
+/// A matrix by rows: `dmatrix![1.0, 2.0; 3.0, 4.0]`.
+macro_rules! dmatrix {
+    ($($($entry:expr),+);+) => {{
+        let rows = [$([$($entry),+]),+];
+        DMatrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
+    }};
+}
+
+mod against_nalgebra;
+mod bytes;
+mod closed_forms;
+mod degenerate;
+mod edges;
+mod operations;
+mod properties;
+mod refusals;
+mod second_order;
