@@ -147,7 +147,6 @@ fn limits_are_kept_for_edges_and_cotangents() {
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
-#[ignore = "arena.rs, tape/mod.rs: the list of chunks, inputs, outputs, values and gradient are not part of the limit yet"]
 fn no_byte_more_than_the_limit() {
     let _alone = ALONE.lock();
     let mut broken = excesses(&[0, 64, 1_000, 10_000, 1_000_000], 3, 0);

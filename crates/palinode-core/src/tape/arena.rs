@@ -1,7 +1,7 @@
-//! The tape's memory: an append-only arena of edges in chunks, and the sweeps over it.
+//! The tape's memory: an append-only arena of edges in chunks.
 //!
-//! Input: nodes, each a short list of (parent, partial). Output: cotangents (reverse) or tangents
-//! (forward) of every node.
+//! Input: nodes, each a short list of (parent, partial). Output: the same edges in the same order, for the sweeps in
+//! `sweep.rs`.
 //!
 //! A node is the run of edges from one marked [`FIRST`] to the next; it has no header, its number is its
 //! position. An edge is a partial and a parent, in two parallel arrays, so one costs `size_of::<S>() + 4` bytes.
@@ -40,6 +40,13 @@ struct Chunk<S> {
     first_node: u32,
 }
 
+impl<S> Chunk<S> {
+    /// The edges that it can hold.
+    fn capacity(&self) -> usize {
+        self.partials.capacity().min(self.parents.capacity())
+    }
+}
+
 /// A node that may still get edges; see [`Arena::extend`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenNode {
@@ -69,6 +76,8 @@ pub(crate) struct Arena<S> {
     chunks: Vec<Chunk<S>>,
     node_limit: u32,
     byte_limit: usize,
+    /// Bytes that the tape needs besides, such as for its list of inputs.
+    set_aside: usize,
     failure: Option<Error>,
 }
 
@@ -87,6 +96,7 @@ impl<S: Scalar> Arena<S> {
             chunks: Vec::new(),
             node_limit: node_limit.min(MAX_NODES),
             byte_limit,
+            set_aside: 0,
             failure: None,
         }
     }
@@ -95,6 +105,7 @@ impl<S: Scalar> Arena<S> {
     pub(crate) fn clear(&mut self) {
         self.next_node = 1;
         self.failure = None;
+        self.set_aside = 0;
         for chunk in &mut self.chunks {
             chunk.used = 0;
         }
@@ -110,6 +121,16 @@ impl<S: Scalar> Arena<S> {
     #[inline(always)]
     pub(crate) fn next_node(&self) -> u32 {
         self.next_node
+    }
+
+    /// Counts bytes outside the arena towards its limit.
+    pub(crate) fn set_aside(&mut self, bytes: usize) {
+        self.set_aside += bytes;
+    }
+
+    /// An error if so many bytes in all are more than allowed.
+    pub(crate) fn afford(&self, bytes: usize) -> Result<(), Error> {
+        if bytes > self.byte_limit { Err(Error::ByteLimit { limit: self.byte_limit }) } else { Ok(()) }
     }
 
     /// Why the recording is incomplete, if it is.
@@ -159,6 +180,8 @@ impl<S: Scalar> Arena<S> {
             return self.push([SINK], [S::zero()]);
         }
         self.next_node += 1;
+        // Fewer edges than there was room made for may leave room for too many nodes.
+        self.keep_node_limit();
         self.next_node - 1
     }
 
@@ -166,9 +189,8 @@ impl<S: Scalar> Arena<S> {
     /// a new node, which also points to the one given, if any.
     #[inline(always)]
     pub(crate) fn extend(&mut self, open: OpenNode, first: u32, p: S, second: u32, q: S) -> OpenNode {
-        let is_last = open.end == self.len && open.node + 1 == self.next_node;
-        if !is_last || self.room - self.len < 2 {
-            return self.reopen(open, first, p, second, q);
+        if !self.is_last(open) || self.room - self.len < 2 {
+            return self.extend_slowly(open, first, p, second, q);
         }
         // SAFETY: two more edges fit into `room`, which is within the capacity of both vectors of the current chunk.
         // The second may be written and not counted.
@@ -182,8 +204,20 @@ impl<S: Scalar> Arena<S> {
         OpenNode { node: open.node, end: self.len }
     }
 
+    #[inline(always)]
+    fn is_last(&self, open: OpenNode) -> bool {
+        open.end == self.len && open.node + 1 == self.next_node
+    }
+
     #[inline(never)]
-    fn reopen(&mut self, open: OpenNode, first: u32, p: S, second: u32, q: S) -> OpenNode {
+    fn extend_slowly(&mut self, open: OpenNode, first: u32, p: S, second: u32, q: S) -> OpenNode {
+        if self.is_last(open) && self.capacity() - self.len >= 2 {
+            // Only the node limit has kept `room` small, and this is no new node.
+            self.room = self.len + 2;
+            let extended = self.extend(open, first, p, second, q);
+            self.keep_node_limit();
+            return extended;
+        }
         let edges = [(open.node, S::one()), (first, p), (second, q)];
         let node = self.push_many(3, edges.into_iter().filter(|&(parent, _)| parent != SINK));
         OpenNode { node, end: self.len }
@@ -197,20 +231,25 @@ impl<S: Scalar> Arena<S> {
         parents[first..].iter().map(|parent| parent & !FIRST).zip(partials[first..].iter().copied())
     }
 
-    /// Leaves the current chunk for one with room for `edges` more; false if there can be none.
+    /// Makes room for one more node with so many edges, in this chunk or another; false if there can be none.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, edges: usize) -> bool {
         if self.failure.is_some() {
             return false;
         }
-        self.leave_chunk();
-        if self.next_node >= self.node_limit {
+        if self.nodes_left() == 0 {
             return self.fail(Error::TapeFull { limit: self.node_limit });
         }
+        if self.capacity() - self.len >= edges {
+            // Only the node limit has kept `room` small.
+            self.room = self.len + edges;
+            return true;
+        }
+        self.leave_chunk();
         let mut next = if self.chunks.is_empty() { 0 } else { self.current + 1 };
-        // A chunk that was left empty because a node did not fit may be passed over again.
-        while next < self.chunks.len() && self.chunks[next].partials.capacity() < edges {
+        // A chunk that is too small for this node stays empty.
+        while next < self.chunks.len() && self.chunks[next].capacity() < edges {
             self.chunks[next].first_node = self.next_node;
             next += 1;
         }
@@ -220,11 +259,25 @@ impl<S: Scalar> Arena<S> {
             return self.fail(error);
         }
         self.enter_chunk(next);
-        if self.room - self.len < edges {
-            // Only the node limit makes `room` smaller than the chunk.
-            return self.fail(Error::TapeFull { limit: self.node_limit });
-        }
+        self.room = self.room.max(edges);
         true
+    }
+
+    /// How many more nodes there may be.
+    fn nodes_left(&self) -> usize {
+        (self.node_limit + 1 - self.next_node) as usize
+    }
+
+    /// The edges that the current chunk can hold.
+    fn capacity(&self) -> usize {
+        self.chunks.get(self.current).map_or(0, Chunk::capacity)
+    }
+
+    /// Takes back room that would allow more nodes than the limit: a node has at least one edge, so while the room is
+    /// no larger than the number of nodes left, the hot path need not count nodes.
+    #[inline]
+    fn keep_node_limit(&mut self) {
+        self.room = self.room.min(self.len.saturating_add(self.nodes_left()));
     }
 
     fn fail(&mut self, error: Error) -> bool {
@@ -241,15 +294,14 @@ impl<S: Scalar> Arena<S> {
     }
 
     fn enter_chunk(&mut self, index: usize) {
-        let nodes_left = (self.node_limit - self.next_node.min(self.node_limit)) as usize;
         let chunk = &mut self.chunks[index];
         chunk.first_node = self.next_node;
         self.current = index;
         self.partials = chunk.partials.as_mut_ptr();
         self.parents = chunk.parents.as_mut_ptr();
         self.len = 0;
-        // A node has at least one edge, so this also keeps the number of nodes within its limit.
-        self.room = chunk.partials.capacity().min(chunk.parents.capacity()).min(nodes_left);
+        self.room = chunk.capacity();
+        self.keep_node_limit();
     }
 
     fn add_chunk(&mut self, edges: usize) -> Result<(), Error> {
@@ -258,7 +310,7 @@ impl<S: Scalar> Arena<S> {
         // A node has at least one edge, and the sweep will need a cotangent for it. One more chunk is one more entry in
         // their list, which grows by one for that reason.
         let so_far = self.bytes() + size_of::<Chunk<S>>() + (self.next_node as usize + 1) * size_of::<S>();
-        let affordable = self.byte_limit.saturating_sub(so_far) / (edge + size_of::<S>());
+        let affordable = self.byte_limit.saturating_sub(so_far + self.set_aside) / (edge + size_of::<S>());
         let size = usual.clamp(FIRST_CHUNK, LARGEST_CHUNK).min(affordable).max(edges);
         if size > affordable {
             return Err(Error::ByteLimit { limit: self.byte_limit });
@@ -287,17 +339,26 @@ impl<S: Scalar> Arena<S> {
 
     /// The chunks that hold edges: first node, parents, partials.
     pub(crate) fn filled(&self) -> impl DoubleEndedIterator<Item = (u32, &[u32], &[S])> {
-        self.chunks.iter().enumerate().map(|(i, chunk)| {
-            let used = if i == self.current { self.len } else { chunk.used };
-            // SAFETY: the first `used` edges of a chunk have been written, and `used` is within both capacities.
-            unsafe {
-                (
-                    chunk.first_node,
-                    core::slice::from_raw_parts(chunk.parents.as_ptr(), used),
-                    core::slice::from_raw_parts(chunk.partials.as_ptr(), used),
-                )
-            }
-        })
+        (0..self.chunk_count()).map(|index| self.chunk(index))
+    }
+
+    /// How many chunks the recording reaches into.
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.chunks.len().min(self.current + 1)
+    }
+
+    /// One chunk: first node, parents, partials.
+    pub(crate) fn chunk(&self, index: usize) -> (u32, &[u32], &[S]) {
+        let chunk = &self.chunks[index];
+        let used = if index == self.current { self.len } else { chunk.used };
+        // SAFETY: the first `used` edges of a chunk have been written, and `used` is within both capacities.
+        unsafe {
+            (
+                chunk.first_node,
+                core::slice::from_raw_parts(chunk.parents.as_ptr(), used),
+                core::slice::from_raw_parts(chunk.partials.as_ptr(), used),
+            )
+        }
     }
 
     /// Shows every node: its number, parents and partials.
@@ -312,80 +373,6 @@ impl<S: Scalar> Arena<S> {
                 see(node, &plain, &partials[edges.clone()]);
                 node += 1;
                 start = edges.end;
-            }
-        }
-    }
-
-    /// Propagates cotangents from the nodes below `from` down to node `to`, `N` at a time.
-    ///
-    /// On entry `cotangents[i]` is what node `i` has received so far; on return every node from `to` on has been
-    /// passed on to its parents.
-    pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], from: u32, to: u32) {
-        assert!(cotangents.len() >= self.next_node as usize && from <= self.next_node && to > SINK);
-        let base = cotangents.as_mut_ptr();
-        let mut above = self.next_node;
-        for (first_node, parents, partials) in self.filled().rev() {
-            if parents.is_empty() {
-                continue;
-            }
-            let (mut node, mut edge) = (above, parents.len());
-            above = first_node;
-            if node > from {
-                if first_node >= from {
-                    continue;
-                }
-                // The chunk's last nodes lie above the range: step over their edges.
-                while node > from {
-                    edge -= 1;
-                    node -= u32::from(parents[edge] & FIRST != 0);
-                }
-            }
-            let last = first_node.max(to);
-            while node > last {
-                node -= 1;
-                // SAFETY: `node < next_node <= cotangents.len()`.
-                let received = unsafe { *base.add(node as usize) };
-                loop {
-                    edge -= 1;
-                    // SAFETY: a chunk holds the edges of its nodes and no others, and the first edge of each is marked, so the
-                    // walk over the edges of the nodes from `above` down to `last` stays within the chunk. A parent's
-                    // number is below its node's, hence below `next_node`.
-                    unsafe {
-                        let word = *parents.get_unchecked(edge);
-                        let target = base.add((word & !FIRST) as usize);
-                        *target = S::strong_add(*target, *partials.get_unchecked(edge), received);
-                        if word & FIRST != 0 {
-                            break;
-                        }
-                    }
-                }
-            }
-            if last > first_node {
-                return;
-            }
-        }
-    }
-
-    /// Propagates tangents to the nodes from `from` up to `to` (not included), `N` at a time. Leaves keep what they have.
-    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]], from: u32, to: u32) {
-        for (first_node, parents, partials) in self.filled() {
-            let mut node = first_node;
-            let mut edge = 0;
-            while edge < parents.len() && node < to {
-                let start = edge;
-                edge += 1;
-                while edge < parents.len() && parents[edge] & FIRST == 0 {
-                    edge += 1;
-                }
-                let is_leaf = parents[start] == SINK | FIRST;
-                if node >= from && !is_leaf {
-                    let mut sum = [S::zero(); N];
-                    for k in start..edge {
-                        sum = S::strong_add(sum, partials[k], tangents[(parents[k] & !FIRST) as usize]);
-                    }
-                    tangents[node as usize] = sum;
-                }
-                node += 1;
             }
         }
     }

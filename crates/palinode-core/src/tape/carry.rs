@@ -23,8 +23,10 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     pub(crate) fn carries_derivative(self) -> bool {
         let pending = self.parents().into_iter().zip(self.partials());
         // The highest node first: its parents all lie below it.
-        let mut ahead: BinaryHeap<u32> =
-            pending.filter(|(parent, partial)| *parent != SINK && !partial.vanishes()).map(|(p, _)| p).collect();
+        let mut ahead: BinaryHeap<u32> = pending
+            .filter(|(parent, partial)| *parent != SINK && !partial.vanishes())
+            .map(|(p, _)| p)
+            .collect();
         if ahead.is_empty() {
             return false;
         }
@@ -56,7 +58,9 @@ impl<S: Scalar<Bool = bool>> Var<S> {
                             return true;
                         }
                         let edges = parents[start..end].iter().zip(&partials[start..end]);
-                        ahead.extend(edges.filter(|(_, partial)| !partial.vanishes()).map(|(p, _)| p & !FIRST));
+                        ahead.extend(
+                            edges.filter(|(_, partial)| !partial.vanishes()).map(|(p, _)| p & !FIRST),
+                        );
                     }
                     end = start;
                 }

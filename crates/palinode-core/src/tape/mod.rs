@@ -22,6 +22,7 @@ mod nary;
 mod record;
 mod recorder;
 mod stamp;
+mod sweep;
 mod trace;
 mod var;
 
@@ -75,8 +76,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Tape::with_limits(MAX_NODES, usize::MAX)
     }
 
-    /// A tape that refuses to grow beyond so many nodes, or so many bytes of edges and cotangents: recording on it
-    /// gives an error instead.
+    /// A tape that refuses to grow beyond so many nodes, or so many bytes of edges, cotangents and lists: recording or
+    /// sweeping gives an error instead. What custom operations save is counted when the recording ends.
     pub fn with_limits(nodes: u32, bytes: usize) -> Self {
         Tape {
             recorder: Recorder::new(nodes, bytes),
@@ -105,9 +106,9 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         self.recorder.clear();
         self.outputs.clear();
         self.values.clear();
+        self.make_lists(inputs.len())?;
         let scope = Scope::open(&mut self.recorder, self.traced);
         let stamp = scope.stamp();
-        self.inputs.clear();
         for &value in inputs {
             let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
                 let node = recorder.arena.push([SINK], [S::zero()]);
@@ -125,10 +126,28 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             self.values.push(output.primal());
         });
         drop(scope);
-        match self.recorder.arena.failure() {
-            Some(error) => Err(error.clone()),
-            None => Ok(Record { tape: self }),
+        if let Some(error) = self.recorder.arena.failure() {
+            return Err(error.clone());
         }
+        let cotangents = self.recorder.arena.next_node() as usize * size_of::<S>();
+        let kept_cotangents = self.cotangents.capacity() * size_of::<S>();
+        self.recorder.arena.afford(self.heap_bytes() - kept_cotangents + cotangents.max(kept_cotangents))?;
+        Ok(Record { tape: self })
+    }
+
+    /// Empties the lists whose length is the number of inputs, and sets the bytes of all lists aside.
+    fn make_lists(&mut self, inputs: usize) -> Result<(), Error> {
+        self.inputs.clear();
+        self.gradient.clear();
+        let new_inputs = inputs.saturating_sub(self.inputs.capacity()) * size_of::<Var<S>>();
+        let new_gradient = inputs.saturating_sub(self.gradient.capacity()) * size_of::<S>();
+        self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient)?;
+        let no_memory = |_| Error::OutOfMemory { bytes: new_inputs + new_gradient };
+        self.inputs.try_reserve_exact(inputs).map_err(no_memory)?;
+        self.gradient.try_reserve_exact(inputs).map_err(no_memory)?;
+        let lists = self.heap_bytes() - self.recorder.bytes() - self.cotangents.capacity() * size_of::<S>();
+        self.recorder.arena.set_aside(lists);
+        Ok(())
     }
 
     /// The heap bytes that this tape holds, used or kept for the next recording; exact.

@@ -1,6 +1,7 @@
 //! A finished recording: sweeps, table, size, and which output depends on which input.
 
 use super::arena::SINK;
+use super::recorder::Source;
 use super::trace::Table;
 use super::{Tape, Var};
 use crate::error::Error;
@@ -94,8 +95,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         self.expect("the list of output cotangents", self.output_count(), cotangents.len())?;
         let inputs = self.input_count();
-        let mut all = Vec::new();
-        zero_filled(&mut all, self.node_count())?;
+        let mut all = self.lanes::<N>()?;
         for (&node, &cotangent) in self.tape.outputs.iter().zip(cotangents) {
             add(&mut all[node as usize], cotangent);
         }
@@ -113,10 +113,9 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         let inputs = self.input_count();
         self.expect("the list of input tangents", inputs, tangents.len())?;
-        let mut all = Vec::new();
-        zero_filled(&mut all, self.node_count())?;
+        let mut all = self.lanes::<N>()?;
         all[1..=inputs].copy_from_slice(tangents);
-        self.tape.recorder.forward(&mut all, inputs as u32 + 1)?;
+        self.tape.recorder.forward(&mut all)?;
         Ok(self.tape.outputs.iter().map(|&node| all[node as usize]).collect())
     }
 
@@ -166,6 +165,15 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         self.tape.heap_bytes()
     }
 
+    /// `N` zeros per node, if there may be so many bytes.
+    fn lanes<const N: usize>(&self) -> Result<Vec<[S; N]>, Error> {
+        let bytes = self.node_count() * size_of::<[S; N]>();
+        self.tape.recorder.arena.afford(self.heap_bytes() + bytes)?;
+        let mut lanes = Vec::new();
+        zero_filled(&mut lanes, self.node_count())?;
+        Ok(lanes)
+    }
+
     /// The nodes and the sink.
     fn node_count(&self) -> usize {
         self.tape.recorder.arena.next_node() as usize
@@ -204,15 +212,11 @@ impl Parents {
         let recorder = &tape.recorder;
         // Node 0, the sink, has none.
         let mut parents = Parents { start: vec![0, 0], nodes: Vec::new() };
-        let mut customs = recorder.custom.iter().peekable();
-        recorder.arena.for_each_node(|node, edges, _| {
-            while customs.next_if(|custom| custom.end() <= node).is_some() {}
-            match customs.peek() {
-                Some(custom) if custom.first_output() <= node => {
-                    parents.nodes.extend_from_slice(custom.inputs())
-                }
-                _ => parents.nodes.extend_from_slice(edges),
-            }
+        recorder.for_each_node(|_, source| {
+            parents.nodes.extend_from_slice(match source {
+                Source::Custom(custom) => custom.inputs(),
+                Source::Edges(edges, _) => edges,
+            });
             parents.start.push(parents.nodes.len());
         });
         parents

@@ -7,9 +7,18 @@
 
 use super::arena::Arena;
 use super::custom::CustomNode;
+use super::sweep::{Forward, Reverse};
 use super::trace::Entry;
 use crate::error::Error;
 use palinode_num::Scalar;
+
+/// Where a node's value comes from.
+pub(crate) enum Source<'a, S> {
+    /// Parents and partials.
+    Edges(&'a [u32], &'a [S]),
+    /// A custom operation.
+    Custom(&'a CustomNode<S>),
+}
 
 pub(crate) struct Recorder<S> {
     pub(crate) arena: Arena<S>,
@@ -30,26 +39,36 @@ impl<S: Scalar> Recorder<S> {
 
     /// Propagates cotangents from the last node down to node `to`.
     pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], to: u32) -> Result<(), Error> {
-        let mut above = self.arena.next_node();
+        let mut walk = Reverse::new(&self.arena);
         for custom in self.custom.iter().rev() {
-            self.arena.reverse(cotangents, above, custom.end());
+            walk.down_to(cotangents, custom.end());
             custom.reverse(cotangents)?;
-            above = custom.end();
         }
-        self.arena.reverse(cotangents, above, to);
+        walk.down_to(cotangents, to);
         Ok(())
     }
 
-    /// Propagates tangents from node `from` up to the last node.
-    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]], from: u32) -> Result<(), Error> {
-        let mut below = from;
+    /// Propagates tangents from the inputs up to the last node.
+    pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]]) -> Result<(), Error> {
+        let mut walk = Forward::new(&self.arena);
         for custom in &self.custom {
-            self.arena.forward(tangents, below, custom.end());
+            walk.up_to(tangents, custom.end());
             custom.forward(tangents)?;
-            below = custom.end();
         }
-        self.arena.forward(tangents, below, self.arena.next_node());
+        walk.up_to(tangents, self.arena.next_node());
         Ok(())
+    }
+
+    /// Shows every node in order: its number, and its edges or the custom operation that it is an output of.
+    pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, Source<'_, S>)) {
+        let mut customs = self.custom.iter().peekable();
+        self.arena.for_each_node(|node, parents, partials| {
+            while customs.next_if(|custom| custom.end() <= node).is_some() {}
+            match customs.peek() {
+                Some(custom) if custom.first_output() <= node => see(node, Source::Custom(custom)),
+                _ => see(node, Source::Edges(parents, partials)),
+            }
+        });
     }
 
     /// The heap bytes held.

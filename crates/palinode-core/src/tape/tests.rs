@@ -2,6 +2,7 @@
 //! (`scripts/miri`), so they are short and use no files, clocks or proptest.
 
 use super::arena::{Arena, OpenNode, SINK};
+use super::sweep::{Forward, Reverse};
 use super::*;
 use crate::{Dual, Real, grad};
 
@@ -122,7 +123,7 @@ fn arena_and_twin_agree_bit_for_bit() {
         let lanes: Vec<[f64; 1]> = seeds.iter().map(|&s| [s]).collect();
 
         let mut cotangents = lanes.clone();
-        arena.reverse(&mut cotangents, nodes as u32, 1);
+        Reverse::new(&arena).down_to(&mut cotangents, 1);
         let expected = twin.reverse(&seeds);
         // The sink is nobody's: only the nodes count.
         assert!(cotangents[1..].iter().zip(&expected[1..]).all(|(a, b)| a[0].to_bits() == b.to_bits()));
@@ -130,12 +131,15 @@ fn arena_and_twin_agree_bit_for_bit() {
         // In pieces, as custom operations make them.
         let mut in_pieces = lanes.clone();
         let middle = 4 + random.below(nodes as u32 - 4);
-        arena.reverse(&mut in_pieces, nodes as u32, middle);
-        arena.reverse(&mut in_pieces, middle, 1);
+        let mut walk = Reverse::new(&arena);
+        walk.down_to(&mut in_pieces, middle);
+        walk.down_to(&mut in_pieces, 1);
         assert_eq!(in_pieces[1..], cotangents[1..]);
 
         let mut tangents = lanes.clone();
-        arena.forward(&mut tangents, 4, nodes as u32);
+        let mut walk = Forward::new(&arena);
+        walk.up_to(&mut tangents, middle);
+        walk.up_to(&mut tangents, nodes as u32);
         let expected = twin.forward(&seeds);
         assert!(tangents[1..].iter().zip(&expected[1..]).all(|(a, b)| a[0].to_bits() == b.to_bits()));
     }
@@ -145,13 +149,17 @@ fn arena_and_twin_agree_bit_for_bit() {
 fn limits_stop_the_arena_before_they_are_passed() {
     for limit in [1, 2, 5, 300] {
         let mut arena = Arena::<f64>::new(limit, usize::MAX);
-        let mut pushed = 0;
-        while arena.failure().is_none() && pushed < 1000 {
-            arena.push([SINK], [0.0]);
-            pushed += 1;
+        for pushed in 0..limit {
+            assert_eq!(arena.failure(), None, "after {pushed} of {limit}");
+            match pushed % 3 {
+                0 => arena.push([SINK], [0.0]),
+                1 => arena.push([SINK; 4], [0.0; 4]),
+                _ => arena.push_many(40, [(SINK, 0.0)].into_iter()),
+            };
         }
+        assert_eq!((arena.failure(), arena.next_node()), (None, limit + 1));
+        arena.push([SINK], [0.0]);
         assert_eq!(arena.failure(), Some(&Error::TapeFull { limit }));
-        assert!(arena.next_node() <= limit);
         arena.clear();
         assert_eq!(arena.failure(), None);
     }

@@ -4,7 +4,7 @@
 //! value; any other tape has a row per node, because operations in between were merged while recording.
 
 use super::arena::SINK;
-use super::recorder::Recorder;
+use super::recorder::{Recorder, Source};
 use core::fmt;
 use palinode_num::Scalar;
 
@@ -59,12 +59,13 @@ impl Table {
             return Table { rows: rows.collect() };
         }
         let mut rows = Vec::new();
-        recorder.arena.for_each_node(|index, parents, partials| {
-            let custom = recorder.custom.iter().find(|c| (c.first_output()..c.end()).contains(&index));
-            let (op, inputs, saved) = match custom {
-                Some(custom) => (custom.name(), custom.inputs().to_vec(), vec![]),
-                None if parents == [SINK] => ("input", vec![], vec![]),
-                None => ("node", parents.to_vec(), partials.iter().map(|&p| shown(p)).collect()),
+        recorder.for_each_node(|index, source| {
+            let (op, inputs, saved) = match source {
+                Source::Custom(custom) => (custom.name(), custom.inputs().to_vec(), vec![]),
+                Source::Edges([SINK], _) => ("input", vec![], vec![]),
+                Source::Edges(parents, partials) => {
+                    ("node", parents.to_vec(), partials.iter().map(|&p| shown(p)).collect())
+                }
             };
             rows.push(Row { index, op, inputs, output: None, saved });
         });
