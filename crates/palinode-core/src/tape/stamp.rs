@@ -13,6 +13,7 @@
 
 use super::recorder::Recorder;
 use core::cell::Cell;
+use palinode_num::Scalar;
 use std::sync::Mutex;
 
 const TRACED: u64 = 1;
@@ -114,6 +115,12 @@ impl Stamp {
         })
     }
 
+    /// [`Stamp::check`], and the way to the recorder for the rest of this operation.
+    #[inline(always)]
+    pub(crate) fn open<S: 'static>(self) -> Open<S> {
+        Open(self.recorder())
+    }
+
     /// How messages call the scope.
     fn describe(self) -> String {
         let owners = OWNERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -194,6 +201,21 @@ impl<S> Drop for Scope<'_, S> {
             slot.stamp.set(0);
             slot.recorder.set(core::ptr::null_mut());
         });
+    }
+}
+
+/// The recorder of a scope that was open on this thread when the operation at hand began. A scope cannot end inside an
+/// operation, so within it no second check is needed; it must not be kept beyond.
+#[derive(Clone, Copy)]
+pub(crate) struct Open<S>(*mut Recorder<S>);
+
+impl<S: Scalar> Open<S> {
+    /// Appends a node.
+    #[inline(always)]
+    pub(crate) fn push<const N: usize>(self, parents: [u32; N], partials: [S; N]) -> u32 {
+        // SAFETY: as in `with_recorder`: the scope is still open (see the type), and `push` calls nothing that could reach
+        // this recorder.
+        unsafe { (*self.0).arena.push(parents, partials) }
     }
 }
 

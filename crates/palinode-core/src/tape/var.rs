@@ -13,7 +13,7 @@
 //! the partials are zero; `parents[0] > parents[1]` otherwise. On a traced tape every operation is a node.
 
 use super::arena::SINK;
-use super::stamp::{Stamp, with_recorder};
+use super::stamp::{Open, Stamp, with_recorder};
 use super::trace::Entry;
 use crate::number::derivative_number;
 use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
@@ -120,7 +120,15 @@ fn scaled<S: Scalar>([p, q]: [S; 2], factor: S) -> [S; 2] {
 
 /// The result `z` of a function of two active arguments with partials `da` and `db`.
 #[inline(always)]
-fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>, db: S) -> Var<S> {
+fn merge<S: Scalar<Bool = bool>>(
+    stamp: Stamp,
+    open: Open<S>,
+    z: S,
+    a: Var<S>,
+    da: S,
+    b: Var<S>,
+    db: S,
+) -> Var<S> {
     let pending = |parents, partials| Var { value: z, partials, parents, stamp };
     let [i0, i1] = a.parents;
     let [j0, j1] = b.parents;
@@ -147,7 +155,7 @@ fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>
         if j0 == i1 {
             return pending(a.parents, [p0, p1 + q]);
         }
-        write3(stamp, i0, i1, j0, p0, p1, q)
+        write3(open, i0, i1, j0, p0, p1, q)
     } else if i1 == SINK {
         let p = a.partials[0].strong_mul(da);
         let [q0, q1] = scaled(b.partials, db);
@@ -157,38 +165,41 @@ fn merge<S: Scalar<Bool = bool>>(stamp: Stamp, z: S, a: Var<S>, da: S, b: Var<S>
         if i0 == j1 {
             return pending(b.parents, [q0, p + q1]);
         }
-        write3(stamp, i0, j0, j1, p, q0, q1)
+        write3(open, i0, j0, j1, p, q0, q1)
     } else {
-        write_merged(stamp, a.parents, scaled(a.partials, da), b.parents, scaled(b.partials, db))
+        let ([p0, p1], [q0, q1]) = (scaled(a.partials, da), scaled(b.partials, db));
+        write_merged(open, a.parents, b.parents, p0, p1, q0, q1)
     };
     Var::of_node(z, node, stamp)
 }
 
 /// A node with three parents. Out of line: the arguments travel in registers.
-#[inline(always)]
-fn write3<S: Scalar<Bool = bool>>(stamp: Stamp, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
-    with_recorder(stamp, |recorder| recorder.arena.push([i, j, k], [p, q, r]))
+#[inline(never)]
+fn write3<S: Scalar<Bool = bool>>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
+    open.push([i, j, k], [p, q, r])
 }
 
 /// A node with the parents of two pairs that are not the same pair, so at most one parent is common.
 #[inline(never)]
 fn write_merged<S: Scalar<Bool = bool>>(
-    stamp: Stamp,
+    open: Open<S>,
     [i0, i1]: [u32; 2],
-    [p0, p1]: [S; 2],
     [j0, j1]: [u32; 2],
-    [q0, q1]: [S; 2],
+    p0: S,
+    p1: S,
+    q0: S,
+    q1: S,
 ) -> u32 {
     if i0 == j0 {
-        write3(stamp, i0, i1, j1, p0 + q0, p1, q1)
+        write3(open, i0, i1, j1, p0 + q0, p1, q1)
     } else if i0 == j1 {
-        write3(stamp, i0, i1, j0, p0 + q1, p1, q0)
+        write3(open, i0, i1, j0, p0 + q1, p1, q0)
     } else if i1 == j0 {
-        write3(stamp, i0, i1, j1, p0, p1 + q0, q1)
+        write3(open, i0, i1, j1, p0, p1 + q0, q1)
     } else if i1 == j1 {
-        write3(stamp, i0, i1, j0, p0, p1 + q1, q0)
+        write3(open, i0, i1, j0, p0, p1 + q1, q0)
     } else {
-        with_recorder(stamp, |recorder| recorder.arena.push([i0, i1, j0, j1], [p0, p1, q0, q1]))
+        open.push([i0, i1, j0, j1], [p0, p1, q0, q1])
     }
 }
 
@@ -241,7 +252,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
     #[inline(always)]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let stamp = x.stamp.join(y.stamp);
-        stamp.check();
+        let open = stamp.open();
         let z = rule.value(x.value, y.value);
         if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
             crate::decision::rounded(x.peek());
@@ -261,13 +272,13 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         if !x.is_active() {
             return y.chain(stamp, z, rule.dy(x.value, y.value, z));
         }
-        merge(stamp, z, x, rule.dx(x.value, y.value, z), y, rule.dy(x.value, y.value, z))
+        merge(stamp, open, z, x, rule.dx(x.value, y.value, z), y, rule.dy(x.value, y.value, z))
     }
 
     #[inline]
     fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
         let stamp = x.stamp.join(y.stamp).join(w.stamp);
-        stamp.check();
+        let open = stamp.open();
         let z = rule.value(x.value, y.value, w.value);
         let zero = S::zero();
         let dx = if x.is_active() { rule.dx(x.value, y.value, w.value, z) } else { zero };
@@ -278,7 +289,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
             return Var::of_node(z, traced(stamp, R::NAME, z, &edges), stamp);
         }
         let add = |sum: Var<S>, arg: Var<S>, partial: S| match (sum.is_active(), arg.is_active()) {
-            (true, true) => merge(stamp, z, sum, S::one(), arg, partial),
+            (true, true) => merge(stamp, open, z, sum, S::one(), arg, partial),
             (false, true) => arg.chain(stamp, z, partial),
             (_, false) => sum,
         };
