@@ -38,6 +38,10 @@
 //! alone does not: every iteration that converges ends with such a test. Symmetric functions of coinciding eigenvalues
 //! (trace, determinant, `ln det` by Cholesky) are right in any case.
 //!
+//! A forward number reports a decision only while its tangent is not zero, and the square of a moving zero has none: a guard on
+//! `v.norm_squared()` at `v = 0` (a rotation by a zero vector is one: nalgebra answers with the constant identity) is
+//! seen on a `Var` and not on a `Dual`.
+//!
 //! Where a library asks `is_zero` of a zero that carries a derivative, the answer is no, so a pivot that is zero
 //! only by accident gives infinities, which the drivers report, and never a wrong derivative.
 

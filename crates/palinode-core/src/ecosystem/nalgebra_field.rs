@@ -15,9 +15,7 @@ use simba::scalar::{ComplexField, RealField};
 /// The quotient itself loses its derivatives next to 0 and is NaN there. 14 terms are below 2^-106 at 1, and carry the
 /// Taylor coefficients of a jet at 0 up to order 27.
 fn cardinal_series<N: Scalar>(signed_square: N) -> N {
-    (1..=14).rev().fold(N::one(), |sum, k| {
-        N::one() + signed_square * sum / N::from_int(2 * k * (2 * k + 1))
-    })
+    (1..=14).rev().fold(N::one(), |sum, k| N::one() + signed_square * sum / N::from_int(2 * k * (2 * k + 1)))
 }
 
 macro_rules! rows {

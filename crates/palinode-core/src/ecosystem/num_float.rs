@@ -241,7 +241,12 @@ mod tests {
     fn conversions_are_decisions_and_give_constants() {
         let (numbers, seen) = decision::watch(|| {
             let y = x(2.75);
-            (ToPrimitive::to_i32(&y), y.to_f32(), <Dual<f64> as NumCast>::from(y).unwrap(), Float::integer_decode(y).2)
+            (
+                ToPrimitive::to_i32(&y),
+                y.to_f32(),
+                <Dual<f64> as NumCast>::from(y).unwrap(),
+                Float::integer_decode(y).2,
+            )
         });
         assert_eq!((numbers.0, numbers.1, numbers.2.tangent), (Some(2), Some(2.75), 0.0));
         assert_eq!(seen.conversions, 4);

@@ -9,8 +9,8 @@
 use super::Limits;
 use super::carry::Carry as _;
 use ::num_traits::{
-    AsPrimitive, Bounded, FromPrimitive, Inv, MulAdd, MulAddAssign, Num, NumCast, One, Pow, Signed, ToPrimitive,
-    Zero,
+    AsPrimitive, Bounded, FromPrimitive, Inv, MulAdd, MulAddAssign, Num, NumCast, One, Pow, Signed,
+    ToPrimitive, Zero,
 };
 use palinode_num::Scalar;
 

@@ -9,7 +9,10 @@ pub(crate) trait Number:
     RealField + Float + FloatConst + FromPrimitive + NumAssign + Default + std::fmt::LowerExp
 {
 }
-impl<T: RealField + Float + FloatConst + FromPrimitive + NumAssign + Default + std::fmt::LowerExp> Number for T {}
+impl<T: RealField + Float + FloatConst + FromPrimitive + NumAssign + Default + std::fmt::LowerExp> Number
+    for T
+{
+}
 
 /// A function of many numbers, written once for any of them. It calls the code under test.
 pub(crate) trait Function {
@@ -33,7 +36,7 @@ pub(crate) fn gradients(f: &impl Function, x: &[f64]) -> Vec<(&'static str, Vec<
     let four = |start: usize| {
         let seed = |j: usize| std::array::from_fn(|lane| f64::from(u8::from(start + lane == j)));
         let point: Vec<DualN<f64, 4>> = (0..n).map(|j| DualN::new(x[j], seed(j))).collect();
-        f.call(&point).tangents
+        *f.call(&point).tangents
     };
     vec![
         ("Var<f64>", value_and_grad(|x| f.call(x), x).unwrap().1),
@@ -45,14 +48,23 @@ pub(crate) fn gradients(f: &impl Function, x: &[f64]) -> Vec<(&'static str, Vec<
 /// Asserts that every number gives this gradient, to `tolerance` relative to its largest entry.
 ///
 /// Gives the largest error that was found.
-pub(crate) fn assert_gradient(what: &str, f: &impl Function, x: &[f64], expected: &[f64], tolerance: f64) -> f64 {
+pub(crate) fn assert_gradient(
+    what: &str,
+    f: &impl Function,
+    x: &[f64],
+    expected: &[f64],
+    tolerance: f64,
+) -> f64 {
     let size = expected.iter().fold(f64::MIN_POSITIVE, |m, g| m.max(g.abs()));
     let mut worst: f64 = 0.0;
     for (number, found) in gradients(f, x) {
         assert_eq!(found.len(), expected.len(), "{what}, {number}");
         for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
             let error = (found - expected).abs() / size;
-            assert!(error <= tolerance, "{what}, {number}: entry {i} is {found}, expected {expected}, error {error:.1e}");
+            assert!(
+                error <= tolerance,
+                "{what}, {number}: entry {i} is {found}, expected {expected}, error {error:.1e}"
+            );
             worst = worst.max(error);
         }
     }

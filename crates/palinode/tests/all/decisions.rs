@@ -43,7 +43,7 @@ fn a_tape_decides_like_a_forward_number() {
     // while x < 1 { x = 2 x }: the derivative is 2^k; the closest call is how near a power of two it came.
     fn doubled<S: Real>(mut x: S) -> S {
         while x < S::one() {
-            x = x * 2.0;
+            x *= 2.0;
         }
         x
     }
@@ -99,6 +99,7 @@ fn a_zero_that_carries_a_derivative_is_not_skipped() {
     assert_eq!(sparse_dot(&a, &[Dual::lift(5.0), Dual::lift(7.0)]).tangent, 5.0);
     // A constant zero is skipped, so an infinity beside it does not matter.
     let gradient =
-        grad(|x| sparse_dot(&[Var::lift(0.0), x[0]], &[Var::lift(f64::INFINITY), x[1]]), &[2.0, 3.0]).unwrap();
+        grad(|x| sparse_dot(&[Var::lift(0.0), x[0]], &[Var::lift(f64::INFINITY), x[1]]), &[2.0, 3.0])
+            .unwrap();
     assert_eq!(gradient, [3.0, 2.0]);
 }

@@ -6,15 +6,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What `f` says when it panics.
 fn message(f: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).expect_err("this should panic");
-    panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap()
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
+        .unwrap()
 }
 
 /// The names of the tapes in a message, such as `tape 1.0`.
 fn tapes(message: &str) -> Vec<String> {
-    message.match_indices("tape ").filter_map(|(at, _)| {
-        let name = message[at + 5..].split(' ').next()?;
-        name.split_once('.')?.1.parse::<u32>().ok().map(|_| name.to_string())
-    }).collect()
+    message
+        .match_indices("tape ")
+        .filter_map(|(at, _)| {
+            let name = message[at + 5..].split(' ').next()?;
+            name.split_once('.')?.1.parse::<u32>().ok().map(|_| name.to_string())
+        })
+        .collect()
 }
 
 /// A `Var` that left its closure.
@@ -43,11 +50,12 @@ fn outside_its_scope() {
 
 #[test]
 fn with_a_var_of_another_tape() {
-    let mixes: [fn(Var<f64>, Var<f64>) -> Var<f64>; 4] =
-        [|a, b| a + b, |a, b| a * b, |a, b| a.powf(b), |a, b| [a, b].iter().sum()];
+    type Mix = fn(Var<f64>, Var<f64>) -> Var<f64>;
+    let mixes: [Mix; 4] = [|a, b| a + b, |a, b| a * b, |a, b| a.powf(b), |a, b| [a, b].iter().sum()];
     for mix in mixes {
         let said = message(|| {
-            let _ = grad(|outer| Var::lift(grad(|inner| mix(inner[0], outer[0]), &[2.0]).unwrap()[0]), &[1.0]);
+            let _ =
+                grad(|outer| Var::lift(grad(|inner| mix(inner[0], outer[0]), &[2.0]).unwrap()[0]), &[1.0]);
         });
         let names = tapes(&said);
         assert!(said.contains(" met a Var of ") && names.len() == 2 && names[0] != names[1], "{said}");

@@ -5,7 +5,9 @@
 //! absolute per unit of parameter; 1e-7 relative is asked for. A scalar filter is compared with its recursion, written out.
 
 use crate::check::{Function, Number, assert_gradient, constant, finite_differences, scattered};
-use adskalman::{KalmanFilterNoControl, ObservationModel, StateAndCovariance, TransitionModelLinearNoControl};
+use adskalman::{
+    KalmanFilterNoControl, ObservationModel, StateAndCovariance, TransitionModelLinearNoControl,
+};
 use nalgebra::{Matrix1, Matrix1x2, Matrix2, Matrix2x1, U1, U2, Vector1, Vector2};
 
 const STEPS: usize = 50;
@@ -60,14 +62,16 @@ impl Function for LogLikelihood {
         let position = Position { h, h_transposed: h.transpose(), r: Matrix1::new(r) };
         let filter = KalmanFilterNoControl::new(&motion, &position);
 
-        let mut estimate = StateAndCovariance::new(Vector2::new(zero, one), Matrix2::from_diagonal_element(p0));
+        let mut estimate =
+            StateAndCovariance::new(Vector2::new(zero, one), Matrix2::from_diagonal_element(p0));
         let mut log_likelihood = zero;
         for (k, noise) in scattered(STEPS).into_iter().enumerate() {
             let observation = Vector1::new(constant::<T>(0.1 * (k + 1) as f64 + 0.3 * noise));
             let prior = motion.predict(&estimate);
             let spread = (h * prior.covariance() * h.transpose() + position.r).x;
             let surprise = observation.x - (h * prior.state()).x;
-            log_likelihood -= half * (surprise * surprise / spread + num_traits::Float::ln(spread * T::two_pi()));
+            log_likelihood -=
+                half * (surprise * surprise / spread + num_traits::Float::ln(spread * T::two_pi()));
             estimate = filter.step(&estimate, &observation).expect("covariances stay positive");
         }
         log_likelihood
@@ -92,7 +96,8 @@ impl Function for LastState {
         let motion = Motion { f, f_transposed: f, q: Matrix2::new(q, zero, zero, one) };
         let h = Matrix1x2::new(one, zero);
         let position = Position { h, h_transposed: h.transpose(), r: Matrix1::new(r) };
-        let observations: Vec<_> = scattered(STEPS).into_iter().map(|z| Vector1::new(constant::<T>(z))).collect();
+        let observations: Vec<_> =
+            scattered(STEPS).into_iter().map(|z| Vector1::new(constant::<T>(z))).collect();
         let start = StateAndCovariance::new(Vector2::new(zero, zero), Matrix2::identity());
         let estimates = KalmanFilterNoControl::new(&motion, &position).filter(&start, &observations).unwrap();
         estimates[STEPS - 1].state().x

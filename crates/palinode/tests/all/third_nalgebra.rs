@@ -5,6 +5,7 @@
 
 use crate::check::{Function, Number, assert_gradient, assert_hessian_product, constant, scattered};
 use nalgebra::{DMatrix, DVector, Matrix5, SMatrix, SVector, UnitQuaternion, Vector3};
+use palinode::{decision, grad};
 
 const TOLERANCE: f64 = 1e-12;
 
@@ -46,18 +47,13 @@ struct LogDetByCholesky;
 impl Function for LogDetByCholesky {
     fn call<T: Number>(&self, x: &[T]) -> T {
         let factor = symmetric(x).cholesky().expect("positive definite").unpack();
-        factor.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + Number2::ln(d)) * constant(2.0)
+        factor.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + ln(d)) * constant(2.0)
     }
 }
 
-/// `ln` is in two traits in scope; this names one.
-trait Number2 {
-    fn ln(self) -> Self;
-}
-impl<T: Number> Number2 for T {
-    fn ln(self) -> Self {
-        num_traits::Float::ln(self)
-    }
+/// `ln` is in two of `Number`'s traits; this names one.
+fn ln<T: Number>(x: T) -> T {
+    num_traits::Float::ln(x)
 }
 
 #[test]
@@ -70,7 +66,14 @@ fn cholesky_log_determinant() {
     // d^2 ln det A [V] = -A^-1 V A^-1
     let v = scattered(15);
     let second = -inverse * symmetric(&v) * inverse;
-    assert_hessian_product("cholesky ln det", &LogDetByCholesky, &x, &v, &by_lower_triangle(&second), TOLERANCE);
+    assert_hessian_product(
+        "cholesky ln det",
+        &LogDetByCholesky,
+        &x,
+        &v,
+        &by_lower_triangle(&second),
+        TOLERANCE,
+    );
 }
 
 struct QuadraticByCholesky;
@@ -161,7 +164,7 @@ impl Function for LogDetByQr {
     fn call<T: Number>(&self, x: &[T]) -> T {
         // Dynamic sizes take other paths through nalgebra.
         let r = DMatrix::from_column_slice(5, 5, x).qr().r();
-        r.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + Number2::ln(num_traits::Float::abs(d)))
+        r.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + ln(num_traits::Float::abs(d)))
     }
 }
 
@@ -211,4 +214,13 @@ fn a_rotation_by_a_quaternion() {
     let by_y = s / angle * 3.0;
     let expected = [by_x, by_y, -s - 2.0 * c];
     assert_gradient("quaternion", &Rotated, &[0.0, 0.0, angle], &expected, TOLERANCE);
+}
+
+/// A rotation by the zero vector is a constant to nalgebra; its guard is a decision that a tape sees.
+#[test]
+fn a_rotation_by_nothing_is_reported() {
+    let (gradient, seen) = decision::watch(|| grad(|x| Rotated.call(x), &[0.0; 3]).unwrap());
+    // w x (1, 2, 3) has the first component 3 w_y - 2 w_z.
+    let is_right = gradient == [0.0, 3.0, -2.0];
+    assert!(is_right || seen.smallest_margin < 1e-30, "{gradient:?} {seen:?}");
 }

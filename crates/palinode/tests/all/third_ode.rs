@@ -79,8 +79,7 @@ fn damped_oscillator() {
     let envelope = x0 * (-a * t).exp();
     let by_w = envelope * (-t * s + a * (t * c / w - s / (w * w)));
     let by_a_alone = envelope * (-t * (c + a / w * s) + s / w);
-    let expected =
-        [by_w / (2.0 * w), (by_a_alone - by_w * a / w) / 2.0, envelope / x0 * (c + a / w * s)];
+    let expected = [by_w / (2.0 * w), (by_a_alone - by_w * a / w) / 2.0, envelope / x0 * (c + a / w * s)];
     assert_gradient("dopri5 oscillator", &Displacement, &[stiffness, friction, x0], &expected, 1e-8);
 }
 

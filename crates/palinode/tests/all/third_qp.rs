@@ -13,7 +13,13 @@ struct Solution;
 impl Function for Solution {
     fn call<T: Number>(&self, x: &[T]) -> T {
         let [zero, one] = [0.0, 1.0].map(constant::<T>);
-        let hessian = CscMatrix::new(3, 3, vec![0, 1, 3, 5], vec![0, 0, 1, 1, 2], [4.0, 1.0, 3.0, 0.5, 2.0].map(constant::<T>).to_vec());
+        let hessian = CscMatrix::new(
+            3,
+            3,
+            vec![0, 1, 3, 5],
+            vec![0, 0, 1, 1, 2],
+            [4.0, 1.0, 3.0, 0.5, 2.0].map(constant::<T>).to_vec(),
+        );
         // The sum of x is b, and x_1 is at most its bound.
         let rows = CscMatrix::from(&[[one, one, one], [zero, one, zero]]);
         let settings = DefaultSettings { verbose: false, ..DefaultSettings::default() };
@@ -39,7 +45,17 @@ fn expected(bound_is_active: bool) -> Vec<f64> {
     let k = nalgebra::DMatrix::from_fn(n, n, |i, j| k[i][j]);
     let objective = nalgebra::DVector::from_fn(n, |i, _| [1.0, 2.0, -1.0, 0.0, 0.0][i]);
     let y = k.lu().solve(&objective).unwrap();
-    (0..5).map(|i| if i < 3 { -y[i] } else if i < n { y[i] } else { 0.0 }).collect()
+    (0..5)
+        .map(|i| {
+            if i < 3 {
+                -y[i]
+            } else if i < n {
+                y[i]
+            } else {
+                0.0
+            }
+        })
+        .collect()
 }
 
 #[test]

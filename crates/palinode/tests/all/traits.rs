@@ -1,14 +1,26 @@
 //! What every number must be for libraries to take it, checked by the compiler.
 
 use nalgebra::RealField;
-use num_traits::{Bounded, Float, FloatConst, FromPrimitive, Inv, MulAdd, NumAssign, NumCast, Signed, ToPrimitive};
+use num_traits::{
+    Bounded, Float, FloatConst, FromPrimitive, Inv, MulAdd, NumAssign, NumCast, Signed, ToPrimitive,
+};
 use palinode::{DoubleDouble, Dual, DualN, Jet, Scalar, Var};
 
 fn is_a_field<T>()
 where
     T: Copy + Send + Sync + 'static + Scalar + RealField + Float + FloatConst,
-    T: Bounded + FromPrimitive + ToPrimitive + NumCast + NumAssign + Signed + Inv<Output = T> + MulAdd<Output = T>,
-    T: simba::simd::SimdRealField + simba::simd::PrimitiveSimdValue + rustfft::FftNum + clarabel::algebra::FloatT,
+    T: Bounded
+        + FromPrimitive
+        + ToPrimitive
+        + NumCast
+        + NumAssign
+        + Signed
+        + Inv<Output = T>
+        + MulAdd<Output = T>,
+    T: simba::simd::SimdRealField
+        + simba::simd::PrimitiveSimdValue
+        + rustfft::FftNum
+        + clarabel::algebra::FloatT,
 {
 }
 
