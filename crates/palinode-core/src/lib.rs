@@ -26,7 +26,8 @@ pub mod rules;
 mod tape;
 
 pub use drivers::{
-    Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+    Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad,
+    vjp,
 };
 pub use dual::Dual;
 pub use dual_n::DualN;
