@@ -46,6 +46,9 @@ impl<S: Scalar> Dual<S> {
     pub fn is_active(self) -> bool {
         !self.tangent.vanishes()
     }
+    /// Forward numbers may be used anywhere.
+    #[inline(always)]
+    fn check_use(self, _other: Self) {}
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Dual {

@@ -48,6 +48,14 @@ impl<S, const N: usize> core::ops::DerefMut for Lanes<S, N> {
     }
 }
 
+impl<S, const N: usize> IntoIterator for Lanes<S, N> {
+    type Item = S;
+    type IntoIter = core::array::IntoIter<S, N>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<S: PartialEq, const N: usize> PartialEq<[S; N]> for Lanes<S, N> {
     fn eq(&self, other: &[S; N]) -> bool {
         self.0 == *other
@@ -83,6 +91,9 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
     pub fn is_active(self) -> bool {
         self.tangents.iter().any(|t| !t.vanishes())
     }
+    /// Forward numbers may be used anywhere.
+    #[inline(always)]
+    fn check_use(self, _other: Self) {}
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         DualN {

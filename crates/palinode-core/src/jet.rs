@@ -76,6 +76,9 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     pub fn is_active(self) -> bool {
         self.higher.iter().any(|c| !c.vanishes())
     }
+    /// Forward numbers may be used anywhere.
+    #[inline(always)]
+    fn check_use(self, _other: Self) {}
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Jet {

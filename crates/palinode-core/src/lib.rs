@@ -30,7 +30,7 @@ pub use drivers::{
     vjp,
 };
 pub use dual::Dual;
-pub use dual_n::DualN;
+pub use dual_n::{DualN, Lanes};
 pub use ecosystem::Limits;
 pub use error::Error;
 pub use jet::Jet;

@@ -1,7 +1,7 @@
 //! What every derivative number has in common, written once: operators, functions, literals, comparisons.
 //!
 //! Input: a type that implements [`Differentiable`](crate::rules::Differentiable) and a few inherent
-//! methods (`lift`, `primal`, `is_active`, `pick`), and the `Scalar` methods that it does better than the
+//! methods (`lift`, `primal`, `is_active`, `pick`, `check_use`), and the `Scalar` methods that it does better than the
 //! default. Output: `Scalar`, `Real`, the operators with numbers,
 //! references and `f64` on either side, and every function of the rule table as an inherent method.
 //!
@@ -62,6 +62,7 @@ macro_rules! derivative_number {
         {
             #[inline(always)]
             fn eq(&self, other: &Self) -> bool {
+                self.check_use(*other);
                 if self.is_active() || other.is_active() {
                     crate::decision::compared(self.peek(), other.peek());
                 }
@@ -75,6 +76,7 @@ macro_rules! derivative_number {
         {
             #[inline(always)]
             fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+                self.check_use(*other);
                 if self.is_active() || other.is_active() {
                     crate::decision::compared(self.peek(), other.peek());
                 }
@@ -120,7 +122,8 @@ macro_rules! derivative_number {
         {
             #[inline]
             fn to_f64(self) -> f64 {
-                if self.is_active() {
+                self.check_use(self);
+                if !self.carries_nothing() {
                     crate::decision::converted();
                 }
                 self.peek().unwrap_or(f64::NAN)
@@ -180,6 +183,10 @@ macro_rules! derivative_number {
             #[inline(always)]
             fn peek(self) -> Option<f64> {
                 self.primal().peek()
+            }
+            #[inline(always)]
+            fn carries_nothing(self) -> bool {
+                !self.is_active() && self.primal().carries_nothing()
             }
             #[inline(always)]
             fn vanishes(self) -> bool {

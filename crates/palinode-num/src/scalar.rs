@@ -117,6 +117,12 @@ pub trait Scalar:
         self.peek() == Some(0.0)
     }
 
+    /// Whether it carries no derivative at any level.
+    #[inline(always)]
+    fn carries_nothing(self) -> bool {
+        true
+    }
+
     /// The product in which a zero factor wins over everything: `0 * inf` and `0 * NaN` are 0.
     ///
     /// Derivative propagation multiplies tangents and cotangents by partials with this product, so that a

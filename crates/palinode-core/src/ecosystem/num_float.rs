@@ -96,7 +96,7 @@ macro_rules! shared {
         /// Of the primal as an `f64`, and of an active value a decision.
         #[inline]
         fn integer_decode(self) -> (u64, i16, i8) {
-            if self.is_active() {
+            if !self.carries_nothing() {
                 crate::decision::converted();
             }
             Float::integer_decode(self.peek().unwrap_or(f64::NAN))

@@ -28,7 +28,7 @@ macro_rules! conversions {
     (@to $($to:ident -> $target:ident;)*) => {$(
         #[inline]
         fn $to(&self) -> Option<$target> {
-            if self.is_active() {
+            if !self.carries_nothing() {
                 crate::decision::converted();
             }
             self.peek()?.$to()
@@ -60,7 +60,7 @@ macro_rules! as_primitive {
             /// Like `as`: saturates, and is 0 for NaN where the target is an integer.
             #[inline]
             fn as_(self) -> $primitive {
-                if self.is_active() {
+                if !self.carries_nothing() {
                     crate::decision::converted();
                 }
                 self.peek().unwrap_or(f64::NAN) as $primitive

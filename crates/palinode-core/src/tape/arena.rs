@@ -13,7 +13,7 @@
 //!
 //! Known limit: at most 2^31 - 1 nodes.
 
-#![allow(unsafe_code)] // named in ARCHITECTURE.md; `checked.rs` is the safe twin that tests compare with
+#![allow(unsafe_code)] // named in ARCHITECTURE.md; `tests.rs` compares with a safe twin
 
 use crate::error::Error;
 use palinode_num::Scalar;

@@ -60,6 +60,11 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     pub fn is_active(self) -> bool {
         self.parents[0] != SINK
     }
+    /// Panics unless both belong to one tape that is open here.
+    #[inline(always)]
+    fn check_use(self, other: Self) {
+        self.stamp.join(other.stamp).check();
+    }
     #[inline(always)]
     fn pick(condition: bool, a: Self, b: Self) -> Self {
         if condition { a } else { b }
