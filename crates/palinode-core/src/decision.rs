@@ -96,12 +96,12 @@ pub(crate) fn compared(a: Option<f64>, b: Option<f64>) {
     note(distance, |seen| seen.comparisons += 1);
 }
 
-/// An active value went through a rule that jumps; the distance to the nearest whole number (or to the
-/// nearest half, or to zero) is only known to the rule, so the margin is that to the next multiple of one half.
+/// An active value went through a rule whose value jumps at this distance; infinite if it does not jump.
 #[inline(always)]
-pub(crate) fn rounded(x: Option<f64>) {
-    let distance = || x.map_or(f64::NAN, |x| (2.0 * x - (2.0 * x).round()).abs() / 2.0);
-    note(distance, |seen| seen.roundings += 1);
+pub(crate) fn rounded(distance: Option<f64>) {
+    if let Some(distance) = distance.filter(|d| *d != f64::INFINITY) {
+        note(|| distance, |seen| seen.roundings += 1);
+    }
 }
 
 /// An active value was turned into a plain number.

@@ -5,7 +5,7 @@
 //! its own, so two perturbations cannot be taken for one another.
 
 use crate::number::{derivative_number, sum_by_folding};
-use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
+use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use palinode_num::Scalar;
 
 /// A number and its derivative in one direction.
@@ -64,9 +64,7 @@ impl<S: Scalar> Differentiable for Dual<S> {
         if !x.is_active() {
             return Self::lift(rule.value(x.value));
         }
-        if const { has_jump(R::KINKS) } {
-            crate::decision::rounded(x.peek());
-        }
+        crate::decision::rounded(x.peek().map(|x| rule.jump_distance(x)));
         let (z, dz) = rule.value_and_dx(x.value);
         Dual { value: z, tangent: x.tangent.strong_mul(dz) }
     }
@@ -74,8 +72,8 @@ impl<S: Scalar> Differentiable for Dual<S> {
     #[inline(always)]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let z = rule.value(x.value, y.value);
-        if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
-            crate::decision::rounded(x.peek());
+        if x.is_active() || y.is_active() {
+            crate::decision::rounded(x.peek().zip(y.peek()).map(|(x, y)| rule.jump_distance(x, y)));
         }
         let mut tangent = S::zero();
         if x.is_active() {
@@ -109,6 +107,10 @@ sum_by_folding! { [S: Scalar] Dual<S> }
 
 impl<S: core::fmt::Display> core::fmt::Display for Dual<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} + {}ε", self.value, self.tangent)
+        // The parts get the whole format, so that `{:.2}` rounds each of them.
+        self.value.fmt(f)?;
+        f.write_str(" + ")?;
+        self.tangent.fmt(f)?;
+        f.write_str("ε")
     }
 }

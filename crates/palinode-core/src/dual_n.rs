@@ -4,7 +4,7 @@
 //! plain array, so the compiler turns a rule into vector instructions.
 
 use crate::number::{derivative_number, sum_by_folding};
-use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
+use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use palinode_num::Scalar;
 
 /// A number and its derivatives in `N` directions.
@@ -106,8 +106,8 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
 impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
     #[inline(always)]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        if const { has_jump(R::KINKS) } && x.is_active() {
-            crate::decision::rounded(x.peek());
+        if x.is_active() {
+            crate::decision::rounded(x.peek().map(|x| rule.jump_distance(x)));
         }
         let (z, dz) = rule.value_and_dx(x.value);
         DualN { value: z, tangents: Lanes(S::strong_scale(dz, x.tangents.0)) }
@@ -116,8 +116,8 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
     #[inline(always)]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let z = rule.value(x.value, y.value);
-        if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
-            crate::decision::rounded(x.peek());
+        if x.is_active() || y.is_active() {
+            crate::decision::rounded(x.peek().zip(y.peek()).map(|(x, y)| rule.jump_distance(x, y)));
         }
         let (dx, dy) = (rule.dx(x.value, y.value, z), rule.dy(x.value, y.value, z));
         DualN { value: z, tangents: Lanes(S::strong_combine(dx, x.tangents.0, dy, y.tangents.0)) }
@@ -139,9 +139,12 @@ sum_by_folding! { [S: Scalar, const N: usize] DualN<S, N> }
 
 impl<S: core::fmt::Display, const N: usize> core::fmt::Display for DualN<S, N> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}", self.value)?;
+        // The parts get the whole format, so that `{:.2}` rounds each of them.
+        self.value.fmt(f)?;
         for (i, t) in self.tangents.iter().enumerate() {
-            write!(f, " + {t}ε{}", i + 1)?;
+            f.write_str(" + ")?;
+            t.fmt(f)?;
+            write!(f, "ε{}", i + 1)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@
 //! Invariant: coefficients above `known` are zero and mean nothing; they appear only while a result is being built.
 
 use crate::number::{derivative_number, sum_by_folding};
-use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
+use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use palinode_num::Scalar;
 
 /// A number with its Taylor coefficients up to order `K`.
@@ -151,16 +151,16 @@ fn compose<S: Scalar, const K: usize, const N: usize>(
 
 impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        if const { has_jump(R::KINKS) } && x.is_active() {
-            crate::decision::rounded(x.peek());
+        if x.is_active() {
+            crate::decision::rounded(x.peek().map(|x| rule.jump_distance(x)));
         }
         let dx = |k: usize, z: Self| rule.dx(x.up_to(k), z);
         compose(rule.value(x.value), x.known, [Argument::new(&x, R::DX_USES_Z, x.known, &dx)])
     }
 
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
-        if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
-            crate::decision::rounded(x.peek());
+        if x.is_active() || y.is_active() {
+            crate::decision::rounded(x.peek().zip(y.peek()).map(|(x, y)| rule.jump_distance(x, y)));
         }
         let order = x.known.min(y.known);
         let dx = |k: usize, z: Self| rule.dx(x.up_to(k), y.up_to(k), z);
@@ -210,9 +210,12 @@ sum_by_folding! { [S: Scalar, const K: usize] Jet<S, K> }
 
 impl<S: core::fmt::Display, const K: usize> core::fmt::Display for Jet<S, K> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}", self.value)?;
+        // The parts get the whole format, so that `{:.2}` rounds each of them.
+        self.value.fmt(f)?;
         for (i, coefficient) in self.higher.iter().enumerate() {
-            write!(f, " + {coefficient}t^{}", i + 1)?;
+            f.write_str(" + ")?;
+            coefficient.fmt(f)?;
+            write!(f, "t^{}", i + 1)?;
         }
         Ok(())
     }

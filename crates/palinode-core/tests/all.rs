@@ -9,6 +9,8 @@ mod budget;
 mod check;
 #[path = "all/drivers.rs"]
 mod drivers;
+#[path = "all/found.rs"]
+mod found;
 #[path = "all/jets.rs"]
 mod jets;
 #[path = "all/laws.rs"]

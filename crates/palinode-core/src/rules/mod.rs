@@ -34,7 +34,7 @@ pub struct Kink {
 pub enum KinkKind {
     /// Continuous, with different one-sided slopes; the rule takes one of the slopes between them.
     Corner,
-    /// The value jumps. What depends on the side is a decision of the program and is counted as one.
+    /// The value jumps. What depends on the side is a decision of the program; see [`Unary::jump_distance`].
     Jump,
     /// The slope is infinite, or the point is where the domain ends.
     Vertical,
@@ -80,18 +80,6 @@ impl Domain {
     }
 }
 
-/// Whether any of these kinks is a jump.
-pub(crate) const fn has_jump(kinks: &[Kink]) -> bool {
-    let mut i = 0;
-    while i < kinks.len() {
-        if matches!(kinks[i].kind, KinkKind::Jump) {
-            return true;
-        }
-        i += 1;
-    }
-    false
-}
-
 /// A function of one argument and its derivative.
 ///
 /// ```
@@ -125,6 +113,12 @@ pub trait Unary: Copy + 'static {
         let z = self.value(x);
         (z, self.dx(x, z))
     }
+    /// How far `x` is from the nearest point where the value jumps; infinite if it jumps nowhere near. What goes through
+    /// such a rule is a decision of the program.
+    #[inline(always)]
+    fn jump_distance(self, _x: f64) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// A function of two arguments and its partials.
@@ -143,6 +137,11 @@ pub trait Binary: Copy + 'static {
     fn dx<S: Scalar>(self, x: S, y: S, z: S) -> S;
     /// The partial by the second argument.
     fn dy<S: Scalar>(self, x: S, y: S, z: S) -> S;
+    /// How far the arguments are from where the value jumps; see [`Unary::jump_distance`].
+    #[inline(always)]
+    fn jump_distance(self, _x: f64, _y: f64) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// A function of three arguments and its partials.
@@ -170,6 +169,10 @@ impl<R: Binary> Unary for RightConstant<R> {
     const KINKS: &'static [Kink] = R::KINKS;
     const DX_USES_Z: bool = R::DX_USES_Z;
     #[inline(always)]
+    fn jump_distance(self, x: f64) -> f64 {
+        self.0.jump_distance(x, self.1)
+    }
+    #[inline(always)]
     fn value<S: Scalar>(self, x: S) -> S {
         self.0.value(x, S::from_f64(self.1))
     }
@@ -187,6 +190,10 @@ impl<R: Binary> Unary for LeftConstant<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const DX_USES_Z: bool = R::DY_USES_Z;
+    #[inline(always)]
+    fn jump_distance(self, y: f64) -> f64 {
+        self.1.jump_distance(self.0, y)
+    }
     #[inline(always)]
     fn value<S: Scalar>(self, y: S) -> S {
         self.1.value(S::from_f64(self.0), y)

@@ -3,7 +3,7 @@
 //! A row reads: the rule's name, the method it belongs to, its arguments with their domains, the name of
 //! the result, then one line `d argument = partial;` per argument. `via z` says that the partial
 //! looks at the result (otherwise it must not). `together` is a cheaper way to get value and partial at
-//! once; a test holds it to the same bits. A `kink` line names a point without a derivative and
+//! once; a test holds it to the same bits. `jump` is how far the arguments are from where the value jumps. A `kink` line names a point without a derivative and
 //! the partials given there by convention.
 //!
 //! To add an operation: a method in `Scalar`, a row here, and what the compiler then asks for.
@@ -38,6 +38,7 @@ macro_rules! rule_table {
                 d x = S::one();
                 // (z - x) / y is a whole number up to rounding; x / y itself may round across one.
                 d y via z = ((z - x) / y).round();
+                jump = distance_to_whole(x / y) * y.abs();
                 kink Jump at [6.0, 3.0] gives [1.0, -2.0];
             }
         }
@@ -51,17 +52,17 @@ macro_rules! rule_table {
                 kink Corner at [0.0] gives [0.0];
             }
             /// The sign of `x`
-            Signum: signum(x in Reals) -> z { d x = S::zero(); kink Jump at [0.0] gives [0.0]; }
+            Signum: signum(x in Reals) -> z { d x = S::zero(); jump = x.abs(); kink Jump at [0.0] gives [0.0]; }
             /// Round down
-            Floor: floor(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
+            Floor: floor(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x); kink Jump at [2.0] gives [0.0]; }
             /// Round up
-            Ceil: ceil(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
+            Ceil: ceil(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x); kink Jump at [2.0] gives [0.0]; }
             /// Round to the nearest
-            Round: round(x in Reals) -> z { d x = S::zero(); kink Jump at [2.5] gives [0.0]; }
+            Round: round(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x + 0.5); kink Jump at [2.5] gives [0.0]; }
             /// Round towards zero
-            Trunc: trunc(x in Reals) -> z { d x = S::zero(); kink Jump at [2.0] gives [0.0]; }
+            Trunc: trunc(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole_but_zero(x); kink Jump at [2.0] gives [0.0]; }
             /// The fractional part
-            Fract: fract(x in Reals) -> z { d x = S::one(); kink Jump at [2.0] gives [1.0]; }
+            Fract: fract(x in Reals) -> z { d x = S::one(); jump = distance_to_whole_but_zero(x); kink Jump at [2.0] gives [1.0]; }
             /// Square root
             Sqrt: sqrt(x in NonNegative) -> z {
                 d x via z = S::half() / z;
@@ -154,9 +155,9 @@ macro_rules! rule_table {
         parametric1 {
             /// `x` to the whole power `n`
             Powi { n: i32 }: powi(x in NonZero) -> z {
-                d x via z = match n {
+                d x = match n {
                     0 => S::zero(),
-                    i32::MIN => S::from_int(n) * z / x,
+                    i32::MIN => S::from_int(n) * x.powi(n) / x,
                     _ => S::from_int(n) * x.powi(n - 1),
                 };
             }
@@ -169,6 +170,7 @@ macro_rules! rule_table {
             Copysign: copysign(x in Reals, y in Reals) -> z {
                 d x = S::select(x.equal(S::zero()), S::zero(), x.signum() * y.signum());
                 d y = S::zero();
+                jump = y.abs();
                 kink Corner at [0.0, 1.0] gives [0.0, 0.0];
                 kink Jump at [1.0, 0.0] gives [1.0, 0.0];
             }
@@ -201,6 +203,8 @@ macro_rules! rule_table {
             Atan2: atan2(x in Reals, y in Reals) -> z {
                 d x = over_square(y, x.hypot(y));
                 d y = -over_square(x, x.hypot(y));
+                // The angle jumps across the negative half of the axis, and at the origin.
+                jump = if y < 0.0 { x.abs() } else { f64::INFINITY };
                 kink Jump at [0.0, -1.0] gives [-1.0, -0.0];
                 kink Jump at [0.0, 0.0] gives [0.0, -0.0];
             }
@@ -262,6 +266,16 @@ fn one_if<S: Scalar>(condition: S::Bool) -> S {
     S::select(condition, S::one(), S::zero())
 }
 
+/// How far a number is from the nearest whole one.
+fn distance_to_whole(x: f64) -> f64 {
+    (x - x.round()).abs()
+}
+
+/// The same for functions that do not jump at 0.
+fn distance_to_whole_but_zero(x: f64) -> f64 {
+    if x.abs() < 1.0 { 1.0 - x.abs() } else { distance_to_whole(x) }
+}
+
 /// (sine, cosine) to (cosine, -sine).
 #[inline(always)]
 fn swap_negate<S: Scalar>((sine, cosine): (S, S)) -> (S, S) {
@@ -316,6 +330,7 @@ macro_rules! define_rules {
         $Rule:ident $({ $p:ident : $pt:ty })? : $method:ident($x:ident in $dom:ident) -> $z:ident {
             d $x1:ident $(via $zx:ident)? = $dx:expr;
             $(together = $both:expr;)?
+            $(jump = $jump:expr;)?
             $(kink $kind:ident at [$($at:expr),*] gives [$($gives:expr),*];)*
         }
     )*) => {$(
@@ -344,6 +359,10 @@ macro_rules! define_rules {
             fn value_and_dx<S: Scalar>(self, $x: S) -> (S, S) {
                 $both
             })?
+            $(#[inline(always)]
+            fn jump_distance(self, $x: f64) -> f64 {
+                $jump
+            })?
         }
     )*};
 
@@ -352,6 +371,7 @@ macro_rules! define_rules {
         $Rule:ident : $method:ident($x:ident in $domx:ident, $y:ident in $domy:ident) -> $z:ident {
             d $x1:ident $(via $zx:ident)? = $dx:expr;
             d $y1:ident $(via $zy:ident)? = $dy:expr;
+            $(jump = $jump:expr;)?
             $(kink $kind:ident at [$($at:expr),*] gives [$($gives:expr),*];)*
         }
     )*) => {$(
@@ -377,6 +397,11 @@ macro_rules! define_rules {
             fn dy<S: Scalar>(self, $x: S, $y: S, $z: S) -> S {
                 $dy
             }
+            $(#[inline(always)]
+            #[allow(unused_variables)]
+            fn jump_distance(self, $x: f64, $y: f64) -> f64 {
+                $jump
+            })?
         }
     )*};
 

@@ -9,7 +9,7 @@
 //!
 //! Invariants: a parent's number is below its node's; a node's edges lie in one chunk; chunks are never moved or
 //! freed while recording, and are used again by the next recording. The arena does not know `Var`,
-//! rules or values; it never calls back into a `Var`, so a borrow of it is never re-entered.
+//! rules or values.
 //!
 //! Known limit: at most 2^31 - 1 nodes.
 
@@ -101,6 +101,12 @@ impl<S: Scalar> Arena<S> {
         }
     }
 
+    /// Gives all memory back.
+    pub(crate) fn release(&mut self) {
+        self.chunks = Vec::new();
+        self.clear();
+    }
+
     /// Forgets the recording and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.next_node = 1;
@@ -133,6 +139,14 @@ impl<S: Scalar> Arena<S> {
         if bytes > self.byte_limit { Err(Error::ByteLimit { limit: self.byte_limit }) } else { Ok(()) }
     }
 
+    /// An error if the recording is incomplete, or if what has been set aside leaves too little for its cotangents.
+    pub(crate) fn check_limits(&self) -> Result<(), Error> {
+        match &self.failure {
+            Some(error) => Err(error.clone()),
+            None => self.afford(self.bytes() + self.set_aside + self.next_node as usize * size_of::<S>()),
+        }
+    }
+
     /// Why the recording is incomplete, if it is.
     pub(crate) fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
@@ -160,47 +174,50 @@ impl<S: Scalar> Arena<S> {
         self.next_node - 1
     }
 
-    /// Appends a node with as many edges as the iterator gives, at most `most`.
+    /// Appends a node with as many edges as the iterator gives, at most `most`; a leaf if it gives none.
+    ///
+    /// Nothing counts until the last edge is written, so a panic in the iterator leaves no half node behind.
     pub(crate) fn push_many(&mut self, most: usize, edges: impl Iterator<Item = (u32, S)>) -> u32 {
         if self.room - self.len < most.max(1) && !self.make_room(most.max(1)) {
             return NOWHERE;
         }
-        let start = self.len;
-        let mut mark = FIRST;
+        let mut end = self.len;
         for (parent, partial) in edges.take(most) {
-            // SAFETY: as in `push`; `take` keeps the number of edges within the room that was made.
+            let mark = if end == self.len { FIRST } else { 0 };
+            // SAFETY: `take` keeps the number of edges within the room that was made, which is within the capacity of both
+            // vectors of the current chunk; the iterator cannot reach this arena, which is borrowed.
             unsafe {
-                self.parents.add(self.len).write(parent | mark);
-                self.partials.add(self.len).write(partial);
+                self.parents.add(end).write(parent | mark);
+                self.partials.add(end).write(partial);
             }
-            self.len += 1;
-            mark = 0;
+            end += 1;
         }
-        if self.len == start {
+        if end == self.len {
             return self.push([SINK], [S::zero()]);
         }
+        self.len = end;
         self.next_node += 1;
         // Fewer edges than there was room made for may leave room for too many nodes.
         self.keep_node_limit();
         self.next_node - 1
     }
 
-    /// Adds one edge, or two unless `second` is [`SINK`], to a node that is still the last one. Otherwise they become
-    /// a new node, which also points to the one given, if any.
+    /// Adds one edge, or two unless the second's parent is [`SINK`], to a node that is still the last one. Otherwise they
+    /// become a new node, which also points to the one given, if any. `one` is the number 1.
     #[inline(always)]
-    pub(crate) fn extend(&mut self, open: OpenNode, first: u32, p: S, second: u32, q: S) -> OpenNode {
+    pub(crate) fn extend(&mut self, open: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
         if !self.is_last(open) || self.room - self.len < 2 {
-            return self.extend_slowly(open, first, p, second, q);
+            return self.extend_slowly(open, one, first, second);
         }
         // SAFETY: two more edges fit into `room`, which is within the capacity of both vectors of the current chunk.
         // The second may be written and not counted.
         unsafe {
-            self.parents.add(self.len).write(first);
-            self.partials.add(self.len).write(p);
-            self.parents.add(self.len + 1).write(second);
-            self.partials.add(self.len + 1).write(q);
+            self.parents.add(self.len).write(first.0);
+            self.partials.add(self.len).write(first.1);
+            self.parents.add(self.len + 1).write(second.0);
+            self.partials.add(self.len + 1).write(second.1);
         }
-        self.len += 1 + usize::from(second != SINK);
+        self.len += 1 + usize::from(second.0 != SINK);
         OpenNode { node: open.node, end: self.len }
     }
 
@@ -210,25 +227,17 @@ impl<S: Scalar> Arena<S> {
     }
 
     #[inline(never)]
-    fn extend_slowly(&mut self, open: OpenNode, first: u32, p: S, second: u32, q: S) -> OpenNode {
+    fn extend_slowly(&mut self, open: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
         if self.is_last(open) && self.capacity() - self.len >= 2 {
             // Only the node limit has kept `room` small, and this is no new node.
             self.room = self.len + 2;
-            let extended = self.extend(open, first, p, second, q);
+            let extended = self.extend(open, one, first, second);
             self.keep_node_limit();
             return extended;
         }
-        let edges = [(open.node, S::one()), (first, p), (second, q)];
+        let edges = [(open.node, one), first, second];
         let node = self.push_many(3, edges.into_iter().filter(|&(parent, _)| parent != SINK));
         OpenNode { node, end: self.len }
-    }
-
-    /// The edges of the last node, for the trace.
-    pub(crate) fn last_edges(&self) -> impl Iterator<Item = (u32, S)> {
-        let last = self.filled().rev().find(|(_, parents, _)| !parents.is_empty());
-        let (_, parents, partials) = last.unwrap_or((0, &[], &[]));
-        let first = parents.iter().rposition(|parent| parent & FIRST != 0).unwrap_or(0);
-        parents[first..].iter().map(|parent| parent & !FIRST).zip(partials[first..].iter().copied())
     }
 
     /// Makes room for one more node with so many edges, in this chunk or another; false if there can be none.

@@ -31,6 +31,9 @@ impl<S: Scalar<Bool = bool>> Var<S> {
             return false;
         }
         with_recorder(self.stamp(), |recorder: &mut Recorder<S>| {
+            if recorder.arena.failure().is_some() {
+                return true;
+            }
             let mut above = recorder.arena.next_node();
             let mut seen = 0;
             for (first_node, parents, partials) in recorder.arena.filled().rev() {

@@ -9,6 +9,7 @@
 
 use super::Var;
 use super::arena::SINK;
+use super::recorder::Recorder;
 use super::stamp::{Stamp, with_recorder};
 use super::trace::Entry;
 use crate::error::Error;
@@ -126,6 +127,10 @@ impl<S: Scalar> CustomNode<S> {
     pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]]) -> Result<(), Error> {
         for lane in 0..N {
             let inputs: Vec<S> = self.inputs.iter().map(|&node| tangents[node as usize][lane]).collect();
+            if inputs.iter().all(|t| t.vanishes()) {
+                // The outputs' tangents are zero already.
+                continue;
+            }
             let mut outputs = vec![S::zero(); self.outputs as usize];
             self.rule.forward(&inputs, &mut outputs)?;
             for (target, tangent) in tangents[self.output_range()].iter_mut().zip(outputs) {
@@ -157,20 +162,21 @@ pub fn custom<S: Scalar<Bool = bool>>(
         return output_values.iter().map(|&value| Var::lift(value)).collect();
     }
     let nodes: Vec<u32> = inputs.iter().map(|input| input.node()).collect();
-    with_recorder(stamp, |recorder| {
+    let (name, zero) = (rule.name(), S::zero());
+    let first_output = with_recorder(stamp, |recorder: &mut Recorder<S>| {
         let first_output = recorder.arena.next_node();
-        let mut outputs = Vec::with_capacity(output_values.len());
         for &value in output_values {
-            let node = recorder.arena.push([SINK], [S::zero()]);
-            outputs.push(Var::of_node(value, node, stamp));
+            let node = recorder.arena.push([SINK], [zero]);
             if stamp.is_traced() {
                 let inputs = nodes.iter().map(|&node| (node, None)).collect();
-                recorder.trace.push(Entry { node, op: rule.name(), inputs, value });
+                recorder.trace.push(Entry { node, op: name, inputs, value });
             }
         }
-        let outputs_count = output_values.len() as u32;
-        let rule = Box::new(rule);
-        recorder.custom.push(CustomNode { inputs: nodes, first_output, outputs: outputs_count, rule });
-        outputs
-    })
+        if recorder.arena.failure().is_none() {
+            let outputs = output_values.len() as u32;
+            recorder.custom.push(CustomNode { inputs: nodes, first_output, outputs, rule: Box::new(rule) });
+        }
+        first_output
+    });
+    (first_output..).zip(output_values).map(|(node, &value)| Var::of_node(value, node, stamp)).collect()
 }

@@ -97,7 +97,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 
     /// Records what the closure does with these inputs. The previous recording is forgotten, its memory used again.
     ///
-    /// The closure may return a `Var`, an array, a `Vec` or a slice's worth of them.
+    /// The closure may return a `Var`, or an array, a `Vec` or a tuple of them.
     pub fn record<O: Outputs<S>>(
         &mut self,
         inputs: &[S],
@@ -120,18 +120,35 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             self.inputs.push(Var::of_node(value, node, stamp));
         }
         let outputs = f(&self.inputs);
+        let mut count = 0;
+        outputs.for_each(&mut |_| count += 1);
+        let room = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+            let new_outputs = count - self.outputs.capacity().min(count);
+            let new_values = count - self.values.capacity().min(count);
+            let bytes = new_outputs * size_of::<u32>() + new_values * size_of::<S>();
+            recorder.arena.set_aside(bytes);
+            recorder.arena.check_limits()
+        });
+        room?;
+        let no_memory = |_| Error::OutOfMemory { bytes: count * (size_of::<u32>() + size_of::<S>()) };
+        self.outputs.try_reserve_exact(count).map_err(no_memory)?;
+        self.values.try_reserve_exact(count).map_err(no_memory)?;
         outputs.for_each(&mut |output: Var<S>| {
             stamp.join(output.stamp()).check();
             self.outputs.push(output.node());
             self.values.push(output.primal());
         });
+        assert_eq!(self.outputs.len(), count, "Outputs::for_each must show the same outputs each time");
         drop(scope);
         if let Some(error) = self.recorder.arena.failure() {
             return Err(error.clone());
         }
-        let cotangents = self.recorder.arena.next_node() as usize * size_of::<S>();
-        let kept_cotangents = self.cotangents.capacity() * size_of::<S>();
-        self.recorder.arena.afford(self.heap_bytes() - kept_cotangents + cotangents.max(kept_cotangents))?;
+        let cotangents = self.recorder.arena.next_node() as usize;
+        if self.cotangents.capacity() > cotangents && self.recorder.arena.afford(self.heap_bytes()).is_err() {
+            self.cotangents = Vec::new();
+        }
+        let more = cotangents.saturating_sub(self.cotangents.capacity()) * size_of::<S>();
+        self.recorder.arena.afford(self.heap_bytes() + more)?;
         Ok(Record { tape: self })
     }
 
@@ -141,7 +158,12 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         self.gradient.clear();
         let new_inputs = inputs.saturating_sub(self.inputs.capacity()) * size_of::<Var<S>>();
         let new_gradient = inputs.saturating_sub(self.gradient.capacity()) * size_of::<S>();
-        self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient)?;
+        if self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient).is_err() {
+            // What earlier recordings left behind may be what is too much.
+            self.recorder.arena.release();
+            self.cotangents = Vec::new();
+            self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient)?;
+        }
         let no_memory = |_| Error::OutOfMemory { bytes: new_inputs + new_gradient };
         self.inputs.try_reserve_exact(inputs).map_err(no_memory)?;
         self.gradient.try_reserve_exact(inputs).map_err(no_memory)?;

@@ -1,7 +1,7 @@
 //! Sums, dot products and affine combinations as one node, however many terms they have.
 //!
 //! Input: slices or iterators of `Var`s. Output: one `Var`, one node with an edge per pending parent. The value is
-//! computed left to right, with the same bits as the loop it replaces.
+//! computed left to right.
 //!
 //! An iterator can be walked only once, and may record nodes of its own on the way. So its sum is a node that stays open
 //! at the end of the tape; if something else is recorded in between, the sum goes on in a new node. Because products are pending pairs, a plain
@@ -9,9 +9,8 @@
 
 use super::Var;
 use super::arena::{OpenNode, SINK};
-use super::recorder::Recorder;
 use super::stamp::{Stamp, with_recorder};
-use super::trace::Entry;
+use super::var::traced;
 use palinode_num::Scalar;
 
 impl<S: Scalar<Bool = bool>> Var<S> {
@@ -40,7 +39,13 @@ impl<S: Scalar<Bool = bool>> core::iter::Sum for Var<S> {
     #[inline]
     fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
         // One place that asks for the next term, so that what computes it is inlined there.
-        let mut sum = OpenSum { value: S::zero(), stamp: Stamp::NONE, node: OpenNode::NONE };
+        let mut sum = OpenSum {
+            // Minus zero is the zero that changes no bit of what is added to it.
+            value: -S::zero(),
+            stamp: Stamp::NONE,
+            node: OpenNode::NONE,
+            traced: Vec::new(),
+        };
         for term in terms {
             sum.add(term);
         }
@@ -61,6 +66,8 @@ struct OpenSum<S> {
     stamp: Stamp,
     /// [`OpenNode::NONE`] while nothing active has been added.
     node: OpenNode,
+    /// On a traced tape the edges wait here instead, so that the sum is one row of the table.
+    traced: Vec<(u32, S)>,
 }
 
 impl<S: Scalar<Bool = bool>> OpenSum<S> {
@@ -68,25 +75,26 @@ impl<S: Scalar<Bool = bool>> OpenSum<S> {
     fn add(&mut self, term: Var<S>) {
         self.stamp = self.stamp.join(term.stamp());
         self.value = self.value + term.primal();
-        let ([i, j], [p, q]) = (term.parents(), term.partials());
-        if i != SINK {
-            let node = self.node;
-            self.node = with_recorder(self.stamp, |recorder| recorder.arena.extend(node, i, p, j, q));
+        if !term.is_active() {
+            return;
         }
+        let ([i, j], [p, q]) = (term.parents(), term.partials());
+        if self.stamp.is_traced() {
+            self.traced.push((i, p));
+            return;
+        }
+        self.node = self.stamp.open().extend(self.node, S::one(), (i, p), (j, q));
     }
 
     #[inline]
     fn finish(self) -> Var<S> {
         self.stamp.check();
+        if !self.traced.is_empty() {
+            let node = traced(self.stamp, "sum", self.value, &self.traced);
+            return Var::of_node(self.value, node, self.stamp);
+        }
         if self.node == OpenNode::NONE {
             return Var::lift(self.value);
-        }
-        if self.stamp.is_traced() {
-            with_recorder(self.stamp, |recorder: &mut Recorder<S>| {
-                let inputs =
-                    recorder.arena.last_edges().map(|(parent, partial)| (parent, Some(partial))).collect();
-                recorder.trace.push(Entry { node: self.node.number(), op: "sum", inputs, value: self.value });
-            });
         }
         Var::of_node(self.value, self.node.number(), self.stamp)
     }
@@ -114,13 +122,10 @@ where
         let [i, j] = term.parents();
         [(i, p), (j, q)].into_iter().filter(|&(parent, _)| parent != SINK)
     });
-    let node = with_recorder(stamp, |recorder| {
-        let node = recorder.arena.push_many(edges, pending.clone());
-        if stamp.is_traced() {
-            let inputs = pending.map(|(parent, partial)| (parent, Some(partial))).collect();
-            recorder.trace.push(Entry { node, op: name, inputs, value });
-        }
-        node
-    });
+    let node = if stamp.is_traced() {
+        traced(stamp, name, value, &pending.collect::<Vec<_>>())
+    } else {
+        with_recorder(stamp, |recorder| recorder.arena.push_many(edges, pending))
+    };
     Var::of_node(value, node, stamp)
 }

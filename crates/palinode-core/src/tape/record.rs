@@ -4,13 +4,15 @@ use super::arena::SINK;
 use super::recorder::Source;
 use super::trace::Table;
 use super::{Tape, Var};
+use crate::dual::Dual;
 use crate::error::Error;
 use palinode_num::Scalar;
 
-/// What a recorded closure may return: any number of `Var`s in a fixed order.
-pub trait Outputs<S> {
+/// What a differentiated closure may return: any number of numbers `N` (a `Var`, or a `Dual` for `jvp`) in a fixed
+/// order.
+pub trait Outputs<S, N = Var<S>> {
     /// Shows each output in order.
-    fn for_each(&self, see: &mut dyn FnMut(Var<S>));
+    fn for_each(&self, see: &mut dyn FnMut(N));
 }
 
 impl<S: Copy> Outputs<S> for Var<S> {
@@ -19,28 +21,54 @@ impl<S: Copy> Outputs<S> for Var<S> {
     }
 }
 
-impl<S, T: Outputs<S>> Outputs<S> for [T] {
-    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+impl<S: Copy> Outputs<S, Dual<S>> for Dual<S> {
+    fn for_each(&self, see: &mut dyn FnMut(Dual<S>)) {
+        see(*self);
+    }
+}
+
+impl<S, N, T: Outputs<S, N>> Outputs<S, N> for [T] {
+    fn for_each(&self, see: &mut dyn FnMut(N)) {
         self.iter().for_each(|item| item.for_each(see));
     }
 }
 
-impl<S, T: Outputs<S>> Outputs<S> for Vec<T> {
-    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+impl<S, N, T: Outputs<S, N>> Outputs<S, N> for Vec<T> {
+    fn for_each(&self, see: &mut dyn FnMut(N)) {
         self.as_slice().for_each(see);
     }
 }
 
-impl<S, T: Outputs<S>, const N: usize> Outputs<S> for [T; N] {
-    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+impl<S, N, T: Outputs<S, N>, const L: usize> Outputs<S, N> for [T; L] {
+    fn for_each(&self, see: &mut dyn FnMut(N)) {
         self.as_slice().for_each(see);
     }
 }
 
-impl<S, A: Outputs<S>, B: Outputs<S>> Outputs<S> for (A, B) {
-    fn for_each(&self, see: &mut dyn FnMut(Var<S>)) {
+impl<S, N, T: Outputs<S, N> + ?Sized> Outputs<S, N> for &T {
+    fn for_each(&self, see: &mut dyn FnMut(N)) {
+        (**self).for_each(see);
+    }
+}
+
+impl<S, N, T: Outputs<S, N> + ?Sized> Outputs<S, N> for Box<T> {
+    fn for_each(&self, see: &mut dyn FnMut(N)) {
+        (**self).for_each(see);
+    }
+}
+
+impl<S, N, A: Outputs<S, N>, B: Outputs<S, N>> Outputs<S, N> for (A, B) {
+    fn for_each(&self, see: &mut dyn FnMut(N)) {
         self.0.for_each(see);
         self.1.for_each(see);
+    }
+}
+
+impl<S, N, A: Outputs<S, N>, B: Outputs<S, N>, C: Outputs<S, N>> Outputs<S, N> for (A, B, C) {
+    fn for_each(&self, see: &mut dyn FnMut(N)) {
+        self.0.for_each(see);
+        self.1.for_each(see);
+        self.2.for_each(see);
     }
 }
 

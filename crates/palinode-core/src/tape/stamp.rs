@@ -11,10 +11,11 @@
 
 #![allow(unsafe_code)] // named in ARCHITECTURE.md: turns a slot's pointer back into the recorder it came from
 
+use super::arena::OpenNode;
 use super::recorder::Recorder;
 use core::cell::Cell;
 use palinode_num::Scalar;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 const TRACED: u64 = 1;
 /// A slot's place in the stamp is its offset in the table, so that finding it takes one instruction.
@@ -24,6 +25,9 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const COUNT_SHIFT: u32 = SLOT_SHIFT + SLOT_BITS;
 const COUNT_BITS: u32 = 33;
 const BLOCK_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
+
+/// What a slot holds while its recorder is being written to: no stamp, because its low bits are set.
+const BUSY: u64 = u64::MAX;
 
 /// Names one recording scope; zero for constants.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,8 +45,40 @@ thread_local! {
     static NEXT: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// The names of the threads that own the blocks: block `b` belongs to thread `OWNERS[b - 1]`.
-static OWNERS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The names of the threads that own the blocks (block `b` belongs to thread `owners[b - 1]`), and the blocks of threads
+/// that have ended, with how many of their numbers are used.
+struct Blocks {
+    owners: Vec<String>,
+    free: Vec<(u64, u64)>,
+}
+
+static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { owners: Vec::new(), free: Vec::new() });
+
+fn blocks() -> MutexGuard<'static, Blocks> {
+    BLOCKS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// How many blocks have ever been needed at once.
+#[cfg(test)]
+pub(super) fn blocks_in_use() -> usize {
+    blocks().owners.len()
+}
+
+/// Gives the thread's block back when the thread ends, so that any number of threads can come and go.
+struct Lease;
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (block, used) = NEXT.replace((0, 0));
+        if used < 1 << COUNT_BITS {
+            blocks().free.push((block, used));
+        }
+    }
+}
+
+thread_local! {
+    static LEASE: Lease = const { Lease };
+}
 
 fn this_thread() -> String {
     let thread = std::thread::current();
@@ -55,15 +91,18 @@ fn this_thread() -> String {
 /// A number that no other scope of this process has had.
 fn fresh_number() -> u64 {
     let (mut block, mut used) = NEXT.get();
-    if block == 0 || used == (1 << COUNT_BITS) {
-        let mut owners = OWNERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        owners.push(this_thread());
-        block = owners.len() as u64;
+    if block == 0 || used == 1 << COUNT_BITS {
+        let mut blocks = blocks();
+        (block, used) = blocks.free.pop().unwrap_or_else(|| {
+            blocks.owners.push(String::new());
+            (blocks.owners.len() as u64, 0)
+        });
+        blocks.owners[block as usize - 1] = this_thread();
         assert!(
             block < 1 << (64 - BLOCK_SHIFT),
-            "palinode: more threads have recorded tapes than can be numbered"
+            "palinode: more threads record tapes at once than can be numbered"
         );
-        used = 0;
+        LEASE.with(|_| ());
     }
     NEXT.set((block, used + 1));
     block << BLOCK_SHIFT | used << COUNT_SHIFT
@@ -123,10 +162,10 @@ impl Stamp {
 
     /// How messages call the scope.
     fn describe(self) -> String {
-        let owners = OWNERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let blocks = blocks();
         let block = (self.0 >> BLOCK_SHIFT) as usize;
         let count = (self.0 >> COUNT_SHIFT) & ((1 << COUNT_BITS) - 1);
-        let owner = owners.get(block.wrapping_sub(1)).map_or("?", String::as_str);
+        let owner = blocks.owners.get(block.wrapping_sub(1)).map_or("?", String::as_str);
         format!("tape {block}.{count} (thread {owner})")
     }
 }
@@ -145,6 +184,12 @@ fn different_tapes(a: Stamp, b: Stamp) -> ! {
 #[cold]
 #[inline(never)]
 fn not_open_here(stamp: Stamp) -> ! {
+    if OPEN.with(|slots| slots[stamp.slot()].stamp.get()) == BUSY {
+        panic!(
+            "palinode: a Var was used while its tape was being written to. A number's own methods and \
+             CustomRule::name must not compute with Vars of the tape that calls them."
+        )
+    }
     let open: Vec<String> = OPEN.with(|slots| {
         let stamps = slots.iter().map(|slot| slot.stamp.get()).filter(|&s| s != 0);
         stamps.map(|s| Stamp(s).describe()).collect()
@@ -213,20 +258,45 @@ impl<S: Scalar> Open<S> {
     /// Appends a node.
     #[inline(always)]
     pub(crate) fn push<const N: usize>(self, parents: [u32; N], partials: [S; N]) -> u32 {
-        // SAFETY: as in `with_recorder`: the scope is still open (see the type), and `push` calls nothing that could reach
-        // this recorder.
+        debug_assert!(!self.0.is_null(), "a constant has no tape");
+        // SAFETY: as in `with_recorder`: the scope is still open (see the type), and `push` calls no method of `S`, so
+        // nothing reaches this recorder meanwhile.
         unsafe { (*self.0).arena.push(parents, partials) }
+    }
+
+    /// Adds edges to an open node; see [`Arena::extend`](super::arena::Arena::extend).
+    #[inline(always)]
+    pub(crate) fn extend(self, node: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
+        debug_assert!(!self.0.is_null(), "a constant has no tape");
+        // SAFETY: as in `push`; `one` is passed in so that `extend` calls no method of `S` either.
+        unsafe { (*self.0).arena.extend(node, one, first, second) }
     }
 }
 
 /// Runs `f` with the recorder of an open scope.
 ///
-/// The same recorder must not be reached again from inside `f`: what `f` calls works on the inner numbers only.
-#[inline(always)]
+/// While it runs the scope counts as busy: whatever `f` calls (a number type of the user's, a custom rule) panics if it
+/// uses a `Var` of this scope, instead of reaching the same recorder a second time.
 pub(crate) fn with_recorder<S: 'static, R>(stamp: Stamp, f: impl FnOnce(&mut Recorder<S>) -> R) -> R {
-    let recorder = stamp.recorder::<S>();
-    // SAFETY: `recorder()` has checked that the stamp's scope is open on this thread. The pointer came from the
-    // `&mut Recorder<S>` that the scope borrows, with the same `S` (module invariant), and only this function uses it while the
-    // scope is open; `f` does not reach this recorder a second time.
-    f(unsafe { &mut *recorder })
+    /// Opens the slot again, also on a panic.
+    struct Busy<'a> {
+        slot: &'a Slot,
+        stamp: u64,
+    }
+    impl Drop for Busy<'_> {
+        fn drop(&mut self) {
+            self.slot.stamp.set(self.stamp);
+        }
+    }
+    stamp.check();
+    OPEN.with(|open| {
+        let slot = &open[stamp.slot()];
+        let recorder = slot.recorder.get().cast::<Recorder<S>>();
+        assert!(!recorder.is_null(), "palinode: a constant has no tape");
+        let _busy = Busy { slot, stamp: slot.stamp.replace(BUSY) };
+        // SAFETY: the scope is open on this thread (`check`), so the pointer is that of the `&mut Recorder<S>` which the
+        // scope borrows, with the same `S` (module invariant). Nothing else uses it now: while the slot is
+        // busy every other way to it fails its check, and `Open` does not outlive its operation.
+        f(unsafe { &mut *recorder })
+    })
 }

@@ -79,10 +79,10 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> 
             }
             _ => {
                 // A sum that stays open, is interrupted, and goes on.
-                let open = arena.extend(OpenNode::NONE, a.0, a.1, SINK, 0.0);
-                let open = arena.extend(open, b.0, b.1, c.0, c.1);
+                let open = arena.extend(OpenNode::NONE, 1.0, a, (SINK, 0.0));
+                let open = arena.extend(open, 1.0, b, c);
                 arena.push([d.0], [d.1]);
-                let open = arena.extend(open, a.0, a.1, SINK, 0.0);
+                let open = arena.extend(open, 1.0, a, (SINK, 0.0));
                 // Where a chunk ends the sum has one more node, so the twin takes the division into nodes from the arena
                 // and checks that no edge is missing.
                 let mut parts = Vec::new();
@@ -210,4 +210,67 @@ fn long_sums_cross_chunks() {
     let x: Vec<f64> = (0..n).map(f64::from).collect();
     let g = grad(|x| x.iter().map(|v| v * v).sum(), &x).unwrap();
     assert!(g.iter().zip(&x).all(|(g, x)| *g == 2.0 * x));
+}
+
+/// A rule that computes with Vars of the tape that asks for its name.
+struct Meddler([Var<f64>; 2]);
+
+impl CustomRule<f64> for Meddler {
+    fn name(&self) -> &'static str {
+        let _ = (self.0[0] * self.0[1] + self.0[0]) * self.0[1].sin();
+        "meddler"
+    }
+    fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), Error> {
+        inputs[0] += outputs[0];
+        Ok(())
+    }
+}
+
+#[test]
+fn a_rule_may_compute_with_its_tape_before_it_is_recorded() {
+    let mut tape = Tape::traced();
+    let mut record =
+        tape.record(&[2.0, 3.0], |x| custom(x, &[x[0].value()], Meddler([x[0], x[1]]))[0] * x[0]).unwrap();
+    assert_eq!(record.reverse(&[1.0]).unwrap(), [4.0, 0.0]);
+}
+
+#[test]
+fn a_tape_that_is_being_written_to_cannot_be_reached_again() {
+    let mut tape = Tape::new();
+    let message = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+        let _ = tape.record(&[2.0], |x: &[Var<f64>]| {
+            stamp::with_recorder(x[0].stamp(), |_: &mut Recorder<f64>| x[0] * x[0])
+        });
+    }))
+    .unwrap_err();
+    assert!(
+        message.downcast_ref::<String>().map_or("", |s| s).contains("being written to")
+            || message.downcast_ref::<&str>().is_some_and(|s| s.contains("being written to"))
+    );
+    assert_eq!(tape.value_and_grad(|x| x[0] * x[0], &[3.0]).unwrap(), (9.0, vec![6.0]));
+}
+
+#[test]
+fn a_panic_between_edges_leaves_no_half_node() {
+    let mut arena = Arena::new(MAX_NODES, usize::MAX);
+    arena.push([SINK], [0.0]);
+    let broken = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+        arena.push_many(5, (0..5).map(|i| if i == 3 { panic!("no edge") } else { (1, 1.0) }))
+    }));
+    assert!(broken.is_err());
+    arena.push([1], [7.0]);
+    let mut nodes = Vec::new();
+    arena.for_each_node(|node, parents, partials| nodes.push((node, parents.to_vec(), partials.to_vec())));
+    assert_eq!(nodes, [(1, vec![SINK], vec![0.0]), (2, vec![1], vec![7.0])]);
+}
+
+#[test]
+fn threads_give_their_numbers_back() {
+    let number =
+        || std::thread::spawn(|| grad(|x| x[0], &[1.0]).map(|_| stamp::blocks_in_use())).join().unwrap();
+    let first = number().unwrap();
+    for _ in 0..if cfg!(miri) { 3 } else { 200 } {
+        // Other tests run at the same time, so the number may move, but not by one per thread.
+        assert!(number().unwrap() < first + 64);
+    }
 }

@@ -16,7 +16,7 @@ use super::arena::SINK;
 use super::stamp::{Open, Stamp, with_recorder};
 use super::trace::Entry;
 use crate::number::derivative_number;
-use crate::rules::{Binary, Differentiable, Ternary, Unary, has_jump};
+use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use palinode_num::Scalar;
 
 /// A number whose operations are recorded on a [`Tape`](crate::Tape).
@@ -211,7 +211,12 @@ fn write_merged<S: Scalar<Bool = bool>>(
 /// On a traced tape every operation is a node, with its name and value. `SINK` stands for an inactive argument.
 #[cold]
 #[inline(never)]
-fn traced<S: Scalar<Bool = bool>>(stamp: Stamp, op: &'static str, z: S, edges: &[(u32, S)]) -> u32 {
+pub(super) fn traced<S: Scalar<Bool = bool>>(
+    stamp: Stamp,
+    op: &'static str,
+    z: S,
+    edges: &[(u32, S)],
+) -> u32 {
     let active = edges.iter().copied().filter(|&(parent, _)| parent != SINK);
     with_recorder(stamp, |recorder| {
         let node = recorder.arena.push_many(edges.len(), active.clone());
@@ -243,9 +248,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         if !x.is_active() {
             return Var::lift(rule.value(x.value));
         }
-        if const { has_jump(R::KINKS) } {
-            crate::decision::rounded(x.peek());
-        }
+        crate::decision::rounded(x.peek().map(|x| rule.jump_distance(x)));
         let (z, dz) = rule.value_and_dx(x.value);
         if x.stamp.is_traced() {
             let node = traced_pair(x.stamp, R::NAME, z, x.parents[0], dz, SINK, S::zero());
@@ -259,8 +262,8 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         let stamp = x.stamp.join(y.stamp);
         let open = stamp.open();
         let z = rule.value(x.value, y.value);
-        if const { has_jump(R::KINKS) } && (x.is_active() || y.is_active()) {
-            crate::decision::rounded(x.peek());
+        if x.is_active() || y.is_active() {
+            crate::decision::rounded(x.peek().zip(y.peek()).map(|(x, y)| rule.jump_distance(x, y)));
         }
         if stamp.is_traced() {
             let dx = if x.is_active() { rule.dx(x.value, y.value, z) } else { S::zero() };

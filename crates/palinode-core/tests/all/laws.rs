@@ -1,7 +1,7 @@
 //! The laws of the design on random programs: all modes agree, within bounds that are derived from the program itself.
 
 use crate::programs::{Program, precise_gradient, program};
-use palinode_core::{DoubleDouble, Dual, DualN, Jet, Record, Row, Scalar, Table, Tape, Var};
+use palinode_core::{DoubleDouble, Dual, DualN, Jet, Record, Row, Table, Tape, Var};
 use proptest::prelude::*;
 
 const EPSILON: f64 = f64::EPSILON;

@@ -3,7 +3,7 @@
 use crate::check::Finding;
 use crate::leaf::Leaf;
 use palinode_core::rules::Select;
-use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Scalar, Tape};
+use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Tape};
 
 /// A function with an infinite or undefined partial on a path that contributes nothing.
 struct Case {

@@ -1,0 +1,103 @@
+//! What reviewers found, kept found.
+
+use num_traits::Zero;
+use palinode_core::{CustomRule, grad};
+use palinode_core::{Dual, Error, Jet, Tape, Var, custom, decision, jacobian, jvp, value_and_grad};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+#[test]
+fn outputs_count_towards_the_byte_limit_and_a_refusal_keeps_nothing() {
+    let mut tape = Tape::with_limits(u32::MAX, 10_000);
+    let refused = tape.record(&[1.0], |x| vec![x[0]; 1_000_000]).map(|_| ());
+    assert_eq!(refused, Err(Error::ByteLimit { limit: 10_000 }));
+    assert!(tape.heap_bytes() <= 10_000);
+    assert_eq!(tape.value_and_grad(|x| x[0] * x[0], &[3.0]), Ok((9.0, vec![6.0])));
+}
+
+#[test]
+fn memory_of_earlier_recordings_does_not_stand_in_the_way() {
+    let many = vec![1.0; 500];
+    let mut tape = Tape::with_limits(u32::MAX, 60_000);
+    tape.value_and_grad(|x| (0..700).fold(x[0], |y, _| y * x[1] + x[2]), &[1.0, 0.5, 0.25]).unwrap();
+    assert!(tape.value_and_grad(|x| x.iter().sum(), &many).is_ok());
+}
+
+#[test]
+fn zero_tests_after_a_limit_lead_to_the_typed_error() {
+    let run = |x: &[Var<f64>]| {
+        let mut y = x[0];
+        for _ in 0..5_000 {
+            let zero = (y - y) * x[1] + (x[2] - x[2]) * y;
+            y = if zero.is_zero() { y } else { y * x[1] + x[2] };
+        }
+        y
+    };
+    let refused = Tape::with_limits(1000, usize::MAX).record(&[1.0, 0.5, 0.25], run).map(|_| ());
+    assert_eq!(refused, Err(Error::TapeFull { limit: 1000 }));
+}
+
+#[test]
+fn whole_powers_of_jets_cost_no_more_than_real_ones() {
+    // It was exponential in the order: 24 took a second and a half.
+    let x = Jet::<f64, 32>::variable(1.25);
+    let (a, b) = (x.powi(7), x.powf(7.0));
+    for k in 0..=32 {
+        assert!((a.coefficient(k) - b.coefficient(k)).abs() <= 1e-12 * (1.0 + a.coefficient(k).abs()));
+    }
+}
+
+#[test]
+fn margins_are_distances_to_the_jump() {
+    let margin = |f: fn(Dual<f64>, Dual<f64>) -> Dual<f64>, x: f64, y: f64| {
+        let run = || jvp(|v| vec![f(v[0], v[1])], &[x, y], &[1.0, 1.0]);
+        decision::watch(run).1.smallest_margin
+    };
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    assert_eq!(margin(|x, y| x.atan2(y), 1.0, 5.0), f64::INFINITY);
+    assert!(near(margin(|x, y| x.atan2(y), 0.125, -5.0), 0.125));
+    assert!(near(margin(|x, _| x.signum(), 3.0, 0.0), 3.0));
+    assert!(near(margin(|x, _| x.floor(), 2.5, 0.0), 0.5));
+    assert!(near(margin(|x, _| x.round(), 2.0, 0.0), 0.5));
+    assert!(near(margin(|x, _| x.trunc(), 0.25, 0.0), 0.75));
+    assert!(near(margin(|x, y| x.copysign(y), 1.25, 1e-9), 1e-9));
+    assert!(near(margin(|x, y| x % y, 0.3000000001, 0.1), 1e-10));
+}
+
+/// A rule that counts how often it is asked.
+struct Counted(Arc<AtomicUsize>);
+
+impl CustomRule<f64> for Counted {
+    fn name(&self) -> &'static str {
+        "counted"
+    }
+    fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), Error> {
+        self.0.fetch_add(1, Relaxed);
+        inputs[0] += outputs[0] + 2.0 * outputs[1] + 3.0 * outputs[2];
+        Ok(())
+    }
+}
+
+#[test]
+fn forward_sweeps_leave_idle_lanes_alone() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let rule = Counted(asked.clone());
+    let j = jacobian(|x| custom(x, &[1.0, 2.0, 3.0], rule), &[1.0]).unwrap();
+    assert_eq!((j, asked.load(Relaxed)), (vec![vec![1.0], vec![2.0], vec![3.0]], 3));
+}
+
+#[test]
+fn every_node_that_a_traced_table_reads_has_a_row() {
+    let mut tape = Tape::traced();
+    let table = tape.record(&[0.1; 5], |x| x.iter().map(|v| v.sin()).sum::<Var<f64>>()).unwrap().table();
+    let rows: Vec<u32> = table.rows.iter().map(|row| row.index).collect();
+    assert!(table.rows.iter().flat_map(|row| &row.inputs).all(|input| rows.contains(input)), "{table}");
+    assert_eq!(table.rows.iter().filter(|row| row.op == "sum").count(), 1);
+}
+
+#[test]
+fn a_sum_keeps_the_sign_of_zero() {
+    let (y, _) = value_and_grad(|x| x.iter().sum(), &[-0.0_f64]).unwrap();
+    assert!(y.is_sign_negative());
+    assert_eq!(grad(|x| x.iter().map(|v| v * v).sum(), &[3.0]).unwrap(), [6.0]);
+}
