@@ -16,10 +16,12 @@ pub enum Error {
         /// How many it has.
         found: usize,
     },
-    /// An input is infinite or NaN, so no derivative exists there.
-    #[error("PAL0102: input {position} is {value}; a derivative needs finite inputs: check what was passed")]
+    /// An input, or an entry of a direction or of output cotangents, is infinite or NaN, so no derivative exists there.
+    #[error("PAL0102: {what} {position} is {value}; a derivative needs finite inputs: check what was passed")]
     NonFiniteInput {
-        /// Which input, from 0.
+        /// "input", "direction" or "output cotangent".
+        what: &'static str,
+        /// Which of them, from 0.
         position: usize,
         /// What it is.
         value: f64,
@@ -45,6 +47,20 @@ pub enum Error {
         output: usize,
         /// Which input, from 0.
         input: usize,
+        /// What the derivative is.
+        value: f64,
+    },
+    /// What was asked for instead of a single partial derivative is infinite or NaN although the value is finite.
+    #[error(
+        "PAL0104: the {what} {position} is {value}: the function has a vertical slope or an undefined \
+         derivative here (sqrt at 0, a division by 0 on the way); move off that point"
+    )]
+    NonFiniteDerivativeOf {
+        /// "directional derivative of output" (`jvp`), "cotangent of input" (`vjp`) or "derivative of order"
+        /// (`derivatives`).
+        what: &'static str,
+        /// Which output or input, from 0, or which order.
+        position: usize,
         /// What the derivative is.
         value: f64,
     },
@@ -135,7 +151,7 @@ impl Error {
             Error::Length { .. } => "PAL0101",
             Error::NonFiniteInput { .. } => "PAL0102",
             Error::NonFiniteOutput { .. } => "PAL0103",
-            Error::NonFiniteDerivative { .. } => "PAL0104",
+            Error::NonFiniteDerivative { .. } | Error::NonFiniteDerivativeOf { .. } => "PAL0104",
             Error::TapeFull { .. } => "PAL0105",
             Error::OutOfMemory { .. } => "PAL0106",
             Error::ByteLimit { .. } => "PAL0107",

@@ -38,6 +38,22 @@ applied! { ternary / ternary_outlined<R: Ternary>(rule: R, x: N, y: N, w: N) }
 applied! { product / product_outlined<>(x: N, y: N) }
 applied! { quotient / quotient_outlined<>(x: N, y: N) }
 
+/// What a function of the number `N` takes as its second and third argument: another `N`, or a literal.
+///
+/// ```
+/// use palinode_core::Dual;
+///
+/// let x = Dual::new(3.0, 1.0);
+/// assert_eq!(x.max(0.0).tangent, 1.0);
+/// assert_eq!(x.clamp(0.0, x * 0.5).tangent, 0.5);
+/// ```
+pub trait Operand<N>: Copy {
+    /// As a number of the same type.
+    fn operand(self) -> N;
+    /// `rule(x, self)`.
+    fn second_argument<R: Binary>(self, rule: R, x: N) -> N;
+}
+
 /// Implements a derivative number; see the module's documentation.
 macro_rules! derivative_number {
     ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
@@ -104,6 +120,87 @@ macro_rules! derivative_number {
             }
         }
 
+        impl<$($generics)*> PartialEq<$Number> for f64
+        where
+            $S: PartialEq,
+        {
+            #[inline(always)]
+            fn eq(&self, other: &$Number) -> bool {
+                <$Number>::lift($S::from_f64(*self)) == *other
+            }
+        }
+
+        impl<$($generics)*> PartialOrd<$Number> for f64
+        where
+            $S: PartialOrd,
+        {
+            #[inline(always)]
+            fn partial_cmp(&self, other: &$Number) -> Option<core::cmp::Ordering> {
+                <$Number>::lift($S::from_f64(*self)).partial_cmp(other)
+            }
+        }
+
+        impl<$($generics)*> crate::number::Operand<$Number> for $Number {
+            #[inline(always)]
+            fn operand(self) -> $Number {
+                self
+            }
+            #[inline(always)]
+            fn second_argument<R: crate::rules::Binary>(self, rule: R, x: $Number) -> $Number {
+                crate::number::binary(rule, x, self)
+            }
+        }
+
+        impl<$($generics)*> crate::number::Operand<$Number> for f64 {
+            #[inline(always)]
+            fn operand(self) -> $Number {
+                <$Number>::lift($S::from_f64(self))
+            }
+            #[inline(always)]
+            fn second_argument<R: crate::rules::Binary>(self, rule: R, x: $Number) -> $Number {
+                crate::number::unary(crate::rules::RightConstant(rule, self), x)
+            }
+        }
+
+        // What num-traits has under the same name: as inherent methods they are not ambiguous where both are imported.
+        impl<$($generics)*> $Number {
+            /// Zero, a constant.
+            #[inline(always)]
+            pub fn zero() -> Self {
+                Self::lift($S::zero())
+            }
+            /// One, a constant.
+            #[inline(always)]
+            pub fn one() -> Self {
+                Self::lift($S::one())
+            }
+            /// The primal as an `f64`, NaN for a symbol. Of an active value this is a decision: what is computed from
+            /// it has no derivative.
+            #[inline]
+            pub fn to_f64(self) -> f64 {
+                self.check_use(self);
+                if !self.carries_nothing() {
+                    crate::decision::converted();
+                }
+                self.peek().unwrap_or(f64::NAN)
+            }
+            /// Whether the primal is NaN.
+            #[inline]
+            pub fn is_nan(self) -> bool {
+                self.peek().is_some_and(f64::is_nan)
+            }
+            /// Whether the primal is neither infinite nor NaN.
+            #[inline]
+            pub fn is_finite(self) -> bool {
+                self.peek().is_some_and(f64::is_finite)
+            }
+            /// Sine and cosine of the same angle.
+            #[inline]
+            pub fn sin_cos(self) -> (Self, Self) {
+                Scalar::sin_cos(self)
+            }
+        }
+
         impl<$($generics)*> core::iter::Product for $Number {
             fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
                 factors.reduce(|a, b| a * b).unwrap_or_else(Self::one)
@@ -118,15 +215,11 @@ macro_rules! derivative_number {
 
         impl<$($generics)*> palinode_num::Real for $Number
         where
-            $S: Scalar<Bool = bool> + PartialOrd,
+            $S: Scalar<Bool = bool> + PartialOrd + core::fmt::Display,
         {
             #[inline]
             fn to_f64(self) -> f64 {
-                self.check_use(self);
-                if !self.carries_nothing() {
-                    crate::decision::converted();
-                }
-                self.peek().unwrap_or(f64::NAN)
+                <$Number>::to_f64(self)
             }
         }
     };
@@ -155,13 +248,17 @@ macro_rules! derivative_number {
             })*
             $($(#[$doc2])*
             #[inline]
-            pub fn $f2(self, $y2: Self) -> Self {
-                crate::number::binary(crate::rules::$F2 {}, self, $y2)
+            pub fn $f2(self, $y2: impl crate::number::Operand<Self>) -> Self {
+                $y2.second_argument(crate::rules::$F2 {}, self)
             })*
             $($(#[$doc3])*
             #[inline]
-            pub fn $f3(self, $y3: Self, $w3: Self) -> Self {
-                crate::number::ternary(crate::rules::$F3 {}, self, $y3, $w3)
+            pub fn $f3(
+                self,
+                $y3: impl crate::number::Operand<Self>,
+                $w3: impl crate::number::Operand<Self>,
+            ) -> Self {
+                crate::number::ternary(crate::rules::$F3 {}, self, $y3.operand(), $w3.operand())
             })*
         }
 
@@ -306,13 +403,7 @@ macro_rules! operators {
         }
         crate::number::operators! { @by_reference [$($g)*] [$Number] [$Number] [$Number] $Trait $method }
         crate::number::operators! { @by_reference [$($g)*] [$Number] [f64] [$Number] $Trait $method }
-        impl<$($g)*> core::ops::$Trait<&$Number> for f64 {
-            type Output = $Number;
-            #[inline(always)]
-            fn $method(self, other: &$Number) -> $Number {
-                core::ops::$Trait::$method(self, *other)
-            }
-        }
+        crate::number::operators! { @by_reference [$($g)*] [f64] [$Number] [$Number] $Trait $method }
         impl<$($g)*> core::ops::$Assign for $Number {
             #[inline(always)]
             fn $assign(&mut self, other: Self) {
@@ -329,6 +420,12 @@ macro_rules! operators {
             #[inline(always)]
             fn $assign(&mut self, other: f64) {
                 *self = core::ops::$Trait::$method(*self, other);
+            }
+        }
+        impl<$($g)*> core::ops::$Assign<&f64> for $Number {
+            #[inline(always)]
+            fn $assign(&mut self, other: &f64) {
+                *self = core::ops::$Trait::$method(*self, *other);
             }
         }
     };

@@ -6,9 +6,10 @@
 //!
 //! [`Real`] is what people write generic code in: real `bool`s, `<`, and `f64` on the right of an operator.
 
-use core::fmt::Debug;
+use core::fmt::{Debug, Display};
+use core::iter::{Product, Sum};
 use core::ops::{
-    Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign,
+    Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, RemAssign, Sub, SubAssign,
 };
 
 /// What a comparison of two [`Scalar`]s gives: `bool` for numbers, a symbol for symbols.
@@ -317,7 +318,7 @@ pub trait Scalar:
 /// use palinode_num::Real;
 ///
 /// fn logistic_map<S: Real>(r: S, x: S) -> S {
-///     if x > S::one() { x * 0.5 } else { r * x * (-x + 1.0) }
+///     if x > 1.0 { x * 0.5 } else { r * x * (-x + 1.0) }
 /// }
 /// assert_eq!(logistic_map(3.0, 0.5), 0.75);
 /// ```
@@ -326,8 +327,11 @@ pub trait Scalar:
 /// in single precision on `Var<f32>` and `Dual<f32>`.
 pub trait Real:
     Scalar<Bool = bool>
+    + Display
     + PartialEq
     + PartialOrd
+    + PartialEq<f64>
+    + PartialOrd<f64>
     + Add<f64, Output = Self>
     + Sub<f64, Output = Self>
     + Mul<f64, Output = Self>
@@ -337,12 +341,16 @@ pub trait Real:
     + SubAssign
     + MulAssign
     + DivAssign
+    + RemAssign
     + AddAssign<f64>
     + SubAssign<f64>
     + MulAssign<f64>
     + DivAssign<f64>
-    + core::iter::Sum
-    + core::iter::Product
+    + RemAssign<f64>
+    + Sum
+    + for<'a> Sum<&'a Self>
+    + Product
+    + for<'a> Product<&'a Self>
 {
     /// The primal as an `f64`. Of an active value this is a decision: what is computed from it has no derivative.
     fn to_f64(self) -> f64;

@@ -7,6 +7,8 @@
 mod check;
 #[path = "all/decisions.rs"]
 mod decisions;
+#[path = "all/ergonomics.rs"]
+mod ergonomics;
 #[path = "all/misuse.rs"]
 mod misuse;
 #[path = "all/nesting.rs"]

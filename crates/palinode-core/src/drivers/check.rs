@@ -10,7 +10,12 @@ fn non_finite<S: Scalar>(x: S) -> Option<f64> {
 
 /// An error that names the first input which is not finite.
 pub(super) fn inputs<S: Scalar>(x: &[S]) -> Result<(), Error> {
-    first_bad(x).map_or(Ok(()), |(position, value)| Err(Error::NonFiniteInput { position, value }))
+    given("input", x)
+}
+
+/// An error that names the first entry of `what` which is not finite.
+pub(super) fn given<S: Scalar>(what: &'static str, x: &[S]) -> Result<(), Error> {
+    first_bad(x).map_or(Ok(()), |(position, value)| Err(Error::NonFiniteInput { what, position, value }))
 }
 
 /// An error that names the first output which is not finite.
@@ -21,6 +26,12 @@ pub(super) fn outputs<S: Scalar>(y: &[S]) -> Result<(), Error> {
 /// An error that names the first derivative of output `output` which is not finite.
 pub(super) fn row<S: Scalar>(output: usize, row: &[S]) -> Result<(), Error> {
     first_bad(row).map_or(Ok(()), |(input, value)| Err(Error::NonFiniteDerivative { output, input, value }))
+}
+
+/// An error that names the first derivative which is not finite as `what` and its position, counted from `start`.
+pub(super) fn derivatives<S: Scalar>(what: &'static str, start: usize, found: &[S]) -> Result<(), Error> {
+    first_bad(found)
+        .map_or(Ok(()), |(i, value)| Err(Error::NonFiniteDerivativeOf { what, position: start + i, value }))
 }
 
 /// An error if the derivative of output `output` by input `input` is not finite.

@@ -62,21 +62,26 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 /// Forward mode: the values of a function and their derivatives in the direction `v`.
 ///
 /// ```
-/// let (y, dy) = palinode_core::jvp(|x| vec![x[0] * x[1]], &[2.0, 5.0], &[1.0, 0.0])?;
-/// assert_eq!((y, dy), (vec![10.0], vec![5.0]));
+/// let (y, dy) = palinode_core::jvp(|x| [x[0] * x[1], x[1]], &[2.0, 5.0], &[1.0, 0.0])?;
+/// assert_eq!((y, dy), (vec![10.0, 5.0], vec![5.0, 0.0]));
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn jvp<S: Scalar>(
-    f: impl FnOnce(&[Dual<S>]) -> Vec<Dual<S>>,
+pub fn jvp<S: Scalar, O: Outputs<S, Dual<S>>>(
+    f: impl FnOnce(&[Dual<S>]) -> O,
     x: &[S],
     v: &[S],
 ) -> Result<(Vec<S>, Vec<S>), Error> {
     check::length("the direction", x.len(), v.len())?;
     check::inputs(x)?;
-    check::inputs(v)?;
+    check::given("direction", v)?;
     let inputs: Vec<Dual<S>> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, v)).collect();
-    let (values, tangents): (Vec<S>, Vec<S>) = f(&inputs).into_iter().map(|y| (y.value, y.tangent)).unzip();
+    let (mut values, mut tangents) = (Vec::new(), Vec::new());
+    f(&inputs).for_each(&mut |y| {
+        values.push(y.value);
+        tangents.push(y.tangent);
+    });
     check::outputs(&values)?;
+    check::derivatives("directional derivative of output", 0, &tangents)?;
     Ok((values, tangents))
 }
 
@@ -93,10 +98,12 @@ pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
     u: &[S],
 ) -> Result<(Vec<S>, Vec<S>), Error> {
     check::inputs(x)?;
+    check::given("output cotangent", u)?;
     let mut tape = Tape::new();
     let mut record = tape.record(x, f)?;
     check::outputs(record.values())?;
     let gradient = record.reverse(u)?.to_vec();
+    check::derivatives("cotangent of input", 0, &gradient)?;
     Ok((record.values().to_vec(), gradient))
 }
 
@@ -171,6 +178,6 @@ pub fn derivatives<S: Scalar, const K: usize>(
     check::inputs(&[x])?;
     let derivatives = f(Jet::variable(x)).derivatives();
     check::outputs(&derivatives[..1])?;
-    check::row(0, &derivatives[1..])?;
+    check::derivatives("derivative of order", 1, &derivatives[1..])?;
     Ok(derivatives)
 }

@@ -20,7 +20,7 @@ pub fn hvp<S: Scalar<Bool = bool>>(
     v: &[S],
 ) -> Result<(S, Vec<S>, Vec<S>), Error> {
     check::length("the direction", x.len(), v.len())?;
-    check::inputs(v)?;
+    check::given("direction", v)?;
     let point: Vec<Dual<S>> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, v)).collect();
     let (value, gradient) = Tape::new().value_and_grad(f, &point)?;
     let (gradient, product): (Vec<S>, Vec<S>) = gradient.into_iter().map(|g| (g.value, g.tangent)).unzip();

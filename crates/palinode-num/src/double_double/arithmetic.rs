@@ -208,9 +208,21 @@ impl Sum for DoubleDouble {
     }
 }
 
+impl<'a> Sum<&'a DoubleDouble> for DoubleDouble {
+    fn sum<I: Iterator<Item = &'a DoubleDouble>>(terms: I) -> Self {
+        terms.copied().sum()
+    }
+}
+
 impl Product for DoubleDouble {
     fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
         factors.fold(Self::from(1.0), Mul::mul)
+    }
+}
+
+impl<'a> Product<&'a DoubleDouble> for DoubleDouble {
+    fn product<I: Iterator<Item = &'a DoubleDouble>>(factors: I) -> Self {
+        factors.copied().product()
     }
 }
 
