@@ -8,7 +8,7 @@
 //! so a forward and a reverse formula cannot disagree.
 //!
 //! Invariants: a partial is a pure function of the arguments and the result; it is evaluated only if its
-//! argument is active; nothing here knows about tangents, cotangents or tapes.
+//! argument is active (`DualN` evaluates all of them); nothing here knows about tangents, cotangents or tapes.
 
 mod op;
 mod table;
