@@ -115,7 +115,7 @@ pub trait Scalar:
     /// A zero that still depends on something does not vanish.
     #[inline(always)]
     fn vanishes(self) -> bool {
-        self.peek() == Some(0.0)
+        self.equal(Self::zero()).known() == Some(true)
     }
 
     /// Whether it carries no derivative at any level.

@@ -1,14 +1,11 @@
 //! First derivatives, and higher ones of a function of one variable.
 
-use super::check;
+use super::{LANES, check};
 use crate::dual::Dual;
 use crate::error::Error;
 use crate::jet::Jet;
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
-
-/// How many sweeps run at once where many are needed.
-const LANES: usize = 8;
 
 /// The gradient of a scalar function.
 ///

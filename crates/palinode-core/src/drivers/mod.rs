@@ -19,6 +19,9 @@ mod first;
 mod second;
 mod sparse;
 
+/// How many sweeps over a tape run at once where many are needed.
+const LANES: usize = 8;
+
 pub use first::{derivatives, grad, jacobian, jvp, value_and_grad, vjp};
 pub use second::{hessian, hvp};
 pub use sparse::{Sparse, sparse_hessian, sparse_jacobian};

@@ -6,13 +6,10 @@
 //! happen to be zero and never misses one.
 
 use super::colouring::{self, Colouring};
-use super::{check, second};
+use super::{LANES, check, second};
 use crate::error::Error;
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
-
-/// How many sweeps run at once.
-const LANES: usize = 8;
 
 /// A sparse matrix by its entries, in the order of rows and then columns.
 #[derive(Clone, Debug, PartialEq)]

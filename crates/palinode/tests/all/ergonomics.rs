@@ -66,7 +66,6 @@ fn numbers_as_arguments_still_pass_as_paths() {
 }
 
 #[test]
-#[allow(clippy::yoda_conditions, reason = "the point of the test")]
 fn literals_stand_on_the_left_of_comparisons() {
     let g = grad(|x| if 0.0 < x[0] && 2.0 == x[0] && 5.0 >= x[0] { x[0] * x[0] } else { x[0] }, &[2.0]);
     assert_eq!(g.unwrap(), [4.0]);
