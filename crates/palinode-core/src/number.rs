@@ -174,6 +174,11 @@ macro_rules! derivative_number {
             pub fn one() -> Self {
                 Self::lift($S::one())
             }
+            /// A constant: the nearest number to `v`.
+            #[inline(always)]
+            pub fn from_f64(v: f64) -> Self {
+                Self::lift($S::from_f64(v))
+            }
             /// The primal as an `f64`, NaN for a symbol. Of an active value this is a decision: what is computed from
             /// it has no derivative.
             #[inline]

@@ -106,7 +106,7 @@ mod with_num_traits {
         let (sine, cosine) = x.sin_cos();
         assert_eq!((sine.tangent, cosine.tangent), (0.5f64.cos(), -0.5f64.sin()));
         assert!(x.is_finite() && !x.is_nan() && (x / 0.0).is_infinite());
-        assert_eq!(x.to_f64(), 0.5);
+        assert_eq!(x.to_f64(), Dual::<f64>::from_f64(0.5).value);
         assert_eq!((Dual::<f64>::zero().value, Dual::<f64>::one().value), (0.0, 1.0));
         let f = |x: &[Var<f64>]| {
             if x[0].is_nan() { Var::zero() } else { x[0].sin_cos().0.max(Var::one() * 0.1).powf(2.0).abs() }
