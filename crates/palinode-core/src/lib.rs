@@ -34,6 +34,7 @@ pub use dual_n::{DualN, Lanes};
 pub use ecosystem::Limits;
 pub use error::Error;
 pub use jet::Jet;
+pub use number::Operand;
 pub use palinode_num::*;
 pub use rules::Differentiable;
 pub use tape::{CustomRule, MAX_NODES, Outputs, Record, Row, Size, Table, Tape, Var, custom};
