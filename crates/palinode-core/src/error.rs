@@ -7,7 +7,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Error {
     /// Two things that must have the same length do not.
-    #[error("PAL0101: {what} has {found} elements where {expected} are needed; pass {expected}")]
+    #[error("PAL0101: {what} has length {found}, not {expected}; pass {expected}")]
     Length {
         /// What has the wrong length.
         what: &'static str,
@@ -56,11 +56,24 @@ pub enum Error {
          derivative here (sqrt at 0, a division by 0 on the way); move off that point"
     )]
     NonFiniteDerivativeOf {
-        /// "directional derivative of output" (`jvp`), "cotangent of input" (`vjp`) or "derivative of order"
-        /// (`derivatives`).
+        /// "directional derivative of output" (`jvp`), "cotangent of input" (`vjp`), "derivative of order"
+        /// (`derivatives`) and so on.
         what: &'static str,
         /// Which output or input, from 0, or which order.
         position: usize,
+        /// What the derivative is.
+        value: f64,
+    },
+    /// A second derivative is infinite or NaN although the gradient is finite.
+    #[error(
+        "PAL0104: the second derivative by inputs {first} and {second} is {value}: the slope itself has a vertical \
+         slope or no derivative here; move off that point"
+    )]
+    NonFiniteSecondDerivative {
+        /// The one input, from 0.
+        first: usize,
+        /// The other input, from 0.
+        second: usize,
         /// What the derivative is.
         value: f64,
     },
@@ -106,7 +119,9 @@ pub enum Error {
         value: f64,
     },
     /// A matrix that must be invertible is not.
-    #[error("PAL0111: {what}: the matrix is singular (pivot {pivot} is {value}); no solution, no derivative")]
+    #[error(
+        "PAL0111: {what}: the matrix is singular (pivot {pivot} is {value}); remove what is redundant, or regularise"
+    )]
     Singular {
         /// The operation.
         what: &'static str,
@@ -116,7 +131,9 @@ pub enum Error {
         value: f64,
     },
     /// A matrix that must be symmetric positive definite is not.
-    #[error("PAL0112: {what}: the matrix is not positive definite; check its symmetry and its eigenvalues")]
+    #[error(
+        "PAL0112: {what}: the matrix is not positive definite; add a multiple of the identity, or check how it was built"
+    )]
     NotPositiveDefinite {
         /// The operation.
         what: &'static str,
@@ -151,7 +168,9 @@ impl Error {
             Error::Length { .. } => "PAL0101",
             Error::NonFiniteInput { .. } => "PAL0102",
             Error::NonFiniteOutput { .. } => "PAL0103",
-            Error::NonFiniteDerivative { .. } | Error::NonFiniteDerivativeOf { .. } => "PAL0104",
+            Error::NonFiniteDerivative { .. }
+            | Error::NonFiniteDerivativeOf { .. }
+            | Error::NonFiniteSecondDerivative { .. } => "PAL0104",
             Error::TapeFull { .. } => "PAL0105",
             Error::OutOfMemory { .. } => "PAL0106",
             Error::ByteLimit { .. } => "PAL0107",

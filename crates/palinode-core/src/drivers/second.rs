@@ -24,7 +24,7 @@ pub fn hvp<S: Scalar<Bool = bool>>(
     let point: Vec<Dual<S>> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, v)).collect();
     let (value, gradient) = Tape::new().value_and_grad(f, &point)?;
     let (gradient, product): (Vec<S>, Vec<S>) = gradient.into_iter().map(|g| (g.value, g.tangent)).unzip();
-    check::row(0, &product)?;
+    check::derivatives("product of the Hessian and the direction at input", 0, &product)?;
     Ok((value.value, gradient, product))
 }
 
@@ -58,5 +58,11 @@ pub(super) fn record_gradient<S: Scalar<Bool = bool>, R>(
         })
     })?;
     inner_error.map_or(Ok(()), Err)?;
-    use_record(record)
+    use_record(record).map_err(|error| match error {
+        // The outputs of that recording are the gradient.
+        Error::NonFiniteDerivative { output, input, value } => {
+            Error::NonFiniteSecondDerivative { first: output, second: input, value }
+        }
+        other => other,
+    })
 }

@@ -105,9 +105,9 @@ fn second_order_that_is_not_finite_is_reported() {
     // The gradient of x^1.5 at 0 is 0, its second derivative infinite.
     let f = |x: &[Var<Dual<f64>>]| x[0] + x[1].powf(Var::lift(Dual::lift(1.5)));
     let error = hvp(f, &[1.0, 0.0], &[0.0, 1.0]).unwrap_err();
-    assert!(matches!(error, Error::NonFiniteDerivative { .. }), "{error}");
+    assert!(matches!(error, Error::NonFiniteDerivativeOf { position: 1, .. }), "{error}");
     let error = hessian(|x| x[0] + x[1].powf(Var::lift(Var::lift(1.5))), &[1.0, 0.0]).unwrap_err();
-    assert!(matches!(error, Error::NonFiniteDerivative { output: 1, input: 1, .. }), "{error}");
+    assert!(matches!(error, Error::NonFiniteSecondDerivative { first: 1, second: 1, .. }), "{error}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn singular() {
         m
     ));
     let message = linalg::solve(&dmatrix![1.0, 2.0; 2.0, 4.0], &dmatrix![1.0; 1.0]).unwrap_err().to_string();
-    assert_eq!(message, "PAL0111: solve: the matrix is singular (pivot 1 is 0); no solution, no derivative");
+    assert_eq!(message, "PAL0111: solve: the matrix is singular (pivot 1 is 0); remove what is redundant, or regularise");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn shapes() {
     let message = linalg::solve(&square, &DMatrix::repeat(3, 1, 1.0)).unwrap_err().to_string();
     assert_eq!(
         message,
-        "PAL0101: each column of solve's right-hand side has 3 elements where 2 are needed; pass 2"
+        "PAL0101: each column of solve's right-hand side has length 3, not 2; pass 2"
     );
 }
 
