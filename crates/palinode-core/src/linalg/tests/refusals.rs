@@ -45,7 +45,10 @@ fn singular() {
         m
     ));
     let message = linalg::solve(&dmatrix![1.0, 2.0; 2.0, 4.0], &dmatrix![1.0; 1.0]).unwrap_err().to_string();
-    assert_eq!(message, "PAL0111: solve: the matrix is singular (pivot 1 is 0); remove what is redundant, or regularise");
+    assert_eq!(
+        message,
+        "PAL0111: solve: the matrix is singular (pivot 1 is 0); remove what is redundant, or regularise"
+    );
 }
 
 #[test]
@@ -84,10 +87,7 @@ fn shapes() {
     refused_on_every_number!(wide(), "PAL0101", |m| linalg::symmetric_eigenvalues(m));
     let square = DMatrix::identity(2, 2);
     let message = linalg::solve(&square, &DMatrix::repeat(3, 1, 1.0)).unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "PAL0101: each column of solve's right-hand side has length 3, not 2; pass 2"
-    );
+    assert_eq!(message, "PAL0101: each column of solve's right-hand side has length 3, not 2; pass 2");
 }
 
 #[test]
