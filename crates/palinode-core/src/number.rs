@@ -8,6 +8,7 @@
 //! Invariant: there is no derivative formula in this file; each function is the table row of its name.
 
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use palinode_num::{Logic, Scalar};
 
 /// Whether operations on a number with so many levels stay out of line. An operation on a `Var<Var<f64>>` is some
 /// twenty operations on `Var<f64>`, and inlining all of them everywhere took rustc gigabytes of memory; in debug builds
@@ -54,6 +55,19 @@ pub trait Operand<N>: Copy {
     fn second_argument<R: Binary>(self, rule: R, x: N) -> N;
 }
 
+/// How two numbers compare, without the hook for decisions.
+pub(crate) fn ordering<N: Scalar>(a: N, b: N) -> Option<core::cmp::Ordering> {
+    use core::cmp::Ordering;
+    let holds = |condition: N::Bool| condition.known() == Some(true);
+    if holds(a.less(b)) {
+        Some(Ordering::Less)
+    } else if holds(b.less(a)) {
+        Some(Ordering::Greater)
+    } else {
+        holds(a.equal(b)).then_some(Ordering::Equal)
+    }
+}
+
 /// Implements a derivative number; see the module's documentation.
 macro_rules! derivative_number {
     ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
@@ -80,7 +94,9 @@ macro_rules! derivative_number {
             fn eq(&self, other: &Self) -> bool {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
+                    // Counted here, once: the inner levels compare without the hook.
                     crate::decision::compared(self.peek(), other.peek());
+                    return crate::number::ordering(*self, *other) == Some(core::cmp::Ordering::Equal);
                 }
                 self.primal() == other.primal()
             }
@@ -95,6 +111,7 @@ macro_rules! derivative_number {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
                     crate::decision::compared(self.peek(), other.peek());
+                    return crate::number::ordering(*self, *other);
                 }
                 self.primal().partial_cmp(&other.primal())
             }

@@ -101,3 +101,10 @@ fn a_sum_keeps_the_sign_of_zero() {
     assert!(y.is_sign_negative());
     assert_eq!(grad(|x| x.iter().map(|v| v * v).sum(), &[3.0]).unwrap(), [6.0]);
 }
+
+#[test]
+fn a_comparison_of_nested_numbers_counts_once() {
+    let f = |x: &[Var<Var<f64>>]| if x[0] > 1.0 { x[0] * x[0] } else { x[0] };
+    let (h, seen) = decision::watch(|| palinode_core::hessian(f, &[1.5]));
+    assert_eq!((h.unwrap(), seen.comparisons, seen.smallest_margin), (vec![vec![2.0]], 1, 0.5));
+}
