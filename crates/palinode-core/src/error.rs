@@ -182,3 +182,8 @@ impl Error {
         }
     }
 }
+
+/// An error that says what has the wrong length, unless the lengths agree.
+pub(crate) fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+}

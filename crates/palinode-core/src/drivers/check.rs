@@ -1,4 +1,4 @@
-//! Finiteness and length checks that every driver shares.
+//! Finiteness checks that every driver shares.
 
 use crate::error::Error;
 use palinode_num::Scalar;
@@ -37,11 +37,6 @@ pub(super) fn derivatives<S: Scalar>(what: &'static str, start: usize, found: &[
 /// An error if the derivative of output `output` by input `input` is not finite.
 pub(super) fn entry<S: Scalar>(output: usize, input: usize, value: S) -> Result<(), Error> {
     non_finite(value).map_or(Ok(()), |value| Err(Error::NonFiniteDerivative { output, input, value }))
-}
-
-/// An error unless the lengths agree.
-pub(super) fn length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }
 
 fn first_bad<S: Scalar>(numbers: &[S]) -> Option<(usize, f64)> {

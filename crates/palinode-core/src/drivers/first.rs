@@ -2,7 +2,7 @@
 
 use super::{LANES, check};
 use crate::dual::Dual;
-use crate::error::Error;
+use crate::error::{Error, same_length};
 use crate::jet::Jet;
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
@@ -45,7 +45,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         x: &[S],
         gradient: &mut [S],
     ) -> Result<S, Error> {
-        check::length("the space for the gradient", x.len(), gradient.len())?;
+        same_length("the space for the gradient", x.len(), gradient.len())?;
         check::inputs(x)?;
         let mut record = self.record(x, f)?;
         check::outputs(record.values())?;
@@ -68,7 +68,7 @@ pub fn jvp<S: Scalar, O: Outputs<S, Dual<S>>>(
     x: &[S],
     v: &[S],
 ) -> Result<(Vec<S>, Vec<S>), Error> {
-    check::length("the direction", x.len(), v.len())?;
+    same_length("the direction", x.len(), v.len())?;
     check::inputs(x)?;
     check::given("direction", v)?;
     let inputs: Vec<Dual<S>> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, v)).collect();

@@ -2,7 +2,7 @@
 
 use super::check;
 use crate::dual::Dual;
-use crate::error::Error;
+use crate::error::{Error, same_length};
 use crate::tape::{Record, Tape, Var};
 use palinode_num::Scalar;
 
@@ -19,7 +19,7 @@ pub fn hvp<S: Scalar<Bool = bool>>(
     x: &[S],
     v: &[S],
 ) -> Result<(S, Vec<S>, Vec<S>), Error> {
-    check::length("the direction", x.len(), v.len())?;
+    same_length("the direction", x.len(), v.len())?;
     check::given("direction", v)?;
     let point: Vec<Dual<S>> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, v)).collect();
     let (value, gradient) = Tape::new().value_and_grad(f, &point)?;

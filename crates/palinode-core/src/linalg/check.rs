@@ -3,14 +3,11 @@
 //! Input: matrices as the caller passed them. Output: nothing, or an error that names what, where and why.
 //! Only the public functions check; rules call the kernels directly, because a cotangent may be anything.
 
+pub(super) use crate::error::same_length as length;
+
 use crate::error::Error;
 use nalgebra::DMatrix;
 use palinode_num::Scalar;
-
-/// An error unless the lengths agree. `what` names the rows or the columns that must have that length.
-pub(super) fn length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
-}
 
 /// An error that names the first entry of a matrix which is infinite or NaN.
 pub(super) fn finite<T: Scalar>(what: &'static str, matrix: &DMatrix<T>) -> Result<(), Error> {

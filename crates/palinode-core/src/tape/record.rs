@@ -5,7 +5,7 @@ use super::recorder::Source;
 use super::trace::Table;
 use super::{Tape, Var};
 use crate::dual::Dual;
-use crate::error::Error;
+use crate::error::{Error, same_length};
 use palinode_num::Scalar;
 
 /// What a differentiated closure may return: any number of numbers `N` (a `Var`, or a `Dual` for `jvp`) in a fixed
@@ -106,7 +106,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
 
     /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
-        self.expect("the list of output cotangents", self.output_count(), cotangents.len())?;
+        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
         let (inputs, nodes) = (self.input_count(), self.node_count());
         let tape = &mut *self.tape;
         zero_filled(&mut tape.cotangents, nodes)?;
@@ -121,7 +121,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
 
     /// `N` reverse sweeps in one: each output has `N` cotangents, each input gets `N`.
     pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
-        self.expect("the list of output cotangents", self.output_count(), cotangents.len())?;
+        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
         let inputs = self.input_count();
         let mut all = self.lanes::<N>()?;
         for (&node, &cotangent) in self.tape.outputs.iter().zip(cotangents) {
@@ -140,7 +140,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// `N` forward sweeps in one.
     pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         let inputs = self.input_count();
-        self.expect("the list of input tangents", inputs, tangents.len())?;
+        same_length("the list of input tangents", inputs, tangents.len())?;
         let mut all = self.lanes::<N>()?;
         all[1..=inputs].copy_from_slice(tangents);
         self.tape.recorder.forward(&mut all)?;
@@ -205,10 +205,6 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// The nodes and the sink.
     fn node_count(&self) -> usize {
         self.tape.recorder.arena.next_node() as usize
-    }
-
-    fn expect(&self, what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-        if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
     }
 }
 
