@@ -1,0 +1,27 @@
+//! Palinode's programs: pure single assignment with structured loops, and what can be done with them.
+//!
+//! | part | input -> output |
+//! |---|---|
+//! | [`FunctionBuilder`], [`ProgramBuilder`] | operations -> program |
+//! | [`verify`](verify()) | program -> what is wrong with it |
+//! | [`text`] | program <-> text |
+//!
+//! Absent from this package: clocks, files, the terminal, machine code.
+
+mod builder;
+pub mod interp;
+mod op;
+pub mod pal;
+pub mod passes;
+mod program;
+pub mod text;
+pub mod transform;
+mod types;
+pub mod typing;
+mod verify;
+
+pub use builder::{FunctionBuilder, ProgramBuilder};
+pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Op, Reduction, Rule};
+pub use program::{Block, Function, Inst, Program, Value, ValueInfo};
+pub use types::{Elem, Span, Type};
+pub use verify::{Invalid, is_elementwise, verify};

@@ -1,0 +1,459 @@
+//! The operations of a program.
+//!
+//! An operation is data: what it computes, without its operands. Real elementwise operations are the rows of
+//! the rule table ([`Op::Map`]); everything else here is linear in its real operands, moves elements, or concerns
+//! integers, truth values and control. There is no `_ =>` on [`Op`]: a new operation is found by the compiler.
+
+use palinode_core::Constant;
+use palinode_core::rules;
+
+use crate::types::Elem;
+
+/// A row of the rule table, with the whole number that `powi` and `polygamma` need (0 for the others).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rule {
+    /// The row.
+    pub row: rules::Op,
+    /// The power of `powi`, the order of `polygamma`.
+    pub parameter: i32,
+}
+
+impl Rule {
+    /// Whether the row has a whole-number parameter.
+    pub fn is_parametric(self) -> bool {
+        matches!(self.row, rules::Op::Powi | rules::Op::Polygamma)
+    }
+}
+
+impl From<rules::Op> for Rule {
+    fn from(row: rules::Op) -> Rule {
+        Rule { row, parameter: 0 }
+    }
+}
+
+/// A value written in the program.
+#[derive(Clone, Copy, Debug)]
+pub enum Literal {
+    /// A real number, by its `f64`.
+    Real(f64),
+    /// A real number by name, which every number type rounds to its own precision.
+    Named(Constant),
+    /// An integer.
+    Int(i64),
+    /// A truth value.
+    Bool(bool),
+}
+
+impl Literal {
+    /// The same literal, bit by bit.
+    pub fn same(self, other: Literal) -> bool {
+        match (self, other) {
+            (Literal::Real(a), Literal::Real(b)) => a.to_bits() == b.to_bits(),
+            (Literal::Named(a), Literal::Named(b)) => a == b,
+            (Literal::Int(a), Literal::Int(b)) => a == b,
+            (Literal::Bool(a), Literal::Bool(b)) => a == b,
+            (Literal::Real(_) | Literal::Named(_) | Literal::Int(_) | Literal::Bool(_), _) => false,
+        }
+    }
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Literal) -> bool {
+        self.same(*other)
+    }
+}
+
+impl Eq for Literal {}
+
+impl core::hash::Hash for Literal {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        core::mem::discriminant(self).hash(state);
+        match self {
+            Literal::Real(value) => value.to_bits().hash(state),
+            Literal::Named(name) => name.hash(state),
+            Literal::Int(value) => value.hash(state),
+            Literal::Bool(value) => value.hash(state),
+        }
+    }
+}
+
+/// Integer arithmetic, elementwise. It wraps nowhere: an overflow is an error when the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IntOp {
+    /// `a + b`.
+    Add,
+    /// `a - b`.
+    Sub,
+    /// `a * b`.
+    Mul,
+    /// The floor of `a / b`.
+    Div,
+    /// What is left of `a` after [`IntOp::Div`]; it has the sign of `b`.
+    Rem,
+    /// The smaller.
+    Min,
+    /// The larger.
+    Max,
+}
+
+impl IntOp {
+    /// Every operation.
+    pub const ALL: [IntOp; 7] =
+        [IntOp::Add, IntOp::Sub, IntOp::Mul, IntOp::Div, IntOp::Rem, IntOp::Min, IntOp::Max];
+
+    /// How the text form calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            IntOp::Add => "iadd",
+            IntOp::Sub => "isub",
+            IntOp::Mul => "imul",
+            IntOp::Div => "idiv",
+            IntOp::Rem => "irem",
+            IntOp::Min => "imin",
+            IntOp::Max => "imax",
+        }
+    }
+}
+
+/// Comparison of two reals or two integers, elementwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `a < b`.
+    Less,
+    /// `a <= b`.
+    LessEq,
+    /// `a == b`.
+    Equal,
+}
+
+impl Comparison {
+    /// Every comparison.
+    pub const ALL: [Comparison; 3] = [Comparison::Less, Comparison::LessEq, Comparison::Equal];
+
+    /// How the text form calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Comparison::Less => "less",
+            Comparison::LessEq => "less_eq",
+            Comparison::Equal => "equal",
+        }
+    }
+}
+
+/// Operations on truth values, elementwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Logical {
+    /// Both.
+    And,
+    /// At least one.
+    Or,
+    /// The opposite (one operand).
+    Not,
+}
+
+impl Logical {
+    /// Every operation.
+    pub const ALL: [Logical; 3] = [Logical::And, Logical::Or, Logical::Not];
+
+    /// How the text form calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Logical::And => "and",
+            Logical::Or => "or",
+            Logical::Not => "not",
+        }
+    }
+}
+
+/// How a reduction combines elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// The sum, in the order of the elements; of nothing it is 0.
+    Sum,
+    /// The largest; of nothing it is an error.
+    Max,
+    /// The smallest; of nothing it is an error.
+    Min,
+}
+
+impl Reduction {
+    /// Every reduction.
+    pub const ALL: [Reduction; 3] = [Reduction::Sum, Reduction::Max, Reduction::Min];
+
+    /// How the text form calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reduction::Sum => "reduce_sum",
+            Reduction::Max => "reduce_max",
+            Reduction::Min => "reduce_min",
+        }
+    }
+}
+
+/// What an access takes along one axis of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Axis {
+    /// One element; one operand, the index. The axis disappears.
+    At,
+    /// Every `step`-th element from `start`; three operands: start, length, step.
+    Range,
+    /// The whole axis; no operand.
+    All,
+    /// The elements that a rank-1 integer array lists; one operand. A write must not list one twice.
+    List,
+}
+
+impl Axis {
+    /// How many operands it takes.
+    pub fn operands(self) -> usize {
+        match self {
+            Axis::At | Axis::List => 1,
+            Axis::Range => 3,
+            Axis::All => 0,
+        }
+    }
+
+    /// Whether the axis stays in the result.
+    pub fn stays(self) -> bool {
+        match self {
+            Axis::Range | Axis::All | Axis::List => true,
+            Axis::At => false,
+        }
+    }
+}
+
+/// A dense decomposition or solver. Matrices have rank 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Linalg {
+    /// `(A, b)`: `x` with `A x = b`; `b` has rank 1 or 2. `transposed` solves with the transpose of `A`.
+    Solve {
+        /// With the transpose of `A`.
+        transposed: bool,
+    },
+    /// `(T, b)`: the same for a triangular `T`, of which only one triangle is read.
+    SolveTriangular {
+        /// The lower triangle is read.
+        lower: bool,
+        /// With the transpose of `T`.
+        transposed: bool,
+    },
+    /// `A`: the inverse.
+    Inverse,
+    /// `A`: the determinant.
+    Determinant,
+    /// `A`: the logarithm of the absolute value of the determinant.
+    LogDet,
+    /// `A`, symmetric positive definite: lower triangular `L` with `L L' = A`. The lower triangle is read.
+    Cholesky,
+    /// `A` with at least as many rows as columns: `(Q, R)`, thin, with a positive diagonal of `R`.
+    Qr,
+    /// `A`, symmetric (the lower triangle is read): `(w, V)` with ascending `w` and `A V = V diag(w)`.
+    SymmetricEigen,
+    /// `A`: `(U, s, V)`, thin, with descending `s` and `A = U diag(s) V'`.
+    Svd,
+}
+
+impl Linalg {
+    /// Every operation.
+    pub const ALL: [Linalg; 13] = [
+        Linalg::Solve { transposed: false },
+        Linalg::Solve { transposed: true },
+        Linalg::SolveTriangular { lower: true, transposed: false },
+        Linalg::SolveTriangular { lower: true, transposed: true },
+        Linalg::SolveTriangular { lower: false, transposed: false },
+        Linalg::SolveTriangular { lower: false, transposed: true },
+        Linalg::Inverse,
+        Linalg::Determinant,
+        Linalg::LogDet,
+        Linalg::Cholesky,
+        Linalg::Qr,
+        Linalg::SymmetricEigen,
+        Linalg::Svd,
+    ];
+
+    /// How the text form calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Linalg::Solve { transposed: false } => "solve",
+            Linalg::Solve { transposed: true } => "solve_t",
+            Linalg::SolveTriangular { lower: true, transposed: false } => "solve_lower",
+            Linalg::SolveTriangular { lower: true, transposed: true } => "solve_lower_t",
+            Linalg::SolveTriangular { lower: false, transposed: false } => "solve_upper",
+            Linalg::SolveTriangular { lower: false, transposed: true } => "solve_upper_t",
+            Linalg::Inverse => "inverse",
+            Linalg::Determinant => "det",
+            Linalg::LogDet => "logdet",
+            Linalg::Cholesky => "cholesky",
+            Linalg::Qr => "qr",
+            Linalg::SymmetricEigen => "eigh",
+            Linalg::Svd => "svd",
+        }
+    }
+}
+
+/// The number of a function of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FuncId(pub u32);
+
+impl FuncId {
+    /// As an index into [`crate::Program::functions`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An operation. Operands are listed in the order in which an instruction holds them.
+///
+/// *Elementwise* operations take scalars and arrays of one rank; scalars are used with every element, and arrays
+/// must have the same lengths when the program runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A literal; no operands.
+    Const(Literal),
+    /// A row of the rule table, elementwise, on reals of one kind.
+    Map(Rule),
+    /// Integer arithmetic, elementwise.
+    Int(IntOp),
+    /// `(a, b)`: a comparison, elementwise; gives truth values.
+    Compare(Comparison),
+    /// Logic, elementwise.
+    Logical(Logical),
+    /// `(condition, a, b)`: elementwise choice between two of one kind.
+    Select,
+    /// Elementwise conversion to another kind. Real to integer truncates and is a decision; real to `f32` rounds.
+    Convert(Elem),
+    /// The operand, as a constant for differentiation.
+    StopGradient,
+
+    /// The length of an array along an axis.
+    Dim(u8),
+    /// `n`: the integers `0..n`.
+    Iota,
+    /// `(x, lengths...)`: `x` repeated. Axis `j` of `x` becomes axis `axes[j]` of the result, which has as many axes
+    /// as there are lengths; `axes` ascends. A scalar `x` fills an array.
+    Broadcast(Vec<u8>),
+    /// `(x, lengths...)`: the same elements in the same order, of another shape.
+    Reshape,
+    /// Axis `permutation[j]` of the operand becomes axis `j` of the result.
+    Permute(Vec<u8>),
+    /// Arrays one after another along an axis.
+    Concat(u8),
+    /// A reduction over these axes (ascending), which disappear.
+    Reduce(Reduction, Vec<u8>),
+
+    /// `(a, operands of the axes...)`: the elements that the axes name; a scalar if no axis stays.
+    Read(Vec<Axis>),
+    /// `(a, x, operands of the axes...)`: `a` with `x` in these places. A scalar `x` goes to all of them.
+    Write(Vec<Axis>),
+    /// `(a, x, operands of the axes...)`: `a` with `x` added in these places.
+    AddAt(Vec<Axis>),
+    /// `(log, x...)`: a rank-1 array with the elements of scalars and arrays appended in order.
+    Push,
+    /// `(log, n)`: a rank-1 array cut, or extended with zeros, to length `n`.
+    Resize,
+
+    /// `(a, b)`: the matrix product of ranks 1 or 2, as in linear algebra; flags transpose rank-2 operands first.
+    MatMul {
+        /// Use the transpose of the first operand.
+        a_transposed: bool,
+        /// Use the transpose of the second operand.
+        b_transposed: bool,
+    },
+    /// `(x, y)`, rank 1 each: the matrix of all products.
+    Outer,
+    /// Dense linear algebra.
+    Linalg(Linalg),
+
+    /// `(n, initial values...)` and one block `(k, carried values...)`: runs it for `k` in `0..n` and carries its
+    /// results to the next round. A negative `n` counts as 0.
+    For {
+        /// `k` runs from `n - 1` down to 0.
+        descending: bool,
+    },
+    /// `(initial values...)` and two blocks `(carried values...)`: while the first gives true, the second makes
+    /// the next values.
+    While,
+    /// `(condition)` and two blocks without parameters: the results of the first if it holds, else of the second.
+    If,
+    /// Calls a function.
+    Call(FuncId),
+    /// `(operands...)` and one block over scalars: elementwise operations done in one go.
+    Fused,
+}
+
+impl Op {
+    /// A row of the rule table.
+    pub fn rule(row: rules::Op) -> Op {
+        Op::Map(row.into())
+    }
+
+    /// Addition of reals.
+    pub fn add() -> Op {
+        Op::rule(rules::Op::Add)
+    }
+
+    /// How the text form calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Const(_) => "const",
+            Op::Map(rule) => rule.row.name(),
+            Op::Int(op) => op.name(),
+            Op::Compare(op) => op.name(),
+            Op::Logical(op) => op.name(),
+            Op::Select => "select",
+            Op::Convert(_) => "convert",
+            Op::StopGradient => "stop_gradient",
+            Op::Dim(_) => "dim",
+            Op::Iota => "iota",
+            Op::Broadcast(_) => "broadcast",
+            Op::Reshape => "reshape",
+            Op::Permute(_) => "permute",
+            Op::Concat(_) => "concat",
+            Op::Reduce(kind, _) => kind.name(),
+            Op::Read(_) => "read",
+            Op::Write(_) => "write",
+            Op::AddAt(_) => "add_at",
+            Op::Push => "push",
+            Op::Resize => "resize",
+            Op::MatMul { .. } => "matmul",
+            Op::Outer => "outer",
+            Op::Linalg(op) => op.name(),
+            Op::For { .. } => "for",
+            Op::While => "while",
+            Op::If => "if",
+            Op::Call(_) => "call",
+            Op::Fused => "fused",
+        }
+    }
+
+    /// The operand that is *consumed*: the result is a changed version of it, in the same memory if nothing else needs it.
+    pub fn consumes(&self) -> Option<usize> {
+        match self {
+            Op::Write(_) | Op::AddAt(_) | Op::Push | Op::Resize => Some(0),
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::StopGradient
+            | Op::Dim(_)
+            | Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Read(_)
+            | Op::MatMul { .. }
+            | Op::Outer
+            | Op::Linalg(_)
+            | Op::For { .. }
+            | Op::While
+            | Op::If
+            | Op::Call(_)
+            | Op::Fused => None,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The `.pal` language: source -> program, with diagnostics.

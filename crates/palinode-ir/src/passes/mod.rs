@@ -1,0 +1,1 @@
+//! Simplification: program -> program.

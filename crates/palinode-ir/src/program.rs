@@ -1,0 +1,265 @@
+//! The program: functions of blocks of instructions in single assignment, with structured loops.
+//!
+//! A [`Function`] owns a table of its values; everything else refers to them by [`Value`]. A [`Block`] is a list of
+//! instructions with parameters and results; loops and branches are instructions that hold blocks. A block sees the
+//! values of the blocks around it (it *captures* them). There are no jumps and no mutable cells.
+//!
+//! Invariants are established by [`crate::verify`]; nothing else in the package checks them again.
+
+use crate::op::{FuncId, Op};
+use crate::types::{Span, Type};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A value of a function, assigned exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub u32);
+
+impl Value {
+    /// As an index into [`Function::values`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueInfo {
+    /// Its type.
+    pub ty: Type,
+    /// How the source calls it.
+    pub name: Option<Rc<str>>,
+}
+
+/// One operation applied to operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inst {
+    /// What is done.
+    pub op: Op,
+    /// The operands, in the order that [`Op`] documents.
+    pub args: Vec<Value>,
+    /// The blocks of loops, branches and fused operations.
+    pub blocks: Vec<Block>,
+    /// What it defines.
+    pub results: Vec<Value>,
+    /// The place in the source that asked for it.
+    pub span: Span,
+}
+
+/// A list of instructions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// What it is given each time it runs.
+    pub params: Vec<Value>,
+    /// What it does, in order.
+    pub insts: Vec<Inst>,
+    /// What it gives back.
+    pub results: Vec<Value>,
+}
+
+/// A function: a block whose parameters are the arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, unique in the program.
+    pub name: Rc<str>,
+    /// Every value of the function and of the blocks inside it.
+    pub values: Vec<ValueInfo>,
+    /// What it does.
+    pub body: Block,
+    /// A derivative given by hand: a function of the arguments followed by a tangent for each real argument,
+    /// which gives a tangent for each real result. Transforms call it instead of looking inside.
+    pub tangent_rule: Option<FuncId>,
+}
+
+/// A program: functions, of which one is the entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The functions, numbered by [`FuncId`].
+    pub functions: Vec<Function>,
+    /// Where it starts.
+    pub entry: FuncId,
+    /// The names of the entry's results, for people.
+    pub outputs: Vec<Rc<str>>,
+}
+
+impl Program {
+    /// The function where it starts.
+    pub fn main(&self) -> &Function {
+        &self.functions[self.entry.index()]
+    }
+
+    /// A function by its number.
+    pub fn function(&self, id: FuncId) -> &Function {
+        &self.functions[id.index()]
+    }
+
+    /// A function by its name.
+    pub fn find(&self, name: &str) -> Option<FuncId> {
+        self.functions.iter().position(|f| &*f.name == name).map(|at| FuncId(at as u32))
+    }
+
+    /// A name that no function has yet, starting with `base`.
+    pub fn fresh_name(&self, base: &str) -> Rc<str> {
+        if self.find(base).is_none() {
+            return base.into();
+        }
+        (2..)
+            .map(|n| format!("{base}_{n}"))
+            .find(|name| self.find(name).is_none())
+            .expect("some is free")
+            .into()
+    }
+
+    /// The types of the entry's arguments.
+    pub fn input_types(&self) -> Vec<Type> {
+        self.main().param_types()
+    }
+
+    /// The types of the entry's results.
+    pub fn output_types(&self) -> Vec<Type> {
+        self.main().result_types()
+    }
+
+    /// How many instructions there are in all.
+    pub fn size(&self) -> usize {
+        self.functions.iter().map(|f| f.body.size()).sum()
+    }
+}
+
+impl Function {
+    /// A function that does nothing yet.
+    pub fn new(name: &str) -> Function {
+        Function { name: name.into(), values: Vec::new(), body: Block::default(), tangent_rule: None }
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: Value) -> Type {
+        self.values[value.index()].ty
+    }
+
+    /// The name of a value.
+    pub fn name_of(&self, value: Value) -> Option<&Rc<str>> {
+        self.values[value.index()].name.as_ref()
+    }
+
+    /// A new value, not yet defined by anything.
+    pub fn fresh(&mut self, ty: Type, name: Option<Rc<str>>) -> Value {
+        let value = Value(u32::try_from(self.values.len()).expect("fewer than 2^32 values"));
+        self.values.push(ValueInfo { ty, name });
+        value
+    }
+
+    /// The types of the arguments.
+    pub fn param_types(&self) -> Vec<Type> {
+        self.body.params.iter().map(|&v| self.ty(v)).collect()
+    }
+
+    /// The types of the results.
+    pub fn result_types(&self) -> Vec<Type> {
+        self.body.results.iter().map(|&v| self.ty(v)).collect()
+    }
+
+    /// Numbers the values anew in the order of their definition and forgets those that nothing defines.
+    pub fn renumber(&mut self) {
+        let mut order = Vec::new();
+        self.body.for_each_definition(&mut |value| order.push(value));
+        let map: HashMap<Value, Value> =
+            order.iter().enumerate().map(|(new, &old)| (old, Value(new as u32))).collect();
+        self.values = order.iter().map(|v| self.values[v.index()].clone()).collect();
+        self.body.rename(&|value| map[&value]);
+    }
+}
+
+impl Block {
+    /// How many instructions there are, those of inner blocks included.
+    pub fn size(&self) -> usize {
+        self.insts.iter().map(|inst| 1 + inst.blocks.iter().map(Block::size).sum::<usize>()).sum()
+    }
+
+    /// Calls `f` with every value that is defined here or inside, in order.
+    pub fn for_each_definition(&self, f: &mut dyn FnMut(Value)) {
+        self.params.iter().copied().for_each(&mut *f);
+        for inst in &self.insts {
+            for block in &inst.blocks {
+                block.for_each_definition(f);
+            }
+            inst.results.iter().copied().for_each(&mut *f);
+        }
+    }
+
+    /// Calls `f` with every use of a value here or inside, in order.
+    pub fn for_each_use(&self, f: &mut dyn FnMut(Value)) {
+        for inst in &self.insts {
+            inst.for_each_use(f);
+        }
+        self.results.iter().copied().for_each(&mut *f);
+    }
+
+    /// Calls `f` with every instruction here and inside, outer ones first.
+    pub fn for_each_inst(&self, f: &mut dyn FnMut(&Inst)) {
+        for inst in &self.insts {
+            f(inst);
+            for block in &inst.blocks {
+                block.for_each_inst(f);
+            }
+        }
+    }
+
+    /// The values used here or inside that are defined outside, in the order of first use.
+    pub fn captures(&self) -> Vec<Value> {
+        let mut defined = std::collections::HashSet::new();
+        self.for_each_definition(&mut |value| {
+            defined.insert(value);
+        });
+        let mut seen = std::collections::HashSet::new();
+        let mut captured = Vec::new();
+        self.for_each_use(&mut |value| {
+            if !defined.contains(&value) && seen.insert(value) {
+                captured.push(value);
+            }
+        });
+        captured
+    }
+
+    /// Replaces every value, used or defined, here and inside.
+    pub fn rename(&mut self, map: &dyn Fn(Value) -> Value) {
+        let all = |values: &mut [Value]| values.iter_mut().for_each(|value| *value = map(*value));
+        all(&mut self.params);
+        for inst in &mut self.insts {
+            all(&mut inst.args);
+            for block in &mut inst.blocks {
+                block.rename(map);
+            }
+            all(&mut inst.results);
+        }
+        all(&mut self.results);
+    }
+
+    /// Replaces uses of the map's keys by its values, here and inside.
+    pub fn substitute(&mut self, map: &HashMap<Value, Value>) {
+        if map.is_empty() {
+            return;
+        }
+        let all = |values: &mut [Value]| {
+            values.iter_mut().for_each(|value| *value = map.get(value).copied().unwrap_or(*value));
+        };
+        for inst in &mut self.insts {
+            all(&mut inst.args);
+            inst.blocks.iter_mut().for_each(|block| block.substitute(map));
+        }
+        all(&mut self.results);
+    }
+}
+
+impl Inst {
+    /// An instruction without blocks.
+    pub fn new(op: Op, args: Vec<Value>, results: Vec<Value>, span: Span) -> Inst {
+        Inst { op, args, blocks: Vec::new(), results, span }
+    }
+
+    /// Calls `f` with every value that it uses, its blocks' uses included.
+    pub fn for_each_use(&self, f: &mut dyn FnMut(Value)) {
+        self.args.iter().copied().for_each(&mut *f);
+        self.blocks.iter().for_each(|block| block.for_each_use(f));
+    }
+}

@@ -1,0 +1,5 @@
+//! The text form of a program.
+
+mod print;
+
+pub use print::print;
