@@ -1,5 +1,32 @@
-//! The text form of a program.
+//! The text form of a program: what `palinode ir` shows, what tests are written in.
+//!
+//! | part | input -> output |
+//! |---|---|
+//! | [`print()`] | program -> text |
+//! | [`parse()`] | text -> verified program, or every mistake with its place |
+//!
+//! ```text
+//! entry fn main(x.0: f64, n.1: int) -> (f64) outputs (y) {
+//!   y.5 = for k.2 in n.1 (y.3: f64 = x.0) {
+//!     v4 = mul y.3, y.3
+//!     yield v4
+//!   }
+//!   yield y.5
+//! }
+//! ```
+//!
+//! A value is `v4`, or `name.4` if the source named it; numbers follow the order of definition. Inside a name, letters,
+//! digits, `_` and inner `.` stand for themselves and everything else is written `\{20}` (a code point in hexadecimal).
+//! A parser's bonus for text written by hand: any other word is a name too (`y = mul x, x`), and `//` starts a comment.
+//!
+//! Invariants: `print(parse(print(p))) == print(p)`, whatever the numbers of `p`'s values; spans are not part of the text;
+//! neither function panics, also not `print` on a program that is not valid.
 
+mod lex;
+mod name;
+mod operation;
+mod parse;
 mod print;
 
+pub use parse::{ParseError, parse};
 pub use print::print;

@@ -1,87 +1,115 @@
-//! Program -> text.
+//! Program -> text. Invalid programs print too (messages about our own mistakes show them); what is missing is `?`.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use palinode_core::Constant;
 
+use super::name::{encode, label};
 use crate::op::{Axis, Literal, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 
-/// The text form of a program; [`crate::text::parse`] reads it back.
+/// The text form of a program; [`crate::text::parse()`] reads it back.
 pub fn print(program: &Program) -> String {
-    let mut printer = Printer { program, out: String::new() };
+    let mut out = String::new();
     for (at, function) in program.functions.iter().enumerate() {
         if at > 0 {
-            printer.out.push('\n');
+            out.push('\n');
         }
-        printer.function(function, at == program.entry.index());
+        let mut labels = HashMap::new();
+        let mut number = 0;
+        function.body.for_each_definition(&mut |value| {
+            let name = function.values.get(value.index()).and_then(|info| info.name.as_deref());
+            labels.entry(value).or_insert_with(|| label(name, number));
+            number += 1;
+        });
+        let mut printer = Printer { program, function, labels, out };
+        printer.function(at == program.entry.index());
+        out = printer.out;
     }
-    printer.out
+    out
 }
 
 struct Printer<'a> {
     program: &'a Program,
+    function: &'a Function,
+    /// The word of each value; numbers follow the order of definition.
+    labels: HashMap<Value, String>,
     out: String,
 }
 
 impl Printer<'_> {
-    fn value(&self, function: &Function, value: Value) -> String {
-        match function.name_of(value) {
-            Some(name) => format!("{name}.{}", value.0),
-            None => format!("v{}", value.0),
-        }
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
     }
 
-    fn list(&self, function: &Function, values: &[Value]) -> String {
-        values.iter().map(|&value| self.value(function, value)).collect::<Vec<_>>().join(", ")
+    fn value(&self, value: Option<&Value>) -> &str {
+        value.and_then(|value| self.labels.get(value)).map_or("?", String::as_str)
     }
 
-    fn typed(&self, function: &Function, values: &[Value]) -> String {
-        let one = |&value: &Value| format!("{}: {}", self.value(function, value), function.ty(value));
+    fn list(&self, values: &[Value]) -> String {
+        values.iter().map(|value| self.value(Some(value))).collect::<Vec<_>>().join(", ")
+    }
+
+    fn ty(&self, value: Value) -> String {
+        self.function.values.get(value.index()).map_or("?".to_string(), |info| info.ty.to_string())
+    }
+
+    fn typed(&self, values: &[Value]) -> String {
+        let one = |value: &Value| format!("{}: {}", self.value(Some(value)), self.ty(*value));
         values.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    fn function(&mut self, function: &Function, is_entry: bool) {
-        let keyword = if is_entry { "entry fn" } else { "fn" };
-        let params = self.typed(function, &function.body.params);
-        let types: Vec<String> = function.result_types().iter().map(ToString::to_string).collect();
-        let _ = write!(self.out, "{keyword} {}({params}) -> ({})", function.name, types.join(", "));
-        if is_entry {
-            let _ = write!(self.out, " outputs ({})", self.program.outputs.join(", "));
-        }
-        if let Some(rule) = function.tangent_rule {
-            let _ = write!(self.out, " tangent {}", self.program.function(rule).name);
-        }
-        self.out.push_str(" {\n");
-        self.block(function, &function.body, 1);
-        self.out.push_str("}\n");
+    fn function_name(&self, at: usize) -> String {
+        self.program.functions.get(at).map_or("?".to_string(), |function| encode(&function.name))
     }
 
-    fn block(&mut self, function: &Function, block: &Block, depth: usize) {
+    fn function(&mut self, is_entry: bool) {
+        let function = self.function;
+        let keyword = if is_entry { "entry fn" } else { "fn" };
+        let params = self.typed(&function.body.params);
+        let types: Vec<String> = function.body.results.iter().map(|&value| self.ty(value)).collect();
+        let _ = write!(self.out, "{keyword} {}({params}) -> ({})", encode(&function.name), types.join(", "));
+        if is_entry {
+            let outputs: Vec<String> = self.program.outputs.iter().map(|name| encode(name)).collect();
+            let _ = write!(self.out, " outputs ({})", outputs.join(", "));
+        }
+        if let Some(rule) = function.tangent_rule {
+            let _ = write!(self.out, " tangent {}", self.function_name(rule.index()));
+        }
+        self.put(" {\n");
+        self.block(&function.body, 1);
+        self.put("}\n");
+    }
+
+    fn block(&mut self, block: &Block, depth: usize) {
         let indent = "  ".repeat(depth);
         for inst in &block.insts {
-            self.out.push_str(&indent);
-            self.inst(function, inst, depth);
-            self.out.push('\n');
+            self.put(&indent);
+            self.inst(inst, depth);
+            self.put("\n");
         }
-        let results = self.list(function, &block.results);
+        let results = self.list(&block.results);
         let _ = writeln!(self.out, "{}", format!("{indent}yield {results}").trim_end());
     }
 
-    fn braces(&mut self, function: &Function, block: &Block, depth: usize) {
-        self.out.push_str("{\n");
-        self.block(function, block, depth + 1);
-        self.out.push_str(&"  ".repeat(depth));
-        self.out.push('}');
+    fn braces(&mut self, block: Option<&Block>, depth: usize) {
+        self.put("{\n");
+        if let Some(block) = block {
+            self.block(block, depth + 1);
+        }
+        self.put(&"  ".repeat(depth));
+        self.put("}");
     }
 
-    fn inst(&mut self, function: &Function, inst: &Inst, depth: usize) {
+    fn inst(&mut self, inst: &Inst, depth: usize) {
         if !inst.results.is_empty() {
-            let results = self.list(function, &inst.results);
+            let results = self.list(&inst.results);
             let _ = write!(self.out, "{results} = ");
         }
-        self.out.push_str(inst.op.name());
-        let args = |this: &Self, args: &[Value]| this.list(function, args);
+        self.put(inst.op.name());
+        let args = self.list(&inst.args);
+        let arg = |at: usize| inst.args.get(at);
         match &inst.op {
             Op::Const(literal) => {
                 let _ = write!(self.out, " {}", literal_text(*literal));
@@ -90,58 +118,64 @@ impl Printer<'_> {
                 if rule.is_parametric() {
                     let _ = write!(self.out, "<{}>", rule.parameter);
                 }
-                let _ = write!(self.out, " {}", args(self, &inst.args));
+                let _ = write!(self.out, " {args}");
             }
             Op::Convert(elem) => {
-                let _ = write!(self.out, "<{elem}> {}", args(self, &inst.args));
+                let _ = write!(self.out, "<{elem}> {args}");
             }
             Op::Dim(axis) | Op::Concat(axis) => {
-                let _ = write!(self.out, "<{axis}> {}", args(self, &inst.args));
+                let _ = write!(self.out, "<{axis}> {args}");
             }
             Op::Broadcast(axes) | Op::Permute(axes) | Op::Reduce(_, axes) => {
                 let axes: Vec<String> = axes.iter().map(u8::to_string).collect();
-                let _ = write!(self.out, "<{}> {}", axes.join(","), args(self, &inst.args));
+                let _ = write!(self.out, "<{}> {args}", axes.join(","));
             }
             Op::Read(axes) => {
-                let places = self.places(function, axes, &inst.args[1..]);
-                let _ = write!(self.out, " {}[{places}]", self.value(function, inst.args[0]));
+                let places = self.places(axes, inst.args.get(1..).unwrap_or_default());
+                let text = format!(" {}[{places}]", self.value(arg(0)));
+                self.put(&text);
             }
             Op::Write(axes) | Op::AddAt(axes) => {
-                let places = self.places(function, axes, &inst.args[2..]);
-                let (a, x) = (self.value(function, inst.args[0]), self.value(function, inst.args[1]));
-                let _ = write!(self.out, " {a}[{places}], {x}");
+                let places = self.places(axes, inst.args.get(2..).unwrap_or_default());
+                let text = format!(" {}[{places}], {}", self.value(arg(0)), self.value(arg(1)));
+                self.put(&text);
             }
             Op::MatMul { a_transposed, b_transposed } => {
                 let mark = |transposed: bool| if transposed { "'" } else { "" };
-                let (a, b) = (self.value(function, inst.args[0]), self.value(function, inst.args[1]));
-                let _ = write!(self.out, " {a}{}, {b}{}", mark(*a_transposed), mark(*b_transposed));
+                let (a, b) = (self.value(arg(0)), self.value(arg(1)));
+                let text = format!(" {a}{}, {b}{}", mark(*a_transposed), mark(*b_transposed));
+                self.put(&text);
             }
             Op::Call(callee) => {
-                let name = self.program.functions.get(callee.index()).map_or("?", |f| &*f.name);
-                let _ = write!(self.out, " {name}({})", args(self, &inst.args));
+                let _ = write!(self.out, " {}({args})", self.function_name(callee.index()));
             }
             Op::For { descending } => {
-                let block = &inst.blocks[0];
+                let block = inst.blocks.first();
                 let direction = if *descending { "down " } else { "" };
-                let (k, n) = (self.value(function, block.params[0]), self.value(function, inst.args[0]));
-                let _ = write!(self.out, " {k} in {direction}{n} ({}) ", self.carried(function, inst, 0, 1));
-                self.braces(function, block, depth);
+                let k = self.value(block.and_then(|block| block.params.first()));
+                let text = format!(" {k} in {direction}{} ({}) ", self.value(arg(0)), self.carried(inst, 1));
+                self.put(&text);
+                self.braces(block, depth);
             }
             Op::While => {
-                let _ = write!(self.out, " ({}) ", self.carried(function, inst, 0, 0));
-                self.braces(function, &inst.blocks[0], depth);
-                let _ = write!(self.out, " do ({}) ", self.typed(function, &inst.blocks[1].params));
-                self.braces(function, &inst.blocks[1], depth);
+                let text = format!(" ({}) ", self.carried(inst, 0));
+                self.put(&text);
+                self.braces(inst.blocks.first(), depth);
+                let body = inst.blocks.get(1);
+                let text = format!(" do ({}) ", self.typed(body.map_or(&[], |block| &block.params)));
+                self.put(&text);
+                self.braces(body, depth);
             }
             Op::If => {
-                let _ = write!(self.out, " {} ", args(self, &inst.args));
-                self.braces(function, &inst.blocks[0], depth);
-                self.out.push_str(" else ");
-                self.braces(function, &inst.blocks[1], depth);
+                let _ = write!(self.out, " {args} ");
+                self.braces(inst.blocks.first(), depth);
+                self.put(" else ");
+                self.braces(inst.blocks.get(1), depth);
             }
             Op::Fused => {
-                let _ = write!(self.out, " ({}) ", self.carried(function, inst, 0, 0));
-                self.braces(function, &inst.blocks[0], depth);
+                let text = format!(" ({}) ", self.carried(inst, 0));
+                self.put(&text);
+                self.braces(inst.blocks.first(), depth);
             }
             Op::Int(_)
             | Op::Compare(_)
@@ -154,26 +188,26 @@ impl Printer<'_> {
             | Op::Resize
             | Op::Outer
             | Op::Linalg(_) => {
-                let _ = write!(self.out, " {}", args(self, &inst.args));
+                let _ = write!(self.out, " {args}");
             }
         }
     }
 
-    /// `param: type = operand` for the parameters of a block, without the first `skip`.
-    fn carried(&self, function: &Function, inst: &Inst, block: usize, skip: usize) -> String {
-        let params = &inst.blocks[block].params[skip..];
-        let one = |(&param, &arg): (&Value, &Value)| {
-            let (name, ty) = (self.value(function, param), function.ty(param));
-            format!("{name}: {ty} = {}", self.value(function, arg))
+    /// `param: type = operand` for the parameters of the first block, without the first `skip`.
+    fn carried(&self, inst: &Inst, skip: usize) -> String {
+        let params = inst.blocks.first().and_then(|block| block.params.get(skip..)).unwrap_or_default();
+        let one = |(at, param): (usize, &Value)| {
+            let (name, ty) = (self.value(Some(param)), self.ty(*param));
+            format!("{name}: {ty} = {}", self.value(inst.args.get(at + skip)))
         };
-        params.iter().zip(&inst.args[skip..]).map(one).collect::<Vec<_>>().join(", ")
+        params.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    fn places(&self, function: &Function, axes: &[Axis], operands: &[Value]) -> String {
-        let mut rest = operands.iter().map(|&value| self.value(function, value));
-        let mut next = || rest.next().unwrap_or_default();
+    fn places(&self, axes: &[Axis], operands: &[Value]) -> String {
+        let mut rest = operands.iter();
+        let mut next = || self.value(rest.next());
         let one = |axis: &Axis| match axis {
-            Axis::At => next(),
+            Axis::At => next().to_string(),
             Axis::Range => format!("{}:+{}:{}", next(), next(), next()),
             Axis::All => ":".to_string(),
             Axis::List => format!("@{}", next()),
@@ -192,8 +226,12 @@ fn literal_text(literal: Literal) -> String {
     }
 }
 
+/// The constants that have a name in the text form.
+pub(super) const CONSTANTS: [Constant; 5] =
+    [Constant::Pi, Constant::E, Constant::Ln2, Constant::Ln10, Constant::TwoOverSqrtPi];
+
 /// How the text form calls a named constant.
-pub(crate) fn constant_name(name: Constant) -> &'static str {
+pub(super) fn constant_name(name: Constant) -> &'static str {
     match name {
         Constant::Pi => "pi",
         Constant::E => "e",

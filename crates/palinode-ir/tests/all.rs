@@ -1,0 +1,4 @@
+//! The integration tests of `palinode-ir`, in one binary.
+
+#[path = "all/text.rs"]
+mod text;
