@@ -138,6 +138,9 @@ fn end_of_body(tokens: &[Token<'_>], mut at: usize) -> usize {
 
 type Parsed<T> = Result<T, ParseError>;
 
+/// An operation, its operands, its blocks and the types of its results.
+type Applied = (Op, Vec<Value>, Vec<Block>, Vec<Type>);
+
 struct Parser<'t, 'a> {
     /// What is left to read, from [`Parser::at`] on; the last one is the end.
     tokens: &'t [Token<'a>],
@@ -405,11 +408,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     /// What follows the name of an operation, and the types of its results.
-    fn applied(
-        &mut self,
-        start: Token<'a>,
-        operation: &Operation,
-    ) -> Parsed<(Op, Vec<Value>, Vec<Block>, Vec<Type>)> {
+    fn applied(&mut self, start: Token<'a>, operation: &Operation) -> Parsed<Applied> {
         let Operation { op, form } = operation;
         let (op, args) = match form {
             Form::Plain => (op.clone(), self.operands()?),
@@ -490,7 +489,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
-    fn for_loop(&mut self) -> Parsed<(Op, Vec<Value>, Vec<Block>, Vec<Type>)> {
+    fn for_loop(&mut self) -> Parsed<Applied> {
         let k = self.word("the counter")?;
         let k = self.define(k, Type::INT)?;
         self.keyword("in")?;
