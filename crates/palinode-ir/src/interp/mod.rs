@@ -1,1 +1,144 @@
-//! The reference interpreter, generic over `Real`.
+//! The reference interpreter: it runs a program on any number.
+//!
+//! Input: a verified [`Program`] and a [`Datum`] for each parameter of its entry. Output: a [`Datum`] for each result, or a
+//! [`RunError`] that names the instruction. The number decides what a run means: on `f64` it evaluates, on `Dual<f64>` it also
+//! moves a tangent, on `Var<f64>` it writes a tape, on a posit or a double-double it computes in that precision.
+//!
+//! | file | does |
+//! |---|---|
+//! | `tensor`, `error` | what goes in, comes out, goes wrong |
+//! | `liveness` | where each array is used for the last time |
+//! | `code`, `compile` | program -> register code |
+//! | `run` | register code -> results |
+//! | `general`, `elementwise`, `access`, `array_ops`, `linalg` | kernels over whole arrays |
+//! | `value`, `scalar_ops`, `trap` | what they share |
+//!
+//! Invariants: a run changes nothing but its own arrays; an array is updated in place whenever its last use is the update;
+//! comparisons and truncations of active numbers go through [`Real`] and are counted as decisions there, pivoting and
+//! other choices inside kernels are not; a run does not use the native stack for calls. Results of kind `f32` are
+//! rounded after every operation; a reduction, a product or a decomposition is one operation.
+
+mod access;
+mod array_ops;
+mod code;
+mod compile;
+mod elementwise;
+mod error;
+mod general;
+mod linalg;
+mod liveness;
+mod run;
+mod scalar_ops;
+mod tensor;
+mod trap;
+mod value;
+
+use std::rc::Rc;
+
+use palinode_core::Real;
+
+pub use error::{RunError, RunErrorKind, Shape};
+pub use tensor::{Datum, Tensor};
+
+use crate::program::Program;
+
+/// When to give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many rounds of loops and calls there may be.
+    pub steps: u64,
+    /// How deep calls may be nested.
+    pub depth: u32,
+    /// Stop at the first real operation that makes an infinity or NaN out of finite numbers.
+    pub trap_nonfinite: bool,
+}
+
+impl Default for Limits {
+    /// Ten thousand million steps, ten thousand nested calls, infinities and NaN as IEEE 754 has them.
+    fn default() -> Limits {
+        Limits { steps: 10_000_000_000, depth: 10_000, trap_nonfinite: false }
+    }
+}
+
+/// What a run has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Elements copied because an array was changed while something else still needed the old version.
+    pub elements_copied: u64,
+    /// Elements of arrays that were made from scratch: fills, slices, elementwise results and so on.
+    pub elements_filled: u64,
+    /// Rounds of loops and calls.
+    pub steps: u64,
+}
+
+/// A program ready to run, any number of times and on any number type.
+///
+/// ```
+/// use palinode_core::Dual;
+/// use palinode_ir::interp::{Code, Datum, Limits};
+/// use palinode_ir::{FunctionBuilder, Type};
+///
+/// let mut b = FunctionBuilder::new("cube");
+/// let x = b.param("x", Type::REAL);
+/// let square = b.mul(x, x);
+/// let cube = b.mul(square, x);
+/// let code = Code::new(&b.finish_program(&[cube], &["y"]).unwrap());
+///
+/// let y = code.run(&[Datum::real(2.0)], &Limits::default()).unwrap();
+/// assert_eq!(y[0].as_real(), Some(8.0));
+/// let y = code.run(&[Datum::real(Dual::new(2.0, 1.0))], &Limits::default()).unwrap();
+/// assert_eq!(y[0].as_real().unwrap().tangent, 12.0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Code {
+    functions: Rc<[code::FunctionCode]>,
+    entry: usize,
+}
+
+impl Code {
+    /// Compiles a program, which must have passed [`crate::verify`](crate::verify()).
+    pub fn new(program: &Program) -> Code {
+        Code { functions: compile::compile(program).into(), entry: program.entry.index() }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Inputs that do not fit, what the program does wrong, or a limit.
+    pub fn run<R: Real>(&self, inputs: &[Datum<R>], limits: &Limits) -> Result<Vec<Datum<R>>, RunError> {
+        self.run_observed(inputs, limits, &mut |_| {})
+    }
+
+    /// Runs it and calls `observer` with the number of steps so far, every 65536 of them.
+    ///
+    /// # Errors
+    /// As [`Code::run`].
+    pub fn run_observed<R: Real>(
+        &self,
+        inputs: &[Datum<R>],
+        limits: &Limits,
+        observer: &mut dyn FnMut(u64),
+    ) -> Result<Vec<Datum<R>>, RunError> {
+        run::run(&self.functions, self.entry, inputs, limits, observer).map(|(outputs, _)| outputs)
+    }
+
+    /// Runs it and counts what it costs.
+    ///
+    /// # Errors
+    /// As [`Code::run`].
+    pub fn run_with_stats<R: Real>(
+        &self,
+        inputs: &[Datum<R>],
+        limits: &Limits,
+    ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
+        run::run(&self.functions, self.entry, inputs, limits, &mut |_| {})
+    }
+}
+
+/// Compiles a program and runs it once, with the default limits.
+///
+/// # Errors
+/// As [`Code::run`].
+pub fn run<R: Real>(program: &Program, inputs: &[Datum<R>]) -> Result<Vec<Datum<R>>, RunError> {
+    Code::new(program).run(inputs, &Limits::default())
+}

@@ -1,0 +1,452 @@
+//! Register code: what the interpreter runs.
+//!
+//! A frame has four register files: real scalars, integers, truth values and arrays; an instruction names slots of the
+//! file that its kind implies. Slots start with the parameters, then the constants. Control is flat: loops and branches are jumps. Every
+//! instruction is small and plain data; what does not fit is in a table of its own ([`General`], [`CallSite`],
+//! [`FusedSite`], lists of slots).
+
+use std::rc::Rc;
+
+use palinode_core::rules;
+
+use crate::op::{IntOp, Literal, Op};
+use crate::types::{Elem, Span, Type};
+
+/// The number of a register in its file.
+pub(super) type Slot = u32;
+/// The number of an instruction in its function.
+pub(super) type Target = u32;
+
+/// Which register file a value lives in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Real,
+    Int,
+    Bool,
+    Array,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 4] = [Kind::Real, Kind::Int, Kind::Bool, Kind::Array];
+
+    pub(super) fn of(ty: Type) -> Kind {
+        match ty.elem {
+            _ if ty.rank > 0 => Kind::Array,
+            Elem::F64 | Elem::F32 => Kind::Real,
+            Elem::Int => Kind::Int,
+            Elem::Bool => Kind::Bool,
+        }
+    }
+}
+
+/// A register of some file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) kind: Kind,
+    pub(super) slot: Slot,
+}
+
+/// An operand; an array is taken out of its register at its last use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operand {
+    pub(super) place: Place,
+    pub(super) take: bool,
+}
+
+/// One instruction. `d` is where the result goes; `a`, `b`, `c` are operands, `i`, `j`, `k` integers, `x` an element.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ins {
+    Add {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Sub {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Mul {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Div {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    StrongMul {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Neg {
+        d: Slot,
+        a: Slot,
+    },
+    Map1 {
+        row: rules::Op,
+        d: Slot,
+        a: Slot,
+        parameter: i32,
+    },
+    Map2 {
+        row: rules::Op,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Map3 {
+        row: rules::Op,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    },
+    Round32 {
+        d: Slot,
+        a: Slot,
+    },
+    Stop {
+        d: Slot,
+        a: Slot,
+    },
+    SelectReal {
+        d: Slot,
+        c: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    SelectInt {
+        d: Slot,
+        c: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    SelectBool {
+        d: Slot,
+        c: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LessReal {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LessEqReal {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    EqualReal {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LessInt {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LessEqInt {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    EqualInt {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    IntAdd {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    IntSub {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    IntMul {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    IntOther {
+        op: IntOp,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    And {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Or {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Not {
+        d: Slot,
+        a: Slot,
+    },
+    RealToInt {
+        d: Slot,
+        a: Slot,
+    },
+    IntToReal {
+        d: Slot,
+        a: Slot,
+    },
+
+    MoveReal {
+        d: Slot,
+        a: Slot,
+    },
+    MoveInt {
+        d: Slot,
+        a: Slot,
+    },
+    MoveBool {
+        d: Slot,
+        a: Slot,
+    },
+    /// The array leaves `a`.
+    TakeArray {
+        d: Slot,
+        a: Slot,
+    },
+    /// The array is in both afterwards.
+    ShareArray {
+        d: Slot,
+        a: Slot,
+    },
+    Release {
+        a: Slot,
+    },
+
+    Jump {
+        to: Target,
+    },
+    JumpIfNot {
+        c: Slot,
+        to: Target,
+    },
+    /// Ends a round of a `while` and counts a step.
+    JumpBack {
+        to: Target,
+    },
+    ForUp {
+        k: Slot,
+        n: Slot,
+        end: Target,
+    },
+    ForDown {
+        k: Slot,
+        n: Slot,
+        end: Target,
+    },
+    NextUp {
+        k: Slot,
+        n: Slot,
+        body: Target,
+    },
+    NextDown {
+        k: Slot,
+        body: Target,
+    },
+
+    ReadReal1 {
+        d: Slot,
+        a: Slot,
+        i: Slot,
+    },
+    ReadReal2 {
+        d: Slot,
+        a: Slot,
+        i: Slot,
+        j: Slot,
+    },
+    ReadInt1 {
+        d: Slot,
+        a: Slot,
+        i: Slot,
+    },
+    ReadInt2 {
+        d: Slot,
+        a: Slot,
+        i: Slot,
+        j: Slot,
+    },
+    ReadBool1 {
+        d: Slot,
+        a: Slot,
+        i: Slot,
+    },
+    WriteReal1 {
+        a: Slot,
+        i: Slot,
+        x: Slot,
+    },
+    WriteReal2 {
+        a: Slot,
+        i: Slot,
+        j: Slot,
+        x: Slot,
+    },
+    WriteInt1 {
+        a: Slot,
+        i: Slot,
+        x: Slot,
+    },
+    WriteInt2 {
+        a: Slot,
+        i: Slot,
+        j: Slot,
+        x: Slot,
+    },
+    WriteBool1 {
+        a: Slot,
+        i: Slot,
+        x: Slot,
+    },
+    AddAt1 {
+        a: Slot,
+        i: Slot,
+        x: Slot,
+    },
+    AddAt2 {
+        a: Slot,
+        i: Slot,
+        j: Slot,
+        x: Slot,
+    },
+    PushReal {
+        a: Slot,
+        x: Slot,
+    },
+    /// Pushes the registers that the function lists from `list` on.
+    PushReals {
+        a: Slot,
+        list: u32,
+        count: u32,
+    },
+    PushInt {
+        a: Slot,
+        x: Slot,
+    },
+    PushBool {
+        a: Slot,
+        x: Slot,
+    },
+    Dim {
+        d: Slot,
+        a: Slot,
+        axis: u32,
+    },
+
+    /// Checks lengths, makes the result arrays, counts elements with `k` below `n`.
+    Fused {
+        site: u32,
+        k: Slot,
+        n: Slot,
+        end: Target,
+    },
+    NextElement {
+        k: Slot,
+        n: Slot,
+        body: Target,
+    },
+    LoadReal {
+        d: Slot,
+        a: Slot,
+        k: Slot,
+    },
+    LoadInt {
+        d: Slot,
+        a: Slot,
+        k: Slot,
+    },
+    LoadBool {
+        d: Slot,
+        a: Slot,
+        k: Slot,
+    },
+    StoreReal {
+        a: Slot,
+        k: Slot,
+        x: Slot,
+    },
+    StoreInt {
+        a: Slot,
+        k: Slot,
+        x: Slot,
+    },
+    StoreBool {
+        a: Slot,
+        k: Slot,
+        x: Slot,
+    },
+
+    General {
+        site: u32,
+    },
+    Call {
+        site: u32,
+    },
+    Return,
+}
+
+/// An operation that is done by a kernel over whole arrays.
+#[derive(Clone, Debug)]
+pub(super) struct General {
+    pub(super) op: Op,
+    pub(super) operands: Vec<Operand>,
+    pub(super) results: Vec<Place>,
+    /// Whether the results are rounded to single precision.
+    pub(super) single: bool,
+}
+
+/// A call of a function.
+#[derive(Clone, Debug)]
+pub(super) struct CallSite {
+    pub(super) callee: u32,
+    pub(super) operands: Vec<Operand>,
+    pub(super) results: Vec<Place>,
+}
+
+/// The arrays of a fused operation.
+#[derive(Clone, Debug)]
+pub(super) struct FusedSite {
+    pub(super) operands: Vec<Slot>,
+    pub(super) results: Vec<(Slot, Elem)>,
+}
+
+/// A function as the interpreter runs it.
+#[derive(Clone, Debug)]
+pub(super) struct FunctionCode {
+    pub(super) name: Rc<str>,
+    pub(super) code: Vec<Ins>,
+    /// Where each instruction comes from.
+    pub(super) spans: Vec<Span>,
+    /// How many registers of each file, in the order of [`Kind::ALL`].
+    pub(super) sizes: [usize; 4],
+    pub(super) params: Vec<Place>,
+    pub(super) param_types: Vec<Type>,
+    pub(super) param_names: Vec<Rc<str>>,
+    pub(super) results: Vec<Operand>,
+    /// The first register of the constants of each file, and the constants.
+    pub(super) first_constants: [usize; 3],
+    pub(super) real_constants: Vec<Literal>,
+    pub(super) int_constants: Vec<i64>,
+    pub(super) bool_constants: Vec<bool>,
+    pub(super) generals: Vec<General>,
+    pub(super) calls: Vec<CallSite>,
+    pub(super) fused: Vec<FusedSite>,
+    pub(super) lists: Vec<Slot>,
+}

@@ -1,0 +1,273 @@
+//! What can go wrong while a program runs: the user's data or program, never our own mistakes.
+
+use std::fmt;
+use std::rc::Rc;
+
+use crate::types::{Span, Type};
+
+/// Why a run stopped, and where.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{}: {kind}{}", kind.code(), place(function))]
+pub struct RunError {
+    /// What happened.
+    pub kind: RunErrorKind,
+    /// The place in the source of the instruction; none for inputs and for programs built by hand.
+    pub span: Span,
+    /// The function that was running.
+    pub function: Rc<str>,
+}
+
+fn place(function: &Rc<str>) -> String {
+    if function.is_empty() { String::new() } else { format!(" (in `{function}`)") }
+}
+
+impl RunError {
+    /// The code under which the book explains it.
+    pub fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+}
+
+/// The lengths of an array, for messages: `[3, 4]`, or `[]` for a scalar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape(pub Vec<usize>);
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl From<&[usize]> for Shape {
+    fn from(lengths: &[usize]) -> Shape {
+        Shape(lengths.to_vec())
+    }
+}
+
+/// What can stop a run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunErrorKind {
+    /// Too few or too many inputs.
+    #[error(
+        "the program takes {expected} inputs, but {given} were given; give one for each parameter of its entry"
+    )]
+    InputCount {
+        /// How many the entry takes.
+        expected: usize,
+        /// How many there were.
+        given: usize,
+    },
+    /// An input of the wrong kind or rank.
+    #[error("input {index} (`{name}`) must be {expected}, but it is {given}; convert it before the run")]
+    InputType {
+        /// Which one, from 0.
+        index: usize,
+        /// What the program calls it.
+        name: Rc<str>,
+        /// The type of the parameter.
+        expected: Type,
+        /// The type of the input.
+        given: Type,
+    },
+    /// An input whose elements do not fill its shape.
+    #[error(
+        "input {index} has the shape {shape} but {elements} elements; the shape must account for every element"
+    )]
+    InputData {
+        /// Which one, from 0.
+        index: usize,
+        /// Its lengths.
+        shape: Shape,
+        /// How many elements it holds.
+        elements: usize,
+    },
+    /// Operands whose lengths do not fit together.
+    #[error("`{op}` got the shapes {left} and {right}, which do not fit together; make their lengths agree")]
+    ShapeMismatch {
+        /// The operation.
+        op: &'static str,
+        /// The lengths of one operand, or what was expected.
+        left: Shape,
+        /// The lengths of the other.
+        right: Shape,
+    },
+    /// An index outside an array.
+    #[error(
+        "index {index} is out of range for axis {axis} of length {length}; indices go from 0 to the length minus 1"
+    )]
+    IndexOutOfRange {
+        /// The index.
+        index: i64,
+        /// Which axis, from 0.
+        axis: usize,
+        /// How long it is.
+        length: usize,
+    },
+    /// A length below zero.
+    #[error("`{op}` got the length {length}; a length must not be negative")]
+    NegativeLength {
+        /// The operation.
+        op: &'static str,
+        /// The length.
+        length: i64,
+    },
+    /// A reshape that loses or invents elements.
+    #[error("{from} cannot be reshaped to {to}: the number of elements would change; check the lengths")]
+    BadReshape {
+        /// The lengths before.
+        from: Shape,
+        /// The lengths after.
+        to: Shape,
+    },
+    /// A range that leaves its axis.
+    #[error(
+        "the range of {count} elements from {start} by {step} leaves axis {axis} of length {length}; shorten it"
+    )]
+    RangeOutOfBounds {
+        /// The first index.
+        start: i64,
+        /// How many.
+        count: i64,
+        /// The distance between them.
+        step: i64,
+        /// Which axis, from 0.
+        axis: usize,
+        /// How long it is.
+        length: usize,
+    },
+    /// A write that names an element twice.
+    #[error(
+        "a write names index {index} of axis {axis} twice; name each element once, or add instead of writing"
+    )]
+    DuplicateIndex {
+        /// The index.
+        index: i64,
+        /// Which axis, from 0.
+        axis: usize,
+    },
+    /// A result beyond 64 bits.
+    #[error(
+        "`{op}` of {left} and {right} leaves the range of 64-bit integers; use reals for such large numbers"
+    )]
+    IntegerOverflow {
+        /// The operation.
+        op: &'static str,
+        /// The first operand.
+        left: i64,
+        /// The second operand.
+        right: i64,
+    },
+    /// A division of integers by zero.
+    #[error("`{op}` of {left} by zero; guard it with a comparison")]
+    IntegerDivisionByZero {
+        /// The operation.
+        op: &'static str,
+        /// The dividend.
+        left: i64,
+    },
+    /// A real operation made an infinity or NaN out of finite numbers, and the limits say to stop there.
+    #[error(
+        "{operation} gives {result}; keep the operands inside the domain, or run without `trap_nonfinite`"
+    )]
+    NonFinite {
+        /// What was computed, such as `division by zero` or `ln of -1`.
+        operation: String,
+        /// What came out.
+        result: f64,
+    },
+    /// The largest or smallest of nothing.
+    #[error("`{op}` over an axis of length 0 has no answer; check the length first")]
+    EmptyReduction {
+        /// The operation.
+        op: &'static str,
+    },
+    /// More steps than allowed.
+    #[error("gave up after {limit} loop rounds and calls; a loop may not end, or `Limits::steps` is too low")]
+    StepLimit {
+        /// The limit.
+        limit: u64,
+    },
+    /// Calls nested deeper than allowed.
+    #[error("calls are nested deeper than {limit}; a recursion may not end, or `Limits::depth` is too low")]
+    DepthLimit {
+        /// The limit.
+        limit: u32,
+    },
+    /// A matrix without an inverse.
+    #[error("`{op}`: the matrix is singular (no pivot in column {column}); its rows depend on each other")]
+    Singular {
+        /// The operation.
+        op: &'static str,
+        /// Where elimination found no pivot, from 0.
+        column: usize,
+    },
+    /// A matrix without a Cholesky factor.
+    #[error(
+        "`{op}`: the matrix is not positive definite (row {row}); check that it is a covariance or add to its diagonal"
+    )]
+    NotPositiveDefinite {
+        /// The operation.
+        op: &'static str,
+        /// The first row that fails, from 0.
+        row: usize,
+    },
+    /// A real that is no 64-bit integer even after truncation.
+    #[error("{value} cannot become an integer; it must be a number within the range of 64 bits")]
+    NotAnInteger {
+        /// The number.
+        value: f64,
+    },
+    /// A matrix of the wrong shape.
+    #[error("`{op}` needs {needs}, but got the shape {shape}")]
+    MatrixShape {
+        /// The operation.
+        op: &'static str,
+        /// What it needs, such as `a square matrix`.
+        needs: &'static str,
+        /// What it got.
+        shape: Shape,
+    },
+    /// An array that does not fit into memory.
+    #[error("`{op}` asks for an array of shape {shape}, which does not fit into memory; check the lengths")]
+    TooLarge {
+        /// The operation.
+        op: &'static str,
+        /// The lengths.
+        shape: Shape,
+    },
+    /// An iteration inside a decomposition did not settle.
+    #[error("`{op}` did not converge; check the matrix for infinities and NaN")]
+    NoConvergence {
+        /// The operation.
+        op: &'static str,
+    },
+}
+
+impl RunErrorKind {
+    /// The code under which the book explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RunErrorKind::InputCount { .. } => "PAL0250",
+            RunErrorKind::InputType { .. } | RunErrorKind::InputData { .. } => "PAL0251",
+            RunErrorKind::ShapeMismatch { .. } => "PAL0252",
+            RunErrorKind::IndexOutOfRange { .. } => "PAL0253",
+            RunErrorKind::NegativeLength { .. } => "PAL0254",
+            RunErrorKind::BadReshape { .. } => "PAL0255",
+            RunErrorKind::RangeOutOfBounds { .. } => "PAL0256",
+            RunErrorKind::DuplicateIndex { .. } => "PAL0257",
+            RunErrorKind::IntegerOverflow { .. } => "PAL0258",
+            RunErrorKind::IntegerDivisionByZero { .. } => "PAL0259",
+            RunErrorKind::NonFinite { .. } => "PAL0260",
+            RunErrorKind::EmptyReduction { .. } => "PAL0261",
+            RunErrorKind::StepLimit { .. } => "PAL0262",
+            RunErrorKind::DepthLimit { .. } => "PAL0263",
+            RunErrorKind::Singular { .. } => "PAL0264",
+            RunErrorKind::NotPositiveDefinite { .. } => "PAL0265",
+            RunErrorKind::NotAnInteger { .. } => "PAL0266",
+            RunErrorKind::MatrixShape { .. } => "PAL0267",
+            RunErrorKind::TooLarge { .. } => "PAL0268",
+            RunErrorKind::NoConvergence { .. } => "PAL0269",
+        }
+    }
+}

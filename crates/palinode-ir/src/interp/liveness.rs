@@ -1,0 +1,165 @@
+//! Where each array is used for the last time.
+//!
+//! Input: a function. Output: for every operand and block result whether the array is needed afterwards, and where
+//! arrays that nothing uses any more are to be released. Scalars are not tracked: copying them costs nothing.
+//!
+//! Invariants, on which O(1) updates rest:
+//! - on every path an array is either taken at its last use or released, exactly once;
+//! - what a loop captures is needed in its next round: it is released after the loop, never inside;
+//! - what one branch of an `if` uses last is released at the start of the other.
+
+use std::collections::HashSet;
+
+use crate::op::Op;
+use crate::program::{Block, Function, Inst, Value};
+
+/// What the lowering must know of a block.
+#[derive(Debug, Default)]
+pub(super) struct BlockMarks {
+    /// Arrays that are not needed on this path.
+    pub(super) release_at_start: Vec<Value>,
+    /// For each instruction.
+    pub(super) insts: Vec<InstMarks>,
+    /// For each block result: not needed afterwards under its own name.
+    pub(super) results_die: Vec<bool>,
+}
+
+/// What the lowering must know of an instruction.
+#[derive(Debug, Default)]
+pub(super) struct InstMarks {
+    /// For each operand: not needed afterwards.
+    pub(super) dies: Vec<bool>,
+    /// Arrays to release after it: unused results, and captures of a loop that nothing else needs.
+    pub(super) release_after: Vec<Value>,
+    /// For each block.
+    pub(super) blocks: Vec<BlockMarks>,
+}
+
+type Live = HashSet<Value>;
+
+/// Marks a whole function.
+pub(super) fn mark(function: &Function) -> BlockMarks {
+    let mut live = Live::new();
+    let pass = Pass { function };
+    let mut marks = pass.block(&function.body, &mut live);
+    pass.release_unused_params(&function.body.params, &live, &mut marks);
+    marks
+}
+
+struct Pass<'a> {
+    function: &'a Function,
+}
+
+impl Pass<'_> {
+    fn is_array(&self, value: Value) -> bool {
+        !self.function.ty(value).is_scalar()
+    }
+
+    fn arrays<'v>(&'v self, values: &'v [Value]) -> impl Iterator<Item = Value> + 'v {
+        values.iter().copied().filter(|&value| self.is_array(value))
+    }
+
+    fn release_unused_params(&self, params: &[Value], live: &Live, marks: &mut BlockMarks) {
+        marks.release_at_start.extend(self.arrays(params).filter(|param| !live.contains(param)));
+    }
+
+    /// `live` is what is needed after the block, and becomes what is needed before it.
+    fn block(&self, block: &Block, live: &mut Live) -> BlockMarks {
+        let results_die = self.dying(&block.results, live);
+        live.extend(self.arrays(&block.results));
+        let mut insts: Vec<InstMarks> = block.insts.iter().rev().map(|inst| self.inst(inst, live)).collect();
+        insts.reverse();
+        BlockMarks { release_at_start: Vec::new(), insts, results_die }
+    }
+
+    fn dying(&self, values: &[Value], live: &Live) -> Vec<bool> {
+        values.iter().map(|value| !live.contains(value)).collect()
+    }
+
+    fn inst(&self, inst: &Inst, live: &mut Live) -> InstMarks {
+        let mut release_after: Vec<Value> =
+            self.arrays(&inst.results).filter(|result| !live.contains(result)).collect();
+        for result in &inst.results {
+            live.remove(result);
+        }
+        let (dies, blocks) = match &inst.op {
+            Op::For { .. } | Op::While => self.repeated(inst, live, &mut release_after),
+            Op::If => (vec![false; inst.args.len()], self.branches(inst, live)),
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::StopGradient
+            | Op::Dim(_)
+            | Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Push
+            | Op::Resize
+            | Op::MatMul { .. }
+            | Op::Outer
+            | Op::Linalg(_)
+            | Op::Call(_)
+            | Op::Fused => (self.dying(&inst.args, live), Vec::new()),
+        };
+        live.extend(self.arrays(&inst.args));
+        InstMarks { dies, release_after, blocks }
+    }
+
+    fn repeated(
+        &self,
+        inst: &Inst,
+        live: &mut Live,
+        release_after: &mut Vec<Value>,
+    ) -> (Vec<bool>, Vec<BlockMarks>) {
+        let captured: HashSet<Value> =
+            inst.blocks.iter().flat_map(Block::captures).filter(|&value| self.is_array(value)).collect();
+        let mut unneeded: Vec<Value> =
+            captured.iter().copied().filter(|value| !live.contains(value)).collect();
+        unneeded.sort_unstable();
+        release_after.extend(unneeded);
+        live.extend(&captured);
+        let dies = self.dying(&inst.args, live);
+        let (body, heads) = inst.blocks.split_last().expect("a loop has a body");
+        let mut blocks: Vec<BlockMarks> = Vec::new();
+        for head in heads {
+            // The body works on what the condition has looked at.
+            let mut after = live.clone();
+            after.extend(self.arrays(&head.params));
+            blocks.push(self.block(head, &mut after));
+        }
+        let mut round = live.clone();
+        let mut marks = self.block(body, &mut round);
+        self.release_unused_params(&body.params, &round, &mut marks);
+        blocks.push(marks);
+        (dies, blocks)
+    }
+
+    fn branches(&self, inst: &Inst, live: &mut Live) -> Vec<BlockMarks> {
+        let mut before: Vec<Live> = Vec::new();
+        let mut blocks: Vec<BlockMarks> = Vec::new();
+        for block in &inst.blocks {
+            let mut needed = live.clone();
+            blocks.push(self.block(block, &mut needed));
+            before.push(needed);
+        }
+        for needed in &before {
+            live.extend(needed);
+        }
+        for (needed, marks) in before.iter().zip(&mut blocks) {
+            let mut unneeded: Vec<Value> = live.difference(needed).copied().collect();
+            unneeded.sort_unstable();
+            marks.release_at_start = unneeded;
+        }
+        blocks
+    }
+}

@@ -1,0 +1,43 @@
+//! Stopping at the first infinity or NaN that finite numbers give, for [`super::Limits::trap_nonfinite`].
+
+use palinode_core::{Real, rules};
+
+use super::error::RunErrorKind;
+use super::value::primal;
+
+/// An error if finite operands gave a result that is not.
+#[inline(never)]
+pub(super) fn check_row<R: Real>(row: rules::Op, operands: &[R], result: R) -> Result<(), RunErrorKind> {
+    if result.is_finite() || !operands.iter().all(|x| x.is_finite()) {
+        return Ok(());
+    }
+    let values: Vec<f64> = operands.iter().map(|&x| primal(x)).collect();
+    let divides = matches!(row, rules::Op::Divide | rules::Op::Remainder | rules::Op::Recip);
+    let operation = if divides && values.last() == Some(&0.0) {
+        "division by zero".to_string()
+    } else {
+        let list: Vec<String> = values.iter().map(|&value| number(value)).collect();
+        format!("{} of {}", row.name(), list.join(" and "))
+    };
+    Err(RunErrorKind::NonFinite { operation, result: primal(result) })
+}
+
+/// The same for an operation without operands to name.
+#[inline(never)]
+pub(super) fn check_named<R: Real>(name: &str, operands: &[R], result: R) -> Result<(), RunErrorKind> {
+    if result.is_finite() || !operands.iter().all(|x| x.is_finite()) {
+        return Ok(());
+    }
+    let list: Vec<String> = operands.iter().take(4).map(|&x| number(primal(x))).collect();
+    let more = if operands.len() > 4 { " and more" } else { "" };
+    let operation = format!("{name} of {}{more}", list.join(" and "));
+    Err(RunErrorKind::NonFinite { operation, result: primal(result) })
+}
+
+fn number(value: f64) -> String {
+    if value != 0.0 && !(1e-4..1e16).contains(&value.abs()) {
+        format!("{value:e}")
+    } else {
+        format!("{value}")
+    }
+}

@@ -1,0 +1,274 @@
+//! The interpreter: scalars, control flow, calls.
+
+use palinode_core::{Constant, Dual, Scalar, Var, rules};
+use palinode_ir::interp::{Code, Datum, Limits, run};
+use palinode_ir::{
+    Comparison, Elem, FunctionBuilder, IntOp, Literal, Logical, Op, Program, ProgramBuilder, Rule, Type,
+    Value,
+};
+
+/// A program of one function whose results are what `body` gives.
+pub(crate) fn program(
+    params: &[Type],
+    body: impl FnOnce(&mut FunctionBuilder, &[Value]) -> Vec<Value>,
+) -> Program {
+    let mut b = FunctionBuilder::new("main");
+    let params: Vec<Value> =
+        params.iter().enumerate().map(|(at, &ty)| b.param(&format!("p{at}"), ty)).collect();
+    let results = body(&mut b, &params);
+    let names: Vec<String> = (0..results.len()).map(|at| format!("y{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    b.finish_program(&results, &names).unwrap()
+}
+
+pub(crate) fn reals(values: &[f64]) -> Vec<Datum<f64>> {
+    values.iter().map(|&value| Datum::real(value)).collect()
+}
+
+#[test]
+fn scalars() {
+    let p = program(&[Type::REAL, Type::REAL], |b, v| {
+        let (x, y) = (v[0], v[1]);
+        vec![b.add(x, y), b.sub(x, y), b.mul(x, y), b.div(x, y), b.neg(x), b.map(rules::Op::Exp, &[x])]
+    });
+    let out = run(&p, &reals(&[3.0, 2.0])).unwrap();
+    let out: Vec<f64> = out.iter().map(|d| d.as_real().unwrap()).collect();
+    assert_eq!(out, [5.0, 1.0, 6.0, 1.5, -3.0, 3f64.exp()]);
+}
+
+#[test]
+fn every_row_of_the_rule_table() {
+    for &row in rules::Op::ALL {
+        let rule = Rule { row, parameter: 3 };
+        let p = program(&vec![Type::REAL; row.arity()], |b, v| vec![b.map(rule, v)]);
+        let sample = |(at, domain): (usize, &rules::Domain)| match domain {
+            rules::Domain::UnitClosed | rules::Domain::UnitOpen => 0.25,
+            _ => [1.25, 0.5, 2.0][at],
+        };
+        let args: &[f64] = &row.domains().iter().enumerate().map(sample).collect::<Vec<_>>();
+        let out = run(&p, &reals(args)).unwrap()[0].as_real().unwrap();
+        let expected: f64 = row.value(3, args);
+        assert_eq!(out.to_bits(), expected.to_bits(), "{}", row.name());
+        for which in 0..row.arity() {
+            let active: Vec<Datum<Dual<f64>>> = args
+                .iter()
+                .enumerate()
+                .map(|(at, &x)| Datum::real(Dual::new(x, if at == which { 1.0 } else { 0.0 })))
+                .collect();
+            let tangent = run(&p, &active).unwrap()[0].as_real().unwrap().tangent;
+            let partial: f64 = row.partial(3, which, args, expected);
+            assert_eq!(tangent, partial, "{} by {which}", row.name());
+        }
+        // The same over arrays.
+        let vector = Type::array(Elem::F64, 1);
+        let p = program(&vec![vector; row.arity()], |b, v| vec![b.map(rule, v)]);
+        let inputs: Vec<Datum<f64>> = args.iter().map(|&x| Datum::vector(vec![x, x])).collect();
+        let out = run(&p, &inputs).unwrap();
+        let bits: Vec<u64> = out[0].as_vector().unwrap().iter().map(|x| x.to_bits()).collect();
+        assert_eq!(bits, [expected.to_bits(); 2], "{}", row.name());
+    }
+}
+
+#[test]
+fn integers() {
+    let p = program(&[Type::INT, Type::INT], |b, v| {
+        IntOp::ALL.iter().map(|&op| b.integer(op, v[0], v[1])).collect()
+    });
+    let at = |a, b| -> Vec<i64> {
+        let out = run::<f64>(&p, &[Datum::int(a), Datum::int(b)]).unwrap();
+        out.iter().map(|d| d.as_int().unwrap()).collect()
+    };
+    assert_eq!(at(7, 2), [9, 5, 14, 3, 1, 2, 7]);
+    assert_eq!(at(-7, 2), [-5, -9, -14, -4, 1, -7, 2]);
+    assert_eq!(at(7, -2), [5, 9, -14, -4, -1, -2, 7]);
+    assert_eq!(at(-7, -2), [-9, -5, 14, 3, -1, -7, -2]);
+}
+
+#[test]
+fn comparisons_logic_and_choice() {
+    let p = program(&[Type::REAL, Type::REAL, Type::INT, Type::INT], |b, v| {
+        let mut out: Vec<Value> = Comparison::ALL.iter().map(|&op| b.compare(op, v[0], v[1])).collect();
+        out.extend(Comparison::ALL.iter().map(|&op| b.compare(op, v[2], v[3])));
+        out.push(b.emit(Op::Logical(Logical::And), &[out[0], out[1]]));
+        out.push(b.emit(Op::Logical(Logical::Or), &[out[0], out[2]]));
+        out.push(b.emit(Op::Logical(Logical::Not), &[out[0]]));
+        let (x, n, t) =
+            (b.select(out[0], v[0], v[1]), b.select(out[0], v[2], v[3]), b.select(out[0], out[3], out[5]));
+        out.extend([x, n, t]);
+        out
+    });
+    let out = run(&p, &[Datum::real(1.0), Datum::real(2.0), Datum::int(5), Datum::int(5)]).unwrap();
+    let bools: Vec<bool> = out[..9].iter().map(|d| d.as_bool().unwrap()).collect();
+    assert_eq!(bools, [true, true, false, false, true, true, true, true, false]);
+    assert_eq!(out[9].as_real(), Some(1.0));
+    assert_eq!(out[10].as_int(), Some(5));
+    assert_eq!(out[11].as_bool(), Some(false));
+}
+
+#[test]
+fn conversions_and_constants() {
+    let p = program(&[Type::REAL, Type::INT], |b, v| {
+        let pi = b.literal(Literal::Named(Constant::Pi));
+        let third = b.convert(Elem::F32, v[0]);
+        let sum = b.add(third, third);
+        vec![
+            b.convert(Elem::Int, v[0]),
+            b.convert(Elem::F64, v[1]),
+            b.convert(Elem::F64, third),
+            b.convert(Elem::F32, v[1]),
+            b.emit(Op::StopGradient, &[v[0]]),
+            pi,
+            sum,
+        ]
+    });
+    let out = run(&p, &[Datum::real(-7.0 / 3.0), Datum::int(16_777_217)]).unwrap();
+    assert_eq!(out[0].as_int(), Some(-2));
+    assert_eq!(out[1].as_real(), Some(16_777_217.0));
+    assert_eq!(out[2].as_real(), Some(f64::from((-7.0f64 / 3.0) as f32)));
+    assert_eq!(out[3].as_real(), Some(16_777_216.0));
+    assert_eq!(out[4].as_real(), Some(-7.0 / 3.0));
+    assert_eq!(out[5].as_real(), Some(std::f64::consts::PI));
+    assert_eq!(out[6].as_real(), Some(f64::from(2.0 * (-7.0f64 / 3.0) as f32)));
+    let out = run(&p, &[Datum::real(Dual::new(-7.0 / 3.0, 1.0)), Datum::int(3)]).unwrap();
+    assert_eq!(out[2].as_real().unwrap().tangent, 1.0);
+    assert_eq!(out[2].as_real().unwrap().peek(), Some(f64::from((-7.0f64 / 3.0) as f32)));
+    assert_eq!(out[4].as_real().unwrap().tangent, 0.0);
+}
+
+#[test]
+fn loops_carry_in_parallel() {
+    // Fibonacci swaps its state; a rotation of three needs a spare register.
+    let p = program(&[Type::INT], |b, v| {
+        let (zero, one) = (b.int(0), b.int(1));
+        let two = b.int(2);
+        let fib = b.for_loop(v[0], &[zero, one], |b, _, s| vec![s[1], b.integer(IntOp::Add, s[0], s[1])]);
+        let turned = b.for_loop(v[0], &[zero, one, two], |_, _, s| vec![s[1], s[2], s[0]]);
+        [fib, turned].concat()
+    });
+    let out = run::<f64>(&p, &[Datum::int(10)]).unwrap();
+    let out: Vec<i64> = out.iter().map(|d| d.as_int().unwrap()).collect();
+    assert_eq!(out, [55, 89, 1, 2, 0]);
+    let none = run::<f64>(&p, &[Datum::int(-3)]).unwrap();
+    assert_eq!(none[0].as_int(), Some(0));
+}
+
+#[test]
+fn descending_loops_and_nests() {
+    let p = program(&[Type::INT], |b, v| {
+        let zero = b.int(0);
+        let ten = b.int(10);
+        let params = b.open(&[Type::INT, Type::INT]);
+        let shifted = b.integer(IntOp::Mul, params[1], ten);
+        let next = b.integer(IntOp::Add, shifted, params[0]);
+        let block = b.close(&[next]);
+        let digits = b.emit_blocks(Op::For { descending: true }, &[v[0], zero], vec![block], &[Type::INT]);
+        let triangle = b.for_loop(v[0], &[zero], |b, k, s| {
+            b.for_loop(k, &[s[0]], |b, j, s| vec![b.integer(IntOp::Add, s[0], j)])
+        });
+        [digits, triangle].concat()
+    });
+    let out = run::<f64>(&p, &[Datum::int(5)]).unwrap();
+    assert_eq!(out[0].as_int(), Some(43210));
+    assert_eq!(out[1].as_int(), Some(10));
+}
+
+#[test]
+fn the_number_of_rounds_may_be_carried() {
+    // The inner loop's trip count is the outer parameter that its result replaces.
+    let p = program(&[Type::INT], |b, v| {
+        let three = b.int(3);
+        b.for_loop(three, &[v[0]], |b, _, s| {
+            let one = b.int(1);
+            b.for_loop(s[0], &[s[0]], |b, _, s| vec![b.integer(IntOp::Add, s[0], one)])
+        })
+    });
+    assert_eq!(run::<f64>(&p, &[Datum::int(3)]).unwrap()[0].as_int(), Some(24));
+}
+
+#[test]
+fn while_and_if() {
+    // Collatz: steps from n to 1.
+    let p = program(&[Type::INT], |b, v| {
+        let zero = b.int(0);
+        b.while_loop(
+            &[v[0], zero],
+            |b, s| {
+                let one = b.int(1);
+                b.compare(Comparison::Less, one, s[0])
+            },
+            |b, s| {
+                let (zero, one, two, three) = (b.int(0), b.int(1), b.int(2), b.int(3));
+                let rest = b.integer(IntOp::Rem, s[0], two);
+                let even = b.compare(Comparison::Equal, rest, zero);
+                let next = b.if_else(
+                    even,
+                    |b| vec![b.integer(IntOp::Div, s[0], two)],
+                    |b| {
+                        let tripled = b.integer(IntOp::Mul, s[0], three);
+                        vec![b.integer(IntOp::Add, tripled, one)]
+                    },
+                );
+                vec![next[0], b.integer(IntOp::Add, s[1], one)]
+            },
+        )
+    });
+    let out = run::<f64>(&p, &[Datum::int(27)]).unwrap();
+    assert_eq!((out[0].as_int(), out[1].as_int()), (Some(1), Some(111)));
+}
+
+/// `fact(n) = if n < 1 { 1 } else { n * fact(n - 1) }` over reals.
+pub(crate) fn factorial() -> Program {
+    let mut p = ProgramBuilder::new();
+    let id = p.reserve();
+    let mut b = FunctionBuilder::new("fact");
+    b.declare(id, vec![Type::REAL], vec![Type::REAL]);
+    let n = b.param("n", Type::REAL);
+    let one = b.real(1.0);
+    let small = b.compare(Comparison::Less, n, one);
+    let out = b.if_else(
+        small,
+        |_| vec![one],
+        |b| {
+            let less = b.sub(n, one);
+            let inner = b.emit(Op::Call(id), &[less]);
+            vec![b.mul(n, inner)]
+        },
+    );
+    p.define(id, b.finish(&out));
+    p.finish(id, &["y"]).unwrap()
+}
+
+#[test]
+fn recursion() {
+    let p = factorial();
+    assert_eq!(run(&p, &reals(&[10.0])).unwrap()[0].as_real(), Some(3_628_800.0));
+    let d = run(&p, &[Datum::real(Dual::new(3.0, 1.0))]).unwrap()[0].as_real().unwrap();
+    // x (x - 1) (x - 2) at 3: 11.
+    assert_eq!((d.primal(), d.tangent), (6.0, 11.0));
+    // Deep, but not on the native stack.
+    let deep = Limits { depth: 200_000, ..Limits::default() };
+    let out = Code::new(&p).run(&reals(&[150_000.0]), &deep).unwrap();
+    assert_eq!(out[0].as_real(), Some(f64::INFINITY));
+}
+
+#[test]
+fn a_tape_is_recorded() {
+    let p = program(&[Type::REAL, Type::REAL, Type::INT], |b, v| {
+        b.for_loop(v[2], &[v[1]], |b, _, s| {
+            let one = b.real(1.0);
+            let rest = b.sub(one, s[0]);
+            let scaled = b.mul(v[0], s[0]);
+            vec![b.mul(scaled, rest)]
+        })
+    });
+    let f = |x: &[Var<f64>]| {
+        let inputs = [Datum::real(x[0]), Datum::real(x[1]), Datum::int(5)];
+        run(&p, &inputs).unwrap()[0].as_real().unwrap()
+    };
+    let by_tape = palinode_core::grad(f, &[3.5, 0.3]).unwrap();
+    for which in 0..2 {
+        let seed = |at: usize, x: f64| Datum::real(Dual::new(x, if at == which { 1.0 } else { 0.0 }));
+        let d = run(&p, &[seed(0, 3.5), seed(1, 0.3), Datum::int(5)]).unwrap()[0].as_real().unwrap();
+        assert!((d.tangent - by_tape[which]).abs() < 1e-12 * by_tape[which].abs());
+    }
+}
