@@ -5,6 +5,7 @@
 //! | [`FunctionBuilder`], [`ProgramBuilder`] | operations -> program |
 //! | [`verify`](verify()) | program -> what is wrong with it |
 //! | [`text`] | program <-> text |
+//! | [`interp`] | program, inputs -> outputs |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
 

@@ -21,7 +21,7 @@ use crate::types::{Elem, Span, Type};
 
 /// The code of every function.
 pub(super) fn compile(program: &Program) -> Vec<FunctionCode> {
-    program.functions.iter().map(|function| Lower::function(function)).collect()
+    program.functions.iter().map(Lower::function).collect()
 }
 
 pub(super) struct Lower<'a> {
