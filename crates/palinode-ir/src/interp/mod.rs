@@ -10,7 +10,7 @@
 //! | `liveness` | where each array is used for the last time |
 //! | `code`, `compile` | program -> register code |
 //! | `run` | register code -> results |
-//! | `general`, `elementwise`, `access`, `array_ops`, `linalg` | kernels over whole arrays |
+//! | `general`, `elementwise`, `access`, `array_ops`, `linalg`, `spectral` | kernels over whole arrays |
 //! | `value`, `scalar_ops`, `trap` | what they share |
 //!
 //! Invariants: a run changes nothing but its own arrays; an array is updated in place whenever its last use is the update;
@@ -29,6 +29,7 @@ mod linalg;
 mod liveness;
 mod run;
 mod scalar_ops;
+mod spectral;
 mod tensor;
 mod trap;
 mod value;
