@@ -259,8 +259,8 @@ fn what_cannot_be_decomposed() {
         fails(&solve, &[singular.clone(), right.clone()]),
         RunErrorKind::Singular { op: "solve", column: 1 }
     );
-    assert_eq!(fails(&unary(Linalg::Inverse), &[singular.clone()]).code(), "PAL0264");
-    assert_eq!(fails(&unary(Linalg::LogDet), &[singular.clone()]).code(), "PAL0264");
+    assert_eq!(fails(&unary(Linalg::Inverse), std::slice::from_ref(&singular)).code(), "PAL0264");
+    assert_eq!(fails(&unary(Linalg::LogDet), std::slice::from_ref(&singular)).code(), "PAL0264");
     let triangular = solver(Linalg::SolveTriangular { lower: true, transposed: false }, VECTOR);
     let zero = Datum::matrix(2, 2, vec![1.0, 0.0, 2.0, 0.0]);
     assert_eq!(fails(&triangular, &[zero, right.clone()]).code(), "PAL0264");
@@ -272,7 +272,7 @@ fn what_cannot_be_decomposed() {
     assert_eq!(fails(&unary(Linalg::Determinant), &[Datum::matrix(1, 2, vec![1.0, 2.0])]).code(), "PAL0267");
     assert_eq!(fails(&unary(Linalg::Qr), &[Datum::matrix(1, 2, vec![1.0, 2.0])]).code(), "PAL0267");
     let nan = Datum::matrix(2, 2, vec![1.0, f64::NAN, f64::NAN, 4.0]);
-    assert_eq!(fails(&unary(Linalg::SymmetricEigen), &[nan.clone()]).code(), "PAL0269");
+    assert_eq!(fails(&unary(Linalg::SymmetricEigen), std::slice::from_ref(&nan)).code(), "PAL0269");
     assert_eq!(fails(&unary(Linalg::Svd), &[nan]).code(), "PAL0269");
     assert_eq!(fails(&solve, &[singular, Datum::vector(vec![1.0])]).code(), "PAL0264");
     let regular = Datum::matrix(2, 2, vec![1.0, 2.0, 2.0, 5.0]);
