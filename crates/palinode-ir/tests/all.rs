@@ -4,7 +4,5 @@
 mod interp;
 #[path = "all/interp_arrays.rs"]
 mod interp_arrays;
-#[path = "all/interp_linalg.rs"]
-mod interp_linalg;
 #[path = "all/text.rs"]
 mod text;

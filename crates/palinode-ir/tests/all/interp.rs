@@ -1,5 +1,8 @@
 //! The interpreter: scalars, control flow, calls.
 
+#[path = "interp_linalg.rs"]
+mod linalg;
+
 use palinode_core::{Constant, Dual, Scalar, Var, rules};
 use palinode_ir::interp::{Code, Datum, Limits, run};
 use palinode_ir::{
