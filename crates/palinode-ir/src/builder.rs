@@ -59,6 +59,20 @@ impl FunctionBuilder {
         builder
     }
 
+    /// A builder with the values of `function` and an empty body: for rewriting it.
+    pub(crate) fn rewrite(function: &Function) -> FunctionBuilder {
+        let mut builder = FunctionBuilder::new(&function.name);
+        builder.function.values = function.values.clone();
+        builder.function.tangent_rule = None;
+        builder.open[0].params = function.body.params.clone();
+        builder
+    }
+
+    /// Adds a parameter of the function that exists already.
+    pub(crate) fn adopt_param(&mut self, value: Value) {
+        self.open[0].params.push(value);
+    }
+
     /// Says that `callee` takes and gives these types, so that it can be called.
     pub fn declare(&mut self, callee: FuncId, params: Vec<Type>, results: Vec<Type>) {
         self.signatures.insert(callee, (params, results));
@@ -84,6 +98,11 @@ impl FunctionBuilder {
     /// The type of a value.
     pub fn ty(&self, value: Value) -> Type {
         self.function.ty(value)
+    }
+
+    /// The name of a value.
+    pub fn name_of(&self, value: Value) -> Option<Rc<str>> {
+        self.function.name_of(value).cloned()
     }
 
     /// Gives a value a name, unless it has one.
@@ -149,6 +168,11 @@ impl FunctionBuilder {
         let params: Vec<Value> = params.iter().map(|&ty| self.fresh(ty)).collect();
         self.open.push(Block { params: params.clone(), ..Block::default() });
         params
+    }
+
+    /// Opens a block whose parameters exist already.
+    pub(crate) fn open_with(&mut self, params: Vec<Value>) {
+        self.open.push(Block { params, ..Block::default() });
     }
 
     /// Closes the innermost block.

@@ -6,6 +6,8 @@
 //! | [`verify`](verify()) | program -> what is wrong with it |
 //! | [`text`] | program <-> text |
 //! | [`interp`] | program, inputs -> outputs |
+//! | [`trace`](mod@trace) | generic Rust code, run once -> program |
+//! | [`transform`] | program -> its derivatives, as programs |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
 
@@ -16,6 +18,7 @@ pub mod pal;
 pub mod passes;
 mod program;
 pub mod text;
+pub mod trace;
 pub mod transform;
 mod types;
 pub mod typing;
@@ -23,6 +26,8 @@ mod verify;
 
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Op, Reduction, Rule};
+pub use palinode_core::{Real, Scalar};
 pub use program::{Block, Function, Inst, Program, Value, ValueInfo};
+pub use trace::{Trace, Traced};
 pub use types::{Elem, Span, Type};
 pub use verify::{Invalid, is_elementwise, verify};

@@ -1,8 +1,14 @@
 //! The integration tests of `palinode-ir`, in one binary.
 
+#[path = "all/agree.rs"]
+mod agree;
 #[path = "all/interp.rs"]
 mod interp;
 #[path = "all/interp_arrays.rs"]
 mod interp_arrays;
 #[path = "all/text.rs"]
 mod text;
+#[path = "all/trace.rs"]
+mod trace;
+#[path = "all/transform.rs"]
+mod transform;

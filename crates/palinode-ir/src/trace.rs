@@ -1,0 +1,493 @@
+//! Generic Rust code -> program, by running it once.
+//!
+//! Input: a closure over [`Traced`] numbers and a point. Output: a [`Trace`]: the straight-line program of the operations that were
+//! done, and a guard for each decision that was taken by a traced value (a comparison, a conversion to a plain number).
+//! Running the program at another point checks the guards first and refuses if the code would have gone another way there.
+//!
+//! Limits: loops are unrolled, because the code ran them; a plain number that was computed with the help of
+//! [`Real::to_f64`] is fixed, and guarded to be the same.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::fmt;
+use std::iter::{Product, Sum};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+
+use palinode_core::rules::Op as Row;
+use palinode_core::{Constant, Real, Scalar};
+
+use crate::builder::FunctionBuilder;
+use crate::interp::{Datum, RunError, run};
+use crate::op::{Comparison, Literal, Logical, Op, Rule};
+use crate::program::{Program, Value};
+use crate::types::{Elem, Type};
+
+/// A number that is being traced; see [`trace`].
+#[derive(Clone, Copy, Debug)]
+pub struct Traced {
+    value: f64,
+    /// `None` for a plain number.
+    step: Option<Step>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    scope: u32,
+    at: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Recorded {
+    Input(usize),
+    Named(Constant),
+    Apply(Rule, Vec<Operand>),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operand {
+    Step(u32),
+    Plain(f64),
+}
+
+/// A decision that the code took by traced values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// What was asked, for example `less`.
+    pub comparison: &'static str,
+    /// The left side when it was traced.
+    pub left: f64,
+    /// The right side when it was traced.
+    pub right: f64,
+    /// The answer.
+    pub outcome: bool,
+}
+
+struct Guard {
+    comparison: Comparison,
+    left: Operand,
+    right: Operand,
+    decision: Decision,
+}
+
+#[derive(Default)]
+struct Recorder {
+    steps: Vec<Recorded>,
+    guards: Vec<Guard>,
+}
+
+thread_local! {
+    /// The traces that are being made on this thread, innermost last.
+    static OPEN: RefCell<Vec<(u32, Recorder)>> = const { RefCell::new(Vec::new()) };
+    static SCOPES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// A program that was made by running code, with what it decided.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Takes an array of inputs; gives each output, then the number of the first decision that would differ (or -1).
+    pub program: Program,
+    /// The decisions, in order.
+    pub decisions: Vec<Decision>,
+}
+
+/// Why a trace cannot be run at a point.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The code would take another way.
+    #[error(
+        "PAL0280: decision number {number} of the traced code (`{}` was {} at {} and {}) goes the other way for these inputs; \
+         trace again there",
+        decision.comparison, decision.outcome, decision.left, decision.right
+    )]
+    OtherWay {
+        /// Which decision, from 0.
+        number: usize,
+        /// What it was.
+        decision: Decision,
+    },
+    /// The program cannot be run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Runs `f` at `point` and keeps what it does as a program.
+///
+/// ```
+/// use palinode_ir::{Program, Real};
+///
+/// fn f<S: Real>(x: &[S]) -> S {
+///     if x[0] > x[1] { x[0] * x[1] } else { x[0].sin() }
+/// }
+/// let trace = Program::trace(|x| vec![f(x)], &[3.0, 2.0]);
+/// assert_eq!(trace.run(&[5.0, 4.0]).unwrap(), [20.0]);
+/// assert!(trace.run(&[1.0, 4.0]).is_err()); // that would be the other branch
+/// ```
+pub fn trace(f: impl FnOnce(&[Traced]) -> Vec<Traced>, point: &[f64]) -> Trace {
+    let scope = SCOPES.replace(SCOPES.get().wrapping_add(1));
+    OPEN.with_borrow_mut(|open| open.push((scope, Recorder::default())));
+    /// Closes the scope also if the code panics.
+    struct Close;
+    impl Drop for Close {
+        fn drop(&mut self) {
+            OPEN.with_borrow_mut(|open| open.pop());
+        }
+    }
+    let close = Close;
+    let inputs: Vec<Traced> =
+        point.iter().enumerate().map(|(at, &value)| record(scope, Recorded::Input(at), value)).collect();
+    let outputs = f(&inputs);
+    let outputs: Vec<Operand> = outputs.iter().map(|output| output.operand(scope)).collect();
+    let recorder = OPEN.with_borrow_mut(|open| core::mem::take(&mut open.last_mut().expect("it is open").1));
+    drop(close);
+    write(recorder, &outputs)
+}
+
+impl Program {
+    /// Runs `f` at `point` and keeps what it does as a program: see [`trace`](fn@trace).
+    pub fn trace(f: impl FnOnce(&[Traced]) -> Vec<Traced>, point: &[f64]) -> Trace {
+        trace(f, point)
+    }
+}
+
+impl Trace {
+    /// The outputs at another point.
+    ///
+    /// # Errors
+    /// If the code would take another way there.
+    pub fn run(&self, point: &[f64]) -> Result<Vec<f64>, TraceError> {
+        let outputs = run(&self.program, &[Datum::vector(point.to_vec())])?;
+        let (last, outputs) = outputs.split_last().expect("the last one is the guard's");
+        if let Datum::Int(failed) = last
+            && let Ok(number) = usize::try_from(failed.data[0])
+        {
+            return Err(TraceError::OtherWay { number, decision: self.decisions[number] });
+        }
+        Ok(outputs.iter().filter_map(Datum::as_real).collect())
+    }
+}
+
+fn write(recorder: Recorder, outputs: &[Operand]) -> Trace {
+    let mut b = FunctionBuilder::new("main");
+    let inputs = b.param("x", Type::array(Elem::F64, 1));
+    let mut values: Vec<Value> = Vec::new();
+    let operand = |b: &mut FunctionBuilder, values: &[Value], operand: Operand| match operand {
+        Operand::Step(at) => values[at as usize],
+        Operand::Plain(value) => b.real(value),
+    };
+    for step in &recorder.steps {
+        let value = match step {
+            Recorded::Input(at) => {
+                let at = b.int(*at as i64);
+                b.index(inputs, &[at])
+            }
+            Recorded::Named(name) => b.literal(Literal::Named(*name)),
+            Recorded::Apply(rule, args) => {
+                let args: Vec<Value> = args.iter().map(|&arg| operand(&mut b, &values, arg)).collect();
+                b.map(*rule, &args)
+            }
+        };
+        values.push(value);
+    }
+    let mut results: Vec<Value> = outputs.iter().map(|&output| operand(&mut b, &values, output)).collect();
+    // The first decision that differs: looked for from the last one to the first.
+    let mut failed = b.int(-1);
+    for (number, guard) in recorder.guards.iter().enumerate().rev() {
+        let (left, right) = (operand(&mut b, &values, guard.left), operand(&mut b, &values, guard.right));
+        let mut differs = b.compare(guard.comparison, left, right);
+        if guard.decision.outcome {
+            differs = b.emit(Op::Logical(Logical::Not), &[differs]);
+        }
+        let number = b.int(number as i64);
+        failed = b.select(differs, number, failed);
+    }
+    results.push(failed);
+    let names: Vec<String> = (0..outputs.len()).map(|at| format!("y{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).chain(["first_other_decision"]).collect();
+    let program = b.finish_program(&results, &names).expect("a trace is a valid program");
+    Trace { program, decisions: recorder.guards.into_iter().map(|guard| guard.decision).collect() }
+}
+
+fn record(scope: u32, step: Recorded, value: f64) -> Traced {
+    OPEN.with_borrow_mut(|open| {
+        let recorder = open.iter_mut().find(|(open, _)| *open == scope).map(|(_, recorder)| recorder);
+        let recorder = recorder.expect("a traced number is used outside the trace that it belongs to");
+        let at = u32::try_from(recorder.steps.len()).expect("fewer than 2^32 steps");
+        recorder.steps.push(step);
+        Traced { value, step: Some(Step { scope, at }) }
+    })
+}
+
+impl Traced {
+    fn plain(value: f64) -> Traced {
+        Traced { value, step: None }
+    }
+
+    fn operand(self, scope: u32) -> Operand {
+        match self.step {
+            Some(step) if step.scope == scope => Operand::Step(step.at),
+            Some(_) => panic!("a traced number is used in a trace that it does not belong to"),
+            None => Operand::Plain(self.value),
+        }
+    }
+
+    fn apply(row: Row, parameter: i32, args: &[Traced]) -> Traced {
+        let values: Vec<f64> = args.iter().map(|arg| arg.value).collect();
+        let value = row.value(parameter, &values);
+        let Some(scope) = args.iter().find_map(|arg| arg.step).map(|step| step.scope) else {
+            return Traced::plain(value);
+        };
+        let args = args.iter().map(|arg| arg.operand(scope)).collect();
+        record(scope, Recorded::Apply(Rule { row, parameter }, args), value)
+    }
+
+    fn compare(comparison: Comparison, left: Traced, right: Traced) -> bool {
+        let outcome = match comparison {
+            Comparison::Less => left.value < right.value,
+            Comparison::LessEq => left.value <= right.value,
+            Comparison::Equal => left.value == right.value,
+        };
+        if let Some(scope) = left.step.or(right.step).map(|step| step.scope) {
+            let decision =
+                Decision { comparison: comparison.name(), left: left.value, right: right.value, outcome };
+            let guard =
+                Guard { comparison, left: left.operand(scope), right: right.operand(scope), decision };
+            OPEN.with_borrow_mut(|open| {
+                let recorder = open.iter_mut().find(|(open, _)| *open == scope);
+                let (_, recorder) =
+                    recorder.expect("a traced number is used outside the trace that it belongs to");
+                recorder.guards.push(guard);
+            });
+        }
+        outcome
+    }
+}
+
+impl fmt::Display for Traced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.value, f)
+    }
+}
+
+impl PartialEq for Traced {
+    fn eq(&self, other: &Traced) -> bool {
+        Traced::compare(Comparison::Equal, *self, *other)
+    }
+}
+
+impl PartialEq<f64> for Traced {
+    fn eq(&self, other: &f64) -> bool {
+        *self == Traced::plain(*other)
+    }
+}
+
+impl PartialOrd for Traced {
+    fn partial_cmp(&self, other: &Traced) -> Option<Ordering> {
+        if self.lt(other) {
+            Some(Ordering::Less)
+        } else if other.lt(self) {
+            Some(Ordering::Greater)
+        } else {
+            (self == other).then_some(Ordering::Equal)
+        }
+    }
+    fn lt(&self, other: &Traced) -> bool {
+        Traced::compare(Comparison::Less, *self, *other)
+    }
+    fn le(&self, other: &Traced) -> bool {
+        Traced::compare(Comparison::LessEq, *self, *other)
+    }
+    fn gt(&self, other: &Traced) -> bool {
+        other.lt(self)
+    }
+    fn ge(&self, other: &Traced) -> bool {
+        other.le(self)
+    }
+}
+
+impl PartialOrd<f64> for Traced {
+    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
+        self.partial_cmp(&Traced::plain(*other))
+    }
+    fn lt(&self, other: &f64) -> bool {
+        self.lt(&Traced::plain(*other))
+    }
+    fn le(&self, other: &f64) -> bool {
+        self.le(&Traced::plain(*other))
+    }
+    fn gt(&self, other: &f64) -> bool {
+        self.gt(&Traced::plain(*other))
+    }
+    fn ge(&self, other: &f64) -> bool {
+        self.ge(&Traced::plain(*other))
+    }
+}
+
+macro_rules! operators {
+    ($($Trait:ident $method:ident $Assign:ident $assign:ident $row:ident;)*) => {$(
+        impl $Trait for Traced {
+            type Output = Traced;
+            fn $method(self, other: Traced) -> Traced {
+                Traced::apply(Row::$row, 0, &[self, other])
+            }
+        }
+        impl $Trait<f64> for Traced {
+            type Output = Traced;
+            fn $method(self, other: f64) -> Traced {
+                Traced::apply(Row::$row, 0, &[self, Traced::plain(other)])
+            }
+        }
+        impl $Trait<Traced> for f64 {
+            type Output = Traced;
+            fn $method(self, other: Traced) -> Traced {
+                Traced::apply(Row::$row, 0, &[Traced::plain(self), other])
+            }
+        }
+        impl $Assign for Traced {
+            fn $assign(&mut self, other: Traced) {
+                *self = (*self).$method(other);
+            }
+        }
+        impl $Assign<f64> for Traced {
+            fn $assign(&mut self, other: f64) {
+                *self = (*self).$method(other);
+            }
+        }
+    )*};
+}
+operators! {
+    Add add AddAssign add_assign Add;
+    Sub sub SubAssign sub_assign Subtract;
+    Mul mul MulAssign mul_assign Multiply;
+    Div div DivAssign div_assign Divide;
+    Rem rem RemAssign rem_assign Remainder;
+}
+
+impl Neg for Traced {
+    type Output = Traced;
+    fn neg(self) -> Traced {
+        Traced::apply(Row::Negate, 0, &[self])
+    }
+}
+
+macro_rules! folds {
+    ($($Trait:ident $method:ident $start:literal $op:tt;)*) => {$(
+        impl $Trait for Traced {
+            fn $method<I: Iterator<Item = Traced>>(items: I) -> Traced {
+                items.fold(Traced::plain($start), |total, item| total $op item)
+            }
+        }
+        impl<'a> $Trait<&'a Traced> for Traced {
+            fn $method<I: Iterator<Item = &'a Traced>>(items: I) -> Traced {
+                items.fold(Traced::plain($start), |total, item| total $op *item)
+            }
+        }
+    )*};
+}
+folds! { Sum sum 0.0 +; Product product 1.0 *; }
+
+impl Real for Traced {
+    fn to_f64(self) -> f64 {
+        // What is computed from a plain number cannot follow: the number must be the same again.
+        Traced::compare(Comparison::Equal, self, Traced::plain(self.value));
+        self.value
+    }
+    fn is_nan(self) -> bool {
+        !Traced::compare(Comparison::Equal, self, self)
+    }
+    fn is_finite(self) -> bool {
+        Traced::compare(Comparison::Less, Scalar::abs(self), Traced::plain(f64::INFINITY))
+    }
+}
+
+macro_rules! functions {
+    ($($method:ident($($other:ident),*) = $row:ident;)*) => {$(
+        fn $method(self $(, $other: Self)*) -> Self {
+            Traced::apply(Row::$row, 0, &[self $(, $other)*])
+        }
+    )*};
+}
+
+impl Scalar for Traced {
+    type Bool = bool;
+
+    fn from_int(n: i32) -> Self {
+        Traced::plain(f64::from(n))
+    }
+    fn constant(name: Constant) -> Self {
+        let value = <f64 as Scalar>::constant(name);
+        let scope = OPEN.with_borrow(|open| open.last().map(|(scope, _)| *scope));
+        scope.map_or(Traced::plain(value), |scope| record(scope, Recorded::Named(name), value))
+    }
+    fn from_f64(v: f64) -> Self {
+        Traced::plain(v)
+    }
+    fn peek(self) -> Option<f64> {
+        Some(self.value)
+    }
+    fn less(self, other: Self) -> bool {
+        self < other
+    }
+    fn less_eq(self, other: Self) -> bool {
+        self <= other
+    }
+    fn equal(self, other: Self) -> bool {
+        self == other
+    }
+    fn select(condition: bool, if_true: Self, if_false: Self) -> Self {
+        if condition { if_true } else { if_false }
+    }
+    fn powi(self, n: i32) -> Self {
+        Traced::apply(Row::Powi, n, &[self])
+    }
+    fn polygamma(self, order: u32) -> Self {
+        Traced::apply(Row::Polygamma, i32::try_from(order).unwrap_or(i32::MAX), &[self])
+    }
+
+    functions! {
+        strong_mul(other) = StrongMul;
+        mul_add(factor, addend) = MulAdd;
+        recip() = Recip;
+        abs() = Abs;
+        signum() = Signum;
+        copysign(sign) = Copysign;
+        min(other) = Min;
+        max(other) = Max;
+        clamp(low, high) = Clamp;
+        floor() = Floor;
+        ceil() = Ceil;
+        round() = Round;
+        trunc() = Trunc;
+        fract() = Fract;
+        powf(exponent) = Powf;
+        sqrt() = Sqrt;
+        cbrt() = Cbrt;
+        hypot(other) = Hypot;
+        exp() = Exp;
+        exp2() = Exp2;
+        exp_m1() = ExpM1;
+        ln() = Ln;
+        ln_1p() = Ln1p;
+        log2() = Log2;
+        log10() = Log10;
+        sin() = Sin;
+        cos() = Cos;
+        tan() = Tan;
+        asin() = Asin;
+        acos() = Acos;
+        atan() = Atan;
+        atan2(x) = Atan2;
+        sinh() = Sinh;
+        cosh() = Cosh;
+        tanh() = Tanh;
+        asinh() = Asinh;
+        acosh() = Acosh;
+        atanh() = Atanh;
+        erf() = Erf;
+        erfc() = Erfc;
+        lgamma() = Lgamma;
+        logistic() = Logistic;
+        softplus() = Softplus;
+        relu() = Relu;
+    }
+}

@@ -1,0 +1,232 @@
+//! Which values depend on what, by a derivative.
+//!
+//! Input: a function and some of its values. Output: every value through which a derivative can flow from them
+//! ([`active`]), or to the results ([`useful`]). Loops are followed until nothing changes.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use crate::op::{FuncId, Op, Reduction};
+use crate::program::{Block, Function, Inst, Value};
+use crate::transform::symbol::is_flat;
+use crate::types::Elem;
+
+/// The operands whose change changes the results to first order.
+pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
+    let args = &inst.args;
+    match &inst.op {
+        Op::Map(rule) => {
+            (0..args.len()).filter(|&which| !is_flat(*rule, which)).map(|which| args[which]).collect()
+        }
+        Op::Select => args[1..].to_vec(),
+        Op::Convert(Elem::F64 | Elem::F32)
+        | Op::Broadcast(_)
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(Reduction::Sum | Reduction::Max | Reduction::Min, _)
+        | Op::Read(_)
+        | Op::Write(_)
+        | Op::AddAt(_)
+        | Op::Push
+        | Op::Resize
+        | Op::MatMul { .. }
+        | Op::Outer
+        | Op::Linalg(_)
+        | Op::Call(_) => args.clone(),
+        Op::Const(_)
+        | Op::Int(_)
+        | Op::Compare(_)
+        | Op::Logical(_)
+        | Op::Convert(Elem::Int | Elem::Bool)
+        | Op::StopGradient
+        | Op::Dim(_)
+        | Op::Iota => Vec::new(),
+        Op::For { .. } | Op::While | Op::If | Op::Fused => {
+            unreachable!("instructions with blocks are followed inside")
+        }
+    }
+}
+
+/// The real values of `function` that depend on `seeds`; `functions` are those that it may call.
+pub(crate) fn active(functions: &[Function], function: &Function, seeds: &[Value]) -> HashSet<Value> {
+    reached(function, seeds, &Callees { functions, known: RefCell::new(HashMap::new()) })
+}
+
+fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> HashSet<Value> {
+    let real = |value: &Value| function.ty(*value).is_real();
+    let reached = seeds.iter().copied().filter(real).collect();
+    let mut flow = Flow { function, reached, changed: false, callees: Some(callees) };
+    loop {
+        flow.changed = false;
+        flow.down(&function.body);
+        if !flow.changed {
+            return flow.reached;
+        }
+    }
+}
+
+/// For a function and its marked arguments, the results that depend on them.
+type Dependent = HashMap<(FuncId, Vec<bool>), Vec<bool>>;
+
+/// Which results of a function depend on which arguments.
+struct Callees<'a> {
+    functions: &'a [Function],
+    known: RefCell<Dependent>,
+}
+
+impl Callees<'_> {
+    /// The results that depend on the marked arguments. A recursive call is first taken to depend on nothing; then the
+    /// answer grows until it explains itself.
+    fn dependent(&self, callee: FuncId, args: &[bool]) -> Vec<bool> {
+        let key = (callee, args.to_vec());
+        if let Some(found) = self.known.borrow().get(&key) {
+            return found.clone();
+        }
+        let function = &self.functions[callee.index()];
+        if function.tangent_rule.is_some() {
+            // A rule given by hand may have slopes where the body has none.
+            return function.result_types().iter().map(|ty| ty.is_real()).collect();
+        }
+        let params = function.body.params.iter().zip(args);
+        let seeds: Vec<Value> = params.filter(|(_, marked)| **marked).map(|(&param, _)| param).collect();
+        let mut found = vec![false; function.body.results.len()];
+        loop {
+            self.known.borrow_mut().insert(key.clone(), found.clone());
+            let values = reached(function, &seeds, self);
+            let next: Vec<bool> =
+                function.body.results.iter().map(|result| values.contains(result)).collect();
+            if next == found {
+                return found;
+            }
+            found = next;
+        }
+    }
+}
+
+/// The values on which `results` depend.
+pub(crate) fn useful(function: &Function, results: &[Value]) -> HashSet<Value> {
+    let reached = results.iter().copied().collect();
+    let mut flow = Flow { function, reached, changed: false, callees: None };
+    loop {
+        flow.changed = false;
+        flow.up(&function.body);
+        if !flow.changed {
+            return flow.reached;
+        }
+    }
+}
+
+struct Flow<'a> {
+    function: &'a Function,
+    reached: HashSet<Value>,
+    changed: bool,
+    callees: Option<&'a Callees<'a>>,
+}
+
+impl Flow<'_> {
+    fn has(&self, value: Value) -> bool {
+        self.reached.contains(&value)
+    }
+
+    fn reach(&mut self, value: Value) {
+        if self.function.ty(value).is_real() && self.reached.insert(value) {
+            self.changed = true;
+        }
+    }
+
+    /// `to` depends on `from`.
+    fn pass_down(&mut self, from: &[Value], to: &[Value]) {
+        for (&from, &to) in from.iter().zip(to) {
+            if self.has(from) {
+                self.reach(to);
+            }
+        }
+    }
+
+    /// `from` is needed by `to`.
+    fn pass_up(&mut self, from: &[Value], to: &[Value]) {
+        self.pass_down(to, from);
+    }
+
+    fn down(&mut self, block: &Block) {
+        for inst in &block.insts {
+            match &inst.op {
+                Op::For { .. } | Op::While => {
+                    let (init, params, body) = carried(inst);
+                    self.pass_down(init, params);
+                    self.down(body);
+                    self.pass_down(&body.results, params);
+                    self.pass_down(params, &inst.results);
+                }
+                Op::If => {
+                    for block in &inst.blocks {
+                        self.down(block);
+                        self.pass_down(&block.results, &inst.results);
+                    }
+                }
+                Op::Fused => {
+                    let block = &inst.blocks[0];
+                    self.pass_down(&inst.args, &block.params);
+                    self.down(block);
+                    self.pass_down(&block.results, &inst.results);
+                }
+                Op::Call(callee) => {
+                    let args: Vec<bool> = inst.args.iter().map(|&arg| self.has(arg)).collect();
+                    let Some(callees) = self.callees.filter(|_| args.contains(&true)) else { continue };
+                    let dependent = callees.dependent(*callee, &args);
+                    for (&result, dependent) in inst.results.iter().zip(dependent) {
+                        if dependent {
+                            self.reach(result);
+                        }
+                    }
+                }
+                _ => {
+                    if differentiable_operands(inst).iter().any(|&arg| self.has(arg)) {
+                        inst.results.iter().for_each(|&result| self.reach(result));
+                    }
+                }
+            }
+        }
+    }
+
+    fn up(&mut self, block: &Block) {
+        for inst in block.insts.iter().rev() {
+            match &inst.op {
+                Op::For { .. } | Op::While => {
+                    let (init, params, body) = carried(inst);
+                    self.pass_up(&body.results, &inst.results);
+                    self.pass_up(&body.results, params);
+                    self.up(body);
+                    self.pass_up(params, &inst.results);
+                    self.pass_up(init, params);
+                }
+                Op::If => {
+                    for block in &inst.blocks {
+                        self.pass_up(&block.results, &inst.results);
+                        self.up(block);
+                    }
+                }
+                Op::Fused => {
+                    let block = &inst.blocks[0];
+                    self.pass_up(&block.results, &inst.results);
+                    self.up(block);
+                    self.pass_up(&inst.args, &block.params);
+                }
+                _ => {
+                    if inst.results.iter().any(|&result| self.has(result)) {
+                        differentiable_operands(inst).into_iter().for_each(|arg| self.reach(arg));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The initial values, the block parameters and the body of a loop, carried values only.
+pub(crate) fn carried(inst: &Inst) -> (&[Value], &[Value], &Block) {
+    match inst.op {
+        Op::While => (&inst.args, &inst.blocks[1].params, &inst.blocks[1]),
+        _ => (&inst.args[1..], &inst.blocks[0].params[1..], &inst.blocks[0]),
+    }
+}

@@ -1,0 +1,260 @@
+//! The tangents of dense linear algebra, as instructions.
+//!
+//! Input: operands, their tangents, results. Output: the results' tangents, linear in the operands'. The reverse rules
+//! follow by transposition. Formulas: M. Giles, "Collected matrix derivative results for forward and reverse mode" (2008);
+//! for QR and the singular value decomposition the differentials of `A = QR` and `A = U S V'`.
+//!
+//! Limits: equal eigenvalues or singular values divide by 0 in the vectors' tangents (infinite or NaN, never silently 0);
+//! a singular matrix has no tangent of its determinant here.
+
+use palinode_core::rules::Op as Row;
+
+use crate::builder::FunctionBuilder;
+use crate::op::{Comparison, Linalg, Op, Reduction};
+use crate::program::Value;
+use crate::transform::tangent::zero;
+use crate::types::Elem;
+
+pub(crate) fn tangents(
+    b: &mut FunctionBuilder,
+    kind: Linalg,
+    args: &[Value],
+    tangents: &[Option<Value>],
+    results: &[Value],
+) -> Vec<Value> {
+    let mut w = Matrices { b };
+    let a = args[0];
+    match kind {
+        Linalg::Solve { transposed } => {
+            let moved = tangents[0].map(|da| w.product(da, transposed, results[0], false));
+            vec![w.solved(kind, args, tangents[1], moved)]
+        }
+        Linalg::SolveTriangular { lower, transposed } => {
+            let moved = tangents[0].map(|da| {
+                let part = w.triangle(da, a, lower, Diagonal::Whole);
+                w.product(part, transposed, results[0], false)
+            });
+            vec![w.solved(kind, args, tangents[1], moved)]
+        }
+        Linalg::Inverse | Linalg::Determinant | Linalg::LogDet | Linalg::Cholesky => {
+            let da = tangents[0].expect("the operand has a tangent");
+            vec![match kind {
+                Linalg::Inverse => {
+                    let x = results[0];
+                    let left = w.product(x, false, da, false);
+                    let both = w.product(left, false, x, false);
+                    w.b.neg(both)
+                }
+                Linalg::Determinant => {
+                    let trace = w.log_det(a, da);
+                    w.scale(trace, results[0])
+                }
+                Linalg::LogDet => w.log_det(a, da),
+                _ => w.cholesky(da, results[0]),
+            }]
+        }
+        Linalg::Qr => w.qr(tangents[0].expect("the operand has a tangent"), results[0], results[1]),
+        Linalg::SymmetricEigen => {
+            w.eigen(tangents[0].expect("the operand has a tangent"), results[0], results[1])
+        }
+        Linalg::Svd => w.svd(tangents[0].expect("the operand has a tangent"), results),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Diagonal {
+    Whole,
+    Half,
+    None,
+}
+
+struct Matrices<'a> {
+    b: &'a mut FunctionBuilder,
+}
+
+impl Matrices<'_> {
+    fn product(&mut self, a: Value, a_transposed: bool, b: Value, b_transposed: bool) -> Value {
+        self.b.emit(Op::MatMul { a_transposed, b_transposed }, &[a, b])
+    }
+
+    fn transposed(&mut self, a: Value) -> Value {
+        self.b.emit(Op::Permute(vec![1, 0]), &[a])
+    }
+
+    /// `tangent * by`, element by element.
+    fn scale(&mut self, tangent: Value, by: Value) -> Value {
+        self.b.map(Row::StrongMul, &[tangent, by])
+    }
+
+    fn literal(&mut self, value: f64, elem: Elem) -> Value {
+        let literal = self.b.real(value);
+        if elem == Elem::F32 { self.b.convert(Elem::F32, literal) } else { literal }
+    }
+
+    /// `x` of `A x = db - dA x`.
+    fn solved(&mut self, kind: Linalg, args: &[Value], db: Option<Value>, moved: Option<Value>) -> Value {
+        let right = match (db, moved) {
+            (Some(db), Some(moved)) => self.b.sub(db, moved),
+            (Some(db), None) => db,
+            (None, Some(moved)) => self.b.neg(moved),
+            (None, None) => unreachable!("one operand has a tangent"),
+        };
+        self.b.emit(Op::Linalg(kind), &[args[0], right])
+    }
+
+    /// The row and column numbers of a matrix, as integer matrices.
+    ///
+    /// `n` and `m` must be lengths of known arrays: a tangent is not there when the known half runs.
+    fn positions(&mut self, (n, m): (Value, Value)) -> (Value, Value) {
+        let (rows, columns) = (self.b.emit(Op::Iota, &[n]), self.b.emit(Op::Iota, &[m]));
+        let rows = self.b.emit(Op::Broadcast(vec![0]), &[rows, n, m]);
+        let columns = self.b.emit(Op::Broadcast(vec![1]), &[columns, n, m]);
+        (rows, columns)
+    }
+
+    /// The lengths of a known matrix.
+    fn size(&mut self, known: Value) -> (Value, Value) {
+        (self.b.dim(known, 0), self.b.dim(known, 1))
+    }
+
+    /// One triangle of a tangent of the shape of `like`; the rest is 0.
+    fn triangle(&mut self, a: Value, like: Value, lower: bool, diagonal: Diagonal) -> Value {
+        let elem = self.b.ty(a).elem;
+        let size = self.size(like);
+        let (rows, columns) = self.positions(size);
+        let (small, large) = if lower { (columns, rows) } else { (rows, columns) };
+        let inside = self.b.compare(Comparison::Less, small, large);
+        let (one, none) = (self.literal(1.0, elem), zero(self.b, elem));
+        let on_diagonal = match diagonal {
+            Diagonal::Whole => one,
+            Diagonal::Half => self.literal(0.5, elem),
+            Diagonal::None => none,
+        };
+        let on = self.b.compare(Comparison::Equal, rows, columns);
+        let rest = self.b.select(on, on_diagonal, none);
+        let mask = self.b.select(inside, one, rest);
+        self.scale(a, mask)
+    }
+
+    /// The symmetric matrix whose lower triangle is that of `a`.
+    fn symmetric(&mut self, a: Value, like: Value) -> Value {
+        let lower = self.triangle(a, like, true, Diagonal::Whole);
+        let below = self.triangle(a, like, true, Diagonal::None);
+        let above = self.transposed(below);
+        self.b.add(lower, above)
+    }
+
+    fn log_det(&mut self, a: Value, da: Value) -> Value {
+        let inverse = self.b.emit(Op::Linalg(Linalg::Inverse), &[a]);
+        let by = self.transposed(inverse);
+        let products = self.scale(da, by);
+        self.b.sum(products)
+    }
+
+    fn cholesky(&mut self, da: Value, l: Value) -> Value {
+        let solve = Op::Linalg(Linalg::SolveTriangular { lower: true, transposed: false });
+        let da = self.symmetric(da, l);
+        let left = self.b.emit(solve.clone(), &[l, da]);
+        let left = self.transposed(left);
+        let both = self.b.emit(solve, &[l, left]);
+        let half = self.triangle(both, l, true, Diagonal::Half);
+        self.product(l, false, half, false)
+    }
+
+    /// `a R^-1`.
+    fn over_upper(&mut self, a: Value, r: Value) -> Value {
+        let a = self.transposed(a);
+        let solve = Linalg::SolveTriangular { lower: false, transposed: true };
+        let x = self.b.emit(Op::Linalg(solve), &[r, a]);
+        self.transposed(x)
+    }
+
+    fn qr(&mut self, da: Value, q: Value, r: Value) -> Vec<Value> {
+        let da_over_r = self.over_upper(da, r);
+        let c = self.product(q, true, da_over_r, false);
+        let below = self.triangle(c, r, true, Diagonal::None);
+        let above = self.transposed(below);
+        let turn = self.b.sub(below, above);
+        let stretch = self.b.sub(c, turn);
+        let dr = self.product(stretch, false, r, false);
+        let dr = self.triangle(dr, r, false, Diagonal::Whole);
+        let inside = self.product(q, false, stretch, false);
+        let dq = self.b.sub(da_over_r, inside);
+        vec![dq, dr]
+    }
+
+    /// The diagonal of a square tangent with `n` rows.
+    fn diagonal(&mut self, a: Value, n: Value) -> Value {
+        let elem = self.b.ty(a).elem;
+        let (rows, columns) = self.positions((n, n));
+        let on = self.b.compare(Comparison::Equal, rows, columns);
+        let (one, none) = (self.literal(1.0, elem), zero(self.b, elem));
+        let mask = self.b.select(on, one, none);
+        let kept = self.scale(a, mask);
+        self.b.emit(Op::Reduce(Reduction::Sum, vec![1]), &[kept])
+    }
+
+    /// `1 / (v_j - v_i)`, with 0 on the diagonal.
+    fn gaps(&mut self, v: Value) -> Value {
+        let elem = self.b.ty(v).elem;
+        let n = self.b.dim(v, 0);
+        let (rows, columns) = self.positions((n, n));
+        let vi = self.b.emit(Op::Broadcast(vec![0]), &[v, n, n]);
+        let vj = self.b.emit(Op::Broadcast(vec![1]), &[v, n, n]);
+        let difference = self.b.sub(vj, vi);
+        let inverse = self.b.map(Row::Recip, &[difference]);
+        let on = self.b.compare(Comparison::Equal, rows, columns);
+        let none = zero(self.b, elem);
+        self.b.select(on, none, inverse)
+    }
+
+    fn eigen(&mut self, da: Value, values: Value, vectors: Value) -> Vec<Value> {
+        let da = self.symmetric(da, vectors);
+        let left = self.product(vectors, true, da, false);
+        let m = self.product(left, false, vectors, false);
+        let n = self.b.dim(values, 0);
+        let dvalues = self.diagonal(m, n);
+        let gaps = self.gaps(values);
+        let mixing = self.scale(m, gaps);
+        vec![dvalues, self.product(vectors, false, mixing, false)]
+    }
+
+    fn svd(&mut self, da: Value, results: &[Value]) -> Vec<Value> {
+        let &[u, s, v] = results else { unreachable!("three results") };
+        let left = self.product(u, true, da, false);
+        let p = self.product(left, false, v, false);
+        let k = self.b.dim(s, 0);
+        let ds = self.diagonal(p, k);
+        let squares = self.b.mul(s, s);
+        let gaps = self.gaps(squares);
+        let by_row = self.b.emit(Op::Broadcast(vec![0]), &[s, k, k]);
+        let by_column = self.b.emit(Op::Broadcast(vec![1]), &[s, k, k]);
+        let p_transposed = self.transposed(p);
+        // F o (P S + S P') and F o (S P + P' S)
+        let mix = |this: &mut Self, first: Value, second: Value| {
+            let a = this.scale(first, by_column);
+            let b = this.scale(second, by_row);
+            let sum = this.b.add(a, b);
+            this.scale(sum, gaps)
+        };
+        let turn_u = mix(self, p, p_transposed);
+        let turn_v = mix(self, p_transposed, p);
+        let du = self.turned(u, turn_u, da, false, v, s);
+        let dv = self.turned(v, turn_v, da, true, u, s);
+        vec![du, ds, dv]
+    }
+
+    /// `x turn + (I - x x') dA y / s`.
+    fn turned(&mut self, x: Value, turn: Value, da: Value, transposed: bool, y: Value, s: Value) -> Value {
+        let inside = self.product(x, false, turn, false);
+        let image = self.product(da, transposed, y, false);
+        let within = self.product(x, true, image, false);
+        let within = self.product(x, false, within, false);
+        let outside = self.b.sub(image, within);
+        let (rows, columns) = (self.b.dim(x, 0), self.b.dim(s, 0));
+        let inverse = self.b.map(Row::Recip, &[s]);
+        let inverse = self.b.emit(Op::Broadcast(vec![1]), &[inverse, rows, columns]);
+        let outside = self.scale(outside, inverse);
+        self.b.add(inside, outside)
+    }
+}

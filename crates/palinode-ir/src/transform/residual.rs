@@ -1,0 +1,330 @@
+//! Which known values a linear block needs, and how it gets them: computed again, or kept.
+//!
+//! Input: the known and the linear half of a block. Output: the linear half with everything it uses in its scope, and the
+//! values that the known half must keep.
+
+use std::collections::{HashMap, HashSet};
+
+use palinode_core::rules::Op as Row;
+
+use crate::op::{Axis, IntOp, Op};
+use crate::program::{Block, Inst, Value};
+use crate::transform::split::{KnownHalf, Splitter, Thread, read_log};
+use crate::types::{Span, Type};
+
+/// What to do about the known values that a linear block uses.
+pub(crate) struct Plan {
+    /// To be kept by the known half, in order.
+    pub(crate) stored: Vec<Value>,
+    /// To be computed again, in order.
+    again: Vec<Inst>,
+    /// The loop counter of the known half and of the linear half.
+    round: Option<(Value, Value)>,
+    id: u32,
+    needs: Vec<Value>,
+    /// The known instructions, in order, that may be computed again.
+    cheap: Vec<Inst>,
+    /// Reads of scalar logs.
+    prefix: Vec<Inst>,
+    /// Where arrays are kept.
+    places: Vec<Place>,
+}
+
+/// Where a kept array is in its log.
+struct Place {
+    array: Value,
+    log: Value,
+    lengths: Vec<Value>,
+    /// The position, if it is kept too; else it follows from `flat`.
+    position: Option<Value>,
+    flat: Value,
+}
+
+/// The logs of a loop's own values.
+pub(crate) struct Kept {
+    /// `log_out` is the block's parameter here.
+    pub(crate) threads: Vec<Thread>,
+    /// What the linear half uses instead of a kept value.
+    pub(crate) available: HashMap<Value, Value>,
+}
+
+impl Plan {
+    /// Finds what `linear` uses of the block `id`, and decides.
+    pub(crate) fn make(
+        splitter: &Splitter<'_>,
+        id: u32,
+        known: &[Inst],
+        round: Option<(Value, Value)>,
+        linear: &Block,
+    ) -> Plan {
+        let mut needs = Vec::new();
+        let mut seen = HashSet::new();
+        linear.for_each_use(&mut |value| {
+            if splitter.owner.get(&value) == Some(&id) && seen.insert(value) {
+                needs.push(value);
+            }
+        });
+        let cheap: Vec<Inst> =
+            known.iter().rev().filter(|inst| is_cheap(splitter, id, inst)).cloned().collect();
+        let mut plan = Plan {
+            stored: Vec::new(),
+            again: Vec::new(),
+            round,
+            id,
+            needs,
+            cheap,
+            prefix: Vec::new(),
+            places: Vec::new(),
+        };
+        plan.decide(splitter);
+        plan
+    }
+
+    /// Chooses between keeping and computing again. Either every need is kept unless it is cheap to make from the others,
+    /// or, where that is less, what the cheap needs are made from is kept instead of them.
+    fn decide(&mut self, splitter: &Splitter<'_>) {
+        let by_result: HashMap<Value, usize> =
+            self.cheap.iter().enumerate().map(|(at, inst)| (inst.results[0], at)).collect();
+        let round = self.round.map(|(k, _)| k);
+        let mut dear: Vec<Value> =
+            self.needs.iter().copied().filter(|need| !by_result.contains_key(need)).collect();
+        dear.retain(|value| Some(*value) != round);
+        let mut wanted: Vec<usize> =
+            self.needs.iter().filter_map(|need| by_result.get(need).copied()).collect();
+        wanted.sort_unstable();
+
+        let (mut roots, mut again) = (dear.clone(), HashSet::new());
+        let id = self.id;
+        let is_outside = |value: Value| splitter.owner.get(&value) != Some(&id) || Some(value) == round;
+        let from_roots = wanted.iter().all(|&at| {
+            let mut needed = Vec::new();
+            let mut leaf = |value: Value| {
+                if !is_outside(value) && !by_result.contains_key(&value) && !roots.contains(&value) {
+                    roots.push(value);
+                }
+                !by_result.contains_key(&value) || is_outside(value)
+            };
+            let reached = reach(&self.cheap, &by_result, at, &mut needed, 8, &mut leaf);
+            again.extend(needed);
+            reached
+        });
+        let (mut kept, mut also) = (dear.clone(), HashSet::new());
+        for &at in &wanted {
+            let mut needed = Vec::new();
+            let mut at_hand = |value: Value| is_outside(value) || kept.contains(&value);
+            if reach(&self.cheap, &by_result, at, &mut needed, 8, &mut at_hand) {
+                also.extend(needed);
+            } else {
+                kept.push(self.cheap[at].results[0]);
+            }
+        }
+        // An array counts for many numbers.
+        let weight = |values: &[Value]| -> usize {
+            values.iter().map(|&value| if splitter.b.ty(value).rank > 0 { 1000 } else { 1 }).sum()
+        };
+        if from_roots && weight(&roots) <= weight(&kept) {
+            (kept, also) = (roots, again);
+        }
+        let mut again: Vec<usize> = also.into_iter().collect();
+        again.sort_unstable();
+        self.again = again
+            .into_iter()
+            .map(|at| self.cheap[at].clone())
+            .filter(|inst| !kept.contains(&inst.results[0]))
+            .collect();
+        self.stored = kept;
+    }
+
+    /// Logs for the stored values of a loop body; the known half pushes, the linear half reads at `flat`.
+    pub(crate) fn keep(
+        &mut self,
+        splitter: &mut Splitter<'_>,
+        flat: Value,
+        regular: bool,
+        known: &mut KnownHalf,
+    ) -> Kept {
+        // Arrays first: their lengths and positions are needed as well.
+        let arrays: Vec<Value> =
+            self.stored.iter().copied().filter(|&value| splitter.b.ty(value).rank > 0).collect();
+        let mut places = Vec::new();
+        for &array in &arrays {
+            let rank = splitter.b.ty(array).rank;
+            let lengths: Vec<Value> = (0..rank).map(|axis| splitter.length(array, axis)).collect();
+            let fixed = regular && lengths.iter().all(|length| splitter.depth.get(length) == Some(&0));
+            let position = (!fixed).then(|| {
+                let position = splitter.b.fresh(Type::INT);
+                splitter.own(position);
+                position
+            });
+            for further in lengths.iter().copied().chain(position) {
+                let is_there = self.stored.contains(&further)
+                    || self.again.iter().any(|inst| inst.results[0] == further);
+                if splitter.owner.get(&further) == Some(&self.id) && !is_there {
+                    self.stored.push(further);
+                }
+            }
+            places.push((array, lengths, position));
+        }
+        let mut kept = Kept { threads: Vec::new(), available: HashMap::new() };
+        let mut pushes = Vec::new();
+        let mut array_threads = HashMap::new();
+        for &value in &self.stored {
+            let ty = Type::array(splitter.b.ty(value).elem, 1);
+            let [log_in, param, after, whole] = [(); 4].map(|()| splitter.b.fresh(ty));
+            kept.threads.push(Thread { ty, log_in, log_out: param, whole });
+            if let Some((_, _, Some(position))) = places.iter().find(|(array, ..)| *array == value) {
+                pushes.push(Inst::new(Op::Dim(0), vec![param], vec![*position], Span::NONE));
+            }
+            pushes.push(Inst::new(Op::Push, vec![param, value], vec![after], Span::NONE));
+            array_threads.insert(value, whole);
+        }
+        // A position is kept too, so it is computed before anything is pushed.
+        pushes.sort_by_key(|inst| inst.op == Op::Push);
+        known.insts.splice(0..0, pushes.into_iter().rev());
+        // Logs of scalars come first: one of them has an entry per iteration and can tell the offset.
+        let is_array = |thread: &Thread| arrays.iter().any(|array| array_threads[array] == thread.whole);
+        kept.threads.sort_by_key(is_array);
+
+        splitter.b.open_with(Vec::new());
+        for &value in &self.stored {
+            if splitter.b.ty(value).rank == 0 {
+                let read = read_log(&mut splitter.b, array_threads[&value], flat);
+                kept.available.insert(value, read);
+            }
+        }
+        let head = splitter.b.close(&[]).insts;
+        self.prefix = head;
+        self.places = places
+            .into_iter()
+            .map(|(array, lengths, position)| Place {
+                array,
+                log: array_threads[&array],
+                lengths,
+                position,
+                flat,
+            })
+            .collect();
+        kept
+    }
+
+    /// Makes everything that the linear block uses available in it.
+    pub(crate) fn recompute(
+        self,
+        splitter: &mut Splitter<'_>,
+        mut available: HashMap<Value, Value>,
+        linear: &mut Block,
+    ) {
+        if let Some((known, here)) = self.round {
+            available.insert(known, here);
+        }
+        splitter.b.open_with(Vec::new());
+        for inst in self.prefix {
+            splitter.b.push(inst);
+        }
+        let at_hand =
+            |available: &HashMap<Value, Value>, value: Value| *available.get(&value).unwrap_or(&value);
+        // Lengths may be computed again, so scalars come before the arrays that need them.
+        let (scalars, arrays): (Vec<Inst>, Vec<Inst>) =
+            self.again.into_iter().partition(|inst| splitter.b.ty(inst.results[0]).rank == 0);
+        let repeat = |splitter: &mut Splitter<'_>, available: &mut HashMap<Value, Value>, inst: Inst| {
+            let result = splitter.b.fresh_like(inst.results[0]);
+            let args = inst.args.iter().map(|&arg| at_hand(available, arg)).collect();
+            available.insert(inst.results[0], result);
+            splitter.b.push(Inst { args, results: vec![result], ..inst });
+        };
+        for inst in scalars {
+            repeat(splitter, &mut available, inst);
+        }
+        for place in self.places {
+            let lengths: Vec<Value> = place.lengths.iter().map(|&value| at_hand(&available, value)).collect();
+            let size = lengths[1..]
+                .iter()
+                .fold(lengths[0], |size, &length| splitter.b.integer(IntOp::Mul, size, length));
+            let start = match place.position {
+                Some(position) => at_hand(&available, position),
+                None => splitter.b.integer(IntOp::Mul, place.flat, size),
+            };
+            let step = splitter.b.int(1);
+            let mut read = splitter.b.emit(Op::Read(vec![Axis::Range]), &[place.log, start, size, step]);
+            if lengths.len() > 1 {
+                read = splitter.b.emit(Op::Reshape, &[&[read], &lengths[..]].concat());
+            }
+            available.insert(place.array, read);
+        }
+        for inst in arrays {
+            repeat(splitter, &mut available, inst);
+        }
+        let mut insts = splitter.b.close(&[]).insts;
+        linear.substitute(&available);
+        insts.append(&mut linear.insts);
+        linear.insts = insts;
+    }
+}
+
+/// Whether instruction `at` can be repeated from what is at hand; `needed` collects the instructions to repeat.
+fn reach(
+    cheap: &[Inst],
+    by_result: &HashMap<Value, usize>,
+    at: usize,
+    needed: &mut Vec<usize>,
+    budget: usize,
+    at_hand: &mut dyn FnMut(Value) -> bool,
+) -> bool {
+    if needed.contains(&at) {
+        return true;
+    }
+    if needed.len() >= budget {
+        return false;
+    }
+    needed.push(at);
+    cheap[at].args.iter().all(|&arg| {
+        at_hand(arg)
+            || by_result
+                .get(&arg)
+                .is_some_and(|&other| reach(cheap, by_result, other, needed, budget, at_hand))
+    })
+}
+
+/// Whether repeating the instruction costs about as little as reading its result back.
+fn is_cheap(splitter: &Splitter<'_>, id: u32, inst: &Inst) -> bool {
+    // An array from outside that nothing changes can be looked at again.
+    let stays = |array: &Value| {
+        splitter.owner.get(array).is_some_and(|owner| *owner != id) && !splitter.consumed.contains(array)
+    };
+    match &inst.op {
+        Op::Const(_) | Op::Int(_) | Op::Compare(_) | Op::Logical(_) | Op::Select | Op::Convert(_) => true,
+        Op::Map(rule) => matches!(
+            rule.row,
+            Row::Add
+                | Row::Subtract
+                | Row::Multiply
+                | Row::StrongMul
+                | Row::Negate
+                | Row::Abs
+                | Row::Min
+                | Row::Max
+                | Row::Recip
+                | Row::Divide
+        ),
+        Op::Read(axes) => axes.iter().all(|axis| *axis == Axis::At) && stays(&inst.args[0]),
+        Op::Dim(_) => stays(&inst.args[0]),
+        Op::Iota | Op::Broadcast(_) => true,
+        Op::StopGradient
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::Write(_)
+        | Op::AddAt(_)
+        | Op::Push
+        | Op::Resize
+        | Op::MatMul { .. }
+        | Op::Outer
+        | Op::Linalg(_)
+        | Op::For { .. }
+        | Op::While
+        | Op::If
+        | Op::Call(_)
+        | Op::Fused => false,
+    }
+}

@@ -1,0 +1,114 @@
+//! Where the lengths of arrays come from.
+//!
+//! Input: a function. Output: for an array, another one of the same shape that was there earlier (outside a loop, before
+//! an update), or the integer values that are its lengths. So the reverse half of a program can make zeros of the right shape
+//! from a length that is known anyway, instead of keeping one per iteration.
+
+use std::collections::HashMap;
+
+use crate::op::Op;
+use crate::program::{Block, Function, Value};
+use crate::transform::activity::carried;
+use crate::verify::is_elementwise;
+
+/// What is known of an array's shape.
+#[derive(Clone, Debug)]
+enum Origin {
+    /// That of each of these arrays.
+    SameAs(Vec<Value>),
+    /// These lengths.
+    Lengths(Vec<Value>),
+    /// A carried value: the initial one and the next one; the block's parameter stands for it inside.
+    Carried { init: Value, param: Value, next: Value },
+}
+
+/// The origins of the shapes of a function's arrays.
+pub(crate) struct Shapes {
+    origins: HashMap<Value, Origin>,
+}
+
+/// The earliest thing that has the shape of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// This array.
+    Array(Value),
+    /// These lengths.
+    Lengths(Vec<Value>),
+}
+
+impl Shapes {
+    pub(crate) fn of(function: &Function) -> Shapes {
+        let mut shapes = Shapes { origins: HashMap::new() };
+        shapes.block(function, &function.body);
+        shapes
+    }
+
+    fn block(&mut self, function: &Function, block: &Block) {
+        for inst in &block.insts {
+            for inner in &inst.blocks {
+                self.block(function, inner);
+            }
+            match &inst.op {
+                Op::Write(_) | Op::AddAt(_) => {
+                    self.origins.insert(inst.results[0], Origin::SameAs(vec![inst.args[0]]));
+                }
+                Op::Broadcast(_) | Op::Reshape => {
+                    self.origins.insert(inst.results[0], Origin::Lengths(inst.args[1..].to_vec()));
+                }
+                Op::For { .. } | Op::While => {
+                    let (init, params, body) = carried(inst);
+                    for (at, (&init, &param)) in init.iter().zip(params).enumerate() {
+                        let origin = Origin::Carried { init, param, next: body.results[at] };
+                        self.origins.insert(param, origin.clone());
+                        self.origins.insert(inst.results[at], origin);
+                    }
+                }
+                op if is_elementwise(op) => {
+                    let rank = function.ty(inst.results[0]).rank;
+                    let is_alike = |arg: &Value| rank > 0 && function.ty(*arg).rank == rank;
+                    let alike: Vec<Value> = inst.args.iter().copied().filter(is_alike).collect();
+                    if !alike.is_empty() {
+                        self.origins.insert(inst.results[0], Origin::SameAs(alike));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Something earlier with the shape of `array`.
+    pub(crate) fn root(&self, array: Value) -> Root {
+        self.follow(array, &mut Vec::new())
+    }
+
+    /// `assumed`: parameters of loops whose invariance is being established.
+    fn follow(&self, array: Value, assumed: &mut Vec<Value>) -> Root {
+        match self.origins.get(&array) {
+            None => Root::Array(array),
+            Some(Origin::SameAs(others)) => self.follow(others[0], assumed),
+            Some(Origin::Lengths(lengths)) => Root::Lengths(lengths.clone()),
+            Some(Origin::Carried { init, param, next }) => {
+                if assumed.contains(param) {
+                    return Root::Array(*param);
+                }
+                assumed.push(*param);
+                let next = self.follow(*next, assumed);
+                assumed.pop();
+                // A value that is the parameter itself, or has lengths that do not change, keeps its shape.
+                if next == Root::Array(*param) { self.follow(*init, assumed) } else { Root::Array(array) }
+            }
+        }
+    }
+
+    /// The first array of the shape of `array`, itself included, that `accepts`.
+    pub(crate) fn alike(&self, array: Value, accepts: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
+        if let Some(found) = accepts(array) {
+            return Some(found);
+        }
+        match self.origins.get(&array)? {
+            Origin::SameAs(others) => others.iter().find_map(|&other| self.alike(other, accepts)),
+            Origin::Lengths(_) => Some(array),
+            Origin::Carried { init, .. } => self.alike(*init, accepts),
+        }
+    }
+}

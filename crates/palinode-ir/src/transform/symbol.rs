@@ -1,0 +1,277 @@
+//! Rules on symbols: the rule table's partials as instructions of a program.
+//!
+//! Input: a row, its operands and its result. Output: instructions that compute a partial, or the news that it is 0, 1 or
+//! -1. A [`Symbol`] is a number that remembers how it was made; running a row's partial on symbols writes down its formula,
+//! so the table stays the only place where a derivative is stated.
+//!
+//! The expressions live in a thread-local list while one partial is evaluated; nothing of it outlives [`partial`].
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
+
+use palinode_core::rules::Op as Row;
+use palinode_core::{Constant, Logic, Scalar};
+
+use crate::builder::FunctionBuilder;
+use crate::op::{Comparison, Literal, Logical, Op, Rule};
+use crate::program::Value;
+use crate::types::Elem;
+
+/// A partial of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Partial {
+    Zero,
+    One,
+    MinusOne,
+    Value(Value),
+}
+
+/// The partial of `rule` by operand `which`, as instructions of `builder`; `result` is the operation's value.
+pub(crate) fn partial(
+    builder: &mut FunctionBuilder,
+    rule: Rule,
+    which: usize,
+    args: &[Value],
+    result: Value,
+) -> Partial {
+    let (root, expressions) = formula(rule, which, args.len());
+    match &expressions[root] {
+        Expression::Literal(Literal::Real(value)) if *value == 0.0 => return Partial::Zero,
+        Expression::Literal(Literal::Real(1.0)) => return Partial::One,
+        Expression::Literal(Literal::Real(-1.0)) => return Partial::MinusOne,
+        _ => {}
+    }
+    let elem = builder.ty(result).elem;
+    let mut writer = Writer { builder, expressions, args, result, elem, written: HashMap::new() };
+    Partial::Value(writer.value(root))
+}
+
+/// Whether the partial is 0 everywhere.
+pub(crate) fn is_flat(rule: Rule, which: usize) -> bool {
+    let (root, expressions) = formula(rule, which, rule.row.arity());
+    matches!(&expressions[root], Expression::Literal(Literal::Real(value)) if *value == 0.0)
+}
+
+fn formula(rule: Rule, which: usize, arity: usize) -> (usize, Vec<Expression>) {
+    EXPRESSIONS.set(Vec::new());
+    let args: Vec<Symbol> = (0..arity).map(|at| Symbol(note(Expression::Operand(at)))).collect();
+    let result = Symbol(note(Expression::Result));
+    let root = rule.row.partial(rule.parameter, which, &args, result).0;
+    (root as usize, EXPRESSIONS.take())
+}
+
+thread_local! {
+    static EXPRESSIONS: RefCell<Vec<Expression>> = const { RefCell::new(Vec::new()) };
+}
+
+#[derive(Clone, Debug)]
+enum Expression {
+    Operand(usize),
+    Result,
+    Literal(Literal),
+    Apply(Op, Vec<u32>),
+}
+
+fn note(expression: Expression) -> u32 {
+    EXPRESSIONS.with_borrow_mut(|all| {
+        all.push(expression);
+        (all.len() - 1) as u32
+    })
+}
+
+struct Writer<'a> {
+    builder: &'a mut FunctionBuilder,
+    expressions: Vec<Expression>,
+    args: &'a [Value],
+    result: Value,
+    elem: Elem,
+    written: HashMap<usize, Value>,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, at: usize) -> Value {
+        if let Some(&value) = self.written.get(&at) {
+            return value;
+        }
+        let value = match self.expressions[at].clone() {
+            Expression::Operand(which) => self.args[which],
+            Expression::Result => self.result,
+            Expression::Literal(literal) => {
+                let value = self.builder.literal(literal);
+                if self.elem == Elem::F64 { value } else { self.builder.convert(self.elem, value) }
+            }
+            Expression::Apply(op, parts) => {
+                let parts: Vec<Value> = parts.iter().map(|&part| self.value(part as usize)).collect();
+                self.builder.emit(op, &parts)
+            }
+        };
+        self.written.insert(at, value);
+        value
+    }
+}
+
+/// A number that is an expression.
+#[derive(Clone, Copy, Debug)]
+struct Symbol(u32);
+
+/// A truth value that is an expression.
+#[derive(Clone, Copy, Debug)]
+struct Truth(u32);
+
+impl Symbol {
+    fn literal(self) -> Option<f64> {
+        EXPRESSIONS.with_borrow(|all| match all[self.0 as usize] {
+            Expression::Literal(Literal::Real(value)) => Some(value),
+            _ => None,
+        })
+    }
+
+    fn apply(row: Row, parameter: i32, args: &[Symbol]) -> Symbol {
+        if let Some(values) = args.iter().map(|arg| arg.literal()).collect::<Option<Vec<f64>>>() {
+            return Symbol(note(Expression::Literal(Literal::Real(row.value(parameter, &values)))));
+        }
+        let parts = args.iter().map(|arg| arg.0).collect();
+        Symbol(note(Expression::Apply(Op::Map(Rule { row, parameter }), parts)))
+    }
+
+    fn compare(op: Comparison, a: Symbol, b: Symbol) -> Truth {
+        Truth(note(Expression::Apply(Op::Compare(op), vec![a.0, b.0])))
+    }
+}
+
+impl Logic for Truth {
+    fn known(self) -> Option<bool> {
+        None
+    }
+}
+
+impl BitAnd for Truth {
+    type Output = Truth;
+    fn bitand(self, other: Truth) -> Truth {
+        Truth(note(Expression::Apply(Op::Logical(Logical::And), vec![self.0, other.0])))
+    }
+}
+
+impl BitOr for Truth {
+    type Output = Truth;
+    fn bitor(self, other: Truth) -> Truth {
+        Truth(note(Expression::Apply(Op::Logical(Logical::Or), vec![self.0, other.0])))
+    }
+}
+
+impl Not for Truth {
+    type Output = Truth;
+    fn not(self) -> Truth {
+        Truth(note(Expression::Apply(Op::Logical(Logical::Not), vec![self.0])))
+    }
+}
+
+macro_rules! operators {
+    ($($Trait:ident::$method:ident = $row:ident),*) => {$(
+        impl $Trait for Symbol {
+            type Output = Symbol;
+            fn $method(self, other: Symbol) -> Symbol {
+                Symbol::apply(Row::$row, 0, &[self, other])
+            }
+        }
+    )*};
+}
+operators! { Add::add = Add, Sub::sub = Subtract, Mul::mul = Multiply, Div::div = Divide, Rem::rem = Remainder }
+
+impl Neg for Symbol {
+    type Output = Symbol;
+    fn neg(self) -> Symbol {
+        Symbol::apply(Row::Negate, 0, &[self])
+    }
+}
+
+macro_rules! functions {
+    ($($method:ident($($other:ident),*) = $row:ident;)*) => {$(
+        fn $method(self $(, $other: Self)*) -> Self {
+            Symbol::apply(Row::$row, 0, &[self $(, $other)*])
+        }
+    )*};
+}
+
+impl Scalar for Symbol {
+    type Bool = Truth;
+
+    fn from_int(n: i32) -> Self {
+        Symbol(note(Expression::Literal(Literal::Real(f64::from(n)))))
+    }
+    fn constant(name: Constant) -> Self {
+        Symbol(note(Expression::Literal(Literal::Named(name))))
+    }
+    fn from_f64(v: f64) -> Self {
+        Symbol(note(Expression::Literal(Literal::Real(v))))
+    }
+    fn peek(self) -> Option<f64> {
+        None
+    }
+    fn less(self, other: Self) -> Truth {
+        Symbol::compare(Comparison::Less, self, other)
+    }
+    fn less_eq(self, other: Self) -> Truth {
+        Symbol::compare(Comparison::LessEq, self, other)
+    }
+    fn equal(self, other: Self) -> Truth {
+        Symbol::compare(Comparison::Equal, self, other)
+    }
+    fn select(condition: Truth, if_true: Self, if_false: Self) -> Self {
+        Symbol(note(Expression::Apply(Op::Select, vec![condition.0, if_true.0, if_false.0])))
+    }
+    fn powi(self, n: i32) -> Self {
+        Symbol::apply(Row::Powi, n, &[self])
+    }
+    fn polygamma(self, order: u32) -> Self {
+        Symbol::apply(Row::Polygamma, i32::try_from(order).unwrap_or(i32::MAX), &[self])
+    }
+
+    functions! {
+        strong_mul(other) = StrongMul;
+        mul_add(factor, addend) = MulAdd;
+        recip() = Recip;
+        abs() = Abs;
+        signum() = Signum;
+        copysign(sign) = Copysign;
+        min(other) = Min;
+        max(other) = Max;
+        clamp(low, high) = Clamp;
+        floor() = Floor;
+        ceil() = Ceil;
+        round() = Round;
+        trunc() = Trunc;
+        fract() = Fract;
+        powf(exponent) = Powf;
+        sqrt() = Sqrt;
+        cbrt() = Cbrt;
+        hypot(other) = Hypot;
+        exp() = Exp;
+        exp2() = Exp2;
+        exp_m1() = ExpM1;
+        ln() = Ln;
+        ln_1p() = Ln1p;
+        log2() = Log2;
+        log10() = Log10;
+        sin() = Sin;
+        cos() = Cos;
+        tan() = Tan;
+        asin() = Asin;
+        acos() = Acos;
+        atan() = Atan;
+        atan2(x) = Atan2;
+        sinh() = Sinh;
+        cosh() = Cosh;
+        tanh() = Tanh;
+        asinh() = Asinh;
+        acosh() = Acosh;
+        atanh() = Atanh;
+        erf() = Erf;
+        erfc() = Erfc;
+        lgamma() = Lgamma;
+        logistic() = Logistic;
+        softplus() = Softplus;
+        relu() = Relu;
+    }
+}
