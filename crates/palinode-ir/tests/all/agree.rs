@@ -6,7 +6,7 @@
 //! Duals are the oracle: they share the rule table with the transforms but nothing else (no activity, no residuals, no
 //! transposition). Finite differences are the oracle where the table itself could be wrong; the table's own tests do that.
 
-use palinode_core::{Dual, Real, Scalar, Tape, Var};
+use palinode_core::{Dual, Real, Tape, Var};
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::{Program, transform};
 
@@ -76,7 +76,8 @@ pub(crate) fn compare(
     let scale = expected.iter().chain(found).filter(|x| x.is_finite()).fold(1.0_f64, |m, x| m.max(x.abs()));
     for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
         let same = found == expected || (found.is_nan() && expected.is_nan());
-        if !same && !((found - expected).abs() <= tolerance.relative * scale) {
+        let close = (found - expected).abs() <= tolerance.relative * scale;
+        if !same && !close {
             return Err(format!("{what}, number {at}: {found} instead of {expected}"));
         }
     }
@@ -180,7 +181,7 @@ pub(crate) fn check_with(
             Ok(outputs) => flat(&outputs),
             Err(error) => {
                 failure = Some(error);
-                vec![Var::from_f64(0.0); seed.len()]
+                vec![Var::from(0.0); seed.len()]
             }
         }
     });

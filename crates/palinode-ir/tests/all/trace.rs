@@ -23,7 +23,7 @@ fn a_traced_program_gives_the_same_value_and_gradient() {
     assert_eq!(trace.run(&nearby).unwrap(), [body(&nearby)]);
     let gradient = transform::grad(&trace.program, &[0]).unwrap();
     let found = run(&gradient, &[Datum::vector(nearby.to_vec())]).unwrap();
-    let expected = grad(|x| body(x), &nearby).unwrap();
+    let expected = grad(body, &nearby).unwrap();
     for (found, expected) in found[0].as_vector().unwrap().iter().zip(&expected) {
         assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{found} instead of {expected}");
     }

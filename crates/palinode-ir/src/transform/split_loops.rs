@@ -1,0 +1,272 @@
+//! Loops in the two halves: a loop in each. The known one appends residuals to logs, the linear one reads them by the
+//! iteration's number. A `while` of the known half counts its rounds, and is a `for` in the linear half.
+
+use std::collections::HashMap;
+
+use crate::op::{IntOp, Op};
+use crate::program::{Block, Inst, Value};
+use crate::transform::activity::carried;
+use crate::transform::residual::Plan;
+use crate::transform::split::{Around, Cotangents, KnownHalf, Splitter, Thread};
+use crate::types::Type;
+
+/// The outside of a linear loop: its operands, parameters and results without the counter.
+struct Shell {
+    op: Op,
+    args: Vec<Value>,
+    params: Vec<Value>,
+    results: Vec<Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Surroundings {
+    /// No loop is around it.
+    Outermost,
+    /// It runs a fixed number of times in each iteration of a loop that is numbered.
+    Regular,
+    Irregular,
+}
+
+/// The result of the push onto `log`.
+fn insts_result(insts: &[Inst], log: Value) -> Value {
+    let push = insts.iter().rev().find(|inst| inst.op == Op::Push && inst.args[0] == log);
+    push.expect("an own log is pushed to").results[0]
+}
+
+impl Splitter<'_> {
+    pub(crate) fn reverse_loop(&mut self, inst: &Inst, cotangents: &mut Cotangents, half: &mut KnownHalf) {
+        let (init, params, body) = carried(inst);
+        let with: Vec<usize> = (0..params.len()).filter(|&at| self.flows(params[at])).collect();
+        let mut captured = body.captures();
+        captured.retain(|&value| self.flows(value));
+        let mut args = Vec::new();
+        for value in with.iter().map(|&at| inst.results[at]).chain(captured.iter().copied()) {
+            args.push(cotangents.remove(&value).unwrap_or_else(|| self.zeros(value)));
+        }
+        let inner: Vec<Value> = with.iter().map(|&at| params[at]).chain(captured.iter().copied()).collect();
+        let inner: Vec<Value> = inner.into_iter().map(|value| self.b.fresh_like(value)).collect();
+        let results: Vec<Value> = inner.iter().map(|&value| self.b.fresh_like(value)).collect();
+        let op = Op::For { descending: inst.op != (Op::For { descending: true }) };
+        let shell = Shell { op, args, params: inner.clone(), results: results.clone() };
+        self.loop_halves(inst, shell, half, |this| {
+            let (received, accumulators) = inner.split_at(with.len());
+            let mut cotangents: Cotangents =
+                captured.iter().copied().zip(accumulators.iter().copied()).collect();
+            for (&at, &received) in with.iter().zip(received) {
+                this.contribute(&mut cotangents, body.results[at], received);
+            }
+            let known = this.reverse_insts(&body.insts, &mut cotangents);
+            let mut results = Vec::new();
+            for &at in &with {
+                results.push(cotangents.remove(&params[at]).unwrap_or_else(|| this.zeros(params[at])));
+            }
+            results.extend(captured.iter().map(|value| cotangents[value]));
+            (known, results)
+        });
+        // A captured value may also be an initial value, so its accumulator comes first.
+        cotangents.extend(captured.into_iter().zip(results[with.len()..].iter().copied()));
+        for (&at, &result) in with.iter().zip(&results) {
+            self.contribute(cotangents, init[at], result);
+        }
+    }
+
+    pub(crate) fn forward_loop(&mut self, inst: &Inst, half: &mut KnownHalf) {
+        let (init, params, body) = carried(inst);
+        let with: Vec<usize> = (0..params.len()).filter(|&at| self.flows(params[at])).collect();
+        let pick = |values: &[Value]| -> Vec<Value> { with.iter().map(|&at| values[at]).collect() };
+        let op = Op::For { descending: inst.op == (Op::For { descending: true }) };
+        let shell = Shell { op, args: pick(init), params: pick(params), results: pick(&inst.results) };
+        self.loop_halves(inst, shell, half, |this| (this.forward_insts(&body.insts), pick(&body.results)));
+    }
+
+    /// Splits a loop. `write` writes the linear half of its body to the open block and gives its results.
+    fn loop_halves(
+        &mut self,
+        inst: &Inst,
+        shell: Shell,
+        half: &mut KnownHalf,
+        write: impl FnOnce(&mut Self) -> (KnownHalf, Vec<Value>),
+    ) {
+        let (_, _, body) = carried(inst);
+        let surroundings = self.surroundings(inst);
+        let regular = surroundings != Surroundings::Irregular;
+        let flat = self.b.fresh(Type::INT);
+        self.around.push(Around::Loop { flat, regular });
+        let outer = self.enter(body);
+        let id = self.block;
+        let k = self.b.fresh(Type::INT);
+        self.b.open_with([&[k], &shell.params[..]].concat());
+        let (mut known, results) = write(self);
+        let mut linear = self.b.close(&results);
+
+        let round = match inst.op {
+            Op::For { .. } => Some((body.params[0], k)),
+            _ => None,
+        };
+        let mut plan = Plan::make(self, id, &known.insts, round, &linear);
+        let own = plan.keep(self, flat, regular, &mut known);
+        plan.recompute(self, own.available, &mut linear);
+        self.around.pop();
+        self.block = outer;
+
+        let trips = match inst.op {
+            Op::For { .. } => inst.args[0],
+            _ => {
+                let trips = self.b.fresh(Type::INT);
+                self.own(trips);
+                trips
+            }
+        };
+        let mut before = Vec::new();
+        self.define_flat(inst, surroundings, flat, k, trips, &own.threads, &mut linear, &mut before);
+        let args = [&[trips], &shell.args[..]].concat();
+        self.b.push(Inst {
+            op: shell.op,
+            args,
+            blocks: vec![linear],
+            results: shell.results,
+            span: inst.span,
+        });
+        self.known_loop(inst, known, own.threads, trips, before, half);
+    }
+
+    /// Gives `flat`, the number of the iteration in the logs, its meaning at the head of the linear body.
+    #[allow(clippy::too_many_arguments)]
+    fn define_flat(
+        &mut self,
+        inst: &Inst,
+        surroundings: Surroundings,
+        flat: Value,
+        k: Value,
+        trips: Value,
+        threads: &[Thread],
+        linear: &mut Block,
+        before: &mut Vec<Inst>,
+    ) {
+        let mut is_used = false;
+        linear.for_each_use(&mut |value| is_used |= value == flat);
+        if !is_used {
+            return;
+        }
+        // What is needed before the linear loop goes to the open block, which is the one around it.
+        let offset = match surroundings {
+            Surroundings::Outermost => None,
+            Surroundings::Regular => {
+                let Some(Around::Loop { flat: outer, .. }) = self.around.last() else {
+                    unreachable!("a regular loop is inside another")
+                };
+                let outer = *outer;
+                let none = self.b.int(0);
+                let trips = self.b.integer(IntOp::Max, trips, none);
+                Some(self.b.integer(IntOp::Mul, outer, trips))
+            }
+            Surroundings::Irregular => {
+                let log = threads.first().expect("only a log is read by position").log_in;
+                let offset = self.b.fresh(Type::INT);
+                self.own(offset);
+                before.push(Inst::new(Op::Dim(0), vec![log], vec![offset], inst.span));
+                Some(offset)
+            }
+        };
+        self.b.open_with(Vec::new());
+        let mut round = k;
+        if inst.op == (Op::For { descending: true }) {
+            let one = self.b.int(1);
+            let last = self.b.integer(IntOp::Sub, trips, one);
+            round = self.b.integer(IntOp::Sub, last, k);
+        }
+        if let Some(offset) = offset {
+            round = self.b.integer(IntOp::Add, offset, round);
+        }
+        let mut head = self.b.close(&[]).insts;
+        linear.substitute(&HashMap::from([(flat, round)]));
+        head.append(&mut linear.insts);
+        linear.insts = head;
+    }
+
+    /// The known half of a loop: its known carried values and the logs.
+    fn known_loop(
+        &mut self,
+        inst: &Inst,
+        known: KnownHalf,
+        own: Vec<Thread>,
+        trips: Value,
+        before: Vec<Inst>,
+        half: &mut KnownHalf,
+    ) {
+        let (init, params, body) = carried(inst);
+        let keep: Vec<usize> = (0..params.len()).filter(|&at| !self.linear.contains(&params[at])).collect();
+        let pick = |values: &[Value]| -> Vec<Value> { keep.iter().map(|&at| values[at]).collect() };
+        let (mut args, mut inner, mut results) = (pick(init), pick(params), pick(&inst.results));
+        let mut next = pick(&body.results);
+        let inner_threads = known.threads.clone();
+        let mut insts = self.assemble(known, &body.params);
+        let mut threads = Vec::new();
+        for thread in own {
+            // Its own logs: the parameter is what the push at the end of the body reads.
+            let log_out = self.thread_out(thread.whole, thread.ty);
+            args.push(thread.log_in);
+            inner.push(thread.log_out);
+            next.push(insts_result(&insts, thread.log_out));
+            results.push(log_out);
+            threads.push(Thread { log_out, ..thread });
+        }
+        for thread in inner_threads {
+            let (log_in, log_out) = (self.b.fresh(thread.ty), self.thread_out(thread.whole, thread.ty));
+            args.push(log_in);
+            inner.push(thread.log_in);
+            next.push(thread.log_out);
+            results.push(log_out);
+            threads.push(Thread { log_in, log_out, ..thread });
+        }
+        let known = if inst.op == Op::While {
+            // Counting the rounds.
+            self.b.open_with(Vec::new());
+            let (start, one) = (self.b.int(0), self.b.int(1));
+            let constants = self.b.close(&[]).insts;
+            let (count, counted) = (self.b.fresh(Type::INT), self.b.fresh(Type::INT));
+            insts.push(Inst::new(Op::Int(IntOp::Add), vec![count, one], vec![counted], inst.span));
+            args.push(start);
+            inner.push(count);
+            next.push(counted);
+            results.push(trips);
+            let head = &inst.blocks[0];
+            let mut head_params: Vec<Value> = keep.iter().map(|&at| head.params[at]).collect();
+            for &value in &inner[keep.len()..] {
+                head_params.push(self.b.fresh_like(value));
+            }
+            let head = Block { params: head_params, ..head.clone() };
+            let block = Block { params: inner, insts, results: next };
+            let known = Inst { op: Op::While, args, blocks: vec![head, block], results, span: inst.span };
+            half.insts.push(known);
+            half.insts.extend(before);
+            half.insts.extend(constants.into_iter().rev());
+            None
+        } else {
+            let block = Block { params: [&[body.params[0]], &inner[..]].concat(), insts, results: next };
+            let args = [&[inst.args[0]], &args[..]].concat();
+            half.insts.extend((!results.is_empty()).then_some(Inst {
+                op: inst.op.clone(),
+                args,
+                blocks: vec![block],
+                results,
+                span: inst.span,
+            }));
+            Some(before)
+        };
+        half.insts.extend(known.into_iter().flatten());
+        self.start_threads(threads, half);
+    }
+
+    /// How a loop's iterations can be numbered over all rounds of the loops around it.
+    fn surroundings(&self, inst: &Inst) -> Surroundings {
+        if self.loops_around() == 0 {
+            return Surroundings::Outermost;
+        }
+        let fixed = matches!(inst.op, Op::For { .. }) && self.depth.get(&inst.args[0]) == Some(&0);
+        match self.around.last() {
+            Some(Around::Loop { regular: true, .. }) if fixed => Surroundings::Regular,
+            _ => Surroundings::Irregular,
+        }
+    }
+}
