@@ -12,6 +12,7 @@
 //! Absent from this package: clocks, files, the terminal, machine code.
 
 mod builder;
+mod diagnostic;
 pub mod interp;
 mod op;
 pub mod pal;
@@ -25,6 +26,7 @@ pub mod typing;
 mod verify;
 
 pub use builder::{FunctionBuilder, ProgramBuilder};
+pub use diagnostic::{Diagnostic, Place, Severity};
 pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Op, Reduction, Rule};
 pub use palinode_core::{Real, Scalar};
 pub use program::{Block, Function, Inst, Program, Value, ValueInfo};

@@ -1,0 +1,707 @@
+//! Tokens -> statements.
+//!
+//! A statement that cannot be read is reported and skipped up to the end of its line; what it would have defined becomes
+//! [`StmtKind::Broken`], so that later uses of the name are not reported as well.
+
+use super::ast::{
+    Annotation, BinaryOp, Binder, Block, Expr, ExprKind, Function, Length, Name, Over, Scalar, Stmt, StmtKind,
+};
+use super::lexer::{self, Kind, Token};
+use crate::diagnostic::Diagnostic;
+use crate::pal::units::Unit;
+use crate::types::Span;
+use std::rc::Rc;
+
+/// How many brackets, blocks and operators may be inside each other.
+pub(crate) const MAX_DEPTH: u16 = 100;
+
+pub(crate) const KEYWORDS: &[&str] = &[
+    "param", "input", "const", "let", "var", "alias", "fn", "for", "in", "while", "break", "continue", "if",
+    "else", "return", "loss", "output", "and", "or", "not", "true", "false",
+];
+
+/// The keywords that only start statements.
+const STATEMENTS: &[&str] = &[
+    "param", "input", "const", "let", "var", "alias", "fn", "for", "while", "break", "continue", "return",
+    "loss", "output",
+];
+
+/// Kept for random draws and effects.
+pub(crate) const RESERVED: &[&str] =
+    &["draw", "sample", "key", "emit", "read", "effect", "observe", "journal"];
+
+/// The statement could not be read; the reason has been reported.
+pub(super) struct Failed;
+
+pub(super) type Parsed<T> = Result<T, Failed>;
+
+pub(crate) fn parse(source: &str, problems: &mut Vec<Diagnostic>) -> Vec<Stmt> {
+    let mut tokens = lexer::tokens(source, problems);
+    tokens.retain(|token| token.kind != Kind::Comment);
+    let mut parser = Parser { source, tokens, at: 0, brackets: 0, depth: 0, problems };
+    let mut stmts = Vec::new();
+    parser.statements(&mut stmts, None);
+    stmts
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) source: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    /// Inside round or square brackets, where newlines mean nothing.
+    pub(super) brackets: usize,
+    depth: u16,
+    problems: &'a mut Vec<Diagnostic>,
+}
+
+impl Parser<'_> {
+    fn skip_newlines(&mut self) {
+        while self.tokens[self.at].kind == Kind::Newline {
+            self.at += 1;
+        }
+    }
+
+    /// The token to read next.
+    pub(super) fn peek(&mut self) -> Token {
+        if self.brackets > 0 {
+            self.skip_newlines();
+        }
+        self.tokens[self.at]
+    }
+
+    /// The next token that is not a newline, wherever it is.
+    pub(super) fn peek_beyond_lines(&self) -> Token {
+        *self.tokens[self.at..].iter().find(|token| token.kind != Kind::Newline).expect("there is an end")
+    }
+
+    pub(super) fn advance(&mut self) -> Token {
+        let token = self.peek();
+        if token.kind != Kind::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    /// Where the token just read is.
+    pub(super) fn previous_span(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].span
+    }
+
+    pub(super) fn text(&self, token: Token) -> &str {
+        &self.source[token.span.range()]
+    }
+
+    pub(super) fn report(&mut self, problem: Diagnostic) {
+        self.problems.push(problem);
+    }
+
+    pub(super) fn is_mark(&mut self, mark: &str) -> bool {
+        matches!(self.peek().kind, Kind::Mark(found) if found == mark)
+    }
+
+    pub(super) fn is_word(&mut self, word: &str) -> bool {
+        let token = self.peek();
+        token.kind == Kind::Word && self.text(token) == word
+    }
+
+    pub(super) fn eat_mark(&mut self, mark: &str) -> bool {
+        let found = self.is_mark(mark);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    pub(super) fn describe(&self, token: Token) -> String {
+        match token.kind {
+            Kind::Newline => "the end of the line".into(),
+            Kind::End => "the end of the file".into(),
+            _ => format!("`{}`", self.text(token)),
+        }
+    }
+
+    pub(super) fn unexpected<T>(&mut self, expected: &str, help: Option<&str>) -> Parsed<T> {
+        let token = self.peek();
+        if let Some(open) = self.unclosed(token) {
+            return self.not_closed(open, token);
+        }
+        let message = format!("expected {expected}, found {}", self.describe(token));
+        let mut problem = Diagnostic::error("PAL0202", token.span, message);
+        problem.help = help.map(str::to_string);
+        self.report(problem);
+        Err(Failed)
+    }
+
+    pub(super) fn expect(&mut self, mark: &'static str, help: Option<&str>) -> Parsed<Token> {
+        if self.is_mark(mark) {
+            return Ok(self.advance());
+        }
+        self.unexpected(&format!("`{mark}`"), help)
+    }
+
+    /// The bracket that closes `open`.
+    pub(super) fn close(&mut self, mark: &'static str, open: Token) -> Parsed<Token> {
+        if self.is_mark(mark) {
+            return Ok(self.advance());
+        }
+        let token = self.peek();
+        self.not_closed(open, token)
+    }
+
+    fn not_closed<T>(&mut self, open: Token, found: Token) -> Parsed<T> {
+        let opened = self.text(open).to_string();
+        let mark = match opened.as_str() {
+            "(" => ")",
+            "[" => "]",
+            _ => "}",
+        };
+        let message = format!("`{opened}` is not closed: expected `{mark}`, found {}", self.describe(found));
+        self.report(Diagnostic::error("PAL0203", found.span, message).and(open.span, "opened here"));
+        Err(Failed)
+    }
+
+    /// The bracket that is still open where a new statement starts or the file ends.
+    fn unclosed(&self, token: Token) -> Option<Token> {
+        let starts =
+            token.kind == Kind::End || (token.kind == Kind::Word && STATEMENTS.contains(&self.text(token)));
+        if self.brackets == 0 || !starts {
+            return None;
+        }
+        let mut closed = 0_usize;
+        for &before in self.tokens[..self.at].iter().rev() {
+            match before.kind {
+                Kind::Mark(")" | "]") => closed += 1,
+                Kind::Mark("(" | "[") if closed == 0 => return Some(before),
+                Kind::Mark("(" | "[") => closed -= 1,
+                Kind::Mark("{" | "}") => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Goes one level down, unless that is too deep.
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_DEPTH {
+            let span = self.peek().span;
+            self.report(too_deep(span));
+            return Err(Failed);
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// A name that is being defined.
+    pub(super) fn name(&mut self, what: &str) -> Parsed<Name> {
+        let token = self.peek();
+        if token.kind != Kind::Word {
+            return self.unexpected(what, None);
+        }
+        let text: Rc<str> = self.text(token).into();
+        if RESERVED.contains(&&*text) {
+            self.report(reserved(token.span, &text));
+            return Err(Failed);
+        }
+        if KEYWORDS.contains(&&*text) {
+            let problem = Diagnostic::error(
+                "PAL0202",
+                token.span,
+                format!("`{text}` is a keyword and cannot be a name"),
+            )
+            .help(format!("choose another name, for example `{text}_`"));
+            self.report(problem);
+            return Err(Failed);
+        }
+        self.advance();
+        Ok(Name { text, span: token.span })
+    }
+
+    /// Statements up to the end of the file, or the brace that closes `open`.
+    fn statements(&mut self, stmts: &mut Vec<Stmt>, open: Option<Token>) {
+        loop {
+            while matches!(self.peek().kind, Kind::Newline | Kind::Mark(";")) {
+                self.advance();
+            }
+            let token = self.peek();
+            match token.kind {
+                Kind::End => return,
+                Kind::Mark("}") if open.is_some() => return,
+                Kind::Mark("}") => {
+                    let problem =
+                        Diagnostic::error("PAL0202", token.span, "`}` closes nothing").help("remove it");
+                    self.report(problem);
+                    self.advance();
+                    continue;
+                }
+                _ => {}
+            }
+            let start = self.at;
+            match self.statement() {
+                Ok(kind) => {
+                    let end = self.tokens[self.at.saturating_sub(1).max(start)].span;
+                    stmts.push(Stmt { kind, span: token.span.to(end) });
+                    if self.statement_ends().is_err() {
+                        self.recover();
+                    }
+                }
+                Err(Failed) => {
+                    let names = self.defined_by(start);
+                    self.brackets = 0;
+                    if self.at == start {
+                        self.at += 1;
+                    }
+                    self.recover();
+                    stmts.push(Stmt { kind: StmtKind::Broken(names), span: token.span });
+                }
+            }
+        }
+    }
+
+    fn statement_ends(&mut self) -> Parsed<()> {
+        match self.peek().kind {
+            Kind::Newline | Kind::End | Kind::Mark(";" | "}") => Ok(()),
+            _ => self.unexpected(
+                "the end of the statement",
+                Some("put each statement on its own line, or `;` between two"),
+            ),
+        }
+    }
+
+    /// Skips the rest of a line that could not be read. A block on the way is read for its own mistakes.
+    fn recover(&mut self) {
+        self.brackets = 0;
+        if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Newline {
+            return;
+        }
+        loop {
+            match self.peek().kind {
+                Kind::Newline | Kind::End | Kind::Mark("}") => return,
+                Kind::Mark("{") => {
+                    let _ = self.block();
+                }
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// The names that the broken statement at `start` would have defined.
+    fn defined_by(&self, start: usize) -> Vec<Name> {
+        let word = |at: usize| {
+            let token = *self.tokens.get(at)?;
+            (token.kind == Kind::Word).then(|| (self.text(token), token.span))
+        };
+        let Some((keyword, _)) = word(start) else { return Vec::new() };
+        if !["param", "input", "const", "let", "var", "alias", "fn", "loss", "output"].contains(&keyword) {
+            return Vec::new();
+        }
+        let mut names = Vec::new();
+        let mut at = start + 1;
+        while let Some((text, span)) = word(at) {
+            names.push(Name { text: text.into(), span });
+            match self.tokens.get(at + 1).map(|token| token.kind) {
+                Some(Kind::Mark(",")) => at += 2,
+                _ => break,
+            }
+        }
+        names
+    }
+
+    pub(super) fn block(&mut self) -> Parsed<Block> {
+        let open = self.expect("{", Some("a block stands in braces"))?;
+        self.deeper(|this| {
+            let outer = core::mem::take(&mut this.brackets);
+            let mut stmts = Vec::new();
+            this.statements(&mut stmts, Some(open));
+            let closed = this.close("}", open);
+            this.brackets = outer;
+            closed.map(|_| Block { stmts })
+        })
+    }
+
+    fn statement(&mut self) -> Parsed<StmtKind> {
+        let token = self.peek();
+        if token.kind == Kind::Word {
+            let word = self.text(token).to_string();
+            if RESERVED.contains(&word.as_str()) {
+                self.report(reserved(token.span, &word));
+                return Err(Failed);
+            }
+            let keyword = KEYWORDS.iter().find(|keyword| **keyword == word);
+            if let Some(&keyword) = keyword
+                && !matches!(keyword, "not" | "true" | "false")
+            {
+                self.advance();
+                return self.keyword(keyword, token);
+            }
+        }
+        self.assignment()
+    }
+
+    fn keyword(&mut self, keyword: &str, token: Token) -> Parsed<StmtKind> {
+        match keyword {
+            "param" | "input" => {
+                let name = self.name("a name")?;
+                let annotation = self.optional_annotation()?;
+                let default = if self.eat_mark("=") { Some(self.expr()?) } else { None };
+                Ok(StmtKind::Argument { is_param: keyword == "param", name, annotation, default })
+            }
+            "const" => {
+                let name = self.name("a name")?;
+                let annotation = self.optional_annotation()?;
+                self.expect("=", Some("a constant has a value, `const g = 9.81`"))?;
+                let value = self.expr()?;
+                let value = self.with_unit(annotation, value)?.1;
+                Ok(StmtKind::Const { name, value })
+            }
+            "let" | "var" => {
+                let binder = if keyword == "let" { Binder::Let } else { Binder::Var };
+                let mut names = vec![self.name("a name")?];
+                while self.eat_mark(",") {
+                    names.push(self.name("a name")?);
+                }
+                let annotation = self.optional_annotation()?;
+                let help = format!("a `{keyword}` needs a value, `{keyword} {} = 0.0`", names[0].text);
+                self.expect("=", Some(&help))?;
+                let mut values = self.expr_list()?;
+                let mut annotation = annotation;
+                if values.len() == 1 {
+                    let value = values.remove(0);
+                    let (rest, value) = self.with_unit(annotation, value)?;
+                    annotation = rest;
+                    values.push(value);
+                }
+                Ok(StmtKind::Bind { binder, names, annotation, values })
+            }
+            "alias" => {
+                let name = self.name("a name")?;
+                self.expect("=", Some("`alias tail = a[3..6]` makes a second name for part of an array"))?;
+                Ok(StmtKind::Alias { name, target: self.expr()? })
+            }
+            "fn" => self.function(),
+            "for" => self.for_loop(),
+            "while" => {
+                let condition = self.expr()?;
+                Ok(StmtKind::While { condition, body: self.block()? })
+            }
+            "if" => self.branches(),
+            "break" => Ok(StmtKind::Break),
+            "continue" => Ok(StmtKind::Continue),
+            "return" => {
+                if self.statement_is_over() {
+                    return Ok(StmtKind::Return(Vec::new()));
+                }
+                Ok(StmtKind::Return(self.expr_list()?))
+            }
+            "loss" | "output" => {
+                if self.is_mark("=") {
+                    let message = format!("the {keyword} needs a name");
+                    let help = format!("write `{keyword} name = ...`");
+                    self.report(Diagnostic::error("PAL0202", token.span, message).help(help));
+                    return Err(Failed);
+                }
+                let name = self.name("a name")?;
+                let value = if self.eat_mark("=") { Some(self.expr()?) } else { None };
+                Ok(StmtKind::Output { is_loss: keyword == "loss", name, value })
+            }
+            other => {
+                let message = format!("a statement cannot start with `{other}`");
+                self.report(Diagnostic::error("PAL0202", token.span, message));
+                Err(Failed)
+            }
+        }
+    }
+
+    fn statement_is_over(&mut self) -> bool {
+        matches!(self.peek().kind, Kind::Newline | Kind::End | Kind::Mark(";" | "}"))
+    }
+
+    fn assignment(&mut self) -> Parsed<StmtKind> {
+        let targets = self.expr_list()?;
+        let token = self.peek();
+        let op = match token.kind {
+            Kind::Mark("=") => None,
+            Kind::Mark("+=") => Some(BinaryOp::Add),
+            Kind::Mark("-=") => Some(BinaryOp::Subtract),
+            Kind::Mark("*=") => Some(BinaryOp::Multiply),
+            Kind::Mark("/=") => Some(BinaryOp::Divide),
+            _ if targets.len() == 1 && self.statement_is_over() => {
+                return Ok(StmtKind::Value(targets.into_iter().next().expect("there is one")));
+            }
+            _ => {
+                let word = matches!(&targets[0].kind, ExprKind::Name(_)) && token.kind == Kind::Word;
+                let help = word.then_some("a statement is an assignment or starts with a keyword");
+                return self.unexpected("`=`", help);
+            }
+        };
+        self.advance();
+        let values = self.expr_list()?;
+        if let (Some(op), true) = (op, targets.len() > 1 || values.len() > 1) {
+            let message = format!("`{}=` changes one place by one value", op.symbol());
+            self.report(
+                Diagnostic::error("PAL0202", token.span, message).help("write one statement for each"),
+            );
+            return Err(Failed);
+        }
+        Ok(StmtKind::Assign { targets, op, values })
+    }
+
+    fn expr_list(&mut self) -> Parsed<Vec<Expr>> {
+        let mut list = vec![self.expr()?];
+        while self.eat_mark(",") {
+            list.push(self.expr()?);
+        }
+        Ok(list)
+    }
+
+    fn for_loop(&mut self) -> Parsed<StmtKind> {
+        let name = self.name("the name of the loop variable")?;
+        if !self.eat_word("in") {
+            return self.unexpected("`in`", Some("a loop reads `for i in 0..n { ... }`"));
+        }
+        let over = self.over()?;
+        Ok(StmtKind::For { name, over, body: self.block()? })
+    }
+
+    /// `lo..hi`, `(lo..hi)`, `lo..hi by s`, `lo..hi reversed`, or an array.
+    fn over(&mut self) -> Parsed<Over> {
+        let start = self.peek().span;
+        let mut range = if self.is_mark("(") && self.parenthesis_holds_range() {
+            let open = self.advance();
+            self.brackets += 1;
+            let lo = self.expr()?;
+            self.expect("..", None)?;
+            let hi = self.expr()?;
+            let by = if self.eat_word("by") { Some(self.expr()?) } else { None };
+            let end = self.close(")", open)?.span;
+            self.brackets -= 1;
+            super::ast::Range { lo: Some(lo), hi: Some(hi), by, span: start.to(end) }
+        } else {
+            let lo = self.expr()?;
+            if !self.eat_mark("..") {
+                return Ok(Over::Array(lo));
+            }
+            let hi = self.expr()?;
+            let span = start.to(hi.span);
+            super::ast::Range { lo: Some(lo), hi: Some(hi), by: None, span }
+        };
+        if self.eat_word("by") {
+            let by = self.expr()?;
+            range.span = range.span.to(by.span);
+            range.by = Some(by);
+        }
+        Ok(Over::Range { range, reversed: self.eat_word("reversed") })
+    }
+
+    /// Whether the bracket that comes next holds `..` at its own level.
+    fn parenthesis_holds_range(&self) -> bool {
+        let mut level = 0_usize;
+        for token in &self.tokens[self.at..] {
+            match token.kind {
+                Kind::Mark("(" | "[") => level += 1,
+                Kind::Mark(")" | "]") => {
+                    level = level.saturating_sub(1);
+                    if level == 0 {
+                        return false;
+                    }
+                }
+                Kind::Mark("..") if level == 1 => return true,
+                Kind::Mark("{" | "}") | Kind::End => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn branches(&mut self) -> Parsed<StmtKind> {
+        let condition = self.expr()?;
+        if self.is_word("then") {
+            return self.unexpected(
+                "`{`",
+                Some("`if c then a else b` is a value; a statement has its blocks in braces"),
+            );
+        }
+        let mut arms = vec![(condition, self.block()?)];
+        loop {
+            let next = self.peek_beyond_lines();
+            if next.kind != Kind::Word || self.text(next) != "else" {
+                return Ok(StmtKind::If { arms, otherwise: None });
+            }
+            self.skip_newlines();
+            self.advance();
+            if !self.eat_word("if") {
+                return Ok(StmtKind::If { arms, otherwise: Some(self.block()?) });
+            }
+            let condition = self.expr()?;
+            arms.push((condition, self.block()?));
+            if arms.len() > usize::from(MAX_DEPTH) {
+                let span = next.span;
+                self.report(too_deep(span));
+                return Err(Failed);
+            }
+        }
+    }
+
+    fn function(&mut self) -> Parsed<StmtKind> {
+        let name = self.name("the name of the function")?;
+        let open = self.expect("(", Some("a function reads `fn f(x, y) { return x * y }`"))?;
+        self.brackets += 1;
+        let mut params = Vec::new();
+        while !self.is_mark(")") {
+            let param = self.name("the name of a parameter")?;
+            params.push((param, self.optional_annotation()?));
+            if !self.eat_mark(",") {
+                break;
+            }
+        }
+        self.close(")", open)?;
+        self.brackets -= 1;
+        let returns = if self.eat_mark("->") {
+            let mut types = vec![self.annotation()?];
+            while self.eat_mark(",") {
+                types.push(self.annotation()?);
+            }
+            Some(types)
+        } else {
+            None
+        };
+        let body = self.block()?;
+        Ok(StmtKind::Function(Rc::new(Function { name, params, returns, body })))
+    }
+
+    fn optional_annotation(&mut self) -> Parsed<Option<Annotation>> {
+        if self.eat_mark(":") { self.annotation().map(Some) } else { Ok(None) }
+    }
+
+    /// `int`, `[n, 3]`, `m/s`, or these one after another.
+    fn annotation(&mut self) -> Parsed<Annotation> {
+        let start = self.peek();
+        let mut found = Annotation { elem: None, shape: None, unit: None, span: start.span };
+        let scalars = [("real", Scalar::Real), ("int", Scalar::Int), ("bool", Scalar::Bool)];
+        for (word, scalar) in scalars {
+            if found.elem.is_none() && self.eat_word(word) {
+                found.elem = Some((scalar, start.span));
+            }
+        }
+        if self.is_mark("[") && !self.bracket_holds_unit() {
+            found.shape = Some(self.shape()?);
+        }
+        let token = self.peek();
+        let a_unit = matches!(token.kind, Kind::Word | Kind::Int(_) | Kind::Mark("[" | "("));
+        if a_unit && !(token.kind == Kind::Word && KEYWORDS.contains(&self.text(token))) {
+            found.unit = Some(if self.is_mark("[") { self.bracketed_unit()? } else { self.unit()? });
+        }
+        if found.elem.is_none() && found.shape.is_none() && found.unit.is_none() {
+            let help = "`: m/s` is a unit, `: [n, 3]` an array, `: int` an integer";
+            return self.unexpected("a unit or a type", Some(help));
+        }
+        found.span = start.span.to(self.tokens[self.at.saturating_sub(1)].span);
+        Ok(found)
+    }
+
+    /// Whether the bracket that comes next can only be a unit: `[m/s]`.
+    fn bracket_holds_unit(&self) -> bool {
+        self.tokens[self.at..]
+            .iter()
+            .take_while(|token| !matches!(token.kind, Kind::Mark("]") | Kind::Newline | Kind::End))
+            .any(|token| matches!(token.kind, Kind::Mark("/" | "^" | "*" | "·")))
+    }
+
+    fn shape(&mut self) -> Parsed<Vec<Length>> {
+        let open = self.advance();
+        self.brackets += 1;
+        let mut lengths = Vec::new();
+        while !self.is_mark("]") {
+            let token = self.peek();
+            match token.kind {
+                Kind::Int(n) => {
+                    self.advance();
+                    lengths.push(Length::Known(n, token.span));
+                }
+                Kind::Mark("..") => {
+                    self.advance();
+                    lengths.push(Length::Any);
+                }
+                Kind::Word if self.text(token) == "_" => {
+                    self.advance();
+                    lengths.push(Length::Any);
+                }
+                _ => lengths.push(Length::Named(self.name("a length: a number, a name or `_`")?)),
+            }
+            if !self.eat_mark(",") {
+                break;
+            }
+        }
+        if lengths.is_empty() || lengths.len() > usize::from(MAX_RANK) {
+            let message = format!("an array has 1 to {MAX_RANK} axes");
+            let span = open.span.to(self.peek().span);
+            self.report(
+                Diagnostic::error("PAL0210", span, message).help("`[n]` is a vector, `[n, m]` a matrix"),
+            );
+            return Err(Failed);
+        }
+        self.close("]", open)?;
+        self.brackets -= 1;
+        Ok(lengths)
+    }
+
+    /// A unit in the annotation belongs to a number that is written there.
+    fn with_unit(
+        &mut self,
+        annotation: Option<Annotation>,
+        value: Expr,
+    ) -> Parsed<(Option<Annotation>, Expr)> {
+        let Some(mut annotation) = annotation else { return Ok((None, value)) };
+        let Some(unit) = annotation.unit.take() else { return Ok((Some(annotation), value)) };
+        let rest = (annotation.elem.is_some() || annotation.shape.is_some()).then_some(annotation.clone());
+        match with_unit_of(&unit, &value) {
+            Some(value) => Ok((rest, value)),
+            None => {
+                let message = "the unit of a computed value is not declared";
+                let help = "leave the unit out, or write it after the numbers, `20 [m/s]`";
+                self.report(Diagnostic::error("PAL0202", annotation.span, message).help(help));
+                Err(Failed)
+            }
+        }
+    }
+}
+
+fn with_unit_of(unit: &Unit, value: &Expr) -> Option<Expr> {
+    let kind = match &value.kind {
+        &ExprKind::Int(n) => ExprKind::Quantity(n as f64, unit.clone()),
+        &ExprKind::Real(x) => ExprKind::Quantity(x, unit.clone()),
+        ExprKind::Unary(op, inner) => ExprKind::Unary(*op, Box::new(with_unit_of(unit, inner)?)),
+        ExprKind::List(items) => {
+            ExprKind::List(items.iter().map(|item| with_unit_of(unit, item)).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    };
+    Some(Expr { kind, ..value.clone() })
+}
+
+/// The most axes that an array may have.
+pub(crate) const MAX_RANK: u8 = 8;
+
+fn reserved(span: Span, word: &str) -> Diagnostic {
+    Diagnostic::error("PAL0218", span, format!("`{word}` is reserved"))
+        .note("it is kept for random draws and effects, which the language does not have yet")
+        .help(format!("choose another name, for example `{word}_`"))
+}
+
+pub(super) fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "PAL0204",
+        span,
+        format!("more than {MAX_DEPTH} brackets, blocks or operators inside each other"),
+    )
+    .help("give parts of it names with `let`, or move them into a function")
+}
