@@ -6,6 +6,8 @@ mod agree;
 mod interp;
 #[path = "all/interp_arrays.rs"]
 mod interp_arrays;
+#[path = "all/pal.rs"]
+mod pal;
 #[path = "all/text.rs"]
 mod text;
 #[path = "all/trace.rs"]

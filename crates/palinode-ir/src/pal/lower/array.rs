@@ -76,7 +76,7 @@ impl Body<'_, '_> {
                         return self.needs(name, "two vectors of numbers", val, *place);
                     }
                 }
-                let (a, b) = (self.to_real(one), self.to_real(&vals[1]));
+                let (a, b) = (self.realized(one), self.realized(&vals[1]));
                 let lens = vec![a.lens[0], b.lens[0]];
                 Some(self.emit(Op::Outer, &[&a, &b]).with_lens(lens))
             }
@@ -111,7 +111,7 @@ impl Body<'_, '_> {
                     return self.needs(name, "a matrix", one, spans[0]);
                 }
                 let diagonal = self.diag(one, spans[0], span)?;
-                let diagonal = self.to_real(&diagonal);
+                let diagonal = self.realized(&diagonal);
                 Some(self.reduce_all(Reduction::Sum, &diagonal))
             }
             _ => return self.linalg(name, vals, spans, span),
@@ -262,7 +262,7 @@ impl Body<'_, '_> {
         if val.ty.elem == Elem::Int && axis.is_none() && name != "mean" {
             return Some(self.integer_reduction(kind, val));
         }
-        let real = self.to_real(val);
+        let real = self.realized(val);
         let (axes, lens, count) = match axis {
             None => ((0..val.ty.rank).collect(), Vec::new(), None),
             Some(axis) => {
@@ -311,7 +311,7 @@ impl Body<'_, '_> {
         }
         self.b.at(span);
         let lens = val.lens.clone();
-        let real = self.to_real(val);
+        let real = self.realized(val);
         let flat = self.flat(&real);
         let n = self.length(&flat, 0);
         let (a, n) = (self.operand(&flat), self.operand(&n));
@@ -373,7 +373,7 @@ impl Body<'_, '_> {
         self.need_array("logsumexp", val, place)?;
         self.need_numbers("logsumexp", val, place)?;
         self.b.at(span);
-        let val = self.to_real(val);
+        let val = self.realized(val);
         let largest = self.reduce_all(Reduction::Max, &val);
         let largest = self.emit(Op::StopGradient, &[&largest]);
         let shifted = self.rule(rules::Op::Subtract, &[&val, &largest]);
@@ -430,7 +430,7 @@ impl Body<'_, '_> {
             return self.error(problem);
         }
         self.b.at(span);
-        Some(vals.iter().map(|val| self.to_real(val)).collect())
+        Some(vals.iter().map(|val| self.realized(val)).collect())
     }
 
     fn append(&mut self, vals: &[Val], spans: &[Span]) -> Option<Val> {
@@ -538,7 +538,7 @@ impl Body<'_, '_> {
             let message = format!("`{name}` needs a square matrix, not {n} by {m}");
             return self.error(Diagnostic::error("PAL0211", spans[0], message));
         }
-        let reals: Vec<Val> = vals.iter().map(|val| self.to_real(val)).collect();
+        let reals: Vec<Val> = vals.iter().map(|val| self.realized(val)).collect();
         self.checked(Op::Linalg(op), &reals.iter().collect::<Vec<_>>(), span)
     }
 }

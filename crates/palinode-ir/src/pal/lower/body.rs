@@ -355,7 +355,7 @@ impl<'m, 'a> Body<'m, 'a> {
     }
 
     /// As a real number or array of them.
-    pub(super) fn to_real(&mut self, val: &Val) -> Val {
+    pub(super) fn realized(&mut self, val: &Val) -> Val {
         if val.ty.is_real() {
             return val.clone();
         }
@@ -375,7 +375,7 @@ impl<'m, 'a> Body<'m, 'a> {
             return Some(val.clone());
         }
         if ty.is_real() && val.ty.elem == Elem::Int {
-            return Some(self.to_real(val));
+            return Some(self.realized(val));
         }
         let message = format!("{what} is {}, not {}", describe(ty), describe(val.ty));
         let mut problem = Diagnostic::error("PAL0209", span, message).saying(describe(val.ty));

@@ -204,7 +204,7 @@ impl Body<'_, '_> {
                     "ceil" => self.rounded(rules::Op::Ceil, one),
                     "round" => self.rounded(rules::Op::Round, one),
                     "trunc" | "int" => self.rounded(rules::Op::Trunc, one),
-                    "real" => self.to_real(one),
+                    "real" => self.realized(one),
                     "digamma" => self.rule(Rule { row: rules::Op::Polygamma, parameter: 0 }, &[one]),
                     "trigamma" => self.rule(Rule { row: rules::Op::Polygamma, parameter: 1 }, &[one]),
                     _ if one.ty.elem == Elem::Int => {
@@ -301,8 +301,11 @@ impl Body<'_, '_> {
         for at in 0..3 {
             self.spread("select", &vals[ranked], &vals[at], (spans[ranked], spans[at]), span)?;
         }
-        let (a, b) =
-            if a.ty.elem == b.ty.elem { (a.clone(), b.clone()) } else { (self.to_real(a), self.to_real(b)) };
+        let (a, b) = if a.ty.elem == b.ty.elem {
+            (a.clone(), b.clone())
+        } else {
+            (self.realized(a), self.realized(b))
+        };
         let lens = if c.ty.rank > 0 { c.lens.clone() } else { common_lens(&a, &b) };
         Some(self.emit(Op::Select, &[c, &a, &b]).with_lens(lens))
     }

@@ -207,7 +207,7 @@ impl Body<'_, '_> {
         }
         self.b.at(span);
         for (at, val) in vals.iter().enumerate() {
-            let val = if merged[at].is_real() { self.to_real(val) } else { val.clone() };
+            let val = if merged[at].is_real() { self.realized(val) } else { val.clone() };
             let value = self.operand(&val);
             if let Some(&id) = self.results.get(at) {
                 self.state[id] = Slot::Val(Val { value: Some(value), known: None, ..val });

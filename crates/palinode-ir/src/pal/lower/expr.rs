@@ -134,7 +134,7 @@ impl Body<'_, '_> {
         for (val, block) in [(&a, &mut a_block), (&b, &mut b_block)] {
             // The last words of the block: a conversion or a literal, if one is needed.
             let reopened = self.reopen(core::mem::take(block));
-            let val = if val.ty.elem == elem { val.clone() } else { self.to_real(val) };
+            let val = if val.ty.elem == elem { val.clone() } else { self.realized(val) };
             let result = self.operand(&val);
             *block = self.b.close(&[result]);
             block.insts.splice(0..0, reopened);
@@ -192,7 +192,7 @@ impl Body<'_, '_> {
             _ => Elem::F64,
         };
         let vals: Vec<Val> =
-            vals.iter().map(|val| if elem == Elem::F64 { self.to_real(val) } else { val.clone() }).collect();
+            vals.iter().map(|val| if elem == Elem::F64 { self.realized(val) } else { val.clone() }).collect();
         let mut lens = vec![Some(vals.len() as i64)];
         lens.extend(vals.first().map(|val| val.lens.clone()).unwrap_or_default());
         if rank == 0 {

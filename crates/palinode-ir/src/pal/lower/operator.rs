@@ -32,7 +32,7 @@ impl Body<'_, '_> {
 
     /// A row of the rule table on real values of fitting ranks.
     pub(super) fn rule(&mut self, rule: impl Into<Rule>, args: &[&Val]) -> Val {
-        let args: Vec<Val> = args.iter().map(|arg| self.to_real(arg)).collect();
+        let args: Vec<Val> = args.iter().map(|arg| self.realized(arg)).collect();
         let lens = args.iter().find(|arg| arg.ty.rank > 0).map(|arg| arg.lens.clone()).unwrap_or_default();
         let args: Vec<&Val> = args.iter().collect();
         self.emit(Op::Map(rule.into()), &args).with_lens(lens)
@@ -154,7 +154,7 @@ impl Body<'_, '_> {
 
     /// The remainder with the sign of the divisor, as for integers.
     fn remainder(&mut self, a: &Val, b: &Val) -> Val {
-        let (a, b) = (self.to_real(a), self.to_real(b));
+        let (a, b) = (self.realized(a), self.realized(b));
         let rest = self.rule(rules::Op::Remainder, &[&a, &b]);
         let product = self.rule(rules::Op::Multiply, &[&rest, &b]);
         let lens = product.lens.clone();
@@ -206,7 +206,7 @@ impl Body<'_, '_> {
 
     fn comparison(&mut self, op: BinaryOp, a: &Val, b: &Val) -> Val {
         let integers = a.ty.elem == Elem::Int && b.ty.elem == Elem::Int;
-        let (a, b) = if integers { (a.clone(), b.clone()) } else { (self.to_real(a), self.to_real(b)) };
+        let (a, b) = if integers { (a.clone(), b.clone()) } else { (self.realized(a), self.realized(b)) };
         let lens = common_lens(&a, &b);
         let (kind, x, y) = match op {
             BinaryOp::Less => (Comparison::Less, &a, &b),
@@ -261,7 +261,7 @@ impl Body<'_, '_> {
                     .and(spans.1, format!("{y} rows"));
             return self.error(problem);
         }
-        let (a, b) = (self.to_real(a), self.to_real(b));
+        let (a, b) = (self.realized(a), self.realized(b));
         let mut lens = a.lens[..a.lens.len() - 1].to_vec();
         lens.extend_from_slice(&b.lens[1..]);
         let op = Op::MatMul { a_transposed: false, b_transposed: false };

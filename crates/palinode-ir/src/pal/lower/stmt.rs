@@ -137,7 +137,7 @@ impl Body<'_, '_> {
                     let literal = annotation.is_none() && source.is_some_and(is_integer_literal);
                     let promote = self.facts.promoted.contains(&name.span);
                     let val = val.map(|val| {
-                        let val = if promote { self.to_real(&val) } else { val };
+                        let val = if promote { self.realized(&val) } else { val };
                         self.written(&val)
                     });
                     self.define_variable(name, VariableKind::Var { literal }, val);
@@ -288,7 +288,7 @@ impl Body<'_, '_> {
             return Some(val.clone());
         }
         if ty.is_real() && val.ty.elem == Elem::Int {
-            return Some(self.to_real(val));
+            return Some(self.realized(val));
         }
         let variable = &self.variables[id];
         let (name, first) = (variable.name.clone(), variable.span);
@@ -318,7 +318,7 @@ impl Body<'_, '_> {
         let additive = matches!(op, BinaryOp::Add | BinaryOp::Subtract);
         let fits = val.ty.rank == place.rank() || (val.ty.rank == 0 && place.rank() > 0);
         if additive && !place.is_whole() && ty.is_real() && val.ty.elem != Elem::Bool && fits {
-            let mut val = self.to_real(&val);
+            let mut val = self.realized(&val);
             if op == BinaryOp::Subtract {
                 val = match val.known {
                     Some(super::value::Known::Real(x)) => Val::real(-x),
@@ -394,7 +394,7 @@ impl Body<'_, '_> {
             return self.error(problem);
         }
         self.b.at(span);
-        Some(self.to_real(&val))
+        Some(self.realized(&val))
     }
 }
 

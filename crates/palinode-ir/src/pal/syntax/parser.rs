@@ -270,6 +270,8 @@ impl Parser<'_> {
     fn statement_ends(&mut self) -> Parsed<()> {
         match self.peek().kind {
             Kind::Newline | Kind::End | Kind::Mark(";" | "}") => Ok(()),
+            // A block ends its statement.
+            _ if self.tokens[self.at.saturating_sub(1)].kind == Kind::Mark("}") => Ok(()),
             _ => self.unexpected(
                 "the end of the statement",
                 Some("put each statement on its own line, or `;` between two"),
