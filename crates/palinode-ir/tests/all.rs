@@ -8,6 +8,12 @@ mod interp;
 mod interp_arrays;
 #[path = "all/pal.rs"]
 mod pal;
+#[path = "all/planted_transforms.rs"]
+mod planted_transforms;
+#[path = "all/random/mod.rs"]
+mod random;
+#[path = "all/random_programs.rs"]
+mod random_programs;
 #[path = "all/text.rs"]
 mod text;
 #[path = "all/trace.rs"]

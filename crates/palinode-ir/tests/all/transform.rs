@@ -411,3 +411,43 @@ fn a_rule_may_have_slopes_where_the_body_has_none() {
     let gradient = transform::grad(&parsed(source), &[0]).unwrap();
     assert_eq!(flat(&run_on(&gradient, &[real(2.6)], "the gradient").unwrap()), [6.0]);
 }
+
+/// Writes of single elements cost O(1), forwards, backwards and in the second derivative: nothing is copied, and what is
+/// filled grows with the array, not with the product of writes and elements.
+#[test]
+fn single_writes_cost_the_same_backwards() {
+    let source = "entry fn main(a.0: f64[_], s.1: f64) -> (f64) outputs (y) {
+      n.2 = dim<0> a.0
+      one.3 = const 1i
+      m.4 = isub n.2, one.3
+      v5 = for k.6 in m.4 (q.7: f64[_] = a.0) {
+        v8 = read q.7[k.6]
+        v9 = iadd k.6, one.3
+        v10 = read q.7[v9]
+        v11 = mul v8, v10
+        v12 = sin v11
+        v13 = mul v12, s.1
+        v14 = write q.7[v9], v13
+        v15 = add_at v14[k.6], v13
+        yield v15
+      }
+      v16 = read v5[m.4]
+      yield v16
+    }";
+    use palinode_ir::interp::{Code, Limits};
+    let n = 2000;
+    let a: Vec<f64> = (0..n).map(|k| 1.0 + f64::from(k % 7) * 0.1).collect();
+    let program = parsed(source);
+    let gradient = transform::grad(&program, &[0, 1]).unwrap();
+    let second = transform::vjp(&gradient, &[0, 1]).unwrap();
+    let inputs = [vector(&a), real(0.9)];
+    let seeds = [vector(&a), real(0.5)];
+    let cases =
+        [(&program, inputs.to_vec()), (&gradient, inputs.to_vec()), (&second, [inputs, seeds].concat())];
+    for (program, inputs) in cases {
+        let (_, stats) = Code::new(program).run_with_stats(&inputs, &Limits::default()).unwrap();
+        // The argument itself is copied once, because the caller keeps it.
+        assert!(stats.elements_copied <= 4 * n as u64, "{stats:?}\n{}", text::print(program));
+        assert!(stats.elements_filled <= 40 * n as u64, "{stats:?}\n{}", text::print(program));
+    }
+}

@@ -1,0 +1,527 @@
+//! A number -> a random program.
+//!
+//! Values stay moderate, so that numerical noise does not drown a wrong derivative: arguments of functions are brought into the
+//! function's domain by a bounded function first, loops are short.
+
+use palinode_core::rules::{Domain, Op as Row};
+
+use super::source::{Condition, Function, Index, LENGTH, Matrix, Scalar, Source, Stmt, Trips, Vector};
+
+/// A sequence of random choices.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03);
+        random.next();
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    /// A number in (-1.5, 1.5) with few digits.
+    fn number(&mut self) -> f64 {
+        (self.below(297) as f64 - 148.0) / 100.0 + 0.005
+    }
+}
+
+/// The names in scope.
+#[derive(Clone, Default)]
+struct Scope {
+    scalars: Vec<String>,
+    /// Those that may be assigned to.
+    variables: Vec<String>,
+    vectors: Vec<String>,
+    vector_variables: Vec<String>,
+    matrices: Vec<String>,
+    matrix_variables: Vec<String>,
+    counters: Vec<String>,
+    /// Aliases with the number of their elements.
+    aliases: Vec<(String, usize)>,
+    functions: Vec<(String, usize, bool)>,
+    /// Whether a loop is around.
+    in_loop: bool,
+}
+
+struct Generator {
+    random: Random,
+    names: usize,
+}
+
+/// The program that belongs to a number.
+pub(crate) fn source(seed: u64) -> Source {
+    Generator { random: Random::new(seed), names: 0 }.source()
+}
+
+impl Generator {
+    fn fresh(&mut self, base: &str) -> String {
+        self.names += 1;
+        format!("{base}{}", self.names)
+    }
+
+    fn source(&mut self) -> Source {
+        let mut scope = Scope::default();
+        let scalars: Vec<(String, f64)> =
+            (0..1 + self.random.below(2)).map(|at| (format!("p{at}"), self.random.number())).collect();
+        let vectors: Vec<(String, [f64; LENGTH])> = (0..1 + self.random.below(2))
+            .map(|at| (format!("x{at}"), [(); LENGTH].map(|()| self.random.number())))
+            .collect();
+        let matrices: Vec<(String, [[f64; LENGTH]; LENGTH])> = (0..self.random.below(2))
+            .map(|at| (format!("m{at}"), [(); LENGTH].map(|()| [(); LENGTH].map(|()| self.random.number()))))
+            .collect();
+        scope.scalars.extend(scalars.iter().map(|(name, _)| name.clone()));
+        scope.vectors.extend(vectors.iter().map(|(name, _)| name.clone()));
+        scope.matrices.extend(matrices.iter().map(|(name, _)| name.clone()));
+        let functions: Vec<Function> = (0..self.random.below(3)).map(|_| self.function(&scope)).collect();
+        for function in &functions {
+            scope.functions.push((function.name.clone(), function.params.len(), function.recursive));
+        }
+        // A few variables, so that there is something to change.
+        let mut body = Vec::new();
+        for _ in 0..2 {
+            body.push(self.declare_scalar(&mut scope));
+        }
+        body.push(self.declare_vector(&mut scope));
+        if self.random.chance(40) {
+            body.push(self.declare_matrix(&mut scope));
+        }
+        let count = 3 + self.random.below(6);
+        body.extend(self.block(&mut scope, count, 3));
+        let mut loss = self.scalar(&scope, 2);
+        for name in scope.variables.clone() {
+            loss = binary("+", loss, Scalar::Name(name));
+        }
+        for name in scope.vector_variables.clone() {
+            let squares =
+                Vector::Binary("*", Box::new(Vector::Name(name.clone())), Box::new(Vector::Name(name)));
+            loss = binary("+", loss, Scalar::Fold("sum", vec![squares]));
+        }
+        for name in scope.matrix_variables.clone() {
+            loss = binary("+", loss, Scalar::OfMatrix("sum", Box::new(Matrix::Name(name))));
+        }
+        Source { scalars, vectors, matrices, functions, body, loss }
+    }
+
+    fn function(&mut self, outer: &Scope) -> Function {
+        let params: Vec<String> = (0..1 + self.random.below(2)).map(|_| self.fresh("a")).collect();
+        let mut scope = Scope { functions: outer.functions.clone(), ..Scope::default() };
+        scope.scalars.extend(params.iter().cloned());
+        let mut body = vec![self.declare_scalar(&mut scope)];
+        let count = self.random.below(3);
+        body.extend(self.block(&mut scope, count, 2));
+        let early = self.random.chance(30).then(|| {
+            let inner = Scope { scalars: params.clone(), ..Scope::default() };
+            (self.condition(&inner, 1), self.scalar(&inner, 2))
+        });
+        let result = self.scalar(&scope, 2);
+        Function { name: self.fresh("f"), params, body, early, result, recursive: self.random.chance(35) }
+    }
+
+    fn declare_scalar(&mut self, scope: &mut Scope) -> Stmt {
+        let value = self.scalar(scope, 2);
+        let name = self.fresh("s");
+        scope.scalars.push(name.clone());
+        scope.variables.push(name.clone());
+        Stmt::VarScalar(name, value)
+    }
+
+    fn declare_vector(&mut self, scope: &mut Scope) -> Stmt {
+        let value = self.vector(scope, 2);
+        let name = self.fresh("v");
+        scope.vectors.push(name.clone());
+        scope.vector_variables.push(name.clone());
+        Stmt::VarVector(name, value)
+    }
+
+    fn declare_matrix(&mut self, scope: &mut Scope) -> Stmt {
+        let value = self.matrix(scope, 2);
+        let name = self.fresh("w");
+        scope.matrices.push(name.clone());
+        scope.matrix_variables.push(name.clone());
+        Stmt::VarMatrix(name, value)
+    }
+
+    /// Statements in a scope of their own, unless it is the outermost one.
+    fn block(&mut self, scope: &mut Scope, count: usize, depth: usize) -> Vec<Stmt> {
+        (0..count).map(|_| self.stmt(scope, depth)).collect()
+    }
+
+    fn inner_block(&mut self, scope: &Scope, depth: usize, counter: Option<&str>) -> Vec<Stmt> {
+        let mut inner = scope.clone();
+        inner.counters.extend(counter.map(String::from));
+        let count = 1 + self.random.below(3);
+        self.block(&mut inner, count, depth - 1)
+    }
+
+    fn stmt(&mut self, scope: &mut Scope, depth: usize) -> Stmt {
+        let nested = depth > 0;
+        loop {
+            match self.random.below(24) {
+                0 => return self.declare_scalar(scope),
+                1 => return self.declare_vector(scope),
+                2 if self.random.chance(30) => return self.declare_matrix(scope),
+                3..=6 if !scope.variables.is_empty() => {
+                    let name = self.random.pick(&scope.variables).clone();
+                    let op = *self.random.pick(&["=", "=", "+=", "*=", "-="]);
+                    let value = self.bounded(scope, 2);
+                    return Stmt::Assign(name, op, value);
+                }
+                7 | 8 if !scope.vector_variables.is_empty() => {
+                    let name = self.random.pick(&scope.vector_variables).clone();
+                    let op = *self.random.pick(&["=", "+=", "*="]);
+                    let value = Vector::Call("sin".into(), vec![self.vector(scope, 1)]);
+                    return Stmt::AssignVector(name, op, value);
+                }
+                9..=12 if !scope.vector_variables.is_empty() => {
+                    let name = self.random.pick(&scope.vector_variables).clone();
+                    let op = *self.random.pick(&["=", "+=", "*="]);
+                    let at = self.index(scope);
+                    return Stmt::SetElement(name, at, op, self.bounded(scope, 2));
+                }
+                13 if !scope.matrix_variables.is_empty() => {
+                    let name = self.random.pick(&scope.matrix_variables).clone();
+                    let (row, column) = (self.index(scope), self.index(scope));
+                    let op = *self.random.pick(&["=", "+="]);
+                    return match self.random.below(3) {
+                        0 => Stmt::SetCell(name, row, column, op, self.bounded(scope, 2)),
+                        1 => {
+                            Stmt::SetRow(name, row, Vector::Call("tanh".into(), vec![self.vector(scope, 1)]))
+                        }
+                        _ => Stmt::AssignMatrix(
+                            name,
+                            Matrix::Call("sin".into(), Box::new(self.matrix(scope, 1))),
+                        ),
+                    };
+                }
+                14 if !scope.vector_variables.is_empty() => {
+                    let name = self.random.pick(&scope.vector_variables).clone();
+                    let lo = self.random.below(LENGTH);
+                    let hi = lo + self.random.below(LENGTH - lo + 1);
+                    return Stmt::SetSlice(name, lo, hi, self.bounded(scope, 1));
+                }
+                15 if !scope.vector_variables.is_empty() && scope.aliases.is_empty() => {
+                    let base = self.random.pick(&scope.vector_variables).clone();
+                    let (name, from) = (self.fresh("b"), self.random.below(LENGTH - 1));
+                    scope.aliases.push((name.clone(), LENGTH - from));
+                    return Stmt::Alias(name, base, from);
+                }
+                16 if !scope.aliases.is_empty() => {
+                    let (name, length) = self.random.pick(&scope.aliases).clone();
+                    let op = *self.random.pick(&["=", "+=", "*="]);
+                    return Stmt::SetAlias(name, self.random.below(length), op, self.bounded(scope, 1));
+                }
+                17..=19 if nested => {
+                    let counter = self.fresh("i");
+                    let trips = match self.random.below(6) {
+                        0 if !scope.counters.is_empty() => {
+                            Trips::Counter(self.random.pick(&scope.counters).clone())
+                        }
+                        1 if !scope.vectors.is_empty() => {
+                            Trips::Length(self.random.pick(&scope.vectors).clone())
+                        }
+                        _ => Trips::Fixed(self.random.below(5)),
+                    };
+                    let mut scope = scope.clone();
+                    scope.in_loop = true;
+                    let mut body = self.inner_block(&scope, depth, Some(&counter));
+                    if self.random.chance(12) {
+                        let at = self.random.below(body.len() + 1);
+                        body.insert(at, Stmt::Break(self.condition(&scope, 1)));
+                    }
+                    let downwards = self.random.chance(20);
+                    return Stmt::For { counter, trips, downwards, body };
+                }
+                20 if nested && !scope.variables.is_empty() => {
+                    let name = self.random.pick(&scope.variables).clone();
+                    let mut scope = scope.clone();
+                    scope.in_loop = true;
+                    let mut body = self.inner_block(&scope, depth, None);
+                    body.push(Stmt::Assign(name.clone(), "+=", Scalar::Literal(0.4)));
+                    let count = self.fresh("n");
+                    return Stmt::While { name, count, bound: 1.1, most: 4, body };
+                }
+                21..=23 if nested => {
+                    let condition = self.condition(scope, 2);
+                    let yes = self.inner_block(scope, depth, None);
+                    let no = if self.random.chance(60) {
+                        self.inner_block(scope, depth, None)
+                    } else {
+                        Vec::new()
+                    };
+                    return Stmt::If(condition, yes, no);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn index(&mut self, scope: &Scope) -> Index {
+        if !scope.counters.is_empty() && self.random.chance(60) {
+            Index::Counter(self.random.pick(&scope.counters).clone(), self.random.below(LENGTH))
+        } else {
+            Index::Fixed(self.random.below(LENGTH))
+        }
+    }
+
+    fn condition(&mut self, scope: &Scope, depth: usize) -> Condition {
+        match self.random.below(8) {
+            0 if !scope.counters.is_empty() => Condition::Even(self.random.pick(&scope.counters).clone()),
+            1 if depth > 0 => Condition::Both(
+                Box::new(self.condition(scope, depth - 1)),
+                Box::new(self.condition(scope, depth - 1)),
+            ),
+            2 if depth > 0 => Condition::Not(Box::new(self.condition(scope, depth - 1))),
+            _ => {
+                let op = *self.random.pick(&["<", "<=", ">", ">="]);
+                let (x, y) = (self.scalar(scope, 1), self.scalar(scope, 1));
+                Condition::Compare(op, Box::new(x), Box::new(y))
+            }
+        }
+    }
+
+    /// An expression whose value stays between -2 and 2.
+    fn bounded(&mut self, scope: &Scope, depth: usize) -> Scalar {
+        let x = self.scalar(scope, depth);
+        let name = *self.random.pick(&["sin", "tanh", "cos", "atan"]);
+        call(name, vec![x])
+    }
+
+    fn leaf(&mut self, scope: &Scope) -> Scalar {
+        match self.random.below(8) {
+            0 => Scalar::Literal(self.random.number()),
+            1 if !scope.counters.is_empty() => Scalar::Counter(self.random.pick(&scope.counters).clone()),
+            2 | 3 if !scope.vectors.is_empty() => {
+                let name = self.random.pick(&scope.vectors).clone();
+                Scalar::Element(name, self.index(scope))
+            }
+            4 if !scope.matrices.is_empty() => {
+                let name = self.random.pick(&scope.matrices).clone();
+                Scalar::Cell(name, self.index(scope), self.index(scope))
+            }
+            5 if !scope.aliases.is_empty() => {
+                let (name, length) = self.random.pick(&scope.aliases).clone();
+                Scalar::Element(name, Index::Fixed(self.random.below(length)))
+            }
+            _ if !scope.scalars.is_empty() => Scalar::Name(self.random.pick(&scope.scalars).clone()),
+            _ => Scalar::Literal(self.random.number()),
+        }
+    }
+
+    fn scalar(&mut self, scope: &Scope, depth: usize) -> Scalar {
+        if depth == 0 {
+            return self.leaf(scope);
+        }
+        match self.random.below(20) {
+            0..=2 => self.leaf(scope),
+            3..=7 => {
+                let op = *self.random.pick(&["+", "-", "*"]);
+                binary(op, self.scalar(scope, depth - 1), self.scalar(scope, depth - 1))
+            }
+            8 => {
+                let divisor = self.within(scope, Domain::Positive, depth - 1);
+                binary("/", self.scalar(scope, depth - 1), divisor)
+            }
+            9 => Scalar::Negate(Box::new(self.scalar(scope, depth - 1))),
+            10..=13 => self.row(scope, depth),
+            14 => {
+                let powers = [-2, -1, 2, 3, 4];
+                let power = *self.random.pick(&powers);
+                Scalar::Power(Box::new(self.within(scope, Domain::Positive, depth - 1)), power)
+            }
+            15 | 16 if !scope.vectors.is_empty() => {
+                let name = *self.random.pick(&["sum", "mean", "max", "min", "dot", "norm", "prod"]);
+                let count = if name == "dot" { 2 } else { 1 };
+                let mut args: Vec<Vector> = (0..count).map(|_| self.vector(scope, depth - 1)).collect();
+                if name == "norm" {
+                    args = vec![Vector::Binary(
+                        "+",
+                        Box::new(args.remove(0)),
+                        Box::new(Vector::Fill(Box::new(Scalar::Literal(2.0)))),
+                    )];
+                }
+                Scalar::Fold(name, args)
+            }
+            17 if !scope.matrices.is_empty() => {
+                let name = *self.random.pick(&["sum", "det", "logdet"]);
+                let inner = self.matrix(scope, depth - 1);
+                if name == "sum" {
+                    Scalar::OfMatrix(name, Box::new(inner))
+                } else {
+                    // The inverse of a well-behaved matrix is well behaved.
+                    Scalar::OfMatrix(name, Box::new(Matrix::Inverse(Box::new(inner))))
+                }
+            }
+            18 => {
+                let condition = Box::new(self.condition(scope, 1));
+                let (x, y) = (self.scalar(scope, depth - 1), self.scalar(scope, depth - 1));
+                Scalar::Choice(condition, Box::new(x), Box::new(y))
+            }
+            19 if !scope.functions.is_empty() => {
+                let (name, params, recursive) = self.random.pick(&scope.functions).clone();
+                let mut args: Vec<Scalar> = (0..params).map(|_| self.bounded(scope, depth - 1)).collect();
+                if recursive {
+                    args.push(Scalar::Name(self.random.below(4).to_string()));
+                }
+                call(&name, args)
+            }
+            _ if self.random.chance(15) => Scalar::StopGradient(Box::new(self.scalar(scope, depth - 1))),
+            _ => self.leaf(scope),
+        }
+    }
+
+    /// A row of the rule table, with arguments from its domain.
+    fn row(&mut self, scope: &Scope, depth: usize) -> Scalar {
+        loop {
+            let row = *self.random.pick(Row::ALL);
+            let name = match row {
+                // Operators, and what has a notation or a purpose of its own.
+                Row::Negate | Row::Add | Row::Subtract | Row::Multiply | Row::Divide => continue,
+                Row::Powi | Row::StrongMul | Row::Select | Row::Cbrt => continue,
+                Row::Polygamma => {
+                    let x = self.within(scope, Domain::GammaFinite, depth - 1);
+                    return call("digamma", vec![x]);
+                }
+                Row::Remainder => {
+                    let divisor = self.within(scope, Domain::Positive, depth - 1);
+                    return binary("%", self.scalar(scope, depth - 1), divisor);
+                }
+                row => row.name(),
+            };
+            let args = row.domains().iter().map(|&domain| self.within(scope, domain, depth - 1)).collect();
+            let applied = call(name, args);
+            return match row {
+                // These give integers in the language.
+                Row::Floor | Row::Ceil | Row::Round | Row::Trunc => {
+                    binary("*", Scalar::Literal(1.0), applied)
+                }
+                _ => applied,
+            };
+        }
+    }
+
+    /// An expression whose value is well inside the domain and moderate.
+    fn within(&mut self, scope: &Scope, domain: Domain, depth: usize) -> Scalar {
+        let x = self.bounded(scope, depth);
+        let squared = |x: Scalar| Scalar::Power(Box::new(x), 2);
+        match domain {
+            Domain::Reals => x,
+            Domain::Positive | Domain::NonNegative | Domain::NonZero | Domain::GammaFinite => {
+                binary("+", Scalar::Literal(0.6), squared(x))
+            }
+            Domain::UnitClosed | Domain::UnitOpen | Domain::AboveMinusOne => {
+                binary("*", Scalar::Literal(0.5), x)
+            }
+            Domain::AtLeastOne => binary("+", Scalar::Literal(1.3), squared(x)),
+        }
+    }
+
+    fn vector(&mut self, scope: &Scope, depth: usize) -> Vector {
+        if depth == 0 || self.random.chance(20) {
+            return match scope.vectors.is_empty() {
+                false => Vector::Name(self.random.pick(&scope.vectors).clone()),
+                true => Vector::List((0..LENGTH).map(|_| self.leaf(scope)).collect()),
+            };
+        }
+        match self.random.below(16) {
+            0 => Vector::List((0..LENGTH).map(|_| self.scalar(scope, depth - 1)).collect()),
+            1 => Vector::Fill(Box::new(self.scalar(scope, depth - 1))),
+            2 | 3 => {
+                let name =
+                    *self.random.pick(&["sin", "cos", "tanh", "atan", "logistic", "softplus", "relu", "abs"]);
+                Vector::Call(name.into(), vec![self.vector(scope, depth - 1)])
+            }
+            4..=6 => {
+                let op = *self.random.pick(&["+", "-", "*"]);
+                let (x, y) = (self.vector(scope, depth - 1), self.vector(scope, depth - 1));
+                Vector::Binary(op, Box::new(x), Box::new(y))
+            }
+            7 => Vector::Scaled(
+                Box::new(self.scalar(scope, depth - 1)),
+                Box::new(self.vector(scope, depth - 1)),
+            ),
+            8 if !scope.matrices.is_empty() => Vector::MatVec(
+                Box::new(self.matrix(scope, depth - 1)),
+                Box::new(self.vector(scope, depth - 1)),
+            ),
+            9 if !scope.matrices.is_empty() => {
+                let name = self.random.pick(&scope.matrices).clone();
+                let at = self.index(scope);
+                if self.random.chance(50) { Vector::Row(name, at) } else { Vector::Column(name, at) }
+            }
+            10 if !scope.vectors.is_empty() => {
+                let name = self.random.pick(&scope.vectors).clone();
+                Vector::Gather(name, [(); LENGTH].map(|()| self.random.below(LENGTH)))
+            }
+            11 if !scope.vectors.is_empty() => Vector::Rotated(self.random.pick(&scope.vectors).clone()),
+            12 => {
+                let condition = Box::new(self.condition(scope, 1));
+                let (x, y) = (self.vector(scope, depth - 1), self.vector(scope, depth - 1));
+                Vector::Choice(condition, Box::new(x), Box::new(y))
+            }
+            13 if !scope.matrices.is_empty() => Vector::Solve(
+                Box::new(self.matrix(scope, depth - 1)),
+                Box::new(self.vector(scope, depth - 1)),
+            ),
+            14 if !scope.matrices.is_empty() => {
+                Vector::SumAxis(Box::new(self.matrix(scope, depth - 1)), self.random.below(2))
+            }
+            15 => {
+                let name = *self.random.pick(&["max", "min", "hypot"]);
+                Vector::Call(name.into(), vec![self.vector(scope, depth - 1), self.vector(scope, depth - 1)])
+            }
+            _ => self.vector(scope, 0),
+        }
+    }
+
+    fn matrix(&mut self, scope: &Scope, depth: usize) -> Matrix {
+        let name =
+            (!scope.matrices.is_empty()).then(|| Matrix::Name(self.random.pick(&scope.matrices).clone()));
+        if let Some(name) = name.clone()
+            && (depth == 0 || self.random.chance(30))
+        {
+            return name;
+        }
+        let below = depth.saturating_sub(1);
+        match self.random.below(8) {
+            1 if name.is_some() => {
+                Matrix::Product(Box::new(self.matrix(scope, below)), Box::new(self.matrix(scope, below)))
+            }
+            2 if name.is_some() => Matrix::Transposed(Box::new(self.matrix(scope, below))),
+            3 if name.is_some() => Matrix::Call("sin".into(), Box::new(self.matrix(scope, below))),
+            4 if name.is_some() => {
+                Matrix::Binary("*", Box::new(self.matrix(scope, below)), Box::new(self.matrix(scope, below)))
+            }
+            5 => Matrix::Reshaped(Box::new(self.vector(scope, below))),
+            6 if name.is_some() => Matrix::Cholesky(Box::new(self.matrix(scope, below))),
+            7 if name.is_some() => Matrix::Inverse(Box::new(self.matrix(scope, below))),
+            _ => Matrix::Outer(Box::new(self.vector(scope, below)), Box::new(self.vector(scope, below))),
+        }
+    }
+}
+
+fn binary(op: &'static str, x: Scalar, y: Scalar) -> Scalar {
+    Scalar::Binary(op, Box::new(x), Box::new(y))
+}
+
+fn call(name: &str, args: Vec<Scalar>) -> Scalar {
+    Scalar::Call(name.to_string(), args)
+}

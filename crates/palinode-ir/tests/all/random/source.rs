@@ -1,0 +1,338 @@
+//! A program as a tree, and its text.
+//!
+//! Vectors have [`LENGTH`] elements and matrices [`LENGTH`] rows and columns, so every combination is well typed and every index is
+//! in range; what varies is the control flow, the mutation and the operations.
+
+use std::fmt::{self, Write};
+
+/// The length of vectors and the size of matrices.
+pub(crate) const LENGTH: usize = 3;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Scalar {
+    Literal(f64),
+    Name(String),
+    Element(String, Index),
+    Cell(String, Index, Index),
+    /// A loop counter as a number.
+    Counter(String),
+    Negate(Box<Scalar>),
+    Binary(&'static str, Box<Scalar>, Box<Scalar>),
+    /// A function by name.
+    Call(String, Vec<Scalar>),
+    /// A power with a whole exponent.
+    Power(Box<Scalar>, i32),
+    /// A function of vectors that gives a number.
+    Fold(&'static str, Vec<Vector>),
+    /// A function of a matrix that gives a number.
+    OfMatrix(&'static str, Box<Matrix>),
+    Choice(Box<Condition>, Box<Scalar>, Box<Scalar>),
+    StopGradient(Box<Scalar>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Vector {
+    Name(String),
+    List(Vec<Scalar>),
+    Fill(Box<Scalar>),
+    Call(String, Vec<Vector>),
+    Binary(&'static str, Box<Vector>, Box<Vector>),
+    Scaled(Box<Scalar>, Box<Vector>),
+    MatVec(Box<Matrix>, Box<Vector>),
+    Row(String, Index),
+    Column(String, Index),
+    Gather(String, [usize; LENGTH]),
+    /// The last element in front.
+    Rotated(String),
+    Choice(Box<Condition>, Box<Vector>, Box<Vector>),
+    /// `solve` with a matrix that is far from singular.
+    Solve(Box<Matrix>, Box<Vector>),
+    SumAxis(Box<Matrix>, usize),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Matrix {
+    Name(String),
+    Outer(Box<Vector>, Box<Vector>),
+    Product(Box<Matrix>, Box<Matrix>),
+    Transposed(Box<Matrix>),
+    Call(String, Box<Matrix>),
+    Binary(&'static str, Box<Matrix>, Box<Matrix>),
+    Reshaped(Box<Vector>),
+    Cholesky(Box<Matrix>),
+    Inverse(Box<Matrix>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Index {
+    Fixed(usize),
+    /// A counter, shifted and taken around.
+    Counter(String, usize),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Condition {
+    Compare(&'static str, Box<Scalar>, Box<Scalar>),
+    /// A counter is even.
+    Even(String),
+    Both(Box<Condition>, Box<Condition>),
+    Not(Box<Condition>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stmt {
+    VarScalar(String, Scalar),
+    VarVector(String, Vector),
+    VarMatrix(String, Matrix),
+    Assign(String, &'static str, Scalar),
+    AssignVector(String, &'static str, Vector),
+    AssignMatrix(String, Matrix),
+    SetElement(String, Index, &'static str, Scalar),
+    SetCell(String, Index, Index, &'static str, Scalar),
+    SetRow(String, Index, Vector),
+    SetSlice(String, usize, usize, Scalar),
+    /// Another name for a part of a vector, from an element on.
+    Alias(String, String, usize),
+    /// Writes through an alias.
+    SetAlias(String, usize, &'static str, Scalar),
+    For {
+        counter: String,
+        trips: Trips,
+        downwards: bool,
+        body: Vec<Stmt>,
+    },
+    /// At most `most` rounds, while `name` is below a bound.
+    While {
+        name: String,
+        count: String,
+        bound: f64,
+        most: usize,
+        body: Vec<Stmt>,
+    },
+    If(Condition, Vec<Stmt>, Vec<Stmt>),
+    /// Leaves the loop around it.
+    Break(Condition),
+}
+
+/// How often a loop runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Trips {
+    Fixed(usize),
+    /// As often as another counter says: a triangular loop.
+    Counter(String),
+    /// As long as a vector.
+    Length(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) params: Vec<String>,
+    pub(crate) body: Vec<Stmt>,
+    /// Leaves early with this, if the condition holds.
+    pub(crate) early: Option<(Condition, Scalar)>,
+    pub(crate) result: Scalar,
+    /// Calls itself so many times (the last parameter counts down).
+    pub(crate) recursive: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Source {
+    /// Scalar parameters and their values.
+    pub(crate) scalars: Vec<(String, f64)>,
+    pub(crate) vectors: Vec<(String, [f64; LENGTH])>,
+    pub(crate) matrices: Vec<(String, [[f64; LENGTH]; LENGTH])>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) body: Vec<Stmt>,
+    pub(crate) loss: Scalar,
+}
+
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Index::Fixed(at) => write!(f, "{at}"),
+            Index::Counter(counter, shift) => write!(f, "({counter} + {shift}) % {LENGTH}"),
+        }
+    }
+}
+
+fn list<T: fmt::Display>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Literal(value) if *value < 0.0 => write!(f, "({value:?})"),
+            Scalar::Literal(value) => write!(f, "{value:?}"),
+            Scalar::Name(name) => f.write_str(name),
+            Scalar::Element(name, at) => write!(f, "{name}[{at}]"),
+            Scalar::Cell(name, row, column) => write!(f, "{name}[{row}, {column}]"),
+            Scalar::Counter(name) => write!(f, "(0.25 * {name})"),
+            Scalar::Negate(x) => write!(f, "(-{x})"),
+            Scalar::Binary(op, x, y) => write!(f, "({x} {op} {y})"),
+            Scalar::Call(name, args) => write!(f, "{name}({})", list(args)),
+            Scalar::Power(x, n) if *n < 0 => write!(f, "({x})^({n})"),
+            Scalar::Power(x, n) => write!(f, "({x})^{n}"),
+            Scalar::Fold(name, args) => write!(f, "{name}({})", list(args)),
+            Scalar::OfMatrix(name, a) => write!(f, "{name}({a})"),
+            Scalar::Choice(c, x, y) => write!(f, "(if {c} then {x} else {y})"),
+            Scalar::StopGradient(x) => write!(f, "stop_gradient({x})"),
+        }
+    }
+}
+
+impl fmt::Display for Vector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Vector::Name(name) => f.write_str(name),
+            Vector::List(items) => write!(f, "[{}]", list(items)),
+            Vector::Fill(x) => write!(f, "fill({x}, {LENGTH})"),
+            Vector::Call(name, args) => write!(f, "{name}({})", list(args)),
+            Vector::Binary(op, x, y) => write!(f, "({x} {op} {y})"),
+            Vector::Scaled(s, x) => write!(f, "({s} * {x})"),
+            Vector::MatVec(a, x) => write!(f, "({a} @ {x})"),
+            Vector::Row(a, at) => write!(f, "{a}[{at}, ..]"),
+            Vector::Column(a, at) => write!(f, "{a}[.., {at}]"),
+            Vector::Gather(x, at) => write!(f, "{x}[[{}]]", list(at)),
+            Vector::Rotated(x) => write!(f, "concat({x}[{}..{LENGTH}], {x}[0..{}])", LENGTH - 1, LENGTH - 1),
+            Vector::Choice(c, x, y) => write!(f, "(if {c} then {x} else {y})"),
+            Vector::Solve(a, x) => write!(f, "solve({}, {x})", WellBehaved(a)),
+            Vector::SumAxis(a, axis) => write!(f, "sum({a}, {axis})"),
+        }
+    }
+}
+
+/// A symmetric positive definite matrix made from another one.
+struct WellBehaved<'a>(&'a Matrix);
+
+impl fmt::Display for WellBehaved<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let a = self.0;
+        write!(f, "([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]] + tanh({a}) @ transpose(tanh({a})))")
+    }
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Matrix::Name(name) => f.write_str(name),
+            Matrix::Outer(x, y) => write!(f, "outer({x}, {y})"),
+            Matrix::Product(a, b) => write!(f, "({a} @ {b})"),
+            Matrix::Transposed(a) => write!(f, "transpose({a})"),
+            Matrix::Call(name, a) => write!(f, "{name}({a})"),
+            Matrix::Binary(op, a, b) => write!(f, "({a} {op} {b})"),
+            Matrix::Reshaped(x) => write!(f, "reshape(concat({x}, {x}, {x}), {LENGTH}, {LENGTH})"),
+            Matrix::Cholesky(a) => write!(f, "cholesky({})", WellBehaved(a)),
+            Matrix::Inverse(a) => write!(f, "inv({})", WellBehaved(a)),
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Compare(op, x, y) => write!(f, "{x} {op} {y}"),
+            Condition::Even(counter) => write!(f, "{counter} % 2 == 0"),
+            Condition::Both(a, b) => write!(f, "({a}) and ({b})"),
+            Condition::Not(a) => write!(f, "not ({a})"),
+        }
+    }
+}
+
+impl Stmt {
+    fn print(&self, out: &mut String, depth: usize) {
+        let indent = "    ".repeat(depth);
+        let _ = match self {
+            Stmt::VarScalar(name, value) => writeln!(out, "{indent}var {name} = {value}"),
+            Stmt::VarVector(name, value) => writeln!(out, "{indent}var {name} = {value}"),
+            Stmt::VarMatrix(name, value) => writeln!(out, "{indent}var {name} = {value}"),
+            Stmt::Assign(name, op, value) => writeln!(out, "{indent}{name} {op} {value}"),
+            Stmt::AssignVector(name, op, value) => writeln!(out, "{indent}{name} {op} {value}"),
+            Stmt::AssignMatrix(name, value) => writeln!(out, "{indent}{name} = {value}"),
+            Stmt::SetElement(name, at, op, value) => writeln!(out, "{indent}{name}[{at}] {op} {value}"),
+            Stmt::SetCell(name, row, column, op, value) => {
+                writeln!(out, "{indent}{name}[{row}, {column}] {op} {value}")
+            }
+            Stmt::SetRow(name, at, value) => writeln!(out, "{indent}{name}[{at}, ..] = {value}"),
+            Stmt::SetSlice(name, lo, hi, value) => writeln!(out, "{indent}{name}[{lo}..{hi}] = {value}"),
+            Stmt::Alias(name, base, from) => writeln!(out, "{indent}alias {name} = {base}[{from}..{LENGTH}]"),
+            Stmt::SetAlias(name, at, op, value) => writeln!(out, "{indent}{name}[{at}] {op} {value}"),
+            Stmt::For { counter, trips, downwards, body } => {
+                let trips = match trips {
+                    Trips::Fixed(n) => n.to_string(),
+                    Trips::Counter(name) => name.clone(),
+                    Trips::Length(name) => format!("len({name})"),
+                };
+                let reversed = if *downwards { " reversed" } else { "" };
+                let _ = writeln!(out, "{indent}for {counter} in 0..{trips}{reversed} {{");
+                print_all(body, out, depth + 1);
+                writeln!(out, "{indent}}}")
+            }
+            Stmt::While { name, count, bound, most, body } => {
+                let _ = writeln!(out, "{indent}var {count} = 0");
+                let _ = writeln!(out, "{indent}while {name} < {bound:?} and {count} < {most} {{");
+                let _ = writeln!(out, "{indent}    {count} += 1");
+                print_all(body, out, depth + 1);
+                writeln!(out, "{indent}}}")
+            }
+            Stmt::If(condition, yes, no) => {
+                let _ = writeln!(out, "{indent}if {condition} {{");
+                print_all(yes, out, depth + 1);
+                if !no.is_empty() {
+                    let _ = writeln!(out, "{indent}}} else {{");
+                    print_all(no, out, depth + 1);
+                }
+                writeln!(out, "{indent}}}")
+            }
+            Stmt::Break(condition) => writeln!(out, "{indent}if {condition} {{ break }}"),
+        };
+    }
+}
+
+fn print_all(stmts: &[Stmt], out: &mut String, depth: usize) {
+    stmts.iter().for_each(|stmt| stmt.print(out, depth));
+}
+
+impl Source {
+    /// The program as text.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        for (name, value) in &self.scalars {
+            let _ = writeln!(out, "param {name} = {value:?}");
+        }
+        for (name, value) in &self.vectors {
+            let _ = writeln!(out, "param {name}: [{LENGTH}] = {value:?}");
+        }
+        for (name, value) in &self.matrices {
+            let _ = writeln!(out, "param {name}: [{LENGTH}, {LENGTH}] = {value:?}");
+        }
+        print_all(&self.body, &mut out, 0);
+        let _ = writeln!(out, "loss y = {}", self.loss);
+        for function in &self.functions {
+            let mut params = function.params.clone();
+            if function.recursive {
+                params.push("depth: int".to_string());
+            }
+            let _ = writeln!(out, "fn {}({}) {{", function.name, params.join(", "));
+            if function.recursive {
+                let _ = writeln!(out, "    if depth <= 0 {{ return {} }}", function.params[0]);
+            }
+            if let Some((condition, value)) = &function.early {
+                let _ = writeln!(out, "    if {condition} {{ return {value} }}");
+            }
+            print_all(&function.body, &mut out, 1);
+            if function.recursive {
+                let rest = &function.params[1..];
+                let mut args = vec![function.result.to_string()];
+                args.extend(rest.iter().cloned());
+                args.push("depth - 1".to_string());
+                let _ = writeln!(out, "    return 0.7 * {}({})", function.name, args.join(", "));
+            } else {
+                let _ = writeln!(out, "    return {}", function.result);
+            }
+            let _ = writeln!(out, "}}");
+        }
+        out
+    }
+}

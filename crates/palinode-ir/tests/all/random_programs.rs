@@ -1,0 +1,161 @@
+//! The laws on random programs: value, forward mode, reverse mode, the tape and nested derivatives agree on each of them, their text reads
+//! back, and planted bugs are found.
+//!
+//! `PALINODE_PROGRAMS=10000 cargo test --release -p palinode-ir --test all random_programs -- --nocapture` is the long
+//! run; `PALINODE_SEED` starts elsewhere. A failure is shrunk and printed as a program.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::agree::{Covered, check, flat, run_on};
+use crate::random::coverage::Coverage;
+use crate::random::generate::source;
+use crate::random::shrink::shrunk;
+use crate::random::source::Source;
+use palinode_ir::interp::{Datum, Tensor};
+use palinode_ir::pal;
+use palinode_ir::{Program, text};
+
+pub(crate) fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+/// The program and a point to run it at.
+pub(crate) struct Case {
+    pub(crate) program: Program,
+    pub(crate) inputs: Vec<Datum<f64>>,
+    pub(crate) wrt: Vec<usize>,
+}
+
+/// Compiles a random program; its parameters' defaults are the point.
+pub(crate) fn compiled(source: &Source) -> Result<Case, String> {
+    let text = source.text();
+    let model = pal::compile(&text)
+        .map_err(|found| format!("{} when compiling: {found:?}\n{text}", found[0].code))?;
+    let inputs: Vec<Datum<f64>> = model.arguments.iter().map(given).collect();
+    let wrt = (0..inputs.len()).collect();
+    Ok(Case { program: model.program, inputs, wrt })
+}
+
+fn given(argument: &pal::Argument) -> Datum<f64> {
+    let default = argument.default.as_ref().expect("every parameter has a default");
+    Datum::Real(Tensor { shape: default.shape().to_vec(), data: default.data().to_vec() })
+}
+
+/// What is wrong with a program, if something is. A panic counts.
+fn judge(source: &Source) -> Result<(Covered, Option<Program>), String> {
+    let case = compiled(source)?;
+    let judged = catch_unwind(AssertUnwindSafe(|| {
+        round_trip(&case.program)?;
+        check(&case.program, &case.inputs, &case.wrt)
+    }));
+    match judged {
+        Ok(Ok(covered)) => Ok((covered, Some(case.program))),
+        Ok(Err(failure)) => Err(failure),
+        Err(panic) => Err(format!("a panic: {:?}", panic.downcast_ref::<String>())),
+    }
+}
+
+/// print -> parse -> print is the identity, for the program and for its derivative.
+fn round_trip(program: &Program) -> Result<(), String> {
+    let printed = text::print(program);
+    let parsed =
+        text::parse(&printed).map_err(|errors| format!("its text does not parse: {errors:?}\n{printed}"))?;
+    if text::print(&parsed) == printed { Ok(()) } else { Err(format!("its text changes:\n{printed}")) }
+}
+
+#[test]
+fn every_way_to_differentiate_agrees() {
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 150));
+    let mut coverage = Coverage::default();
+    let (mut first_order, mut second_order, mut stopped) = (0, 0, 0);
+    for seed in first..first + count {
+        let source = source(seed);
+        match judge(&source) {
+            Ok((covered, program)) => {
+                first_order += usize::from(covered.first_order);
+                second_order += usize::from(covered.second_order);
+                if let Some(program) = program {
+                    coverage.count(&program);
+                }
+            }
+            // A program may run into an error of its own (an overflow of the step limit, say); it must be rare.
+            Err(failure) if failure.starts_with("the program itself") => stopped += 1,
+            Err(failure) => {
+                // Keep the kind of failure while shrinking: the words before the first colon.
+                let kind = failure.split(':').next().unwrap_or_default().to_string();
+                let small = shrunk(source, &|candidate| {
+                    judge(candidate).is_err_and(|failure| failure.starts_with(&kind))
+                });
+                let again = judge(&small).err().unwrap_or_default();
+                panic!("program {seed}: {failure}\n\nshrunk:\n{}\n{again}", small.text());
+            }
+        }
+    }
+    println!(
+        "{count} programs: {first_order} compared to first order, {second_order} to second, {stopped} stopped"
+    );
+    println!("{}", coverage.table());
+    assert!(first_order as f64 >= 0.9 * count as f64, "too few programs could be compared");
+    assert!(stopped as f64 <= 0.02 * count as f64, "too many programs stopped");
+    if count >= 1000 {
+        let rare: Vec<&String> = coverage
+            .used
+            .iter()
+            .filter(|(_, used)| (**used as f64) < 0.01 * coverage.programs as f64)
+            .map(|(name, _)| name)
+            .collect();
+        assert!(rare.is_empty(), "in fewer than 1 % of the programs: {rare:?}");
+    }
+}
+
+/// Central differences along a random direction, where they are trustworthy: two step sizes agree.
+#[test]
+fn finite_differences_agree_away_from_kinks() {
+    let count = from_environment("PALINODE_PROGRAMS", 150);
+    let mut compared = 0;
+    for seed in 0..count {
+        let Ok(case) = compiled(&source(seed)) else { continue };
+        let Ok(gradient) = palinode_ir::transform::grad(&case.program, &case.wrt) else { continue };
+        let Ok(found) = run_on(&gradient, &case.inputs, "the gradient") else { continue };
+        let found = flat(&found);
+        let mut sequence = crate::agree::Sequence(seed);
+        let direction: Vec<f64> = found.iter().map(|_| sequence.next()).collect();
+        let along: f64 = found.iter().zip(&direction).map(|(g, d)| g * d).sum();
+        let moved = |step: f64| -> Option<f64> {
+            let mut at = 0;
+            let inputs: Vec<Datum<f64>> = case
+                .inputs
+                .iter()
+                .map(|datum| {
+                    datum.map(|x| {
+                        at += 1;
+                        x + step * direction[at - 1]
+                    })
+                })
+                .collect();
+            flat(&run_on(&case.program, &inputs, "a neighbour").ok()?).first().copied()
+        };
+        let slope = |h: f64| Some((moved(h)? - moved(-h)?) / (2.0 * h));
+        let (Some(wide), Some(narrow), Some(side)) =
+            (slope(1e-5), slope(5e-6), moved(1e-5).zip(moved(0.0)).map(|(a, b)| (a - b) / 1e-5))
+        else {
+            continue;
+        };
+        let scale = 1.0 + along.abs().max(narrow.abs());
+        let smooth = (wide - narrow).abs() < 1e-6 * scale && (side - narrow).abs() < 1e-2 * scale;
+        // A jump of the slope on the point itself, and steep functions, are not for differences.
+        if smooth && scale < 1e4 {
+            compared += 1;
+            let text = source(seed).text();
+            // A stop_gradient is meant to disagree.
+            if !text.contains("stop_gradient") {
+                assert!(
+                    (along - narrow).abs() < 2e-5 * scale,
+                    "program {seed}: {along} but {narrow}\n{text}"
+                );
+            }
+        }
+    }
+    println!("{compared} of {count} programs compared with differences");
+    assert!(compared as f64 > 0.5 * count as f64);
+}
