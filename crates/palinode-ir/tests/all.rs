@@ -8,6 +8,12 @@ mod interp;
 mod interp_arrays;
 #[path = "all/pal.rs"]
 mod pal;
+#[path = "all/passes_files.rs"]
+mod passes_files;
+#[path = "all/passes_generator.rs"]
+mod passes_generator;
+#[path = "all/passes_random.rs"]
+mod passes_random;
 #[path = "all/planted_transforms.rs"]
 mod planted_transforms;
 #[path = "all/random/mod.rs"]

@@ -1,0 +1,143 @@
+//! Common subexpressions.
+//!
+//! An instruction without blocks that repeats an earlier one (the same operation on the same operands; the order of the operands of sums and
+//! products does not matter) is replaced by it. The earlier one must be in the same block or one around it. Calls count too: functions are pure.
+//!
+//! An array that may be consumed (updated, carried by a loop, given to a function, yielded) is not shared: two updates of one version would
+//! force a copy, which costs as much as computing it again and keeps it alive for longer.
+
+use std::collections::HashMap;
+
+use palinode_core::rules::Op as Row;
+
+use super::memory::taken;
+use crate::op::{Comparison, IntOp, Logical, Op};
+use crate::program::{Block, Function, Inst, Program, Value};
+use crate::verify::verified;
+
+/// Shares common subexpressions.
+pub fn cse(program: &Program) -> Program {
+    let mut program = program.clone();
+    for function in &mut program.functions {
+        let consumed = may_be_consumed(function);
+        let mut sharing = Sharing {
+            consumed,
+            known: HashMap::new(),
+            stands: (0..function.values.len() as u32).map(Value).collect(),
+        };
+        let mut body = core::mem::take(&mut function.body);
+        sharing.block(function, &mut body);
+        function.body = body;
+        function.renumber();
+    }
+    verified(program, "cse")
+}
+
+/// The arrays whose memory a later version may take over.
+fn may_be_consumed(function: &Function) -> Vec<bool> {
+    let mut consumed = vec![false; function.values.len()];
+    let mut yielded = |block: &Block| {
+        block.results.iter().for_each(|result| consumed[result.index()] |= !function.ty(*result).is_scalar());
+    };
+    yielded(&function.body);
+    function.body.for_each_inst(&mut |inst| inst.blocks.iter().for_each(&mut yielded));
+    function.body.for_each_inst(&mut |inst| {
+        taken(function, inst).into_iter().for_each(|version| consumed[version.index()] = true);
+    });
+    consumed
+}
+
+type Key = (Op, Vec<Value>);
+
+struct Sharing {
+    consumed: Vec<bool>,
+    /// What has been computed in the open blocks.
+    known: HashMap<Key, Vec<Value>>,
+    stands: Vec<Value>,
+}
+
+impl Sharing {
+    fn resolve(&self, values: &mut [Value]) {
+        values.iter_mut().for_each(|value| *value = self.stands[value.index()]);
+    }
+
+    fn block(&mut self, function: &mut Function, block: &mut Block) {
+        let mut own = Vec::new();
+        let mut out = Vec::with_capacity(block.insts.len());
+        for mut inst in core::mem::take(&mut block.insts) {
+            self.resolve(&mut inst.args);
+            if !inst.blocks.is_empty() {
+                inst.blocks.iter_mut().for_each(|block| self.block(function, block));
+                out.push(inst);
+                continue;
+            }
+            if inst.results.iter().any(|result| self.consumed[result.index()]) {
+                out.push(inst);
+                continue;
+            }
+            let key = key(&inst);
+            match self.known.get(&key) {
+                None => {
+                    self.known.insert(key.clone(), inst.results.clone());
+                    own.push(key);
+                    out.push(inst);
+                }
+                Some(values) => {
+                    for (&result, &value) in inst.results.iter().zip(values) {
+                        self.stands[result.index()] = value;
+                        if function.name_of(value).is_none() {
+                            function.values[value.index()].name = function.name_of(result).cloned();
+                        }
+                    }
+                }
+            }
+        }
+        block.insts = out;
+        self.resolve(&mut block.results);
+        for key in own {
+            self.known.remove(&key);
+        }
+    }
+}
+
+fn key(inst: &Inst) -> Key {
+    let mut args = inst.args.clone();
+    if is_commutative(&inst.op) {
+        args.sort_unstable();
+    }
+    (inst.op.clone(), args)
+}
+
+/// Whether `f(a, b)` is `f(b, a)`, bit by bit.
+fn is_commutative(op: &Op) -> bool {
+    match op {
+        Op::Map(rule) => matches!(rule.row, Row::Add | Row::Multiply | Row::StrongMul),
+        Op::Int(op) => matches!(op, IntOp::Add | IntOp::Mul | IntOp::Min | IntOp::Max),
+        Op::Compare(op) => matches!(op, Comparison::Equal),
+        Op::Logical(op) => matches!(op, Logical::And | Logical::Or),
+        Op::Const(_)
+        | Op::Select
+        | Op::Convert(_)
+        | Op::StopGradient
+        | Op::Dim(_)
+        | Op::Iota
+        | Op::Broadcast(_)
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::Read(_)
+        | Op::Write(_)
+        | Op::AddAt(_)
+        | Op::Push
+        | Op::Resize
+        | Op::MatMul { .. }
+        | Op::Outer
+        | Op::Linalg(_)
+        | Op::For { .. }
+        | Op::While
+        | Op::If
+        | Op::Call(_)
+        | Op::Fused => false,
+    }
+}

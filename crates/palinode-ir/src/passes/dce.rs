@@ -1,0 +1,223 @@
+//! Dead values, carried values, branches' results, parameters and functions.
+//!
+//! Nothing in a program has an effect but its results, so what no result depends on goes, together with the run error that it might have
+//! raised. A carried value of a loop lives only if its result is needed, or it feeds one that lives or the loop's condition; a loop none of
+//! whose carried values lives goes as a whole, also if it would never end. A parameter that a function does not use goes from it and from its
+//! calls, unless the function is the entry, has a tangent rule or is one.
+//!
+//! Marking walks from the results to the definitions, each value once; then the rest is swept.
+
+use super::inline::without_unreachable;
+use crate::op::{FuncId, Op};
+use crate::program::{Block, Function, Inst, Program, Value};
+use crate::verify::verified;
+
+/// Removes what no result depends on.
+pub fn dce(program: &Program) -> Program {
+    let mut program = program.clone();
+    for function in &mut program.functions {
+        sweep_function(function);
+    }
+    let program = without_unreachable(without_unused_params(program));
+    verified(program, "dce")
+}
+
+/// What defines a value.
+#[derive(Clone, Copy)]
+enum Definition<'a> {
+    /// A parameter of the function.
+    Param,
+    /// A result of an instruction without blocks, or the counter of a loop.
+    Of(&'a Inst),
+    /// Number `at` of what a loop, branch or fused operation gives or carries.
+    Part(&'a Inst, usize),
+}
+
+struct Marker<'a> {
+    definitions: Vec<Definition<'a>>,
+    live: Vec<bool>,
+    waiting: Vec<Value>,
+}
+
+impl<'a> Marker<'a> {
+    fn index(&mut self, block: &'a Block) {
+        for inst in &block.insts {
+            let first = usize::from(matches!(inst.op, Op::For { .. }));
+            for inner in &inst.blocks {
+                for (at, param) in inner.params.iter().enumerate() {
+                    self.definitions[param.index()] =
+                        if at < first { Definition::Of(inst) } else { Definition::Part(inst, at - first) };
+                }
+                self.index(inner);
+            }
+            for (at, result) in inst.results.iter().enumerate() {
+                self.definitions[result.index()] =
+                    if inst.blocks.is_empty() { Definition::Of(inst) } else { Definition::Part(inst, at) };
+            }
+        }
+    }
+
+    fn mark(&mut self, value: Value) {
+        if !core::mem::replace(&mut self.live[value.index()], true) {
+            self.waiting.push(value);
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(value) = self.waiting.pop() {
+            match self.definitions[value.index()] {
+                Definition::Param => {}
+                // A counter alone keeps nothing: the loop it belongs to lives by what needs the counter.
+                Definition::Of(inst) if !inst.blocks.is_empty() => {}
+                Definition::Of(inst) => inst.args.iter().for_each(|&arg| self.mark(arg)),
+                Definition::Part(inst, at) => self.part(inst, at),
+            }
+        }
+    }
+
+    /// Something that has blocks needs its part number `at`.
+    fn part(&mut self, inst: &Inst, at: usize) {
+        match inst.op {
+            Op::For { .. } => {
+                self.mark(inst.args[0]);
+                self.mark(inst.args[at + 1]);
+                self.mark(inst.results[at]);
+                self.mark(inst.blocks[0].results[at]);
+            }
+            Op::While => {
+                self.mark(inst.args[at]);
+                self.mark(inst.results[at]);
+                self.mark(inst.blocks[0].results[0]);
+                self.mark(inst.blocks[1].results[at]);
+            }
+            Op::If => {
+                self.mark(inst.args[0]);
+                inst.blocks.iter().for_each(|block| self.mark(block.results[at]));
+            }
+            Op::Fused => self.fused(inst),
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::StopGradient
+            | Op::Dim(_)
+            | Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Push
+            | Op::Resize
+            | Op::MatMul { .. }
+            | Op::Outer
+            | Op::Linalg(_)
+            | Op::Call(_) => unreachable!("`{}` has no blocks", inst.op.name()),
+        }
+    }
+
+    /// Fused operations are made by the last pass and kept whole: a dead part inside costs little.
+    fn fused(&mut self, inst: &Inst) {
+        inst.args.iter().for_each(|&arg| self.mark(arg));
+        let block = &inst.blocks[0];
+        block.params.iter().for_each(|&param| self.live[param.index()] = true);
+        inst.results.iter().for_each(|&result| self.live[result.index()] = true);
+        block.results.iter().for_each(|&result| self.mark(result));
+    }
+}
+
+fn sweep_function(function: &mut Function) {
+    let count = function.values.len();
+    let mut marker =
+        Marker { definitions: vec![Definition::Param; count], live: vec![false; count], waiting: Vec::new() };
+    marker.index(&function.body);
+    function.body.results.iter().for_each(|&result| marker.mark(result));
+    marker.run();
+    let live = marker.live;
+    sweep(&mut function.body, &live);
+    function.renumber();
+}
+
+fn sweep(block: &mut Block, live: &[bool]) {
+    block.insts.retain(|inst| inst.results.iter().any(|result| live[result.index()]));
+    for inst in &mut block.insts {
+        if matches!(inst.op, Op::For { .. } | Op::While | Op::If) {
+            let kept: Vec<bool> = inst.results.iter().map(|result| live[result.index()]).collect();
+            if !kept.iter().all(|&kept| kept) {
+                keep_parts(inst, &kept);
+            }
+        }
+        inst.blocks.iter_mut().for_each(|block| sweep(block, live));
+    }
+}
+
+/// Keeps only these carried values of a loop, or results of a branch.
+pub(super) fn keep_parts(inst: &mut Inst, kept: &[bool]) {
+    let keep = |values: &mut Vec<Value>, first: usize| {
+        let mut rest = values.split_off(first);
+        retain(&mut rest, kept);
+        values.append(&mut rest);
+    };
+    keep(&mut inst.results, 0);
+    let own = usize::from(matches!(inst.op, Op::For { .. }));
+    if matches!(inst.op, Op::For { .. } | Op::While) {
+        keep(&mut inst.args, own);
+        inst.blocks.iter_mut().for_each(|block| keep(&mut block.params, own));
+    }
+    // The first block of a `while` gives its condition, which is no part.
+    let first = usize::from(matches!(inst.op, Op::While));
+    inst.blocks[first..].iter_mut().for_each(|block| keep(&mut block.results, 0));
+}
+
+fn without_unused_params(mut program: Program) -> Program {
+    let mut fixed = vec![false; program.functions.len()];
+    fixed[program.entry.index()] = true;
+    for (at, function) in program.functions.iter().enumerate() {
+        if let Some(rule) = function.tangent_rule {
+            fixed[at] = true;
+            fixed[rule.index()] = true;
+        }
+    }
+    let kept: Vec<Vec<bool>> = program
+        .functions
+        .iter()
+        .zip(fixed)
+        .map(|(function, fixed)| {
+            let mut used = vec![fixed; function.values.len()];
+            function.body.for_each_use(&mut |value| used[value.index()] = true);
+            function.body.params.iter().map(|param| used[param.index()]).collect()
+        })
+        .collect();
+    if kept.iter().flatten().all(|&kept| kept) {
+        return program;
+    }
+    for (function, own) in program.functions.iter_mut().zip(&kept) {
+        retain(&mut function.body.params, own);
+        shorten_calls(&mut function.body, &kept);
+        function.renumber();
+    }
+    program
+}
+
+fn retain(values: &mut Vec<Value>, kept: &[bool]) {
+    let mut at = 0;
+    values.retain(|_| {
+        at += 1;
+        kept[at - 1]
+    });
+}
+
+fn shorten_calls(block: &mut Block, kept: &[Vec<bool>]) {
+    for inst in &mut block.insts {
+        if let Op::Call(FuncId(callee)) = inst.op {
+            retain(&mut inst.args, &kept[callee as usize]);
+        }
+        inst.blocks.iter_mut().for_each(|block| shorten_calls(block, kept));
+    }
+}

@@ -1,0 +1,226 @@
+//! What literals decide.
+//!
+//! - Operations on scalar literals become literals: integers (unless they overflow or divide by zero), truth values, and reals of kind
+//!   `f64`, computed by the same code that a run on `f64` uses. A real operation that makes an infinity or a NaN out of finite numbers stays, so that a
+//!   run can point to it. Named constants stay.
+//! - `select` and `if` with a literal condition become the chosen side; `for` over a literal of at most 0 and `while false` become their
+//!   initial values.
+//! - A value that a loop hands on unchanged is captured instead of carried.
+
+use palinode_core::rules::Op as Row;
+
+use super::dce::keep_parts;
+use super::rewrite::{Enter, Rules, Writer, rewrite_all};
+use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
+use crate::program::{Inst, Program, Value};
+use crate::types::{Elem, Type};
+use crate::verify::verified;
+
+/// Folds literals.
+pub fn fold(program: &Program) -> Program {
+    verified(rewrite_all(program, || Box::new(Fold)), "fold")
+}
+
+struct Fold;
+
+impl Rules for Fold {
+    fn enter(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Enter {
+        match inst.op {
+            Op::If => match w.literal(inst.args[0]) {
+                Some(Literal::Bool(holds)) => Enter::Splice(usize::from(!holds)),
+                Some(Literal::Real(_) | Literal::Named(_) | Literal::Int(_)) | None => Enter::Blocks,
+            },
+            Op::For { .. } => match w.literal(inst.args[0]) {
+                Some(Literal::Int(n)) if n <= 0 => Enter::Replace(inst.args[1..].to_vec()),
+                _ => unchanged(w, inst, 1),
+            },
+            Op::While => unchanged(w, inst, 0),
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::StopGradient
+            | Op::Dim(_)
+            | Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Push
+            | Op::Resize
+            | Op::MatMul { .. }
+            | Op::Outer
+            | Op::Linalg(_)
+            | Op::Call(_)
+            | Op::Fused => Enter::Blocks,
+        }
+    }
+
+    fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>> {
+        let literals = || inst.args.iter().map(|&arg| w.literal(arg)).collect::<Option<Vec<_>>>();
+        let scalar = inst.results.first().is_some_and(|&result| w.ty(result).is_scalar());
+        let folded = match &inst.op {
+            Op::Map(rule) if scalar && w.ty(inst.results[0]) == Type::REAL => real(*rule, &literals()?)?,
+            Op::Int(op) if scalar => int(*op, &literals()?)?,
+            Op::Compare(op) if scalar => compare(*op, &literals()?)?,
+            Op::Logical(op) if scalar => logical(*op, &literals()?)?,
+            Op::Convert(elem) if scalar => convert(*elem, &literals()?)?,
+            Op::StopGradient => {
+                w.literal(inst.args[0])?;
+                return Some(inst.args.clone());
+            }
+            Op::Select => {
+                let Literal::Bool(holds) = w.literal(inst.args[0])? else { return None };
+                let chosen = inst.args[if holds { 1 } else { 2 }];
+                // A scalar side of an array's choice stays: it would have to be spread.
+                return (w.ty(chosen) == w.ty(inst.results[0])).then(|| vec![chosen]);
+            }
+            Op::While => {
+                let never = w.literal(inst.blocks[0].results[0]) == Some(Literal::Bool(false));
+                return never.then(|| inst.args.clone());
+            }
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Convert(_)
+            | Op::Dim(_)
+            | Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Push
+            | Op::Resize
+            | Op::MatMul { .. }
+            | Op::Outer
+            | Op::Linalg(_)
+            | Op::For { .. }
+            | Op::If
+            | Op::Call(_)
+            | Op::Fused => return None,
+        };
+        Some(vec![w.constant(folded)])
+    }
+}
+
+/// Carried values of a loop whose next value is the old one, or the initial one, are that all the time.
+fn unchanged(w: &mut Writer<'_>, inst: &mut Inst, first: usize) -> Enter {
+    let body = inst.blocks.last().expect("a loop has a body");
+    let mut next = body.results.clone();
+    // Values from outside may have been replaced; the block's own are untouched so far.
+    w.resolve(&mut next);
+    let kept: Vec<bool> = (0..inst.results.len())
+        .map(|at| next[at] != body.params[at + first] && next[at] != inst.args[at + first])
+        .collect();
+    if kept.iter().all(|&kept| kept) {
+        return Enter::Blocks;
+    }
+    for at in (0..kept.len()).filter(|&at| !kept[at]) {
+        let initial = inst.args[at + first];
+        for block in &inst.blocks {
+            w.replace(block.params[at + first], initial);
+        }
+        w.replace(inst.results[at], initial);
+    }
+    keep_parts(inst, &kept);
+    Enter::Blocks
+}
+
+fn real(rule: Rule, args: &[Literal]) -> Option<Literal> {
+    let mut numbers = Vec::with_capacity(args.len());
+    for arg in args {
+        match arg {
+            Literal::Real(number) => numbers.push(*number),
+            Literal::Named(_) | Literal::Int(_) | Literal::Bool(_) => return None,
+        }
+    }
+    // Polygamma of a silly order takes long; the run may do it.
+    if rule.row == Row::Polygamma && !(0..=16).contains(&rule.parameter) {
+        return None;
+    }
+    let value = rule.row.value(rule.parameter, &numbers);
+    let finite = value.is_finite() || !numbers.iter().all(|number| number.is_finite());
+    finite.then_some(Literal::Real(value))
+}
+
+fn ints(args: &[Literal]) -> Option<(i64, i64)> {
+    match args {
+        [Literal::Int(a), Literal::Int(b)] => Some((*a, *b)),
+        _ => None,
+    }
+}
+
+/// Integer arithmetic as a run does it; `None` where a run stops.
+pub(super) fn evaluate_int(op: IntOp, a: i64, b: i64) -> Option<i64> {
+    match op {
+        IntOp::Add => a.checked_add(b),
+        IntOp::Sub => a.checked_sub(b),
+        IntOp::Mul => a.checked_mul(b),
+        IntOp::Div => {
+            let quotient = a.checked_div(b)?;
+            let exact_or_positive = a % b == 0 || (a < 0) == (b < 0);
+            Some(if exact_or_positive { quotient } else { quotient - 1 })
+        }
+        IntOp::Rem => {
+            let rest = a.checked_rem(b)?;
+            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+        }
+        IntOp::Min => Some(a.min(b)),
+        IntOp::Max => Some(a.max(b)),
+    }
+}
+
+fn int(op: IntOp, args: &[Literal]) -> Option<Literal> {
+    let (a, b) = ints(args)?;
+    evaluate_int(op, a, b).map(Literal::Int)
+}
+
+fn compare(op: Comparison, args: &[Literal]) -> Option<Literal> {
+    let holds = match (args, op) {
+        ([Literal::Int(a), Literal::Int(b)], Comparison::Less) => a < b,
+        ([Literal::Int(a), Literal::Int(b)], Comparison::LessEq) => a <= b,
+        ([Literal::Int(a), Literal::Int(b)], Comparison::Equal) => a == b,
+        ([Literal::Real(a), Literal::Real(b)], Comparison::Less) => a < b,
+        ([Literal::Real(a), Literal::Real(b)], Comparison::LessEq) => a <= b,
+        ([Literal::Real(a), Literal::Real(b)], Comparison::Equal) => a == b,
+        (_, Comparison::Less | Comparison::LessEq | Comparison::Equal) => return None,
+    };
+    Some(Literal::Bool(holds))
+}
+
+fn logical(op: Logical, args: &[Literal]) -> Option<Literal> {
+    let holds = match (op, args) {
+        (Logical::And, [Literal::Bool(a), Literal::Bool(b)]) => *a && *b,
+        (Logical::Or, [Literal::Bool(a), Literal::Bool(b)]) => *a || *b,
+        (Logical::Not, [Literal::Bool(a)]) => !a,
+        (Logical::And | Logical::Or | Logical::Not, _) => return None,
+    };
+    Some(Literal::Bool(holds))
+}
+
+fn convert(to: Elem, args: &[Literal]) -> Option<Literal> {
+    match (to, args) {
+        (Elem::F64, [Literal::Int(number)]) => Some(Literal::Real(*number as f64)),
+        // The bounds are whole numbers that an `f64` holds exactly.
+        (Elem::Int, [Literal::Real(number)])
+            if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(number) =>
+        {
+            Some(Literal::Int(number.trunc() as i64))
+        }
+        // There are no literals of single precision.
+        (Elem::F64 | Elem::F32 | Elem::Int | Elem::Bool, _) => None,
+    }
+}

@@ -1,0 +1,181 @@
+//! Loop invariants, out of the loop.
+//!
+//! An instruction of a loop's body moves before the loop if nothing it uses changes there, and
+//!
+//! - its results are scalars. Arrays stay: outside they would live as long as the loop, beside everything else in it, and one that the body
+//!   consumes would have to be copied in every round;
+//! - it is cheap and cannot fail, because the loop may run no round at all: literals, lengths, scalar arithmetic that is defined for all reals and does not grow
+//!   exponentially (so that a run which stops at the first infinity does not stop here), integer arithmetic that cannot overflow, comparisons, logic, choices;
+//! - or else the loop surely starts: everything in the condition of a `while` runs at least once, and so does the body of a `for` over a positive literal.
+//!   There, reads, reductions, divisions and the rest may move too: an error would have been raised in the first round. Not out of branches: they may not be taken.
+//!
+//! Inner loops come first, so an invariant of several loops leaves them all.
+
+use palinode_core::rules::{Domain, Op as Row};
+
+use crate::op::{IntOp, Literal, Op, Rule};
+use crate::passes::fold::evaluate_int;
+use crate::program::{Block, Function, Inst, Program, Value};
+use crate::types::Elem;
+use crate::verify::verified;
+
+/// Moves loop invariants.
+pub fn hoist(program: &Program) -> Program {
+    let mut program = program.clone();
+    for function in &mut program.functions {
+        let count = function.values.len();
+        let mut body = core::mem::take(&mut function.body);
+        let mut hoist =
+            Hoist { function, depth: vec![0; count], ranges: vec![ANY; count], divisors: vec![false; count] };
+        hoist.block(&mut body, 0);
+        function.body = body;
+        function.renumber();
+    }
+    verified(program, "hoist")
+}
+
+/// The integers from the first to the second.
+type Range = (i64, i64);
+const ANY: Range = (i64::MIN, i64::MAX);
+/// No array has more elements: addresses have fewer bits.
+const MAX_LENGTH: i64 = 1 << 60;
+
+struct Hoist<'a> {
+    function: &'a Function,
+    /// How deep the block that defines each value is.
+    depth: Vec<usize>,
+    /// Bounds of integer scalars.
+    ranges: Vec<Range>,
+    /// Real literals that are safe to divide by.
+    divisors: Vec<bool>,
+}
+
+impl Hoist<'_> {
+    fn block(&mut self, block: &mut Block, depth: usize) {
+        self.define(&block.params, depth);
+        let mut out: Vec<Inst> = Vec::with_capacity(block.insts.len());
+        for mut inst in core::mem::take(&mut block.insts) {
+            let count = self.count(&inst);
+            for (at, inner) in inst.blocks.iter_mut().enumerate() {
+                if matches!(inst.op, Op::For { .. }) {
+                    self.ranges[inner.params[0].index()] = (0, count.1.saturating_sub(1).max(0));
+                }
+                self.block(inner, depth + 1);
+                if matches!(inst.op, Op::For { .. } | Op::While) {
+                    let starts = count.0 > 0 || (at == 0 && matches!(inst.op, Op::While));
+                    self.leave(inner, depth, starts, &mut out);
+                }
+            }
+            self.define(&inst.results, depth);
+            self.bound(&inst);
+            out.push(inst);
+        }
+        block.insts = out;
+    }
+
+    fn define(&mut self, values: &[Value], depth: usize) {
+        values.iter().for_each(|value| self.depth[value.index()] = depth);
+    }
+
+    /// The bounds of a `for`'s number of rounds; `(0, ...)` for everything else.
+    fn count(&self, inst: &Inst) -> Range {
+        if matches!(inst.op, Op::For { .. }) { self.ranges[inst.args[0].index()] } else { (0, 0) }
+    }
+
+    /// Moves what can leave `block`, which is one deeper than `depth`, to `out`.
+    fn leave(&mut self, block: &mut Block, depth: usize, starts: bool, out: &mut Vec<Inst>) {
+        let mut kept = Vec::with_capacity(block.insts.len());
+        for inst in core::mem::take(&mut block.insts) {
+            let invariant = inst.args.iter().all(|arg| self.depth[arg.index()] <= depth);
+            let scalars = inst.results.iter().all(|&result| self.function.ty(result).is_scalar());
+            // Calls may run long, or for ever.
+            let may_fail = starts && !matches!(inst.op, Op::Call(_));
+            if invariant && scalars && inst.blocks.is_empty() && (may_fail || self.is_safe(&inst)) {
+                self.define(&inst.results, depth);
+                out.push(inst);
+            } else {
+                kept.push(inst);
+            }
+        }
+        block.insts = kept;
+    }
+
+    /// Whether an instruction with scalar results is cheap and cannot fail.
+    fn is_safe(&self, inst: &Inst) -> bool {
+        if !matches!(inst.op, Op::Dim(_)) && !inst.args.iter().all(|&arg| self.function.ty(arg).is_scalar()) {
+            return false;
+        }
+        match &inst.op {
+            Op::Const(_) | Op::Compare(_) | Op::Logical(_) | Op::Select | Op::StopGradient | Op::Dim(_) => {
+                true
+            }
+            Op::Map(rule) => self.is_tame(*rule, &inst.args),
+            Op::Int(op) => self.range_of(*op, &inst.args).is_some(),
+            // A real need not have an integer.
+            Op::Convert(elem) => match elem {
+                Elem::F64 | Elem::F32 => true,
+                Elem::Int | Elem::Bool => self.function.ty(inst.args[0]).elem == Elem::Int,
+            },
+            Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Push
+            | Op::Resize
+            | Op::MatMul { .. }
+            | Op::Outer
+            | Op::Linalg(_)
+            | Op::For { .. }
+            | Op::While
+            | Op::If
+            | Op::Call(_)
+            | Op::Fused => false,
+        }
+    }
+
+    /// Whether a row is defined for these operands, whatever they are, and gives nothing huge for moderate ones.
+    fn is_tame(&self, rule: Rule, args: &[Value]) -> bool {
+        match rule.row {
+            Row::Exp | Row::Exp2 | Row::ExpM1 | Row::Sinh | Row::Cosh => false,
+            Row::Divide => self.divisors[args[1].index()],
+            Row::Powi => (0..=8).contains(&rule.parameter),
+            row => row.domains().iter().all(|&domain| domain == Domain::Reals),
+        }
+    }
+
+    /// The bounds of an integer operation; `None` if it may overflow or divide by zero.
+    fn range_of(&self, op: IntOp, args: &[Value]) -> Option<Range> {
+        let ((a, b), (c, d)) = (self.ranges[args[0].index()], self.ranges[args[1].index()]);
+        if matches!(op, IntOp::Div | IntOp::Rem) && c <= 0 {
+            return None;
+        }
+        if op == IntOp::Rem {
+            return Some((0, d - 1));
+        }
+        // All others take their extremes at the corners.
+        let corners = [(a, c), (a, d), (b, c), (b, d)].map(|(x, y)| evaluate_int(op, x, y));
+        let corners: Vec<i64> = corners.into_iter().collect::<Option<_>>()?;
+        Some((*corners.iter().min()?, *corners.iter().max()?))
+    }
+
+    fn bound(&mut self, inst: &Inst) {
+        let range = if let Op::Const(Literal::Int(number)) = inst.op {
+            (number, number)
+        } else if let Op::Const(Literal::Real(number)) = inst.op {
+            self.divisors[inst.results[0].index()] = (1e-100..1e100).contains(&number.abs());
+            return;
+        } else if let Op::Dim(_) = inst.op {
+            (0, MAX_LENGTH)
+        } else if let Op::Int(op) = inst.op {
+            self.range_of(op, &inst.args).unwrap_or(ANY)
+        } else {
+            return;
+        };
+        self.ranges[inst.results[0].index()] = range;
+    }
+}

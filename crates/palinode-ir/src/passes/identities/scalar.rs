@@ -1,0 +1,272 @@
+//! Identities of elementwise operations. Operands may be arrays; what stands for a result has the result's type.
+
+use palinode_core::rules::Op as Row;
+
+use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
+use crate::passes::facts::{int as int_of, is_strong, real as real_of, truth, zero_has_no_sign};
+use crate::passes::rewrite::Writer;
+use crate::program::{Inst, Value};
+use crate::types::{Elem, Type};
+
+fn is_plus_zero(number: Option<f64>) -> bool {
+    number.is_some_and(|number| number.to_bits() == 0)
+}
+
+fn is_minus_zero(number: Option<f64>) -> bool {
+    number.is_some_and(|number| number.to_bits() == (-0.0_f64).to_bits())
+}
+
+fn negated(w: &mut Writer<'_>, x: Value) -> Value {
+    w.emit(Op::rule(Row::Negate), vec![x])
+}
+
+pub(super) fn real(w: &mut Writer<'_>, rule: Rule, args: &[Value], result: Value) -> Option<Value> {
+    let ty = w.ty(result);
+    let fits = |w: &Writer<'_>, x: Value| w.ty(x) == ty;
+    let is_row = |w: &Writer<'_>, x: Value, row: Row| w.args_of(x, &Op::rule(row)).map(|args| args[0]);
+    match rule.row {
+        Row::Negate => is_row(w, args[0], Row::Negate),
+        Row::Abs => {
+            if let Some(inner) = is_row(w, args[0], Row::Negate) {
+                return Some(w.emit(Op::rule(Row::Abs), vec![inner]));
+            }
+            is_row(w, args[0], Row::Abs).map(|_| args[0])
+        }
+        Row::Powi if rule.parameter == 1 => Some(args[0]),
+        Row::Add => {
+            for (x, other) in [(args[0], args[1]), (args[1], args[0])] {
+                let number = real_of(w, other);
+                let exact = is_minus_zero(number) || (is_plus_zero(number) && zero_has_no_sign(w, x));
+                if fits(w, x) && exact {
+                    return Some(x);
+                }
+            }
+            None
+        }
+        Row::Subtract => {
+            let (first, second) = (real_of(w, args[0]), real_of(w, args[1]));
+            let exact = is_plus_zero(second) || (is_minus_zero(second) && zero_has_no_sign(w, args[0]));
+            if fits(w, args[0]) && exact {
+                return Some(args[0]);
+            }
+            let exact = is_minus_zero(first) || (is_plus_zero(first) && is_strong(w, args[1]));
+            (fits(w, args[1]) && exact).then(|| negated(w, args[1]))
+        }
+        Row::Multiply | Row::StrongMul => {
+            for (x, other) in [(args[0], args[1]), (args[1], args[0])] {
+                let number = real_of(w, other);
+                if number == Some(1.0) && fits(w, x) {
+                    return Some(x);
+                }
+                if number == Some(-1.0) && fits(w, x) {
+                    return Some(negated(w, x));
+                }
+                if rule.row == Row::StrongMul && number == Some(0.0) {
+                    return Some(zero(w, ty, other, x));
+                }
+            }
+            None
+        }
+        Row::Divide => match real_of(w, args[1]) {
+            Some(1.0) if fits(w, args[0]) => Some(args[0]),
+            Some(-1.0) if fits(w, args[0]) => Some(negated(w, args[0])),
+            Some(_) | None => None,
+        },
+        Row::Select => {
+            let chosen = if real_of(w, args[0])? == 0.0 { args[2] } else { args[1] };
+            fits(w, chosen).then_some(chosen)
+        }
+        _ => None,
+    }
+}
+
+/// A zero of type `ty`, where `zero` is one everywhere and `other` is the other factor; at least one has the result's shape.
+fn zero(w: &mut Writer<'_>, ty: Type, zero: Value, other: Value) -> Value {
+    let is_plus = is_plus_zero(real_of(w, zero));
+    if w.ty(zero) == ty && is_plus {
+        return zero;
+    }
+    let mut scalar = w.constant(Literal::Real(0.0));
+    if ty.elem == Elem::F32 {
+        scalar = w.emit(Op::Convert(Elem::F32), vec![scalar]);
+    }
+    if ty.is_scalar() {
+        return scalar;
+    }
+    let array = if w.ty(other) == ty { other } else { zero };
+    let lengths: Vec<Value> = (0..ty.rank).map(|axis| w.emit(Op::Dim(axis), vec![array])).collect();
+    w.emit(Op::Broadcast(Vec::new()), [&[scalar], &lengths[..]].concat())
+}
+
+/// A value as something plus a literal.
+fn with_offset(w: &Writer<'_>, value: Value) -> (Value, i64) {
+    let Some(def) = w.def(value) else { return (value, 0) };
+    let (base, offset) = match &*def {
+        (Op::Int(IntOp::Add), args) => (args[0], int_of(w, args[1])),
+        (Op::Int(IntOp::Sub), args) => (args[0], int_of(w, args[1]).and_then(i64::checked_neg)),
+        _ => return (value, 0),
+    };
+    match offset {
+        Some(offset) if w.ty(base) == w.ty(value) => (base, offset),
+        Some(_) | None => (value, 0),
+    }
+}
+
+fn plus_literal(w: &mut Writer<'_>, base: Value, offset: i64) -> Value {
+    // `i64::MIN` cannot be turned round.
+    let (op, offset) =
+        if offset < 0 && offset != i64::MIN { (IntOp::Sub, -offset) } else { (IntOp::Add, offset) };
+    let literal = w.constant(Literal::Int(offset));
+    w.emit(Op::Int(op), vec![base, literal])
+}
+
+pub(super) fn int(w: &mut Writer<'_>, op: IntOp, args: &[Value], result: Value) -> Option<Value> {
+    let ty = w.ty(result);
+    let (a, b) = (args[0], args[1]);
+    let (left, right) = (int_of(w, a), int_of(w, b));
+    let fits = |w: &Writer<'_>, x: Value| w.ty(x) == ty;
+    let literal = |w: &mut Writer<'_>, number: i64| ty.is_scalar().then(|| w.constant(Literal::Int(number)));
+    match op {
+        IntOp::Add => {
+            if left == Some(0) && fits(w, b) {
+                return Some(b);
+            }
+            // Literals go to the right, where they are collected.
+            if left.is_some() && right.is_none() && fits(w, b) {
+                return Some(w.emit(Op::Int(IntOp::Add), vec![b, a]));
+            }
+            offset_by(w, a, right?, ty)
+        }
+        IntOp::Sub => {
+            if let Some(right) = right {
+                return offset_by(w, a, right.checked_neg()?, ty);
+            }
+            let ((x, c), (y, d)) = (with_offset(w, a), with_offset(w, b));
+            if x == y {
+                return literal(w, c.checked_sub(d)?);
+            }
+            // (x + y) - y, (x + y) - x.
+            let sum = w.args_of(a, &Op::Int(IntOp::Add)).map(<[Value]>::to_vec)?;
+            let rest = if sum[1] == b {
+                sum[0]
+            } else if sum[0] == b {
+                sum[1]
+            } else {
+                return None;
+            };
+            fits(w, rest).then_some(rest)
+        }
+        IntOp::Mul => {
+            for (x, number) in [(a, right), (b, left)] {
+                match number {
+                    Some(1) if fits(w, x) => return Some(x),
+                    Some(0) => return literal(w, 0),
+                    Some(_) | None => {}
+                }
+            }
+            None
+        }
+        IntOp::Div => (right == Some(1) && fits(w, a)).then_some(a),
+        IntOp::Rem => {
+            if right == Some(1) {
+                literal(w, 0)
+            } else {
+                None
+            }
+        }
+        IntOp::Min | IntOp::Max => (a == b).then_some(a),
+    }
+}
+
+/// `a + number`, with the literals inside `a` collected.
+fn offset_by(w: &mut Writer<'_>, a: Value, number: i64, ty: Type) -> Option<Value> {
+    if w.ty(a) != ty {
+        return None;
+    }
+    if number == 0 {
+        return Some(a);
+    }
+    let (base, offset) = with_offset(w, a);
+    if base == a {
+        return None;
+    }
+    let sum = offset.checked_add(number)?;
+    Some(if sum == 0 { base } else { plus_literal(w, base, sum) })
+}
+
+pub(super) fn compare(w: &mut Writer<'_>, op: Comparison, args: &[Value], result: Value) -> Option<Value> {
+    // A NaN is not equal to itself: only integers.
+    let known = args[0] == args[1] && w.ty(args[0]) == Type::INT && w.ty(result).is_scalar();
+    let holds = match op {
+        Comparison::Less => false,
+        Comparison::LessEq | Comparison::Equal => true,
+    };
+    known.then(|| w.constant(Literal::Bool(holds)))
+}
+
+pub(super) fn logical(w: &mut Writer<'_>, op: Logical, args: &[Value], result: Value) -> Option<Value> {
+    let ty = w.ty(result);
+    match op {
+        Logical::Not => w.args_of(args[0], &Op::Logical(Logical::Not)).map(|inner| inner[0]),
+        Logical::And | Logical::Or => {
+            let neutral = op == Logical::And;
+            for (x, other) in [(args[0], args[1]), (args[1], args[0])] {
+                let known = truth(w, other);
+                if w.ty(x) == ty && (x == other || known == Some(neutral)) {
+                    return Some(x);
+                }
+                if w.ty(other) == ty && known == Some(!neutral) {
+                    return Some(other);
+                }
+            }
+            None
+        }
+    }
+}
+
+pub(super) fn select(w: &mut Writer<'_>, inst: &mut Inst) -> Option<Value> {
+    let ty = w.ty(inst.results[0]);
+    if let Some(&[condition]) = w.args_of(inst.args[0], &Op::Logical(Logical::Not)) {
+        inst.args = vec![condition, inst.args[2], inst.args[1]];
+    }
+    // A choice by the same condition inside a choice is decided.
+    for (side, inner) in [(1, 1), (2, 2)] {
+        if let Some(nested) = w.args_of(inst.args[side], &Op::Select)
+            && nested[0] == inst.args[0]
+        {
+            inst.args[side] = nested[inner];
+        }
+    }
+    let (condition, a, b) = (inst.args[0], inst.args[1], inst.args[2]);
+    if let Some(holds) = truth(w, condition) {
+        let chosen = if holds { a } else { b };
+        if w.ty(chosen) == ty {
+            return Some(chosen);
+        }
+    }
+    if a == b && w.ty(a) == ty {
+        return Some(a);
+    }
+    if ty.elem == Elem::Bool && w.ty(condition) == ty {
+        return match (truth(w, a), truth(w, b)) {
+            (Some(true), Some(false)) => Some(condition),
+            (Some(false), Some(true)) => Some(w.emit(Op::Logical(Logical::Not), vec![condition])),
+            (Some(_) | None, Some(_) | None) => None,
+        };
+    }
+    None
+}
+
+pub(super) fn convert(w: &mut Writer<'_>, elem: Elem, x: Value) -> Option<Value> {
+    if w.ty(x).elem == elem {
+        return Some(x);
+    }
+    // Single precision there and back.
+    let inner = w.args_of(x, &Op::Convert(Elem::F64)).map(|inner| inner[0])?;
+    (elem == Elem::F32 && w.ty(inner).elem == Elem::F32).then_some(inner)
+}
+
+pub(super) fn stop_gradient(w: &mut Writer<'_>, x: Value) -> Option<Value> {
+    let stopped = !w.ty(x).is_real() || w.args_of(x, &Op::StopGradient).is_some();
+    stopped.then_some(x)
+}

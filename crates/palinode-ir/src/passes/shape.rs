@@ -1,0 +1,279 @@
+//! Where the lengths of arrays come from.
+//!
+//! Input: a function. Output: for each axis of each array a [`Len`]: two axes with equal `Len`s have equal lengths whenever the program runs
+//! without an error. A `Len` names the earliest thing that has the length: a literal, an integer value, or an axis of an array about which nothing
+//! more is known; whatever it names is visible wherever the array is.
+//!
+//! A carried array is assumed to keep its lengths; where the loop's body breaks the assumption the analysis is repeated without it. After
+//! [`MAX_ROUNDS`] nothing is assumed any more, so the time is linear in the size of the function.
+
+use std::collections::HashSet;
+
+use crate::op::{Axis, Linalg, Literal, Op};
+use crate::program::{Block, Function, Inst, Value};
+
+const MAX_ROUNDS: usize = 6;
+
+/// A length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Len {
+    /// A literal.
+    Literal(i64),
+    /// An integer value.
+    Value(Value),
+    /// That of an axis of an array.
+    Axis(Value, u8),
+}
+
+/// The lengths of a function's arrays.
+pub(super) struct Shapes<'a> {
+    function: &'a Function,
+    /// Of each array, one for each axis.
+    axes: Vec<Vec<Len>>,
+    /// What an integer value is as a length.
+    ints: Vec<Option<Len>>,
+    /// When each value was defined.
+    order: Vec<usize>,
+    now: usize,
+    /// Axes of carried values (named by the loop's result) whose lengths change.
+    broken: HashSet<(Value, u8)>,
+    assume_nothing: bool,
+}
+
+impl<'a> Shapes<'a> {
+    /// Analyses a function.
+    pub(super) fn of(function: &'a Function) -> Shapes<'a> {
+        let count = function.values.len();
+        let mut shapes = Shapes {
+            function,
+            axes: vec![Vec::new(); count],
+            ints: vec![None; count],
+            order: vec![0; count],
+            now: 0,
+            broken: HashSet::new(),
+            assume_nothing: false,
+        };
+        for round in 0.. {
+            shapes.assume_nothing = round == MAX_ROUNDS;
+            let before = shapes.broken.len();
+            shapes.block(&function.body);
+            if shapes.broken.len() == before || shapes.assume_nothing {
+                break;
+            }
+        }
+        shapes
+    }
+
+    /// The length of an array along an axis.
+    pub(super) fn len(&self, array: Value, axis: u8) -> Len {
+        self.axes[array.index()].get(usize::from(axis)).copied().unwrap_or(Len::Axis(array, axis))
+    }
+
+    /// An integer value as a length.
+    pub(super) fn int(&self, value: Value) -> Len {
+        self.ints[value.index()].unwrap_or(Len::Value(value))
+    }
+
+    fn define(&mut self, value: Value, axes: Vec<Len>) {
+        self.axes[value.index()] = axes;
+        self.order[value.index()] = self.now;
+        self.now += 1;
+    }
+
+    /// A value of which nothing is known.
+    fn opaque(&mut self, value: Value) {
+        let rank = self.function.ty(value).rank;
+        self.define(value, (0..rank).map(|axis| Len::Axis(value, axis)).collect());
+    }
+
+    fn block(&mut self, block: &Block) {
+        for &param in &block.params {
+            // The parameters of loops are defined with the loop.
+            if self.axes[param.index()].is_empty() {
+                self.opaque(param);
+            }
+        }
+        self.insts(&block.insts);
+    }
+
+    fn insts(&mut self, insts: &[Inst]) {
+        for inst in insts {
+            self.inst(inst);
+        }
+    }
+
+    /// The axes of the first operand that is an array of the result's rank.
+    fn elementwise(&self, inst: &Inst) -> Vec<Len> {
+        let rank = self.function.ty(inst.results[0]).rank;
+        let array = inst.args.iter().find(|&&arg| rank > 0 && self.function.ty(arg).rank == rank);
+        array.map_or(Vec::new(), |array| self.axes[array.index()].clone())
+    }
+
+    fn lengths(&self, args: &[Value]) -> Vec<Len> {
+        args.iter().map(|&arg| self.int(arg)).collect()
+    }
+
+    fn inst(&mut self, inst: &Inst) {
+        let args = &inst.args;
+        let axes_of = |this: &Self, at: usize| this.axes[args[at].index()].clone();
+        let axes = match &inst.op {
+            Op::Const(Literal::Int(number)) => {
+                self.ints[inst.results[0].index()] = Some(Len::Literal(*number));
+                Vec::new()
+            }
+            Op::Dim(axis) => {
+                self.ints[inst.results[0].index()] = Some(self.len(args[0], *axis));
+                Vec::new()
+            }
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::StopGradient => self.elementwise(inst),
+            Op::Fused => {
+                let axes = self.elementwise(inst);
+                inst.results.iter().for_each(|&result| self.define(result, axes.clone()));
+                return;
+            }
+            Op::Iota => self.lengths(args),
+            Op::Broadcast(_) | Op::Reshape => self.lengths(&args[1..]),
+            Op::Resize => self.lengths(&args[1..]),
+            Op::Permute(permutation) => {
+                let from = axes_of(self, 0);
+                permutation.iter().map(|&axis| from[usize::from(axis)]).collect()
+            }
+            Op::Concat(axis) => {
+                let mut axes = axes_of(self, 0);
+                if args.len() > 1 {
+                    axes[usize::from(*axis)] = Len::Axis(inst.results[0], *axis);
+                }
+                axes
+            }
+            Op::Reduce(_, gone) => {
+                let from = axes_of(self, 0).into_iter().zip(0..);
+                from.filter(|(_, axis)| !gone.contains(axis)).map(|(len, _)| len).collect()
+            }
+            Op::Read(places) => self.read(places, args),
+            Op::Write(_) | Op::AddAt(_) => axes_of(self, 0),
+            Op::Push => vec![Len::Axis(inst.results[0], 0)],
+            Op::MatMul { a_transposed, b_transposed } => {
+                let (mut a, mut b) = (axes_of(self, 0), axes_of(self, 1));
+                // What is summed over: the last axis of the first, the first of the second.
+                a.remove(if *a_transposed { 0 } else { a.len() - 1 });
+                b.remove(if *b_transposed { b.len() - 1 } else { 0 });
+                [a, b].concat()
+            }
+            Op::Outer => [axes_of(self, 0), axes_of(self, 1)].concat(),
+            Op::Linalg(kind) => return self.linalg(*kind, inst),
+            Op::For { .. } => return self.carried(inst, 1),
+            Op::While => return self.carried(inst, 0),
+            Op::If => return self.branch(inst),
+            Op::Call(_) => {
+                inst.results.iter().for_each(|&result| self.opaque(result));
+                return;
+            }
+        };
+        self.define(inst.results[0], axes);
+    }
+
+    fn read(&self, places: &[Axis], args: &[Value]) -> Vec<Len> {
+        let mut operand = 1;
+        let mut axes = Vec::new();
+        for (place, axis) in places.iter().zip(0..) {
+            match place {
+                Axis::At => {}
+                Axis::Range => axes.push(self.int(args[operand + 1])),
+                Axis::All => axes.push(self.len(args[0], axis)),
+                Axis::List => axes.push(self.len(args[operand], 0)),
+            }
+            operand += place.operands();
+        }
+        axes
+    }
+
+    fn linalg(&mut self, kind: Linalg, inst: &Inst) {
+        let len = |this: &Self, arg: usize, axis: u8| this.len(inst.args[arg], axis);
+        let (rows, columns) = (len(self, 0, 0), len(self, 0, 1));
+        let results = &inst.results;
+        match kind {
+            Linalg::Solve { .. } | Linalg::SolveTriangular { .. } => {
+                self.define(results[0], self.axes[inst.args[1].index()].clone());
+            }
+            Linalg::Inverse | Linalg::Cholesky => self.define(results[0], vec![rows, columns]),
+            Linalg::Determinant | Linalg::LogDet => self.define(results[0], Vec::new()),
+            Linalg::Qr => {
+                self.define(results[0], vec![rows, columns]);
+                self.define(results[1], vec![columns, columns]);
+            }
+            Linalg::SymmetricEigen => {
+                self.define(results[0], vec![rows]);
+                self.define(results[1], vec![rows, columns]);
+            }
+            Linalg::Svd => {
+                // The smaller of the two lengths has no name yet.
+                let count = Len::Axis(results[1], 0);
+                self.define(results[0], vec![rows, Len::Axis(results[0], 1)]);
+                self.define(results[1], vec![count]);
+                self.define(results[2], vec![columns, count]);
+            }
+        }
+    }
+
+    fn keeps(&self, result: Value, axis: u8) -> bool {
+        !self.assume_nothing && !self.broken.contains(&(result, axis))
+    }
+
+    fn carried(&mut self, inst: &Inst, first: usize) {
+        let inits = &inst.args[first..];
+        for block in &inst.blocks {
+            for (at, &param) in block.params.iter().enumerate() {
+                let Some((&result, &init)) = at.checked_sub(first).map(|at| (&inst.results[at], &inits[at]))
+                else {
+                    self.opaque(param);
+                    continue;
+                };
+                let axis = |(&len, axis): (&Len, u8)| {
+                    if self.keeps(result, axis) { len } else { Len::Axis(param, axis) }
+                };
+                let axes = self.axes[init.index()].iter().zip(0..).map(axis).collect();
+                self.define(param, axes);
+            }
+            self.insts(&block.insts);
+        }
+        let next = &inst.blocks.last().expect("a loop has a body").results;
+        for ((&result, &init), &next) in inst.results.iter().zip(inits).zip(next) {
+            let mut axes = self.axes[init.index()].clone();
+            for (at, axis) in (0..axes.len()).zip(0..) {
+                if !self.keeps(result, axis) || self.len(next, axis) != axes[at] {
+                    self.broken.insert((result, axis));
+                    axes[at] = Len::Axis(result, axis);
+                }
+            }
+            self.define(result, axes);
+        }
+    }
+
+    fn branch(&mut self, inst: &Inst) {
+        let start = self.now;
+        for block in &inst.blocks {
+            self.insts(&block.insts);
+        }
+        let (yes, no) = (&inst.blocks[0].results, &inst.blocks[1].results);
+        for ((&result, &yes), &no) in inst.results.iter().zip(yes).zip(no) {
+            let outside = |len: Len| match len {
+                Len::Literal(_) => true,
+                Len::Value(value) | Len::Axis(value, _) => self.order[value.index()] < start,
+            };
+            let axis = |axis: u8| {
+                let len = self.len(yes, axis);
+                let both = len == self.len(no, axis) && outside(len);
+                if both { len } else { Len::Axis(result, axis) }
+            };
+            let axes = (0..self.function.ty(result).rank).map(axis).collect();
+            self.define(result, axes);
+        }
+    }
+}

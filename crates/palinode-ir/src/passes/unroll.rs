@@ -1,0 +1,49 @@
+//! Short loops of known length, written out.
+//!
+//! A `for` over a literal becomes as many copies of its body if there are at most [`MAX_COUNT`] rounds and the copies have at most
+//! [`MAX_SIZE`] instructions in all. So the size of a program does not grow with the length of its long loops. Inner loops come first.
+
+use std::collections::HashMap;
+
+use super::copy::Copier;
+use super::rewrite::{Rules, Writer, rewrite_all};
+use crate::op::{Literal, Op};
+use crate::program::{Inst, Program, Value};
+use crate::verify::verified;
+
+/// How many rounds are written out at most.
+const MAX_COUNT: i64 = 8;
+/// How many instructions the copies may have in all.
+const MAX_SIZE: usize = 64;
+
+/// Writes out short loops.
+pub fn unroll(program: &Program) -> Program {
+    verified(rewrite_all(program, || Box::new(Unroll)), "unroll")
+}
+
+struct Unroll;
+
+impl Rules for Unroll {
+    fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>> {
+        let Op::For { descending } = inst.op else { return None };
+        let Some(Literal::Int(count)) = w.literal(inst.args[0]) else { return None };
+        let body = &inst.blocks[0];
+        let short = (1..=MAX_COUNT).contains(&count) && count as usize * body.size() <= MAX_SIZE;
+        if !short {
+            return None;
+        }
+        let mut carried = inst.args[1..].to_vec();
+        for round in 0..count {
+            let k = if descending { count - 1 - round } else { round };
+            let k = w.constant(Literal::Int(k));
+            let values = [&[k], &carried[..]].concat();
+            let map: HashMap<Value, Value> = body.params.iter().copied().zip(values).collect();
+            let (function, out) = w.raw();
+            let mut copier = Copier { into: function, from: None, map };
+            copier.insts(&body.insts, out);
+            carried = body.results.iter().map(|&result| copier.value(result)).collect();
+            w.catch_up();
+        }
+        Some(carried)
+    }
+}

@@ -1,0 +1,609 @@
+//! Random well-typed programs for the passes: small, full of what passes look for (zeros, ones, repeated and unused values, loop
+//! invariants, loops after loops), and mostly without run errors.
+//!
+//! Every rank-1 array has the length of the input `a` and every matrix has it twice, so that shapes fit.
+
+use palinode_core::rules::Op as Row;
+use palinode_ir::interp::Datum;
+use palinode_ir::{
+    Axis, Comparison, Elem, FuncId, FunctionBuilder, IntOp, Logical, Op, Program, ProgramBuilder, Reduction,
+    Rule, Type, Value,
+};
+
+const VECTOR: Type = Type::array(Elem::F64, 1);
+const MATRIX: Type = Type::array(Elem::F64, 2);
+const INTS: Type = Type::array(Elem::Int, 1);
+const SINGLE: Type = Type::scalar(Elem::F32);
+
+/// A stream of random numbers.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// The inputs of generated programs: `x`, `y`, `n`, `c`, `a`, `m`.
+pub(crate) fn inputs(random: &mut Random) -> Vec<Datum<f64>> {
+    let length = 1 + random.below(4);
+    let mut real =
+        || random.one_of(&[0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.25, 1e-3, 7.0, 1e200, f64::INFINITY]);
+    let (x, y) = (real(), real());
+    let a: Vec<f64> = (0..length).map(|_| real()).collect();
+    let m: Vec<f64> = (0..length * length).map(|_| real()).collect();
+    let n = random.below(4) as i64;
+    let c = random.chance(50);
+    vec![
+        Datum::real(x),
+        Datum::real(y),
+        Datum::int(n),
+        Datum::bool(c),
+        Datum::vector(a),
+        Datum::matrix(length, length, m),
+    ]
+}
+
+/// A program from a seed, with about `size` statements; with strong products if `strong`.
+pub(crate) fn program(seed: u64, size: usize, strong: bool) -> Program {
+    let mut programs = ProgramBuilder::new();
+    let (main, helper, recursive) = (programs.reserve(), programs.reserve(), programs.reserve());
+    let mut random = Random(seed);
+
+    let mut b = FunctionBuilder::new("halve");
+    b.declare(recursive, vec![Type::REAL, Type::INT], vec![Type::REAL]);
+    let (x, n) = (b.param("x", Type::REAL), b.param("n", Type::INT));
+    let zero = b.int(0);
+    let more = b.compare(Comparison::Less, zero, n);
+    let result = b.if_else(
+        more,
+        |b| {
+            let (half, one) = (b.real(0.5), b.int(1));
+            let (x, n) = (b.mul(x, half), b.integer(IntOp::Sub, n, one));
+            vec![b.emit(Op::Call(recursive), &[x, n])]
+        },
+        |_| vec![x],
+    );
+    programs.define(recursive, b.finish(&result));
+
+    let signature = (vec![Type::REAL, VECTOR, Type::INT], vec![Type::REAL, VECTOR]);
+    let mut b = FunctionBuilder::new("helper");
+    let params = vec![b.param("x", Type::REAL), b.param("a", VECTOR), b.param("n", Type::INT)];
+    let length = b.dim(params[1], 0);
+    let mut maker =
+        Maker { random: Random(random.next()), strong, open: params, length, depth: 1, calls: None, b };
+    maker.statements(size / 3);
+    let results = [maker.pick(Type::REAL), maker.pick(VECTOR)];
+    programs.define(helper, maker.b.finish(&results));
+
+    let mut b = FunctionBuilder::new("main");
+    b.declare(helper, signature.0, signature.1);
+    b.declare(recursive, vec![Type::REAL, Type::INT], vec![Type::REAL]);
+    let params = vec![
+        b.param("x", Type::REAL),
+        b.param("y", Type::REAL),
+        b.param("n", Type::INT),
+        b.param("c", Type::BOOL),
+        b.param("a", VECTOR),
+        b.param("m", MATRIX),
+    ];
+    let length = b.dim(params[4], 0);
+    let calls = Some((helper, recursive));
+    let mut maker = Maker { random, strong, open: params, length, depth: 0, calls, b };
+    maker.statements(size);
+    let types = [Type::REAL, Type::INT, Type::BOOL, VECTOR, MATRIX];
+    let types: Vec<Type> = (0..2 + size / 2).map(|_| maker.random.one_of(&types)).collect();
+    let results = maker.pick_all(&types);
+    programs.define(main, maker.b.finish(&results));
+    let names = vec!["r"; results.len()];
+    programs.finish(main, &names).unwrap_or_else(|invalid| panic!("seed {seed}: {invalid}"))
+}
+
+struct Maker {
+    random: Random,
+    strong: bool,
+    b: FunctionBuilder,
+    /// The values in scope.
+    open: Vec<Value>,
+    length: Value,
+    depth: usize,
+    calls: Option<(FuncId, FuncId)>,
+}
+
+impl Maker {
+    /// A value of this type, new if there is none or for a change.
+    fn pick(&mut self, ty: Type) -> Value {
+        let known: Vec<Value> = self.open.iter().copied().filter(|&value| self.b.ty(value) == ty).collect();
+        if !known.is_empty() && !self.random.chance(15) {
+            // Recent values more often.
+            let back = self.random.below(known.len()).min(self.random.below(known.len()));
+            return known[known.len() - 1 - back];
+        }
+        let value = match (ty.elem, ty.rank) {
+            (Elem::F64, 0) => {
+                let number = self.random.one_of(&[0.0, -0.0, 1.0, -1.0, 2.0, 0.5]);
+                self.b.real(number)
+            }
+            (Elem::F32, 0) => {
+                let x = self.pick(Type::REAL);
+                self.b.convert(Elem::F32, x)
+            }
+            (Elem::Int, 0) => {
+                let number = self.random.one_of(&[0, 1, 2, 3, -1]);
+                self.b.int(number)
+            }
+            (Elem::Bool, 0) => {
+                let holds = self.random.chance(50);
+                self.b.bool(holds)
+            }
+            (Elem::Int, 1) => self.b.emit(Op::Iota, &[self.length]),
+            (_, rank) => {
+                let x = self.pick(ty.with_rank(0));
+                let length = self.dim();
+                self.b.fill(x, &vec![length; usize::from(rank)])
+            }
+        };
+        self.open.push(value);
+        value
+    }
+
+    fn dim(&mut self) -> Value {
+        if self.random.chance(50) {
+            return self.length;
+        }
+        let ty = self.random.one_of(&[VECTOR, MATRIX]);
+        let arrays: Vec<Value> = self.open.iter().copied().filter(|&value| self.b.ty(value) == ty).collect();
+        if arrays.is_empty() {
+            return self.length;
+        }
+        let array = arrays[self.random.below(arrays.len())];
+        let axis = self.random.below(usize::from(ty.rank)) as u8;
+        self.b.dim(array, axis)
+    }
+
+    /// An index that is in range.
+    fn index(&mut self) -> Value {
+        let i = self.pick(Type::INT);
+        let length = self.dim();
+        self.b.integer(IntOp::Rem, i, length)
+    }
+
+    fn statements(&mut self, count: usize) {
+        for _ in 0..count {
+            let made = self.statement();
+            self.open.extend(made);
+        }
+    }
+
+    fn statement(&mut self) -> Vec<Value> {
+        match self.random.below(100) {
+            0..16 => vec![self.real()],
+            16..24 => vec![self.int()],
+            24..30 => vec![self.truth()],
+            30..44 => vec![self.elementwise()],
+            44..60 => vec![self.access()],
+            60..72 => vec![self.whole()],
+            72..76 => vec![self.matrix()],
+            76..79 => vec![self.single()],
+            79..82 => self.call(),
+            82..87 if self.depth < 3 => self.branch(),
+            87..93 if self.depth < 3 => self.for_loop(),
+            93..95 if self.depth < 3 => self.while_loop(),
+            95..100 if self.depth < 3 => self.two_loops(),
+            _ => vec![self.real()],
+        }
+    }
+
+    fn row(&mut self) -> (Rule, usize) {
+        let mut rows = vec![
+            Row::Add,
+            Row::Add,
+            Row::Subtract,
+            Row::Multiply,
+            Row::Multiply,
+            Row::Divide,
+            Row::Negate,
+            Row::Negate,
+            Row::Abs,
+            Row::Sin,
+            Row::Exp,
+            Row::Sqrt,
+            Row::Min,
+            Row::MulAdd,
+            Row::Select,
+            Row::Powi,
+        ];
+        if self.strong {
+            // Only what does not tell 0 from -0.
+            rows = vec![
+                Row::Add,
+                Row::Subtract,
+                Row::Negate,
+                Row::StrongMul,
+                Row::StrongMul,
+                Row::Sin,
+                Row::Abs,
+            ];
+        }
+        let row = self.random.one_of(&rows);
+        let parameter = if row == Row::Powi { self.random.below(4) as i32 } else { 0 };
+        (Rule { row, parameter }, row.arity())
+    }
+
+    fn real(&mut self) -> Value {
+        if self.random.chance(10) {
+            let n = self.pick(Type::INT);
+            return self.b.convert(Elem::F64, n);
+        }
+        if self.random.chance(10) {
+            let x = self.pick(Type::REAL);
+            return self.b.emit(Op::StopGradient, &[x]);
+        }
+        let (rule, arity) = self.row();
+        let args: Vec<Value> = (0..arity).map(|_| self.pick(Type::REAL)).collect();
+        self.b.map(rule, &args)
+    }
+
+    fn single(&mut self) -> Value {
+        let (rule, arity) = self.row();
+        let args: Vec<Value> = (0..arity).map(|_| self.pick(SINGLE)).collect();
+        let z = self.b.map(rule, &args);
+        self.open.push(z);
+        self.b.convert(Elem::F64, z)
+    }
+
+    fn int(&mut self) -> Value {
+        if self.random.chance(25) {
+            return self.dim();
+        }
+        if self.random.chance(10) {
+            let a = self.pick(INTS);
+            let i = self.index();
+            return self.b.index(a, &[i]);
+        }
+        let op = self.random.one_of(&[
+            IntOp::Add,
+            IntOp::Add,
+            IntOp::Sub,
+            IntOp::Sub,
+            IntOp::Mul,
+            IntOp::Min,
+            IntOp::Max,
+        ]);
+        let (a, b) = (self.pick(Type::INT), self.pick(Type::INT));
+        self.b.integer(op, a, b)
+    }
+
+    fn truth(&mut self) -> Value {
+        match self.random.below(5) {
+            0 => {
+                let a = self.pick(Type::BOOL);
+                self.b.emit(Op::Logical(Logical::Not), &[a])
+            }
+            1 => {
+                let op = self.random.one_of(&[Logical::And, Logical::Or]);
+                let (a, b) = (self.pick(Type::BOOL), self.pick(Type::BOOL));
+                self.b.emit(Op::Logical(op), &[a, b])
+            }
+            2 => {
+                let (c, a, b) = (self.pick(Type::BOOL), self.pick(Type::BOOL), self.pick(Type::BOOL));
+                self.b.select(c, a, b)
+            }
+            which => {
+                let ty = if which == 3 { Type::INT } else { Type::REAL };
+                let op = self.random.one_of(&Comparison::ALL);
+                let (a, b) = (self.pick(ty), self.pick(ty));
+                self.b.compare(op, a, b)
+            }
+        }
+    }
+
+    fn elementwise(&mut self) -> Value {
+        let array = self.random.one_of(&[VECTOR, VECTOR, MATRIX]);
+        if self.random.chance(20) {
+            let (a, b) = (self.pick(array), self.pick(array));
+            let x = self.pick(Type::REAL);
+            let c = self.b.compare(Comparison::Less, a, x);
+            return self.b.select(c, a, b);
+        }
+        if self.random.chance(10) {
+            let n = self.pick(INTS);
+            return self.b.convert(Elem::F64, n);
+        }
+        let (rule, arity) = self.row();
+        let mut args: Vec<Value> = (0..arity)
+            .map(|_| {
+                let ty = if self.random.chance(30) { Type::REAL } else { array };
+                self.pick(ty)
+            })
+            .collect();
+        args[0] = self.pick(array);
+        self.b.map(rule, &args)
+    }
+
+    /// Reads and writes of elements and rows.
+    fn access(&mut self) -> Value {
+        let (i, j) = (self.index(), self.index());
+        let j = if self.random.chance(30) { i } else { j };
+        let (zero, one) = (self.b.int(0), self.b.int(1));
+        let length = self.length;
+        match self.random.below(11) {
+            0 | 1 => {
+                let a = self.pick(VECTOR);
+                self.b.index(a, &[i])
+            }
+            2 => {
+                let m = self.pick(MATRIX);
+                self.b.index(m, &[i, j])
+            }
+            3 | 4 => {
+                let (a, x) = (self.pick(VECTOR), self.pick(Type::REAL));
+                let a = self.b.update(a, &[i], x);
+                self.open.push(a);
+                // Often read or written again at once.
+                match self.random.below(3) {
+                    0 => self.b.index(a, &[j]),
+                    1 => self.b.update(a, &[j], x),
+                    _ => a,
+                }
+            }
+            5 => {
+                let (a, x) = (self.pick(VECTOR), self.pick(Type::REAL));
+                self.b.emit(Op::AddAt(vec![Axis::At]), &[a, x, i])
+            }
+            6 => {
+                let m = self.pick(MATRIX);
+                let places = self.random.one_of(&[[Axis::At, Axis::All], [Axis::All, Axis::At]]);
+                self.b.emit(Op::Read(places.to_vec()), &[m, i])
+            }
+            7 => {
+                let (m, a) = (self.pick(MATRIX), self.pick(VECTOR));
+                let op = self.random.one_of(&[Op::Write, Op::AddAt]);
+                self.b.emit(op(vec![Axis::At, Axis::All]), &[m, a, i])
+            }
+            8 => {
+                let a = self.pick(VECTOR);
+                self.b.emit(Op::Read(vec![Axis::Range]), &[a, zero, length, one])
+            }
+            9 => {
+                let (a, list) = (self.pick(VECTOR), self.pick(INTS));
+                self.b.emit(Op::Read(vec![Axis::List]), &[a, list])
+            }
+            _ => {
+                let (a, x) = (self.pick(VECTOR), self.pick(VECTOR));
+                let list = self.b.emit(Op::Iota, &[length]);
+                self.b.emit(Op::Write(vec![Axis::List]), &[a, x, list])
+            }
+        }
+    }
+
+    /// Operations on whole arrays.
+    fn whole(&mut self) -> Value {
+        let length = self.length;
+        match self.random.below(10) {
+            0 => {
+                let (a, axes) = (self.pick(VECTOR), vec![self.random.below(2) as u8]);
+                let (n, m) = (self.dim(), self.dim());
+                self.b.emit(Op::Broadcast(axes), &[a, n, m])
+            }
+            1 => {
+                let m = self.pick(MATRIX);
+                self.b.emit(Op::Permute(vec![1, 0]), &[m])
+            }
+            2 => {
+                let m = self.pick(MATRIX);
+                let size = self.b.integer(IntOp::Mul, length, length);
+                let flat = self.b.emit(Op::Reshape, &[m, size]);
+                self.b.emit(Op::Reshape, &[flat, length, length])
+            }
+            3 => {
+                let (a, b) = (self.pick(VECTOR), self.pick(VECTOR));
+                let both = self.b.emit(Op::Concat(0), &[a, b]);
+                let size = self.b.dim(both, 0);
+                self.open.push(size);
+                let (start, one) = (self.b.int(0), self.b.int(1));
+                self.b.emit(Op::Read(vec![Axis::Range]), &[both, start, length, one])
+            }
+            4 => {
+                let m = self.pick(MATRIX);
+                let kind = self.random.one_of(&Reduction::ALL);
+                let axes = self.random.one_of(&[0, 1]);
+                self.b.emit(Op::Reduce(kind, vec![axes]), &[m])
+            }
+            5 | 6 => {
+                let a = self.pick(VECTOR);
+                let kind = self.random.one_of(&Reduction::ALL);
+                self.b.emit(Op::Reduce(kind, vec![0]), &[a])
+            }
+            7 => {
+                let (a, x) = (self.pick(VECTOR), self.pick(Type::REAL));
+                let longer = self.b.emit(Op::Push, &[a, x]);
+                let n = self.dim();
+                self.b.emit(Op::Resize, &[longer, n])
+            }
+            8 => {
+                let a = self.pick(VECTOR);
+                let n = self.dim();
+                self.b.emit(Op::Reshape, &[a, n])
+            }
+            _ => {
+                let a = self.pick(VECTOR);
+                self.b.emit(Op::Concat(0), &[a])
+            }
+        }
+    }
+
+    fn matrix(&mut self) -> Value {
+        let (a, b, m) = (self.pick(VECTOR), self.pick(VECTOR), self.pick(MATRIX));
+        match self.random.below(3) {
+            0 => self.b.emit(Op::Outer, &[a, b]),
+            1 => {
+                let a_transposed = self.random.chance(50);
+                self.b.emit(Op::MatMul { a_transposed, b_transposed: false }, &[m, a])
+            }
+            _ => {
+                let other = self.pick(MATRIX);
+                let b_transposed = self.random.chance(50);
+                self.b.emit(Op::MatMul { a_transposed: false, b_transposed }, &[m, other])
+            }
+        }
+    }
+
+    fn call(&mut self) -> Vec<Value> {
+        let Some((helper, recursive)) = self.calls else { return vec![self.real()] };
+        let x = self.pick(Type::REAL);
+        if self.random.chance(50) {
+            let three = self.b.int(3);
+            return vec![self.b.emit(Op::Call(recursive), &[x, three])];
+        }
+        let (a, n) = (self.pick(VECTOR), self.pick(Type::INT));
+        self.b.emit_all(Op::Call(helper), &[x, a, n])
+    }
+
+    /// Statements in a block of their own; then `f`.
+    fn inside<T>(&mut self, params: &[Value], count: usize, f: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.open.len();
+        self.open.extend(params);
+        self.depth += 1;
+        self.statements(count);
+        let result = f(self);
+        self.depth -= 1;
+        self.open.truncate(before);
+        result
+    }
+
+    fn types(&mut self) -> Vec<Type> {
+        let count = 1 + self.random.below(3);
+        (0..count)
+            .map(|_| {
+                self.random.one_of(&[Type::REAL, Type::REAL, Type::INT, Type::BOOL, VECTOR, VECTOR, MATRIX])
+            })
+            .collect()
+    }
+
+    fn pick_all(&mut self, types: &[Type]) -> Vec<Value> {
+        types.iter().map(|&ty| self.pick(ty)).collect()
+    }
+
+    fn branch(&mut self) -> Vec<Value> {
+        let types = self.types();
+        let condition = self.pick(Type::BOOL);
+        let mut side = || {
+            self.b.open(&[]);
+            let count = self.random.below(4);
+            let results = self.inside(&[], count, |this| this.pick_all(&types));
+            self.b.close(&results)
+        };
+        let blocks = vec![side(), side()];
+        self.b.emit_blocks(Op::If, &[condition], blocks, &types)
+    }
+
+    fn for_loop(&mut self) -> Vec<Value> {
+        let types = self.types();
+        let initial = self.pick_all(&types);
+        let n = match self.random.below(4) {
+            0 => self.length,
+            1 => {
+                let n = self.pick(Type::INT);
+                let three = self.b.int(3);
+                self.b.integer(IntOp::Min, n, three)
+            }
+            _ => {
+                let n = self.random.below(4) as i64;
+                self.b.int(n)
+            }
+        };
+        let params = self.b.open(&[&[Type::INT], &types[..]].concat());
+        let count = 1 + self.random.below(5);
+        let results = self.inside(&params, count, |this| this.next(&types, &params[1..], &initial));
+        let block = self.b.close(&results);
+        let descending = self.random.chance(30);
+        self.b.emit_blocks(Op::For { descending }, &[&[n], &initial[..]].concat(), vec![block], &types)
+    }
+
+    /// What a loop carries on: something new, the old value, or the initial one.
+    fn next(&mut self, types: &[Type], params: &[Value], initial: &[Value]) -> Vec<Value> {
+        let mut next = Vec::new();
+        for at in 0..types.len() {
+            next.push(match self.random.below(10) {
+                0 => params[at],
+                1 => initial[at],
+                _ => self.pick(types[at]),
+            });
+        }
+        next
+    }
+
+    fn while_loop(&mut self) -> Vec<Value> {
+        let types = [&[Type::INT], &self.types()[..]].concat();
+        let mut initial = self.pick_all(&types);
+        initial[0] = self.b.int(0);
+        let rounds = self.random.below(4) as i64;
+        let params = self.b.open(&types);
+        let count = self.random.below(2);
+        let holds = self.inside(&params, count, |this| {
+            let rounds = this.b.int(rounds);
+            this.b.compare(Comparison::Less, params[0], rounds)
+        });
+        let head = self.b.close(&[holds]);
+        let params = self.b.open(&types);
+        let count = 1 + self.random.below(4);
+        let results = self.inside(&params, count, |this| {
+            let mut next = this.next(&types, &params, &initial);
+            let one = this.b.int(1);
+            next[0] = this.b.integer(IntOp::Add, params[0], one);
+            next
+        });
+        let body = self.b.close(&results);
+        self.b.emit_blocks(Op::While, &initial, vec![head, body], &types)
+    }
+
+    /// `y[k] = f(a[k])` and then `z[k] = g(y[k])`, or something that only looks like it.
+    fn two_loops(&mut self) -> Vec<Value> {
+        let a = self.pick(VECTOR);
+        let descending = self.random.chance(20);
+        let first = self.array_loop(a, descending);
+        if self.random.chance(30) {
+            let made = self.statement();
+            self.open.extend(made);
+        }
+        let descending = if self.random.chance(10) { !descending } else { descending };
+        let second = self.array_loop(first, descending);
+        vec![first, second]
+    }
+
+    fn array_loop(&mut self, from: Value, descending: bool) -> Value {
+        let start = if self.random.chance(10) { from } else { self.pick(VECTOR) };
+        let params = self.b.open(&[Type::INT, VECTOR]);
+        let result = self.inside(&params, 0, |this| {
+            let k = if this.random.chance(10) { this.index() } else { params[0] };
+            let element = this.b.index(from, &[k]);
+            this.open.push(element);
+            this.statements(1);
+            let x = this.pick(Type::REAL);
+            let k = if this.random.chance(10) { this.index() } else { params[0] };
+            if this.random.chance(30) {
+                this.b.emit(Op::AddAt(vec![Axis::At]), &[params[1], x, k])
+            } else {
+                this.b.update(params[1], &[k], x)
+            }
+        });
+        let block = self.b.close(&[result]);
+        self.b.emit_blocks(Op::For { descending }, &[self.length, start], vec![block], &[VECTOR])[0]
+    }
+}

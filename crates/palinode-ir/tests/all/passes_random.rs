@@ -1,0 +1,332 @@
+//! Every pass, on random programs: the same results, bit by bit.
+
+use palinode_ir::interp::{Code, Datum, Limits, Stats};
+use palinode_ir::passes::{self, Pass};
+use palinode_ir::text::{parse, print};
+use palinode_ir::{Block, Literal, Op, Program, verify};
+
+use crate::passes_generator::{Random, inputs, program};
+
+type Outcome = Result<(Vec<Datum<f64>>, Stats), String>;
+
+fn run(program: &Program, inputs: &[Datum<f64>]) -> Outcome {
+    let limits = Limits { steps: 100_000, depth: 100, trap_nonfinite: false };
+    Code::new(program).run_with_stats(inputs, &limits).map_err(|error| error.to_string())
+}
+
+/// Whether two numbers are the same; zeros of either sign are if `any_zero`.
+fn same_number(a: f64, b: f64, any_zero: bool) -> bool {
+    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || (any_zero && a == 0.0 && b == 0.0)
+}
+
+fn same(a: &Datum<f64>, b: &Datum<f64>, any_zero: bool) -> bool {
+    match (a, b) {
+        (Datum::Real(a), Datum::Real(b)) => {
+            a.shape == b.shape && a.data.iter().zip(&b.data).all(|(&a, &b)| same_number(a, b, any_zero))
+        }
+        (Datum::Int(_) | Datum::Bool(_) | Datum::Real(_), _) => a == b,
+    }
+}
+
+/// What is wrong with `after`, if it should do what `before` does.
+fn difference(before: &Outcome, after: &Outcome, any_zero: bool) -> Option<String> {
+    match (before, after) {
+        (Err(_), _) => None,
+        (Ok(_), Err(error)) => Some(format!("now there is an error: {error}")),
+        (Ok((before, _)), Ok((after, _))) => {
+            let at = before.iter().zip(after).position(|(a, b)| !same(a, b, any_zero))?;
+            Some(format!("result {at} was {:?}, is {:?}", before[at], after[at]))
+        }
+    }
+}
+
+fn cases() -> u64 {
+    std::env::var("PALINODE_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(160)
+}
+
+/// Every pass; taking fused operations apart needs some first.
+fn all() -> Vec<(&'static str, Pass)> {
+    let unfuse: Pass = |program| passes::unfuse(&passes::fuse(program));
+    let others = passes::ALL.iter().filter(|(name, _)| *name != "unfuse").copied();
+    others.chain([("unfuse of fuse", unfuse)]).collect()
+}
+
+fn seeds() -> impl Iterator<Item = (u64, usize, bool)> {
+    (0..cases()).map(|seed| (seed, 4 + (seed % 40) as usize, seed % 4 == 3))
+}
+
+#[test]
+fn every_pass_keeps_every_result() {
+    let (mut good, mut total) = (0, 0);
+    let mut changed = vec![0; all().len()];
+    for (seed, size, strong) in seeds() {
+        let program = program(seed, size, strong);
+        let mut random = Random(seed ^ 0xabc);
+        let inputs: Vec<_> = (0..3).map(|_| inputs(&mut random)).collect();
+        let before: Vec<Outcome> = inputs.iter().map(|inputs| run(&program, inputs)).collect();
+        total += before.len();
+        good += before.iter().filter(|outcome| outcome.is_ok()).count();
+        for (at, (name, pass)) in all().iter().enumerate() {
+            let result = pass(&program);
+            verify(&result).unwrap_or_else(|invalid| panic!("{name}, seed {seed}: {invalid}"));
+            changed[at] += usize::from(result != program);
+            for (inputs, before) in inputs.iter().zip(&before) {
+                if let Some(difference) = difference(before, &run(&result, inputs), strong) {
+                    let (program, result) = (print(&program), print(&result));
+                    panic!("{name}, seed {seed}: {difference}\n{inputs:?}\n{program}\nbecame\n{result}");
+                }
+            }
+        }
+    }
+    println!("{good} of {total} runs without an error");
+    assert!(good * 10 > total * 6, "{good} of {total} runs without an error");
+    for ((name, _), changed) in all().iter().zip(changed) {
+        println!("{name} changed {changed}");
+        assert!(changed as u64 * 50 > cases(), "{name} changed only {changed} programs");
+    }
+}
+
+/// The passes one after another: each sees what the others make.
+#[test]
+fn passes_in_any_order_keep_every_result() {
+    for (seed, size, strong) in seeds() {
+        let program = program(seed + 1_000_000, size, strong);
+        let mut random = Random(seed);
+        let inputs = inputs(&mut random);
+        let before = run(&program, &inputs);
+        let mut now = program;
+        let mut trail = Vec::new();
+        for _ in 0..8 {
+            let (name, pass) = passes::ALL[random.below(passes::ALL.len())];
+            let next = pass(&now);
+            trail.push(name);
+            if let Some(difference) = difference(&before, &run(&next, &inputs), strong) {
+                panic!(
+                    "{trail:?}, seed {seed}: {difference}\n{inputs:?}\n{}\nbecame\n{}",
+                    print(&now),
+                    print(&next)
+                );
+            }
+            now = next;
+        }
+    }
+}
+
+#[test]
+fn programs_are_printed_and_read_back() {
+    for (seed, size, strong) in seeds() {
+        let program = program(seed, size, strong);
+        for program in [passes::simplify(&program), program] {
+            let text = print(&program);
+            let again = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+            assert_eq!(print(&again), text);
+            assert_eq!(again, program);
+        }
+    }
+}
+
+#[test]
+fn simplification_settles_and_is_deterministic() {
+    let mut restless = 0;
+    for (seed, size, strong) in seeds() {
+        let program = program(seed, size, strong);
+        let once = passes::simplify(&program);
+        assert_eq!(once, passes::simplify(&program), "seed {seed}");
+        restless += u64::from(passes::simplify(&once) != once);
+    }
+    println!("{restless} of {} changed when simplified again", cases());
+    assert!(restless * 20 < cases(), "{restless}");
+}
+
+/// No pass may make copies or fills necessary, and simplification as a whole should save most of them.
+#[test]
+fn memory_does_not_get_worse() {
+    let cost = |stats: Stats| stats.elements_copied + stats.elements_filled;
+    let mut totals = vec![(0, 0); all().len()];
+    for (seed, size, strong) in seeds() {
+        // Dead code would hide what a live copy costs.
+        let program = passes::dce(&program(seed, size, strong));
+        let inputs = inputs(&mut Random(seed));
+        let Ok((_, before)) = run(&program, &inputs) else { continue };
+        for ((name, pass), total) in all().iter().zip(&mut totals) {
+            let result = passes::dce(&pass(&program));
+            let Ok((_, after)) = run(&result, &inputs) else { panic!("{name}, seed {seed}") };
+            total.0 += cost(before);
+            total.1 += cost(after);
+            // A fill that was reshaped is now filled again, which costs as much as the reshape of a shared array would.
+            if !["identities", "simplify"].contains(name) && cost(after) > cost(before) {
+                panic!(
+                    "{name}, seed {seed}: {before:?} became {after:?}\n{}\nbecame\n{}",
+                    print(&program),
+                    print(&result)
+                );
+            }
+        }
+    }
+    for ((name, _), (before, after)) in all().iter().zip(totals) {
+        println!("{name}: {before} elements copied and filled before, {after} after");
+        assert!(after <= before, "{name}");
+        assert!(*name != "simplify" || after < before, "{after} of {before}");
+    }
+}
+
+/// A wrong rewrite: changes the program at the first place it finds, and says whether there was one.
+type Wrong = fn(&mut Block) -> bool;
+
+fn first(block: &mut Block, change: &mut dyn FnMut(&mut palinode_ir::Inst) -> bool) -> bool {
+    block
+        .insts
+        .iter_mut()
+        .any(|inst| change(inst) || inst.blocks.iter_mut().any(|block| first(block, change)))
+}
+
+fn rule(name: &str) -> Op {
+    Op::rule(palinode_core::rules::Op::named(name).unwrap())
+}
+
+/// What each pass could do wrong.
+fn planted() -> Vec<(&'static str, Wrong)> {
+    vec![
+        ("fold: a difference the wrong way round", |block| {
+            first(block, &mut |inst| {
+                let found = inst.op == rule("sub");
+                if found {
+                    inst.args.swap(0, 1);
+                }
+                found
+            })
+        }),
+        ("fold: the other side of a branch", |block| {
+            first(block, &mut |inst| {
+                let found = inst.op == Op::If;
+                if found {
+                    inst.blocks.swap(0, 1);
+                }
+                found
+            })
+        }),
+        ("fold: a carried value is its initial one", |block| {
+            first(block, &mut |inst| {
+                let found = matches!(inst.op, Op::For { .. }) && inst.args.len() > 1;
+                if found {
+                    inst.blocks[0].results[0] = inst.args[1];
+                }
+                found
+            })
+        }),
+        ("identities: -0 is 0", |block| {
+            first(block, &mut |inst| {
+                let found = inst.op == Op::Const(Literal::Real(-0.0));
+                if found {
+                    inst.op = Op::Const(Literal::Real(0.0));
+                }
+                found
+            })
+        }),
+        ("identities: x - x is 0", |block| {
+            first(block, &mut |inst| {
+                let found = inst.op == rule("sub") && inst.args[0] == inst.args[1];
+                if found {
+                    inst.op = rule("strong_mul");
+                }
+                found
+            })
+        }),
+        ("identities: a read sees the version before a write", |block| {
+            let mut writes = std::collections::HashMap::new();
+            first(block, &mut |inst| {
+                if matches!(inst.op, Op::Write(_)) {
+                    writes.insert(inst.results[0], inst.args[0]);
+                }
+                match (&inst.op, writes.get(inst.args.first().unwrap_or(&palinode_ir::Value(u32::MAX)))) {
+                    (Op::Read(_), Some(&before)) => {
+                        inst.args[0] = before;
+                        true
+                    }
+                    _ => false,
+                }
+            })
+        }),
+        ("cse: abs(x) is neg(x)", |block| {
+            first(block, &mut |inst| {
+                let found = inst.op == rule("abs");
+                if found {
+                    inst.op = rule("neg");
+                }
+                found
+            })
+        }),
+        ("dce: an update is not needed", |block| {
+            first(block, &mut |inst| {
+                let found = matches!(inst.op, Op::AddAt(_) | Op::Write(_));
+                if found {
+                    let (op, args) = (Op::StopGradient, vec![inst.args[0]]);
+                    (inst.op, inst.args) = (op, args);
+                }
+                found
+            })
+        }),
+        ("hoist: the counter is 0", |block| {
+            first(block, &mut |inst| {
+                let Op::For { descending } = &mut inst.op else { return false };
+                *descending = !*descending;
+                true
+            })
+        }),
+        ("unroll: a literal is one more", |block| {
+            first(block, &mut |inst| {
+                let Op::Const(Literal::Int(number)) = &mut inst.op else { return false };
+                *number += 1;
+                true
+            })
+        }),
+        ("fuse: min for add", |block| {
+            first(block, &mut |inst| {
+                let found = inst.op == rule("add");
+                if found {
+                    inst.op = rule("min");
+                }
+                found
+            })
+        }),
+        ("inline: the wrong argument", |block| {
+            first(block, &mut |inst| {
+                let found = inst.op == rule("mul") && inst.args[0] != inst.args[1];
+                if found {
+                    inst.args[0] = inst.args[1];
+                }
+                found
+            })
+        }),
+    ]
+}
+
+#[test]
+fn wrong_rewrites_are_caught() {
+    for (name, wrong) in planted() {
+        let mut caught = 0;
+        for (seed, size, _) in (0..400).map(|seed| (seed, 4 + (seed % 40) as usize, false)) {
+            let program = program(seed, size, false);
+            let mut changed = program.clone();
+            if !wrong(&mut changed.functions[0].body) || verify(&changed).is_err() {
+                continue;
+            }
+            let mut random = Random(seed);
+            let found = (0..3).any(|_| {
+                let inputs = inputs(&mut random);
+                difference(&run(&program, &inputs), &run(&changed, &inputs), false).is_some()
+            });
+            caught += usize::from(found);
+        }
+        println!("{name}: caught in {caught} programs");
+        assert!(caught > 0, "{name} was not caught");
+    }
+}
+
+#[test]
+fn passes_have_names() {
+    let names: Vec<&str> = passes::pipeline().iter().map(|(name, _)| *name).collect();
+    assert_eq!(names[0], "unfuse");
+    let all: std::collections::HashMap<&str, Pass> = passes::ALL.iter().copied().collect();
+    assert!(names.iter().all(|name| all.contains_key(name)));
+}
