@@ -82,13 +82,12 @@ fn region<R: Real>(
     shape: &[usize],
     once: bool,
 ) -> Result<Region, RunErrorKind> {
-    let strides = strides(shape);
     let mut rest = operands;
-    let mut region = Region { steps: Vec::with_capacity(axes.len()), shape: Vec::new() };
+    let mut region = Region { steps: Vec::with_capacity(axes.len()), shape: Vec::with_capacity(axes.len()) };
     for (at, axis) in axes.iter().enumerate() {
         let (mine, others) = rest.split_at(axis.operands());
         rest = others;
-        let (length, stride) = (shape[at], strides[at]);
+        let (length, stride) = (shape[at], shape[at + 1..].iter().product::<usize>());
         let steps = match axis {
             Axis::At => {
                 let first = index(mine[0].int(), at, length)? * stride;

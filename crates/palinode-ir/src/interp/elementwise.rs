@@ -1,5 +1,7 @@
 //! Elementwise operations over arrays. Scalars count for every element; arrays must have the same lengths.
 
+use std::rc::Rc;
+
 use palinode_core::{Real, rules};
 
 use super::Stats;
@@ -11,13 +13,17 @@ use crate::op::{Comparison, IntOp, Logical, Rule};
 use crate::types::Elem;
 
 /// The lengths that all array operands share.
-fn common_shape<R: Real>(op: &'static str, args: &[Val<R>]) -> Result<Vec<usize>, RunErrorKind> {
+fn common_lengths<'a, R: Real>(op: &'static str, args: &'a [Val<R>]) -> Result<&'a [usize], RunErrorKind> {
     let mut shapes = args.iter().filter_map(Val::lengths);
     let first = shapes.next().unwrap_or_default();
     match shapes.find(|&other| other != first) {
-        None => Ok(first.to_vec()),
+        None => Ok(first),
         Some(other) => Err(mismatch(op, first, other)),
     }
+}
+
+fn common_shape<R: Real>(op: &'static str, args: &[Val<R>]) -> Result<Vec<usize>, RunErrorKind> {
+    common_lengths(op, args).map(<[usize]>::to_vec)
 }
 
 /// One result per place, until a place fails.
@@ -40,62 +46,108 @@ fn collect<T>(
 fn zip<A: Copy, B: Copy, T>(
     a: Source<'_, A>,
     b: Source<'_, B>,
-    mut data: Vec<T>,
+    data: &mut Vec<T>,
     mut f: impl FnMut(A, B) -> T,
-) -> Vec<T> {
+) {
     match (a, b) {
         (Source::Many(a), Source::Many(b)) => data.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b))),
         (Source::Many(a), Source::One(b)) => data.extend(a.iter().map(|&a| f(a, b))),
         (Source::One(a), Source::Many(b)) => data.extend(b.iter().map(|&b| f(a, b))),
         (Source::One(a), Source::One(b)) => data.push(f(a, b)),
     }
-    data
+}
+
+/// Overwrites elements with a function of themselves and of another operand.
+fn overwrite<A: Copy, B: Copy>(data: &mut [A], other: Source<'_, B>, mut f: impl FnMut(A, B) -> A) {
+    match other {
+        Source::One(b) => data.iter_mut().for_each(|a| *a = f(*a, b)),
+        Source::Many(b) => data.iter_mut().zip(b).for_each(|(a, &b)| *a = f(*a, b)),
+    }
+}
+
+/// The arithmetic rows as closures, so that each gets a loop of its own; the others are looked up for each element.
+macro_rules! with_row {
+    ($rule:expr, |$f:ident| $body:expr) => {{
+        let Rule { row, parameter } = $rule;
+        match row {
+            rules::Op::Add => {
+                let $f = |a: R, b: R| a + b;
+                $body
+            }
+            rules::Op::Subtract => {
+                let $f = |a: R, b: R| a - b;
+                $body
+            }
+            rules::Op::Multiply => {
+                let $f = |a: R, b: R| a * b;
+                $body
+            }
+            rules::Op::Divide => {
+                let $f = |a: R, b: R| a / b;
+                $body
+            }
+            rules::Op::StrongMul => {
+                let $f = |a: R, b: R| a.strong_mul(b);
+                $body
+            }
+            _ => {
+                let $f = |a: R, b: R| row.value(parameter, &[a, b]);
+                $body
+            }
+        }
+    }};
+}
+
+/// A row in place, in the memory of an array operand that nothing else holds.
+fn map_in_place<R: Real>(rule: Rule, args: &mut [Val<R>]) -> Option<Val<R>> {
+    let Rule { row, parameter } = rule;
+    let is_free =
+        |arg: &Val<R>| matches!(arg, Val::Array(Array::Real(tensor)) if Rc::strong_count(tensor) == 1);
+    let at = args.iter().position(is_free).filter(|_| args.len() <= 2)?;
+    let Array::Real(mut tensor) = args[at].take_array() else { return None };
+    let data = &mut Rc::get_mut(&mut tensor)?.data[..];
+    match (at, &*args) {
+        (0, [_]) if row == rules::Op::Negate => data.iter_mut().for_each(|x| *x = -*x),
+        (0, [_]) => data.iter_mut().for_each(|x| *x = row.value(parameter, &[*x])),
+        (0, [_, b]) => with_row!(rule, |f| overwrite(data, b.reals(), f)),
+        (_, [a, _]) => with_row!(rule, |f| overwrite(data, a.reals(), |b, a| f(a, b))),
+        _ => unreachable!("a row of two arguments at most"),
+    }
+    Some(Val::Array(Array::Real(tensor)))
 }
 
 pub(super) fn map<R: Real>(
     rule: Rule,
-    args: &[Val<R>],
+    args: &mut [Val<R>],
     trap: bool,
     stats: &mut Stats,
 ) -> Result<Val<R>, RunErrorKind> {
-    let name = rule.row.name();
-    let shape = common_shape(name, args)?;
-    let count = elements_of(name, &shape)?;
-    let sources: Vec<Source<'_, R>> = args.iter().map(Val::reals).collect();
-    let data = room(name, &shape)?;
-    let (row, parameter) = (rule.row, rule.parameter);
-    let data = match (row, &sources[..]) {
-        (rules::Op::Negate, &[Source::Many(a)]) => {
-            let mut data = data;
-            data.extend(a.iter().map(|&a| -a));
-            data
-        }
-        (rules::Op::Add, &[a, b]) => zip(a, b, data, |a, b| a + b),
-        (rules::Op::Subtract, &[a, b]) => zip(a, b, data, |a, b| a - b),
-        (rules::Op::Multiply, &[a, b]) => zip(a, b, data, |a, b| a * b),
-        (rules::Op::Divide, &[a, b]) => zip(a, b, data, |a, b| a / b),
-        (rules::Op::StrongMul, &[a, b]) => zip(a, b, data, |a, b| a.strong_mul(b)),
-        (_, &[a]) => {
-            let mut data = data;
-            data.extend((0..count).map(|at| row.value(parameter, &[a.get(at)])));
-            data
-        }
-        (_, &[a, b]) => zip(a, b, data, |a, b| row.value(parameter, &[a, b])),
-        (_, sources) => {
-            let mut data = data;
-            let mut operands: Vec<R> = Vec::with_capacity(sources.len());
-            for at in 0..count {
-                operands.clear();
-                operands.extend(sources.iter().map(|source| source.get(at)));
-                data.push(row.value(parameter, &operands));
-            }
-            data
-        }
-    };
+    let Rule { row, parameter } = rule;
+    let name = row.name();
+    let count = elements_of(name, common_lengths(name, args)?)?;
     stats.elements_filled += count as u64;
+    // A message would name operands that are overwritten by then.
+    if !trap && let Some(done) = map_in_place(rule, args) {
+        return Ok(done);
+    }
+    let shape = common_shape(name, args)?;
+    let mut data: Vec<R> = room(name, &shape)?;
+    match &*args {
+        [Val::Array(a)] if row == rules::Op::Negate => data.extend(a.reals().data.iter().map(|&a| -a)),
+        [a] => {
+            let a = a.reals();
+            data.extend((0..count).map(|at| row.value(parameter, &[a.get(at)])));
+        }
+        [a, b] => with_row!(rule, |f| zip(a.reals(), b.reals(), &mut data, f)),
+        [a, b, c] => {
+            let (a, b, c) = (a.reals(), b.reals(), c.reals());
+            data.extend((0..count).map(|at| row.value(parameter, &[a.get(at), b.get(at), c.get(at)])));
+        }
+        _ => unreachable!("a row has at most three arguments"),
+    }
     if trap {
         for (at, &result) in data.iter().enumerate() {
-            let operands: Vec<R> = sources.iter().map(|source| source.get(at)).collect();
+            let operands: Vec<R> = args.iter().map(|arg| arg.reals().get(at)).collect();
             trap::check_row(row, &operands, result)?;
         }
     }

@@ -55,9 +55,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Ten thousand million steps, ten thousand nested calls, infinities and NaN as IEEE 754 has them.
+    /// A thousand million steps, ten thousand nested calls, infinities and NaN as IEEE 754 has them.
     fn default() -> Limits {
-        Limits { steps: 10_000_000_000, depth: 10_000, trap_nonfinite: false }
+        Limits { steps: 1_000_000_000, depth: 10_000, trap_nonfinite: false }
     }
 }
 
@@ -66,7 +66,8 @@ impl Default for Limits {
 pub struct Stats {
     /// Elements copied because an array was changed while something else still needed the old version.
     pub elements_copied: u64,
-    /// Elements of arrays that were made from scratch: fills, slices, elementwise results and so on.
+    /// Elements that whole-array operations made: fills, slices, elementwise results and so on. Updates of single
+    /// elements and of slices do not count.
     pub elements_filled: u64,
     /// Rounds of loops and calls.
     pub steps: u64,

@@ -11,11 +11,11 @@ mod random;
 #[path = "interp_speed.rs"]
 mod speed;
 
-use palinode_core::{Constant, Dual, Scalar, Var, rules};
+use palinode_core::{Constant, DoubleDouble, Dual, Scalar, Var, rules};
 use palinode_ir::interp::{Code, Datum, Limits, run};
 use palinode_ir::{
-    Comparison, Elem, FunctionBuilder, IntOp, Literal, Logical, Op, Program, ProgramBuilder, Rule, Type,
-    Value,
+    Comparison, Elem, FunctionBuilder, IntOp, Linalg, Literal, Logical, Op, Program, ProgramBuilder, Rule,
+    Type, Value,
 };
 
 /// A program of one function whose results are what `body` gives.
@@ -154,11 +154,15 @@ fn loops_carry_in_parallel() {
         let two = b.int(2);
         let fib = b.for_loop(v[0], &[zero, one], |b, _, s| vec![s[1], b.integer(IntOp::Add, s[0], s[1])]);
         let turned = b.for_loop(v[0], &[zero, one, two], |_, _, s| vec![s[1], s[2], s[0]]);
-        [fib, turned].concat()
+        // Two cycles that share the spare register, and copies of what they move.
+        let three = b.int(3);
+        let start = [zero, one, two, three, zero, zero];
+        let swapped = b.for_loop(v[0], &start, |_, _, s| vec![s[1], s[0], s[3], s[2], s[1], s[3]]);
+        [fib, turned, swapped].concat()
     });
     let out = run::<f64>(&p, &[Datum::int(10)]).unwrap();
     let out: Vec<i64> = out.iter().map(|d| d.as_int().unwrap()).collect();
-    assert_eq!(out, [55, 89, 1, 2, 0]);
+    assert_eq!(out, [55, 89, 1, 2, 0, 0, 1, 2, 3, 0, 2]);
     let none = run::<f64>(&p, &[Datum::int(-3)]).unwrap();
     assert_eq!(none[0].as_int(), Some(0));
 }
@@ -282,4 +286,47 @@ fn a_tape_is_recorded() {
         let d = run(&p, &[seed(0, 3.5), seed(1, 0.3), Datum::int(5)]).unwrap()[0].as_real().unwrap();
         assert!((d.tangent - by_tape).abs() < 1e-12 * by_tape.abs());
     }
+}
+
+#[test]
+fn decisions_of_the_program_are_counted_and_ours_are_not() {
+    let matrix = Type::array(Elem::F64, 2);
+    let p = program(&[Type::REAL, matrix], |b, v| {
+        let one = b.real(1.0);
+        let less = b.compare(Comparison::Less, v[0], one);
+        let whole = b.convert(Elem::Int, v[0]);
+        let chosen = b.select(less, v[0], one);
+        let mut out = vec![chosen, whole];
+        for kind in [
+            Linalg::Inverse,
+            Linalg::Determinant,
+            Linalg::Cholesky,
+            Linalg::Qr,
+            Linalg::SymmetricEigen,
+            Linalg::Svd,
+        ] {
+            out.extend(b.emit_all(Op::Linalg(kind), &[v[1]]));
+        }
+        out
+    });
+    let active = |x: f64| Dual::new(x, 1.0);
+    let m = [2.0, 0.5, 0.5, 3.0].map(active).to_vec();
+    let inputs = [Datum::real(active(0.25)), Datum::matrix(2, 2, m)];
+    let (out, seen) = palinode_core::decision::watch(|| run(&p, &inputs));
+    assert_eq!(out.unwrap()[1].as_int(), Some(0));
+    assert_eq!((seen.comparisons, seen.conversions, seen.roundings), (1, 1, 0));
+}
+
+#[test]
+fn other_numbers() {
+    let p = program(&[Type::REAL], |b, v| {
+        let three = b.real(3.0);
+        let third = b.div(v[0], three);
+        let pi = b.literal(Literal::Named(Constant::Pi));
+        vec![b.mul(third, three), pi, b.emit(Op::StopGradient, &[third])]
+    });
+    let out = run(&p, &[Datum::real(DoubleDouble::from_f64(1.0))]).unwrap();
+    let third = DoubleDouble::from_f64(1.0) / DoubleDouble::from_f64(3.0);
+    assert_eq!(out[1].as_real(), Some(DoubleDouble::constant(Constant::Pi)));
+    assert_eq!(out[2].as_real(), Some(third));
 }

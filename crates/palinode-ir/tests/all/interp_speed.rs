@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::program;
 use palinode_core::{Dual, grad};
 use palinode_ir::interp::{Code, Datum, Limits};
-use palinode_ir::{Axis, Comparison, Elem, FunctionBuilder, IntOp, Op, Program, Type, Value};
+use palinode_ir::{Axis, Comparison, Elem, FunctionBuilder, IntOp, Op, Program, ProgramBuilder, Type, Value};
 
 const ROUNDS: i64 = 1_000_000;
 
@@ -124,4 +124,49 @@ fn speed() {
     per_round("array: read, compare, branch, update, f64", || {
         code.run(&inputs, &limits).unwrap();
     });
+    let code = Code::new(&program(&[vector, vector, Type::INT], |b, v| {
+        b.for_loop(v[2], &[v[0]], |b, _, s| {
+            let sum = b.add(s[0], v[1]);
+            vec![b.mul(sum, v[1])]
+        })
+    }));
+    let inputs = [Datum::vector(vec![0.0; 4]), Datum::vector(vec![0.5; 4]), Datum::int(ROUNDS)];
+    per_round("two elementwise operations over 4 elements, f64", || {
+        code.run(&inputs, &limits).unwrap();
+    });
+    let matrix = Type::array(Elem::F64, 2);
+    let code = Code::new(&program(&[matrix, Type::INT], |b, v| {
+        let size = b.dim(v[0], 0);
+        b.for_loop(v[1], &[v[0]], |b, k, s| {
+            let at = b.integer(IntOp::Rem, k, size);
+            let row = b.emit(Op::Read(vec![Axis::At, Axis::All]), &[s[0], at]);
+            vec![b.emit(Op::Write(vec![Axis::At, Axis::All]), &[s[0], row, at])]
+        })
+    }));
+    let inputs = [Datum::matrix(100, 4, vec![0.0; 400]), Datum::int(ROUNDS)];
+    per_round("read and write a row of 4 elements, f64", || {
+        code.run(&inputs, &limits).unwrap();
+    });
+    let code = Code::new(&calls());
+    let inputs = [Datum::real(0.5), Datum::int(ROUNDS)];
+    per_round("a call of a small function, f64", || {
+        code.run(&inputs, &limits).unwrap();
+    });
+}
+
+/// `x = half(x)` in a loop.
+fn calls() -> Program {
+    let mut p = ProgramBuilder::new();
+    let (half, main) = (p.reserve(), p.reserve());
+    let mut b = FunctionBuilder::new("half");
+    let x = b.param("x", Type::REAL);
+    let factor = b.real(0.5);
+    let y = b.mul(x, factor);
+    p.define(half, b.finish(&[y]));
+    let mut b = FunctionBuilder::new("main");
+    b.declare(half, vec![Type::REAL], vec![Type::REAL]);
+    let (x, n) = (b.param("x", Type::REAL), b.param("n", Type::INT));
+    let out = b.for_loop(n, &[x], |b, _, s| b.emit_all(Op::Call(half), s));
+    p.define(main, b.finish(&out));
+    p.finish(main, &["x"]).unwrap()
 }

@@ -1,0 +1,260 @@
+//! Loops, branches and fused operations as jumps, and the moves at their ends.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Lower;
+use crate::interp::code::{FusedSite, Ins, Kind, Place, Slot};
+use crate::interp::liveness::{BlockMarks, InstMarks};
+use crate::op::Op;
+use crate::program::{Block, Inst, Value};
+use crate::types::Elem;
+
+impl Lower<'_> {
+    pub(super) fn for_loop(&mut self, inst: &Inst, marks: &InstMarks, descending: bool) {
+        let body = &inst.blocks[0];
+        self.carry(inst, &inst.args[1..], &marks.dies[1..], &[&body.params[1..]]);
+        let k = self.define(body.params[0]).slot;
+        let n = self.slot(inst.args[0]);
+        self.hand_on_in_place(body, &body.params[1..]);
+        let start = self.emit_open(if descending {
+            Ins::ForDown { k, n, end: 0 }
+        } else {
+            Ins::ForUp { k, n, end: 0 }
+        });
+        let top = self.here();
+        self.block(body, &marks.blocks[0]);
+        self.move_results(body, &marks.blocks[0], &inst.results);
+        self.emit(if descending { Ins::NextDown { k, body: top } } else { Ins::NextUp { k, n, body: top } });
+        self.land(start);
+    }
+
+    pub(super) fn while_loop(&mut self, inst: &Inst, marks: &InstMarks) {
+        let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
+        self.carry(inst, &inst.args, &marks.dies, &[&head.params, &body.params]);
+        self.hand_on_in_place(body, &body.params);
+        let top = self.here();
+        self.block(head, &marks.blocks[0]);
+        let holds = self.slot(head.results[0]);
+        let exit = self.emit_open(Ins::JumpIfNot { c: holds, to: 0 });
+        self.block(body, &marks.blocks[1]);
+        self.move_results(body, &marks.blocks[1], &inst.results);
+        self.emit(Ins::JumpBack { to: top });
+        self.land(exit);
+    }
+
+    /// Moves the initial values of a loop into the registers that its blocks and its results share.
+    fn carry(&mut self, inst: &Inst, initial: &[Value], dies: &[bool], params: &[&[Value]]) {
+        for (at, &result) in inst.results.iter().enumerate() {
+            let slot = self.define(result).slot;
+            for block in params {
+                self.slots[block[at].index()] = Some(slot);
+            }
+        }
+        let moves = initial.iter().zip(dies).zip(&inst.results);
+        let moves = moves.map(|((&from, &dies), &to)| (self.place(to), self.slot(from), dies)).collect();
+        self.parallel(moves);
+    }
+
+    fn move_results(&mut self, block: &Block, marks: &BlockMarks, to: &[Value]) {
+        let moves = block.results.iter().zip(&marks.results_die).zip(to);
+        let moves = moves.map(|((&from, &dies), &to)| (self.place(to), self.slot(from), dies)).collect();
+        self.parallel(moves);
+    }
+
+    /// Sets the register of a parameter aside for the scalar that is handed on to it, where nothing reads the
+    /// parameter once that scalar is known.
+    fn hand_on_in_place(&mut self, body: &Block, params: &[Value]) {
+        let mut defined: HashMap<Value, usize> = HashMap::new();
+        let mut last_use: HashMap<Value, usize> = HashMap::new();
+        for (at, inst) in body.insts.iter().enumerate() {
+            defined.extend(inst.results.iter().map(|&result| (result, at)));
+            inst.for_each_use(&mut |value| {
+                last_use.insert(value, at);
+            });
+        }
+        for (&param, &next) in params.iter().zip(&body.results) {
+            let (Some(&at), None) = (defined.get(&next), self.slots[next.index()]) else { continue };
+            if self.kind(param) == Kind::Array || body.results.contains(&param) {
+                continue;
+            }
+            let by = &body.insts[at];
+            // A loop reads its number of rounds in every round, and blocks run after results have begun to change.
+            let reads_late = by.blocks.iter().any(|block| uses(block, param))
+                || (matches!(by.op, Op::For { .. }) && by.args[0] == param);
+            let free = last_use.get(&param).is_none_or(|&last| last < at || (last == at && !reads_late));
+            if free {
+                self.slots[next.index()] = self.slots[param.index()];
+            }
+        }
+    }
+
+    pub(super) fn branches(&mut self, inst: &Inst, marks: &InstMarks) {
+        let condition = self.slot(inst.args[0]);
+        let results: Vec<Place> = inst.results.iter().map(|&result| self.define(result)).collect();
+        for block in &inst.blocks {
+            let inner: HashSet<Value> =
+                block.insts.iter().flat_map(|inst| inst.results.iter().copied()).collect();
+            for (place, value) in results.iter().zip(&block.results) {
+                let free = place.kind != Kind::Array && inner.contains(value);
+                if free && self.slots[value.index()].is_none() {
+                    self.slots[value.index()] = Some(place.slot);
+                }
+            }
+        }
+        let otherwise = self.emit_open(Ins::JumpIfNot { c: condition, to: 0 });
+        self.block(&inst.blocks[0], &marks.blocks[0]);
+        self.move_results(&inst.blocks[0], &marks.blocks[0], &inst.results);
+        let end = self.emit_open(Ins::Jump { to: 0 });
+        self.land(otherwise);
+        self.block(&inst.blocks[1], &marks.blocks[1]);
+        self.move_results(&inst.blocks[1], &marks.blocks[1], &inst.results);
+        self.land(end);
+    }
+
+    /// A loop over the elements, in scalar code.
+    pub(super) fn fused(&mut self, inst: &Inst, marks: &InstMarks) {
+        let block = &inst.blocks[0];
+        let arrays: Vec<(Value, Value)> = inst
+            .args
+            .iter()
+            .copied()
+            .zip(block.params.iter().copied())
+            .filter(|&(arg, _)| !self.ty(arg).is_scalar())
+            .collect();
+        for (&arg, &param) in inst.args.iter().zip(&block.params) {
+            if self.ty(arg).is_scalar() {
+                self.slots[param.index()] = Some(self.slot(arg));
+            }
+        }
+        let plain = |block: &Block| BlockMarks {
+            insts: block.insts.iter().map(|_| InstMarks::default()).collect(),
+            ..BlockMarks::default()
+        };
+        if arrays.is_empty() {
+            self.block(block, &plain(block));
+            inst.results.iter().for_each(|&result| {
+                self.define(result);
+            });
+            let moves = block.results.iter().zip(&inst.results);
+            let moves = moves.map(|(&from, &to)| (self.place(to), self.slot(from), false)).collect();
+            self.parallel(moves);
+            return;
+        }
+        let results: Vec<(Slot, Elem)> =
+            inst.results.iter().map(|&result| (self.define(result).slot, self.ty(result).elem)).collect();
+        let operands = arrays.iter().map(|&(arg, _)| self.slot(arg)).collect();
+        self.out.fused.push(FusedSite { operands, results: results.clone() });
+        let site = self.out.fused.len() as u32 - 1;
+        let (k, n) = (self.fresh(Kind::Int), self.fresh(Kind::Int));
+        let start = self.emit_open(Ins::Fused { site, k, n, end: 0 });
+        let top = self.here();
+        for &(arg, param) in &arrays {
+            let (a, Place { kind, slot: d }) = (self.slot(arg), self.define(param));
+            self.emit(match kind {
+                Kind::Real => Ins::LoadReal { d, a, k },
+                Kind::Int => Ins::LoadInt { d, a, k },
+                Kind::Bool | Kind::Array => Ins::LoadBool { d, a, k },
+            });
+        }
+        self.block(block, &plain(block));
+        for (&(a, _), &value) in results.iter().zip(&block.results) {
+            let Place { kind, slot: x } = self.place(value);
+            self.emit(match kind {
+                Kind::Real => Ins::StoreReal { a, k, x },
+                Kind::Int => Ins::StoreInt { a, k, x },
+                Kind::Bool | Kind::Array => Ins::StoreBool { a, k, x },
+            });
+        }
+        self.emit(Ins::NextElement { k, n, body: top });
+        self.land(start);
+        self.release_dying(inst, marks);
+    }
+
+    /// Moves that happen at once: `(to, from, the array dies)`. No two go to the same register.
+    fn parallel(&mut self, moves: Vec<(Place, Slot, bool)>) {
+        for kind in Kind::ALL {
+            let of_kind = moves.iter().filter(|(to, _, _)| to.kind == kind);
+            let all: Vec<Move> = of_kind.map(|&(to, from, dies)| Move { to: to.slot, from, dies }).collect();
+            self.parallel_of(kind, all);
+        }
+    }
+
+    fn parallel_of(&mut self, kind: Kind, all: Vec<Move>) {
+        let (staying, mut moves): (Vec<Move>, Vec<Move>) = all.into_iter().partition(|m| m.to == m.from);
+        let staying: HashSet<Slot> = staying.iter().map(|m| m.from).collect();
+        // How many moves still read a register, and which one overwrites it.
+        let mut readers: HashMap<Slot, usize> = HashMap::new();
+        moves.iter().for_each(|m| *readers.entry(m.from).or_default() += 1);
+        let writer: HashMap<Slot, usize> = moves.iter().enumerate().map(|(at, m)| (m.to, at)).collect();
+        let is_free = |readers: &HashMap<Slot, usize>, slot: Slot| readers.get(&slot).is_none_or(|&n| n == 0);
+        let mut ready: Vec<usize> =
+            (0..moves.len()).rev().filter(|&at| is_free(&readers, moves[at].to)).collect();
+        let mut done = vec![false; moves.len()];
+        let mut oldest = 0;
+        loop {
+            let (at, to) = match ready.pop() {
+                Some(at) => {
+                    done[at] = true;
+                    (at, moves[at].to)
+                }
+                None => {
+                    while oldest < moves.len() && done[oldest] {
+                        oldest += 1;
+                    }
+                    if oldest == moves.len() {
+                        return;
+                    }
+                    // Only cycles are left: set the source of one move aside.
+                    (oldest, self.spare(kind))
+                }
+            };
+            let Move { from, dies, .. } = moves[at];
+            let left = readers.get_mut(&from).expect("a pending move reads it");
+            *left -= 1;
+            let take = dies && *left == 0 && !staying.contains(&from);
+            self.emit_move(kind, to, from, take);
+            if !done[at] {
+                moves[at] = Move { from: to, dies: true, ..moves[at] };
+                readers.insert(to, 1);
+            }
+            if is_free(&readers, from)
+                && let Some(&next) = writer.get(&from)
+                && !done[next]
+            {
+                ready.push(next);
+            }
+        }
+    }
+
+    fn spare(&mut self, kind: Kind) -> Slot {
+        if let Some(spare) = self.spare[kind as usize] {
+            return spare;
+        }
+        let spare = self.fresh(kind);
+        self.spare[kind as usize] = Some(spare);
+        spare
+    }
+
+    fn emit_move(&mut self, kind: Kind, d: Slot, a: Slot, take: bool) {
+        self.emit(match kind {
+            Kind::Real => Ins::MoveReal { d, a },
+            Kind::Int => Ins::MoveInt { d, a },
+            Kind::Bool => Ins::MoveBool { d, a },
+            Kind::Array if take => Ins::TakeArray { d, a },
+            Kind::Array => Ins::ShareArray { d, a },
+        });
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Move {
+    to: Slot,
+    from: Slot,
+    dies: bool,
+}
+
+fn uses(block: &Block, value: Value) -> bool {
+    let mut found = false;
+    block.for_each_use(&mut |used| found |= used == value);
+    found
+}
