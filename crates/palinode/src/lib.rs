@@ -18,6 +18,8 @@
 //! ```
 
 pub use palinode_core::*;
+/// Programs: pure single assignment with structured loops, the `.pal` language, transforms, an interpreter.
+pub use palinode_ir as ir;
 
 /// What most programs need: `use palinode::prelude::*`.
 pub mod prelude {
@@ -45,6 +47,7 @@ mod documents {
         CustomRules = "docs/book/custom-rules.md";
         ThirdPartyCrates = "docs/book/third-party-crates.md";
         LinearAlgebra = "docs/book/linear-algebra.md";
+        Programs = "docs/book/programs.md";
         Pal0101 = "docs/book/errors/PAL0101.md";
         Pal0102 = "docs/book/errors/PAL0102.md";
         Pal0103 = "docs/book/errors/PAL0103.md";
