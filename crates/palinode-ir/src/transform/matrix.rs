@@ -2,8 +2,8 @@
 
 use crate::builder::FunctionBuilder;
 use crate::op::{Axis, FuncId, IntOp, Op};
+use crate::passes;
 use crate::program::{Function, Program, Value};
-use crate::transform::passes;
 use crate::transform::{TransformError, check_wrt, grad, jvp};
 use crate::types::Type;
 use crate::verify::verified;

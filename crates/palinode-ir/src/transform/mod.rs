@@ -32,6 +32,7 @@ mod transpose;
 use std::rc::Rc;
 
 use crate::builder::FunctionBuilder;
+use crate::passes;
 
 use crate::program::{Block, Function, Program, Value};
 use crate::types::{Span, Type};
@@ -96,9 +97,11 @@ fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
     Ok(())
 }
 
-/// The program as transforms want it: no calls that can be inlined, no fused operations.
+/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead, invariants
+/// outside their loops (a trip count that never changes saves offsets), reads before the updates that consume their array.
 fn prepare(program: &Program) -> Program {
-    passes::unfuse(&passes::inline(program))
+    let program = passes::unfuse(&passes::inline(program));
+    passes::schedule(&passes::hoist(&passes::dce(&program)))
 }
 
 /// Puts a new entry function in place of the old one.
@@ -334,17 +337,4 @@ pub fn value_and_grad(program: &Program, wrt: &[usize]) -> Result<Program, Trans
 /// If the first result is not a real scalar, or an entry of `wrt` is not a real argument.
 pub fn grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
     gradient(program, wrt, false)
-}
-
-mod passes {
-    use crate::program::Program;
-    pub(crate) fn dce(program: &Program) -> Program {
-        program.clone()
-    }
-    pub(crate) fn inline(program: &Program) -> Program {
-        program.clone()
-    }
-    pub(crate) fn unfuse(program: &Program) -> Program {
-        program.clone()
-    }
 }

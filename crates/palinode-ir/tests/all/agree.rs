@@ -8,7 +8,7 @@
 
 use palinode_core::{Dual, Real, Tape, Var};
 use palinode_ir::interp::{Code, Datum, Limits};
-use palinode_ir::{Program, transform};
+use palinode_ir::{Program, passes, transform};
 
 pub(crate) type Failure = String;
 
@@ -171,6 +171,9 @@ pub(crate) fn check_with(
     let (again, cotangents) = pulled.split_at(values.len());
     compare("the values of vjp", &flat(again), &primal, &Tolerance { relative: 0.0 })?;
     compare("the cotangents of vjp", &flat(cotangents), &by_duals, &tolerance)?;
+    // Simplified, it gives the same numbers.
+    let simple = run_on(&passes::simplify(&vjp), &[inputs, &seeds].concat(), "simplified vjp")?;
+    compare("simplified vjp", &flat(&simple), &flat(&pulled), &Tolerance { relative: 0.0 })?;
     let mut tape = Tape::<f64>::new();
     let point: Vec<f64> =
         wrt.iter().flat_map(|&at| inputs[at].as_vector().unwrap_or_default().to_vec()).collect();
