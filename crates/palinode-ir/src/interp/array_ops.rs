@@ -1,5 +1,7 @@
 //! Whole-array operations: shapes, reductions, logs and products.
 
+use std::borrow::Cow;
+
 use palinode_core::{Real, Scalar};
 
 use super::Stats;
@@ -315,15 +317,15 @@ pub(super) fn resize<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<
     Ok(Val::Array(array))
 }
 
-/// Rows of a factor: its lengths as a matrix, and the elements in rows.
-fn rows<R: Real>(tensor: &Tensor<R>, transposed: bool) -> (usize, usize, Vec<R>) {
+/// A factor as a matrix: how many rows, how many columns, and the elements row by row.
+fn rows<R: Real>(tensor: &Tensor<R>, transposed: bool) -> (usize, usize, Cow<'_, [R]>) {
     match tensor.shape[..] {
-        [n] => (1, n, tensor.data.clone()),
+        [n] => (1, n, Cow::Borrowed(&tensor.data)),
         [n, m] if transposed => {
             let column = |j: usize| (0..n).map(move |i| tensor.data[i * m + j]);
             (m, n, (0..m).flat_map(column).collect())
         }
-        [n, m] => (n, m, tensor.data.clone()),
+        [n, m] => (n, m, Cow::Borrowed(&tensor.data)),
         _ => unreachable!("the verifier: factors have rank 1 or 2"),
     }
 }

@@ -195,7 +195,9 @@ pub enum RunErrorKind {
         limit: u32,
     },
     /// A matrix without an inverse.
-    #[error("`{op}`: the matrix is singular (no pivot in column {column}); its rows depend on each other")]
+    #[error(
+        "`{op}`: the matrix is singular (no pivot in column {column}); its rows depend on each other; drop one or add to the diagonal"
+    )]
     Singular {
         /// The operation.
         op: &'static str,
@@ -219,7 +221,7 @@ pub enum RunErrorKind {
         value: f64,
     },
     /// A matrix of the wrong shape.
-    #[error("`{op}` needs {needs}, but got the shape {shape}")]
+    #[error("`{op}` needs {needs}, but got the shape {shape}; reshape it or take a part")]
     MatrixShape {
         /// The operation.
         op: &'static str,
