@@ -4,7 +4,7 @@
 //! plain array, so the compiler turns a rule into vector instructions.
 
 use crate::number::{derivative_number, sum_by_folding};
-use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use crate::rules::{Binary, Differentiable, Multiply, Ternary, Unary};
 use palinode_num::Scalar;
 
 /// A number and its derivatives in `N` directions.
@@ -121,6 +121,17 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
         }
         let (dx, dy) = (rule.dx(x.value, y.value, z), rule.dy(x.value, y.value, z));
         DualN { value: z, tangents: Lanes(S::strong_combine(dx, x.tangents.0, dy, y.tangents.0)) }
+    }
+
+    /// The row of the table; only that a product's partials are its factors is used to test them both at once.
+    #[inline(always)]
+    fn product(x: Self, y: Self) -> Self {
+        let z = Multiply {}.value(x.value, y.value);
+        let (dx, dy) = (Multiply {}.dx(x.value, y.value, z), Multiply {}.dy(x.value, y.value, z));
+        DualN {
+            value: z,
+            tangents: Lanes(S::strong_combine_of_product(z, dx, x.tangents.0, dy, y.tangents.0)),
+        }
     }
 
     #[inline(always)]

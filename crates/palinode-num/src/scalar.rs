@@ -156,6 +156,18 @@ pub trait Scalar:
     fn strong_combine<const N: usize>(p: Self, a: [Self; N], q: Self, b: [Self; N]) -> [Self; N] {
         core::array::from_fn(|i| q.strong_add_to(b[i], p.strong_mul(a[i])))
     }
+    /// [`strong_combine`](Self::strong_combine) where `pq` is the product `p * q`, which may tell about both factors: how
+    /// the product rule does.
+    #[inline(always)]
+    fn strong_combine_of_product<const N: usize>(
+        _pq: Self,
+        p: Self,
+        a: [Self; N],
+        q: Self,
+        b: [Self; N],
+    ) -> [Self; N] {
+        Self::strong_combine(p, a, q, b)
+    }
     /// `sum + p * a` for every lane: how a sweep accumulates.
     #[inline(always)]
     fn strong_add<const N: usize>(sum: [Self; N], p: Self, a: [Self; N]) -> [Self; N] {

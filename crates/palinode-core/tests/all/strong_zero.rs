@@ -3,7 +3,7 @@
 use crate::check::Finding;
 use crate::leaf::Leaf;
 use palinode_core::rules::Select;
-use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Tape};
+use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Scalar, Tape};
 
 /// A function with an infinite or undefined partial on a path that contributes nothing.
 struct Case {
@@ -68,6 +68,8 @@ pub(crate) fn findings<S: Leaf>() -> Vec<Finding> {
         note(name, "strong_add", "lane 1".into(), S::strong_add([S::one(); 2], a, [S::one(), b])[1], 1.0);
         let combined = S::strong_combine(a, [S::one(), b], S::one(), [S::one(); 2]);
         note(name, "strong_combine", "lane 1".into(), combined[1], 1.0);
+        let of_product = S::strong_combine_of_product(a, a, [S::one(), b], S::one(), [S::one(); 2]);
+        note(name, "strong_combine_of_product", "lane 1".into(), of_product[1], 1.0);
         note(name, "strong_add_to", "sum".into(), a.strong_add_to(b, S::one()), 1.0);
     }
     for &Case { name, at, gradient } in CASES {
@@ -151,4 +153,23 @@ fn a_zero_wins_in_nested_numbers() {
     assert_eq!((z.tangent.value, z.tangent.tangent), (0.0, 0.0));
     let hessian = palinode_core::hessian(|x| x[0].relu().sqrt() + x[0] * x[0], &[-1.0]).expect("finite");
     assert_eq!(hessian, [[2.0]]);
+}
+
+/// `DualN` tests the product to know about both factors; `Dual` tests each product of the rule. Powers of two, so that a
+/// fused sum of products has the bits of a plain one.
+#[test]
+fn a_product_of_lanes_is_the_product_of_duals_for_every_kind_of_factor() {
+    let kinds = [0.0, -0.0, 1.0, -2.0, 2f64.powi(900), 5e-324, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    for p in kinds {
+        for q in kinds {
+            for a in kinds {
+                let lanes = (DualN::new(p, [a; 9]) * DualN::new(q, kinds)).tangents;
+                for (lane, b) in lanes.into_iter().zip(kinds) {
+                    let expected = p.strong_mul(b) + q.strong_mul(a);
+                    let same = lane == expected || (lane.is_nan() && expected.is_nan());
+                    assert!(same, "({p:e}, {a:e}) * ({q:e}, {b:e}): {lane:e} instead of {expected:e}");
+                }
+            }
+        }
+    }
 }
