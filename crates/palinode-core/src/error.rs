@@ -16,6 +16,18 @@ pub enum Error {
         /// How many it has.
         found: usize,
     },
+    /// A matrix has a shape for which the operation is not defined.
+    #[error("PAL0101: {what} is {rows} by {columns}; it must {must}")]
+    Shape {
+        /// Which matrix.
+        what: &'static str,
+        /// How many rows it has.
+        rows: usize,
+        /// How many columns it has.
+        columns: usize,
+        /// "be square" and the like.
+        must: &'static str,
+    },
     /// An input, or an entry of a direction or of output cotangents, is infinite or NaN, so no derivative exists there.
     #[error("PAL0102: {what} {position} is {value}; a derivative needs finite inputs: check what was passed")]
     NonFiniteInput {
@@ -165,7 +177,7 @@ impl Error {
     /// The code, such as `PAL0101`; `docs/book/errors/PAL0101.md` explains it.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Length { .. } => "PAL0101",
+            Error::Length { .. } | Error::Shape { .. } => "PAL0101",
             Error::NonFiniteInput { .. } => "PAL0102",
             Error::NonFiniteOutput { .. } => "PAL0103",
             Error::NonFiniteDerivative { .. }

@@ -9,6 +9,12 @@ use crate::error::Error;
 use nalgebra::DMatrix;
 use palinode_num::Scalar;
 
+/// An error that states the shape, unless it is square.
+pub(super) fn square<T>(what: &'static str, matrix: &DMatrix<T>) -> Result<(), Error> {
+    let (rows, columns) = (matrix.nrows(), matrix.ncols());
+    if rows == columns { Ok(()) } else { Err(Error::Shape { what, rows, columns, must: "be square" }) }
+}
+
 /// An error that names the first entry of a matrix which is infinite or NaN.
 pub(super) fn finite<T: Scalar>(what: &'static str, matrix: &DMatrix<T>) -> Result<(), Error> {
     for column in 0..matrix.ncols() {

@@ -30,7 +30,7 @@ use nalgebra::DMatrix;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn cholesky<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
-    check::length("each row of cholesky's matrix", a.nrows(), a.ncols())?;
+    check::square("cholesky's matrix", a)?;
     check::finite("cholesky's matrix", a)?;
     T::cholesky(a)
 }

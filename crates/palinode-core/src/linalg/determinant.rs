@@ -28,7 +28,7 @@ use nalgebra::DMatrix;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn determinant<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<T, Error> {
-    check::length("each row of determinant's matrix", a.nrows(), a.ncols())?;
+    check::square("determinant's matrix", a)?;
     check::finite("determinant's matrix", a)?;
     T::determinant(a)
 }
@@ -55,7 +55,7 @@ pub struct LogDeterminant<T> {
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn log_determinant<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<LogDeterminant<T>, Error> {
-    check::length("each row of log_determinant's matrix", a.nrows(), a.ncols())?;
+    check::square("log_determinant's matrix", a)?;
     check::finite("log_determinant's matrix", a)?;
     let (sign, ln_abs) = T::log_determinant_factored(&T::factor("log_determinant", a)?)?;
     Ok(LogDeterminant { sign, ln_abs })

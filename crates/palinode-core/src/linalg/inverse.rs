@@ -24,7 +24,7 @@ use nalgebra::DMatrix;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn inverse<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
-    check::length("each row of inverse's matrix", a.nrows(), a.ncols())?;
+    check::square("inverse's matrix", a)?;
     check::finite("inverse's matrix", a)?;
     T::inverse(a)
 }

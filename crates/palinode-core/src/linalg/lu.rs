@@ -38,7 +38,7 @@ pub struct Lu<T> {
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn lu<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Lu<T>, Error> {
-    check::length("each row of lu's matrix", a.nrows(), a.ncols())?;
+    check::square("lu's matrix", a)?;
     check::finite("lu's matrix", a)?;
     T::lu(a)
 }

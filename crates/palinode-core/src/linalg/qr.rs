@@ -37,8 +37,13 @@ pub struct Qr<T> {
 /// ```
 pub fn qr<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Qr<T>, Error> {
     if a.nrows() < a.ncols() {
-        let what = "each column of qr's matrix, which must not be wider than tall,";
-        return Err(Error::Length { what, expected: a.ncols(), found: a.nrows() });
+        let (rows, columns) = a.shape();
+        return Err(Error::Shape {
+            what: "qr's matrix",
+            rows,
+            columns,
+            must: "have at least as many rows as columns",
+        });
     }
     check::finite("qr's matrix", a)?;
     T::qr(a)

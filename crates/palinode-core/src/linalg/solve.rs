@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn solve<T: LinearAlgebra>(a: &DMatrix<T>, b: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
-    check::length("each row of solve's matrix", a.nrows(), a.ncols())?;
+    check::square("solve's matrix", a)?;
     check::finite("solve's matrix", a)?;
     check::length("each column of solve's right-hand side", a.nrows(), b.nrows())?;
     check::finite("solve's right-hand side", b)?;

@@ -47,7 +47,7 @@ pub struct SymmetricEigen<T> {
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn symmetric_eigen<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<SymmetricEigen<T>, Error> {
-    check::length("each row of symmetric_eigen's matrix", a.nrows(), a.ncols())?;
+    check::square("symmetric_eigen's matrix", a)?;
     check::finite("symmetric_eigen's matrix", a)?;
     T::symmetric_eigen(a)
 }
@@ -66,7 +66,7 @@ pub fn symmetric_eigen<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<SymmetricEige
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn symmetric_eigenvalues<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DVector<T>, Error> {
-    check::length("each row of symmetric_eigenvalues' matrix", a.nrows(), a.ncols())?;
+    check::square("symmetric_eigenvalues' matrix", a)?;
     check::finite("symmetric_eigenvalues' matrix", a)?;
     T::symmetric_eigenvalues(a)
 }

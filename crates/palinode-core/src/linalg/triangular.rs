@@ -39,7 +39,7 @@ pub fn solve_triangular<T: LinearAlgebra>(
     triangle: Triangle,
     b: &DMatrix<T>,
 ) -> Result<DMatrix<T>, Error> {
-    check::length("each row of solve_triangular's matrix", t.nrows(), t.ncols())?;
+    check::square("solve_triangular's matrix", t)?;
     check::finite("solve_triangular's matrix", t)?;
     check::length("each column of solve_triangular's right-hand side", t.nrows(), b.nrows())?;
     check::finite("solve_triangular's right-hand side", b)?;

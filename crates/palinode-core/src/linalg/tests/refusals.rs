@@ -88,6 +88,10 @@ fn shapes() {
     let square = DMatrix::identity(2, 2);
     let message = linalg::solve(&square, &DMatrix::repeat(3, 1, 1.0)).unwrap_err().to_string();
     assert_eq!(message, "PAL0101: each column of solve's right-hand side has length 3, not 2; pass 2");
+    let message = linalg::cholesky(&wide()).unwrap_err().to_string();
+    assert_eq!(message, "PAL0101: cholesky's matrix is 2 by 3; it must be square");
+    let message = linalg::qr(&wide()).unwrap_err().to_string();
+    assert_eq!(message, "PAL0101: qr's matrix is 2 by 3; it must have at least as many rows as columns");
 }
 
 #[test]
