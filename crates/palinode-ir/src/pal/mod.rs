@@ -149,17 +149,18 @@ pub struct Output {
 pub fn compile(source: &str) -> Result<Model, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let stmts = syntax::parse(source, &mut problems);
-    let lowered = lower::lower(&stmts, &mut problems);
+    let lowered = lower::lower(&stmts, false, &mut problems);
     tidy(&mut problems);
     match lowered {
-        Some(lower::Lowered { program, arguments, outputs })
-            if !problems.iter().any(Diagnostic::is_error) =>
-        {
+        Some(lower::Lowered { program, arguments, outputs }) => {
             Ok(Model { program, arguments, outputs, source: source.to_string(), warnings: problems })
         }
-        _ => Err(problems),
+        None => Err(problems),
     }
 }
+
+/// More than this help nobody.
+const MAX_PROBLEMS: usize = 100;
 
 /// In the order of the source, each finding once.
 fn tidy(problems: &mut Vec<Diagnostic>) {
@@ -168,5 +169,6 @@ fn tidy(problems: &mut Vec<Diagnostic>) {
     // With errors about, a warning may be about what they hide.
     if problems.iter().any(Diagnostic::is_error) {
         problems.retain(Diagnostic::is_error);
+        problems.truncate(MAX_PROBLEMS);
     }
 }

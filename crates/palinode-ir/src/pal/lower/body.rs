@@ -85,6 +85,8 @@ pub(super) struct Body<'m, 'a> {
     pub(super) outputs: Vec<(Output, Val)>,
     /// What the only `return`, at the end of a body, gives.
     pub(super) direct: Option<Vec<Val>>,
+    /// The values that a variable has given its name to; kept only where copies are shown.
+    named: HashSet<Value>,
     /// Only constants before this one can be seen.
     pub(super) const_limit: Option<usize>,
 }
@@ -124,6 +126,7 @@ impl<'m, 'a> Body<'m, 'a> {
             results: Vec::new(),
             outputs: Vec::new(),
             direct: None,
+            named: HashSet::new(),
             const_limit: None,
         }
     }
@@ -139,6 +142,7 @@ impl<'m, 'a> Body<'m, 'a> {
             };
             let lens = argument.lengths.iter().map(known).collect();
             let value = self.b.param(&name, ty);
+            self.call_it(value, &name);
             let val = Val::new(value, ty).with_lens(lens);
             self.define_global(&name, span, VariableKind::Argument, Some(val));
         }
@@ -155,7 +159,7 @@ impl<'m, 'a> Body<'m, 'a> {
                     self.b.at(span);
                     let array = self.operand(&array);
                     let dim = self.b.dim(array, axis);
-                    self.b.name(dim, &name);
+                    self.call_it(dim, &name);
                     self.define_global(&name, span, VariableKind::Length, Some(Val::new(dim, Type::INT)));
                 }
                 GlobalKind::Const(_) => {
@@ -176,9 +180,8 @@ impl<'m, 'a> Body<'m, 'a> {
         let limit = self.const_limit.replace(at);
         let val = self.expr(expr);
         self.const_limit = limit;
-        if let Some(Val { value: Some(value), .. }) = &val {
-            self.b.name(*value, &name);
-        }
+        self.b.at(span);
+        let val = val.map(|val| self.as_variable(val, &name));
         Some(self.define_global(&name, span, VariableKind::Const, val))
     }
 
@@ -221,10 +224,36 @@ impl<'m, 'a> Body<'m, 'a> {
         self.scopes.last_mut().expect("a scope is open").insert(name.text.clone(), binding);
     }
 
-    pub(super) fn define_variable(&mut self, name: &Name, kind: VariableKind, val: Option<Val>) -> VarId {
-        if let Some(Val { value: Some(value), .. }) = &val {
-            self.b.name(*value, &name.text);
+    /// Names a value.
+    pub(super) fn call_it(&mut self, value: Value, name: &str) {
+        self.b.name(value, name);
+        if self.module.copies {
+            self.named.insert(value);
         }
+    }
+
+    /// The value as a variable of this name has it. Where copies are shown, it gets a value of its own.
+    pub(super) fn as_variable(&mut self, val: Val, name: &str) -> Val {
+        let mut val = val;
+        if self.module.copies {
+            let value = self.operand(&val);
+            val.value = Some(if self.named.contains(&value) { self.copy(value) } else { value });
+        }
+        if let Some(value) = val.value {
+            self.call_it(value, name);
+        }
+        val
+    }
+
+    fn copy(&mut self, value: Value) -> Value {
+        let ty = self.b.ty(value);
+        let element = self.b.open(&[ty.with_rank(0)]);
+        let block = self.b.close(&element);
+        self.b.emit_blocks(Op::Fused, &[value], vec![block], &[ty])[0]
+    }
+
+    pub(super) fn define_variable(&mut self, name: &Name, kind: VariableKind, val: Option<Val>) -> VarId {
+        let val = val.map(|val| self.as_variable(val, &name.text));
         let id = self.new_variable(name.text.clone(), name.span, kind, val);
         self.define(name, Binding::Variable(id));
         id

@@ -30,6 +30,11 @@ struct Condition<'c, B> {
     lower: &'c mut dyn FnMut(&mut B) -> Option<Val>,
 }
 
+/// The last character of a statement.
+fn end_of(stmt: &Stmt) -> Span {
+    Span { start: stmt.span.end.saturating_sub(1), ..stmt.span }
+}
+
 /// How many arms of a branch can reach its end.
 fn arms_that_go_on(arms: &[(Expr, Block)], otherwise: Option<&Block>) -> usize {
     let falls = |block: &Block| usize::from(!names::always_exits(&block.stmts));
@@ -74,7 +79,7 @@ impl Body<'_, '_> {
                 StmtKind::For { .. } | StmtKind::While { .. } if exits.returns => {
                     self.statement(stmt);
                     let flags: Vec<VarId> = self.returned.into_iter().collect();
-                    self.unless(&flags, stmt.span, after, rest);
+                    self.unless(&flags, end_of(stmt), after, rest);
                     return;
                 }
                 _ => self.statement(stmt),
@@ -110,7 +115,7 @@ impl Body<'_, '_> {
             let skipped = frame.and_then(|frame| frame.skipped).filter(|_| exits.continues);
             let returned = self.returned.filter(|_| exits.returns);
             let flags: Vec<VarId> = [broke, skipped, returned].into_iter().flatten().collect();
-            self.unless(&flags, stmt.span, after, rest);
+            self.unless(&flags, end_of(stmt), after, rest);
             return;
         }
         if go_on == 0 {
@@ -235,7 +240,7 @@ impl Body<'_, '_> {
         let types: Vec<Type> = joined.iter().map(|(_, ty, _)| *ty).collect();
         let results = self.b.emit_blocks(Op::If, &[condition], blocks, &types);
         for ((id, ty, lens), value) in joined.into_iter().zip(results) {
-            self.b.name(value, &self.variables[id].name.clone());
+            self.call_it(value, &self.variables[id].name.clone());
             self.state[id] = Slot::Val(Val::new(value, ty).with_lens(lens));
         }
     }
@@ -315,7 +320,7 @@ impl Body<'_, '_> {
     /// Makes block parameters or results the current values.
     fn rebind(&mut self, ids: &[VarId], values: &[Value]) {
         for (&id, &value) in ids.iter().zip(values) {
-            self.b.name(value, &self.variables[id].name.clone());
+            self.call_it(value, &self.variables[id].name.clone());
             if let Slot::Val(val) = &mut self.state[id] {
                 val.value = Some(value);
                 val.known = None;

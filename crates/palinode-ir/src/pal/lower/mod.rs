@@ -109,6 +109,7 @@ struct Module<'a> {
     height: usize,
     /// The instances that were finished, in order.
     completed: Vec<usize>,
+    copies: bool,
 }
 
 pub(crate) struct Lowered {
@@ -117,8 +118,9 @@ pub(crate) struct Lowered {
     pub(crate) outputs: Vec<Output>,
 }
 
-/// Lowers a file. Nothing comes back if there are errors.
-pub(crate) fn lower(stmts: &[Stmt], problems: &mut Vec<Diagnostic>) -> Option<Lowered> {
+/// Lowers a file. Nothing comes back if there are errors. With `copies`, a variable that is given another's value becomes an
+/// instruction of its own (a `fused` that does nothing), so that the assignment can be shown.
+pub(crate) fn lower(stmts: &[Stmt], copies: bool, problems: &mut Vec<Diagnostic>) -> Option<Lowered> {
     let mut module = Module {
         sources: Vec::new(),
         source_of: HashMap::new(),
@@ -136,6 +138,7 @@ pub(crate) fn lower(stmts: &[Stmt], problems: &mut Vec<Diagnostic>) -> Option<Lo
         levels: 0,
         height: 0,
         completed: Vec::new(),
+        copies,
     };
     module.collect_functions(stmts);
     module.collect_globals(stmts);

@@ -266,7 +266,7 @@ impl Body<'_, '_> {
         {
             self.b.at(span);
             let val = self.written(&val);
-            self.b.name(val.value.expect("it is written"), &name);
+            let val = self.as_variable(val, &name);
             self.state[id] = Slot::Val(val);
             return;
         }
@@ -371,7 +371,7 @@ impl Body<'_, '_> {
         let val = val.unwrap_or_else(|| Val::real(0.0));
         self.b.at(span);
         let val = self.written(&val);
-        self.b.name(val.value.expect("it is written"), &name.text);
+        self.call_it(val.value.expect("it is written"), &name.text);
         let output = Output { name: name.text.clone(), is_loss, ty: val.ty, unit: None, span };
         self.outputs.push((output, val));
     }

@@ -468,7 +468,7 @@ impl Body<'_, '_> {
         let (axes, operands) = place.access();
         let args: Vec<&Val> = [&base, val].into_iter().chain(operands).collect();
         let new = self.emit(op(axes), &args).with_lens(base.lens.clone());
-        self.b.name(new.value.expect("it is computed"), &self.variables[id].name.clone());
+        self.call_it(new.value.expect("it is computed"), &self.variables[id].name.clone());
         self.state[id] = Slot::Val(new);
         Some(())
     }

@@ -3,7 +3,7 @@
 
 use super::ast::{BinaryOp, Expr, ExprKind, Index, Name, Range, UnaryOp};
 use super::lexer::{Kind, Token};
-use super::parser::{Failed, KEYWORDS, MAX_DEPTH, Parsed, Parser, RESERVED, too_deep};
+use super::parser::{Failed, KEYWORDS, MAX_DEPTH, Parsed, Parser, RESERVED};
 use crate::diagnostic::Diagnostic;
 use crate::pal::units::{self, Unit};
 use crate::types::Span;
@@ -41,8 +41,7 @@ impl Parser<'_> {
 
     fn node(&mut self, kind: ExprKind, span: Span, below: u16) -> Parsed<Expr> {
         if below > 2 * MAX_DEPTH {
-            self.report(too_deep(span));
-            return Err(Failed);
+            return self.too_deep(span);
         }
         Ok(Expr { kind, span, depth: below + 1 })
     }

@@ -1,8 +1,9 @@
 //! Source text -> tokens -> syntax tree.
 
 pub(crate) mod ast;
+mod declaration;
 mod expr;
 pub(crate) mod lexer;
 mod parser;
 
-pub(crate) use parser::{MAX_RANK, parse};
+pub(crate) use parser::{KEYWORDS, MAX_RANK, parse};

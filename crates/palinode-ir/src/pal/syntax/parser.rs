@@ -3,12 +3,9 @@
 //! A statement that cannot be read is reported and skipped up to the end of its line; what it would have defined becomes
 //! [`StmtKind::Broken`], so that later uses of the name are not reported as well.
 
-use super::ast::{
-    Annotation, BinaryOp, Binder, Block, Expr, ExprKind, Function, Length, Name, Over, Scalar, Stmt, StmtKind,
-};
+use super::ast::{BinaryOp, Binder, Block, Expr, ExprKind, Name, Over, Stmt, StmtKind};
 use super::lexer::{self, Kind, Token};
 use crate::diagnostic::Diagnostic;
-use crate::pal::units::Unit;
 use crate::types::Span;
 use std::rc::Rc;
 
@@ -38,7 +35,7 @@ pub(super) type Parsed<T> = Result<T, Failed>;
 pub(crate) fn parse(source: &str, problems: &mut Vec<Diagnostic>) -> Vec<Stmt> {
     let mut tokens = lexer::tokens(source, problems);
     tokens.retain(|token| token.kind != Kind::Comment);
-    let mut parser = Parser { source, tokens, at: 0, brackets: 0, depth: 0, problems };
+    let mut parser = Parser { source, tokens, at: 0, brackets: 0, depth: 0, abandoned: false, problems };
     let mut stmts = Vec::new();
     parser.statements(&mut stmts, None);
     stmts
@@ -51,6 +48,8 @@ pub(super) struct Parser<'a> {
     /// Inside round or square brackets, where newlines mean nothing.
     pub(super) brackets: usize,
     depth: u16,
+    /// Nothing more is read or reported.
+    abandoned: bool,
     problems: &'a mut Vec<Diagnostic>,
 }
 
@@ -82,6 +81,11 @@ impl Parser<'_> {
         token
     }
 
+    /// The tokens still to read.
+    pub(super) fn ahead(&self) -> &[Token] {
+        &self.tokens[self.at..]
+    }
+
     /// Where the token just read is.
     pub(super) fn previous_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
@@ -92,7 +96,19 @@ impl Parser<'_> {
     }
 
     pub(super) fn report(&mut self, problem: Diagnostic) {
-        self.problems.push(problem);
+        if !self.abandoned {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Reports that something is too deep and stops reading: what follows could not be told apart.
+    pub(super) fn too_deep<T>(&mut self, span: Span) -> Parsed<T> {
+        let message = format!("more than {MAX_DEPTH} brackets, blocks or operators inside each other");
+        let help = "give parts of it names with `let`, or move them into a function";
+        self.report(Diagnostic::error("PAL0204", span, message).help(help));
+        self.abandoned = true;
+        self.at = self.tokens.len() - 1;
+        Err(Failed)
     }
 
     pub(super) fn is_mark(&mut self, mark: &str) -> bool {
@@ -192,8 +208,7 @@ impl Parser<'_> {
     pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
             let span = self.peek().span;
-            self.report(too_deep(span));
-            return Err(Failed);
+            return self.too_deep(span);
         }
         self.depth += 1;
         let result = read(self);
@@ -546,148 +561,10 @@ impl Parser<'_> {
             let condition = self.expr()?;
             arms.push((condition, self.block()?));
             if arms.len() > usize::from(MAX_DEPTH) {
-                let span = next.span;
-                self.report(too_deep(span));
-                return Err(Failed);
+                return self.too_deep(next.span);
             }
         }
     }
-
-    fn function(&mut self) -> Parsed<StmtKind> {
-        let name = self.name("the name of the function")?;
-        let open = self.expect("(", Some("a function reads `fn f(x, y) { return x * y }`"))?;
-        self.brackets += 1;
-        let mut params = Vec::new();
-        while !self.is_mark(")") {
-            let param = self.name("the name of a parameter")?;
-            params.push((param, self.optional_annotation()?));
-            if !self.eat_mark(",") {
-                break;
-            }
-        }
-        self.close(")", open)?;
-        self.brackets -= 1;
-        let returns = if self.eat_mark("->") {
-            let mut types = vec![self.annotation()?];
-            while self.eat_mark(",") {
-                types.push(self.annotation()?);
-            }
-            Some(types)
-        } else {
-            None
-        };
-        let body = self.block()?;
-        Ok(StmtKind::Function(Rc::new(Function { name, params, returns, body })))
-    }
-
-    fn optional_annotation(&mut self) -> Parsed<Option<Annotation>> {
-        if self.eat_mark(":") { self.annotation().map(Some) } else { Ok(None) }
-    }
-
-    /// `int`, `[n, 3]`, `m/s`, or these one after another.
-    fn annotation(&mut self) -> Parsed<Annotation> {
-        let start = self.peek();
-        let mut found = Annotation { elem: None, shape: None, unit: None, span: start.span };
-        let scalars = [("real", Scalar::Real), ("int", Scalar::Int), ("bool", Scalar::Bool)];
-        for (word, scalar) in scalars {
-            if found.elem.is_none() && self.eat_word(word) {
-                found.elem = Some((scalar, start.span));
-            }
-        }
-        if self.is_mark("[") && !self.bracket_holds_unit() {
-            found.shape = Some(self.shape()?);
-        }
-        let token = self.peek();
-        let a_unit = matches!(token.kind, Kind::Word | Kind::Int(_) | Kind::Mark("[" | "("));
-        if a_unit && !(token.kind == Kind::Word && KEYWORDS.contains(&self.text(token))) {
-            found.unit = Some(if self.is_mark("[") { self.bracketed_unit()? } else { self.unit()? });
-        }
-        if found.elem.is_none() && found.shape.is_none() && found.unit.is_none() {
-            let help = "`: m/s` is a unit, `: [n, 3]` an array, `: int` an integer";
-            return self.unexpected("a unit or a type", Some(help));
-        }
-        found.span = start.span.to(self.tokens[self.at.saturating_sub(1)].span);
-        Ok(found)
-    }
-
-    /// Whether the bracket that comes next can only be a unit: `[m/s]`.
-    fn bracket_holds_unit(&self) -> bool {
-        self.tokens[self.at..]
-            .iter()
-            .take_while(|token| !matches!(token.kind, Kind::Mark("]") | Kind::Newline | Kind::End))
-            .any(|token| matches!(token.kind, Kind::Mark("/" | "^" | "*" | "·")))
-    }
-
-    fn shape(&mut self) -> Parsed<Vec<Length>> {
-        let open = self.advance();
-        self.brackets += 1;
-        let mut lengths = Vec::new();
-        while !self.is_mark("]") {
-            let token = self.peek();
-            match token.kind {
-                Kind::Int(n) => {
-                    self.advance();
-                    lengths.push(Length::Known(n, token.span));
-                }
-                Kind::Mark("..") => {
-                    self.advance();
-                    lengths.push(Length::Any);
-                }
-                Kind::Word if self.text(token) == "_" => {
-                    self.advance();
-                    lengths.push(Length::Any);
-                }
-                _ => lengths.push(Length::Named(self.name("a length: a number, a name or `_`")?)),
-            }
-            if !self.eat_mark(",") {
-                break;
-            }
-        }
-        if lengths.is_empty() || lengths.len() > usize::from(MAX_RANK) {
-            let message = format!("an array has 1 to {MAX_RANK} axes");
-            let span = open.span.to(self.peek().span);
-            self.report(
-                Diagnostic::error("PAL0210", span, message).help("`[n]` is a vector, `[n, m]` a matrix"),
-            );
-            return Err(Failed);
-        }
-        self.close("]", open)?;
-        self.brackets -= 1;
-        Ok(lengths)
-    }
-
-    /// A unit in the annotation belongs to a number that is written there.
-    fn with_unit(
-        &mut self,
-        annotation: Option<Annotation>,
-        value: Expr,
-    ) -> Parsed<(Option<Annotation>, Expr)> {
-        let Some(mut annotation) = annotation else { return Ok((None, value)) };
-        let Some(unit) = annotation.unit.take() else { return Ok((Some(annotation), value)) };
-        let rest = (annotation.elem.is_some() || annotation.shape.is_some()).then_some(annotation.clone());
-        match with_unit_of(&unit, &value) {
-            Some(value) => Ok((rest, value)),
-            None => {
-                let message = "the unit of a computed value is not declared";
-                let help = "leave the unit out, or write it after the numbers, `20 [m/s]`";
-                self.report(Diagnostic::error("PAL0202", annotation.span, message).help(help));
-                Err(Failed)
-            }
-        }
-    }
-}
-
-fn with_unit_of(unit: &Unit, value: &Expr) -> Option<Expr> {
-    let kind = match &value.kind {
-        &ExprKind::Int(n) => ExprKind::Quantity(n as f64, unit.clone()),
-        &ExprKind::Real(x) => ExprKind::Quantity(x, unit.clone()),
-        ExprKind::Unary(op, inner) => ExprKind::Unary(*op, Box::new(with_unit_of(unit, inner)?)),
-        ExprKind::List(items) => {
-            ExprKind::List(items.iter().map(|item| with_unit_of(unit, item)).collect::<Option<_>>()?)
-        }
-        _ => return None,
-    };
-    Some(Expr { kind, ..value.clone() })
 }
 
 /// The most axes that an array may have.
@@ -697,13 +574,4 @@ fn reserved(span: Span, word: &str) -> Diagnostic {
     Diagnostic::error("PAL0218", span, format!("`{word}` is reserved"))
         .note("it is kept for random draws and effects, which the language does not have yet")
         .help(format!("choose another name, for example `{word}_`"))
-}
-
-pub(super) fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "PAL0204",
-        span,
-        format!("more than {MAX_DEPTH} brackets, blocks or operators inside each other"),
-    )
-    .help("give parts of it names with `let`, or move them into a function")
 }
