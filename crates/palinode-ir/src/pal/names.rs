@@ -184,6 +184,17 @@ pub(crate) fn always_exits(stmts: &[Stmt]) -> bool {
     })
 }
 
+/// Whether some statement could not be read.
+pub(crate) fn is_broken(stmts: &[Stmt]) -> bool {
+    let mut found = false;
+    for stmt in stmts {
+        let mut look = |stmt: &Stmt| found |= matches!(stmt.kind, StmtKind::Broken(_));
+        look(stmt);
+        walk_stmt(stmt, &mut |_| {}, &mut look);
+    }
+    found
+}
+
 /// The names and the functions that a body mentions.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {

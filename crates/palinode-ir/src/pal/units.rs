@@ -181,6 +181,7 @@ pub(crate) fn suggestion(name: &str) -> Option<String> {
         "litre" | "liter" => "L",
         "pct" => "percent",
         "kmh" | "kph" => "km/h",
+        "mps" => "m/s",
         "weeks" => "week",
         "msec" | "millisecond" | "milliseconds" => "ms",
         "ev" => "eV",

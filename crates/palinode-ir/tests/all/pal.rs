@@ -1,5 +1,10 @@
 //! The `.pal` language: programs that run, compared with what they must give.
 
+#[path = "pal_errors.rs"]
+mod errors;
+#[path = "pal_fuzz.rs"]
+mod fuzz;
+
 use palinode_ir::interp::{Datum, RunErrorKind, Tensor, run};
 use palinode_ir::pal::{self, Model};
 use palinode_ir::{Elem, text, verify};

@@ -1,6 +1,6 @@
 //! The `.pal` front end on anything at all: nothing panics, and what compiles is valid.
 //!
-//! `PROPTEST_CASES=100000 cargo test --release -p palinode-ir pal_fuzz` runs it for long.
+//! `PROPTEST_CASES=100000 cargo test --release -p palinode-ir pal::fuzz` runs it for long.
 
 use palinode_ir::{pal, text};
 use proptest::prelude::*;

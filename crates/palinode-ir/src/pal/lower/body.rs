@@ -135,7 +135,9 @@ impl<'m, 'a> Body<'m, 'a> {
     pub(super) fn enter_main(&mut self) {
         for index in 0..self.module.arguments.len() {
             let argument = &self.module.arguments[index];
-            let (name, ty, span) = (argument.name.clone(), argument.ty, argument.span);
+            let (name, ty) = (argument.name.clone(), argument.ty);
+            let at = self.module.global_of.get(&name);
+            let span = at.map_or(argument.span, |&at| self.module.globals[at].span);
             let known = |length: &LengthSpec| match length {
                 LengthSpec::Known(n) => i64::try_from(*n).ok(),
                 LengthSpec::Named(_) | LengthSpec::Any => None,

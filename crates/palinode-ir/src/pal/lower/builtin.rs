@@ -161,18 +161,12 @@ impl Body<'_, '_> {
         let row = row(&name.text)?;
         self.check_count(&name.text, row.arity(), row.arity(), vals.len(), span)?;
         let spans: Vec<Span> = args.iter().map(|arg| arg.span).collect();
-        self.check_numbers(&name.text, vals, &spans, span)?;
+        self.check_numbers(&name.text, vals, &spans)?;
         Some(self.rule(row, &vals.iter().collect::<Vec<_>>()))
     }
 
     /// Numbers whose ranks go together.
-    pub(super) fn check_numbers(
-        &mut self,
-        name: &str,
-        vals: &[Val],
-        spans: &[Span],
-        span: Span,
-    ) -> Option<()> {
+    pub(super) fn check_numbers(&mut self, name: &str, vals: &[Val], spans: &[Span]) -> Option<()> {
         for (val, place) in vals.iter().zip(spans) {
             if val.ty.elem == Elem::Bool {
                 let message = format!("`{name}` needs numbers, not {}", describe(val.ty));
@@ -182,7 +176,7 @@ impl Body<'_, '_> {
         }
         let Some(first) = (0..vals.len()).find(|&at| vals[at].ty.rank > 0) else { return Some(()) };
         for at in 0..vals.len() {
-            self.spread(name, &vals[first], &vals[at], (spans[first], spans[at]), span)?;
+            self.spread(name, &vals[first], &vals[at], (spans[first], spans[at]))?;
         }
         Some(())
     }
@@ -193,7 +187,7 @@ impl Body<'_, '_> {
         let result = match name {
             "pow" | "square" | "floor" | "ceil" | "round" | "trunc" | "int" | "real" | "abs" | "digamma"
             | "trigamma" => {
-                if self.check_numbers(name, vals, spans, span).is_none() {
+                if self.check_numbers(name, vals, spans).is_none() {
                     return Some(None);
                 }
                 match name {
@@ -214,17 +208,17 @@ impl Body<'_, '_> {
                     _ => self.rule(rules::Op::Abs, &[one]),
                 }
             }
-            "powi" => return Some(self.with_parameter(rules::Op::Powi, &vals[0], &vals[1], spans[1], span)),
+            "powi" => return Some(self.with_parameter(rules::Op::Powi, &vals[0], &vals[1], spans[1])),
             "polygamma" => {
-                return Some(self.with_parameter(rules::Op::Polygamma, &vals[1], &vals[0], spans[0], span));
+                return Some(self.with_parameter(rules::Op::Polygamma, &vals[1], &vals[0], spans[0]));
             }
             "min" | "max" if vals.len() > 1 => {
-                if self.check_numbers(name, vals, spans, span).is_none() {
+                if self.check_numbers(name, vals, spans).is_none() {
                     return Some(None);
                 }
                 self.extreme(name == "max", vals)
             }
-            "select" => return Some(self.select(vals, spans, span)),
+            "select" => return Some(self.select(vals, spans)),
             "stop_gradient" if one.ty.is_real() => {
                 self.emit(Op::StopGradient, &[one]).with_lens(one.lens.clone())
             }
@@ -244,18 +238,11 @@ impl Body<'_, '_> {
         self.emit(Op::Convert(Elem::Int), &[&rounded]).with_lens(val.lens.clone())
     }
 
-    fn with_parameter(
-        &mut self,
-        row: rules::Op,
-        val: &Val,
-        parameter: &Val,
-        place: Span,
-        span: Span,
-    ) -> Option<Val> {
+    fn with_parameter(&mut self, row: rules::Op, val: &Val, parameter: &Val, place: Span) -> Option<Val> {
         let smallest = if row == rules::Op::Polygamma { 0 } else { i64::from(i32::MIN) };
         match parameter.known_int() {
             Some(n) if (smallest..=i64::from(i32::MAX - 2)).contains(&n) => {
-                self.check_numbers(row.name(), core::slice::from_ref(val), &[place], span)?;
+                self.check_numbers(row.name(), core::slice::from_ref(val), &[place])?;
                 Some(self.rule(Rule { row, parameter: n as i32 }, &[val]))
             }
             _ => {
@@ -283,7 +270,7 @@ impl Body<'_, '_> {
         result
     }
 
-    fn select(&mut self, vals: &[Val], spans: &[Span], span: Span) -> Option<Val> {
+    fn select(&mut self, vals: &[Val], spans: &[Span]) -> Option<Val> {
         let (c, a, b) = (&vals[0], &vals[1], &vals[2]);
         if c.ty.elem != Elem::Bool {
             let message = format!("the condition of `select` is a truth value, not {}", describe(c.ty));
@@ -292,14 +279,14 @@ impl Body<'_, '_> {
             );
         }
         if (a.ty.elem == Elem::Bool) != (b.ty.elem == Elem::Bool) {
-            let problem = Diagnostic::error("PAL0209", span, "`select` chooses between two of one kind")
-                .and(spans[1], describe(a.ty))
+            let problem = Diagnostic::error("PAL0209", spans[1], "`select` chooses between two of one kind")
+                .saying(describe(a.ty))
                 .and(spans[2], describe(b.ty));
             return self.error(problem);
         }
         let ranked = vals.iter().position(|val| val.ty.rank > 0).unwrap_or(0);
         for at in 0..3 {
-            self.spread("select", &vals[ranked], &vals[at], (spans[ranked], spans[at]), span)?;
+            self.spread("select", &vals[ranked], &vals[at], (spans[ranked], spans[at]))?;
         }
         let (a, b) = if a.ty.elem == b.ty.elem {
             (a.clone(), b.clone())

@@ -226,7 +226,10 @@ impl Body<'_, '_> {
             return Some(types.to_vec());
         };
         if known.len() != types.len() {
-            let message = format!("this returns {} values, another `return` {}", types.len(), known.len());
+            let message = {
+                let s = if types.len() == 1 { "" } else { "s" };
+                format!("this returns {} value{s}, another `return` {}", types.len(), known.len())
+            };
             return self.error(Diagnostic::error("PAL0214", span, message));
         }
         let mut merged = Vec::new();
@@ -469,8 +472,7 @@ impl Module<'_> {
         let id = self.instances[instance].id;
         self.builder.define(id, built);
         let state = &mut self.instances[instance];
-        state.status = if state.facts.results.is_some() { Status::Done } else { Status::Failed };
-        if !names::always_exits(&function.body.stmts) {
+        if !names::always_exits(&function.body.stmts) && !names::is_broken(&function.body.stmts) {
             let name = &function.name;
             let message = format!("`{}` can end without `return`", name.text);
             let problem = Diagnostic::error("PAL0214", name.span, message)
@@ -478,6 +480,9 @@ impl Module<'_> {
                 .help("end it with `return ...`");
             state.problems.push(problem);
         }
+        let returns_well = !state.problems.iter().any(|problem| problem.code == "PAL0214");
+        let known = state.facts.results.is_some() && returns_well;
+        state.status = if known { Status::Done } else { Status::Failed };
         self.completed.push(instance);
     }
 }

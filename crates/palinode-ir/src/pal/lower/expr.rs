@@ -124,8 +124,8 @@ impl Body<'_, '_> {
         let (a, b) = (a?, b?);
         if a.ty.rank != b.ty.rank || (a.ty.elem == Elem::Bool) != (b.ty.elem == Elem::Bool) {
             let message = "the two sides of the choice are not alike";
-            let problem = Diagnostic::error("PAL0209", span, message)
-                .and(yes.span, describe(a.ty))
+            let problem = Diagnostic::error("PAL0209", yes.span, message)
+                .saying(describe(a.ty))
                 .and(no.span, describe(b.ty));
             return self.error(problem);
         }

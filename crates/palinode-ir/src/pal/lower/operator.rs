@@ -39,22 +39,15 @@ impl Body<'_, '_> {
     }
 
     /// Checks that operands can be combined element by element.
-    pub(super) fn spread(
-        &mut self,
-        what: &str,
-        a: &Val,
-        b: &Val,
-        spans: (Span, Span),
-        whole: Span,
-    ) -> Option<()> {
+    pub(super) fn spread(&mut self, what: &str, a: &Val, b: &Val, spans: (Span, Span)) -> Option<()> {
         if a.ty.rank != b.ty.rank && a.ty.rank != 0 && b.ty.rank != 0 {
             let message = format!(
                 "`{what}` works element by element: {} and {} do not match",
                 describe_rank(a.ty.rank),
                 describe_rank(b.ty.rank)
             );
-            let problem = Diagnostic::error("PAL0210", whole, message)
-                .and(spans.0, describe(a.ty))
+            let problem = Diagnostic::error("PAL0210", spans.0, message)
+                .saying(describe(a.ty))
                 .and(spans.1, describe(b.ty))
                 .help("spread the smaller one: `broadcast(v, n, m)` repeats rows, `repeat_columns(v, m)` columns");
             return self.error(problem);
@@ -65,8 +58,8 @@ impl Body<'_, '_> {
             {
                 let message =
                     format!("`{what}` works element by element: lengths {x} and {y} along axis {axis}");
-                let problem = Diagnostic::error("PAL0211", whole, message)
-                    .and(spans.0, format!("length {x}"))
+                let problem = Diagnostic::error("PAL0211", spans.0, message)
+                    .saying(format!("length {x}"))
                     .and(spans.1, format!("length {y}"));
                 return self.error(problem);
             }
@@ -111,13 +104,13 @@ impl Body<'_, '_> {
             BinaryOp::And | BinaryOp::Or => {
                 self.only_truth(what, a, spans.0)?;
                 self.only_truth(what, b, spans.1)?;
-                self.spread(what, a, b, spans, span)?;
+                self.spread(what, a, b, spans)?;
                 let kind = if op == BinaryOp::And { Logical::And } else { Logical::Or };
                 return Some(self.emit(Op::Logical(kind), &[a, b]).with_lens(common_lens(a, b)));
             }
             BinaryOp::MatMul => return self.matmul(a, b, spans, span),
             BinaryOp::Equal | BinaryOp::NotEqual if a.ty.elem == Elem::Bool && b.ty.elem == Elem::Bool => {
-                self.spread(what, a, b, spans, span)?;
+                self.spread(what, a, b, spans)?;
                 let lens = common_lens(a, b);
                 let opposite = self.emit(Op::Logical(Logical::Not), &[b]).with_lens(b.lens.clone());
                 let (x, y) = if op == BinaryOp::Equal { (b, &opposite) } else { (&opposite, b) };
@@ -127,7 +120,7 @@ impl Body<'_, '_> {
         }
         self.no_truth(what, a, spans.0)?;
         self.no_truth(what, b, spans.1)?;
-        self.spread(what, a, b, spans, span)?;
+        self.spread(what, a, b, spans)?;
         if op.is_comparison() {
             return Some(self.comparison(op, a, b));
         }
@@ -256,8 +249,8 @@ impl Body<'_, '_> {
             && x != y
         {
             let problem =
-                Diagnostic::error("PAL0211", span, format!("the inner lengths of `@` are {x} and {y}"))
-                    .and(spans.0, format!("{x} columns"))
+                Diagnostic::error("PAL0211", spans.0, format!("the inner lengths of `@` are {x} and {y}"))
+                    .saying(format!("{x} columns"))
                     .and(spans.1, format!("{y} rows"));
             return self.error(problem);
         }

@@ -198,7 +198,12 @@ impl Body<'_, '_> {
 
     /// A place that is assigned to; reports what cannot be.
     fn target(&mut self, target: &Expr) -> Option<Place> {
+        let used: Vec<bool> = self.variables.iter().map(|variable| variable.used).collect();
         let place = self.place(target)?;
+        // Being written is not being used.
+        if let Base::Variable(id) = place.base {
+            self.variables[id].used = used[id];
+        }
         match &place.base {
             Base::Variable(id) => {
                 let id = *id;

@@ -53,7 +53,8 @@ fn starts_word(c: char) -> bool {
 }
 
 fn continues_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    // Subscripts may be part of a name, superscripts are not: `x²` is a power.
+    c.is_alphabetic() || c.is_ascii_digit() || c == '_' || ('₀'..='₉').contains(&c)
 }
 
 impl Lexer<'_> {
@@ -90,9 +91,14 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reports a run of characters that mean nothing once.
+    /// Reports a run of characters that mean nothing once; where it is plain what was meant, goes on with that.
     fn stray(&mut self, first: char) {
-        let end = self.rest().find(|c: char| c != first).unwrap_or(self.rest().len());
+        let rest = self.rest();
+        let mut end = rest.find(|c: char| c != first).unwrap_or(rest.len());
+        if first == '"' {
+            let line = rest.find('\n').unwrap_or(rest.len());
+            end = rest[1..line].find('"').map_or(line, |at| at + 2);
+        }
         let span = Span::new(self.at, self.at + end);
         let mut problem =
             Diagnostic::error("PAL0201", span, format!("`{}` means nothing here", first.escape_debug()));
@@ -107,7 +113,13 @@ impl Lexer<'_> {
             _ => None,
         };
         self.problems.push(problem);
-        self.at += end;
+        match first {
+            '×' | '⋅' | '∗' => self.push(Kind::Mark("*"), self.at + end),
+            '−' | '–' => self.push(Kind::Mark("-"), self.at + end),
+            '÷' => self.push(Kind::Mark("/"), self.at + end),
+            '"' => self.push(Kind::Int(0), self.at + end),
+            _ => self.at += end,
+        }
     }
 
     fn number(&mut self) {

@@ -1,0 +1,81 @@
+//! What people are told: every source in `tests/pal/errors` with its messages beside it, and a page for every code.
+//!
+//! `PAL_BLESS=1 cargo test -p palinode-ir pal::errors` writes the messages anew; read the difference before committing it.
+
+use palinode_ir::pal;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+}
+
+fn cases() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join("tests/pal/errors")).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "pal"));
+    paths.sort();
+    paths
+}
+
+fn messages(source: &str) -> String {
+    let problems = match pal::compile(source) {
+        Ok(model) => model.warnings,
+        Err(problems) => problems,
+    };
+    problems.iter().map(|problem| problem.plain(source)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn messages_are_as_they_were() {
+    let bless = std::env::var_os("PAL_BLESS").is_some();
+    let mut changed = Vec::new();
+    for path in cases() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let found = messages(&source);
+        let expected = path.with_extension("txt");
+        if bless {
+            std::fs::write(&expected, &found).unwrap();
+        } else if std::fs::read_to_string(&expected).unwrap_or_default() != found {
+            changed.push(format!("{}:\n{found}", path.display()));
+        }
+    }
+    assert!(changed.is_empty(), "messages changed (PAL_BLESS=1 accepts them)\n{}", changed.join("\n"));
+}
+
+/// The codes that the front end can give, from its own source.
+fn codes() -> BTreeSet<String> {
+    fn walk(folder: &Path, codes: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, codes);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for part in text.split("\"PAL0").skip(1) {
+                codes.insert(format!("PAL0{}", &part[..3]));
+            }
+        }
+    }
+    let mut codes = BTreeSet::new();
+    walk(&root().join("src/pal"), &mut codes);
+    codes
+}
+
+#[test]
+fn every_code_has_a_page_and_a_test() {
+    let tested: String =
+        cases().iter().map(|path| messages(&std::fs::read_to_string(path).unwrap())).collect();
+    let book = root().join("../../docs/book");
+    let index = std::fs::read_to_string(book.join("errors/README.md")).unwrap();
+    let summary = std::fs::read_to_string(book.join("SUMMARY.md")).unwrap();
+    for code in codes() {
+        assert!(book.join(format!("errors/{code}.md")).exists(), "{code} has no page");
+        assert!(index.contains(&code) && summary.contains(&code), "{code} is not listed");
+        // A program that is too complex takes long to write down, and a bug of our own cannot be provoked.
+        if !["PAL0223", "PAL0239"].contains(&&*code) {
+            assert!(tested.contains(&code), "{code} is not tested");
+        }
+    }
+}
