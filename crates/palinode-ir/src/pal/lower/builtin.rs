@@ -138,7 +138,7 @@ impl Body<'_, '_> {
         };
         self.check_count(text, least, most, vals.len(), span)?;
         let spans: Vec<Span> = args.iter().map(|arg| arg.span).collect();
-        if let Some(result) = self.elementwise(text, vals, &spans, span) {
+        if let Some(result) = self.elementwise(text, vals, &spans) {
             return result.map(|val| vec![val]);
         }
         self.array_function(text, vals, &spans, span)
@@ -182,7 +182,7 @@ impl Body<'_, '_> {
     }
 
     /// Functions that treat every element alike; none if the function is not one.
-    fn elementwise(&mut self, name: &str, vals: &[Val], spans: &[Span], span: Span) -> Option<Option<Val>> {
+    fn elementwise(&mut self, name: &str, vals: &[Val], spans: &[Span]) -> Option<Option<Val>> {
         let one = &vals[0];
         let result = match name {
             "pow" | "square" | "floor" | "ceil" | "round" | "trunc" | "int" | "real" | "abs" | "digamma"
