@@ -1,0 +1,352 @@
+//! The command line: what can be asked for, and the help that explains it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs and differentiates .pal models.
+#[derive(Debug, Parser)]
+#[command(
+    name = "palinode",
+    version,
+    disable_help_subcommand = true,
+    about = "Exact gradients of programs with memory and state",
+    after_help = "\
+Examples:
+  palinode run model.pal                      compute the outputs
+  palinode grad model.pal --check             the gradient by all params, compared with differences
+  palinode grad model.pal --set k=0.5 --data measured.csv
+  palinode help grad                          options and examples of a command
+  palinode help PAL0253                       what an error code means
+
+Exit codes: 0 done; 1 the model or its inputs are wrong; 2 the command line is wrong;
+3 the model went wrong while it ran; 4 --check found a disagreement."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Answer, or say what went wrong, in JSON on standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compute the outputs of a model
+    #[command(after_help = "\
+Examples:
+  palinode run drag.pal
+  palinode run drag.pal --set v0=25 --set k=0.02
+  palinode run fit.pal --data measured.csv --full")]
+    Run(RunArgs),
+
+    /// Compute the gradient of the loss
+    #[command(after_help = "\
+Examples:
+  palinode grad drag.pal --check
+  palinode grad drag.pal --wrt v0,mark --set v0=25
+  palinode grad fit.pal --data measured.csv --mode reverse --json
+
+The gradient is taken by every `param` unless --wrt says otherwise, and of the `loss`
+unless --of does. Values and gradients are in and per the declared units.")]
+    Grad(GradArgs),
+
+    /// Compute the derivative of every output along a direction
+    #[command(after_help = "\
+Examples:
+  palinode jvp drag.pal --direction v0=1
+  palinode jvp drag.pal --direction v0=1,k=0.5
+  palinode jvp net.pal --direction w=[1,0,0]
+
+What --direction does not name stays where it is. An array given one number moves as a whole.")]
+    Jvp(JvpArgs),
+
+    /// Compute the second derivatives of the loss
+    #[command(after_help = "\
+Examples:
+  palinode hessian drag.pal
+  palinode hessian drag.pal --wrt v0 --json")]
+    Hessian(HessianArgs),
+
+    /// Show the execution trace, forwards and backwards
+    #[command(after_help = "\
+Examples:
+  palinode tape tiny.pal
+  palinode tape drag.pal --rows 40
+
+Each row is an operation as it ran: what it read, its value, the partials that are saved
+for the way back, and to the right the cotangent that the reverse sweep found for it, with
+its turn in that sweep. Loops appear unrolled.")]
+    Tape(TapeArgs),
+
+    /// Show the program that a model becomes
+    #[command(after_help = "\
+Examples:
+  palinode ir square.pal --ssa              source beside its single assignments
+  palinode ir drag.pal                      the program
+  palinode ir drag.pal --all-passes         after each pass that changed something
+  palinode ir drag.pal --pass fold --pass cse
+  palinode ir drag.pal --of grad            the gradient as a program, simplified")]
+    Ir(IrArgs),
+
+    /// Lay out model files
+    #[command(after_help = "\
+Examples:
+  palinode fmt model.pal                    show the laid out text
+  palinode fmt --write models/*.pal         change the files
+  palinode fmt --check models/*.pal         say which files would change; exit code 1 if any")]
+    Fmt(FmtArgs),
+
+    /// Look for mistakes without running
+    #[command(after_help = "\
+Examples:
+  palinode check model.pal
+  palinode check models/*.pal --json")]
+    Check(CheckArgs),
+
+    /// Explain an error code or a command
+    #[command(
+        visible_alias = "explain",
+        after_help = "\
+Examples:
+  palinode help PAL0253
+  palinode help grad
+  palinode explain                          all codes"
+    )]
+    Help(HelpArgs),
+
+    /// Print a script that completes commands and options in a shell
+    #[command(after_help = "\
+Examples:
+  palinode completions bash > ~/.local/share/bash-completion/completions/palinode
+  palinode completions fish > ~/.config/fish/completions/palinode.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// A model and what it is given.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// The model; `-` reads it from standard input
+    pub(crate) model: PathBuf,
+
+    /// Give a param or input a value, in its declared unit: `a=1.5`, `w=[1,2,3]`, or several `a=1,b=2`
+    #[arg(long, short = 's', value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Read inputs from a CSV or JSON file, by name (`file.csv`) or one of them (`X=file.csv`)
+    #[arg(long, short = 'd', value_name = "[NAME=]FILE")]
+    pub(crate) data: Vec<String>,
+
+    /// Give up after so many loop rounds and calls
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = whole)]
+    pub(crate) steps: u64,
+
+    /// Let infinities and NaN pass instead of stopping where they arise
+    #[arg(long)]
+    pub(crate) allow_nonfinite: bool,
+}
+
+/// How much is shown.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Show every element of arrays
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Significant digits of what is shown
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(1..=17))]
+    pub(crate) digits: u8,
+}
+
+/// What is differentiated, by what.
+#[derive(Debug, Args)]
+pub(crate) struct DerivativeArgs {
+    /// Differentiate by these params or inputs instead of all params
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) wrt: Vec<String>,
+
+    /// Differentiate this output instead of the loss
+    #[arg(long, value_name = "OUTPUT")]
+    pub(crate) of: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+}
+
+/// Which way derivatives are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Forward for a single number, otherwise reverse
+    Auto,
+    /// One run per number, no memory for the way back
+    Forward,
+    /// One run back, whatever the count of numbers
+    Reverse,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GradArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) derivative: DerivativeArgs,
+
+    /// Which way derivatives are carried
+    #[arg(long, value_enum, default_value_t = Mode::Auto)]
+    pub(crate) mode: Mode,
+
+    /// Compare with central differences and say how well they agree
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JvpArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+
+    /// Where to go: `a=1`, `a=1,b=0.5`, `w=[1,0]`; not needed if there is a single param
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) direction: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HessianArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) derivative: DerivativeArgs,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TapeArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) derivative: DerivativeArgs,
+
+    /// Show at most so many rows; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(crate) rows: usize,
+
+    /// Significant digits of what is shown
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=17))]
+    pub(crate) digits: u8,
+}
+
+/// A program made from the model's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Derived {
+    /// The model itself
+    Run,
+    /// Value and gradient, by reverse mode
+    Grad,
+    /// Outputs and their tangents
+    Jvp,
+    /// Outputs, and cotangents of the arguments
+    Vjp,
+    /// All first partials
+    Jacobian,
+    /// All second partials
+    Hessian,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IrArgs {
+    /// The model; `-` reads it from standard input
+    pub(crate) model: PathBuf,
+
+    /// Show the source beside the single assignments it becomes
+    #[arg(long, conflicts_with_all = ["pass", "all_passes", "of"])]
+    pub(crate) ssa: bool,
+
+    /// Apply a pass and show the program before and after; may be given several times
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) pass: Vec<String>,
+
+    /// Apply every pass of the pipeline and show the program after each that changed it
+    #[arg(long, conflicts_with = "pass")]
+    pub(crate) all_passes: bool,
+
+    /// Show a derivative as a program instead
+    #[arg(long, value_enum, default_value_t = Derived::Run, value_name = "WHAT")]
+    pub(crate) of: Derived,
+
+    /// Differentiate by these params or inputs instead of all params
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) wrt: Vec<String>,
+
+    /// Show a derivative as the transform made it, not simplified
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FmtArgs {
+    /// The files; `-` reads standard input
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Say which files would change
+    #[arg(long, conflicts_with = "write")]
+    pub(crate) check: bool,
+
+    /// Change the files
+    #[arg(long, short = 'w')]
+    pub(crate) write: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The models; `-` reads standard input
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// An error code (`PAL0253`) or a command
+    pub(crate) topic: Option<String>,
+}
+
+/// `1000000`, `1_000_000`, `1,000,000` or `1e6`.
+fn whole(text: &str) -> Result<u64, String> {
+    let digits: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
+    if let Ok(n) = digits.parse() {
+        return Ok(n);
+    }
+    match digits.parse::<f64>() {
+        Ok(x) if x >= 0.0 && x == x.trunc() && x < 1.8e19 => Ok(x as u64),
+        _ => Err("it must be a whole number that is not negative, such as 1000000 or 1e6".to_string()),
+    }
+}

@@ -1,0 +1,254 @@
+//! `palinode grad`: value and gradient, and how well differences agree.
+
+use palinode_ir::interp::{Datum, RunErrorKind, Tensor};
+use palinode_ir::pal::{Argument, Role};
+use serde_json::{Value, json};
+
+use crate::args::{GradArgs, Mode};
+use crate::checking::{self, Checked};
+use crate::commands::{headline, run_model};
+use crate::differences::Verdict;
+use crate::execute::Cost;
+use crate::gradient::{Gradient, NoGradient, gradient};
+use crate::model::Loaded;
+use crate::numbers::Look;
+use crate::problem::{Exit, Failed, Problem};
+use crate::session::Session;
+use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout};
+use crate::{execute, inputs, model, numbers, value};
+
+pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
+    let loaded = model::load(session, &args.model.model)?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
+    let wrt = loaded.wrt(&args.derivative.wrt)?;
+    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let limits = execute::limits(&args.model);
+
+    let ran = run_model(&loaded, &inputs, &limits)?;
+    let found = ran.outputs[objective].as_real().expect("the objective is a real number");
+    let program = loaded.only(objective);
+    let found_gradient =
+        gradient(&program, &wrt, &inputs, &limits, args.mode).map_err(|error| no_gradient(error, &loaded))?;
+    let mut checked =
+        args.check.then(|| checking::check(&program, &wrt, &inputs, &limits, &found_gradient.parts));
+    if let Some(checked) = &mut checked {
+        let of = loaded.model.outputs[objective].unit.as_ref();
+        for (part, &at) in checked.parts.iter_mut().zip(&wrt) {
+            part.scale(value::derivative_scale(of, loaded.arguments()[at].unit.as_ref()));
+        }
+    }
+
+    let answer = Answer {
+        loaded: &loaded,
+        objective,
+        wrt: &wrt,
+        inputs: &inputs,
+        value: found,
+        gradient: &found_gradient,
+        forward: ran.cost,
+        checked: checked.as_ref(),
+    };
+    let (text, fields) = (answer.text(args.show.look()), answer.json(session));
+    session.answer(&text, fields);
+    match checked {
+        Some(checked) if checked.disagrees() => Err(disagreement(session)),
+        _ => Ok(()),
+    }
+}
+
+/// The answer has been given; what is left is the exit code, and for people a word about it.
+fn disagreement(session: &Session) -> Failed {
+    let problem = Problem::new("PAL0294", Exit::Check, "the gradient and the differences disagree")
+        .help("a rule of Palinode may be wrong, or the model is too rough for differences; please report the former");
+    if session.json { Failed(Vec::new()) } else { problem.into() }
+}
+
+/// Why there is no gradient although the model ran.
+pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
+    match error {
+        NoGradient::Transform(error) => Problem::from_transform(&error, loaded.file).into(),
+        NoGradient::Run(error) => {
+            let mut problem = Problem::from_run(&error, loaded.file);
+            if matches!(error.kind, RunErrorKind::NonFinite { .. }) {
+                problem.code = "PAL0293";
+                problem.message = format!("the model runs, but its derivative does not: {}", problem.message);
+                problem.help = Some(
+                    "the function has no finite slope here; move the inputs away, or see it with --allow-nonfinite"
+                        .to_string(),
+                );
+            }
+            problem.into()
+        }
+    }
+}
+
+struct Answer<'a> {
+    loaded: &'a Loaded,
+    objective: usize,
+    wrt: &'a [usize],
+    inputs: &'a [Datum<f64>],
+    value: f64,
+    gradient: &'a Gradient,
+    forward: Cost,
+    checked: Option<&'a Checked>,
+}
+
+impl Answer<'_> {
+    fn output(&self) -> &palinode_ir::pal::Output {
+        &self.loaded.model.outputs[self.objective]
+    }
+
+    fn argument(&self, part: usize) -> &Argument {
+        &self.loaded.arguments()[self.wrt[part]]
+    }
+
+    /// A part of the gradient per declared unit.
+    fn scaled(&self, part: usize) -> Tensor<f64> {
+        let scale = value::derivative_scale(self.output().unit.as_ref(), self.argument(part).unit.as_ref());
+        let mut tensor = self.gradient.parts[part].clone();
+        tensor.data.iter_mut().for_each(|x| *x *= scale);
+        tensor
+    }
+
+    fn value(&self) -> f64 {
+        self.output().unit.as_ref().map_or(self.value, |unit| unit.from_si(self.value))
+    }
+
+    fn text(&self, look: Look) -> String {
+        let output = self.output();
+        let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
+        let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value(), look.digits));
+        let mut out = headline(&shown, self.gradient.cost);
+        out.push('\n');
+        let mut rows = vec![vec![
+            Cell::new("with respect to").style(HEADING),
+            Cell::new("gradient").style(HEADING),
+            Cell::new("unit").style(HEADING),
+            Cell::new("check by central differences").style(HEADING),
+        ]];
+        for part in 0..self.wrt.len() {
+            let tensor = self.scaled(part);
+            let argument = self.argument(part);
+            let unit = value::derivative_unit(output.unit.as_ref(), argument.unit.as_ref());
+            let check =
+                self.checked.map_or(Cell::default(), |checked| verdict_cell(&checked.parts[part], look));
+            rows.push(vec![
+                Cell::new(&*argument.name),
+                Cell::new(numbers::reals(&tensor.shape, &tensor.data, look)),
+                Cell::new(unit),
+                check,
+            ]);
+        }
+        out.push_str(&layout(&rows, "   "));
+        out.push('\n');
+        if let Some(checked) = self.checked
+            && checked.decisions.count() > 0
+        {
+            out.push_str(&decisions_line(checked, look));
+        }
+        out.push_str(&self.memory_line());
+        out
+    }
+
+    fn memory_line(&self) -> String {
+        let (peak, forward) = (self.gradient.cost.peak, self.forward.peak);
+        let mode = match self.gradient.mode {
+            Mode::Reverse => "forwards and backwards",
+            Mode::Forward | Mode::Auto => "forwards with tangents",
+        };
+        let mut line = format!(
+            "memory   peak {} {mode}, {} for the value alone",
+            numbers::bytes(peak),
+            numbers::bytes(forward)
+        );
+        let extra = peak.saturating_sub(forward);
+        if self.gradient.mode == Mode::Reverse && self.forward.steps >= 100 {
+            line.push_str(&format!("; {:.1} bytes more a step", extra as f64 / self.forward.steps as f64));
+        }
+        line.push('\n');
+        line
+    }
+
+    fn json(&self, session: &Session) -> Value {
+        let output = self.output();
+        let parts = (0..self.wrt.len()).map(|part| {
+            let argument = self.argument(part);
+            let tensor = self.scaled(part);
+            let at = value::in_unit(self.inputs[self.wrt[part]].clone(), argument.unit.as_ref());
+            let mut fields = json!({
+                "name": &*argument.name,
+                "role": if argument.role == Role::Param { "param" } else { "input" },
+                "unit": value::unit(argument.unit.as_ref()),
+                "at": value::datum(&at),
+                "shape": tensor.shape,
+                "gradient": value::reals(&tensor),
+            });
+            if let Some(checked) = self.checked {
+                fields["check"] = checked.parts[part].json();
+            }
+            fields
+        });
+        let mut all = json!({
+            "model": session.sources.name_of(self.loaded.file),
+            "output": {
+                "name": &*output.name,
+                "value": value::number(self.value()),
+                "unit": value::unit(output.unit.as_ref()),
+            },
+            "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
+            "gradient": parts.collect::<Vec<_>>(),
+            "steps": self.gradient.cost.steps,
+            "seconds": self.gradient.cost.seconds,
+            "memory": { "peak_bytes": self.gradient.cost.peak, "value_peak_bytes": self.forward.peak },
+        });
+        if let Some(checked) = self.checked {
+            all["decisions"] = json!({
+                "count": checked.decisions.count(),
+                "smallest_margin": Some(checked.decisions.smallest_margin).filter(|margin| margin.is_finite()),
+            });
+        }
+        all
+    }
+}
+
+/// What `--check` says about one argument.
+fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
+    let of = if part.tested < part.elements {
+        format!(" ({} of {} entries and a direction)", part.tested, numbers::count(part.elements as u64))
+    } else {
+        String::new()
+    };
+    let number = |x: f64| numbers::short(x, look.digits);
+    match part.verdict {
+        Verdict::Agrees { digits } => {
+            Cell::new(format!("agrees to {}{of}", numbers::plural(u64::from(digits), "digit"))).style(GOOD)
+        }
+        Verdict::Within { digits: None } => Cell::new(format!("agrees: both vanish{of}")).style(GOOD),
+        Verdict::Within { digits: Some(digits) } => {
+            let digits = numbers::plural(u64::from(digits), "digit");
+            Cell::new(format!("agrees as far as differences can tell, {digits}{of}")).style(DOUBT)
+        }
+        Verdict::Kink { left, right } => {
+            let words =
+                format!("kink nearby? slope {} to the left, {} to the right", number(left), number(right));
+            Cell::new(words).style(DOUBT)
+        }
+        Verdict::Disagrees => {
+            let place = part.place.map_or(String::new(), |at| format!(" for entry {at}"));
+            Cell::new(format!("DISAGREES: differences give {}{place}", number(part.differences))).style(BAD)
+        }
+        Verdict::Unknown => Cell::new("no differences: the model fails around this point").style(DOUBT),
+    }
+}
+
+fn decisions_line(checked: &Checked, look: Look) -> String {
+    let count = checked.decisions.count();
+    let margin = checked.decisions.smallest_margin;
+    let words = if count == 1 { "decision depends" } else { "decisions depend" };
+    let nearest = if margin.is_finite() {
+        format!("; the closest would turn at a distance of {}", numbers::short(margin, look.digits.min(3)))
+    } else {
+        String::new()
+    };
+    format!("meaning  {} {words} on what is differentiated{nearest}\n", numbers::count(count))
+}

@@ -1,0 +1,134 @@
+//! `palinode hessian`: all second derivatives of the loss.
+
+use palinode_ir::interp::{Code, Datum, Tensor};
+use palinode_ir::{passes, transform};
+use serde_json::{Value, json};
+
+use crate::args::HessianArgs;
+use crate::commands::grad::no_gradient;
+use crate::commands::{headline, run_model};
+use crate::execute::run_derivative;
+use crate::gradient::NoGradient;
+use crate::model::Loaded;
+use crate::numbers::Look;
+use crate::problem::Failed;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::table::{Cell, HEADING, layout};
+use crate::{execute, inputs, model, numbers, value};
+
+/// How many rows and columns are shown unless all are asked for.
+const SHOWN: usize = 8;
+
+pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Failed> {
+    let loaded = model::load(session, &args.model.model)?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
+    let wrt = loaded.wrt(&args.derivative.wrt)?;
+    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let limits = execute::limits(&args.model);
+    let ran = run_model(&loaded, &inputs, &limits)?;
+    let found = ran.outputs[objective].as_real().expect("the objective is a real number");
+
+    let program = transform::hessian(&loaded.only(objective), &wrt)
+        .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
+    let code = Code::new(&passes::simplify(&program));
+    let progress = Progress::start("running once per direction", 1);
+    let ran = run_derivative(&code, &inputs, &limits)
+        .map_err(|error| no_gradient(NoGradient::Run(error), &loaded))?;
+    drop(progress);
+
+    let output = &loaded.model.outputs[objective];
+    let unit = output.unit.as_ref();
+    let value = unit.map_or(found, |unit| unit.from_si(found));
+    let mut blocks: Vec<Tensor<f64>> = Vec::new();
+    for (at, block) in ran.outputs.into_iter().enumerate() {
+        let Datum::Real(mut block) = block else { unreachable!("a derivative is real") };
+        let scale = |at: usize| loaded.arguments()[wrt[at]].unit.as_ref().map_or(1.0, |unit| unit.scale());
+        let factor = scale(at / wrt.len()) * scale(at % wrt.len());
+        let factor = unit.map_or(factor, |unit| unit.from_si(factor));
+        block.data.iter_mut().for_each(|x| *x *= factor);
+        blocks.push(block);
+    }
+    let sizes: Vec<usize> = wrt.iter().map(|&at| inputs[at].elements()).collect();
+    let labels = labels(&loaded, &wrt, &inputs);
+    let matrix = assemble(&blocks, &sizes);
+    let shown = format!("{} = {}", output.name, numbers::short(value, usize::from(args.show.digits)));
+    let head = headline(&shown, ran.cost);
+    let text = format!("{head}\n{}", matrix_text(&labels, &matrix, args.show.look()));
+
+    let names: Vec<&str> = wrt.iter().map(|&at| &*loaded.arguments()[at].name).collect();
+    let units: Vec<Value> = wrt.iter().map(|&at| value::unit(loaded.arguments()[at].unit.as_ref())).collect();
+    let n = wrt.len();
+    let block_fields = blocks.iter().enumerate().map(
+        |(at, block)| json!({ "row": names[at / n], "column": names[at % n], "value": value::reals(block) }),
+    );
+    let answer = json!({
+        "model": session.sources.name_of(loaded.file),
+        "output": { "name": &*output.name, "value": value::number(value), "unit": value::unit(unit) },
+        "wrt": names,
+        "units": units,
+        "hessian": block_fields.collect::<Vec<_>>(),
+        "steps": ran.cost.steps,
+        "seconds": ran.cost.seconds,
+        "memory": { "peak_bytes": ran.cost.peak },
+    });
+    session.answer(&text, answer);
+    Ok(())
+}
+
+/// The name of each row: `a`, `w[0]`, `w[1]`, `m[0,1]`.
+pub(crate) fn labels(loaded: &Loaded, wrt: &[usize], inputs: &[Datum<f64>]) -> Vec<String> {
+    let mut all = Vec::new();
+    for &at in wrt {
+        let name = &loaded.arguments()[at].name;
+        let shape = inputs[at].shape();
+        for element in 0..inputs[at].elements() {
+            let mut rest = element;
+            let mut indices: Vec<String> = Vec::new();
+            for &length in shape.iter().rev() {
+                indices.insert(0, (rest % length).to_string());
+                rest /= length;
+            }
+            all.push(if shape.is_empty() {
+                name.to_string()
+            } else {
+                format!("{name}[{}]", indices.join(","))
+            });
+        }
+    }
+    all
+}
+
+/// Blocks, row by row -> one matrix.
+fn assemble(blocks: &[Tensor<f64>], sizes: &[usize]) -> Vec<Vec<f64>> {
+    let mut rows = Vec::new();
+    for (at, &height) in sizes.iter().enumerate() {
+        for row in 0..height {
+            let mut line = Vec::new();
+            for (column, &width) in sizes.iter().enumerate() {
+                line.extend_from_slice(
+                    &blocks[at * sizes.len() + column].data[row * width..(row + 1) * width],
+                );
+            }
+            rows.push(line);
+        }
+    }
+    rows
+}
+
+fn matrix_text(labels: &[String], matrix: &[Vec<f64>], look: Look) -> String {
+    let shown = if look.full { labels.len() } else { labels.len().min(SHOWN) };
+    let heading = |text: &str| Cell::new(text).style(HEADING).right();
+    let mut rows = vec![vec![Cell::new("")]];
+    rows[0].extend(labels[..shown].iter().map(|label| heading(label)));
+    for (label, line) in labels.iter().zip(matrix).take(shown) {
+        let mut row = vec![Cell::new(label).style(HEADING)];
+        row.extend(line[..shown].iter().map(|&x| Cell::new(numbers::short(x, look.digits)).right()));
+        rows.push(row);
+    }
+    let mut out = layout(&rows, "   ");
+    if shown < labels.len() {
+        out.push_str(&format!("  ... {} rows and columns in all; --full shows them\n", labels.len()));
+    }
+    out
+}

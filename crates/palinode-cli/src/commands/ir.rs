@@ -1,0 +1,127 @@
+//! `palinode ir`: the program that a model becomes, before and after passes, or beside its source.
+
+use palinode_ir::{Program, pal, passes, text, transform};
+use serde_json::{Value, json};
+
+use crate::args::{Derived, IrArgs};
+use crate::assign::{closest, listed};
+use crate::commands::grad::no_gradient;
+use crate::gradient::NoGradient;
+use crate::model::{self, Loaded};
+use crate::problem::{Exit, Failed, Problem};
+use crate::session::Session;
+use crate::table::{HEADING, styled};
+
+/// A program, and what made it.
+struct Stage {
+    name: String,
+    program: Program,
+}
+
+pub(crate) fn run(session: &mut Session, args: &IrArgs) -> Result<(), Failed> {
+    let loaded = model::load(session, &args.model)?;
+    if args.ssa {
+        return ssa(session, &loaded);
+    }
+    let program = derived(&loaded, args)?;
+    let mut stages = vec![Stage { name: "program".to_string(), program }];
+    if args.all_passes {
+        for (name, pass) in passes::pipeline() {
+            apply(&mut stages, name, *pass);
+        }
+    }
+    for name in &args.pass {
+        let found = passes::ALL.iter().find(|(own, _)| own == name);
+        let Some((name, pass)) = found else {
+            let names: Vec<&str> = passes::ALL.iter().map(|(own, _)| *own).collect();
+            let problem = Problem::new("PAL0296", Exit::Usage, format!("there is no pass `{name}`"));
+            return Err(match closest(name, &names) {
+                Some(other) => problem.help(format!("did you mean `{other}`?")).into(),
+                None => problem.help(format!("there are {}", listed(&names))).into(),
+            });
+        };
+        apply(&mut stages, name, *pass);
+    }
+    let only = stages.len() == 1;
+    let mut out = String::new();
+    let mut before: Option<&Program> = None;
+    for stage in &stages {
+        let changed = before.is_none_or(|before| *before != stage.program);
+        if !only {
+            let size = stage.program.size();
+            let change = match before {
+                None => format!("{size} instructions"),
+                Some(_) if !changed => "no change".to_string(),
+                Some(before) => format!("{} -> {size} instructions", before.size()),
+            };
+            out.push_str(&styled(HEADING, &format!("// {}: {change}", stage.name)));
+            out.push('\n');
+        }
+        if changed {
+            out.push_str(&text::print(&stage.program));
+            if !only {
+                out.push('\n');
+            }
+        }
+        before = Some(&stage.program);
+    }
+    let fields: Vec<Value> = stages
+        .iter()
+        .map(|stage| {
+            let program = &stage.program;
+            json!({ "name": stage.name, "instructions": program.size(), "text": text::print(program) })
+        })
+        .collect();
+    session.answer(&out, json!({ "model": session.sources.name_of(loaded.file), "programs": fields }));
+    Ok(())
+}
+
+fn apply(stages: &mut Vec<Stage>, name: &str, pass: passes::Pass) {
+    let program = pass(&stages.last().expect("there is a first stage").program);
+    stages.push(Stage { name: name.to_string(), program });
+}
+
+/// The model's program, or a derivative of it.
+fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
+    let full = &loaded.model.program;
+    if args.of == Derived::Run {
+        return Ok(full.clone());
+    }
+    let wrt = loaded.wrt(&args.wrt)?;
+    let program = match args.of {
+        Derived::Run => Ok(full.clone()),
+        Derived::Grad => transform::value_and_grad(&loaded.only(loaded.objective(None)?), &wrt),
+        Derived::Hessian => transform::hessian(&loaded.only(loaded.objective(None)?), &wrt),
+        Derived::Jvp => transform::jvp(full, &wrt),
+        Derived::Vjp => transform::vjp(full, &wrt),
+        Derived::Jacobian => transform::jacobian(full, &wrt),
+    };
+    let program = program.map_err(|error| no_gradient(NoGradient::Transform(error), loaded))?;
+    let raw = args.raw || args.all_passes || !args.pass.is_empty();
+    Ok(if raw { program } else { passes::simplify(&program) })
+}
+
+/// The source beside its single assignments.
+fn ssa(session: &mut Session, loaded: &Loaded) -> Result<(), Failed> {
+    let lines = pal::ssa(&loaded.model.source).map_err(|found| {
+        Failed(found.iter().map(|one| Problem::from_diagnostic(one, loaded.file)).collect())
+    })?;
+    let width = lines.iter().map(|line| line.source.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for line in &lines {
+        for at in 0..line.assignments.len().max(1) {
+            let source = if at == 0 { line.source.as_str() } else { "" };
+            let padding = " ".repeat(width - source.chars().count());
+            let assignment = line.assignments.get(at).map_or("", String::as_str);
+            let row = format!("  {source}{padding}  {}  {assignment}", styled(HEADING, "|"));
+            out.push_str(row.trim_end());
+            out.push('\n');
+        }
+    }
+    let fields: Vec<Value> = lines
+        .iter()
+        .map(|line| json!({ "line": line.number, "source": line.source, "assignments": line.assignments }))
+        .collect();
+    session.answer(&out, json!({ "model": session.sources.name_of(loaded.file), "lines": fields }));
+    Ok(())
+}

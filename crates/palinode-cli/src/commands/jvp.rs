@@ -1,0 +1,151 @@
+//! `palinode jvp`: how every output moves when the arguments move along a direction.
+
+use palinode_ir::interp::{Code, Datum};
+use palinode_ir::pal::Role;
+use palinode_ir::{passes, transform};
+use serde_json::{Value, json};
+
+use crate::args::JvpArgs;
+use crate::assign::{self, Numbers, unknown};
+use crate::commands::grad::no_gradient;
+use crate::commands::{headline, run_model};
+use crate::execute::run_derivative;
+use crate::gradient::NoGradient;
+use crate::model::Loaded;
+use crate::problem::{Exit, Failed, Problem};
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::table::{Cell, HEADING, STRONG, layout};
+use crate::{execute, inputs, model, numbers, value};
+
+/// An argument and how it moves, in the declared unit.
+struct Move {
+    at: usize,
+    numbers: Numbers,
+}
+
+pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
+    let loaded = model::load(session, &args.model.model)?;
+    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let moves = directions(session, &loaded, &args.direction, &inputs)?;
+    let limits = execute::limits(&args.model);
+    run_model(&loaded, &inputs, &limits)?;
+
+    let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
+    let program = transform::jvp(&loaded.model.program, &wrt)
+        .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
+    let mut all = inputs.clone();
+    let tangent = |one: &Move| inputs::datum(&loaded.arguments()[one.at], one.numbers.clone());
+    all.extend(moves.iter().map(tangent));
+    let code = Code::new(&passes::simplify(&program));
+    let progress = Progress::start("running forwards", 1);
+    let ran =
+        run_derivative(&code, &all, &limits).map_err(|error| no_gradient(NoGradient::Run(error), &loaded))?;
+    drop(progress);
+
+    let outputs = &loaded.model.outputs;
+    let mut tangents = ran.outputs[outputs.len()..].iter();
+    let look = args.show.look();
+    let heads = ["output", "value", "derivative", "unit"];
+    let mut rows = vec![heads.map(|head| Cell::new(head).style(HEADING)).to_vec()];
+    let mut fields: Vec<Value> = Vec::new();
+    for (output, datum) in outputs.iter().zip(&ran.outputs) {
+        let unit = output.unit.as_ref();
+        let datum = value::in_unit(datum.clone(), unit);
+        let tangent = if output.ty.is_real() { tangents.next() } else { None };
+        let tangent = tangent.map(|tangent| value::in_unit(tangent.clone(), unit));
+        rows.push(vec![
+            Cell::new(&*output.name).style(STRONG),
+            Cell::new(numbers::datum(&datum, look)),
+            Cell::new(tangent.as_ref().map_or("none".to_string(), |tangent| numbers::datum(tangent, look))),
+            Cell::new(unit.map_or("", |unit| &*unit.text)),
+        ]);
+        fields.push(json!({
+            "name": &*output.name,
+            "loss": output.is_loss,
+            "shape": datum.shape(),
+            "value": value::datum(&datum),
+            "derivative": tangent.as_ref().map_or(Value::Null, value::datum),
+            "unit": value::unit(unit),
+        }));
+    }
+    let shown: Vec<String> = moves
+        .iter()
+        .map(|one| {
+            let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look);
+            format!("{} = {numbers}", loaded.arguments()[one.at].name)
+        })
+        .collect();
+    let head = headline(&format!("along {}", shown.join(", ")), ran.cost);
+    let text = format!("{head}\n{}", layout(&rows, "   "));
+    let direction = moves.iter().map(|one| {
+        let numbers = Datum::Real(palinode_ir::interp::Tensor {
+            shape: one.numbers.shape.clone(),
+            data: one.numbers.data.clone(),
+        });
+        json!({ "name": &*loaded.arguments()[one.at].name, "direction": value::datum(&numbers) })
+    });
+    let answer = json!({
+        "model": session.sources.name_of(loaded.file),
+        "direction": direction.collect::<Vec<_>>(),
+        "outputs": fields,
+        "steps": ran.cost.steps,
+        "seconds": ran.cost.seconds,
+        "memory": { "peak_bytes": ran.cost.peak },
+    });
+    session.answer(&text, answer);
+    Ok(())
+}
+
+/// What `--direction` says; a single param moves by 1 if it says nothing.
+fn directions(
+    session: &mut Session,
+    loaded: &Loaded,
+    words: &[String],
+    inputs: &[Datum<f64>],
+) -> Result<Vec<Move>, Failed> {
+    let arguments = loaded.arguments();
+    let real: Vec<&str> = arguments.iter().filter(|one| one.ty.is_real()).map(|one| &*one.name).collect();
+    if words.is_empty() {
+        let params: Vec<usize> =
+            (0..arguments.len()).filter(|&at| arguments[at].role == Role::Param).collect();
+        if let [at] = params[..]
+            && inputs[at].elements() == 1
+        {
+            let numbers = Numbers { shape: inputs[at].shape().to_vec(), data: vec![1.0] };
+            return Ok(vec![Move { at, numbers }]);
+        }
+        let problem = Problem::new("PAL0290", Exit::Usage, "which way? there is no --direction");
+        let example = real.first().copied().unwrap_or("a");
+        return Err(problem.help(format!("say how the arguments move: `--direction {example}=1`")).into());
+    }
+    let mut moves: Vec<Move> = Vec::new();
+    let mut problems = Vec::new();
+    for one in assign::parse(session, "--direction", words, &real)? {
+        let Some(at) = arguments.iter().position(|argument| *argument.name == *one.name) else {
+            problems.push(unknown(&one.name, "param or input", &real).at(one.file, one.name_range, ""));
+            continue;
+        };
+        if !arguments[at].ty.is_real() {
+            let message = format!("`{}` is a whole number, which cannot move", one.name);
+            let problem = Problem::new("PAL0292", Exit::Usage, message).at(one.file, one.name_range, "");
+            problems.push(problem.help(format!("the real ones are {}", assign::listed(&real))));
+            continue;
+        }
+        let shape = inputs[at].shape();
+        let mut numbers = one.value;
+        if numbers.shape.is_empty() {
+            numbers = Numbers { shape: shape.to_vec(), data: vec![numbers.data[0]; inputs[at].elements()] };
+        }
+        if numbers.shape != shape {
+            let (is, must) = (numbers::described(&numbers.shape), numbers::described(shape));
+            let message = format!("the direction of `{}` is {is}, but `{}` is {must}", one.name, one.name);
+            let problem = Problem::new("PAL0283", Exit::Usage, message).at(one.file, one.value_range, "");
+            problems.push(problem.help("give it the same shape, or one number for all entries"));
+            continue;
+        }
+        moves.retain(|earlier| earlier.at != at);
+        moves.push(Move { at, numbers });
+    }
+    if problems.is_empty() { Ok(moves) } else { Err(Failed(problems)) }
+}

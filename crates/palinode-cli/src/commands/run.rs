@@ -1,0 +1,43 @@
+//! `palinode run`: the outputs of a model.
+
+use serde_json::{Value, json};
+
+use crate::args::RunArgs;
+use crate::commands::{effort, run_model};
+use crate::problem::Failed;
+use crate::session::Session;
+use crate::table::{Cell, STRONG, layout};
+use crate::{execute, inputs, model, numbers, value};
+
+pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
+    let loaded = model::load(session, &args.model.model)?;
+    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let ran = run_model(&loaded, &inputs, &execute::limits(&args.model))?;
+    let look = args.show.look();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut fields: Vec<Value> = Vec::new();
+    for (output, datum) in loaded.model.outputs.iter().zip(ran.outputs) {
+        let datum = value::in_unit(datum, output.unit.as_ref());
+        let unit = output.unit.as_ref().map_or("", |unit| &*unit.text);
+        let shown = format!("{} {unit}", numbers::datum(&datum, look));
+        rows.push(vec![Cell::new(&*output.name).style(STRONG), Cell::new(format!("= {}", shown.trim_end()))]);
+        fields.push(json!({
+            "name": &*output.name,
+            "loss": output.is_loss,
+            "shape": datum.shape(),
+            "value": value::datum(&datum),
+            "unit": value::unit(output.unit.as_ref()),
+        }));
+    }
+    let table = layout(&rows, " ");
+    let text = format!("{table}\n{}, peak {}\n", effort(ran.cost), numbers::bytes(ran.cost.peak));
+    let answer = json!({
+        "model": session.sources.name_of(loaded.file),
+        "outputs": fields,
+        "steps": ran.cost.steps,
+        "seconds": ran.cost.seconds,
+        "memory": { "peak_bytes": ran.cost.peak },
+    });
+    session.answer(&text, answer);
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Running a program and measuring it: steps, time, and the peak of the heap.
+
+use std::time::Instant;
+
+use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
+
+use crate::MEMORY;
+use crate::args::ModelArgs;
+
+/// A run that came to its end.
+pub(crate) struct Ran {
+    pub(crate) outputs: Vec<Datum<f64>>,
+    pub(crate) cost: Cost,
+}
+
+/// What it took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cost {
+    pub(crate) steps: u64,
+    pub(crate) seconds: f64,
+    /// The most heap bytes at once, beyond what was there before.
+    pub(crate) peak: usize,
+}
+
+impl Cost {
+    /// One after the other.
+    pub(crate) fn then(self, next: Cost) -> Cost {
+        Cost {
+            steps: self.steps + next.steps,
+            seconds: self.seconds + next.seconds,
+            peak: self.peak.max(next.peak),
+        }
+    }
+}
+
+/// When to give up, as the command line says.
+pub(crate) fn limits(args: &ModelArgs) -> Limits {
+    Limits { steps: args.steps, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
+}
+
+/// Runs it.
+pub(crate) fn run(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let started = Instant::now();
+    let (outputs, stats) = code.run_with_stats(inputs, limits)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let peak = MEMORY.peak_usage().saturating_sub(before);
+    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak } })
+}
+
+/// Runs derivative code of a program that itself runs without a stop. Infinities on ways that do not matter in the end are
+/// no reason to stop: only if they reach a result, the place where they arose is the error.
+pub(crate) fn run_derivative(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
+    let stopped = match run(code, inputs, limits) {
+        Err(error) if matches!(error.kind, RunErrorKind::NonFinite { .. }) => error,
+        done => return done,
+    };
+    let ran = run(code, inputs, &Limits { trap_nonfinite: false, ..*limits })?;
+    let finite =
+        |output: &Datum<f64>| output.as_vector().is_none_or(|data| data.iter().all(|x| x.is_finite()));
+    if ran.outputs.iter().all(finite) { Ok(ran) } else { Err(stopped) }
+}

@@ -1,0 +1,113 @@
+//! A gradient by either mode, in SI.
+
+use palinode_ir::interp::{Code, Datum, Limits, RunError, Tensor};
+use palinode_ir::transform::{self, TransformError};
+use palinode_ir::{Program, passes};
+
+use crate::args::Mode;
+use crate::execute::{Cost, run_derivative};
+use crate::progress::Progress;
+
+/// A gradient.
+pub(crate) struct Gradient {
+    /// For each argument, in the order of `wrt`.
+    pub(crate) parts: Vec<Tensor<f64>>,
+    pub(crate) cost: Cost,
+    /// Forward or reverse.
+    pub(crate) mode: Mode,
+}
+
+/// Why there is none.
+pub(crate) enum NoGradient {
+    Transform(TransformError),
+    Run(RunError),
+}
+
+impl From<TransformError> for NoGradient {
+    fn from(error: TransformError) -> NoGradient {
+        NoGradient::Transform(error)
+    }
+}
+
+impl From<RunError> for NoGradient {
+    fn from(error: RunError) -> NoGradient {
+        NoGradient::Run(error)
+    }
+}
+
+/// The gradient of the only result of `program` by the arguments at `wrt`.
+pub(crate) fn gradient(
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    mode: Mode,
+) -> Result<Gradient, NoGradient> {
+    let numbers: usize = wrt.iter().map(|&at| inputs[at].elements()).sum();
+    let reverse = match mode {
+        Mode::Auto => numbers > 1,
+        Mode::Forward => false,
+        Mode::Reverse => true,
+    };
+    if reverse {
+        by_reverse(program, wrt, inputs, limits)
+    } else {
+        by_forward(program, wrt, inputs, limits, numbers)
+    }
+}
+
+fn by_reverse(
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+) -> Result<Gradient, NoGradient> {
+    let derived = passes::simplify(&transform::value_and_grad(program, wrt)?);
+    let code = Code::new(&derived);
+    let _progress = Progress::start("running forwards and backwards", 1);
+    let ran = run_derivative(&code, inputs, limits)?;
+    let parts = ran.outputs.into_iter().skip(1).map(tensor).collect();
+    Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse })
+}
+
+fn by_forward(
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    numbers: usize,
+) -> Result<Gradient, NoGradient> {
+    let derived = passes::simplify(&transform::jvp(program, wrt)?);
+    let code = Code::new(&derived);
+    let mut all: Vec<Datum<f64>> = inputs.to_vec();
+    all.extend(wrt.iter().map(|&at| inputs[at].map(|_| 0.0)));
+    let mut parts: Vec<Tensor<f64>> = wrt.iter().map(|&at| tensor(inputs[at].map(|_| 0.0))).collect();
+    let mut cost = Cost::default();
+    let progress = Progress::start("running forwards", numbers as u64);
+    for (at, part) in parts.iter_mut().enumerate() {
+        for element in 0..part.data.len() {
+            *entry(&mut all[inputs.len() + at], element) = 1.0;
+            let ran = run_derivative(&code, &all, limits)?;
+            *entry(&mut all[inputs.len() + at], element) = 0.0;
+            part.data[element] = ran.outputs[1].as_real().expect("the tangent of a number is a number");
+            cost = cost.then(ran.cost);
+            progress.advance();
+        }
+    }
+    Ok(Gradient { parts, cost, mode: Mode::Forward })
+}
+
+fn tensor(datum: Datum<f64>) -> Tensor<f64> {
+    match datum {
+        Datum::Real(tensor) => tensor,
+        Datum::Int(_) | Datum::Bool(_) => unreachable!("a derivative is real"),
+    }
+}
+
+/// An element of real data.
+pub(crate) fn entry(datum: &mut Datum<f64>, element: usize) -> &mut f64 {
+    match datum {
+        Datum::Real(tensor) => &mut tensor.data[element],
+        Datum::Int(_) | Datum::Bool(_) => unreachable!("only reals are moved"),
+    }
+}

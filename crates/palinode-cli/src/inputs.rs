@@ -1,0 +1,312 @@
+//! Where the values of params and inputs come from: `--set`, then data files, then defaults of the model.
+//!
+//! Input: a model, the words of the command line. Output: a value for each argument of the program, in SI. Lengths are checked
+//! here against what the declarations say, before anything runs; every problem is reported, not just the first.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use palinode_ir::interp::{Datum, Tensor};
+use palinode_ir::pal::{Argument, LengthSpec, Role};
+use palinode_ir::{Elem, Type};
+
+use crate::args::ModelArgs;
+use crate::assign::{self, Numbers, unknown};
+use crate::data::{self, Spec, Wanted};
+use crate::model::{Loaded, described};
+use crate::numbers;
+use crate::problem::{Exit, Failed, Problem};
+use crate::session::Session;
+use crate::sources::FileId;
+
+/// A value as it was given, in the declared unit.
+struct Given {
+    numbers: Numbers,
+    origin: Origin,
+}
+
+/// Who gave it.
+#[derive(Clone)]
+enum Origin {
+    CommandLine { file: FileId, range: Range<usize> },
+    File(String),
+    Model,
+}
+
+impl Origin {
+    fn place(&self, problem: Problem) -> Problem {
+        match self {
+            Origin::CommandLine { file, range } => problem.at(*file, range.clone(), "given here"),
+            Origin::File(name) => problem.note(format!("it comes from {name}")),
+            Origin::Model => problem.note("it is the default of the model"),
+        }
+    }
+}
+
+/// A value for each argument of the program.
+pub(crate) fn bind(
+    session: &mut Session,
+    loaded: &Loaded,
+    args: &ModelArgs,
+) -> Result<Vec<Datum<f64>>, Failed> {
+    let arguments = loaded.arguments();
+    let mut given: Vec<Option<Given>> = arguments.iter().map(default_of).collect();
+    let explicit: Vec<Spec> = args.data.iter().map(|word| Spec::parse(word, None)).collect();
+    let files = if explicit.is_empty() { &loaded.data } else { &explicit };
+    from_files(session, arguments, files, &mut given)?;
+    from_command_line(session, arguments, &args.set, &mut given)?;
+    let mut binder = Binder { loaded, lengths: BTreeMap::new(), problems: Vec::new() };
+    binder.fit(&mut given);
+    binder.finish(given)
+}
+
+fn default_of(argument: &Argument) -> Option<Given> {
+    let default = argument.default.as_ref()?;
+    let numbers = Numbers { shape: default.shape().to_vec(), data: default.data().to_vec() };
+    Some(Given { numbers, origin: Origin::Model })
+}
+
+fn from_files(
+    session: &mut Session,
+    arguments: &[Argument],
+    files: &[Spec],
+    given: &mut [Option<Given>],
+) -> Result<(), Failed> {
+    let wanted: Vec<Wanted> = arguments
+        .iter()
+        .map(|argument| Wanted { name: argument.name.to_string(), rank: usize::from(argument.ty.rank) })
+        .collect();
+    let mut problems = Vec::new();
+    for spec in files {
+        match data::load(session, spec, &wanted) {
+            Ok(found) => {
+                for one in found {
+                    let at =
+                        wanted.iter().position(|wanted| wanted.name == one.name).expect("it was asked for");
+                    given[at] = Some(Given { numbers: one.numbers, origin: Origin::File(one.origin) });
+                }
+            }
+            Err(Failed(more)) => problems.extend(more),
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Failed(problems)) }
+}
+
+fn from_command_line(
+    session: &mut Session,
+    arguments: &[Argument],
+    words: &[String],
+    given: &mut [Option<Given>],
+) -> Result<(), Failed> {
+    let names: Vec<&str> = arguments.iter().map(|argument| &*argument.name).collect();
+    let mut problems = Vec::new();
+    for one in assign::parse(session, "--set", words, &names)? {
+        match names.iter().position(|name| **name == one.name) {
+            Some(at) => {
+                let origin = Origin::CommandLine { file: one.file, range: one.value_range };
+                given[at] = Some(Given { numbers: one.value, origin });
+            }
+            None => {
+                let problem = unknown(&one.name, "param or input", &names);
+                problems.push(problem.at(one.file, one.name_range, ""));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Failed(problems)) }
+}
+
+struct Binder<'a> {
+    loaded: &'a Loaded,
+    /// Named lengths, and the argument each was first seen in.
+    lengths: BTreeMap<Rc<str>, (usize, usize)>,
+    problems: Vec<Problem>,
+}
+
+impl Binder<'_> {
+    fn argument(&self, at: usize) -> &Argument {
+        &self.loaded.model.arguments[at]
+    }
+
+    /// The lengths of an array, if all are known without its data.
+    fn shape(&self, at: usize) -> Option<Vec<usize>> {
+        let length = |spec: &LengthSpec| match spec {
+            LengthSpec::Known(n) => Some(*n),
+            LengthSpec::Named(name) => self.lengths.get(name).map(|&(n, _)| n),
+            LengthSpec::Any => None,
+        };
+        self.argument(at).lengths.iter().map(length).collect()
+    }
+
+    /// Checks ranks and lengths; single numbers fill arrays whose lengths are known.
+    fn fit(&mut self, given: &mut [Option<Given>]) {
+        for (at, one) in given.iter().enumerate() {
+            if let Some(one) = one {
+                self.whole_number(at, one);
+                self.learn(at, one);
+            }
+        }
+        for (at, one) in given.iter_mut().enumerate() {
+            let argument = self.argument(at);
+            let (ty, name) = (argument.ty, argument.name.clone());
+            match one {
+                None if ty == Type::INT => {
+                    // A length that an array brings along need not be given twice.
+                    if let Some(&(length, _)) = self.lengths.get(&name) {
+                        let numbers = Numbers { shape: Vec::new(), data: vec![length as f64] };
+                        *one = Some(Given { numbers, origin: Origin::Model });
+                    }
+                }
+                None => {}
+                Some(one) if one.numbers.shape.is_empty() && ty.rank > 0 => match self.shape(at) {
+                    Some(shape) if shape.iter().product::<usize>() <= 100_000_000 => {
+                        let data = vec![one.numbers.data[0]; shape.iter().product()];
+                        one.numbers = Numbers { shape, data };
+                    }
+                    _ => self.wrong_rank(at, one),
+                },
+                Some(one) if one.numbers.shape.len() != usize::from(ty.rank) => self.wrong_rank(at, one),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn wrong_rank(&mut self, at: usize, given: &Given) {
+        let argument = self.argument(at);
+        let (name, ty) = (&argument.name, argument.ty);
+        let is = numbers::described(&given.numbers.shape);
+        let message = format!("`{name}` is declared as {}, but it is given {is}", described(ty));
+        let problem = Problem::new("PAL0283", Exit::Input, message);
+        let help = match (ty.rank, given.numbers.shape.len()) {
+            (0, _) => format!("give it a single number, `--set {name}=1.5`"),
+            (1, 0) => format!("give it a list, `--set {name}=[1,2,3]`, or a column `{name}` in a data file"),
+            (2, 1) => format!(
+                "give it columns `{name}0`, `{name}1`, ... or a file of its own, `--data {name}=file.csv`"
+            ),
+            (2, _) => format!("give it rows, `--set {name}=[[1,2],[3,4]]`, or `--data {name}=file.csv`"),
+            (rank, _) => format!("give it {rank} levels of lists, in a JSON file"),
+        };
+        let problem =
+            given.origin.place(problem).at(self.loaded.file, argument.span.range(), "declared here");
+        self.problems.push(problem.help(help));
+    }
+
+    fn whole_number(&mut self, at: usize, given: &Given) {
+        let argument = self.argument(at);
+        if argument.ty.elem != Elem::Int {
+            return;
+        }
+        let is_whole = |x: &f64| *x == x.trunc() && x.abs() < 9.0e15;
+        if let Some(x) = given.numbers.data.iter().find(|x| !is_whole(x)) {
+            let message =
+                format!("`{}` takes whole numbers, but {} is none", argument.name, numbers::plain(*x));
+            let problem = given.origin.place(Problem::new("PAL0285", Exit::Input, message));
+            let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
+            self.problems.push(problem.help("round it, or declare the input as real"));
+        }
+    }
+
+    /// Takes the lengths that an array brings along, and compares them with what is known.
+    fn learn(&mut self, at: usize, given: &Given) {
+        let argument = self.argument(at);
+        let lengths = argument.lengths.clone();
+        if argument.ty == Type::INT {
+            let name = argument.name.clone();
+            let is_length = |spec: &LengthSpec| matches!(spec, LengthSpec::Named(other) if *other == name);
+            if self.loaded.arguments().iter().any(|other| other.lengths.iter().any(is_length)) {
+                self.meet(&name, given.numbers.data[0].max(0.0) as usize, at, given);
+            }
+            return;
+        }
+        if given.numbers.shape.len() != lengths.len() {
+            return;
+        }
+        for (axis, (&found, spec)) in given.numbers.shape.iter().zip(&lengths).enumerate() {
+            match spec {
+                LengthSpec::Known(n) if *n != found => {
+                    let argument = self.argument(at);
+                    let message = format!(
+                        "`{}` has length {found} along axis {axis}, but the model declares {n}",
+                        argument.name
+                    );
+                    let problem = given.origin.place(Problem::new("PAL0283", Exit::Input, message));
+                    let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
+                    let help = format!("give it {}", plural_elements(*n));
+                    self.problems.push(problem.help(help));
+                }
+                LengthSpec::Named(name) => self.meet(name, found, at, given),
+                LengthSpec::Known(_) | LengthSpec::Any => {}
+            }
+        }
+    }
+
+    fn meet(&mut self, name: &Rc<str>, found: usize, at: usize, given: &Given) {
+        let (length, first) = *self.lengths.entry(name.clone()).or_insert((found, at));
+        if length == found {
+            return;
+        }
+        let (here, there) = (self.argument(at), self.argument(first));
+        let message = format!(
+            "`{}` and `{}` must agree on the length `{name}`, but one has {length} and the other {found}",
+            there.name, here.name
+        );
+        let problem = Problem::new("PAL0288", Exit::Input, message)
+            .at(self.loaded.file, here.span.range(), format!("`{name}` is {found} here"))
+            .at(self.loaded.file, there.span.range(), format!("and {length} here"));
+        let problem = given.origin.place(problem);
+        self.problems.push(problem.help("give both the same number of elements along that axis"));
+    }
+
+    fn finish(mut self, given: Vec<Option<Given>>) -> Result<Vec<Datum<f64>>, Failed> {
+        let mut all = Vec::new();
+        for (at, one) in given.into_iter().enumerate() {
+            match one {
+                Some(one) => all.push(datum(self.argument(at), one.numbers)),
+                None => self.missing(at),
+            }
+        }
+        if self.problems.is_empty() { Ok(all) } else { Err(Failed(self.problems)) }
+    }
+
+    fn missing(&mut self, at: usize) {
+        let argument = self.argument(at);
+        let name = &argument.name;
+        let role = match argument.role {
+            Role::Param => "param",
+            Role::Input => "input",
+        };
+        let problem = Problem::new("PAL0282", Exit::Input, format!("the {role} `{name}` has no value")).at(
+            self.loaded.file,
+            argument.span.range(),
+            "it has no default",
+        );
+        let help = match argument.ty.rank {
+            1.. if self.shape(at).is_some() => {
+                format!("give it a list, or one number for all its entries, `--set {name}=0.1`")
+            }
+            0 => format!("give it one, `--set {name}=1.5`, or a default, `{role} {name} = 1.5`"),
+            1 => format!("give it a list, `--set {name}=[1,2,3]`, or a data file with a column `{name}`"),
+            2 => format!(
+                "give it a file, `--data {name}=file.csv`, or a data file with columns `{name}0`, `{name}1`, ..."
+            ),
+            _ => format!("give it a JSON file with a field `{name}`"),
+        };
+        self.problems.push(problem.help(help));
+    }
+}
+
+fn plural_elements(n: usize) -> String {
+    numbers::plural(n as u64, "element")
+}
+
+/// Numbers in the declared unit -> what the program takes.
+pub(crate) fn datum(argument: &Argument, numbers: Numbers) -> Datum<f64> {
+    let Numbers { shape, mut data } = numbers;
+    if argument.ty.elem == Elem::Int {
+        return Datum::Int(Tensor { shape, data: data.into_iter().map(|x| x as i64).collect() });
+    }
+    if let Some(unit) = &argument.unit {
+        data.iter_mut().for_each(|x| *x = unit.to_si(*x));
+    }
+    Datum::Real(Tensor { shape, data })
+}

@@ -1,0 +1,146 @@
+//! The `palinode` command: arguments, files, exit codes. What it computes is in the other packages.
+//!
+//! | file | does |
+//! |---|---|
+//! | `args` | the command line and its help |
+//! | `commands/*` | one command each |
+//! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
+//! | `execute`, `gradient`, `differences`, `checking`, `progress` | running and measuring |
+//! | `numbers`, `table`, `value` | results as text and as JSON |
+//! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
+//!
+//! Absent from this package: calculus, and knowledge of what a program means.
+
+mod args;
+mod assign;
+mod checking;
+mod commands;
+mod data;
+mod differences;
+mod execute;
+mod files;
+mod gradient;
+mod inputs;
+mod model;
+mod numbers;
+mod pages;
+mod problem;
+mod progress;
+mod render;
+mod session;
+mod sources;
+mod table;
+mod value;
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use clap::{CommandFactory, Parser};
+use peak_alloc::PeakAlloc;
+
+use args::{Cli, Color, Command};
+use problem::{Exit, Failed, Problem};
+use session::Session;
+
+/// Counts the heap, for the line about memory.
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match cli.color {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    let (command, json) = (name(&cli.command), cli.json);
+    std::panic::set_hook(Box::new(|panic| {
+        *PANICKED_AT.lock().expect("nothing panics here") = panic.location().map(ToString::to_string);
+    }));
+    // Deeply nested models need more stack than a main thread has.
+    let work = std::thread::Builder::new().stack_size(STACK).spawn(move || {
+        let mut session = Session::new(command, json);
+        dispatch(&mut session, &cli.command).map_err(|failed| session.fail(&failed))
+    });
+    match work.map(std::thread::JoinHandle::join) {
+        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
+        Ok(Ok(Err(exit))) => ExitCode::from(exit as u8),
+        Ok(Err(panic)) => ExitCode::from(Session::new(command, json).fail(&bug(&*panic)) as u8),
+        Err(error) => {
+            let problem = Problem::new("PAL0299", Exit::Bug, format!("no thread could be started: {error}"));
+            ExitCode::from(Session::new(command, json).fail(&problem.into()) as u8)
+        }
+    }
+}
+
+/// Where in the source of Palinode it panicked.
+static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
+
+/// The stack of the thread that does the work; only what is used becomes memory.
+const STACK: usize = 256 << 20;
+
+/// A panic is a mistake of ours, and said to be one.
+fn bug(panic: &(dyn std::any::Any + Send)) -> Failed {
+    let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    let place = PANICKED_AT.lock().ok().and_then(|place| place.clone()).unwrap_or_default();
+    Problem::new("PAL0299", Exit::Bug, "Palinode made a mistake of its own")
+        .note(words.unwrap_or("it said nothing"))
+        .note(format!("at {place}"))
+        .help("please report it with the model and the command line")
+        .into()
+}
+
+fn name(command: &Command) -> &'static str {
+    match command {
+        Command::Run(_) => "run",
+        Command::Grad(_) => "grad",
+        Command::Jvp(_) => "jvp",
+        Command::Hessian(_) => "hessian",
+        Command::Tape(_) => "tape",
+        Command::Ir(_) => "ir",
+        Command::Fmt(_) => "fmt",
+        Command::Check(_) => "check",
+        Command::Help(_) => "help",
+        Command::Completions { .. } => "completions",
+    }
+}
+
+fn dispatch(session: &mut Session, command: &Command) -> Result<(), Failed> {
+    match command {
+        Command::Run(args) => commands::run::run(session, args),
+        Command::Grad(args) => commands::grad::run(session, args),
+        Command::Jvp(args) => commands::jvp::run(session, args),
+        Command::Hessian(args) => commands::hessian::run(session, args),
+        Command::Tape(args) => commands::tape::run(session, args),
+        Command::Ir(args) => commands::ir::run(session, args),
+        Command::Fmt(args) => commands::fmt::run(session, args),
+        Command::Check(args) => commands::check::run(session, args),
+        Command::Help(args) => commands::help::run(session, args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "palinode", &mut script);
+            session::to_stdout(&String::from_utf8_lossy(&script));
+            Ok(())
+        }
+    }
+}
+
+/// What the command line parser has to say: help, the version, or a mistake.
+fn usage(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|word| word == "--json");
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if wants_json {
+        let text = error.render().to_string();
+        let message = text.trim().trim_start_matches("error: ").to_string();
+        let failed = Failed::from(Problem::new("PAL0298", Exit::Usage, message));
+        return ExitCode::from(Session::new("palinode", true).fail(&failed) as u8);
+    }
+    let _ = error.print();
+    ExitCode::from(Exit::Usage as u8)
+}

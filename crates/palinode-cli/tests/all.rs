@@ -1,0 +1,8 @@
+//! The command as people use it: every test starts the binary.
+
+#[path = "all/examples.rs"]
+mod examples;
+#[path = "all/json.rs"]
+mod json;
+#[path = "all/transcript.rs"]
+mod transcript;

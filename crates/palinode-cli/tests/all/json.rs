@@ -1,0 +1,116 @@
+//! `--json`: what `docs/book/json.md` promises to programs.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::transcript::palinode;
+
+fn json(line: &str) -> (Value, i32) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models");
+    let words: Vec<String> = line.split(' ').map(str::to_string).collect();
+    let (text, code) = palinode(&folder, &words);
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}\n{text}")), code)
+}
+
+#[test]
+fn every_answer_says_its_schema_and_command() {
+    for line in [
+        "run drag.pal",
+        "grad drag.pal --check",
+        "jvp drag.pal --direction v0=1",
+        "hessian drag.pal",
+        "tape tiny.pal",
+        "ir tiny.pal --all-passes",
+        "ir tiny.pal --ssa",
+        "check drag.pal fit.pal",
+        "fmt tiny.pal",
+        "help grad",
+    ] {
+        let (answer, code) = json(&format!("{line} --json"));
+        assert_eq!((&answer["schema"], code), (&Value::from(1), 0), "{line}");
+        assert_eq!(answer["command"], line.split(' ').next().unwrap(), "{line}");
+    }
+}
+
+#[test]
+fn numbers_come_back_bit_by_bit() {
+    let (answer, _) = json("run drag.pal --json");
+    let x = answer["outputs"][0]["value"].as_f64().unwrap();
+    let (again, _) = json("run drag.pal --json");
+    assert_eq!(x.to_bits(), again["outputs"][0]["value"].as_f64().unwrap().to_bits());
+    let (answer, _) = json("grad drag.pal --json --set v0=0.1");
+    assert_eq!(answer["gradient"][0]["at"].as_f64(), Some(0.1));
+}
+
+#[test]
+fn what_is_not_finite_is_a_string() {
+    let (answer, code) = json("grad div.pal --json --allow-nonfinite");
+    assert_eq!(code, 0);
+    assert_eq!(answer["output"]["value"], "inf");
+    assert_eq!(answer["gradient"][0]["gradient"], "-inf");
+}
+
+#[test]
+fn errors_have_a_code_and_a_place() {
+    for (line, code, exit, place) in [
+        ("grad missing.pal", "PAL0282", 1, Some(("missing.pal", 1))),
+        ("grad fit.pal --data nan.csv", "PAL0284", 1, Some(("nan.csv", 3))),
+        ("grad fit.pal --data text.csv", "PAL0285", 1, Some(("text.csv", 3))),
+        ("grad fit.pal --data ragged.csv", "PAL0286", 1, Some(("ragged.csv", 3))),
+        ("grad fit.pal --data short.json", "PAL0288", 1, Some(("fit.pal", 3))),
+        ("grad div.pal", "PAL0260", 3, Some(("div.pal", 3))),
+        ("grad root.pal", "PAL0293", 3, Some(("root.pal", 2))),
+        ("grad index.pal", "PAL0253", 3, Some(("index.pal", 3))),
+        ("grad endless.pal --steps 100000", "PAL0262", 3, Some(("endless.pal", 3))),
+        ("grad nowhere.pal", "PAL0281", 1, None),
+        ("grad drag.pal --set vo=1", "PAL0289", 2, Some(("command line", 1))),
+        ("grad drag.pal --set v0=", "PAL0290", 2, Some(("command line", 1))),
+        ("grad drag.pal --wrt vo", "PAL0289", 2, None),
+        ("grad", "PAL0298", 2, None),
+    ] {
+        let (answer, found) = json(&format!("{line} --json"));
+        assert_eq!(found, exit, "{line}: {answer}");
+        assert_eq!(answer["exit"], exit, "{line}");
+        let error = &answer["errors"][0];
+        assert_eq!(error["code"], code, "{line}");
+        assert_eq!(error["severity"], "error");
+        if let Some((file, number)) = place {
+            let label = &error["labels"][0];
+            assert_eq!(
+                (&label["file"], &label["line"]),
+                (&Value::from(file), &Value::from(number)),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn modes_agree() {
+    for model in ["drag.pal", "table.pal --wrt gap,a,b", "kepler.pal", "views.pal", "fit.pal"] {
+        let of = |mode: &str| {
+            let (answer, code) = json(&format!("grad {model} --mode {mode} --json"));
+            assert_eq!(code, 0, "{model}: {answer}");
+            let mut all = Vec::new();
+            for part in answer["gradient"].as_array().unwrap() {
+                collect(&part["gradient"], &mut all);
+            }
+            all
+        };
+        let (forward, reverse) = (of("forward"), of("reverse"));
+        assert_eq!(forward.len(), reverse.len());
+        // Entries that cancel are only as good as the largest.
+        let scale = forward.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+        for (f, r) in forward.iter().zip(&reverse) {
+            assert!((f - r).abs() <= 1e-13 * scale, "{model}: {f} and {r}");
+        }
+    }
+}
+
+fn collect(value: &Value, all: &mut Vec<f64>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect(item, all)),
+        other => all.push(other.as_f64().unwrap()),
+    }
+}

@@ -1,0 +1,175 @@
+//! Transcripts: `$ palinode ...` and what must come back.
+//!
+//! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's page about the command run in `examples`. Standard output comes
+//! first, then standard error, then `[exit 3]` unless the exit code is 0. Times, amounts of memory and high counts of agreeing
+//! digits are measured and not compared. `PALINODE_BLESS=1 cargo test -p palinode-cli` writes what came back into the files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of this package.
+fn package() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The command, without colours and other settings of whoever runs the tests.
+pub(crate) fn palinode(folder: &Path, words: &[String]) -> (String, i32) {
+    let output = Command::new(env!("CARGO_BIN_EXE_palinode"))
+        .args(words)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("the binary starts");
+    let mut text = String::from_utf8(output.stdout).expect("the command writes UTF-8");
+    text.push_str(std::str::from_utf8(&output.stderr).expect("the command writes UTF-8"));
+    (text, output.status.code().expect("no signal ends it"))
+}
+
+/// The words of a command line; quotes keep blanks.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in line.trim().chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ' ') => words.push(String::new()),
+            _ => words.last_mut().expect("one is open").push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Takes out what is measured.
+fn steady(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let mut words: Vec<String> = line.split(' ').map(str::to_string).collect();
+        for at in 0..words.len() {
+            let number = |word: &str| word.trim_end_matches([',', ';']).parse::<f64>().is_ok();
+            let unit = words.get(at + 1).map_or("", |next| next.trim_end_matches([',', ';']));
+            let measured = match unit {
+                "µs" | "ms" | "s" | "B" | "KiB" | "MiB" => true,
+                "bytes" => words.get(at + 2).is_some_and(|word| word == "more"),
+                "digits" => words[at].parse::<u32>().is_ok_and(|digits| digits >= 6),
+                _ => matches!(
+                    at.checked_sub(1).map_or("", |before| words[before].as_str()),
+                    "\"seconds\":"
+                        | "\"peak_bytes\":"
+                        | "\"value_peak_bytes\":"
+                        | "\"error\":"
+                        | "\"differences\":"
+                ),
+            };
+            if measured && number(&words[at]) {
+                words[at] = "_".to_string();
+                if let Some(next) = words.get_mut(at + 1).filter(|next| !next.starts_with(['b', 'd'])) {
+                    *next = "_".to_string();
+                }
+            }
+            if at > 0
+                && words[at - 1] == "\"digits\":"
+                && words[at].trim_end_matches(',').parse::<u32>().is_ok_and(|n| n >= 6)
+            {
+                words[at] = "_,".to_string();
+            }
+        }
+        words.join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Runs the commands of a text, in which what they print follows each; gives the text as it should be.
+fn replay(lines: &[&str], folder: &Path) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let Some(command) = lines[at].strip_prefix("$ palinode") else {
+            out.push_str(lines[at]);
+            out.push('\n');
+            at += 1;
+            continue;
+        };
+        let end = (at + 1..lines.len()).find(|&k| lines[k].starts_with("$ ")).unwrap_or(lines.len());
+        let expected = lines[at + 1..end].join("\n");
+        let (text, code) = palinode(folder, &words(command));
+        let exit = if code == 0 { String::new() } else { format!("[exit {code}]\n") };
+        let found = format!("{}\n{exit}", text.trim_end());
+        let same = steady(expected.trim_end()) == steady(found.trim_end());
+        out.push_str(lines[at]);
+        out.push('\n');
+        out.push_str(if same { expected.trim_end() } else { found.trim_end() });
+        out.push_str("\n\n");
+        at = end;
+    }
+    out.trim_end().to_string() + "\n"
+}
+
+/// Compares a file with what it should be, or writes it.
+fn settle(path: &Path, before: &str, after: &str) -> Result<(), String> {
+    if before == after {
+        return Ok(());
+    }
+    if std::env::var_os("PALINODE_BLESS").is_some() {
+        fs::write(path, after).expect("the transcript can be written");
+        return Ok(());
+    }
+    let differs = before.lines().zip(after.lines()).position(|(a, b)| a != b).unwrap_or(0);
+    let show =
+        |text: &str| text.lines().skip(differs.saturating_sub(3)).take(30).collect::<Vec<_>>().join("\n");
+    Err(format!(
+        "{} line {}\nexpected:\n{}\nfound:\n{}\n",
+        path.display(),
+        differs + 1,
+        show(before),
+        show(after)
+    ))
+}
+
+#[test]
+fn cases() {
+    let mut failures = Vec::new();
+    let mut paths: Vec<PathBuf> = fs::read_dir(package().join("tests/cases"))
+        .expect("it is there")
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let before = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = before.lines().collect();
+        let after = replay(&lines, &package().join("tests/models"));
+        failures.extend(settle(&path, &before, &after).err());
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The blocks of a page of the book that show commands.
+#[test]
+fn the_book_shows_what_happens() {
+    let path = package().join("../../docs/book/command.md");
+    let folder = package().join("../../examples");
+    if !folder.is_dir() {
+        return;
+    }
+    let before = fs::read_to_string(&path).unwrap();
+    let mut after = String::new();
+    let mut lines = before.lines();
+    while let Some(line) = lines.next() {
+        after.push_str(line);
+        after.push('\n');
+        if line != "```text" {
+            continue;
+        }
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let shown = block.first().is_some_and(|first| first.starts_with("$ palinode"));
+        let text = if shown { replay(&block, &folder) } else { block.join("\n") + "\n" };
+        after.push_str(&text);
+        after.push_str("```\n");
+    }
+    settle(&path, &before, &after).unwrap_or_else(|failure| panic!("{failure}"));
+}
