@@ -114,3 +114,24 @@ fn collect(value: &Value, all: &mut Vec<f64>) {
         other => all.push(other.as_f64().unwrap()),
     }
 }
+
+/// What the program text looks like is for the transforms and passes to decide; that it is the right one is for us.
+#[test]
+fn derivatives_are_shown_as_programs() {
+    for (what, outputs) in [
+        ("grad", "outputs (y, grad_x1, grad_x2)"),
+        ("jvp", "outputs (y, dy)"),
+        ("vjp", "outputs (y, grad_x1, grad_x2)"),
+        ("jacobian", "outputs (dy_dx1, dy_dx2)"),
+        ("hessian", "outputs (dgrad_x1_dx1, dgrad_x1_dx2, dgrad_x2_dx1, dgrad_x2_dx2)"),
+    ] {
+        let (answer, code) = json(&format!("ir tiny.pal --of {what} --json"));
+        let text = answer["programs"][0]["text"].as_str().unwrap();
+        assert!(code == 0 && text.contains(outputs), "{what}: {text}");
+    }
+    let (simplified, _) = json("ir tiny.pal --of grad --json");
+    let (stages, _) = json("ir tiny.pal --of grad --all-passes --json");
+    let stages = stages["programs"].as_array().unwrap();
+    assert!(stages.len() > 5);
+    assert!(stages[0]["instructions"].as_u64() >= simplified["programs"][0]["instructions"].as_u64());
+}
