@@ -1,6 +1,6 @@
 //! A model file -> a compiled model, its default data files, and which of its outputs and arguments are meant.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use palinode_ir::pal::{self, Argument, Model, Output, Role};
 use palinode_ir::{Program, Type};
@@ -36,7 +36,7 @@ pub(crate) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Failed>
 
 /// `# data: measured.csv` names the file to read if none is given, beside the model.
 fn default_data(text: &str, model: &Path) -> Vec<Spec> {
-    let folder = model.parent().map(Path::to_path_buf).unwrap_or_else(PathBuf::new);
+    let folder = model.parent().map(Path::to_path_buf).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
     let named = lines.filter_map(|comment| comment.trim_start().strip_prefix("data:"));
     named.map(|spec| Spec::parse(spec.trim(), Some(&folder))).filter(|spec| spec.path != folder).collect()
