@@ -358,9 +358,14 @@ pub enum Op {
         a_transposed: bool,
         /// Use the transpose of the second operand.
         b_transposed: bool,
+        /// A zero times anything is zero: for derivative code, see [`palinode_core::Scalar::strong_mul`].
+        strong: bool,
     },
     /// `(x, y)`, rank 1 each: the matrix of all products.
-    Outer,
+    Outer {
+        /// A zero times anything is zero.
+        strong: bool,
+    },
     /// Dense linear algebra.
     Linalg(Linalg),
 
@@ -415,8 +420,10 @@ impl Op {
             Op::AddAt(_) => "add_at",
             Op::Push => "push",
             Op::Resize => "resize",
-            Op::MatMul { .. } => "matmul",
-            Op::Outer => "outer",
+            Op::MatMul { strong: false, .. } => "matmul",
+            Op::MatMul { strong: true, .. } => "strong_matmul",
+            Op::Outer { strong: false } => "outer",
+            Op::Outer { strong: true } => "strong_outer",
             Op::Linalg(op) => op.name(),
             Op::For { .. } => "for",
             Op::While => "while",
@@ -447,7 +454,7 @@ impl Op {
             | Op::Reduce(..)
             | Op::Read(_)
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
             | Op::While

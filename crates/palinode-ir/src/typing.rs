@@ -219,7 +219,7 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             ints(op, &args[1..], "the length")?;
             one(args[0])
         }
-        Op::MatMul { a_transposed, b_transposed } => {
+        Op::MatMul { a_transposed, b_transposed, .. } => {
             count(op, args, 2)?;
             args.iter().try_for_each(|&ty| real(op, ty))?;
             let elem = same_elem(op, args)?;
@@ -229,7 +229,7 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             }
             one(Type::array(elem, args[0].rank + args[1].rank - 2))
         }
-        Op::Outer => {
+        Op::Outer { .. } => {
             count(op, args, 2)?;
             for &ty in args {
                 real(op, ty)?;

@@ -261,7 +261,7 @@ pub fn is_elementwise(op: &Op) -> bool {
         | Op::Push
         | Op::Resize
         | Op::MatMul { .. }
-        | Op::Outer
+        | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
         | Op::While

@@ -333,6 +333,7 @@ fn rows<R: Real>(tensor: &Tensor<R>, transposed: bool) -> (usize, usize, Cow<'_,
 pub(super) fn matmul<R: Real>(
     a_transposed: bool,
     b_transposed: bool,
+    strong: bool,
     args: &[Val<R>],
     stats: &mut Stats,
 ) -> Result<Val<R>, RunErrorKind> {
@@ -353,18 +354,39 @@ pub(super) fn matmul<R: Real>(
     let mut out: Vec<R> = room("matmul", &[n, m])?;
     for i in 0..n {
         let row = &left[i * inner..(i + 1) * inner];
-        out.extend((0..m).map(|j| R::dot(row, &right[j * inner..(j + 1) * inner])));
+        let column = |j: usize| &right[j * inner..(j + 1) * inner];
+        if strong {
+            out.extend((0..m).map(|j| strong_dot(row, column(j))));
+        } else {
+            out.extend((0..m).map(|j| R::dot(row, column(j))));
+        }
     }
     stats.elements_filled += out.len() as u64;
     Ok(Val::from_reals(shape, out))
 }
 
-pub(super) fn outer<R: Real>(args: &[Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
+/// The inner product in which a zero times anything is zero: the plain one if everything is finite.
+fn strong_dot<R: Real>(a: &[R], b: &[R]) -> R {
+    if a.iter().chain(b).all(|x| x.is_finite()) {
+        return R::dot(a, b);
+    }
+    a.iter().zip(b).fold(R::zero(), |sum, (&a, &b)| a.strong_add_to(b, sum))
+}
+
+pub(super) fn outer<R: Real>(
+    strong: bool,
+    args: &[Val<R>],
+    stats: &mut Stats,
+) -> Result<Val<R>, RunErrorKind> {
     let (x, y) = (&args[0].array().reals().data, &args[1].array().reals().data);
     let shape = vec![x.len(), y.len()];
     let mut out: Vec<R> = room("outer", &shape)?;
     for &x in x {
-        out.extend(y.iter().map(|&y| x * y));
+        if strong {
+            out.extend(y.iter().map(|&y| x.strong_mul(y)));
+        } else {
+            out.extend(y.iter().map(|&y| x * y));
+        }
     }
     stats.elements_filled += out.len() as u64;
     Ok(Val::from_reals(shape, out))

@@ -243,7 +243,7 @@ impl<'a> Lower<'a> {
             | Op::Reduce(..)
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_) => self.general(inst, marks),
         }
     }
@@ -264,9 +264,12 @@ impl<'a> Lower<'a> {
         }
         let results = inst.results.iter().map(|&result| self.define(result)).collect();
         let single = match &inst.op {
-            Op::Map(_) | Op::Convert(_) | Op::Reduce(..) | Op::MatMul { .. } | Op::Outer | Op::Linalg(_) => {
-                self.ty(inst.results[0]).elem == Elem::F32
-            }
+            Op::Map(_)
+            | Op::Convert(_)
+            | Op::Reduce(..)
+            | Op::MatMul { .. }
+            | Op::Outer { .. }
+            | Op::Linalg(_) => self.ty(inst.results[0]).elem == Elem::F32,
             Op::AddAt(_) => self.ty(inst.results[0]).elem == Elem::F32,
             Op::Const(_)
             | Op::Int(_)

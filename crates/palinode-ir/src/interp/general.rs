@@ -21,7 +21,7 @@ pub(super) fn apply<R: Real>(
     out.clear();
     let computes = matches!(
         op,
-        Op::Map(_) | Op::Convert(_) | Op::Reduce(..) | Op::MatMul { .. } | Op::Outer | Op::Linalg(_)
+        Op::Map(_) | Op::Convert(_) | Op::Reduce(..) | Op::MatMul { .. } | Op::Outer { .. } | Op::Linalg(_)
     );
     let finite = trap && computes && all_finite(args);
     match op {
@@ -46,10 +46,10 @@ pub(super) fn apply<R: Real>(
         }
         Op::Push => out.push(array_ops::push_all(args, stats)?),
         Op::Resize => out.push(array_ops::resize(args, stats)?),
-        Op::MatMul { a_transposed, b_transposed } => {
-            out.push(array_ops::matmul(*a_transposed, *b_transposed, args, stats)?);
+        Op::MatMul { a_transposed, b_transposed, strong } => {
+            out.push(array_ops::matmul(*a_transposed, *b_transposed, *strong, args, stats)?);
         }
-        Op::Outer => out.push(array_ops::outer(args, stats)?),
+        Op::Outer { strong } => out.push(array_ops::outer(*strong, args, stats)?),
         Op::Linalg(kind) => linalg::apply(*kind, args, out, stats)?,
         Op::Const(_) | Op::Dim(_) | Op::For { .. } | Op::While | Op::If | Op::Call(_) | Op::Fused => {
             unreachable!("`{}` has instructions of its own", op.name())

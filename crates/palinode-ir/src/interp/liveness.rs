@@ -106,7 +106,7 @@ impl Pass<'_> {
             | Op::Push
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::Call(_)
             | Op::Fused => (self.dying(&inst.args, live), Vec::new()),

@@ -132,7 +132,7 @@ fn is_commutative(op: &Op) -> bool {
         | Op::Push
         | Op::Resize
         | Op::MatMul { .. }
-        | Op::Outer
+        | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
         | Op::While

@@ -116,7 +116,7 @@ impl<'a> Marker<'a> {
             | Op::Push
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::Call(_) => unreachable!("`{}` has no blocks", inst.op.name()),
         }

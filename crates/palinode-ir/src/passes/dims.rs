@@ -105,7 +105,7 @@ fn find(function: &Function) -> (Found, Concats) {
         | Op::AddAt(_)
         | Op::Push
         | Op::MatMul { .. }
-        | Op::Outer
+        | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
         | Op::While

@@ -110,7 +110,7 @@ impl Zeros<'_, '_> {
             | Op::Push
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
             | Op::While

@@ -56,7 +56,7 @@ impl Rules for Fold {
             | Op::Push
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::Call(_)
             | Op::Fused => Enter::Blocks,
@@ -105,7 +105,7 @@ impl Rules for Fold {
             | Op::Push
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
             | Op::If

@@ -212,7 +212,7 @@ impl<'a> Changes<'a> {
                 | Op::Push
                 | Op::Resize
                 | Op::MatMul { .. }
-                | Op::Outer
+                | Op::Outer { .. }
                 | Op::Linalg(_)
                 | Op::Call(_)
                 | Op::Fused => return 0,

@@ -128,7 +128,7 @@ impl Hoist<'_> {
             | Op::Push
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
             | Op::While

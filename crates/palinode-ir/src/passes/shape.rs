@@ -159,14 +159,14 @@ impl<'a> Shapes<'a> {
             Op::Read(places) => self.read(places, args),
             Op::Write(_) | Op::AddAt(_) => axes_of(self, 0),
             Op::Push => vec![Len::Axis(inst.results[0], 0)],
-            Op::MatMul { a_transposed, b_transposed } => {
+            Op::MatMul { a_transposed, b_transposed, .. } => {
                 let (mut a, mut b) = (axes_of(self, 0), axes_of(self, 1));
                 // What is summed over: the last axis of the first, the first of the second.
                 a.remove(if *a_transposed { 0 } else { a.len() - 1 });
                 b.remove(if *b_transposed { b.len() - 1 } else { 0 });
                 [a, b].concat()
             }
-            Op::Outer => [axes_of(self, 0), axes_of(self, 1)].concat(),
+            Op::Outer { .. } => [axes_of(self, 0), axes_of(self, 1)].concat(),
             Op::Linalg(kind) => return self.linalg(*kind, inst),
             Op::For { .. } => return self.carried(inst, 1),
             Op::While => return self.carried(inst, 0),

@@ -64,8 +64,10 @@ fn all() -> Vec<Op> {
         Op::AddAt(Vec::new()),
         Op::Push,
         Op::Resize,
-        Op::MatMul { a_transposed: false, b_transposed: false },
-        Op::Outer,
+        Op::MatMul { a_transposed: false, b_transposed: false, strong: false },
+        Op::MatMul { a_transposed: false, b_transposed: false, strong: true },
+        Op::Outer { strong: false },
+        Op::Outer { strong: true },
         Op::For { descending: false },
         Op::While,
         Op::If,
@@ -118,7 +120,7 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
         | Op::Reshape
         | Op::Push
         | Op::Resize
-        | Op::Outer
+        | Op::Outer { .. }
         | Op::Linalg(_) => Form::Plain,
     };
     Some(Operation { op, form })

@@ -445,7 +445,8 @@ impl<'t, 'a> Parser<'t, 'a> {
                 self.mark(',')?;
                 let b = self.value()?;
                 let b_transposed = self.eat(Kind::Mark('\''));
-                (Op::MatMul { a_transposed, b_transposed }, vec![a, b])
+                let strong = matches!(op, Op::MatMul { strong: true, .. });
+                (Op::MatMul { a_transposed, b_transposed, strong }, vec![a, b])
             }
             Form::Call => {
                 let callee = self.callee()?;

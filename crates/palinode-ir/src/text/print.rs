@@ -140,7 +140,7 @@ impl Printer<'_> {
                 let text = format!(" {}[{places}], {}", self.value(arg(0)), self.value(arg(1)));
                 self.put(&text);
             }
-            Op::MatMul { a_transposed, b_transposed } => {
+            Op::MatMul { a_transposed, b_transposed, .. } => {
                 let mark = |transposed: bool| if transposed { "'" } else { "" };
                 let (a, b) = (self.value(arg(0)), self.value(arg(1)));
                 let text = format!(" {a}{}, {b}{}", mark(*a_transposed), mark(*b_transposed));
@@ -186,7 +186,7 @@ impl Printer<'_> {
             | Op::Reshape
             | Op::Push
             | Op::Resize
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_) => {
                 let _ = write!(self.out, " {args}");
             }

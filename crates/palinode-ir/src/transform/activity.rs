@@ -31,7 +31,7 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
         | Op::Push
         | Op::Resize
         | Op::MatMul { .. }
-        | Op::Outer
+        | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::Call(_) => args.clone(),
         Op::Const(_)

@@ -74,7 +74,7 @@ struct Matrices<'a> {
 
 impl Matrices<'_> {
     fn product(&mut self, a: Value, a_transposed: bool, b: Value, b_transposed: bool) -> Value {
-        self.b.emit(Op::MatMul { a_transposed, b_transposed }, &[a, b])
+        self.b.emit(Op::MatMul { a_transposed, b_transposed, strong: true }, &[a, b])
     }
 
     fn transposed(&mut self, a: Value) -> Value {

@@ -319,7 +319,7 @@ fn is_cheap(splitter: &Splitter<'_>, id: u32, inst: &Inst) -> bool {
         | Op::Push
         | Op::Resize
         | Op::MatMul { .. }
-        | Op::Outer
+        | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
         | Op::While

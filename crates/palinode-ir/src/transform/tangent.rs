@@ -281,13 +281,19 @@ impl Writer<'_> {
                 let moved: Vec<Value> = args.iter().map(|&arg| self.tangent_or_zeros(arg)).collect();
                 Some(self.builder.emit(Op::Push, &moved))
             }
-            Op::MatMul { .. } | Op::Outer => {
+            Op::MatMul { .. } | Op::Outer { .. } => {
+                let op = match inst.op {
+                    Op::MatMul { a_transposed, b_transposed, .. } => {
+                        Op::MatMul { a_transposed, b_transposed, strong: true }
+                    }
+                    _ => Op::Outer { strong: true },
+                };
                 let mut terms = Vec::new();
                 for at in 0..2 {
                     if let Some(&tangent) = self.tangent.get(&args[at]) {
                         let mut moved = args.clone();
                         moved[at] = tangent;
-                        terms.push(self.builder.emit(inst.op.clone(), &moved));
+                        terms.push(self.builder.emit(op.clone(), &moved));
                     }
                 }
                 self.sum(terms)

@@ -96,10 +96,10 @@ impl Splitter<'_> {
                 let part = self.b.emit(Op::Resize, &[c, lengths[0]]);
                 self.contribute(cotangents, args[0], part);
             }
-            Op::MatMul { a_transposed, b_transposed } => {
+            Op::MatMul { a_transposed, b_transposed, .. } => {
                 self.transpose_product(args[0], *a_transposed, args[1], *b_transposed, c, cotangents);
             }
-            Op::Outer => {
+            Op::Outer { .. } => {
                 if self.flows(args[0]) {
                     let part = self.product(c, false, args[1], false);
                     self.contribute(cotangents, args[0], part);
@@ -216,7 +216,7 @@ impl Splitter<'_> {
     }
 
     fn product(&mut self, a: Value, a_transposed: bool, b: Value, b_transposed: bool) -> Value {
-        self.b.emit(Op::MatMul { a_transposed, b_transposed }, &[a, b])
+        self.b.emit(Op::MatMul { a_transposed, b_transposed, strong: true }, &[a, b])
     }
 
     fn transpose_product(
@@ -233,8 +233,8 @@ impl Splitter<'_> {
             let part = match (ranks, a_transposed) {
                 ((2, 2), false) => self.product(c, false, b, !b_transposed),
                 ((2, 2), true) => self.product(b, b_transposed, c, true),
-                ((2, 1), false) => self.b.emit(Op::Outer, &[c, b]),
-                ((2, 1), true) => self.b.emit(Op::Outer, &[b, c]),
+                ((2, 1), false) => self.b.emit(Op::Outer { strong: true }, &[c, b]),
+                ((2, 1), true) => self.b.emit(Op::Outer { strong: true }, &[b, c]),
                 ((1, 2), _) => self.product(b, b_transposed, c, false),
                 _ => self.scaled(c, b),
             };
@@ -245,8 +245,8 @@ impl Splitter<'_> {
                 ((2, 2), false) => self.product(a, !a_transposed, c, false),
                 ((2, 2), true) => self.product(c, true, a, a_transposed),
                 ((2, 1), _) => self.product(a, !a_transposed, c, false),
-                ((1, 2), false) => self.b.emit(Op::Outer, &[a, c]),
-                ((1, 2), true) => self.b.emit(Op::Outer, &[c, a]),
+                ((1, 2), false) => self.b.emit(Op::Outer { strong: true }, &[a, c]),
+                ((1, 2), true) => self.b.emit(Op::Outer { strong: true }, &[c, a]),
                 _ => self.scaled(c, a),
             };
             self.contribute(cotangents, b, part);

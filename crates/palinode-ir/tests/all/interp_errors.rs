@@ -54,7 +54,11 @@ fn lengths_that_do_not_fit() {
         (one(Op::Write(vec![Axis::All]), &[VECTOR, VECTOR], &[]), vec![vector(&[1.0]), vector(&[])]),
         (one(Op::AddAt(vec![Axis::All]), &[VECTOR, VECTOR], &[]), vec![vector(&[1.0]), vector(&[])]),
         (
-            one(Op::MatMul { a_transposed: false, b_transposed: false }, &[VECTOR, VECTOR], &[]),
+            one(
+                Op::MatMul { a_transposed: false, b_transposed: false, strong: false },
+                &[VECTOR, VECTOR],
+                &[],
+            ),
             vec![vector(&[1.0]), vector(&[])],
         ),
     ];

@@ -248,7 +248,7 @@ fn logs() {
 #[test]
 fn products() {
     let matmul = |a: Type, b: Type, a_transposed, b_transposed| {
-        one(Op::MatMul { a_transposed, b_transposed }, &[a, b], &[])
+        one(Op::MatMul { a_transposed, b_transposed, strong: false }, &[a, b], &[])
     };
     let m = two_by_three;
     let square = Datum::matrix(2, 2, vec![1.0, 2.0, 3.0, 4.0]);
@@ -281,7 +281,7 @@ fn products() {
         &[vector(&[1.0, 2.0]), vector(&[3.0, 4.0])],
         Datum::real(11.0),
     );
-    let outer = one(Op::Outer, &[VECTOR, VECTOR], &[]);
+    let outer = one(Op::Outer { strong: false }, &[VECTOR, VECTOR], &[]);
     gives(&outer, &[vector(&[1.0, 2.0]), vector(&[3.0, 4.0])], Datum::matrix(2, 2, vec![3.0, 4.0, 6.0, 8.0]));
 }
 
@@ -326,7 +326,8 @@ fn f32_rounds_after_every_operation() {
     let p = program(&[single, single, Type::INT], |b, v| {
         let sum = b.sum(v[0]);
         let product = b.mul(v[0], v[1]);
-        let dot = b.emit(Op::MatMul { a_transposed: false, b_transposed: false }, &[v[0], v[1]]);
+        let dot =
+            b.emit(Op::MatMul { a_transposed: false, b_transposed: false, strong: false }, &[v[0], v[1]]);
         let x = b.index(v[0], &[v[2]]);
         let more = b.emit(Op::AddAt(vec![Axis::At]), &[v[1], x, v[2]]);
         vec![sum, product, dot, more]
@@ -385,7 +386,7 @@ fn mixture() -> Program {
         let zero = b.int(0);
         let m = b.emit(Op::Reshape, &[v[0], two, three]);
         let t = b.emit(Op::Permute(vec![1, 0]), &[m]);
-        let square = b.emit(Op::MatMul { a_transposed: false, b_transposed: false }, &[m, t]);
+        let square = b.emit(Op::MatMul { a_transposed: false, b_transposed: false, strong: false }, &[m, t]);
         let exp = b.map(rules::Op::Exp, &[square]);
         let row = b.emit(Op::Read(vec![Axis::At, Axis::All]), &[exp, one]);
         let changed = b.emit(Op::Write(vec![Axis::All, Axis::At]), &[m, row, two]);
@@ -396,7 +397,7 @@ fn mixture() -> Program {
         let all = b.mul(wide, added);
         let log = b.emit(Op::Push, &[best, x, row]);
         let (p, q) = (b.sum(all), b.sum(log));
-        let outer = b.emit(Op::Outer, &[row, row]);
+        let outer = b.emit(Op::Outer { strong: false }, &[row, row]);
         let r = b.sum(outer);
         let s = b.mul(p, q);
         vec![b.add(s, r)]

@@ -451,15 +451,15 @@ impl Maker {
     fn matrix(&mut self) -> Value {
         let (a, b, m) = (self.pick(VECTOR), self.pick(VECTOR), self.pick(MATRIX));
         match self.random.below(3) {
-            0 => self.b.emit(Op::Outer, &[a, b]),
+            0 => self.b.emit(Op::Outer { strong: false }, &[a, b]),
             1 => {
                 let a_transposed = self.random.chance(50);
-                self.b.emit(Op::MatMul { a_transposed, b_transposed: false }, &[m, a])
+                self.b.emit(Op::MatMul { a_transposed, b_transposed: false, strong: false }, &[m, a])
             }
             _ => {
                 let other = self.pick(MATRIX);
                 let b_transposed = self.random.chance(50);
-                self.b.emit(Op::MatMul { a_transposed: false, b_transposed }, &[m, other])
+                self.b.emit(Op::MatMul { a_transposed: false, b_transposed, strong: false }, &[m, other])
             }
         }
     }

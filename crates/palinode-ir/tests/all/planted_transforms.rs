@@ -280,8 +280,8 @@ fn sum_to_one_element(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
 
 fn product_transposed(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
     match inst.op {
-        Op::MatMul { a_transposed, b_transposed } if f.ty(inst.args[0]).rank == 2 => {
-            with_op(inst, Op::MatMul { a_transposed: !a_transposed, b_transposed })
+        Op::MatMul { a_transposed, b_transposed, strong } if f.ty(inst.args[0]).rank == 2 => {
+            with_op(inst, Op::MatMul { a_transposed: !a_transposed, b_transposed, strong })
         }
         _ => None,
     }
@@ -289,7 +289,7 @@ fn product_transposed(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
 
 fn outer_swapped(_: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
     let args = || vec![inst.args[1], inst.args[0]];
-    (inst.op == Op::Outer).then(|| vec![Inst { args: args(), ..inst.clone() }])
+    (matches!(inst.op, Op::Outer { .. })).then(|| vec![Inst { args: args(), ..inst.clone() }])
 }
 
 fn solved_untransposed(_: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {

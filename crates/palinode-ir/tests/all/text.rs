@@ -80,9 +80,9 @@ fn everything() -> Program {
     b.emit(Op::AddAt(vec![Axis::List]), &[a, x, list]);
     b.emit(Op::Push, &[a, x, a]);
     b.emit(Op::Resize, &[a, n]);
-    b.emit(Op::MatMul { a_transposed: true, b_transposed: false }, &[m, a]);
-    b.emit(Op::MatMul { a_transposed: false, b_transposed: true }, &[m, m]);
-    b.emit(Op::Outer, &[a, a]);
+    b.emit(Op::MatMul { a_transposed: true, b_transposed: false, strong: false }, &[m, a]);
+    b.emit(Op::MatMul { a_transposed: false, b_transposed: true, strong: false }, &[m, m]);
+    b.emit(Op::Outer { strong: false }, &[a, a]);
     for kind in Linalg::ALL {
         let solves = matches!(kind, Linalg::Solve { .. } | Linalg::SolveTriangular { .. });
         b.emit_all(Op::Linalg(kind), &[m, a][..if solves { 2 } else { 1 }]);

@@ -78,7 +78,7 @@ impl Body<'_, '_> {
                 }
                 let (a, b) = (self.realized(one), self.realized(&vals[1]));
                 let lens = vec![a.lens[0], b.lens[0]];
-                Some(self.emit(Op::Outer, &[&a, &b]).with_lens(lens))
+                Some(self.emit(Op::Outer { strong: false }, &[&a, &b]).with_lens(lens))
             }
             "transpose" => {
                 if one.ty.rank != 2 {

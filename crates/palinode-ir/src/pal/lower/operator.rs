@@ -257,7 +257,7 @@ impl Body<'_, '_> {
         let (a, b) = (self.realized(a), self.realized(b));
         let mut lens = a.lens[..a.lens.len() - 1].to_vec();
         lens.extend_from_slice(&b.lens[1..]);
-        let op = Op::MatMul { a_transposed: false, b_transposed: false };
+        let op = Op::MatMul { a_transposed: false, b_transposed: false, strong: false };
         Some(self.emit(op, &[&a, &b]).with_lens(lens))
     }
 }

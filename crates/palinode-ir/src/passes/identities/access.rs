@@ -57,7 +57,7 @@ pub(super) fn read(w: &mut Writer<'_>, places: &[Axis], args: &[Value]) -> Optio
         | Op::Push
         | Op::Resize
         | Op::MatMul { .. }
-        | Op::Outer
+        | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
         | Op::While

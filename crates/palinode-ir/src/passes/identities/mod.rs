@@ -75,7 +75,7 @@ impl Rules for Identities {
             | Op::AddAt(_)
             | Op::Resize
             | Op::MatMul { .. }
-            | Op::Outer
+            | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
             | Op::While

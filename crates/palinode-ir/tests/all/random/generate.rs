@@ -395,7 +395,7 @@ impl Generator {
             let name = match row {
                 // Operators, and what has a notation or a purpose of its own.
                 Row::Negate | Row::Add | Row::Subtract | Row::Multiply | Row::Divide => continue,
-                Row::Powi | Row::StrongMul | Row::Select | Row::Cbrt => continue,
+                Row::Powi | Row::StrongMul | Row::Select => continue,
                 Row::Polygamma => {
                     let x = self.within(scope, Domain::GammaFinite, depth - 1);
                     return call("digamma", vec![x]);
