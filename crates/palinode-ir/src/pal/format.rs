@@ -249,29 +249,36 @@ impl<'a> Layout<'a> {
         let mut out = String::new();
         let mut at = 0;
         while at < self.lines.len() {
+            // Lines of code that follow each other at one level have their comments in one column.
+            let level = self.lines[at].indent();
             let run = self.lines[at..]
                 .iter()
-                .take_while(|line| !line.code.is_empty() && !line.comment.is_empty())
+                .take_while(|line| !line.code.is_empty() && line.indent() == level)
                 .count();
-            if run == 0 {
-                let line = &self.lines[at];
-                out.push_str(&line.code);
-                out.push_str(&line.comment);
-                out.push('\n');
-                at += 1;
-                continue;
-            }
-            let width = |line: &Line| line.code.chars().count();
-            let column = self.lines[at..at + run].iter().map(width).max().unwrap_or(0) + 2;
+            let run = run.max(1);
+            let commented = self.lines[at..at + run].iter().filter(|line| !line.comment.is_empty());
+            let column = commented.map(Line::width).max().unwrap_or(0) + 2;
             for line in &self.lines[at..at + run] {
                 out.push_str(&line.code);
-                out.push_str(&" ".repeat(column - width(line)));
+                if !line.code.is_empty() && !line.comment.is_empty() {
+                    out.push_str(&" ".repeat(column - line.width()));
+                }
                 out.push_str(&line.comment);
                 out.push('\n');
             }
             at += run;
         }
         out
+    }
+}
+
+impl Line {
+    fn width(&self) -> usize {
+        self.code.chars().count()
+    }
+
+    fn indent(&self) -> usize {
+        self.code.len() - self.code.trim_start().len()
     }
 }
 

@@ -2,6 +2,8 @@
 
 #[path = "pal_errors.rs"]
 mod errors;
+#[path = "pal_examples.rs"]
+mod examples;
 #[path = "pal_fuzz.rs"]
 mod fuzz;
 
