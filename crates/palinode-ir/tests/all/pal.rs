@@ -6,6 +6,8 @@ mod errors;
 mod examples;
 #[path = "pal_fuzz.rs"]
 mod fuzz;
+#[path = "pal_hessians.rs"]
+mod hessians;
 
 use palinode_ir::interp::{Datum, RunErrorKind, Tensor, run};
 use palinode_ir::pal::{self, Model};

@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn examples() -> Vec<(String, String)> {
+pub(crate) fn examples() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(root().join("examples")).unwrap();
     let mut found: Vec<(String, String)> = entries
         .map(|entry| entry.unwrap().path())
@@ -44,7 +44,7 @@ fn columns(source: &str) -> HashMap<String, Vec<f64>> {
     columns
 }
 
-fn inputs(model: &Model) -> Vec<Datum<f64>> {
+pub(crate) fn inputs(model: &Model) -> Vec<Datum<f64>> {
     let columns = columns(&model.source);
     let one = |argument: &pal::Argument| {
         let (shape, data) = match (columns.get(&*argument.name), &argument.default) {
