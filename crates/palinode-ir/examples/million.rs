@@ -1,6 +1,7 @@
 //! The gradient of a loop of a million steps through the interpreter: time and memory per iteration.
 //!
-//! `cargo run --release -p palinode-ir --example million`. Fails if it takes more than 150 ns or 40 bytes per iteration.
+//! `cargo run --release -p palinode-ir --example million`. Says whether it stays below 150 ns and 40 bytes per iteration; fails
+//! above 40 bytes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,5 +86,11 @@ fn main() {
         );
         worst = (worst.0.max(time), worst.1.max(bytes));
     }
-    assert!(worst.0 <= 150.0 && worst.1 <= 40.0, "at most 150 ns and 40 bytes per iteration");
+    // Time depends on what else the machine does, so it is only reported.
+    let verdict = if worst.0 <= 150.0 { "met" } else { "missed" };
+    println!(
+        "at most 150 ns per iteration: {verdict}; at most 40 bytes: {}",
+        if worst.1 <= 40.0 { "met" } else { "missed" }
+    );
+    assert!(worst.1 <= 40.0, "at most 40 bytes per iteration");
 }
