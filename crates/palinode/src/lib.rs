@@ -60,5 +60,31 @@ mod documents {
         Pal0112 = "docs/book/errors/PAL0112.md";
         Pal0113 = "docs/book/errors/PAL0113.md";
         Pal0114 = "docs/book/errors/PAL0114.md";
+        Pal0240 = "docs/book/errors/PAL0240.md";
+        Pal0250 = "docs/book/errors/PAL0250.md";
+        Pal0251 = "docs/book/errors/PAL0251.md";
+        Pal0252 = "docs/book/errors/PAL0252.md";
+        Pal0253 = "docs/book/errors/PAL0253.md";
+        Pal0254 = "docs/book/errors/PAL0254.md";
+        Pal0255 = "docs/book/errors/PAL0255.md";
+        Pal0256 = "docs/book/errors/PAL0256.md";
+        Pal0257 = "docs/book/errors/PAL0257.md";
+        Pal0258 = "docs/book/errors/PAL0258.md";
+        Pal0259 = "docs/book/errors/PAL0259.md";
+        Pal0260 = "docs/book/errors/PAL0260.md";
+        Pal0261 = "docs/book/errors/PAL0261.md";
+        Pal0262 = "docs/book/errors/PAL0262.md";
+        Pal0263 = "docs/book/errors/PAL0263.md";
+        Pal0264 = "docs/book/errors/PAL0264.md";
+        Pal0265 = "docs/book/errors/PAL0265.md";
+        Pal0266 = "docs/book/errors/PAL0266.md";
+        Pal0267 = "docs/book/errors/PAL0267.md";
+        Pal0268 = "docs/book/errors/PAL0268.md";
+        Pal0269 = "docs/book/errors/PAL0269.md";
+        Pal0270 = "docs/book/errors/PAL0270.md";
+        Pal0271 = "docs/book/errors/PAL0271.md";
+        Pal0272 = "docs/book/errors/PAL0272.md";
+        Pal0273 = "docs/book/errors/PAL0273.md";
+        Pal0280 = "docs/book/errors/PAL0280.md";
     }
 }
