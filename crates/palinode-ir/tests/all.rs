@@ -8,6 +8,8 @@ mod interp;
 mod interp_arrays;
 #[path = "all/pal.rs"]
 mod pal;
+#[path = "all/passes_derivatives.rs"]
+mod passes_derivatives;
 #[path = "all/passes_files.rs"]
 mod passes_files;
 #[path = "all/passes_generator.rs"]

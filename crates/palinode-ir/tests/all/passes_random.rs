@@ -19,7 +19,7 @@ fn same_number(a: f64, b: f64, any_zero: bool) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || (any_zero && a == 0.0 && b == 0.0)
 }
 
-fn same(a: &Datum<f64>, b: &Datum<f64>, any_zero: bool) -> bool {
+pub(crate) fn same(a: &Datum<f64>, b: &Datum<f64>, any_zero: bool) -> bool {
     match (a, b) {
         (Datum::Real(a), Datum::Real(b)) => {
             a.shape == b.shape && a.data.iter().zip(&b.data).all(|(&a, &b)| same_number(a, b, any_zero))
@@ -45,7 +45,7 @@ fn cases() -> u64 {
 }
 
 /// Every pass; taking fused operations apart needs some first.
-fn all() -> Vec<(&'static str, Pass)> {
+pub(crate) fn all() -> Vec<(&'static str, Pass)> {
     let unfuse: Pass = |program| passes::unfuse(&passes::fuse(program));
     let others = passes::ALL.iter().filter(|(name, _)| *name != "unfuse").copied();
     others.chain([("unfuse of fuse", unfuse)]).collect()
