@@ -8,6 +8,7 @@
 //! | [`interp`] | program, inputs -> outputs |
 //! | [`trace`](mod@trace) | generic Rust code, run once -> program |
 //! | [`transform`] | program -> its derivatives, as programs |
+//! | [`passes`] | program -> a simpler one that gives the same |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
 

@@ -85,9 +85,7 @@ impl Sharing {
                 Some(values) => {
                     for (&result, &value) in inst.results.iter().zip(values) {
                         self.stands[result.index()] = value;
-                        if function.name_of(value).is_none() {
-                            function.values[value.index()].name = function.name_of(result).cloned();
-                        }
+                        share_name(function, value, result, &inst.op);
                     }
                 }
             }
@@ -97,6 +95,20 @@ impl Sharing {
         for key in own {
             self.known.remove(&key);
         }
+    }
+}
+
+/// The name of a value that now also stands for `other`.
+fn share_name(function: &mut Function, value: Value, other: Value, op: &Op) {
+    let other = function.name_of(other).cloned();
+    let name = &mut function.values[value.index()].name;
+    if matches!(op, Op::Const(_)) {
+        // A literal that serves several is none of them.
+        if *name != other {
+            *name = None;
+        }
+    } else if name.is_none() {
+        *name = other;
     }
 }
 

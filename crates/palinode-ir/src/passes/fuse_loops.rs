@@ -13,7 +13,7 @@
 //!    without coming later than an instruction that consumes an array it reads;
 //! 4. the second does not carry on an array that the first needs: it would have to be copied.
 //!
-//! Loops that have nothing to do with each other stay apart: nothing is gained. If nothing else needs `y` as a whole, it disappears afterwards.
+//! Loops whose bodies have more than [`MAX_SIZE`] instructions together stay apart. Loops that have nothing to do with each other stay apart: nothing is gained. If nothing else needs `y` as a whole, it disappears afterwards.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,6 +24,9 @@ use crate::verify::verified;
 
 /// How many earlier loops of the block are tried.
 const LOOK_BACK: usize = 4;
+
+/// How large the body of a fused loop may become: to look at ever larger loops again and again would take quadratic time.
+const MAX_SIZE: usize = 400;
 
 /// Fuses loops.
 pub fn fuse_loops(program: &Program) -> Program {
@@ -86,6 +89,9 @@ fn uses(inst: &Inst) -> HashSet<Value> {
 /// Whether the loop at `first` and the last instruction can be one; if so, which instructions between them go after it.
 fn plan(function: &Function, insts: &[Inst], first: usize) -> Option<Vec<bool>> {
     let (one, two) = (&insts[first], insts.last()?);
+    if one.blocks[0].size() + two.blocks[0].size() > MAX_SIZE {
+        return None;
+    }
     let results: HashSet<Value> = one.results.iter().copied().collect();
     let two_uses = uses(two);
     // Something must be gained, and nothing carried may start from the first loop.

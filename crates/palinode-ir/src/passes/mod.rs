@@ -113,7 +113,7 @@ pub fn pipeline() -> &'static [(&'static str, Pass)] {
 /// How often [`simplify`] goes round at most. Each round opens chances for the next, as a rule for two or three.
 const MAX_ROUNDS: usize = 8;
 
-/// The standard pipeline, until nothing changes or [`MAX_ROUNDS`] are done.
+/// The standard pipeline, until nothing changes or 8 rounds are done.
 pub fn simplify(program: &Program) -> Program {
     let mut program = unfuse(program);
     for _ in 0..MAX_ROUNDS {

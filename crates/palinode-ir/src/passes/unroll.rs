@@ -12,9 +12,9 @@ use crate::program::{Inst, Program, Value};
 use crate::verify::verified;
 
 /// How many rounds are written out at most.
-const MAX_COUNT: i64 = 8;
+const MAX_COUNT: i64 = 4;
 /// How many instructions the copies may have in all.
-const MAX_SIZE: usize = 64;
+const MAX_SIZE: usize = 48;
 
 /// Writes out short loops.
 pub fn unroll(program: &Program) -> Program {

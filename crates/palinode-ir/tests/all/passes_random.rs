@@ -266,7 +266,7 @@ fn planted() -> Vec<(&'static str, Wrong)> {
                 found
             })
         }),
-        ("hoist: the counter is 0", |block| {
+        ("unroll: the rounds in the other order", |block| {
             first(block, &mut |inst| {
                 let Op::For { descending } = &mut inst.op else { return false };
                 *descending = !*descending;
@@ -320,6 +320,32 @@ fn wrong_rewrites_are_caught() {
         }
         println!("{name}: caught in {caught} programs");
         assert!(caught > 0, "{name} was not caught");
+    }
+}
+
+/// Blocks nested as deep as a text may nest them.
+#[test]
+fn deep_programs_do_not_overflow_the_stack() {
+    let depth = 128;
+    let open: String = (0..depth)
+        .map(|k| {
+            let round =
+                format!("y{k} = for i{k} in n (s{k}: f64[_] = a) {{ c{k} = const 2.0 t{k} = mul x, c{k} ");
+            let choice = format!("y{k} = if b {{ t{k} = mul x, x ");
+            if k % 2 == 0 { round } else { choice }
+        })
+        .collect();
+    let mut text =
+        format!("entry fn f(a: f64[_], x: f64, n: int, b: bool) -> (f64[_]) outputs (y) {{ {open}");
+    text.push_str("yield a ");
+    for k in (0..depth).rev() {
+        let other = if k % 2 == 0 { "" } else { "else { yield a } " };
+        text.push_str(&format!("}} {other}w{k} = write y{k}[n], x yield w{k} "));
+    }
+    text.push('}');
+    let program = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+    for (_, pass) in all() {
+        pass(&program);
     }
 }
 
