@@ -15,24 +15,18 @@ pub(super) fn filling(w: &Writer<'_>, value: Value) -> Option<Value> {
     if w.ty(value).is_scalar() {
         return Some(value);
     }
-    let def = w.def(value)?;
-    match &*def {
-        (Op::Broadcast(axes), args) if axes.is_empty() => Some(args[0]),
-        _ => None,
-    }
+    w.args_of(value, &Op::Broadcast(Vec::new())).map(|args| args[0])
 }
 
 /// The real number that a value is everywhere.
 pub(super) fn real(w: &Writer<'_>, value: Value) -> Option<f64> {
     let scalar = filling(w, value)?;
-    let def = w.def(scalar)?;
-    match &*def {
-        (Op::Const(Literal::Real(number)), _) => Some(*number),
-        (Op::Convert(Elem::F32), args) => match w.literal(args[0])? {
-            Literal::Real(number) => Some(f64::from(number as f32)),
-            Literal::Named(_) | Literal::Int(_) | Literal::Bool(_) => None,
-        },
-        _ => None,
+    // There are no literals of single precision, only literals that were rounded.
+    let rounded = w.args_of(scalar, &Op::Convert(Elem::F32)).map(|args| args[0]);
+    match w.literal(rounded.unwrap_or(scalar))? {
+        Literal::Real(number) if rounded.is_some() => Some(f64::from(number as f32)),
+        Literal::Real(number) => Some(number),
+        Literal::Named(_) | Literal::Int(_) | Literal::Bool(_) => None,
     }
 }
 

@@ -90,10 +90,10 @@ impl Writer<'_> {
 
     /// The literal that a value is.
     pub(super) fn literal(&self, value: Value) -> Option<Literal> {
-        match self.defs[value.index()].as_deref() {
-            Some((Op::Const(literal), _)) => Some(*literal),
-            _ => None,
+        if let Some((Op::Const(literal), _)) = self.defs[value.index()].as_deref() {
+            return Some(*literal);
         }
+        None
     }
 
     /// Whether nothing else uses the value that an instruction uses once.

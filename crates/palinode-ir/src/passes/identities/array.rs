@@ -7,13 +7,8 @@ use crate::program::{Inst, Value};
 
 /// The scalar that fills an array and its lengths.
 pub(super) fn fill_of(w: &Writer<'_>, array: Value) -> Option<(Value, Vec<Value>)> {
-    let def = w.def(array)?;
-    match &*def {
-        (Op::Broadcast(axes), args) if axes.is_empty() && args.len() > 1 => {
-            Some((args[0], args[1..].to_vec()))
-        }
-        _ => None,
-    }
+    let args = w.args_of(array, &Op::Broadcast(Vec::new()))?;
+    (args.len() > 1).then(|| (args[0], args[1..].to_vec()))
 }
 
 fn fill(w: &mut Writer<'_>, scalar: Value, lengths: &[Value]) -> Value {

@@ -100,11 +100,12 @@ fn zero(w: &mut Writer<'_>, ty: Type, zero: Value, other: Value) -> Value {
 
 /// A value as something plus a literal.
 fn with_offset(w: &Writer<'_>, value: Value) -> (Value, i64) {
-    let Some(def) = w.def(value) else { return (value, 0) };
-    let (base, offset) = match &*def {
-        (Op::Int(IntOp::Add), args) => (args[0], int_of(w, args[1])),
-        (Op::Int(IntOp::Sub), args) => (args[0], int_of(w, args[1]).and_then(i64::checked_neg)),
-        _ => return (value, 0),
+    let (base, offset) = if let Some(args) = w.args_of(value, &Op::Int(IntOp::Add)) {
+        (args[0], int_of(w, args[1]))
+    } else if let Some(args) = w.args_of(value, &Op::Int(IntOp::Sub)) {
+        (args[0], int_of(w, args[1]).and_then(i64::checked_neg))
+    } else {
+        return (value, 0);
     };
     match offset {
         Some(offset) if w.ty(base) == w.ty(value) => (base, offset),
