@@ -32,7 +32,7 @@ pub(crate) enum Verdict {
 }
 
 /// How many steps are tried, each half of the one before.
-const LEVELS: usize = 13;
+const LEVELS: usize = 15;
 
 /// Estimates a derivative at 0 of `f`, a function that may fail; `scale` is how far one may reasonably go.
 pub(crate) fn estimate(f: &mut dyn FnMut(f64) -> Option<f64>, scale: f64) -> Option<Estimate> {
@@ -41,7 +41,7 @@ pub(crate) fn estimate(f: &mut dyn FnMut(f64) -> Option<f64>, scale: f64) -> Opt
     // For each row the difference of the slopes on both sides, and the rounding error of a slope.
     let mut bends: Vec<(f64, f64, f64)> = Vec::new();
     let mut best: Option<(f64, f64, usize)> = None;
-    let mut step = 0.05 * scale;
+    let mut step = 0.2 * scale;
     for _ in 0..LEVELS {
         let h = step;
         step /= 2.0;

@@ -101,21 +101,31 @@ fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
     Ok(if raw { program } else { passes::simplify(&program) })
 }
 
+/// Lines of source up to this width have their assignments beside them, longer ones below.
+const WIDE: usize = 72;
+
 /// The source beside its single assignments.
 fn ssa(session: &mut Session, loaded: &Loaded) -> Result<(), Failed> {
     let lines = pal::ssa(&loaded.model.source).map_err(|found| {
         Failed(found.iter().map(|one| Problem::from_diagnostic(one, loaded.file)).collect())
     })?;
-    let width = lines.iter().map(|line| line.source.chars().count()).max().unwrap_or(0);
+    // Comments and other long lines that became nothing do not push the second column away.
+    let chars = |line: &pal::SsaLine| line.source.chars().count();
+    let width =
+        lines.iter().filter(|line| !line.assignments.is_empty()).map(chars).max().unwrap_or(0).min(WIDE);
+    let bar = styled(HEADING, "|");
     let mut out = String::new();
     for line in &lines {
-        for at in 0..line.assignments.len().max(1) {
-            let source = if at == 0 { line.source.as_str() } else { "" };
-            let padding = " ".repeat(width - source.chars().count());
-            let assignment = line.assignments.get(at).map_or("", String::as_str);
-            let row = format!("  {source}{padding}  {}  {assignment}", styled(HEADING, "|"));
-            out.push_str(row.trim_end());
-            out.push('\n');
+        let mut assignments = line.assignments.iter();
+        let mut row = format!("  {}", line.source);
+        if chars(line) <= width {
+            let padding = " ".repeat(width - chars(line));
+            row = format!("{row}{padding}  {bar}  {}", assignments.next().map_or("", String::as_str));
+        }
+        out.push_str(row.trim_end());
+        out.push('\n');
+        for assignment in assignments {
+            out.push_str(&format!("  {}  {bar}  {assignment}\n", " ".repeat(width)));
         }
     }
     let fields: Vec<Value> = lines
