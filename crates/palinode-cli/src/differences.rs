@@ -111,6 +111,7 @@ pub(crate) fn compare(exact: f64, estimate: Option<Estimate>, scale: f64) -> Ver
         (_, Some(kink)) => kink,
         (None, None) => Verdict::Within { digits: None },
         (Some(_), None) if exact == 0.0 && distance <= 20.0 * error => Verdict::Within { digits: None },
+        (Some(_), None) if exact.abs() <= error && distance <= error => Verdict::Within { digits: None },
         (Some(digits), None) if digits >= 5 => Verdict::Agrees { digits },
         (Some(digits), None) if distance <= 20.0 * error => Verdict::Within { digits: Some(digits) },
         (Some(_), None) => Verdict::Disagrees,
@@ -163,6 +164,7 @@ mod tests {
     fn zero_derivatives_agree() {
         assert!(matches!(at(|_| 3.0, 2.0, 0.0), Verdict::Within { digits: None }));
         assert!(matches!(at(|x| (x - 2.0).powi(2) + 7.0, 2.0, 0.0), Verdict::Within { digits: None }));
+        assert!(matches!(at(|_| 3.0, 2.0, 1e-300), Verdict::Within { digits: None }));
     }
 
     #[test]
