@@ -34,12 +34,27 @@ pub(crate) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Failed>
     Ok(Loaded { file, model, data: default_data(&text, path) })
 }
 
-/// `# data: measured.csv` names the file to read if none is given, beside the model.
+/// `# data: measured.csv` names the file to read if none is given: beside the model, or in a folder above it.
 fn default_data(text: &str, model: &Path) -> Vec<Spec> {
-    let folder = model.parent().map(Path::to_path_buf).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
     let named = lines.filter_map(|comment| comment.trim_start().strip_prefix("data:"));
-    named.map(|spec| Spec::parse(spec.trim(), Some(&folder))).filter(|spec| spec.path != folder).collect()
+    let words = named.map(str::trim).filter(|word| !word.is_empty());
+    words.map(|word| nearest(word, model.parent().unwrap_or(Path::new("")))).collect()
+}
+
+/// How many folders above the model may hold its data.
+const ABOVE: usize = 3;
+
+fn nearest(word: &str, folder: &Path) -> Spec {
+    let mut base = folder.to_path_buf();
+    for _ in 0..=ABOVE {
+        let spec = Spec::parse(word, Some(&base));
+        if spec.path.is_file() {
+            return spec;
+        }
+        base.push("..");
+    }
+    Spec::parse(word, Some(folder))
 }
 
 impl Loaded {
