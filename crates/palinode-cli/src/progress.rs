@@ -32,13 +32,14 @@ impl Progress {
                 return;
             }
             let (bar, template) = if parts > 1 {
-                (ProgressBar::new(parts), "{msg} {wide_bar} {pos}/{len} {eta}")
+                (ProgressBar::new(parts), "{msg} {bar:30} {pos}/{len}, {eta} left")
             } else {
                 (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}")
             };
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style);
             }
+            let bar = bar.with_elapsed(PATIENCE);
             bar.set_message(what);
             while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(count.load(Ordering::Relaxed));

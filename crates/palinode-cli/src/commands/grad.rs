@@ -51,15 +51,20 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let (text, fields) = (answer.text(args.show.look()), answer.json(session));
     session.answer(&text, fields);
     match checked {
-        Some(checked) if checked.disagrees() => Err(disagreement(session)),
+        Some(checked) if checked.disagrees() => Err(disagreement(session, &checked)),
         _ => Ok(()),
     }
 }
 
 /// The answer has been given; what is left is the exit code, and for people a word about it.
-fn disagreement(session: &Session) -> Failed {
-    let problem = Problem::new("PAL0294", Exit::Check, "the gradient and the differences disagree")
-        .help("a rule of Palinode may be wrong, or the model is too rough for differences; please report the former");
+fn disagreement(session: &Session, checked: &Checked) -> Failed {
+    let mut problem = Problem::new("PAL0294", Exit::Check, "the gradient and the differences disagree")
+        .note("that is as it should be with `stop_gradient`, and may be near a jump or in a loop with a loose tolerance")
+        .help("otherwise a rule of Palinode is wrong: please report it with the model");
+    if checked.decisions.count() > 0 {
+        problem = problem
+            .note("the gradient follows the decisions that were taken; moving the arguments may change them");
+    }
     if session.json { Failed(Vec::new()) } else { problem.into() }
 }
 
@@ -234,7 +239,10 @@ fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
             Cell::new(words).style(DOUBT)
         }
         Verdict::Disagrees => {
-            let place = part.place.map_or(String::new(), |at| format!(" for entry {at}"));
+            let place = part
+                .place
+                .filter(|_| part.elements > 1)
+                .map_or(String::new(), |at| format!(" for entry {at}"));
             Cell::new(format!("DISAGREES: differences give {}{place}", number(part.differences))).style(BAD)
         }
         Verdict::Unknown => Cell::new("no differences: the model fails around this point").style(DOUBT),
