@@ -124,7 +124,7 @@ fn settle(path: &Path, before: &str, after: &str) -> Result<(), String> {
     let show =
         |text: &str| text.lines().skip(differs.saturating_sub(3)).take(30).collect::<Vec<_>>().join("\n");
     Err(format!(
-        "{} line {}\nexpected:\n{}\nfound:\n{}\n",
+        "{} line {} (PALINODE_BLESS=1 accepts it)\nexpected:\n{}\nfound:\n{}\n",
         path.display(),
         differs + 1,
         show(before),
@@ -201,4 +201,26 @@ fn every_code_has_a_page() {
         }
     }
     assert!(seen > 20);
+}
+
+/// Nothing here is a terminal.
+#[test]
+fn colours_only_where_they_belong() {
+    let escapes = |words: &[&str]| {
+        let run = Command::new(env!("CARGO_BIN_EXE_palinode"))
+            .args(words)
+            .current_dir(package().join("tests/models"))
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .output()
+            .expect("the binary starts");
+        [run.stdout, run.stderr].concat().contains(&0x1b)
+    };
+    for words in [&["grad", "drag.pal", "--check"][..], &["grad", "div.pal"], &["help", "PAL0290"], &["help"]]
+    {
+        assert!(!escapes(words), "{words:?}");
+    }
+    assert!(escapes(&["grad", "drag.pal", "--check", "--color", "always"]));
+    assert!(escapes(&["grad", "div.pal", "--color", "always"]));
+    assert!(!escapes(&["grad", "div.pal", "--color", "never"]));
 }
