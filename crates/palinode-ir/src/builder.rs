@@ -97,7 +97,8 @@ impl FunctionBuilder {
 
     /// The type of a value.
     pub fn ty(&self, value: Value) -> Type {
-        self.function.ty(value)
+        // A value of another builder is reported by the verifier.
+        self.function.values.get(value.index()).map_or(Type::REAL, |info| info.ty)
     }
 
     /// The name of a value.

@@ -20,6 +20,7 @@ use crate::builder::FunctionBuilder;
 use crate::interp::{Datum, RunError, run};
 use crate::op::{Comparison, Literal, Logical, Op, Rule};
 use crate::program::{Program, Value};
+use crate::transform::{TransformError, results_and_grad};
 use crate::types::{Elem, Type};
 
 /// A number that is being traced; see [`trace`].
@@ -88,6 +89,8 @@ pub struct Trace {
     pub program: Program,
     /// The decisions, in order.
     pub decisions: Vec<Decision>,
+    inputs: usize,
+    outputs: usize,
 }
 
 /// Why a trace cannot be run at a point.
@@ -96,9 +99,7 @@ pub struct Trace {
 pub enum TraceError {
     /// The code would take another way.
     #[error(
-        "PAL0280: decision number {number} of the traced code (`{}` was {} at {} and {}) goes the other way for these inputs; \
-         trace again there",
-        decision.comparison, decision.outcome, decision.left, decision.right
+        "PAL0280: decision number {number} of the traced code ({decision}) goes the other way for these inputs; trace again there"
     )]
     OtherWay {
         /// Which decision, from 0.
@@ -106,9 +107,46 @@ pub enum TraceError {
         /// What it was.
         decision: Decision,
     },
+    /// Too few or too many inputs.
+    #[error(
+        "PAL0101: the point has length {found}, not {expected}; pass {expected} numbers, as when it was traced"
+    )]
+    Length {
+        /// How many the code was traced with.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
     /// The program cannot be run.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The program cannot be differentiated.
+    #[error(transparent)]
+    Transform(#[from] TransformError),
+}
+
+impl TraceError {
+    /// The code under which the book explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            TraceError::OtherWay { .. } => "PAL0280",
+            TraceError::Length { .. } => "PAL0101",
+            TraceError::Run(error) => error.code(),
+            TraceError::Transform(error) => error.code(),
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    /// `1 < 2 was true`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let symbol = match self.comparison {
+            "less" => "<",
+            "less_eq" => "<=",
+            _ => "==",
+        };
+        write!(f, "{} {symbol} {} was {}", self.left, self.right, self.outcome)
+    }
 }
 
 /// Runs `f` at `point` and keeps what it does as a program.
@@ -140,7 +178,7 @@ pub fn trace(f: impl FnOnce(&[Traced]) -> Vec<Traced>, point: &[f64]) -> Trace {
     let outputs: Vec<Operand> = outputs.iter().map(|output| output.operand(scope)).collect();
     let recorder = OPEN.with_borrow_mut(|open| core::mem::take(&mut open.last_mut().expect("it is open").1));
     drop(close);
-    write(recorder, &outputs)
+    write(recorder, &outputs, point.len())
 }
 
 impl Program {
@@ -154,20 +192,38 @@ impl Trace {
     /// The outputs at another point.
     ///
     /// # Errors
-    /// If the code would take another way there.
+    /// If the code would take another way there, or the point has another length.
     pub fn run(&self, point: &[f64]) -> Result<Vec<f64>, TraceError> {
-        let outputs = run(&self.program, &[Datum::vector(point.to_vec())])?;
-        let (last, outputs) = outputs.split_last().expect("the last one is the guard's");
-        if let Datum::Int(failed) = last
-            && let Ok(number) = usize::try_from(failed.data[0])
-        {
-            return Err(TraceError::OtherWay { number, decision: self.decisions[number] });
+        let outputs = self.guarded(&self.program, point)?;
+        Ok(outputs[..self.outputs].iter().filter_map(Datum::as_real).collect())
+    }
+
+    /// The first output and its gradient at another point. `transform::grad` of [`Trace::program`] gives the gradient without the
+    /// guard; this refuses to answer where the code would take another way.
+    ///
+    /// # Errors
+    /// If the code would take another way there, the point has another length, or there is no output.
+    pub fn value_and_grad(&self, point: &[f64]) -> Result<(f64, Vec<f64>), TraceError> {
+        let outputs = self.guarded(&results_and_grad(&self.program, &[0])?, point)?;
+        let value = outputs[0].as_real().unwrap_or(f64::NAN);
+        let gradient = outputs.last().and_then(Datum::as_vector).unwrap_or_default().to_vec();
+        Ok((value, gradient))
+    }
+
+    /// Runs a program whose results begin with those of this one, and looks at the guard.
+    fn guarded(&self, program: &Program, point: &[f64]) -> Result<Vec<Datum<f64>>, TraceError> {
+        if point.len() != self.inputs {
+            return Err(TraceError::Length { expected: self.inputs, found: point.len() });
         }
-        Ok(outputs.iter().filter_map(Datum::as_real).collect())
+        let outputs = run(program, &[Datum::vector(point.to_vec())])?;
+        match outputs[self.outputs].as_int().and_then(|failed| usize::try_from(failed).ok()) {
+            Some(number) => Err(TraceError::OtherWay { number, decision: self.decisions[number] }),
+            None => Ok(outputs),
+        }
     }
 }
 
-fn write(recorder: Recorder, outputs: &[Operand]) -> Trace {
+fn write(recorder: Recorder, outputs: &[Operand], inputs_given: usize) -> Trace {
     let mut b = FunctionBuilder::new("main");
     let inputs = b.param("x", Type::array(Elem::F64, 1));
     let mut values: Vec<Value> = Vec::new();
@@ -205,7 +261,8 @@ fn write(recorder: Recorder, outputs: &[Operand]) -> Trace {
     let names: Vec<String> = (0..outputs.len()).map(|at| format!("y{at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).chain(["first_other_decision"]).collect();
     let program = b.finish_program(&results, &names).expect("a trace is a valid program");
-    Trace { program, decisions: recorder.guards.into_iter().map(|guard| guard.decision).collect() }
+    let decisions = recorder.guards.into_iter().map(|guard| guard.decision).collect();
+    Trace { program, decisions, inputs: inputs_given, outputs: outputs.len() }
 }
 
 fn record(scope: u32, step: Recorded, value: f64) -> Traced {

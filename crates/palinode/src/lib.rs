@@ -85,6 +85,7 @@ mod documents {
         Pal0271 = "docs/book/errors/PAL0271.md";
         Pal0272 = "docs/book/errors/PAL0272.md";
         Pal0273 = "docs/book/errors/PAL0273.md";
+        Pal0274 = "docs/book/errors/PAL0274.md";
         Pal0280 = "docs/book/errors/PAL0280.md";
     }
 }

@@ -249,45 +249,49 @@ fn combine<R: Real>(kind: Reduction, lane: &[R]) -> R {
     }
 }
 
-fn append<T: Copy>(log: &mut Tensor<T>, x: Source<'_, T>) {
+fn append<T: Copy>(log: &mut Tensor<T>, x: Source<'_, T>) -> Result<(), RunErrorKind> {
     match x {
         Source::One(value) => push(log, value),
         Source::Many(values) => {
-            make_room(&mut log.data, values.len());
+            make_room(&mut log.data, values.len())?;
             log.data.extend_from_slice(values);
             log.shape[0] = log.data.len();
+            Ok(())
         }
     }
 }
 
 /// Appends one element to a log.
 #[inline(always)]
-pub(super) fn push<T>(log: &mut Tensor<T>, value: T) {
+pub(super) fn push<T>(log: &mut Tensor<T>, value: T) -> Result<(), RunErrorKind> {
     if log.data.len() == log.data.capacity() {
-        make_room(&mut log.data, 1);
+        make_room(&mut log.data, 1)?;
     }
     log.data.push(value);
     log.shape[0] += 1;
+    Ok(())
 }
 
 /// Room for more, growing by a quarter once a log is long: amortised O(1), and at most a quarter too much.
 #[cold]
 #[inline(never)]
-pub(super) fn make_room<T>(data: &mut Vec<T>, more: usize) {
+pub(super) fn make_room<T>(data: &mut Vec<T>, more: usize) -> Result<(), RunErrorKind> {
     const LONG: usize = 1 << 16;
     let growth = if data.len() < LONG { data.len().max(16) } else { data.len() / 4 };
-    if data.capacity() - data.len() < more {
-        data.reserve_exact(more.max(growth));
+    if data.capacity() - data.len() < more && data.try_reserve_exact(more.max(growth)).is_err() {
+        let shape = [data.len() + more.max(growth)][..].into();
+        return Err(RunErrorKind::TooLarge { op: "push", shape });
     }
+    Ok(())
 }
 
 pub(super) fn push_all<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
     let mut array = args[0].take_array();
     for x in &args[1..] {
         match &mut array {
-            Array::Real(_) => append(array.reals_mut(stats), x.reals()),
-            Array::Int(_) => append(array.ints_mut(stats), x.ints()),
-            Array::Bool(_) => append(array.bools_mut(stats), x.bools()),
+            Array::Real(_) => append(array.reals_mut(stats), x.reals())?,
+            Array::Int(_) => append(array.ints_mut(stats), x.ints())?,
+            Array::Bool(_) => append(array.bools_mut(stats), x.bools())?,
             Array::Empty => unreachable!("an operand is present"),
         }
     }

@@ -18,6 +18,7 @@
 
 mod activity;
 mod linalg;
+mod linear;
 mod matrix;
 mod residual;
 mod shape;
@@ -48,7 +49,10 @@ pub use matrix::{hessian, jacobian};
 #[non_exhaustive]
 pub enum TransformError {
     /// There is no such argument.
-    #[error("PAL0270: the program has no argument number {position}; it has {count}")]
+    #[error(
+        "PAL0270: the program has no argument number {position}; counted from 0, the last of its {count} is number {}",
+        count.saturating_sub(1)
+    )]
     NoSuchArgument {
         /// What was asked for, from 0.
         position: usize,
@@ -56,23 +60,33 @@ pub enum TransformError {
         count: usize,
     },
     /// The argument has no derivative.
-    #[error("PAL0271: argument `{name}` is {ty}; only real arguments can be differentiated by")]
+    #[error("PAL0271: argument `{name}` is {ty}, which has no derivative; leave it out of `wrt`")]
     NotReal {
         /// Its name.
         name: String,
         /// Its type.
         ty: Type,
     },
+    /// An argument was listed twice.
+    #[error("PAL0274: argument `{name}` is listed twice; list each argument to differentiate by once")]
+    Repeated {
+        /// Its name.
+        name: String,
+    },
     /// A gradient was asked of something that is not a real scalar.
     #[error(
-        "PAL0272: a gradient needs a real scalar as the first result, not {found}; use `vjp` or `jacobian`"
+        "PAL0272: a gradient needs a real scalar as the first result, not {found}; put the loss first, or use \
+         `vjp` or `jacobian`"
     )]
     NotScalar {
         /// Its type, or "nothing".
         found: String,
     },
     /// The program is not linear in the arguments that were named.
-    #[error("PAL0273: `{op}` is not linear, so the program cannot be transposed")]
+    #[error(
+        "PAL0273: `{op}` is not linear in the arguments that were named, so it cannot be transposed; name fewer \
+         arguments, or `linearize` the program first"
+    )]
     NotLinear {
         /// The operation.
         op: String,
@@ -81,17 +95,34 @@ pub enum TransformError {
     },
 }
 
+impl TransformError {
+    /// The code under which the book explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            TransformError::NoSuchArgument { .. } => "PAL0270",
+            TransformError::NotReal { .. } => "PAL0271",
+            TransformError::NotScalar { .. } => "PAL0272",
+            TransformError::NotLinear { .. } => "PAL0273",
+            TransformError::Repeated { .. } => "PAL0274",
+        }
+    }
+}
+
 fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
+    linear::check_rules(program)?;
     let main = program.main();
     let count = main.body.params.len();
-    for &position in wrt {
+    for (at, &position) in wrt.iter().enumerate() {
         let param =
             *main.body.params.get(position).ok_or(TransformError::NoSuchArgument { position, count })?;
         let ty = main.ty(param);
+        let name =
+            || main.name_of(param).map_or_else(|| format!("number {position}"), |name| name.to_string());
         if !ty.is_real() {
-            let name =
-                main.name_of(param).map_or_else(|| format!("number {position}"), |name| name.to_string());
-            return Err(TransformError::NotReal { name, ty });
+            return Err(TransformError::NotReal { name: name(), ty });
+        }
+        if wrt[..at].contains(&position) {
+            return Err(TransformError::Repeated { name: name() });
         }
     }
     Ok(())
@@ -270,17 +301,18 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
     })
 }
 
-/// The transpose of a program that is linear in the arguments at `linear`. Its arguments are the other ones, then a
+/// The transpose of a program that is linear in the arguments at `by`. Its arguments are the other ones, then a
 /// cotangent for each result that depends on the linear ones, then for each linear argument a cotangent to add to; its results
 /// are these sums.
 ///
 /// # Errors
-/// If an entry of `linear` is not a real argument, or the program is not linear in them.
-pub fn transpose(program: &Program, linear: &[usize]) -> Result<Program, TransformError> {
-    check_wrt(program, linear)?;
+/// If an entry of `by` is not a real argument, or the program is not linear in them.
+pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformError> {
+    check_wrt(program, by)?;
     let program = &prepare(program);
     let main = program.main();
-    let marked: Vec<bool> = (0..main.body.params.len()).map(|at| linear.contains(&at)).collect();
+    let marked: Vec<bool> = (0..main.body.params.len()).map(|at| by.contains(&at)).collect();
+    linear::check(&program.functions, main, &marked)?;
     let mut versions = Versions::new(Differentiator::new(program));
     let id = versions.transposed_version(program.entry, &marked);
     if let Some((span, op)) = versions.not_linear.take() {
@@ -291,7 +323,7 @@ pub fn transpose(program: &Program, linear: &[usize]) -> Result<Program, Transfo
     functions[id.index()].name = "unused".into();
     entry.name = main.name.clone();
     let name = |at: &usize| main.name_of(main.body.params[*at]).map_or("argument", |name| name);
-    let outputs = linear.iter().map(|at| format!("grad_{}", name(at)).into()).collect();
+    let outputs = by.iter().map(|at| format!("grad_{}", name(at)).into()).collect();
     Ok(verified(with_entry(functions, program, entry, outputs), "transpose"))
 }
 
@@ -311,6 +343,13 @@ fn scalar_result(program: &Program) -> Result<(), TransformError> {
         Some(ty) => Err(TransformError::NotScalar { found: ty.to_string() }),
         None => Err(TransformError::NotScalar { found: "nothing".to_string() }),
     }
+}
+
+/// The gradient of the first result, beside all results.
+pub(crate) fn results_and_grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
+    scalar_result(program)?;
+    let (program, _) = reverse(program, wrt, Seeds::FirstIsOne)?;
+    Ok(verified(program, "grad"))
 }
 
 fn gradient(program: &Program, wrt: &[usize], with_value: bool) -> Result<Program, TransformError> {

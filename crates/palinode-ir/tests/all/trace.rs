@@ -24,7 +24,9 @@ fn a_traced_program_gives_the_same_value_and_gradient() {
     let gradient = transform::grad(&trace.program, &[0]).unwrap();
     let found = run(&gradient, &[Datum::vector(nearby.to_vec())]).unwrap();
     let expected = grad(body, &nearby).unwrap();
-    for (found, expected) in found[0].as_vector().unwrap().iter().zip(&expected) {
+    let (value, guarded) = trace.value_and_grad(&nearby).unwrap();
+    assert_eq!((value, &guarded[..]), (body(&nearby), found[0].as_vector().unwrap()));
+    for (found, expected) in guarded.iter().zip(&expected) {
         assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{found} instead of {expected}");
     }
 }
@@ -35,6 +37,8 @@ fn another_way_is_refused() {
     let error = trace.run(&[1.5, 0.9]).unwrap_err();
     let TraceError::OtherWay { number, decision } = &error else { panic!("{error}") };
     assert_eq!((*number, decision.outcome), (0, false));
+    assert_eq!(trace.value_and_grad(&[1.5, 0.9]).unwrap_err(), error);
+    assert_eq!(trace.run(&[0.4]).unwrap_err().code(), "PAL0101");
     assert!(error.to_string().starts_with("PAL0280"), "{error}");
 }
 

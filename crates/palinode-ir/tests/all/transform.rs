@@ -451,3 +451,63 @@ fn single_writes_cost_the_same_backwards() {
         assert!(stats.elements_filled <= 40 * n as u64, "{stats:?}\n{}", text::print(program));
     }
 }
+
+#[test]
+fn what_cannot_be_transposed_is_refused() {
+    let with = |body: &str| {
+        let source = format!(
+            "entry fn main(t.0: f64, w.1: f64) -> (f64) outputs (y) {{\n zero.2 = const 0.0\n three.3 = const 3.0\n {body}\n yield v9\n}}"
+        );
+        transform::transpose(&parsed(&source), &[0]).map_err(|error| error.code())
+    };
+    assert!(with("v9 = mul t.0, w.1").is_ok());
+    assert!(with("v9 = add t.0, zero.2").is_ok());
+    for body in [
+        "v9 = add t.0, three.3",
+        "v9 = mul t.0, t.0",
+        "v9 = sin t.0",
+        "v8 = less t.0, w.1\n v9 = select v8, t.0, zero.2",
+        "v8 = less t.0, w.1\n v9 = if v8 {\n yield t.0\n } else {\n yield zero.2\n }",
+        "v8 = stop_gradient t.0\n v9 = add t.0, v8",
+        "v8 = convert<int> t.0\n v9 = for k.10 in v8 (s.11: f64 = t.0) {\n yield s.11\n }",
+        "v9 = while (s.10: f64 = t.0) {\n v11 = less s.10, w.1\n yield v11\n } do (s.12: f64) {\n v13 = add s.12, s.12\n yield v13\n }",
+    ] {
+        assert_eq!(with(body).unwrap_err(), "PAL0273", "{body}");
+    }
+}
+
+#[test]
+fn an_argument_listed_twice_is_refused() {
+    let program = parsed(LOGISTIC);
+    for found in [
+        transform::grad(&program, &[0, 0]),
+        transform::jvp(&program, &[1, 1]),
+        transform::hessian(&program, &[0, 0]),
+    ] {
+        assert_eq!(found.unwrap_err().code(), "PAL0274");
+    }
+    assert_eq!(transform::grad(&program, &[7]).unwrap_err().code(), "PAL0270");
+    assert_eq!(transform::grad(&program, &[2]).unwrap_err().code(), "PAL0271");
+}
+
+#[test]
+fn a_tangent_rule_must_be_linear() {
+    let source = "fn square(x.0: f64) -> (f64) tangent rule {
+      v1 = mul x.0, x.0
+      yield v1
+    }
+
+    fn rule(x.0: f64, dx.1: f64) -> (f64) {
+      v2 = mul dx.1, dx.1
+      yield v2
+    }
+
+    entry fn main(x.0: f64) -> (f64) outputs (y) {
+      v1 = call square(x.0)
+      yield v1
+    }";
+    let program = parsed(source);
+    assert_eq!(transform::grad(&program, &[0]).unwrap_err().code(), "PAL0273");
+    assert_eq!(transform::linearize(&program, &[0]).unwrap_err().code(), "PAL0273");
+    assert_eq!(transform::jvp(&program, &[0]).unwrap_err().code(), "PAL0273");
+}

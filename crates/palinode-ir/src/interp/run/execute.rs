@@ -299,18 +299,27 @@ impl<R: Real> Machine<'_, R> {
                                 checked!(trap::check_named("add_at", &[old, more], old + more));
                             }
                         }
-                        Ins::PushReal { a, x } => push(v[a as usize].reals_mut(stats), r[x as usize]),
+                        Ins::PushReal { a, x } => {
+                            let log = v[a as usize].reals_mut(stats);
+                            if log.data.len() == log.data.capacity() {
+                                checked!(make_room(&mut log.data, 1));
+                            }
+                            log.data.push(r[x as usize]);
+                            log.shape[0] += 1;
+                        }
                         Ins::PushReals { a, list, count } => {
                             let log = v[a as usize].reals_mut(stats);
                             let slots = &function.lists[list as usize..][..count as usize];
                             if log.data.capacity() - log.data.len() < slots.len() {
-                                make_room(&mut log.data, slots.len());
+                                checked!(make_room(&mut log.data, slots.len()));
                             }
                             log.data.extend(slots.iter().map(|&slot| r[slot as usize]));
                             log.shape[0] = log.data.len();
                         }
-                        Ins::PushInt { a, x } => push(v[a as usize].ints_mut(stats), n[x as usize]),
-                        Ins::PushBool { a, x } => push(v[a as usize].bools_mut(stats), t[x as usize]),
+                        Ins::PushInt { a, x } => checked!(push(v[a as usize].ints_mut(stats), n[x as usize])),
+                        Ins::PushBool { a, x } => {
+                            checked!(push(v[a as usize].bools_mut(stats), t[x as usize]))
+                        }
                         Ins::Dim { d, a, axis } => {
                             n[d as usize] = v[a as usize].shape()[axis as usize] as i64;
                         }

@@ -1,0 +1,191 @@
+//! Whether a function is linear in some of its arguments, as transposition takes for granted.
+//!
+//! Input: a function and the arguments that are marked. Output: the first operation that breaks linearity, if one does: a product
+//! of two linear values, a comparison of one, a sum with something known that is not zero.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use palinode_core::rules::Op as Row;
+
+use crate::op::{FuncId, Linalg, Literal, Op, Reduction};
+use crate::program::{Block, Function, Inst, Program, Value};
+use crate::transform::TransformError;
+use crate::transform::activity::{active, carried};
+
+/// Checks that every tangent rule of the program is linear in its tangents.
+pub(crate) fn check_rules(program: &Program) -> Result<(), TransformError> {
+    for function in &program.functions {
+        if let Some(rule) = function.tangent_rule {
+            let rule = program.function(rule);
+            let known = function.body.params.len();
+            let linear: Vec<bool> = (0..rule.body.params.len()).map(|at| at >= known).collect();
+            check(&program.functions, rule, &linear)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that `function` is linear in the marked arguments.
+pub(crate) fn check(
+    functions: &[Function],
+    function: &Function,
+    linear: &[bool],
+) -> Result<(), TransformError> {
+    check_once(functions, function, linear, &RefCell::new(HashSet::new()))
+}
+
+/// Calls that have been looked at, or are being.
+type Seen = RefCell<HashSet<(FuncId, Vec<bool>)>>;
+
+fn check_once(
+    functions: &[Function],
+    function: &Function,
+    linear: &[bool],
+    seen: &Seen,
+) -> Result<(), TransformError> {
+    let params = function.body.params.iter().zip(linear);
+    let seeds: Vec<Value> = params.filter(|(_, linear)| **linear).map(|(&param, _)| param).collect();
+    let check =
+        Check { functions, linear: active(functions, function, &seeds), zeros: zeros(function), seen };
+    check.block(&function.body)
+}
+
+struct Check<'a> {
+    functions: &'a [Function],
+    linear: HashSet<Value>,
+    /// Values that are zero whatever the arguments are.
+    zeros: HashSet<Value>,
+    seen: &'a Seen,
+}
+
+/// Literal zeros, and arrays and conversions of them.
+fn zeros(function: &Function) -> HashSet<Value> {
+    let mut found = HashSet::new();
+    let mut consts: HashMap<Value, bool> = HashMap::new();
+    function.body.for_each_inst(&mut |inst| match &inst.op {
+        Op::Const(Literal::Real(value)) => {
+            consts.insert(inst.results[0], *value == 0.0);
+        }
+        Op::Broadcast(_) | Op::Convert(_) | Op::Reshape => {
+            if let Some(&zero) = consts.get(&inst.args[0]) {
+                consts.insert(inst.results[0], zero);
+            }
+        }
+        _ => {}
+    });
+    found.extend(consts.into_iter().filter(|(_, zero)| *zero).map(|(value, _)| value));
+    found
+}
+
+impl Check<'_> {
+    fn refuse(inst: &Inst) -> Result<(), TransformError> {
+        Err(TransformError::NotLinear { op: inst.op.name().to_string(), span: inst.span })
+    }
+
+    fn is(&self, value: Value) -> bool {
+        self.linear.contains(&value)
+    }
+
+    /// Whether what is added to something linear is linear too, or zero.
+    fn fits(&self, value: Value) -> bool {
+        self.is(value) || self.zeros.contains(&value)
+    }
+
+    fn all_fit(&self, values: &[Value]) -> bool {
+        values.iter().all(|&value| self.fits(value))
+    }
+
+    /// For each place that holds something linear, what goes there fits.
+    fn carried_fit(&self, places: &[Value], values: &[Value]) -> bool {
+        places.iter().zip(values).all(|(&place, &value)| !self.is(place) || self.fits(value))
+    }
+
+    fn block(&self, block: &Block) -> Result<(), TransformError> {
+        block.insts.iter().try_for_each(|inst| self.inst(inst))
+    }
+
+    fn inst(&self, inst: &Inst) -> Result<(), TransformError> {
+        let args = &inst.args;
+        let uses = args.iter().any(|&arg| self.is(arg));
+        let gives = inst.results.iter().any(|&result| self.is(result));
+        let holds = match &inst.op {
+            Op::For { .. } | Op::While => {
+                let (init, params, body) = carried(inst);
+                for block in &inst.blocks {
+                    self.block(block)?;
+                }
+                let head = if inst.op == Op::While { !self.is(inst.blocks[0].results[0]) } else { true };
+                let known_count = matches!(inst.op, Op::While) || !self.is(args[0]);
+                head && known_count
+                    && self.carried_fit(params, init)
+                    && self.carried_fit(params, &body.results)
+                    && self.head_is_known(inst)
+            }
+            Op::If => {
+                for block in &inst.blocks {
+                    self.block(block)?;
+                }
+                inst.blocks.iter().all(|block| self.carried_fit(&inst.results, &block.results))
+            }
+            Op::Call(callee) => {
+                let linear: Vec<bool> = args.iter().map(|&arg| self.is(arg)).collect();
+                if uses && self.seen.borrow_mut().insert((*callee, linear.clone())) {
+                    check_once(self.functions, &self.functions[callee.index()], &linear, self.seen)?;
+                }
+                true
+            }
+            _ if !uses => true,
+            // What is known must not look at what is linear, but for its shape.
+            Op::Dim(_) => true,
+            _ if !gives => false,
+            Op::Map(rule) => match rule.row {
+                Row::Add | Row::Subtract => self.all_fit(args),
+                Row::Negate => true,
+                Row::Multiply | Row::StrongMul => self.is(args[0]) != self.is(args[1]),
+                Row::Divide => !self.is(args[1]),
+                _ => false,
+            },
+            Op::Select => !self.is(args[0]) && self.all_fit(&args[1..]),
+            Op::Concat(_) | Op::Push => self.all_fit(args),
+            Op::Write(_) | Op::AddAt(_) => self.all_fit(&args[..2]),
+            Op::Convert(_)
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Reduce(Reduction::Sum, _)
+            | Op::Read(_)
+            | Op::Resize => self.is(args[0]),
+            Op::MatMul { .. } | Op::Outer { .. } => self.is(args[0]) != self.is(args[1]),
+            Op::Linalg(Linalg::Solve { .. } | Linalg::SolveTriangular { .. }) => !self.is(args[0]),
+            Op::Reduce(Reduction::Max | Reduction::Min, _)
+            | Op::Linalg(_)
+            | Op::Const(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::StopGradient
+            | Op::Iota
+            | Op::Fused => false,
+        };
+        if holds { Ok(()) } else { Check::refuse(inst) }
+    }
+
+    /// The condition of a `while` uses nothing linear: its parameters are those of the body, under other names.
+    fn head_is_known(&self, inst: &Inst) -> bool {
+        if inst.op != Op::While {
+            return true;
+        }
+        let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
+        let linear: HashSet<Value> = head
+            .params
+            .iter()
+            .zip(&body.params)
+            .filter(|(_, param)| self.is(**param))
+            .map(|(&param, _)| param)
+            .collect();
+        let mut known = true;
+        head.for_each_use(&mut |value| known &= !linear.contains(&value) && !self.is(value));
+        known
+    }
+}
