@@ -144,7 +144,8 @@ fn finite_differences_agree_away_from_kinks() {
         let scale = 1.0 + along.abs().max(narrow.abs());
         let smooth = (wide - narrow).abs() < 1e-6 * scale && (side - narrow).abs() < 1e-2 * scale;
         // A jump of the slope on the point itself, and steep functions, are not for differences.
-        if smooth && scale < 1e4 {
+        // A vertical slope that is left again (`cbrt(x - x)`) has no derivative, though differences see one.
+        if smooth && scale < 1e4 && along.is_finite() {
             compared += 1;
             let text = source(seed).text();
             // A stop_gradient is meant to disagree.
