@@ -48,6 +48,7 @@ mod documents {
         ThirdPartyCrates = "docs/book/third-party-crates.md";
         LinearAlgebra = "docs/book/linear-algebra.md";
         Programs = "docs/book/programs.md";
+        Language = "docs/book/language.md";
         Pal0101 = "docs/book/errors/PAL0101.md";
         Pal0102 = "docs/book/errors/PAL0102.md";
         Pal0103 = "docs/book/errors/PAL0103.md";

@@ -8,6 +8,8 @@ mod examples;
 mod fuzz;
 #[path = "pal_hessians.rs"]
 mod hessians;
+#[path = "pal_random.rs"]
+mod random;
 
 use palinode_ir::interp::{Datum, RunErrorKind, Tensor, run};
 use palinode_ir::pal::{self, Model};

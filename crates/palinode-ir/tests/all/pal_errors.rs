@@ -79,3 +79,18 @@ fn every_code_has_a_page_and_a_test() {
         }
     }
 }
+
+#[test]
+fn the_book_lists_functions_that_exist() {
+    let book = std::fs::read_to_string(root().join("../../docs/book/language.md")).unwrap();
+    let section = book.split("## Functions of the language").nth(1).unwrap().split("\n## ").next().unwrap();
+    let mut count = 0;
+    for quoted in section.split('`').skip(1).step_by(2) {
+        let call = quoted.rsplit('=').next().unwrap().trim();
+        let name = call.split('(').next().unwrap();
+        let found = messages(&format!("loss l = {name}()"));
+        assert!(!found.contains("PAL0206"), "`{name}` is in the book but not in the language");
+        count += 1;
+    }
+    assert!(count > 100);
+}

@@ -28,9 +28,9 @@ pub(super) struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VariableKind {
     Let,
-    /// `literal`: it starts as integer literals, so it may turn out to be real.
+    /// `declared`: its kind is written down. Otherwise a variable that starts as an integer may turn out to be real.
     Var {
-        literal: bool,
+        declared: bool,
     },
     Loop,
     Parameter,
@@ -74,7 +74,7 @@ pub(super) struct Body<'m, 'a> {
     /// Whether the source says what the function returns.
     pub(super) returns_declared: bool,
     /// Found in this attempt.
-    pub(super) promoted: HashSet<Span>,
+    pub(super) promoted: HashMap<Span, Span>,
     pub(super) found_results: Option<Vec<Type>>,
     /// The lowest body of the stack whose results this attempt would have needed.
     pub(super) waits_for: Option<usize>,
@@ -96,7 +96,7 @@ pub(super) struct Attempt {
     pub(super) function: (Function, Vec<String>),
     pub(super) problems: Vec<Diagnostic>,
     /// What makes another attempt necessary.
-    pub(super) again: Option<HashSet<Span>>,
+    pub(super) again: Option<HashMap<Span, Span>>,
     pub(super) found_results: Option<Vec<Type>>,
     pub(super) waits_for: Option<usize>,
 }
@@ -118,7 +118,7 @@ impl<'m, 'a> Body<'m, 'a> {
             instance,
             facts,
             returns_declared: false,
-            promoted: HashSet::new(),
+            promoted: HashMap::new(),
             found_results: None,
             waits_for: None,
             loops: Vec::new(),

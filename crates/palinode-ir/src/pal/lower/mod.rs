@@ -50,8 +50,8 @@ const MAX_ATTEMPTS: u32 = 5000;
 pub(crate) struct Facts {
     /// What it returns.
     pub(crate) results: Option<Vec<Type>>,
-    /// The variables that start as integers but are assigned reals, by where they are defined.
-    pub(crate) promoted: HashSet<Span>,
+    /// The variables that start as integers but are assigned reals: where they are defined, and where that happens.
+    pub(crate) promoted: HashMap<Span, Span>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,7 @@ use super::view::{Base, Place};
 use crate::diagnostic::Diagnostic;
 use crate::op::Op;
 use crate::pal::Output;
-use crate::pal::syntax::ast::{
-    Annotation, BinaryOp, Binder, Expr, ExprKind, Length, Name, Stmt, StmtKind, UnaryOp,
-};
+use crate::pal::syntax::ast::{Annotation, BinaryOp, Binder, Expr, ExprKind, Length, Name, Stmt, StmtKind};
 use crate::types::{Elem, Span, Type};
 use std::rc::Rc;
 
@@ -134,13 +132,13 @@ impl Body<'_, '_> {
                     self.define_variable(name, VariableKind::Let, val);
                 }
                 Binder::Var => {
-                    let literal = annotation.is_none() && source.is_some_and(is_integer_literal);
-                    let promote = self.facts.promoted.contains(&name.span);
+                    let declared = annotation.is_some();
+                    let promote = self.facts.promoted.contains_key(&name.span);
                     let val = val.map(|val| {
                         let val = if promote { self.realized(&val) } else { val };
                         self.written(&val)
                     });
-                    self.define_variable(name, VariableKind::Var { literal }, val);
+                    self.define_variable(name, VariableKind::Var { declared }, val);
                 }
             }
         }
@@ -287,7 +285,7 @@ impl Body<'_, '_> {
         self.state[id] = Slot::Poison;
     }
 
-    /// Fits the kind of element; a variable that starts as an integer literal turns out to be real.
+    /// Fits the kind of element; a variable that starts as an integer turns out to be real.
     fn fit_elem(&mut self, id: VarId, ty: Type, val: &Val, source: Span) -> Option<Val> {
         if val.ty.elem == ty.elem {
             return Some(val.clone());
@@ -298,14 +296,14 @@ impl Body<'_, '_> {
         let variable = &self.variables[id];
         let (name, first) = (variable.name.clone(), variable.span);
         if ty.elem == Elem::Int && val.ty.is_real() {
-            if variable.kind == (VariableKind::Var { literal: true }) {
-                self.promoted.insert(first);
+            if variable.kind == (VariableKind::Var { declared: false }) {
+                self.promoted.entry(first).or_insert(source);
                 return None;
             }
             let message = format!("`{name}` holds integers, this is {}", describe(val.ty));
-            let problem = Diagnostic::error("PAL0209", source, message)
-                .and(first, "an integer because of its first value")
-                .help(format!("start it with a real number, `var {name} = real(...)` or `0.0`"));
+            let problem = Diagnostic::error("PAL0209", source, message).and(first, "declared here").help(
+                format!("declare it as `var {name}: real`, or make an integer with `floor` or `round`"),
+            );
             return self.error(problem);
         }
         let message = format!("`{name}` holds {}, this is {}", describe(ty), describe(val.ty));
@@ -405,15 +403,4 @@ impl Body<'_, '_> {
 
 fn is_name(target: &Expr) -> bool {
     matches!(target.kind, ExprKind::Name(_))
-}
-
-/// Whether a variable that starts with this may turn out to be real.
-fn is_integer_literal(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Int(_) => true,
-        ExprKind::Unary(UnaryOp::Negate, inner) => is_integer_literal(inner),
-        ExprKind::List(items) => items.iter().all(is_integer_literal),
-        ExprKind::Call(name, args) => &*name.text == "fill" && args.first().is_some_and(is_integer_literal),
-        _ => false,
-    }
 }

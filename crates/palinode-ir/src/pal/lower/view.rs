@@ -240,10 +240,20 @@ impl Body<'_, '_> {
                 if val.ty.is_real() {
                     problem.help = Some("`floor(x)`, `round(x)` and `int(x)` make integers".into());
                 }
+                problem.labels.extend(self.became_real(expr));
                 self.error(problem)
             }
             Index::Range(range) => self.range_of(place, axis, range),
         }
+    }
+
+    /// Where a variable that started as an integer became real.
+    pub(super) fn became_real(&self, expr: &Expr) -> Option<(Span, String)> {
+        let ExprKind::Name(name) = &expr.kind else { return None };
+        let binding = self.scopes.iter().rev().find_map(|scope| scope.get(name))?;
+        let Binding::Variable(id) = binding else { return None };
+        let place = self.facts.promoted.get(&self.variables[*id].span)?;
+        Some((*place, format!("`{name}` is real because of this")))
     }
 
     /// One element: `val` counts from the start of the place.
