@@ -7,7 +7,7 @@ use crate::types::{Span, Type};
 
 /// Why a run stopped, and where.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{}: {kind}{}", kind.code(), place(function))]
+#[error("{}: {}{kind}", kind.code(), place(function))]
 pub struct RunError {
     /// What happened.
     pub kind: RunErrorKind,
@@ -18,7 +18,39 @@ pub struct RunError {
 }
 
 fn place(function: &Rc<str>) -> String {
-    if function.is_empty() { String::new() } else { format!(" (in `{function}`)") }
+    // The entry needs no mention.
+    if matches!(&**function, "" | "main") { String::new() } else { format!("in `{function}`: ") }
+}
+
+/// An operation as people write it.
+fn spoken(op: &str) -> String {
+    match op {
+        "iadd" => "the sum".to_string(),
+        "isub" => "the difference".to_string(),
+        "imul" => "the product".to_string(),
+        "idiv" => "the quotient".to_string(),
+        "irem" => "the remainder".to_string(),
+        "broadcast" => "filling an array".to_string(),
+        "reduce_sum" => "`sum`".to_string(),
+        "reduce_max" => "`max`".to_string(),
+        "reduce_min" => "`min`".to_string(),
+        "matmul" | "strong_matmul" => "a matrix product".to_string(),
+        "outer" | "strong_outer" => "an outer product".to_string(),
+        "inverse" => "`inv`".to_string(),
+        "add" => "`+`".to_string(),
+        "sub" => "`-`".to_string(),
+        "mul" | "strong_mul" => "`*`".to_string(),
+        "div" => "`/`".to_string(),
+        "push" => "keeping what the reverse needs".to_string(),
+        "write" => "a write".to_string(),
+        "read" => "a read".to_string(),
+        "add_at" => "an update".to_string(),
+        op => format!("`{op}`"),
+    }
+}
+
+fn inputs(count: usize) -> String {
+    if count == 1 { "1 input,".to_string() } else { format!("{count} inputs,") }
 }
 
 impl RunError {
@@ -50,7 +82,7 @@ impl From<&[usize]> for Shape {
 pub enum RunErrorKind {
     /// Too few or too many inputs.
     #[error(
-        "the program takes {expected} inputs, but {given} were given; give one for each parameter of its entry"
+        "the program takes {} but {given} were given; give one for each parameter of its entry", inputs(*expected)
     )]
     InputCount {
         /// How many the entry takes.
@@ -83,7 +115,10 @@ pub enum RunErrorKind {
         elements: usize,
     },
     /// Operands whose lengths do not fit together.
-    #[error("`{op}` got the shapes {left} and {right}, which do not fit together; make their lengths agree")]
+    #[error(
+        "{} got the shapes {left} and {right}, which do not fit together; make their lengths agree",
+        spoken(op)
+    )]
     ShapeMismatch {
         /// The operation.
         op: &'static str,
@@ -105,7 +140,10 @@ pub enum RunErrorKind {
         length: usize,
     },
     /// A length below zero.
-    #[error("`{op}` got the length {length}; a length must not be negative")]
+    #[error(
+        "{} got the length {length}, and a length cannot be negative; look at how it was computed",
+        spoken(op)
+    )]
     NegativeLength {
         /// The operation.
         op: &'static str,
@@ -122,7 +160,7 @@ pub enum RunErrorKind {
     },
     /// A range that leaves its axis.
     #[error(
-        "the range of {count} elements from {start} by {step} leaves axis {axis} of length {length}; shorten it"
+        "{count} elements from {start} on, every {step}, leave axis {axis} of length {length}; move or shorten the range"
     )]
     RangeOutOfBounds {
         /// The first index.
@@ -148,7 +186,8 @@ pub enum RunErrorKind {
     },
     /// A result beyond 64 bits.
     #[error(
-        "`{op}` of {left} and {right} leaves the range of 64-bit integers; use reals for such large numbers"
+        "{} of {left} and {right} leaves the range of 64-bit integers; use reals for such large numbers",
+        spoken(op)
     )]
     IntegerOverflow {
         /// The operation.
@@ -159,7 +198,7 @@ pub enum RunErrorKind {
         right: i64,
     },
     /// A division of integers by zero.
-    #[error("`{op}` of {left} by zero; guard it with a comparison")]
+    #[error("{} of {left} by zero; guard it with a comparison (a step of 0 never arrives)", spoken(op))]
     IntegerDivisionByZero {
         /// The operation.
         op: &'static str,
@@ -177,7 +216,7 @@ pub enum RunErrorKind {
         result: f64,
     },
     /// The largest or smallest of nothing.
-    #[error("`{op}` over an axis of length 0 has no answer; check the length first")]
+    #[error("{} over an axis of length 0 has no answer; check the length first", spoken(op))]
     EmptyReduction {
         /// The operation.
         op: &'static str,
@@ -196,7 +235,8 @@ pub enum RunErrorKind {
     },
     /// A matrix without an inverse.
     #[error(
-        "`{op}`: the matrix is singular (no pivot in column {column}); its rows depend on each other; drop one or add to the diagonal"
+        "{}: the matrix is singular, its rows depend on each other (seen in column {column}); drop one, or add to the diagonal",
+        spoken(op)
     )]
     Singular {
         /// The operation.
@@ -206,7 +246,8 @@ pub enum RunErrorKind {
     },
     /// A matrix without a Cholesky factor.
     #[error(
-        "`{op}`: the matrix is not positive definite (row {row}); check that it is a covariance or add to its diagonal"
+        "{}: the matrix is not positive definite (row {row}); look for NaN, check that it is a covariance, or add to its diagonal",
+        spoken(op)
     )]
     NotPositiveDefinite {
         /// The operation.
@@ -215,13 +256,18 @@ pub enum RunErrorKind {
         row: usize,
     },
     /// A real that is no 64-bit integer even after truncation.
-    #[error("{value} cannot become an integer; it must be a number within the range of 64 bits")]
+    #[error(
+        "{value:?} cannot become an integer; look at the operation before it, a division by a small number perhaps"
+    )]
     NotAnInteger {
         /// The number.
         value: f64,
     },
     /// A matrix of the wrong shape.
-    #[error("`{op}` needs {needs}, but got the shape {shape}; reshape it or take a part")]
+    #[error(
+        "{} needs {needs}, but got the shape {shape}; transpose it, reshape it or take a part",
+        spoken(op)
+    )]
     MatrixShape {
         /// The operation.
         op: &'static str,
@@ -231,7 +277,10 @@ pub enum RunErrorKind {
         shape: Shape,
     },
     /// An array that does not fit into memory.
-    #[error("`{op}` asks for an array of shape {shape}, which does not fit into memory; check the lengths")]
+    #[error(
+        "{} asks for an array of shape {shape}, which does not fit into memory; check the lengths",
+        spoken(op)
+    )]
     TooLarge {
         /// The operation.
         op: &'static str,
@@ -239,7 +288,10 @@ pub enum RunErrorKind {
         shape: Shape,
     },
     /// An iteration inside a decomposition did not settle.
-    #[error("`{op}` did not converge; check the matrix for infinities and NaN")]
+    #[error(
+        "{} did not converge; check the matrix for infinities and NaN, or scale it if its entries are huge",
+        spoken(op)
+    )]
     NoConvergence {
         /// The operation.
         op: &'static str,

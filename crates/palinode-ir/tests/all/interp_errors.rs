@@ -236,6 +236,6 @@ fn an_error_says_where() {
     assert_eq!((error.span, &*error.function, error.code()), (Span::new(10, 14), "main", "PAL0253"));
     assert_eq!(
         error.to_string(),
-        "PAL0253: index 7 is out of range for axis 0 of length 1; indices go from 0 to the length minus 1 (in `main`)"
+        "PAL0253: index 7 is out of range for axis 0 of length 1; indices go from 0 to the length minus 1"
     );
 }
