@@ -280,10 +280,8 @@ impl<'m, 'a> Body<'m, 'a> {
             let binding = binding.clone();
             if let Binding::Variable(id) = &binding {
                 self.variables[*id].used = true;
-                if self.variables[*id].kind == VariableKind::Argument {
-                    let name = self.variables[*id].name.clone();
-                    self.module.used_names.insert(name);
-                }
+                let name = self.variables[*id].name.clone();
+                self.module.use_global(&name);
             }
             return Some(binding);
         }
@@ -319,6 +317,21 @@ impl<'m, 'a> Body<'m, 'a> {
         }
     }
 
+    /// The variable behind a name, also through a view.
+    pub(super) fn behind(&self, name: &str) -> Option<VarId> {
+        match self.scopes.iter().rev().find_map(|scope| scope.get(name))? {
+            Binding::Variable(id) => Some(*id),
+            Binding::View(place, _) => place.variable(),
+            Binding::Poison(_) => None,
+        }
+    }
+
+    /// Whether nothing defines a name.
+    pub(super) fn is_unknown(&self, name: &str) -> bool {
+        let defined = self.scopes.iter().any(|scope| scope.contains_key(name));
+        !defined && !self.module.global_of.contains_key(name) && !self.module.broken.contains(name)
+    }
+
     fn unknown(&mut self, name: &str, span: Span) {
         let mut problem = Diagnostic::error("PAL0205", span, format!("`{name}` is not defined"));
         let visible = self.scopes.iter().flat_map(|scope| scope.keys()).map(|name| &**name);
@@ -328,6 +341,9 @@ impl<'m, 'a> Body<'m, 'a> {
         } else if self.module.source_of.contains_key(name) || super::builtin::exists(name) {
             Some(format!("`{name}` is a function: call it, `{name}(x)`"))
         } else if self.instance.is_some() {
+            if let Some(&place) = self.module.variables.get(name) {
+                problem.labels.push((place, "a variable of the file".into()));
+            }
             problem.notes.push(
                 "a function sees its parameters and the params, inputs and constants of the file".into(),
             );

@@ -126,7 +126,7 @@ impl Body<'_, '_> {
         }
         for at in self.module.sources[source].captures.clone() {
             let name = self.module.globals[at].name.clone();
-            self.module.used_names.insert(name.clone());
+            self.module.use_global(&name);
             // The file's own name, even if the caller hides it.
             let Some(Binding::Variable(id)) = self.scopes[0].get(&name) else { return None };
             let val = self.state[*id].val().cloned()?;
@@ -355,7 +355,7 @@ impl Body<'_, '_> {
 }
 
 impl Module<'_> {
-    fn instance(&mut self, source: usize, types: Vec<Type>) -> usize {
+    pub(super) fn instance(&mut self, source: usize, types: Vec<Type>) -> usize {
         if let Some(&at) = self.instance_of.get(&(source, types.clone())) {
             return at;
         }
@@ -388,7 +388,7 @@ impl Module<'_> {
     }
 
     /// Attempts at an instance until nothing new is found.
-    fn instantiate(&mut self, instance: usize, span: Span) {
+    pub(super) fn instantiate(&mut self, instance: usize, span: Span) {
         let source = self.instances[instance].source;
         let function = self.sources[source].function;
         let captures = self.sources[source].captures.clone();

@@ -324,6 +324,7 @@ impl Body<'_, '_> {
             if let Slot::Val(val) = &mut self.state[id] {
                 val.value = Some(value);
                 val.known = None;
+                val.offset = None;
             }
         }
     }

@@ -194,6 +194,16 @@ impl<'a> Module<'a> {
         }
     }
 
+    /// Counts a param or an input as used; a length counts for its array.
+    pub(super) fn use_global(&mut self, name: &Rc<str>) {
+        let Some(&at) = self.global_of.get(name) else { return };
+        let argument = match self.globals[at].kind {
+            GlobalKind::Argument(index) | GlobalKind::Length { argument: index, .. } => index,
+            GlobalKind::Const(_) => return,
+        };
+        self.used_names.insert(self.arguments[argument].name.clone());
+    }
+
     /// The globals that must be passed to a function which mentions `name`.
     pub(super) fn passed_for(&self, name: &Rc<str>) -> Option<usize> {
         let at = *self.global_of.get(name)?;

@@ -27,8 +27,8 @@ mod view;
 
 pub(crate) use builtin::rule_alias;
 
-use super::names::{self, Mentions};
-use super::syntax::ast::{Function, Stmt, StmtKind};
+use super::names::Mentions;
+use super::syntax::ast::{Annotation, Function, Stmt, StmtKind};
 use super::{Argument, Output};
 use crate::builder::ProgramBuilder;
 use crate::diagnostic::Diagnostic;
@@ -39,6 +39,7 @@ use body::Body;
 use declare::Global;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use value::annotated;
 
 /// How many levels of syntax may be open at once, all functions on the way together.
 const MAX_LEVELS: u16 = 600;
@@ -102,6 +103,8 @@ struct Module<'a> {
     problems: Vec<Diagnostic>,
     /// Names that statements which could not be read would have defined.
     broken: HashSet<Rc<str>>,
+    /// The variables of the top level, which functions do not see.
+    variables: HashMap<Rc<str>, Span>,
     /// Counts facts.
     epoch: u32,
     attempts: u32,
@@ -121,31 +124,10 @@ pub(crate) struct Lowered {
 /// Lowers a file. Nothing comes back if there are errors. With `copies`, a variable that is given another's value becomes an
 /// instruction of its own (a `fused` that does nothing), so that the assignment can be shown.
 pub(crate) fn lower(stmts: &[Stmt], copies: bool, problems: &mut Vec<Diagnostic>) -> Option<Lowered> {
-    let mut module = Module {
-        sources: Vec::new(),
-        source_of: HashMap::new(),
-        globals: Vec::new(),
-        global_of: HashMap::new(),
-        arguments: Vec::new(),
-        instances: Vec::new(),
-        instance_of: HashMap::new(),
-        used_names: HashSet::new(),
-        builder: ProgramBuilder::new(),
-        problems: Vec::new(),
-        broken: HashSet::new(),
-        epoch: 0,
-        attempts: 0,
-        levels: 0,
-        height: 0,
-        completed: Vec::new(),
-        copies,
-    };
-    module.collect_functions(stmts);
-    module.collect_globals(stmts);
-    module.collect_captures();
+    let mut module = Module::new(stmts, copies);
     let id = module.builder.reserve();
     let outputs = module.main(id, stmts);
-    module.uncalled();
+    module.uncalled(stmts);
     let instances = core::mem::take(&mut module.instances);
     problems.extend(instances.into_iter().flat_map(|instance| instance.problems));
     problems.append(&mut module.problems);
@@ -170,6 +152,33 @@ pub(crate) fn lower(stmts: &[Stmt], copies: bool, problems: &mut Vec<Diagnostic>
 }
 
 impl<'a> Module<'a> {
+    fn new(stmts: &'a [Stmt], copies: bool) -> Module<'a> {
+        let mut module = Module {
+            sources: Vec::new(),
+            source_of: HashMap::new(),
+            globals: Vec::new(),
+            global_of: HashMap::new(),
+            arguments: Vec::new(),
+            instances: Vec::new(),
+            instance_of: HashMap::new(),
+            used_names: HashSet::new(),
+            builder: ProgramBuilder::new(),
+            problems: Vec::new(),
+            broken: HashSet::new(),
+            variables: HashMap::new(),
+            epoch: 0,
+            attempts: 0,
+            levels: 0,
+            height: 0,
+            completed: Vec::new(),
+            copies,
+        };
+        module.collect_functions(stmts);
+        module.collect_globals(stmts);
+        module.collect_captures();
+        module
+    }
+
     fn collect_functions(&mut self, stmts: &'a [Stmt]) {
         for stmt in stmts {
             match &stmt.kind {
@@ -182,6 +191,9 @@ impl<'a> Module<'a> {
                     }
                     self.source_of.insert(name, self.sources.len());
                     self.sources.push(Source { function, captures: Vec::new(), called: false });
+                }
+                StmtKind::Bind { names, .. } => {
+                    self.variables.extend(names.iter().map(|name| (name.text.clone(), name.span)));
                 }
                 StmtKind::Broken(names) => self.broken.extend(names.iter().map(|name| name.text.clone())),
                 _ => {}
@@ -254,36 +266,34 @@ impl<'a> Module<'a> {
             .help("say what functions take and return, `fn f(x: [n]) -> real { ... }`")
     }
 
-    /// Functions that nothing calls have no types; at least their names are checked.
-    fn uncalled(&mut self) {
-        for source in &self.sources {
-            if source.called {
-                continue;
+    /// Functions that nothing calls. Without declared types only what does not depend on types is reported.
+    fn uncalled(&mut self, stmts: &'a [Stmt]) {
+        let uncalled: Vec<usize> = (0..self.sources.len()).filter(|&at| !self.sources[at].called).collect();
+        if uncalled.is_empty() {
+            return;
+        }
+        let mut scratch = Module::new(stmts, false);
+        for at in uncalled {
+            let function = self.sources[at].function;
+            let name = &function.name;
+            let message = format!("`{}` is never called", name.text);
+            self.problems.push(Diagnostic::warning("PAL0232", name.span, message));
+            let declared = function.params.iter().all(|(_, annotation)| annotation.is_some());
+            let guess = |annotation: &Option<Annotation>| annotation.as_ref().map_or(Type::REAL, annotated);
+            let types = function.params.iter().map(|(_, annotation)| guess(annotation)).collect();
+            let instance = scratch.instance(at, types);
+            if scratch.instances[instance].status == Status::Open {
+                scratch.instantiate(instance, name.span);
             }
-            let name = &source.function.name;
-            let problem =
-                Diagnostic::warning("PAL0232", name.span, format!("`{}` is never called", name.text))
-                    .note("what it does is checked when it is called");
-            self.problems.push(problem);
-            let mentions = Mentions::of(&source.function.body.stmts);
-            for call in &mentions.calls {
-                if !self.source_of.contains_key(call) && !builtin::exists(call) && !self.broken.contains(call)
-                {
-                    let mut candidates: Vec<&str> = builtin::all().collect();
-                    candidates.extend(self.source_of.keys().map(|name| &**name));
-                    let mut problem = Diagnostic::error(
-                        "PAL0206",
-                        name.span,
-                        format!("`{}` calls `{call}`, which does not exist", name.text),
-                    );
-                    problem.help =
-                        names::closest(call, candidates).map(|best| format!("did you mean `{best}`?"));
-                    self.problems.push(problem);
-                }
-            }
+            let found = core::mem::take(&mut scratch.instances[instance].problems);
+            let sure = |problem: &Diagnostic| declared || ANY_TYPE.contains(&problem.code);
+            self.problems.extend(found.into_iter().filter(|problem| problem.is_error() && sure(problem)));
         }
     }
 }
+
+/// Mistakes whatever the types are.
+const ANY_TYPE: &[&str] = &["PAL0205", "PAL0206", "PAL0207", "PAL0208", "PAL0217"];
 
 pub(crate) fn defined_twice(name: &str, again: Span, first: Span) -> Diagnostic {
     Diagnostic::error("PAL0207", again, format!("`{name}` is defined twice"))

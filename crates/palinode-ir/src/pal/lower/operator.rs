@@ -5,6 +5,7 @@ use super::value::{Known, Val, describe, describe_rank};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Comparison, IntOp, Logical, Op, Rule};
 use crate::pal::syntax::ast::{BinaryOp, UnaryOp};
+use crate::program::Value;
 use crate::types::{Elem, Span};
 use palinode_core::rules;
 
@@ -21,13 +22,26 @@ impl Body<'_, '_> {
             (IntOp::Add | IntOp::Sub, _, Some(0)) | (IntOp::Mul | IntOp::Div, _, Some(1)) => Some(a),
             _ => None,
         };
-        match neutral {
-            Some(same) if same.ty.rank == a.ty.rank.max(b.ty.rank) => same.clone(),
-            _ => {
-                let lens = common_lens(a, b);
-                self.emit(Op::Int(op), &[a, b]).with_lens(lens)
-            }
+        if let Some(same) = neutral
+            && same.ty.rank == a.ty.rank.max(b.ty.rank)
+        {
+            return same.clone();
         }
+        let offset = match (op, a.as_offset(), b.as_offset()) {
+            (IntOp::Sub, Some((x, c)), Some((y, d))) if x == y && a.known.is_none() && b.known.is_none() => {
+                if let Some(difference) = c.checked_sub(d) {
+                    return Val::int(difference);
+                }
+                None
+            }
+            (IntOp::Add, Some((x, c)), _) if b.known_int().is_some() => sum(x, c, b.known_int()),
+            (IntOp::Add, _, Some((y, d))) if a.known_int().is_some() => sum(y, d, a.known_int()),
+            (IntOp::Sub, Some((x, c)), _) => sum(x, c, b.known_int().and_then(i64::checked_neg)),
+            _ => None,
+        };
+        let lens = common_lens(a, b);
+        let result = self.emit(Op::Int(op), &[a, b]).with_lens(lens);
+        Val { offset, ..result }
     }
 
     /// A row of the rule table on real values of fitting ranks.
@@ -260,6 +274,10 @@ impl Body<'_, '_> {
         let op = Op::MatMul { a_transposed: false, b_transposed: false, strong: false };
         Some(self.emit(op, &[&a, &b]).with_lens(lens))
     }
+}
+
+fn sum(value: Value, a: i64, b: Option<i64>) -> Option<(Value, i64)> {
+    Some((value, a.checked_add(b?)?))
 }
 
 /// The lengths of two operands that are combined element by element.

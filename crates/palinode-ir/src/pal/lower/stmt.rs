@@ -6,6 +6,7 @@ use super::view::{Base, Place};
 use crate::diagnostic::Diagnostic;
 use crate::op::Op;
 use crate::pal::Output;
+use crate::pal::names;
 use crate::pal::syntax::ast::{Annotation, BinaryOp, Binder, Expr, ExprKind, Length, Name, Stmt, StmtKind};
 use crate::types::{Elem, Span, Type};
 use std::rc::Rc;
@@ -196,11 +197,21 @@ impl Body<'_, '_> {
 
     /// A place that is assigned to; reports what cannot be.
     fn target(&mut self, target: &Expr) -> Option<Place> {
-        let used: Vec<bool> = self.variables.iter().map(|variable| variable.used).collect();
+        let behind = names::root(target).and_then(|name| self.behind(name));
+        if let (Some(name), None) = (names::root(target), behind)
+            && self.is_unknown(name)
+        {
+            let problem = Diagnostic::error("PAL0205", target.span, format!("`{name}` is not defined"))
+                .help(format!("`var {name} = ...` defines a variable"));
+            let scope = self.scopes.last_mut().expect("a scope is open");
+            scope.insert(name.clone(), Binding::Poison(target.span));
+            return self.error(problem);
+        }
+        let used = behind.map(|id| self.variables[id].used);
         let place = self.place(target)?;
         // Being written is not being used.
-        if let Base::Variable(id) = place.base {
-            self.variables[id].used = used[id];
+        if let (Some(id), Some(used)) = (behind, used) {
+            self.variables[id].used = used;
         }
         match &place.base {
             Base::Variable(id) => {

@@ -20,11 +20,13 @@ pub(crate) struct Val {
     pub(crate) ty: Type,
     /// The length along each axis, where it is known.
     pub(crate) lens: Vec<Option<i64>>,
+    /// For an integer: another one and what was added to it, so that `(i + 2) - i` is known.
+    pub(crate) offset: Option<(Value, i64)>,
 }
 
 impl Val {
     pub(crate) fn new(value: Value, ty: Type) -> Val {
-        Val { value: Some(value), known: None, ty, lens: vec![None; usize::from(ty.rank)] }
+        Val { value: Some(value), known: None, ty, lens: vec![None; usize::from(ty.rank)], offset: None }
     }
 
     pub(crate) fn with_lens(mut self, lens: Vec<Option<i64>>) -> Val {
@@ -35,7 +37,7 @@ impl Val {
     }
 
     fn literal(known: Known, ty: Type) -> Val {
-        Val { value: None, known: Some(known), ty, lens: Vec::new() }
+        Val { value: None, known: Some(known), ty, lens: Vec::new(), offset: None }
     }
 
     pub(crate) fn int(value: i64) -> Val {
@@ -55,6 +57,14 @@ impl Val {
             Some(Known::Int(value)) => Some(value),
             _ => None,
         }
+    }
+
+    /// An integer as another one plus a number.
+    pub(crate) fn as_offset(&self) -> Option<(Value, i64)> {
+        if self.ty != Type::INT {
+            return None;
+        }
+        self.offset.or_else(|| self.value.map(|value| (value, 0)))
     }
 
     /// The same value, of which only the type is known.

@@ -47,6 +47,14 @@ impl Place {
         Place { base, along: vec![Along::All; usize::from(rank)], order: (0..rank).collect() }
     }
 
+    /// The variable that it is a place of.
+    pub(super) fn variable(&self) -> Option<VarId> {
+        match self.base {
+            Base::Variable(id) => Some(id),
+            Base::Temporary(_) => None,
+        }
+    }
+
     pub(super) fn rank(&self) -> u8 {
         self.order.len() as u8
     }
