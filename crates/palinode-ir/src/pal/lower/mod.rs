@@ -7,7 +7,7 @@
 //! | part | does |
 //! |---|---|
 //! | `body` | one attempt at a body: variables, scopes, blocks |
-//! | `stmt`, `control` | statements; loops, branches and early exits |
+//! | `stmt`, `control`, `loops` | statements; branches, early exits; loops |
 //! | `expr`, `operator`, `builtin`, `array` | expressions |
 //! | `view` | places in arrays: elements, parts, views of views |
 //! | `call` | functions of the source, one instance for each list of argument types |
@@ -20,6 +20,7 @@ mod call;
 mod control;
 mod declare;
 mod expr;
+mod loops;
 mod operator;
 mod stmt;
 mod value;
