@@ -102,6 +102,34 @@ const ALIASES: &[(&str, &str)] = &[
     ("fma", "mul_add"),
 ];
 
+/// What a function of other languages is called here.
+pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "print" | "println" | "printf" | "disp" => "output x",
+        "length" | "size" | "numel" => "len",
+        "average" => "mean",
+        "mod" | "fmod" => "a % b",
+        "power" => "pow",
+        "where" | "ifelse" | "cond" => "select",
+        "arange" => "range",
+        "array" | "vector" | "matrix" => "[1, 2, 3]",
+        "identity" => "eye",
+        "inverse" => "inv",
+        "chol" => "cholesky",
+        "eig" => "eigh",
+        "product" => "prod",
+        "float" | "double" | "f64" => "real",
+        "integer" | "i64" => "int",
+        "push" => "append",
+        "detach" => "stop_gradient",
+        "expit" => "sigmoid",
+        "gammaln" | "loggamma" => "lgamma",
+        "psi" => "digamma",
+        "tile" | "repmat" => "broadcast",
+        _ => return None,
+    })
+}
+
 /// The row that an everyday name stands for.
 pub(crate) fn rule_alias(name: &str) -> Option<&'static str> {
     ALIASES.iter().find(|alias| alias.0 == name).map(|alias| alias.1)

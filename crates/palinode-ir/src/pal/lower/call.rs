@@ -54,7 +54,8 @@ impl Body<'_, '_> {
         problem.help = if variable {
             Some(format!("`{0}` is a variable: an element is `{0}[i]`, a product `{0} * (...)`", name.text))
         } else {
-            let best = names::closest(&name.text, candidates);
+            let foreign = builtin::elsewhere(&name.text);
+            let best = foreign.map(str::to_string).or_else(|| names::closest(&name.text, candidates));
             Some(best.map_or_else(
                 || format!("define it, `fn {}(x) {{ return ... }}`", name.text),
                 |best| format!("did you mean `{best}`?"),

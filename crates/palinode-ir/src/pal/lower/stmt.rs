@@ -70,7 +70,9 @@ impl Body<'_, '_> {
     }
 
     fn unused_value(&mut self, expr: &Expr) {
-        self.multi(expr);
+        if self.multi(expr).is_none() {
+            return;
+        }
         let mut problem = Diagnostic::error("PAL0222", expr.span, "the value is not used");
         problem.help = Some(match &expr.kind {
             ExprKind::Name(name) => format!("give it out with `output {name}`"),

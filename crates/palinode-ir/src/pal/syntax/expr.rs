@@ -29,7 +29,7 @@ fn operator(mark: &str) -> Option<(BinaryOp, u8, u8)> {
         "//" => (BinaryOp::FloorDivide, 7, 8),
         "%" => (BinaryOp::Remainder, 7, 8),
         "@" => (BinaryOp::MatMul, 7, 8),
-        "^" => (BinaryOp::Power, 10, 9),
+        "^" | "**" => (BinaryOp::Power, 10, 9),
         _ => return None,
     })
 }
@@ -72,7 +72,7 @@ impl Parser<'_> {
                 break;
             }
             let token = self.eat_operator();
-            if token_is_c_like(self.text(token)) {
+            if is_foreign(self.text(token)) {
                 let word = op.symbol();
                 let problem = Diagnostic::error(
                     "PAL0202",
@@ -192,6 +192,12 @@ impl Parser<'_> {
                 self.brackets -= 1;
                 let below = items.iter().map(|item| item.depth).max().unwrap_or(0);
                 self.node(ExprKind::List(items), token.span.to(end.span), below)
+            }
+            Kind::Mark("+") if self.previous_text() == "+" => {
+                self.unexpected("a value", Some("`x += 1` adds one"))
+            }
+            Kind::Mark("+") => {
+                self.unexpected("a value", Some("a plus sign in front of a value is left out"))
             }
             _ => self.unexpected("a value", None),
         }
@@ -373,8 +379,9 @@ fn unknown_unit(name: &str, span: Span) -> Diagnostic {
     problem
 }
 
-fn token_is_c_like(text: &str) -> bool {
-    text == "&&" || text == "||"
+/// Operators of other languages.
+fn is_foreign(text: &str) -> bool {
+    matches!(text, "&&" | "||" | "**")
 }
 
 fn depth_of(index: &Index) -> u16 {

@@ -28,8 +28,8 @@ pub(crate) struct Token {
 
 /// Longest first, so that the first that fits is the right one.
 const MARKS: &[&str] = &[
-    "..", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "//", "->", "&&", "||", "+", "-", "*", "/", "%",
-    "^", "@", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", ":", ";", "'", "?", "!", "·",
+    "..", "**", ":=", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "//", "->", "&&", "||", "+", "-", "*",
+    "/", "%", "^", "@", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", ":", ";", "'", "?", "!", "·",
 ];
 
 pub(crate) fn tokens(source: &str, problems: &mut Vec<Diagnostic>) -> Vec<Token> {
@@ -109,7 +109,9 @@ impl Lexer<'_> {
             '²' => Some("write `^2`".into()),
             '³' => Some("write `^3`".into()),
             '"' => Some("there are no texts in the language; a comment starts with `#`".into()),
-            '$' | '&' | '|' | '~' | '`' | '\\' => Some("remove it".into()),
+            '|' => Some("the size of a number is `abs(x)`, of a vector `norm(x)`".into()),
+            '.' => Some("functions are called `sum(a)`, not `a.sum()`".into()),
+            '$' | '&' | '~' | '`' | '\\' => Some("remove it".into()),
             _ => None,
         };
         self.problems.push(problem);

@@ -5,5 +5,6 @@ mod declaration;
 mod expr;
 pub(crate) mod lexer;
 mod parser;
+mod recover;
 
 pub(crate) use parser::{KEYWORDS, MAX_RANK, parse};

@@ -18,7 +18,7 @@ pub(crate) const KEYWORDS: &[&str] = &[
 ];
 
 /// The keywords that only start statements.
-const STATEMENTS: &[&str] = &[
+pub(super) const STATEMENTS: &[&str] = &[
     "param", "input", "const", "let", "var", "alias", "fn", "for", "while", "break", "continue", "return",
     "loss", "output",
 ];
@@ -43,8 +43,8 @@ pub(crate) fn parse(source: &str, problems: &mut Vec<Diagnostic>) -> Vec<Stmt> {
 
 pub(super) struct Parser<'a> {
     pub(super) source: &'a str,
-    tokens: Vec<Token>,
-    at: usize,
+    pub(super) tokens: Vec<Token>,
+    pub(super) at: usize,
     /// Inside round or square brackets, where newlines mean nothing.
     pub(super) brackets: usize,
     depth: u16,
@@ -91,6 +91,11 @@ impl Parser<'_> {
         self.tokens[self.at.saturating_sub(1)].span
     }
 
+    /// The token just read.
+    pub(super) fn previous_text(&self) -> &str {
+        &self.source[self.previous_span().range()]
+    }
+
     pub(super) fn text(&self, token: Token) -> &str {
         &self.source[token.span.range()]
     }
@@ -134,74 +139,6 @@ impl Parser<'_> {
             self.advance();
         }
         found
-    }
-
-    pub(super) fn describe(&self, token: Token) -> String {
-        match token.kind {
-            Kind::Newline => "the end of the line".into(),
-            Kind::End => "the end of the file".into(),
-            _ => format!("`{}`", self.text(token)),
-        }
-    }
-
-    pub(super) fn unexpected<T>(&mut self, expected: &str, help: Option<&str>) -> Parsed<T> {
-        let token = self.peek();
-        if let Some(open) = self.unclosed(token) {
-            return self.not_closed(open, token);
-        }
-        let message = format!("expected {expected}, found {}", self.describe(token));
-        let mut problem = Diagnostic::error("PAL0202", token.span, message);
-        problem.help = help.map(str::to_string);
-        self.report(problem);
-        Err(Failed)
-    }
-
-    pub(super) fn expect(&mut self, mark: &'static str, help: Option<&str>) -> Parsed<Token> {
-        if self.is_mark(mark) {
-            return Ok(self.advance());
-        }
-        self.unexpected(&format!("`{mark}`"), help)
-    }
-
-    /// The bracket that closes `open`.
-    pub(super) fn close(&mut self, mark: &'static str, open: Token) -> Parsed<Token> {
-        if self.is_mark(mark) {
-            return Ok(self.advance());
-        }
-        let token = self.peek();
-        self.not_closed(open, token)
-    }
-
-    fn not_closed<T>(&mut self, open: Token, found: Token) -> Parsed<T> {
-        let opened = self.text(open).to_string();
-        let mark = match opened.as_str() {
-            "(" => ")",
-            "[" => "]",
-            _ => "}",
-        };
-        let message = format!("`{opened}` is not closed: expected `{mark}`, found {}", self.describe(found));
-        self.report(Diagnostic::error("PAL0203", found.span, message).and(open.span, "opened here"));
-        Err(Failed)
-    }
-
-    /// The bracket that is still open where a new statement starts or the file ends.
-    fn unclosed(&self, token: Token) -> Option<Token> {
-        let starts =
-            token.kind == Kind::End || (token.kind == Kind::Word && STATEMENTS.contains(&self.text(token)));
-        if self.brackets == 0 || !starts {
-            return None;
-        }
-        let mut closed = 0_usize;
-        for &before in self.tokens[..self.at].iter().rev() {
-            match before.kind {
-                Kind::Mark(")" | "]") => closed += 1,
-                Kind::Mark("(" | "[") if closed == 0 => return Some(before),
-                Kind::Mark("(" | "[") => closed -= 1,
-                Kind::Mark("{" | "}") => return None,
-                _ => {}
-            }
-        }
-        None
     }
 
     /// Goes one level down, unless that is too deep.
@@ -287,54 +224,26 @@ impl Parser<'_> {
             Kind::Newline | Kind::End | Kind::Mark(";" | "}") => Ok(()),
             // A block ends its statement.
             _ if self.tokens[self.at.saturating_sub(1)].kind == Kind::Mark("}") => Ok(()),
-            _ => self.unexpected(
-                "the end of the statement",
-                Some("put each statement on its own line, or `;` between two"),
-            ),
-        }
-    }
-
-    /// Skips the rest of a line that could not be read. A block on the way is read for its own mistakes.
-    fn recover(&mut self) {
-        self.brackets = 0;
-        if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Newline {
-            return;
-        }
-        loop {
-            match self.peek().kind {
-                Kind::Newline | Kind::End | Kind::Mark("}") => return,
-                Kind::Mark("{") => {
-                    let _ = self.block();
-                }
-                _ => self.at += 1,
+            _ => {
+                let token = self.peek();
+                let help = match self.text(token) {
+                    "if" | "?" => "a choice reads `if c then a else b`",
+                    "=" => "`==` compares",
+                    "(" | "[" | "{" => "a product needs its sign, `a * b`",
+                    _ => "put each statement on its own line, or `;` between two",
+                };
+                self.unexpected("the end of the statement", Some(help))
             }
         }
-    }
-
-    /// The names that the broken statement at `start` would have defined.
-    fn defined_by(&self, start: usize) -> Vec<Name> {
-        let word = |at: usize| {
-            let token = *self.tokens.get(at)?;
-            (token.kind == Kind::Word).then(|| (self.text(token), token.span))
-        };
-        let Some((keyword, _)) = word(start) else { return Vec::new() };
-        if !["param", "input", "const", "let", "var", "alias", "fn", "loss", "output"].contains(&keyword) {
-            return Vec::new();
-        }
-        let mut names = Vec::new();
-        let mut at = start + 1;
-        while let Some((text, span)) = word(at) {
-            names.push(Name { text: text.into(), span });
-            match self.tokens.get(at + 1).map(|token| token.kind) {
-                Some(Kind::Mark(",")) => at += 2,
-                _ => break,
-            }
-        }
-        names
     }
 
     pub(super) fn block(&mut self) -> Parsed<Block> {
-        let open = self.expect("{", Some("a block stands in braces"))?;
+        let help = match self.peek().kind {
+            Kind::Mark("=") => "a function has a block: `fn f(x) { return x * x }`",
+            Kind::Mark(":") => "a block stands in braces, `{ ... }`; a range is `0..n`",
+            _ => "a block stands in braces, `{ ... }`",
+        };
+        let open = self.expect("{", Some(help))?;
         self.deeper(|this| {
             let outer = core::mem::take(&mut this.brackets);
             let mut stmts = Vec::new();
@@ -455,8 +364,16 @@ impl Parser<'_> {
                 return Ok(StmtKind::Value(targets.into_iter().next().expect("there is one")));
             }
             _ => {
-                let word = matches!(&targets[0].kind, ExprKind::Name(_)) && token.kind == Kind::Word;
-                let help = word.then_some("a statement is an assignment or starts with a keyword");
+                let help = match &targets[0].kind {
+                    ExprKind::Name(name) if matches!(&**name, "def" | "function" | "func") => {
+                        Some("a function reads `fn f(x) { return x * x }`")
+                    }
+                    ExprKind::Name(_) if token.kind == Kind::Word => {
+                        Some("a statement is an assignment or starts with a keyword")
+                    }
+                    _ if token.kind == Kind::Mark(":=") => Some("assign with `=`"),
+                    _ => None,
+                };
                 return self.unexpected("`=`", help);
             }
         };
@@ -481,6 +398,10 @@ impl Parser<'_> {
     }
 
     fn for_loop(&mut self) -> Parsed<StmtKind> {
+        if self.is_mark("(") {
+            return self
+                .unexpected("the name of the loop variable", Some("a loop reads `for i in 0..n { ... }`"));
+        }
         let name = self.name("the name of the loop variable")?;
         if !self.eat_word("in") {
             return self.unexpected("`in`", Some("a loop reads `for i in 0..n { ... }`"));
