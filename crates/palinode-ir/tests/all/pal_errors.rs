@@ -26,13 +26,13 @@ fn messages(source: &str) -> String {
     problems.iter().map(|problem| problem.plain(source)).collect::<Vec<_>>().join("\n")
 }
 
-#[test]
-fn messages_are_as_they_were() {
+/// Compares texts with the files beside their sources.
+fn compare(paths: &[PathBuf], make: impl Fn(&str) -> String) {
     let bless = std::env::var_os("PAL_BLESS").is_some();
     let mut changed = Vec::new();
-    for path in cases() {
-        let source = std::fs::read_to_string(&path).unwrap();
-        let found = messages(&source);
+    for path in paths {
+        let source = std::fs::read_to_string(path).unwrap();
+        let found = make(&source);
         let expected = path.with_extension("txt");
         if bless {
             std::fs::write(&expected, &found).unwrap();
@@ -40,7 +40,34 @@ fn messages_are_as_they_were() {
             changed.push(format!("{}:\n{found}", path.display()));
         }
     }
-    assert!(changed.is_empty(), "messages changed (PAL_BLESS=1 accepts them)\n{}", changed.join("\n"));
+    assert!(changed.is_empty(), "it changed (PAL_BLESS=1 accepts it)\n{}", changed.join("\n"));
+}
+
+#[test]
+fn messages_are_as_they_were() {
+    compare(&cases(), messages);
+}
+
+#[test]
+fn lowerings_are_as_they_were() {
+    let shown = |source: &str| -> String {
+        let width = source.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let mut out = String::new();
+        for line in pal::ssa(source).unwrap() {
+            let mut left = line.source.clone();
+            for assignment in
+                line.assignments.iter().map(String::as_str).chain(line.assignments.is_empty().then_some(""))
+            {
+                let pad = " ".repeat(width - left.chars().count());
+                out.push_str(format!("{left}{pad} | {assignment}").trim_end());
+                out.push('\n');
+                left.clear();
+            }
+        }
+        out
+    };
+    let folder = root().join("tests/pal");
+    compare(&["control", "arrays"].map(|name| folder.join(name).with_extension("pal")), shown);
 }
 
 /// The codes that the front end can give, from its own source.

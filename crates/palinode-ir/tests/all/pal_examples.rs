@@ -63,12 +63,19 @@ pub(crate) fn inputs(model: &Model) -> Vec<Datum<f64>> {
 
 #[test]
 fn they_compile_without_a_warning_and_are_laid_out() {
+    let list = std::fs::read_to_string(root().join("examples/README.md")).unwrap();
     for (name, source) in examples() {
+        assert!(list.contains(&format!("[{name}]({name}.pal)")), "{name} is not in the list of examples");
         let model = compile(&source);
         let warnings: String = model.warnings.iter().map(|warning| warning.plain(&source)).collect();
         assert!(warnings.is_empty(), "{name}:\n{warnings}");
         assert!(source.starts_with("# "), "{name} does not say what it shows");
         assert_eq!(pal::format(&source).unwrap(), source, "{name} is not laid out");
+        for function in &model.program.functions {
+            function.body.for_each_inst(&mut |inst| {
+                assert!(!inst.span.is_none(), "{name}: `{}` has no place in the source", inst.op.name());
+            });
+        }
         let printed = text::print(&model.program);
         assert_eq!(text::print(&text::parse(&printed).unwrap()), printed, "{name}");
         let ssa = pal::ssa(&source).unwrap();

@@ -266,12 +266,7 @@ impl Body<'_, '_> {
 
     /// One element: `val` counts from the start of the place.
     fn element_of(&mut self, place: &Place, axis: usize, val: &Val, span: Span) -> Option<Along> {
-        let len = match &place.along[axis] {
-            Along::Range { len, .. } => len.known_int(),
-            Along::All => self.base_val(&place.base).and_then(|base| base.lens[axis]),
-            Along::List(list) => list.lens[0],
-            Along::At(_) => None,
-        };
+        let len = self.known_length(place, axis);
         if let Some(at) = val.known_int() {
             if at < 0 {
                 let problem = Diagnostic::error("PAL0221", span, "an index is not negative")
@@ -356,11 +351,14 @@ impl Body<'_, '_> {
         let by = bound(&range.by, "the step of a range");
         let (lo, hi, by) = (lo?, hi?, by?);
         self.b.at(range.span);
-        let total = self.length_along(place, axis)?;
+        let total = self.known_length(place, axis);
         let lo = lo.unwrap_or_else(|| Val::int(0));
-        let hi = hi.unwrap_or_else(|| total.clone());
+        let hi = match hi {
+            Some(hi) => hi,
+            None => self.length_along(place, axis)?,
+        };
         let by = by.unwrap_or_else(|| Val::int(1));
-        self.check_range(range, &lo, &hi, &by, &total)?;
+        self.check_range(range, &lo, &hi, &by, total)?;
         let count = self.steps(&lo, &hi, &by);
         let len = self.int(IntOp::Max, &count, &Val::int(0));
         Some(match &place.along[axis] {
@@ -382,14 +380,14 @@ impl Body<'_, '_> {
         })
     }
 
-    fn check_range(&mut self, range: &Range, lo: &Val, hi: &Val, by: &Val, total: &Val) -> Option<()> {
+    fn check_range(&mut self, range: &Range, lo: &Val, hi: &Val, by: &Val, total: Option<i64>) -> Option<()> {
         if by.known_int().is_some_and(|by| by < 1) {
             let span = range.by.as_ref().map_or(range.span, |by| by.span);
             let problem = Diagnostic::error("PAL0221", span, "the step of a part is at least 1")
                 .help("`reverse(a)` turns an array around");
             return self.error(problem);
         }
-        let (lo, hi, total) = (lo.known_int(), hi.known_int(), total.known_int());
+        let (lo, hi) = (lo.known_int(), hi.known_int());
         let negative = lo.is_some_and(|lo| lo < 0) || hi.is_some_and(|hi| hi < 0);
         if negative {
             let problem = Diagnostic::error("PAL0221", range.span, "an index is not negative")
@@ -406,19 +404,19 @@ impl Body<'_, '_> {
         Some(())
     }
 
+    /// The length along an axis of the base of a place, if it is known.
+    fn known_length(&self, place: &Place, axis: usize) -> Option<i64> {
+        match &place.along[axis] {
+            Along::At(_) => None,
+            Along::All => self.base_val(&place.base).and_then(|base| base.lens[axis]),
+            Along::Range { len, .. } => len.known_int(),
+            Along::List(list) => list.lens[0],
+        }
+    }
+
     /// The lengths of a place, where they are known.
     fn place_lens(&self, place: &Place) -> Vec<Option<i64>> {
-        let base = self.base_val(&place.base);
-        let one = |j: usize| {
-            let axis = place.base_axis(j);
-            match &place.along[axis] {
-                Along::At(_) => None,
-                Along::All => base.as_ref().and_then(|base| base.lens[axis]),
-                Along::Range { len, .. } => len.known_int(),
-                Along::List(list) => list.lens[0],
-            }
-        };
-        (0..place.order.len()).map(one).collect()
+        (0..place.order.len()).map(|j| self.known_length(place, place.base_axis(j))).collect()
     }
 
     /// Reads a place.
