@@ -39,7 +39,12 @@ fn check(source: &str) {
     }
 }
 
-fn corpus() -> Vec<String> {
+fn corpus() -> &'static [String] {
+    static CORPUS: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+    CORPUS.get_or_init(read_corpus)
+}
+
+fn read_corpus() -> Vec<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut sources = Vec::new();
     for folder in [root.join("tests/pal"), root.join("../../examples")] {
@@ -233,7 +238,7 @@ proptest! {
     ) {
         let sources = corpus();
         prop_assume!(!sources.is_empty());
-        let mut source = which.get(&sources).clone();
+        let mut source = which.get(sources).clone();
         for (place, kind, word) in edits {
             let cuts: Vec<usize> = source.char_indices().map(|(at, _)| at).chain([source.len()]).collect();
             let at = *place.get(&cuts);
