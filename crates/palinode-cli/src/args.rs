@@ -100,7 +100,8 @@ Examples:
   palinode ir drag.pal                      the program
   palinode ir drag.pal --all-passes         after each pass that changed something
   palinode ir drag.pal --pass fold --pass cse
-  palinode ir drag.pal --of grad            the gradient as a program, simplified")]
+  palinode ir drag.pal --of grad            the gradient as a program, simplified
+  palinode ir model.pal --of grad --output energy")]
     Ir(IrArgs),
 
     /// Lay out model files
@@ -287,7 +288,7 @@ pub(crate) struct IrArgs {
     pub(crate) model: PathBuf,
 
     /// Show the source beside the single assignments it becomes
-    #[arg(long, conflicts_with_all = ["pass", "all_passes", "of"])]
+    #[arg(long, conflicts_with_all = ["pass", "all_passes", "of", "output"])]
     pub(crate) ssa: bool,
 
     /// Apply a pass and show the program before and after; may be given several times
@@ -301,6 +302,10 @@ pub(crate) struct IrArgs {
     /// Show a derivative as a program instead
     #[arg(long, value_enum, default_value_t = Derived::Run, value_name = "WHAT")]
     pub(crate) of: Derived,
+
+    /// Show the program of this output only; `grad` and `hessian` are of the loss unless it is given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) output: Option<String>,
 
     /// Differentiate by these params or inputs instead of all params
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

@@ -25,19 +25,21 @@ pub(crate) struct Assignment {
     pub(crate) value_range: Range<usize>,
 }
 
-/// Reads what followed each `option`; `names` are what may be assigned, for suggestions.
+/// Reads what followed each `option`; `names` are what may be assigned, for suggestions. Infinities and NaN are refused unless
+/// `nonfinite` allows them.
 pub(crate) fn parse(
     session: &mut Session,
     option: &str,
     words: &[String],
     names: &[&str],
+    nonfinite: bool,
 ) -> Result<Vec<Assignment>, Failed> {
     let mut all = Vec::new();
     let mut problems = Vec::new();
     for word in words {
         let text = format!("{option} {word}");
         let file = session.sources.add("command line", text.clone());
-        let mut parser = Parser { text: &text, at: option.len() + 1, file, option, names };
+        let mut parser = Parser { text: &text, at: option.len() + 1, file, option, names, nonfinite };
         match parser.assignments() {
             Ok(found) => all.extend(found),
             Err(problem) => problems.push(problem),
@@ -52,6 +54,7 @@ struct Parser<'a> {
     file: FileId,
     option: &'a str,
     names: &'a [&'a str],
+    nonfinite: bool,
 }
 
 impl Parser<'_> {
@@ -165,8 +168,16 @@ impl Parser<'_> {
         self.at += word.len();
         let range = start..self.at;
         match word.replace('_', "").parse::<f64>() {
-            Ok(x) if x.is_nan() => {
-                Err(self.problem(range, format!("`{name}` cannot be NaN")).help("give it a number"))
+            Ok(x) if !x.is_finite() && !self.nonfinite => {
+                let message = if x.is_nan() {
+                    format!("`{name}` cannot be NaN")
+                } else if word.contains(|c: char| c.is_ascii_digit()) {
+                    format!("`{word}` is too large for a number of 64 bits")
+                } else {
+                    format!("`{name}` cannot be infinite")
+                };
+                let help = "give it a finite number, or let it pass with --allow-nonfinite";
+                Err(self.problem(range, message).help(help))
             }
             Ok(x) => Ok(x),
             Err(_) => {
@@ -258,7 +269,7 @@ mod tests {
 
     fn read(word: &str) -> Result<Vec<(String, Numbers)>, String> {
         let mut session = Session::new("test", false);
-        match parse(&mut session, "--set", &[word.to_string()], &["gain", "w"]) {
+        match parse(&mut session, "--set", &[word.to_string()], &["gain", "w"], false) {
             Ok(all) => Ok(all.into_iter().map(|one| (one.name, one.value)).collect()),
             Err(Failed(problems)) => {
                 Err(format!("{} / {}", problems[0].message, problems[0].help.clone().unwrap_or_default()))
@@ -294,6 +305,8 @@ mod tests {
             ("a=abc", "`abc` is not a number"),
             ("a=20km", "`20km` is not a number / leave the unit out: `a=20`"),
             ("a=nan", "`a` cannot be NaN"),
+            ("a=-inf", "`a` cannot be infinite"),
+            ("w=[1,1e400]", "`1e400` is too large"),
             ("w=[1,2", "this bracket is not closed"),
             ("w=[[1,2],[3]]", "this row has another length than the first"),
             ("w=[1]x", "`x` is left over"),

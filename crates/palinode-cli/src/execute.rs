@@ -49,15 +49,40 @@ pub(crate) fn run(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result
     Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak } })
 }
 
-/// Runs derivative code of a program that itself runs without a stop. Infinities on ways that do not matter in the end are
-/// no reason to stop: only if they reach a result, the place where they arose is the error.
-pub(crate) fn run_derivative(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
-    let stopped = match run(code, inputs, limits) {
-        Err(error) if matches!(error.kind, RunErrorKind::NonFinite { .. }) => error,
-        done => return done,
+/// Runs derivative code of a program that itself runs without a stop; its first `values` results are no derivatives. Infinities
+/// on ways that do not matter in the end are no reason to stop: only if they reach a derivative, the place where they arose is
+/// the error. Those that arise nowhere, because the model contains them, have no place.
+pub(crate) fn run_derivative(
+    code: &Code,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    values: usize,
+) -> Result<Ran, Unfit> {
+    let (ran, stopped) = match run(code, inputs, limits) {
+        Err(error) if matches!(error.kind, RunErrorKind::NonFinite { .. }) => {
+            (run(code, inputs, &Limits { trap_nonfinite: false, ..*limits })?, Some(error))
+        }
+        done => (done?, None),
     };
-    let ran = run(code, inputs, &Limits { trap_nonfinite: false, ..*limits })?;
-    let finite =
-        |output: &Datum<f64>| output.as_vector().is_none_or(|data| data.iter().all(|x| x.is_finite()));
-    if ran.outputs.iter().all(finite) { Ok(ran) } else { Err(stopped) }
+    let derivatives = ran.outputs.iter().skip(values).filter_map(Datum::as_vector).flatten();
+    let Some(&bad) = derivatives.into_iter().find(|x| !x.is_finite()) else { return Ok(ran) };
+    match stopped {
+        Some(error) => Err(Unfit::Run(error)),
+        None if limits.trap_nonfinite => Err(Unfit::Result(bad)),
+        None => Ok(ran),
+    }
+}
+
+/// Why derivative code gives no result.
+pub(crate) enum Unfit {
+    /// It stopped there.
+    Run(RunError),
+    /// A derivative is this.
+    Result(f64),
+}
+
+impl From<RunError> for Unfit {
+    fn from(error: RunError) -> Unfit {
+        Unfit::Run(error)
+    }
 }

@@ -5,7 +5,7 @@ use palinode_ir::transform::{self, TransformError};
 use palinode_ir::{Program, passes};
 
 use crate::args::Mode;
-use crate::execute::{Cost, run_derivative};
+use crate::execute::{Cost, Unfit, run_derivative};
 use crate::progress::Progress;
 
 /// A gradient.
@@ -21,6 +21,8 @@ pub(crate) struct Gradient {
 pub(crate) enum NoGradient {
     Transform(TransformError),
     Run(RunError),
+    /// A derivative is this.
+    NotFinite(f64),
 }
 
 impl From<TransformError> for NoGradient {
@@ -29,9 +31,12 @@ impl From<TransformError> for NoGradient {
     }
 }
 
-impl From<RunError> for NoGradient {
-    fn from(error: RunError) -> NoGradient {
-        NoGradient::Run(error)
+impl From<Unfit> for NoGradient {
+    fn from(error: Unfit) -> NoGradient {
+        match error {
+            Unfit::Run(error) => NoGradient::Run(error),
+            Unfit::Result(x) => NoGradient::NotFinite(x),
+        }
     }
 }
 
@@ -65,7 +70,7 @@ fn by_reverse(
     let derived = passes::simplify(&transform::value_and_grad(program, wrt)?);
     let code = Code::new(&derived);
     let _progress = Progress::start("running forwards and backwards", 1);
-    let ran = run_derivative(&code, inputs, limits)?;
+    let ran = run_derivative(&code, inputs, limits, 1)?;
     let parts = ran.outputs.into_iter().skip(1).map(tensor).collect();
     Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse })
 }
@@ -87,7 +92,7 @@ fn by_forward(
     for (at, part) in parts.iter_mut().enumerate() {
         for element in 0..part.data.len() {
             *entry(&mut all[inputs.len() + at], element) = 1.0;
-            let ran = run_derivative(&code, &all, limits)?;
+            let ran = run_derivative(&code, &all, limits, 1)?;
             *entry(&mut all[inputs.len() + at], element) = 0.0;
             part.data[element] = ran.outputs[1].as_real().expect("the tangent of a number is a number");
             cost = cost.then(ran.cost);

@@ -13,7 +13,7 @@ use palinode_ir::{Elem, Type};
 
 use crate::args::ModelArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::data::{self, Spec, Wanted};
+use crate::data::{self, Contents, Spec, Wanted};
 use crate::model::{Loaded, described};
 use crate::numbers;
 use crate::problem::{Exit, Failed, Problem};
@@ -54,9 +54,9 @@ pub(crate) fn bind(
     let mut given: Vec<Option<Given>> = arguments.iter().map(default_of).collect();
     let explicit: Vec<Spec> = args.data.iter().map(|word| Spec::parse(word, None)).collect();
     let files = if explicit.is_empty() { &loaded.data } else { &explicit };
-    from_files(session, arguments, files, &mut given)?;
-    from_command_line(session, arguments, &args.set, &mut given)?;
-    let mut binder = Binder { loaded, lengths: BTreeMap::new(), problems: Vec::new() };
+    let contents = from_files(session, arguments, files, &mut given)?;
+    from_command_line(session, arguments, args, &mut given)?;
+    let mut binder = Binder { loaded, contents, lengths: BTreeMap::new(), problems: Vec::new() };
     binder.fit(&mut given);
     binder.finish(given)
 }
@@ -72,15 +72,14 @@ fn from_files(
     arguments: &[Argument],
     files: &[Spec],
     given: &mut [Option<Given>],
-) -> Result<(), Failed> {
-    let wanted: Vec<Wanted> = arguments
-        .iter()
-        .map(|argument| Wanted { name: argument.name.to_string(), rank: usize::from(argument.ty.rank) })
-        .collect();
+) -> Result<Vec<Contents>, Failed> {
+    let wanted: Vec<Wanted> = arguments.iter().map(wanted).collect();
     let mut problems = Vec::new();
+    let mut all = Vec::new();
     for spec in files {
         match data::load(session, spec, &wanted) {
-            Ok(found) => {
+            Ok((found, contents)) => {
+                all.extend(contents);
                 for one in found {
                     let at =
                         wanted.iter().position(|wanted| wanted.name == one.name).expect("it was asked for");
@@ -90,18 +89,23 @@ fn from_files(
             Err(Failed(more)) => problems.extend(more),
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(Failed(problems)) }
+    if problems.is_empty() { Ok(all) } else { Err(Failed(problems)) }
+}
+
+/// What a data file may be asked for.
+fn wanted(argument: &Argument) -> Wanted {
+    Wanted { name: argument.name.to_string(), rank: usize::from(argument.ty.rank) }
 }
 
 fn from_command_line(
     session: &mut Session,
     arguments: &[Argument],
-    words: &[String],
+    args: &ModelArgs,
     given: &mut [Option<Given>],
 ) -> Result<(), Failed> {
     let names: Vec<&str> = arguments.iter().map(|argument| &*argument.name).collect();
     let mut problems = Vec::new();
-    for one in assign::parse(session, "--set", words, &names)? {
+    for one in assign::parse(session, "--set", &args.set, &names, args.allow_nonfinite)? {
         match names.iter().position(|name| **name == one.name) {
             Some(at) => {
                 let origin = Origin::CommandLine { file: one.file, range: one.value_range };
@@ -118,6 +122,8 @@ fn from_command_line(
 
 struct Binder<'a> {
     loaded: &'a Loaded,
+    /// What the data files have.
+    contents: Vec<Contents>,
     /// Named lengths, and the argument each was first seen in.
     lengths: BTreeMap<Rc<str>, (usize, usize)>,
     problems: Vec<Problem>,
@@ -184,7 +190,10 @@ impl Binder<'_> {
                 "give it columns `{name}0`, `{name}1`, ... or a file of its own, `--data {name}=file.csv`"
             ),
             (2, _) => format!("give it rows, `--set {name}=[[1,2],[3,4]]`, or `--data {name}=file.csv`"),
-            (rank, _) => format!("give it {rank} levels of lists, in a JSON file"),
+            (1, _) => {
+                format!("give it a single list, `--set {name}=[1,2,3]`, or a column `{name}` in a data file")
+            }
+            (rank, _) => format!("give it lists nested {rank} deep, in a JSON file"),
         };
         let problem =
             given.origin.place(problem).at(self.loaded.file, argument.span.range(), "declared here");
@@ -280,6 +289,39 @@ impl Binder<'_> {
             argument.span.range(),
             "it has no default",
         );
+        let near = self.contents.iter().find_map(|one| {
+            let names: Vec<&str> = one.names.iter().map(String::as_str).collect();
+            // A column that another argument takes is not meant.
+            let free = |name: &&str| self.loaded.arguments().iter().all(|other| *other.name != **name);
+            let names: Vec<&str> = names.into_iter().filter(free).collect();
+            Some((one, data::near(&wanted(argument), &names, one.each)?))
+        });
+        if let Some((one, help)) = near {
+            let note = match (argument.ty.rank, one.each) {
+                (2, "column") => format!("{} has no columns `{name}0`, `{name}1`, ...", one.file),
+                _ => format!("{} has no {} `{name}`", one.file, one.each),
+            };
+            self.problems.push(problem.note(note).help(help));
+            return;
+        }
+        let from_file = argument.role == Role::Input && argument.ty.rank > 0;
+        if let (true, Some(first)) = (from_file, self.contents.first()) {
+            let mut problem = problem;
+            for one in &self.contents {
+                let names: Vec<&str> = one.names.iter().take(12).map(String::as_str).collect();
+                let more = if one.names.len() > names.len() { ", ..." } else { "" };
+                let has = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+                problem = problem.note(format!("{} has {has}{more}", one.file));
+            }
+            let help = match argument.ty.rank {
+                2 if first.each == "column" => format!(
+                    "add columns `{name}0`, `{name}1`, ... or give it a file, `--data {name}=file.csv`"
+                ),
+                _ => format!("add a {} `{name}`, or give it a file, `--data {name}=file.csv`", first.each),
+            };
+            self.problems.push(problem.help(help));
+            return;
+        }
         let help = match argument.ty.rank {
             1.. if self.shape(at).is_some() => {
                 format!("give it a list, or one number for all its entries, `--set {name}=0.1`")

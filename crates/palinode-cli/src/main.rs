@@ -93,6 +93,10 @@ fn bug(panic: &(dyn std::any::Any + Send)) -> Failed {
         .into()
 }
 
+/// The commands by name.
+const COMMANDS: &[&str] =
+    &["run", "grad", "jvp", "hessian", "tape", "ir", "fmt", "check", "help", "completions"];
+
 fn name(command: &Command) -> &'static str {
     match command {
         Command::Run(_) => "run",
@@ -128,6 +132,33 @@ fn dispatch(session: &mut Session, command: &Command) -> Result<(), Failed> {
     }
 }
 
+/// A mistake of the command line for programs: its first paragraph, the advice, and how it should read.
+fn usage_problem(error: &clap::Error) -> Problem {
+    use clap::error::ErrorKind;
+    if matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        let problem = Problem::new("PAL0298", Exit::Usage, "a command is missing");
+        return problem.help("`palinode help` lists the commands");
+    }
+    let text = error.render().to_string();
+    let mut paragraphs = text.trim().split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        words.join(" ")
+    });
+    let message = paragraphs.next().unwrap_or_default();
+    let mut problem = Problem::new("PAL0298", Exit::Usage, message.trim_start_matches("error: "));
+    for paragraph in paragraphs {
+        if let Some(tip) = paragraph.strip_prefix("tip: ") {
+            problem = problem.help(tip);
+        } else if let Some(usage) = paragraph.strip_prefix("Usage: ") {
+            problem = problem.note(format!("usage: {usage}"));
+        }
+    }
+    problem
+}
+
 /// What the command line parser has to say: help, the version, or a mistake.
 fn usage(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().any(|word| word == "--json");
@@ -136,10 +167,10 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if wants_json {
-        let text = error.render().to_string();
-        let message = text.trim().trim_start_matches("error: ").to_string();
-        let failed = Failed::from(Problem::new("PAL0298", Exit::Usage, message));
-        return ExitCode::from(Session::new("palinode", true).fail(&failed) as u8);
+        let known = |word: std::ffi::OsString| COMMANDS.iter().find(|name| word == ***name);
+        let command = std::env::args_os().skip(1).find_map(known);
+        let failed = Failed::from(usage_problem(error));
+        return ExitCode::from(Session::new(command.unwrap_or(&"palinode"), true).fail(&failed) as u8);
     }
     let _ = error.print();
     ExitCode::from(Exit::Usage as u8)

@@ -100,8 +100,9 @@ impl Loaded {
         if problems.is_empty() { Ok(found) } else { Err(Failed(problems)) }
     }
 
-    /// The position of the output to differentiate: the one named, the loss, or the only real number.
-    pub(crate) fn objective(&self, name: Option<&str>) -> Result<usize, Failed> {
+    /// The position of the output to differentiate: the one named, the loss, or the only real number. `option` is what
+    /// names one.
+    pub(crate) fn objective(&self, name: Option<&str>, option: &str) -> Result<usize, Failed> {
         let outputs = &self.model.outputs;
         let is_scalar = |output: &Output| output.ty.is_real() && output.ty.is_scalar();
         let scalars: Vec<usize> = (0..outputs.len()).filter(|&at| is_scalar(&outputs[at])).collect();
@@ -144,9 +145,16 @@ impl Loaded {
                 for &at in several {
                     problem = problem.at(self.file, outputs[at].span.range(), "");
                 }
-                Err(problem.help(format!("choose one with `--of {}`", outputs[several[0]].name)).into())
+                Err(problem.help(format!("choose one with `{option} {}`", outputs[several[0]].name)).into())
             }
         }
+    }
+
+    /// The position of an output, whatever its type.
+    pub(crate) fn output(&self, name: &str) -> Result<usize, Failed> {
+        let names: Vec<&str> = self.model.outputs.iter().map(|output| &*output.name).collect();
+        let found = names.iter().position(|own| *own == name);
+        found.ok_or_else(|| unknown(name, "output", &names).into())
     }
 
     /// The program with a single output.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::args::{GradArgs, Mode};
 use crate::checking::{self, Checked};
-use crate::commands::{headline, run_model};
+use crate::commands::{headline, objective_value, run_model};
 use crate::differences::Verdict;
 use crate::execute::Cost;
 use crate::gradient::{Gradient, NoGradient, gradient};
@@ -19,13 +19,13 @@ use crate::{execute, inputs, model, numbers, value};
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
+    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
 
     let ran = run_model(&loaded, &inputs, &limits)?;
-    let found = ran.outputs[objective].as_real().expect("the objective is a real number");
+    let found = objective_value(&loaded, &ran, objective, &limits)?;
     let program = loaded.only(objective);
     let found_gradient =
         gradient(&program, &wrt, &inputs, &limits, args.mode).map_err(|error| no_gradient(error, &loaded))?;
@@ -83,6 +83,13 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
                 );
             }
             problem.into()
+        }
+        NoGradient::NotFinite(x) => {
+            let message = format!("the model runs, but a derivative is {}", numbers::plain(x));
+            Problem::new("PAL0293", Exit::Run, message)
+                .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
+                .help("use large finite numbers instead, or see it with --allow-nonfinite")
+                .into()
         }
     }
 }

@@ -59,11 +59,52 @@ fn painted(page: &str) -> String {
             out.push_str(&styled(STRONG, heading.trim_start_matches(['#', ' '])));
             out.push('\n');
         } else if let Some((word, rest)) = line.strip_prefix("**").and_then(|line| line.split_once("**")) {
-            out.push_str(&format!("{}{rest}\n", styled(HEADING, word)));
+            out.push_str(&format!("{}{}\n", styled(HEADING, word), without_links(rest)));
         } else {
-            out.push_str(line);
+            out.push_str(&without_links(line));
             out.push('\n');
         }
     }
     out
+}
+
+/// `[text](target)` -> `text`, except in code: a terminal follows no relative links.
+fn without_links(line: &str) -> String {
+    let mut out = String::new();
+    for (at, part) in line.split('`').enumerate() {
+        if at > 0 {
+            out.push('`');
+        }
+        if at % 2 == 1 {
+            out.push_str(part);
+            continue;
+        }
+        let mut rest = part;
+        while let Some((text, before, after)) = link(rest) {
+            out.push_str(before);
+            out.push_str(text);
+            rest = after;
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
+/// The first link of a text: its own text, what is before it, what is after it.
+fn link(text: &str) -> Option<(&str, &str, &str)> {
+    let middle = text.find("](")?;
+    let open = text[..middle].rfind('[')?;
+    let close = middle + text[middle..].find(')')?;
+    Some((&text[open + 1..middle], &text[..open], &text[close + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_links;
+
+    #[test]
+    fn links_become_their_text() {
+        let line = "See [the list](../language.md#units), or [PAL0107](PAL0107.md): `a[0](b)`, a](b";
+        assert_eq!(without_links(line), "See the list, or PAL0107: `a[0](b)`, a](b");
+    }
 }

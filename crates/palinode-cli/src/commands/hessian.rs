@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::args::HessianArgs;
 use crate::commands::grad::no_gradient;
-use crate::commands::{headline, run_model};
+use crate::commands::{headline, objective_value, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -22,19 +22,19 @@ const SHOWN: usize = 8;
 
 pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
+    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
     let ran = run_model(&loaded, &inputs, &limits)?;
-    let found = ran.outputs[objective].as_real().expect("the objective is a real number");
+    let found = objective_value(&loaded, &ran, objective, &limits)?;
 
     let program = transform::hessian(&loaded.only(objective), &wrt)
         .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
     let code = Code::new(&passes::simplify(&program));
     let progress = Progress::start("running once per direction", 1);
-    let ran = run_derivative(&code, &inputs, &limits)
-        .map_err(|error| no_gradient(NoGradient::Run(error), &loaded))?;
+    let ran = run_derivative(&code, &inputs, &limits, 0)
+        .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
     drop(progress);
 
     let output = &loaded.model.outputs[objective];

@@ -83,18 +83,22 @@ fn apply(stages: &mut Vec<Stage>, name: &str, pass: passes::Pass) {
 
 /// The model's program, or a derivative of it.
 fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
-    let full = &loaded.model.program;
+    let full = match (args.of, args.output.as_deref()) {
+        (Derived::Grad | Derived::Hessian, name) => loaded.only(loaded.objective(name, "--output")?),
+        (_, Some(name)) => loaded.only(loaded.output(name)?),
+        (_, None) => loaded.model.program.clone(),
+    };
     if args.of == Derived::Run {
-        return Ok(full.clone());
+        return Ok(full);
     }
     let wrt = loaded.wrt(&args.wrt)?;
     let program = match args.of {
-        Derived::Run => Ok(full.clone()),
-        Derived::Grad => transform::value_and_grad(&loaded.only(loaded.objective(None)?), &wrt),
-        Derived::Hessian => transform::hessian(&loaded.only(loaded.objective(None)?), &wrt),
-        Derived::Jvp => transform::jvp(full, &wrt),
-        Derived::Vjp => transform::vjp(full, &wrt),
-        Derived::Jacobian => transform::jacobian(full, &wrt),
+        Derived::Run => Ok(full),
+        Derived::Grad => transform::value_and_grad(&full, &wrt),
+        Derived::Hessian => transform::hessian(&full, &wrt),
+        Derived::Jvp => transform::jvp(&full, &wrt),
+        Derived::Vjp => transform::vjp(&full, &wrt),
+        Derived::Jacobian => transform::jacobian(&full, &wrt),
     };
     let program = program.map_err(|error| no_gradient(NoGradient::Transform(error), loaded))?;
     let raw = args.raw || args.all_passes || !args.pass.is_empty();

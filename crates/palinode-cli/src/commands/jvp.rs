@@ -27,7 +27,7 @@ struct Move {
 pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
-    let moves = directions(session, &loaded, &args.direction, &inputs)?;
+    let moves = directions(session, &loaded, args, &inputs)?;
     let limits = execute::limits(&args.model);
     run_model(&loaded, &inputs, &limits)?;
 
@@ -39,8 +39,8 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     all.extend(moves.iter().map(tangent));
     let code = Code::new(&passes::simplify(&program));
     let progress = Progress::start("running forwards", 1);
-    let ran =
-        run_derivative(&code, &all, &limits).map_err(|error| no_gradient(NoGradient::Run(error), &loaded))?;
+    let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
+        .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
     drop(progress);
 
     let outputs = &loaded.model.outputs;
@@ -101,12 +101,12 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
 fn directions(
     session: &mut Session,
     loaded: &Loaded,
-    words: &[String],
+    args: &JvpArgs,
     inputs: &[Datum<f64>],
 ) -> Result<Vec<Move>, Failed> {
     let arguments = loaded.arguments();
     let real: Vec<&str> = arguments.iter().filter(|one| one.ty.is_real()).map(|one| &*one.name).collect();
-    if words.is_empty() {
+    if args.direction.is_empty() {
         let params: Vec<usize> =
             (0..arguments.len()).filter(|&at| arguments[at].role == Role::Param).collect();
         if let [at] = params[..]
@@ -121,7 +121,7 @@ fn directions(
     }
     let mut moves: Vec<Move> = Vec::new();
     let mut problems = Vec::new();
-    for one in assign::parse(session, "--direction", words, &real)? {
+    for one in assign::parse(session, "--direction", &args.direction, &real, args.model.allow_nonfinite)? {
         let Some(at) = arguments.iter().position(|argument| *argument.name == *one.name) else {
             problems.push(unknown(&one.name, "param or input", &real).at(one.file, one.name_range, ""));
             continue;

@@ -16,7 +16,7 @@ use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};
 use crate::model::Loaded;
 use crate::numbers::{self, Look};
-use crate::problem::{Failed, Problem};
+use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::table::{STRONG, styled};
 
@@ -30,7 +30,42 @@ impl ShowArgs {
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
     let code = Code::new(&loaded.model.program);
     let _progress = Progress::start("running", 1);
-    execute::run(&code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded.file).into())
+    let ran = execute::run(&code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded.file))?;
+    // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by itself, but NaN is no result.
+    if limits.trap_nonfinite {
+        let is_nan =
+            |datum: &Datum<f64>| datum.as_vector().is_some_and(|data| data.iter().any(|x| x.is_nan()));
+        let broken = (0..ran.outputs.len()).filter(|&at| is_nan(&ran.outputs[at]));
+        let problems: Vec<Problem> = broken.map(|at| not_finite(loaded, at, f64::NAN)).collect();
+        if !problems.is_empty() {
+            return Err(Failed(problems));
+        }
+    }
+    Ok(ran)
+}
+
+/// The value of what is differentiated; an infinite one has no derivative.
+pub(crate) fn objective_value(
+    loaded: &Loaded,
+    ran: &Ran,
+    objective: usize,
+    limits: &Limits,
+) -> Result<f64, Failed> {
+    let value = ran.outputs[objective].as_real().expect("the objective is a real number");
+    if limits.trap_nonfinite && !value.is_finite() {
+        return Err(not_finite(loaded, objective, value).into());
+    }
+    Ok(value)
+}
+
+fn not_finite(loaded: &Loaded, output: usize, value: f64) -> Problem {
+    let output = &loaded.model.outputs[output];
+    let is = if output.ty.is_scalar() { "is" } else { "has an entry that is" };
+    let message = format!("the output `{}` {is} {}", output.name, numbers::plain(value));
+    Problem::new("PAL0260", Exit::Run, message)
+        .at(loaded.file, output.span.range(), "")
+        .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
+        .help("use large finite numbers instead, or let it pass with --allow-nonfinite")
 }
 
 /// `2,000 steps in 0.31 ms`.

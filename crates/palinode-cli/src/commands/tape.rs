@@ -5,11 +5,12 @@
 
 use palinode_core::{Tape, Var};
 use palinode_ir::interp::{Code, Datum, Limits, RunError};
+use palinode_ir::pal::Argument;
 use serde_json::{Value, json};
 
 use crate::args::TapeArgs;
 use crate::commands::hessian::labels;
-use crate::commands::run_model;
+use crate::commands::{objective_value, run_model};
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::table::{Cell, HEADING, STRONG, layout};
@@ -33,7 +34,7 @@ struct Row {
 
 pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
+    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
@@ -46,15 +47,22 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     }
     let names = labels(&loaded, &wrt, &inputs);
     let code = Code::new(&loaded.only(objective));
+    let traps = limits;
     let limits = Limits { trap_nonfinite: false, ..limits };
     let (rows, result) = record(&code, &wrt, &inputs, &limits, &names)
         .map_err(|error| Problem::from_run(&error, loaded.file))?;
 
     let output = &loaded.model.outputs[objective];
-    let value = ran.outputs[objective].as_real().expect("the objective is a real number");
+    let value = objective_value(&loaded, &ran, objective, &traps)?;
     let digits = usize::from(args.digits);
     let shown = if args.rows == 0 { rows.len() } else { args.rows };
-    let text = text(&rows, result, &output.name, value, digits, shown);
+    let mut text = text(&rows, result, &output.name, value, digits, shown);
+    let is_scaled = |argument: &Argument| argument.unit.as_ref().is_some_and(|unit| unit.scale() != 1.0);
+    if loaded.arguments().iter().any(is_scaled) {
+        text.push_str(
+            "values and cotangents are in SI; `palinode grad` gives them in and per declared units\n",
+        );
+    }
     let json_rows: Vec<Value> = rows
         .iter()
         .enumerate()
@@ -74,6 +82,7 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     let answer = json!({
         "model": session.sources.name_of(loaded.file),
         "output": { "name": &*output.name, "value": value::number(value), "row": result },
+        "units": "SI",
         "rows": json_rows,
     });
     session.answer(&text, answer);

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::{Found, Reader, Wanted, is_missing};
+use super::{Found, Reader, Wanted, is_missing, near};
 use crate::assign::{Numbers, listed};
 use crate::problem::{Failed, Problem};
 
@@ -16,8 +16,12 @@ struct Table {
     separator: u8,
 }
 
-/// Binds columns to names: `t` to an argument `t` of one axis, `x0`, `x1` ... to a matrix `x` or `X`.
-pub(super) fn by_name(reader: &mut Reader<'_>, wanted: &[Wanted]) -> Result<Vec<Found>, Failed> {
+/// Binds columns to names: `t` to an argument `t` of one axis, `x0`, `x1` ... to a matrix `x` or `X`. Gives what it found, and the
+/// names of all columns.
+pub(super) fn by_name(
+    reader: &mut Reader<'_>,
+    wanted: &[Wanted],
+) -> Result<(Vec<Found>, Vec<String>), Failed> {
     let table = read(reader)?;
     let Some((header, rows)) = table.rows.split_first() else {
         return Err(empty(reader).into());
@@ -32,11 +36,12 @@ pub(super) fn by_name(reader: &mut Reader<'_>, wanted: &[Wanted]) -> Result<Vec<
     }
     let mut found = Vec::new();
     for one in wanted {
-        let columns = match header.iter().position(|cell| cell == one.name) {
-            Some(column) => vec![column],
-            None if one.rank == 2 => family(header, &one.name),
-            None => continue,
-        };
+        let columns =
+            match only(reader, &table, header, std::slice::from_ref(&one.name), |cell, name| cell == name)? {
+                Some(column) => vec![column],
+                None if one.rank == 2 => family(reader, &table, header, &one.name)?,
+                None => continue,
+            };
         if !columns.is_empty() {
             found.push((one, columns));
         }
@@ -45,6 +50,10 @@ pub(super) fn by_name(reader: &mut Reader<'_>, wanted: &[Wanted]) -> Result<Vec<
         let range = table.record_range(reader.text, header);
         let problem =
             reader.problem("PAL0287", "no column is named like a param or input of the model", range);
+        let columns: Vec<&str> = header.iter().collect();
+        if let Some(help) = wanted.iter().find_map(|one| near(one, &columns, "column")) {
+            return Err(problem.help(help).into());
+        }
         let names: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
         return Err(problem.help(format!("the model takes {}", listed(&names))).into());
     }
@@ -67,7 +76,7 @@ pub(super) fn by_name(reader: &mut Reader<'_>, wanted: &[Wanted]) -> Result<Vec<
         };
         all.push(Found { name: one.name.clone(), numbers: Numbers { shape, data }, origin });
     }
-    Ok(all)
+    Ok((all, header.iter().map(str::to_string).collect()))
 }
 
 /// The whole file is one argument; a header is skipped, or names the column of a single axis.
@@ -82,10 +91,15 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
         return Err(empty(reader).into());
     }
     check_even(reader, &table)?;
-    let named = header.and_then(|header| header.iter().position(|cell| cell == one.name));
+    let named = match header {
+        Some(header) if one.rank < 2 => {
+            only(reader, &table, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?
+        }
+        _ => None,
+    };
     let columns: Vec<usize> = match named {
-        Some(column) if one.rank < 2 => vec![column],
-        _ => (0..first.len()).collect(),
+        Some(column) => vec![column],
+        None => (0..first.len()).collect(),
     };
     let data = numbers(reader, &table, rows, &columns, header)?;
     let shape = match (one.rank, rows.len(), columns.len()) {
@@ -206,12 +220,44 @@ fn bad_cell(
 }
 
 /// The columns `name0`, `name1`, ... in this order; the name may be in lower case and followed by `_`.
-fn family(header: &StringRecord, name: &str) -> Vec<usize> {
-    let position = |k: usize| {
+fn family(
+    reader: &mut Reader<'_>,
+    table: &Table,
+    header: &StringRecord,
+    name: &str,
+) -> Result<Vec<usize>, Failed> {
+    let mut columns = Vec::new();
+    loop {
+        let k = columns.len();
         let spellings = [format!("{name}{k}"), format!("{name}_{k}")];
-        header.iter().position(|cell| spellings.iter().any(|word| cell.eq_ignore_ascii_case(word)))
+        match only(reader, table, header, &spellings, str::eq_ignore_ascii_case)? {
+            Some(column) => columns.push(column),
+            None => return Ok(columns),
+        }
+    }
+}
+
+/// The column that is called one of these, if there is any; two would be a guess.
+fn only(
+    reader: &mut Reader<'_>,
+    table: &Table,
+    header: &StringRecord,
+    spellings: &[String],
+    same: impl Fn(&str, &str) -> bool,
+) -> Result<Option<usize>, Failed> {
+    let fits = |cell: &str| spellings.iter().any(|word| same(cell, word));
+    let mut columns = (0..header.len()).filter(|&column| fits(&header[column]));
+    let (first, second) = (columns.next(), columns.next());
+    let (Some(a), Some(b)) = (first, second) else { return Ok(first) };
+    let message = if header[a] == header[b] {
+        format!("the columns {} and {} are both called `{}`", a + 1, b + 1, &header[a])
+    } else {
+        format!("the columns `{}` and `{}` are both meant by `{}`", &header[a], &header[b], spellings[0])
     };
-    (0..).map_while(position).collect()
+    let ranges = [b, a].map(|column| table.cell_range(reader.text, header, column));
+    let problem = reader.problem("PAL0287", message, ranges[0].clone());
+    let problem = reader.and(problem, ranges[1].clone(), "the first is here");
+    Err(problem.help("rename or remove one of them").into())
 }
 
 impl Table {

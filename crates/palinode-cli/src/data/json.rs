@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Found, Reader, Wanted, is_missing};
+use super::{Found, Reader, Wanted, is_missing, near};
 use crate::assign::{Numbers, listed};
 use crate::problem::Failed;
 
@@ -15,8 +15,11 @@ enum Step {
     Element(usize),
 }
 
-/// Binds the fields of an object.
-pub(super) fn by_name(reader: &mut Reader<'_>, wanted: &[Wanted]) -> Result<Vec<Found>, Failed> {
+/// Binds the fields of an object. Gives what it found, and the names of all fields.
+pub(super) fn by_name(
+    reader: &mut Reader<'_>,
+    wanted: &[Wanted],
+) -> Result<(Vec<Found>, Vec<String>), Failed> {
     let document = parse(reader)?;
     let Value::Object(fields) = &document else {
         let problem = reader.problem("PAL0287", "this is not an object with a field for each input", 0..1);
@@ -35,9 +38,13 @@ pub(super) fn by_name(reader: &mut Reader<'_>, wanted: &[Wanted]) -> Result<Vec<
     if all.is_empty() {
         let names: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
         let problem = reader.problem("PAL0287", "no field is named like a param or input of the model", 0..1);
+        let own: Vec<&str> = fields.keys().map(String::as_str).collect();
+        if let Some(help) = wanted.iter().find_map(|one| near(one, &own, "field")) {
+            return Err(problem.help(help).into());
+        }
         return Err(problem.help(format!("the model takes {}", listed(&names))).into());
     }
-    Ok(all)
+    Ok((all, fields.keys().cloned().collect()))
 }
 
 /// The whole document, or its field of that name, is one argument.

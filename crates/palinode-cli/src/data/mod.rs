@@ -8,7 +8,7 @@ mod json;
 
 use std::path::{Path, PathBuf};
 
-use crate::assign::Numbers;
+use crate::assign::{Numbers, closest};
 use crate::files;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
@@ -59,8 +59,23 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Reads a data file.
-pub(crate) fn load(session: &mut Session, spec: &Spec, wanted: &[Wanted]) -> Result<Vec<Found>, Failed> {
+/// What a data file that is read by name has.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents {
+    /// The file.
+    pub(crate) file: String,
+    /// Its columns or fields.
+    pub(crate) names: Vec<String>,
+    /// `column` or `field`.
+    pub(crate) each: &'static str,
+}
+
+/// Reads a data file: what was wanted and found, and what it has unless it gives a single argument.
+pub(crate) fn load(
+    session: &mut Session,
+    spec: &Spec,
+    wanted: &[Wanted],
+) -> Result<(Vec<Found>, Option<Contents>), Failed> {
     let text = files::read(&spec.path, "the data file")?;
     let name = spec.path.display().to_string();
     let ending = spec.path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
@@ -80,12 +95,30 @@ pub(crate) fn load(session: &mut Session, spec: &Spec, wanted: &[Wanted]) -> Res
             }
         },
     };
-    match (is_json, only) {
-        (true, None) => json::by_name(&mut reader, wanted),
-        (true, Some(one)) => json::whole(&mut reader, one),
-        (false, None) => csv::by_name(&mut reader, wanted),
-        (false, Some(one)) => csv::whole(&mut reader, one),
+    if let Some(one) = only {
+        let found = if is_json { json::whole(&mut reader, one) } else { csv::whole(&mut reader, one) }?;
+        return Ok((found, None));
     }
+    let (found, names) =
+        if is_json { json::by_name(&mut reader, wanted) } else { csv::by_name(&mut reader, wanted) }?;
+    let each = if is_json { "field" } else { "column" };
+    Ok((found, Some(Contents { file: name, names, each })))
+}
+
+/// What to do about an argument that a file lacks, if one of its columns or fields may be meant.
+pub(crate) fn near(one: &Wanted, names: &[&str], each: &str) -> Option<String> {
+    let name = &one.name;
+    if one.rank == 2 {
+        let is =
+            |word: &&&str| ["", "_"].iter().any(|mid| word.eq_ignore_ascii_case(&format!("{name}{mid}1")));
+        if let Some(first) = names.iter().find(is) {
+            let zero = format!("{}0", first.trim_end_matches('1'));
+            return Some(format!(
+                "columns are counted from 0, but the first here is `{first}`: rename it to `{zero}`, and so on"
+            ));
+        }
+    }
+    closest(name, names).map(|other| format!("rename the {each} `{other}` to `{name}`, if it is meant"))
 }
 
 /// A file that is being read, and how its problems are reported.
@@ -112,6 +145,18 @@ impl Reader<'_> {
         let within = start - line_start..range.end.clamp(start, line_end) - line_start;
         let (file, range) = self.session.sources.add_line(self.file, line, number, within);
         Problem::new(code, Exit::Input, message).at(file, range, "")
+    }
+
+    /// Adds a place to a problem; both are shown together if they are in one line.
+    fn and(&mut self, problem: Problem, range: std::ops::Range<usize>, words: &str) -> Problem {
+        let other = self.problem(problem.code, "", range);
+        let (Some(own), Some(label)) = (problem.labels.first(), other.labels.first()) else { return problem };
+        let sources = &self.session.sources;
+        let together = sources.text(own.file) == sources.text(label.file)
+            && sources.place(own.file, 0) == sources.place(label.file, 0);
+        let file = if together { own.file } else { label.file };
+        let range = label.range.clone();
+        problem.at(file, range, words)
     }
 
     /// A problem with the file as a whole.

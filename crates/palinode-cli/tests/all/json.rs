@@ -67,11 +67,15 @@ fn errors_have_a_code_and_a_place() {
         ("grad drag.pal --set vo=1", "PAL0289", 2, Some(("command line", 1))),
         ("grad drag.pal --set v0=", "PAL0290", 2, Some(("command line", 1))),
         ("grad drag.pal --wrt vo", "PAL0289", 2, None),
+        ("grad drag.pal --set v0=inf", "PAL0290", 2, Some(("command line", 1))),
+        ("run nan.pal", "PAL0260", 3, Some(("nan.pal", 3))),
+        ("grad fit.pal --data twice.csv", "PAL0287", 1, Some(("twice.csv", 1))),
         ("grad", "PAL0298", 2, None),
     ] {
         let (answer, found) = json(&format!("{line} --json"));
         assert_eq!(found, exit, "{line}: {answer}");
         assert_eq!(answer["exit"], exit, "{line}");
+        assert_eq!(answer["command"], line.split(' ').next().unwrap(), "{line}");
         let error = &answer["errors"][0];
         assert_eq!(error["code"], code, "{line}");
         assert_eq!(error["severity"], "error");

@@ -156,3 +156,11 @@ fn what_they_give() {
     // The same formula in Python.
     close(first("black_scholes")[0], 5.741_433_285_485_613);
 }
+
+/// An output that is a variable is shown on its own line, not on the line before.
+#[test]
+fn outputs_are_shown_on_their_lines() {
+    let lines = pal::ssa("param a = 2\nvar x = a * a\noutput y = x\noutput w = a\nloss l = x").unwrap();
+    let shown: Vec<String> = lines.iter().map(|line| line.assignments.join("; ")).collect();
+    assert_eq!(shown, ["a0 = param", "x0 = mul a0 a0", "y0 = x0", "w0 = a0", "l0 = x0"]);
+}

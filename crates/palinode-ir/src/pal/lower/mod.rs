@@ -187,7 +187,9 @@ impl<'a> Module<'a> {
                     let name = function.name.text.clone();
                     if let Some(&before) = self.source_of.get(&name) {
                         let first = self.sources[before].function.name.span;
-                        self.problems.push(defined_twice(&name, function.name.span, first));
+                        let problem = defined_twice(&name, function.name.span, first);
+                        let help = "a function works for every type of argument: one is enough, or choose another name";
+                        self.problems.push(problem.help(help));
                         continue;
                     }
                     self.source_of.insert(name, self.sources.len());

@@ -373,6 +373,7 @@ impl Body<'_, '_> {
                     Some(val) => self.fit_output(is_loss, val, value.span),
                     None => None,
                 };
+                self.b.at(span);
                 let id = self.define_variable(name, VariableKind::Output, val.clone());
                 self.variables[id].used = true;
                 val

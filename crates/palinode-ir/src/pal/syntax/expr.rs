@@ -146,7 +146,7 @@ impl Parser<'_> {
     }
 
     fn choice_parts(&mut self) -> Parsed<(Expr, Expr)> {
-        let condition = self.expr()?;
+        let condition = self.condition()?;
         if !self.eat_word("then") {
             return self.unexpected("`then`", Some("a choice reads `if c then a else b`"));
         }

@@ -23,6 +23,9 @@ pub(super) const STATEMENTS: &[&str] = &[
     "loss", "output",
 ];
 
+/// What other languages call the branch after the first.
+const OTHER_ELSE_IF: &[&str] = &["elif", "elsif", "elseif"];
+
 /// Kept for random draws and effects.
 pub(crate) const RESERVED: &[&str] =
     &["draw", "sample", "key", "emit", "read", "effect", "observe", "journal"];
@@ -316,7 +319,7 @@ impl Parser<'_> {
             "fn" => self.function(),
             "for" => self.for_loop(),
             "while" => {
-                let condition = self.expr()?;
+                let condition = self.condition()?;
                 Ok(StmtKind::While { condition, body: self.block()? })
             }
             "if" => self.branches(),
@@ -460,8 +463,30 @@ impl Parser<'_> {
         false
     }
 
+    /// What a branch or a loop asks.
+    pub(super) fn condition(&mut self) -> Parsed<Expr> {
+        let mut condition = self.expr()?;
+        if self.is_mark("=") {
+            let span = self.peek().span;
+            let problem = Diagnostic::error("PAL0202", span, "`=` assigns, which is a statement of its own");
+            self.report(problem.help("to compare, write `==`"));
+            while self.eat_mark("=") {
+                self.expr()?;
+            }
+            condition.kind = ExprKind::Error;
+        }
+        Ok(condition)
+    }
+
+    /// Whether the word after the next newlines is a variable that is assigned to.
+    fn assigned_beyond_lines(&self) -> bool {
+        let tokens = self.tokens[self.at..].iter().skip_while(|token| token.kind == Kind::Newline);
+        let after = tokens.skip(1).map(|token| token.kind).next();
+        matches!(after, Some(Kind::Mark("=" | "+=" | "-=" | "*=" | "/=" | "[" | ",")))
+    }
+
     fn branches(&mut self) -> Parsed<StmtKind> {
-        let condition = self.expr()?;
+        let condition = self.condition()?;
         if self.is_word("then") {
             return self.unexpected(
                 "`{`",
@@ -471,15 +496,22 @@ impl Parser<'_> {
         let mut arms = vec![(condition, self.block()?)];
         loop {
             let next = self.peek_beyond_lines();
-            if next.kind != Kind::Word || self.text(next) != "else" {
+            let word = if next.kind == Kind::Word { self.text(next) } else { "" };
+            if OTHER_ELSE_IF.contains(&word) && !self.assigned_beyond_lines() {
+                let message = format!("`{word}` is written `else if`");
+                self.report(Diagnostic::error("PAL0202", next.span, message));
+                self.skip_newlines();
+                self.advance();
+            } else if word == "else" {
+                self.skip_newlines();
+                self.advance();
+                if !self.eat_word("if") {
+                    return Ok(StmtKind::If { arms, otherwise: Some(self.block()?) });
+                }
+            } else {
                 return Ok(StmtKind::If { arms, otherwise: None });
             }
-            self.skip_newlines();
-            self.advance();
-            if !self.eat_word("if") {
-                return Ok(StmtKind::If { arms, otherwise: Some(self.block()?) });
-            }
-            let condition = self.expr()?;
+            let condition = self.condition()?;
             arms.push((condition, self.block()?));
             if arms.len() > usize::from(MAX_DEPTH) {
                 return self.too_deep(next.span);
