@@ -3,7 +3,7 @@
 //! Input: a function and some of its values. Output: every value through which a derivative can flow from them
 //! ([`active`]), or to the results ([`useful`]). Loops are followed until nothing changes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use crate::op::{FuncId, Op, Reduction};
@@ -50,7 +50,13 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
 
 /// The real values of `function` that depend on `seeds`; `functions` are those that it may call.
 pub(crate) fn active(functions: &[Function], function: &Function, seeds: &[Value]) -> HashSet<Value> {
-    reached(function, seeds, &Callees { functions, known: RefCell::new(HashMap::new()) })
+    let callees = Callees {
+        functions,
+        known: RefCell::new(HashMap::new()),
+        grown: Cell::new(false),
+        working: Cell::new(false),
+    };
+    reached(function, seeds, &callees)
 }
 
 fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> HashSet<Value> {
@@ -73,16 +79,49 @@ type Dependent = HashMap<(FuncId, Vec<bool>), Vec<bool>>;
 struct Callees<'a> {
     functions: &'a [Function],
     known: RefCell<Dependent>,
+    /// An entry of `known` was added or has grown since this was last looked at.
+    grown: Cell<bool>,
+    /// The answers are being worked out: what is asked meanwhile is answered by what is known so far.
+    working: Cell<bool>,
 }
 
 impl Callees<'_> {
-    /// The results that depend on the marked arguments. A recursive call is first taken to depend on nothing; then the
-    /// answer grows until it explains itself.
+    /// The results that depend on the marked arguments. Every call that is met is first taken to depend on nothing; then all
+    /// answers grow together until they explain each other. (One at a time would keep answers that were
+    /// found under an assumption which did not last: functions may call each other, and themselves with other arguments marked.)
     fn dependent(&self, callee: FuncId, args: &[bool]) -> Vec<bool> {
         let key = (callee, args.to_vec());
-        if let Some(found) = self.known.borrow().get(&key) {
-            return found.clone();
+        let known = self.known.borrow().get(&key).cloned();
+        let settled = known.is_some() && !self.grown.get();
+        match known {
+            Some(found) if self.working.get() || settled => return found,
+            Some(_) => {}
+            None => {
+                let nothing = vec![false; self.functions[callee.index()].body.results.len()];
+                self.known.borrow_mut().insert(key.clone(), nothing.clone());
+                self.grown.set(true);
+                if self.working.get() {
+                    return nothing;
+                }
+            }
         }
+        self.working.set(true);
+        while self.grown.replace(false) {
+            let keys: Vec<(FuncId, Vec<bool>)> = self.known.borrow().keys().cloned().collect();
+            for (callee, args) in keys {
+                let found = self.once(callee, &args);
+                let before = self.known.borrow_mut().insert((callee, args), found.clone());
+                if before.as_ref() != Some(&found) {
+                    self.grown.set(true);
+                }
+            }
+        }
+        self.working.set(false);
+        self.known.borrow()[&key].clone()
+    }
+
+    /// The answer that follows from what is known so far.
+    fn once(&self, callee: FuncId, args: &[bool]) -> Vec<bool> {
         let function = &self.functions[callee.index()];
         if function.tangent_rule.is_some() {
             // A rule given by hand may have slopes where the body has none.
@@ -90,17 +129,8 @@ impl Callees<'_> {
         }
         let params = function.body.params.iter().zip(args);
         let seeds: Vec<Value> = params.filter(|(_, marked)| **marked).map(|(&param, _)| param).collect();
-        let mut found = vec![false; function.body.results.len()];
-        loop {
-            self.known.borrow_mut().insert(key.clone(), found.clone());
-            let values = reached(function, &seeds, self);
-            let next: Vec<bool> =
-                function.body.results.iter().map(|result| values.contains(result)).collect();
-            if next == found {
-                return found;
-            }
-            found = next;
-        }
+        let values = reached(function, &seeds, self);
+        function.body.results.iter().map(|result| values.contains(result)).collect()
     }
 }
 

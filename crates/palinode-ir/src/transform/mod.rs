@@ -17,6 +17,7 @@
 //! reverse runs its forward part again at each level, so it takes time proportional to depth times work, and no extra memory.
 
 mod activity;
+mod lengths;
 mod linalg;
 mod linear;
 mod matrix;
@@ -33,6 +34,7 @@ mod transpose;
 use std::rc::Rc;
 
 use crate::builder::FunctionBuilder;
+use crate::op::{FuncId, Op};
 use crate::passes;
 
 use crate::program::{Block, Function, Program, Value};
@@ -109,7 +111,7 @@ impl TransformError {
 }
 
 fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
-    linear::check_rules(program)?;
+    linear::check_rules(&passes::unfuse(program))?;
     let main = program.main();
     let count = main.body.params.len();
     for (at, &position) in wrt.iter().enumerate() {
@@ -131,8 +133,38 @@ fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
 /// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead, invariants
 /// outside their loops (a trip count that never changes saves offsets), reads before the updates that consume their array.
 fn prepare(program: &Program) -> Program {
-    let program = passes::unfuse(&passes::inline(program));
+    let program = passes::unfuse(&passes::inline(&apart_from_calls(program)));
     passes::schedule(&passes::hoist(&passes::dce(&program)))
+}
+
+/// The same program with an entry that nothing calls: it gets another signature, which its callers do not expect.
+fn apart_from_calls(program: &Program) -> Program {
+    let mut is_called = false;
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| is_called |= inst.op == Op::Call(program.entry));
+        is_called |= function.tangent_rule == Some(program.entry);
+    }
+    if !is_called {
+        return program.clone();
+    }
+    let mut program = program.clone();
+    let called = program.entry;
+    let main = program.main().clone();
+    let mut builder = FunctionBuilder::new(&main.name);
+    let params: Vec<Value> = main
+        .body
+        .params
+        .iter()
+        .map(|&param| builder.param(main.name_of(param).map_or("argument", |name| name), main.ty(param)))
+        .collect();
+    builder.declare(called, main.param_types(), main.result_types());
+    let results = builder.emit_all(Op::Call(called), &params);
+    let (wrapper, _) = builder.finish(&results);
+    let name = program.fresh_name(&format!("{}_itself", main.name));
+    program.functions[called.index()].name = name;
+    program.entry = FuncId(program.functions.len() as u32);
+    program.functions.push(wrapper);
+    program
 }
 
 /// Puts a new entry function in place of the old one.

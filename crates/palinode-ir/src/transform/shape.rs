@@ -63,6 +63,21 @@ impl Shapes {
                         self.origins.insert(inst.results[at], origin);
                     }
                 }
+                Op::If => {
+                    for (at, &result) in inst.results.iter().enumerate() {
+                        let [yes, no] = [0, 1].map(|side| self.root(inst.blocks[side].results[at]));
+                        if function.ty(result).rank > 0 && yes == no {
+                            // What is the same on both sides was there before.
+                            self.origins.insert(
+                                result,
+                                match yes {
+                                    Root::Array(array) => Origin::SameAs(vec![array]),
+                                    Root::Lengths(lengths) => Origin::Lengths(lengths),
+                                },
+                            );
+                        }
+                    }
+                }
                 op if is_elementwise(op) => {
                     let rank = function.ty(inst.results[0]).rank;
                     let is_alike = |arg: &Value| rank > 0 && function.ty(*arg).rank == rank;
@@ -108,7 +123,11 @@ impl Shapes {
         match self.origins.get(&array)? {
             Origin::SameAs(others) => others.iter().find_map(|&other| self.alike(other, accepts)),
             Origin::Lengths(_) => Some(array),
-            Origin::Carried { init, .. } => self.alike(*init, accepts),
+            // Only if the loop is known to keep the shape.
+            Origin::Carried { init, param, .. } if self.root(*param) != Root::Array(*param) => {
+                self.alike(*init, accepts)
+            }
+            Origin::Carried { .. } => None,
         }
     }
 }

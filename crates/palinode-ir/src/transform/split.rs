@@ -21,7 +21,7 @@ use crate::builder::FunctionBuilder;
 use crate::op::{Axis, Op};
 use crate::program::{Block, Function, Inst, Value};
 use crate::transform::activity::{active, useful};
-use crate::transform::shape::{Root, Shapes};
+use crate::transform::shape::Shapes;
 use crate::transform::split_calls::Versions;
 use crate::transform::tangent::zero;
 use crate::types::{Elem, Span, Type};
@@ -65,11 +65,13 @@ pub(crate) struct Splitter<'a> {
     /// Every value on which the linear results depend.
     pub(crate) useful: HashSet<Value>,
     /// A known value of the same shape as a linear one.
-    twins: HashMap<Value, Value>,
+    pub(crate) twins: HashMap<Value, Value>,
     pub(crate) shapes: Shapes,
-    lengths: HashMap<(Value, u8), Value>,
+    pub(crate) lengths: HashMap<(Value, u8), Value>,
     /// Known instructions to put right after the definition of a value.
-    after: HashMap<Value, Vec<Inst>>,
+    pub(crate) after: HashMap<Value, Vec<Inst>>,
+    /// What defines a linear value, blocks left out.
+    pub(crate) definitions: HashMap<Value, Inst>,
     /// The block that defines a known value, and how many loops are around it.
     pub(crate) owner: HashMap<Value, u32>,
     pub(crate) depth: HashMap<Value, usize>,
@@ -96,8 +98,12 @@ impl<'a> Splitter<'a> {
         let linear = active(&shared.differentiator.functions, function, &seeds);
         let results: Vec<Value> =
             function.body.results.iter().copied().filter(|result| linear.contains(result)).collect();
-        let mut consumed = HashSet::new();
+        let (mut consumed, mut definitions) = (HashSet::new(), HashMap::new());
         function.body.for_each_inst(&mut |inst| {
+            for &result in inst.results.iter().filter(|result| linear.contains(result)) {
+                let Inst { op, args, results, span, .. } = inst;
+                definitions.insert(result, Inst::new(op.clone(), args.clone(), results.clone(), *span));
+            }
             if let Some(at) = inst.op.consumes() {
                 consumed.insert(inst.args[at]);
             }
@@ -116,6 +122,7 @@ impl<'a> Splitter<'a> {
             shapes: Shapes::of(function),
             lengths: HashMap::new(),
             after: HashMap::new(),
+            definitions,
             owner: HashMap::new(),
             depth: HashMap::new(),
             consumed,
@@ -215,56 +222,6 @@ impl<'a> Splitter<'a> {
             define(self, &results, &mut insts);
         }
         insts
-    }
-
-    /// The length of a known array along an axis, computed where the array is defined.
-    pub(crate) fn length(&mut self, array: Value, axis: u8) -> Value {
-        let array = match self.shapes.root(array) {
-            Root::Lengths(lengths) => return lengths[usize::from(axis)],
-            Root::Array(array) => array,
-        };
-        if let Some(&length) = self.lengths.get(&(array, axis)) {
-            return length;
-        }
-        let length = self.b.fresh(Type::INT);
-        self.lengths.insert((array, axis), length);
-        if let (Some(&owner), Some(&depth)) = (self.owner.get(&array), self.depth.get(&array)) {
-            self.owner.insert(length, owner);
-            self.depth.insert(length, depth);
-            let inst = Inst::new(Op::Dim(axis), vec![array], vec![length], Span::NONE);
-            self.after.entry(array).or_default().push(inst);
-        } else {
-            // An accumulator: it belongs to the linear half and is there from the start.
-            self.lengths.remove(&(array, axis));
-            return self.b.dim(array, axis);
-        }
-        length
-    }
-
-    /// The lengths of a linear array.
-    pub(crate) fn lengths_of(&mut self, value: Value) -> Vec<Value> {
-        let rank = self.b.ty(value).rank;
-        if rank == 0 {
-            return Vec::new();
-        }
-        let twin = self.twin(value);
-        (0..rank).map(|axis| self.length(twin, axis)).collect()
-    }
-
-    /// A known array of the shape of a linear one, or one whose lengths are known.
-    fn twin(&self, value: Value) -> Value {
-        let known = |value: Value| match self.twins.get(&value) {
-            Some(&twin) => Some(twin),
-            None => (!self.linear.contains(&value)).then_some(value),
-        };
-        self.shapes.alike(value, &known).unwrap_or(value)
-    }
-
-    /// Zeros of the shape of a linear value.
-    pub(crate) fn zeros(&mut self, value: Value) -> Value {
-        let lengths = self.lengths_of(value);
-        let zero = self.zero_like(value);
-        self.b.fill(zero, &lengths)
     }
 
     pub(crate) fn elem(&self, value: Value) -> Elem {

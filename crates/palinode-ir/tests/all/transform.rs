@@ -511,3 +511,180 @@ fn a_tangent_rule_must_be_linear() {
     assert_eq!(transform::linearize(&program, &[0]).unwrap_err().code(), "PAL0273");
     assert_eq!(transform::jvp(&program, &[0]).unwrap_err().code(), "PAL0273");
 }
+
+#[test]
+fn an_entry_that_calls_itself() {
+    let source = "entry fn main(x: f64, n: int) -> (f64) outputs (y) {
+      zero = const 0i
+      one = const 1i
+      c = less_eq n, zero
+      r = if c {
+        s = sin x
+        yield s
+      } else {
+        m = isub n, one
+        k = const 2.0
+        t = call main(k, m)
+        u = call main(x, m)
+        v = mul t, u
+        yield v
+      }
+      yield r
+    }";
+    agrees(source, &[real(0.5), Datum::int(3)], &[0]);
+}
+
+/// Which results depend on what must be found for all functions together: an answer that was found while another function was still
+/// taken to depend on nothing is not final.
+#[test]
+fn functions_that_call_each_other() {
+    let pal = |source: &str| {
+        let model = palinode_ir::pal::compile(source).unwrap_or_else(|problems| panic!("{problems:?}"));
+        match check(&model.program, &[real(0.7)], &[0]) {
+            Ok(covered) => assert!(covered.second_order),
+            Err(failure) => panic!("{failure}\n{source}"),
+        }
+    };
+    pal("param x = 0.7
+fn f(a: real, n: int) -> real { if n == 0 { return sin(a) }; return g(a, n - 1) }
+fn g(a: real, n: int) -> real { if n == 0 { return 3.0 }; return f(a, n - 1) }
+loss l = f(x, 2) * 2 + g(x, 3)
+");
+    pal("param x = 0.7
+fn f(a: real, b: real, n: int) -> real { if n == 0 { return sin(a) }; return f(b, a, n - 1) }
+loss l = f(x, 2, 4) + f(2, x, 3)
+");
+}
+
+#[test]
+fn a_rule_that_was_fused_is_still_a_rule() {
+    let source = "fn twice(a: f64[_]) -> (f64[_]) tangent rule {
+      v = add a, a
+      yield v
+    }
+
+    fn rule(a: f64[_], da: f64[_]) -> (f64[_]) {
+      two = const 2.0
+      half = const 0.5
+      w = mul da, two
+      u = mul w, half
+      t = mul u, two
+      yield t
+    }
+
+    entry fn main(a: f64[_]) -> (f64) outputs (y) {
+      v = call twice(a)
+      w = mul v, v
+      y = reduce_sum<0> w
+      yield y
+    }";
+    let program = palinode_ir::passes::simplify(&parsed(source));
+    let gradient = transform::grad(&program, &[0]).unwrap();
+    assert_eq!(flat(&run_on(&gradient, &[vector(&[1.0, 2.0])], "the gradient").unwrap()), [8.0, 16.0]);
+}
+
+/// `<u, J v> = <J' u, v>` for linear programs that nobody generated, so that lengths must be found from the operations.
+#[test]
+fn linear_programs_by_hand_are_transposed() {
+    let matrix = || Datum::matrix(2, 3, vec![0.3, -0.8, 0.5, 0.9, 0.1, -0.2]);
+    let cases: Vec<(&str, &str, Vec<Datum<f64>>, Datum<f64>)> = vec![
+        (
+            "w: f64, n: int, a: f64[_]",
+            "one = const 1i\n v = read a[one:+n:one]\n s = reduce_sum<0> v\n y = mul s, w",
+            vec![real(0.7), Datum::int(2)],
+            vector(&[0.4, 1.5, -0.3]),
+        ),
+        (
+            "w: f64, a: f64[_]",
+            "v = concat<0> a, a\n u = mul v, w\n y = reduce_sum<0> u",
+            vec![real(0.7)],
+            vector(&[0.4, 1.5, -0.3]),
+        ),
+        (
+            "m: f64[_,_], a: f64[_]",
+            "v = matmul m, a\n y = reduce_sum<0> v",
+            vec![matrix()],
+            vector(&[0.4, 1.5, -0.3]),
+        ),
+        (
+            "w: f64[_], m: f64[_,_]",
+            "p = permute<1,0> m\n q = reduce_sum<1> p\n y = matmul q, w",
+            vec![vector(&[0.2, 0.3, -0.9])],
+            matrix(),
+        ),
+        (
+            "n: int, m: f64[_,_]",
+            "z = const 0.0\n y = for i in n (s: f64 = z) {\n v = read m[i, :]\n u = reduce_sum<0> v\n t = add s, u\n yield t\n }",
+            vec![Datum::int(2)],
+            matrix(),
+        ),
+        (
+            "c: bool, a: f64[_]",
+            "v = if c {\n yield a\n } else {\n b = add a, a\n yield b\n }\n y = reduce_sum<0> v",
+            vec![Datum::bool(false)],
+            vector(&[0.4, 1.5, -0.3]),
+        ),
+        (
+            "l: int[_], a: f64[_]",
+            "v = read a[@l]\n y = reduce_sum<0> v",
+            vec![Datum::ints(vec![2, 0, 2, 1])],
+            vector(&[0.4, 1.5, -0.3]),
+        ),
+        (
+            "w: f64[_], a: f64[_]",
+            "v = strong_outer a, w\n u = permute<1,0> v\n s = reduce_sum<0> u\n y = reduce_sum<0> s",
+            vec![vector(&[0.2, 0.3])],
+            vector(&[0.4, 1.5, -0.3]),
+        ),
+    ];
+    for (params, body, known, v) in cases {
+        let source = format!("entry fn main({params}) -> (f64) outputs (y) {{\n {body}\n yield y\n}}");
+        let program = parsed(&source);
+        let transposed = transform::transpose(&program, &[known.len()])
+            .unwrap_or_else(|error| panic!("{error}\n{source}"));
+        let y = flat(&run_on(&program, &[&known[..], &[v.clone()]].concat(), "forwards").unwrap())[0];
+        let zeros = v.map(|_| 0.0);
+        let inputs = [&known[..], &[real(2.0), zeros]].concat();
+        let back = flat(&run_on(&transposed, &inputs, "backwards").unwrap());
+        let inner: f64 = back.iter().zip(v.as_vector().unwrap()).map(|(c, v)| c * v).sum();
+        assert!((inner - 2.0 * y).abs() < 1e-12, "<u, J v> = {} but <J' u, v> = {inner}\n{source}", 2.0 * y);
+    }
+    // A length that grows in the loop is not known beforehand: refused, not guessed.
+    let source = "entry fn main(n: int, a: f64[_]) -> (f64) outputs (y) {
+      v = for i in n (s: f64[_] = a) {
+        t = push s, s
+        yield t
+      }
+      y = reduce_sum<0> v
+      yield y
+    }";
+    assert_eq!(transform::transpose(&parsed(source), &[1]).unwrap_err().code(), "PAL0273");
+}
+
+#[test]
+fn a_rule_that_reads_a_part_of_its_tangent() {
+    let source = "fn f(a: f64[_]) -> (f64) tangent df {
+      one = const 1i
+      none = const 0i
+      two = const 2i
+      v = read a[none:+two:one]
+      s = reduce_sum<0> v
+      yield s
+    }
+
+    fn df(a: f64[_], da: f64[_]) -> (f64) {
+      one = const 1i
+      none = const 0i
+      two = const 2i
+      v = read da[none:+two:one]
+      s = reduce_sum<0> v
+      yield s
+    }
+
+    entry fn main(a: f64[_]) -> (f64) outputs (y) {
+      s = call f(a)
+      y = sin s
+      yield y
+    }";
+    agrees(source, &[vector(&[0.3, 0.5, 0.9])], &[0]);
+}
