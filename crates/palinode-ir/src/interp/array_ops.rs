@@ -243,10 +243,25 @@ pub(super) fn reduce<R: Real>(
 fn combine<R: Real>(kind: Reduction, lane: &[R]) -> R {
     match (kind, lane) {
         (Reduction::Sum, lane) => R::sum_of(lane),
-        (Reduction::Max, [first, rest @ ..]) => rest.iter().fold(*first, |best, &x| Scalar::max(best, x)),
-        (Reduction::Min, [first, rest @ ..]) => rest.iter().fold(*first, |best, &x| Scalar::min(best, x)),
+        (Reduction::Max, [first, rest @ ..]) => {
+            shared(lane, rest.iter().fold(*first, |best, &x| Scalar::max(best, x)))
+        }
+        (Reduction::Min, [first, rest @ ..]) => {
+            shared(lane, rest.iter().fold(*first, |best, &x| Scalar::min(best, x)))
+        }
         (Reduction::Max | Reduction::Min, []) => unreachable!("an empty lane has been refused"),
     }
+}
+
+/// The best of a lane, with its derivative shared equally by the elements that tie for it (decision 0009).
+fn shared<R: Real>(lane: &[R], best: R) -> R {
+    let tied: Vec<R> = lane.iter().copied().filter(|x| x.peek() == best.peek()).collect();
+    if tied.len() < 2 || tied.iter().all(|x| x.carries_nothing()) {
+        return best;
+    }
+    // The differences are 0, so the value stays what it is, bit by bit.
+    let differences: Vec<R> = tied.iter().map(|&x| x - tied[0]).collect();
+    tied[0] + R::sum_of(&differences) / tied.len() as f64
 }
 
 fn append<T: Copy>(log: &mut Tensor<T>, x: Source<'_, T>) -> Result<(), RunErrorKind> {

@@ -688,3 +688,20 @@ fn a_rule_that_reads_a_part_of_its_tangent() {
     }";
     agrees(source, &[vector(&[0.3, 0.5, 0.9])], &[0]);
 }
+
+#[test]
+fn elements_that_tie_share_the_derivative() {
+    let source = "entry fn main(a: f64[_], m: f64[_,_]) -> (f64, f64[_]) outputs (y, z) {
+      y = reduce_max<0> a
+      z = reduce_min<1> m
+      yield y, z
+    }";
+    let a = vector(&[0.2, 0.1, 0.2, 0.2]);
+    let m = Datum::matrix(2, 3, vec![0.5, 0.5, 0.7, 0.3, 0.3, 0.3]);
+    agrees(source, &[a.clone(), m.clone()], &[0, 1]);
+    let source =
+        source.replace("(f64, f64[_]) outputs (y, z)", "(f64) outputs (y)").replace("yield y, z", "yield y");
+    let gradient = transform::grad(&parsed(&source), &[0]).unwrap();
+    let found = flat(&run_on(&gradient, &[a, m], "the gradient").unwrap());
+    assert_eq!(found, [1.0 / 3.0, 0.0, 1.0 / 3.0, 1.0 / 3.0]);
+}
