@@ -587,7 +587,9 @@ fn a_rule_that_was_fused_is_still_a_rule() {
 #[test]
 fn linear_programs_by_hand_are_transposed() {
     let matrix = || Datum::matrix(2, 3, vec![0.3, -0.8, 0.5, 0.9, 0.1, -0.2]);
-    let cases: Vec<(&str, &str, Vec<Datum<f64>>, Datum<f64>)> = vec![
+    // Parameters, body, what is known, and where the program is linear.
+    type Case = (&'static str, &'static str, Vec<Datum<f64>>, Datum<f64>);
+    let cases: Vec<Case> = vec![
         (
             "w: f64, n: int, a: f64[_]",
             "one = const 1i\n v = read a[one:+n:one]\n s = reduce_sum<0> v\n y = mul s, w",
@@ -642,7 +644,8 @@ fn linear_programs_by_hand_are_transposed() {
         let program = parsed(&source);
         let transposed = transform::transpose(&program, &[known.len()])
             .unwrap_or_else(|error| panic!("{error}\n{source}"));
-        let y = flat(&run_on(&program, &[&known[..], &[v.clone()]].concat(), "forwards").unwrap())[0];
+        let y =
+            flat(&run_on(&program, &[&known[..], std::slice::from_ref(&v)].concat(), "forwards").unwrap())[0];
         let zeros = v.map(|_| 0.0);
         let inputs = [&known[..], &[real(2.0), zeros]].concat();
         let back = flat(&run_on(&transposed, &inputs, "backwards").unwrap());
