@@ -19,6 +19,7 @@
 
 pub use palinode_core::*;
 /// Programs: pure single assignment with structured loops, the `.pal` language, transforms, an interpreter.
+#[cfg(feature = "ir")]
 pub use palinode_ir as ir;
 
 /// What most programs need: `use palinode::prelude::*`.
