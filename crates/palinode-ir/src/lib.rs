@@ -19,6 +19,7 @@ mod op;
 pub mod pal;
 pub mod passes;
 mod program;
+mod rows;
 pub mod text;
 pub mod trace;
 pub mod transform;

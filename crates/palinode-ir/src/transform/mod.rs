@@ -111,7 +111,7 @@ impl TransformError {
 }
 
 fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
-    linear::check_rules(&passes::unfuse(program))?;
+    linear::check_rules(program)?;
     let main = program.main();
     let count = main.body.params.len();
     for (at, &position) in wrt.iter().enumerate() {

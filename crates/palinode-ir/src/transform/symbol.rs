@@ -186,14 +186,6 @@ impl Neg for Symbol {
     }
 }
 
-macro_rules! functions {
-    ($($method:ident($($other:ident),*) = $row:ident;)*) => {$(
-        fn $method(self $(, $other: Self)*) -> Self {
-            Symbol::apply(Row::$row, 0, &[self $(, $other)*])
-        }
-    )*};
-}
-
 impl Scalar for Symbol {
     type Bool = Truth;
 
@@ -221,57 +213,5 @@ impl Scalar for Symbol {
     fn select(condition: Truth, if_true: Self, if_false: Self) -> Self {
         Symbol(note(Expression::Apply(Op::Select, vec![condition.0, if_true.0, if_false.0])))
     }
-    fn powi(self, n: i32) -> Self {
-        Symbol::apply(Row::Powi, n, &[self])
-    }
-    fn polygamma(self, order: u32) -> Self {
-        Symbol::apply(Row::Polygamma, i32::try_from(order).unwrap_or(i32::MAX), &[self])
-    }
-
-    functions! {
-        strong_mul(other) = StrongMul;
-        mul_add(factor, addend) = MulAdd;
-        recip() = Recip;
-        abs() = Abs;
-        signum() = Signum;
-        copysign(sign) = Copysign;
-        min(other) = Min;
-        max(other) = Max;
-        clamp(low, high) = Clamp;
-        floor() = Floor;
-        ceil() = Ceil;
-        round() = Round;
-        trunc() = Trunc;
-        fract() = Fract;
-        powf(exponent) = Powf;
-        sqrt() = Sqrt;
-        cbrt() = Cbrt;
-        hypot(other) = Hypot;
-        exp() = Exp;
-        exp2() = Exp2;
-        exp_m1() = ExpM1;
-        ln() = Ln;
-        ln_1p() = Ln1p;
-        log2() = Log2;
-        log10() = Log10;
-        sin() = Sin;
-        cos() = Cos;
-        tan() = Tan;
-        asin() = Asin;
-        acos() = Acos;
-        atan() = Atan;
-        atan2(x) = Atan2;
-        sinh() = Sinh;
-        cosh() = Cosh;
-        tanh() = Tanh;
-        asinh() = Asinh;
-        acosh() = Acosh;
-        atanh() = Atanh;
-        erf() = Erf;
-        erfc() = Erfc;
-        lgamma() = Lgamma;
-        logistic() = Logistic;
-        softplus() = Softplus;
-        relu() = Relu;
-    }
+    crate::rows::functions_by_row!();
 }

@@ -37,7 +37,7 @@ pub(crate) struct Differentiator {
     pub(crate) functions: Vec<Function>,
     /// New versions by the original and the arguments that have tangents.
     versions: HashMap<(FuncId, Vec<bool>), FuncId>,
-    /// For a new version: the primal of each tangent, and the number of tangent arguments.
+    /// For a new version: the primal of each tangent.
     pub(crate) pairs: HashMap<FuncId, HashMap<Value, Value>>,
 }
 
