@@ -90,10 +90,12 @@ fn tame(values: &[f64]) -> bool {
 }
 
 /// What was compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub(crate) struct Covered {
     pub(crate) first_order: bool,
     pub(crate) second_order: bool,
+    /// The program, and those made from it that ran.
+    pub(crate) programs: Vec<Program>,
 }
 
 /// The transforms under test; tests of the tests put spoilt ones here.
@@ -174,6 +176,11 @@ pub(crate) fn check_with(
     // Simplified, it gives the same numbers.
     let simple = run_on(&passes::simplify(&vjp), &[inputs, &seeds].concat(), "simplified vjp")?;
     compare("simplified vjp", &flat(&simple), &flat(&pulled), &Tolerance { relative: 0.0 })?;
+    // What simplification makes can be differentiated in turn.
+    let simplified = passes::simplify(program);
+    let of_simple =
+        run_on(&(transforms.vjp)(&simplified, wrt), &[inputs, &seeds].concat(), "vjp of the simplified")?;
+    compare("vjp of the simplified", &flat(&of_simple[values.len()..]), &by_duals, &tolerance)?;
     let mut tape = Tape::<f64>::new();
     let point: Vec<f64> =
         wrt.iter().flat_map(|&at| inputs[at].as_vector().unwrap_or_default().to_vec()).collect();
@@ -195,6 +202,7 @@ pub(crate) fn check_with(
     let by_tape = record.reverse(&seed).map_err(|error| error.to_string())?.to_vec();
     compare("the tape", &by_tape, &by_duals, &tolerance)?;
     covered.first_order = true;
+    covered.programs.extend([program.clone(), simplified, vjp.clone()]);
     if !second_order {
         return Ok(covered);
     }
@@ -223,5 +231,6 @@ pub(crate) fn check_with(
     let moved = run_on(&back, &[inputs, &seeds, &zeros, &directions].concat(), "vjp of vjp")?;
     compare("vjp of vjp", &flat(&moved[pulled.len()..]), &by_nested, &tolerance)?;
     covered.second_order = true;
+    covered.programs.push(back);
     Ok(covered)
 }

@@ -11,6 +11,7 @@ use crate::random::coverage::Coverage;
 use crate::random::generate::source;
 use crate::random::shrink::shrunk;
 use crate::random::source::Source;
+use crate::random::variant::with_hidden_rows;
 use palinode_ir::interp::{Datum, Tensor};
 use palinode_ir::pal;
 use palinode_ir::{Program, text};
@@ -33,7 +34,7 @@ pub(crate) fn compiled(source: &Source) -> Result<Case, String> {
         .map_err(|found| format!("{} when compiling: {found:?}\n{text}", found[0].code))?;
     let inputs: Vec<Datum<f64>> = model.arguments.iter().map(given).collect();
     let wrt = (0..inputs.len()).collect();
-    Ok(Case { program: model.program, inputs, wrt })
+    Ok(Case { program: with_hidden_rows(model.program), inputs, wrt })
 }
 
 fn given(argument: &pal::Argument) -> Datum<f64> {
@@ -42,15 +43,14 @@ fn given(argument: &pal::Argument) -> Datum<f64> {
 }
 
 /// What is wrong with a program, if something is. A panic counts.
-fn judge(source: &Source) -> Result<(Covered, Option<Program>), String> {
+fn judge(source: &Source) -> Result<Covered, String> {
     let case = compiled(source)?;
     let judged = catch_unwind(AssertUnwindSafe(|| {
         round_trip(&case.program)?;
         check(&case.program, &case.inputs, &case.wrt)
     }));
     match judged {
-        Ok(Ok(covered)) => Ok((covered, Some(case.program))),
-        Ok(Err(failure)) => Err(failure),
+        Ok(judged) => judged,
         Err(panic) => Err(format!("a panic: {:?}", panic.downcast_ref::<String>())),
     }
 }
@@ -66,17 +66,15 @@ fn round_trip(program: &Program) -> Result<(), String> {
 #[test]
 fn every_way_to_differentiate_agrees() {
     let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 150));
-    let mut coverage = Coverage::default();
+    let mut coverage = Coverage::new();
     let (mut first_order, mut second_order, mut stopped) = (0, 0, 0);
     for seed in first..first + count {
         let source = source(seed);
         match judge(&source) {
-            Ok((covered, program)) => {
+            Ok(covered) => {
                 first_order += usize::from(covered.first_order);
                 second_order += usize::from(covered.second_order);
-                if let Some(program) = program {
-                    coverage.count(&program);
-                }
+                coverage.count(&covered.programs);
             }
             // A program may run into an error of its own (an overflow of the step limit, say); it must be rare.
             Err(failure) if failure.starts_with("the program itself") => stopped += 1,
@@ -98,12 +96,7 @@ fn every_way_to_differentiate_agrees() {
     assert!(first_order as f64 >= 0.9 * count as f64, "too few programs could be compared");
     assert!(stopped as f64 <= 0.02 * count as f64, "too many programs stopped");
     if count >= 1000 {
-        let rare: Vec<&String> = coverage
-            .used
-            .iter()
-            .filter(|(_, used)| (**used as f64) < 0.01 * coverage.programs as f64)
-            .map(|(name, _)| name)
-            .collect();
+        let rare = coverage.rarer_than(0.01);
         assert!(rare.is_empty(), "in fewer than 1 % of the programs: {rare:?}");
     }
 }

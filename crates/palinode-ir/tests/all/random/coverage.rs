@@ -1,35 +1,102 @@
-//! Which operations and regions carried a derivative, and in how many programs.
+//! Which operations and regions were exercised, and in how many programs: of reals, those that carried a derivative;
+//! of integers and truth values, those that occur.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use palinode_ir::{Block, Function, Op, Program, Value};
+use palinode_core::rules::Op as Row;
+use palinode_ir::{
+    Axis, Block, Comparison, Function, IntOp, Linalg, Literal, Logical, Op, Program, Reduction, Value,
+};
 
 /// How many programs used what.
-#[derive(Default)]
 pub(crate) struct Coverage {
     pub(crate) programs: usize,
     pub(crate) used: BTreeMap<String, usize>,
 }
 
-/// A name that tells variants apart where they have rules of their own.
-fn label(op: &Op) -> String {
+/// Names that tell variants apart where they have rules of their own.
+fn labels(op: &Op) -> Vec<String> {
+    let by_axes = |axes: &[Axis]| axes.iter().map(|axis| format!("{} {axis:?}", op.name())).collect();
     match op {
-        Op::Read(axes) | Op::Write(axes) | Op::AddAt(axes) => {
-            let kinds: BTreeSet<String> =
-                axes.iter().map(|axis| format!("{axis:?}").to_lowercase()).collect();
-            format!("{} {}", op.name(), kinds.into_iter().collect::<Vec<_>>().join("+"))
-        }
-        Op::For { descending: true } => "for down".to_string(),
-        op => op.name().to_string(),
+        Op::Read(axes) | Op::Write(axes) | Op::AddAt(axes) => by_axes(axes),
+        Op::For { descending: true } => vec!["for down".to_string()],
+        Op::Const(_)
+        | Op::Map(_)
+        | Op::Int(_)
+        | Op::Compare(_)
+        | Op::Logical(_)
+        | Op::Select
+        | Op::Convert(_)
+        | Op::StopGradient
+        | Op::Dim(_)
+        | Op::Iota
+        | Op::Broadcast(_)
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::Push
+        | Op::Resize
+        | Op::MatMul { .. }
+        | Op::Outer { .. }
+        | Op::Linalg(_)
+        | Op::For { descending: false }
+        | Op::While
+        | Op::If
+        | Op::Call(_)
+        | Op::Fused => vec![op.name().to_string()],
     }
 }
 
+/// Every operation there is. Whoever adds one to [`labels`] adds it here.
+fn every_operation() -> Vec<Op> {
+    let mut ops = vec![
+        Op::Const(Literal::Int(0)),
+        Op::Select,
+        Op::Convert(palinode_ir::Elem::F64),
+        Op::StopGradient,
+        Op::Dim(0),
+        Op::Iota,
+        Op::Broadcast(Vec::new()),
+        Op::Reshape,
+        Op::Permute(Vec::new()),
+        Op::Concat(0),
+        Op::Push,
+        Op::Resize,
+        Op::For { descending: false },
+        Op::For { descending: true },
+        Op::While,
+        Op::If,
+        Op::Call(palinode_ir::FuncId(0)),
+        Op::Fused,
+    ];
+    for strong in [false, true] {
+        ops.extend([Op::MatMul { a_transposed: false, b_transposed: false, strong }, Op::Outer { strong }]);
+    }
+    for axis in [Axis::At, Axis::Range, Axis::All, Axis::List] {
+        ops.extend([Op::Read(vec![axis]), Op::Write(vec![axis]), Op::AddAt(vec![axis])]);
+    }
+    ops.extend(Row::ALL.iter().map(|&row| Op::rule(row)));
+    ops.extend(IntOp::ALL.map(Op::Int));
+    ops.extend(Comparison::ALL.map(Op::Compare));
+    ops.extend(Logical::ALL.map(Op::Logical));
+    ops.extend(Reduction::ALL.map(|kind| Op::Reduce(kind, Vec::new())));
+    ops.extend(Linalg::ALL.map(Op::Linalg));
+    ops
+}
+
 impl Coverage {
-    /// Counts the operations and regions of a program through which its arguments reach something.
-    pub(crate) fn count(&mut self, program: &Program) {
+    /// Nothing was used so far.
+    pub(crate) fn new() -> Coverage {
+        let names: BTreeSet<String> = every_operation().iter().flat_map(labels).collect();
+        Coverage { programs: 0, used: names.into_iter().map(|name| (name, 0)).collect() }
+    }
+
+    /// Counts what occurs in one program or in the programs made from it.
+    pub(crate) fn count(&mut self, family: &[Program]) {
         self.programs += 1;
         let mut seen = BTreeSet::new();
-        for function in &program.functions {
+        for function in family.iter().flat_map(|program| &program.functions) {
             let mut reached: HashSet<Value> = function.body.params.iter().copied().collect();
             // Twice, because a loop carries what its body makes.
             for _ in 0..2 {
@@ -50,13 +117,22 @@ impl Coverage {
         };
         rows.into_iter().map(line).collect::<Vec<_>>().join("\n")
     }
+
+    /// What fewer than this share of the programs used.
+    pub(crate) fn rarer_than(&self, share: f64) -> Vec<&str> {
+        let least = share * self.programs as f64;
+        self.used.iter().filter(|(_, used)| (**used as f64) < least).map(|(name, _)| name.as_str()).collect()
+    }
 }
 
 /// Follows real values from operand to result and notes the operations on the way.
 fn reach(function: &Function, block: &Block, reached: &mut HashSet<Value>, seen: &mut BTreeSet<String>) {
     for inst in &block.insts {
-        let mut depends = false;
-        inst.for_each_use(&mut |value| depends |= function.ty(value).is_real() && reached.contains(&value));
+        let (mut depends, mut reals) = (false, false);
+        inst.for_each_use(&mut |value| {
+            reals |= function.ty(value).is_real();
+            depends |= function.ty(value).is_real() && reached.contains(&value);
+        });
         for inner in &inst.blocks {
             if depends {
                 reached.extend(inner.params.iter().filter(|&&param| function.ty(param).is_real()));
@@ -64,8 +140,10 @@ fn reach(function: &Function, block: &Block, reached: &mut HashSet<Value>, seen:
             reach(function, inner, reached, seen);
         }
         if depends {
-            seen.insert(label(&inst.op));
             reached.extend(inst.results.iter().filter(|&&result| function.ty(result).is_real()));
+        }
+        if depends || !reals {
+            seen.extend(labels(&inst.op));
         }
     }
 }

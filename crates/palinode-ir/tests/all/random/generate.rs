@@ -5,7 +5,9 @@
 
 use palinode_core::rules::{Domain, Op as Row};
 
-use super::source::{Condition, Function, Index, LENGTH, Matrix, Scalar, Source, Stmt, Trips, Vector};
+use super::source::{
+    Condition, Function, Index, LENGTH, Matrix, Recursion, Scalar, Source, Stmt, Trips, Vector,
+};
 
 /// A sequence of random choices.
 pub(crate) struct Random(u64);
@@ -57,7 +59,9 @@ struct Scope {
     counters: Vec<String>,
     /// Aliases with the number of their elements.
     aliases: Vec<(String, usize)>,
-    functions: Vec<(String, usize, bool)>,
+    /// Arrays that grow and shrink.
+    lists: Vec<String>,
+    functions: Vec<(String, usize, Recursion)>,
     /// Whether a loop is around.
     in_loop: bool,
 }
@@ -93,7 +97,7 @@ impl Generator {
         scope.matrices.extend(matrices.iter().map(|(name, _)| name.clone()));
         let functions: Vec<Function> = (0..self.random.below(3)).map(|_| self.function(&scope)).collect();
         for function in &functions {
-            scope.functions.push((function.name.clone(), function.params.len(), function.recursive));
+            scope.functions.push((function.name.clone(), function.params.len(), function.recursion));
         }
         // A few variables, so that there is something to change.
         let mut body = Vec::new();
@@ -103,6 +107,9 @@ impl Generator {
         body.push(self.declare_vector(&mut scope));
         if self.random.chance(40) {
             body.push(self.declare_matrix(&mut scope));
+        }
+        if self.random.chance(20) {
+            body.push(self.declare_list(&mut scope));
         }
         let count = 3 + self.random.below(6);
         body.extend(self.block(&mut scope, count, 3));
@@ -117,6 +124,9 @@ impl Generator {
         }
         for name in scope.matrix_variables.clone() {
             loss = binary("+", loss, Scalar::OfMatrix("sum", Box::new(Matrix::Name(name))));
+        }
+        for name in scope.lists.clone() {
+            loss = binary("+", loss, Scalar::Fold("sum", vec![Vector::Name(name)]));
         }
         Source { scalars, vectors, matrices, functions, body, loss }
     }
@@ -133,7 +143,13 @@ impl Generator {
             (self.condition(&inner, 1), self.scalar(&inner, 2))
         });
         let result = self.scalar(&scope, 2);
-        Function { name: self.fresh("f"), params, body, early, result, recursive: self.random.chance(35) }
+        let recursion = match self.random.below(20) {
+            0..=2 => Recursion::Straight,
+            3 | 4 => Recursion::Rotated,
+            5 | 6 => Recursion::Mutual,
+            _ => Recursion::No,
+        };
+        Function { name: self.fresh("f"), params, body, early, result, recursion }
     }
 
     fn declare_scalar(&mut self, scope: &mut Scope) -> Stmt {
@@ -160,6 +176,30 @@ impl Generator {
         Stmt::VarMatrix(name, value)
     }
 
+    fn declare_list(&mut self, scope: &mut Scope) -> Stmt {
+        let name = self.fresh("l");
+        scope.lists.push(name.clone());
+        Stmt::VarList(name, self.bounded(scope, 1))
+    }
+
+    fn factors(&mut self, scope: &mut Scope) -> Stmt {
+        let a = self.matrix(scope, 1);
+        let (q, r, s) = (self.fresh("q"), self.fresh("r"), self.fresh("e"));
+        let (name, parts) = match self.random.below(3) {
+            0 => ("qr", vec![q.clone(), r.clone()]),
+            1 => ("eigh", vec![s.clone(), q.clone()]),
+            _ => ("svd", vec![q.clone(), s.clone(), r.clone()]),
+        };
+        scope.matrices.push(q);
+        if name != "eigh" {
+            scope.matrices.push(r);
+        }
+        if name != "qr" {
+            scope.vectors.push(s);
+        }
+        Stmt::Factors(name, parts, a)
+    }
+
     /// Statements in a scope of their own, unless it is the outermost one.
     fn block(&mut self, scope: &mut Scope, count: usize, depth: usize) -> Vec<Stmt> {
         (0..count).map(|_| self.stmt(scope, depth)).collect()
@@ -175,8 +215,16 @@ impl Generator {
     fn stmt(&mut self, scope: &mut Scope, depth: usize) -> Stmt {
         let nested = depth > 0;
         loop {
-            match self.random.below(24) {
+            match self.random.below(27) {
                 0 => return self.declare_scalar(scope),
+                24 if !scope.matrices.is_empty() => return self.factors(scope),
+                25 | 26 if !scope.lists.is_empty() => {
+                    let name = self.random.pick(&scope.lists).clone();
+                    return match self.random.below(3) {
+                        0 => Stmt::DropFirst(name),
+                        _ => Stmt::Append(name, self.bounded(scope, 1)),
+                    };
+                }
                 1 => return self.declare_vector(scope),
                 2 if self.random.chance(30) => return self.declare_matrix(scope),
                 3..=6 if !scope.variables.is_empty() => {
@@ -214,6 +262,12 @@ impl Generator {
                 }
                 14 if !scope.vector_variables.is_empty() => {
                     let name = self.random.pick(&scope.vector_variables).clone();
+                    if self.random.chance(30) {
+                        let first = self.random.below(LENGTH);
+                        let places = vec![first, (first + 1 + self.random.below(LENGTH - 1)) % LENGTH];
+                        let op = *self.random.pick(&["=", "+="]);
+                        return Stmt::SetList(name, places, op, self.bounded(scope, 1));
+                    }
                     let lo = self.random.below(LENGTH);
                     let hi = lo + self.random.below(LENGTH - lo + 1);
                     return Stmt::SetSlice(name, lo, hi, self.bounded(scope, 1));
@@ -276,7 +330,12 @@ impl Generator {
 
     fn index(&mut self, scope: &Scope) -> Index {
         if !scope.counters.is_empty() && self.random.chance(60) {
-            Index::Counter(self.random.pick(&scope.counters).clone(), self.random.below(LENGTH))
+            let counter = self.random.pick(&scope.counters).clone();
+            match self.random.below(10) {
+                0 => Index::Clamped(counter),
+                1 => Index::Halved(counter),
+                _ => Index::Counter(counter, self.random.below(LENGTH)),
+            }
         } else {
             Index::Fixed(self.random.below(LENGTH))
         }
@@ -376,9 +435,9 @@ impl Generator {
                 Scalar::Choice(condition, Box::new(x), Box::new(y))
             }
             19 if !scope.functions.is_empty() => {
-                let (name, params, recursive) = self.random.pick(&scope.functions).clone();
+                let (name, params, recursion) = self.random.pick(&scope.functions).clone();
                 let mut args: Vec<Scalar> = (0..params).map(|_| self.bounded(scope, depth - 1)).collect();
-                if recursive {
+                if recursion != Recursion::No {
                     args.push(Scalar::Name(self.random.below(4).to_string()));
                 }
                 call(&name, args)
@@ -443,7 +502,8 @@ impl Generator {
                 true => Vector::List((0..LENGTH).map(|_| self.leaf(scope)).collect()),
             };
         }
-        match self.random.below(16) {
+        match self.random.below(17) {
+            16 => Vector::Between(Box::new(self.leaf(scope)), Box::new(self.leaf(scope))),
             0 => Vector::List((0..LENGTH).map(|_| self.scalar(scope, depth - 1)).collect()),
             1 => Vector::Fill(Box::new(self.scalar(scope, depth - 1))),
             2 | 3 => {
@@ -480,6 +540,7 @@ impl Generator {
                 Vector::Choice(condition, Box::new(x), Box::new(y))
             }
             13 if !scope.matrices.is_empty() => Vector::Solve(
+                *self.random.pick(&["solve", "solve_lower", "solve_upper"]),
                 Box::new(self.matrix(scope, depth - 1)),
                 Box::new(self.vector(scope, depth - 1)),
             ),

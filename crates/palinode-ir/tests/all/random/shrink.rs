@@ -111,14 +111,17 @@ impl Visitor<'_> {
         for stmt in block {
             match stmt {
                 Stmt::VarScalar(_, x)
+                | Stmt::VarList(_, x)
+                | Stmt::Append(_, x)
                 | Stmt::Assign(_, _, x)
                 | Stmt::SetElement(_, _, _, x)
                 | Stmt::SetCell(_, _, _, _, x)
                 | Stmt::SetSlice(_, _, _, x)
+                | Stmt::SetList(_, _, _, x)
                 | Stmt::SetAlias(_, _, _, x) => self.scalar(x),
                 Stmt::VarVector(_, x) | Stmt::AssignVector(_, _, x) | Stmt::SetRow(_, _, x) => self.vector(x),
-                Stmt::VarMatrix(_, x) | Stmt::AssignMatrix(_, x) => self.matrix(x),
-                Stmt::Alias(..) => {}
+                Stmt::VarMatrix(_, x) | Stmt::AssignMatrix(_, x) | Stmt::Factors(_, _, x) => self.matrix(x),
+                Stmt::Alias(..) | Stmt::DropFirst(_) => {}
                 Stmt::For { body, .. } | Stmt::While { body, .. } => self.block(body),
                 Stmt::If(condition, yes, no) => {
                     self.condition(condition);
@@ -184,11 +187,15 @@ impl Visitor<'_> {
                 self.vector(x);
                 self.vector(y);
             }
+            Vector::Between(x, y) => {
+                self.scalar(x);
+                self.scalar(y);
+            }
             Vector::Scaled(s, x) => {
                 self.scalar(s);
                 self.vector(x);
             }
-            Vector::MatVec(a, x) | Vector::Solve(a, x) => {
+            Vector::MatVec(a, x) | Vector::Solve(_, a, x) => {
                 self.matrix(a);
                 self.vector(x);
             }
@@ -237,7 +244,7 @@ fn smaller_vectors(x: &Vector) -> Vec<Vector> {
     let mut found = match x {
         Vector::Call(_, args) => args.clone(),
         Vector::Binary(_, x, y) | Vector::Choice(_, x, y) => vec![(**x).clone(), (**y).clone()],
-        Vector::Scaled(_, x) | Vector::MatVec(_, x) | Vector::Solve(_, x) => vec![(**x).clone()],
+        Vector::Scaled(_, x) | Vector::MatVec(_, x) | Vector::Solve(_, _, x) => vec![(**x).clone()],
         _ => Vec::new(),
     };
     found.push(Vector::Name("x0".into()));

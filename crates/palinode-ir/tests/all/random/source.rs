@@ -45,8 +45,10 @@ pub(crate) enum Vector {
     /// The last element in front.
     Rotated(String),
     Choice(Box<Condition>, Box<Vector>, Box<Vector>),
-    /// `solve` with a matrix that is far from singular.
-    Solve(Box<Matrix>, Box<Vector>),
+    /// `solve`, `solve_lower` or `solve_upper` with a matrix that is far from singular.
+    Solve(&'static str, Box<Matrix>, Box<Vector>),
+    /// So many numbers that stand at equal distances, from one to another.
+    Between(Box<Scalar>, Box<Scalar>),
     SumAxis(Box<Matrix>, usize),
 }
 
@@ -68,6 +70,10 @@ pub(crate) enum Index {
     Fixed(usize),
     /// A counter, shifted and taken around.
     Counter(String, usize),
+    /// A counter, but not beyond the end.
+    Clamped(String),
+    /// Half a counter, taken around.
+    Halved(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +90,14 @@ pub(crate) enum Stmt {
     VarScalar(String, Scalar),
     VarVector(String, Vector),
     VarMatrix(String, Matrix),
+    /// `let` names `= qr(..)`, `eigh(..)` or `svd(..)` of a matrix whose factors are well separated.
+    Factors(&'static str, Vec<String>, Matrix),
+    /// An array that grows: its name, one element.
+    VarList(String, Scalar),
+    /// One more element at its end.
+    Append(String, Scalar),
+    /// Its first element leaves, if it has more than one.
+    DropFirst(String),
     Assign(String, &'static str, Scalar),
     AssignVector(String, &'static str, Vector),
     AssignMatrix(String, Matrix),
@@ -91,6 +105,8 @@ pub(crate) enum Stmt {
     SetCell(String, Index, Index, &'static str, Scalar),
     SetRow(String, Index, Vector),
     SetSlice(String, usize, usize, Scalar),
+    /// Writes some elements, none twice.
+    SetList(String, Vec<usize>, &'static str, Scalar),
     /// Another name for a part of a vector, from an element on.
     Alias(String, String, usize),
     /// Writes through an alias.
@@ -132,8 +148,19 @@ pub(crate) struct Function {
     /// Leaves early with this, if the condition holds.
     pub(crate) early: Option<(Condition, Scalar)>,
     pub(crate) result: Scalar,
-    /// Calls itself so many times (the last parameter counts down).
-    pub(crate) recursive: bool,
+    pub(crate) recursion: Recursion,
+}
+
+/// How a function comes back to itself. The last parameter counts down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recursion {
+    No,
+    /// With its other arguments in their places.
+    Straight,
+    /// With its arguments moved on by one place.
+    Rotated,
+    /// By way of another function, which moves them back.
+    Mutual,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -152,6 +179,8 @@ impl fmt::Display for Index {
         match self {
             Index::Fixed(at) => write!(f, "{at}"),
             Index::Counter(counter, shift) => write!(f, "({counter} + {shift}) % {LENGTH}"),
+            Index::Clamped(counter) => write!(f, "min({counter}, {})", LENGTH - 1),
+            Index::Halved(counter) => write!(f, "({counter} // 2) % {LENGTH}"),
         }
     }
 }
@@ -197,7 +226,8 @@ impl fmt::Display for Vector {
             Vector::Gather(x, at) => write!(f, "{x}[[{}]]", list(at)),
             Vector::Rotated(x) => write!(f, "concat({x}[{}..{LENGTH}], {x}[0..{}])", LENGTH - 1, LENGTH - 1),
             Vector::Choice(c, x, y) => write!(f, "(if {c} then {x} else {y})"),
-            Vector::Solve(a, x) => write!(f, "solve({}, {x})", WellBehaved(a)),
+            Vector::Solve(name, a, x) => write!(f, "{name}({}, {x})", WellBehaved(a)),
+            Vector::Between(x, y) => write!(f, "linspace({x}, {y}, {LENGTH})"),
             Vector::SumAxis(a, axis) => write!(f, "sum({a}, {axis})"),
         }
     }
@@ -247,6 +277,21 @@ impl Stmt {
             Stmt::VarScalar(name, value) => writeln!(out, "{indent}var {name} = {value}"),
             Stmt::VarVector(name, value) => writeln!(out, "{indent}var {name} = {value}"),
             Stmt::VarMatrix(name, value) => writeln!(out, "{indent}var {name} = {value}"),
+            Stmt::Factors(name, parts, a) => {
+                let symmetric =
+                    if *name == "eigh" { format!(" + transpose(tanh({a}))") } else { String::new() };
+                let apart = "[[2.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 9.0]]";
+                writeln!(
+                    out,
+                    "{indent}let {} = {name}({apart} + 0.2 * (tanh({a}){symmetric}))",
+                    parts.join(", ")
+                )
+            }
+            Stmt::VarList(name, value) => writeln!(out, "{indent}var {name} = [{value}]"),
+            Stmt::Append(name, value) => writeln!(out, "{indent}{name} = concat({name}, [{value}])"),
+            Stmt::DropFirst(name) => {
+                writeln!(out, "{indent}if len({name}) > 1 {{ {name} = {name}[1..len({name})] }}")
+            }
             Stmt::Assign(name, op, value) => writeln!(out, "{indent}{name} {op} {value}"),
             Stmt::AssignVector(name, op, value) => writeln!(out, "{indent}{name} {op} {value}"),
             Stmt::AssignMatrix(name, value) => writeln!(out, "{indent}{name} = {value}"),
@@ -256,6 +301,9 @@ impl Stmt {
             }
             Stmt::SetRow(name, at, value) => writeln!(out, "{indent}{name}[{at}, ..] = {value}"),
             Stmt::SetSlice(name, lo, hi, value) => writeln!(out, "{indent}{name}[{lo}..{hi}] = {value}"),
+            Stmt::SetList(name, places, op, value) => {
+                writeln!(out, "{indent}{name}[[{}]] {op} {value}", list(places))
+            }
             Stmt::Alias(name, base, from) => writeln!(out, "{indent}alias {name} = {base}[{from}..{LENGTH}]"),
             Stmt::SetAlias(name, at, op, value) => writeln!(out, "{indent}{name}[{at}] {op} {value}"),
             Stmt::For { counter, trips, downwards, body } => {
@@ -311,25 +359,43 @@ impl Source {
         let _ = writeln!(out, "loss y = {}", self.loss);
         for function in &self.functions {
             let mut params = function.params.clone();
-            if function.recursive {
+            if function.recursion != Recursion::No {
                 params.push("depth: int".to_string());
             }
             let _ = writeln!(out, "fn {}({}) {{", function.name, params.join(", "));
-            if function.recursive {
+            if function.recursion != Recursion::No {
                 let _ = writeln!(out, "    if depth <= 0 {{ return {} }}", function.params[0]);
             }
             if let Some((condition, value)) = &function.early {
                 let _ = writeln!(out, "    if {condition} {{ return {value} }}");
             }
             print_all(&function.body, &mut out, 1);
-            if function.recursive {
-                let rest = &function.params[1..];
-                let mut args = vec![function.result.to_string()];
-                args.extend(rest.iter().cloned());
-                args.push("depth - 1".to_string());
-                let _ = writeln!(out, "    return 0.7 * {}({})", function.name, args.join(", "));
-            } else {
-                let _ = writeln!(out, "    return {}", function.result);
+            let mut args = vec![function.result.to_string()];
+            args.extend(function.params[1..].iter().cloned());
+            let partner = format!("{}_back", function.name);
+            let (callee, moved) = match function.recursion {
+                Recursion::No => {
+                    let _ = writeln!(out, "    return {}", function.result);
+                    let _ = writeln!(out, "}}");
+                    continue;
+                }
+                Recursion::Straight => (&function.name, false),
+                Recursion::Rotated => (&function.name, true),
+                Recursion::Mutual => (&partner, true),
+            };
+            args.rotate_left(usize::from(moved));
+            let _ = writeln!(out, "    return 0.7 * {callee}({}, depth - 1)", args.join(", "));
+            if function.recursion == Recursion::Mutual {
+                let mut back = function.params.clone();
+                back.rotate_right(1);
+                let _ = writeln!(out, "}}\nfn {partner}({}) {{", params.join(", "));
+                let last = &function.params[function.params.len() - 1];
+                let _ = writeln!(
+                    out,
+                    "    return {}({}, depth) + 0.1 * sin({last})",
+                    function.name,
+                    back.join(", ")
+                );
             }
             let _ = writeln!(out, "}}");
         }
