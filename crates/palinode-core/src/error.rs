@@ -114,6 +114,14 @@ pub enum Error {
         /// The most bytes the tape may hold.
         limit: usize,
     },
+    /// A text that should say how many bytes does not.
+    #[error("PAL0108: `{text}` is no budget: {why}; write bytes as 4096, 64KiB, 1.5 MiB, 2GB or unlimited")]
+    NotABudget {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        why: BudgetMistake,
+    },
     /// A decomposition's derivative does not exist because eigenvalues or singular values coincide.
     #[error(
         "PAL0110: {what} {first} and {second} coincide ({value}), so they have no derivative one by one; \
@@ -173,6 +181,39 @@ pub enum Error {
     },
 }
 
+/// What is wrong with the text of a [`Budget`](crate::Budget).
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BudgetMistake {
+    /// There is nothing.
+    #[error("it is empty")]
+    Empty,
+    /// Less than nothing.
+    #[error("it is negative")]
+    Negative,
+    /// It does not begin with a plain decimal number.
+    #[error("it does not begin with a plain number")]
+    Number,
+    /// The unit is none of bytes.
+    #[error("{unit} is no unit of bytes")]
+    Unit {
+        /// What stands in place of a unit.
+        unit: String,
+    },
+    /// A prefix without a unit.
+    #[error("{unit} alone may mean 1000s or 1024s: say {unit}B or {unit}iB")]
+    HalfUnit {
+        /// The prefix, in upper case.
+        unit: String,
+    },
+    /// The number of bytes is not whole.
+    #[error("it is not a whole number of bytes")]
+    Fraction,
+    /// No address is that large.
+    #[error("it is more than this machine can address")]
+    TooLarge,
+}
+
 impl Error {
     /// The code, such as `PAL0101`; `docs/book/errors/PAL0101.md` explains it.
     pub fn code(&self) -> &'static str {
@@ -186,6 +227,7 @@ impl Error {
             Error::TapeFull { .. } => "PAL0105",
             Error::OutOfMemory { .. } => "PAL0106",
             Error::ByteLimit { .. } => "PAL0107",
+            Error::NotABudget { .. } => "PAL0108",
             Error::Degenerate { .. } => "PAL0110",
             Error::Singular { .. } => "PAL0111",
             Error::NotPositiveDefinite { .. } => "PAL0112",

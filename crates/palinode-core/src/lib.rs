@@ -9,9 +9,11 @@
 //! | [`Var`], [`Tape`], [`Record`] | the dynamic tape and its sweeps |
 //! | [`grad`], [`jacobian`], [`hessian`], ... | from a closure and a point to a derivative |
 //! | [`decision`] | what a program decided by active values |
+//! | [`Budget`] | how many bytes something may take |
 //!
 //! Absent from this package: programs, files, the terminal, global state.
 
+mod budget;
 pub mod decision;
 mod drivers;
 mod dual;
@@ -25,6 +27,7 @@ mod number;
 pub mod rules;
 mod tape;
 
+pub use budget::{Budget, IntoBudget};
 pub use drivers::{
     Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad,
     vjp,
@@ -32,7 +35,7 @@ pub use drivers::{
 pub use dual::Dual;
 pub use dual_n::{DualN, Lanes};
 pub use ecosystem::Limits;
-pub use error::Error;
+pub use error::{BudgetMistake, Error};
 pub use jet::Jet;
 pub use number::Operand;
 pub use palinode_num::*;

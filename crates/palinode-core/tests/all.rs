@@ -5,6 +5,8 @@
 
 #[path = "all/budget.rs"]
 mod budget;
+#[path = "all/bytes.rs"]
+mod bytes;
 #[path = "all/check.rs"]
 mod check;
 #[path = "all/drivers.rs"]

@@ -25,8 +25,8 @@ pub use palinode_ir as ir;
 /// What most programs need: `use palinode::prelude::*`.
 pub mod prelude {
     pub use palinode_core::{
-        Dual, DualN, Error, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian, jvp,
-        sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+        Budget, Dual, DualN, Error, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian,
+        jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
     };
 }
 
@@ -57,6 +57,7 @@ mod documents {
         Pal0105 = "docs/book/errors/PAL0105.md";
         Pal0106 = "docs/book/errors/PAL0106.md";
         Pal0107 = "docs/book/errors/PAL0107.md";
+        Pal0108 = "docs/book/errors/PAL0108.md";
         Pal0110 = "docs/book/errors/PAL0110.md";
         Pal0111 = "docs/book/errors/PAL0111.md";
         Pal0112 = "docs/book/errors/PAL0112.md";
