@@ -2,6 +2,8 @@
 
 #[path = "all/agree.rs"]
 mod agree;
+#[path = "all/agree_precisely.rs"]
+mod agree_precisely;
 #[path = "all/interp.rs"]
 mod interp;
 #[path = "all/interp_arrays.rs"]

@@ -67,13 +67,14 @@ fn round_trip(program: &Program) -> Result<(), String> {
 fn every_way_to_differentiate_agrees() {
     let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 150));
     let mut coverage = Coverage::new();
-    let (mut first_order, mut second_order, mut stopped) = (0, 0, 0);
+    let (mut first_order, mut second_order, mut stopped, mut rounding) = (0, 0, 0, 0);
     for seed in first..first + count {
         let source = source(seed);
         match judge(&source) {
             Ok(covered) => {
                 first_order += usize::from(covered.first_order);
                 second_order += usize::from(covered.second_order);
+                rounding += usize::from(covered.rounding);
                 coverage.count(&covered.programs);
             }
             // A program may run into an error of its own (an overflow of the step limit, say); it must be rare.
@@ -90,10 +91,12 @@ fn every_way_to_differentiate_agrees() {
         }
     }
     println!(
-        "{count} programs: {first_order} compared to first order, {second_order} to second, {stopped} stopped"
+        "{count} programs: {first_order} compared to first order, {second_order} to second, {rounding} in 106 bits only, \
+         {stopped} stopped"
     );
     println!("{}", coverage.table());
     assert!(first_order as f64 >= 0.9 * count as f64, "too few programs could be compared");
+    assert!(rounding as f64 <= 0.005 * count as f64, "too many programs are beyond double precision");
     assert!(stopped as f64 <= 0.02 * count as f64, "too many programs stopped");
     if count >= 1000 {
         let rare = coverage.rarer_than(0.01);
