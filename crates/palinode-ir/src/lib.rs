@@ -9,6 +9,7 @@
 //! | [`trace`](mod@trace) | generic Rust code, run once -> program |
 //! | [`transform`] | program -> its derivatives, as programs |
 //! | [`passes`] | program -> a simpler one that gives the same |
+//! | [`plan`] | program, shapes of its inputs -> what it will need of memory |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
 
@@ -18,6 +19,7 @@ pub mod interp;
 mod op;
 pub mod pal;
 pub mod passes;
+pub mod plan;
 mod program;
 mod rows;
 pub mod text;

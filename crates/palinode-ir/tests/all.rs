@@ -18,6 +18,8 @@ mod passes_files;
 mod passes_generator;
 #[path = "all/passes_random.rs"]
 mod passes_random;
+#[path = "all/plan.rs"]
+mod plan;
 #[path = "all/planted_transforms.rs"]
 mod planted_transforms;
 #[path = "all/random/mod.rs"]

@@ -16,8 +16,8 @@ use std::rc::Rc;
 use palinode_core::rules;
 
 use super::code::{CallSite, FunctionCode, General, Ins, Kind, Operand, Place, Slot, Target};
-use super::liveness::{self, BlockMarks, InstMarks};
 use crate::op::{Axis, Comparison, IntOp, Literal, Logical, Op, Rule};
+use crate::plan::liveness::{self, BlockMarks, InstMarks};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 

@@ -7,7 +7,6 @@
 //! | file | does |
 //! |---|---|
 //! | `tensor`, `error` | what goes in, comes out, goes wrong |
-//! | `liveness` | where each array is used for the last time |
 //! | `code`, `compile` | program -> register code |
 //! | `run` | register code -> results |
 //! | `general`, `elementwise`, `access`, `array_ops`, `linalg`, `spectral` | kernels over whole arrays |
@@ -26,10 +25,10 @@ mod elementwise;
 mod error;
 mod general;
 mod linalg;
-mod liveness;
 mod run;
-mod scalar_ops;
+pub(crate) mod scalar_ops;
 mod spectral;
+pub(crate) mod store_rule;
 mod tensor;
 mod trap;
 mod value;
@@ -39,6 +38,7 @@ use std::rc::Rc;
 use palinode_core::Real;
 
 pub use error::{RunError, RunErrorKind, Shape};
+pub use store_rule::Event;
 pub use tensor::{Datum, Tensor};
 
 use crate::program::Program;

@@ -7,7 +7,7 @@ use crate::op::{Comparison, IntOp};
 
 /// A comparison of reals; of active values it is a decision.
 #[inline(always)]
-pub(super) fn compare_reals<R: Real>(op: Comparison, a: R, b: R) -> bool {
+pub(crate) fn compare_reals<R: Real>(op: Comparison, a: R, b: R) -> bool {
     match op {
         Comparison::Less => a < b,
         Comparison::LessEq => a <= b,
@@ -16,7 +16,7 @@ pub(super) fn compare_reals<R: Real>(op: Comparison, a: R, b: R) -> bool {
 }
 
 #[inline(always)]
-pub(super) fn compare_ints(op: Comparison, a: i64, b: i64) -> bool {
+pub(crate) fn compare_ints(op: Comparison, a: i64, b: i64) -> bool {
     match op {
         Comparison::Less => a < b,
         Comparison::LessEq => a <= b,
@@ -26,7 +26,7 @@ pub(super) fn compare_ints(op: Comparison, a: i64, b: i64) -> bool {
 
 /// Integer arithmetic that wraps nowhere; division rounds down.
 #[inline]
-pub(super) fn integer(op: IntOp, a: i64, b: i64) -> Result<i64, RunErrorKind> {
+pub(crate) fn integer(op: IntOp, a: i64, b: i64) -> Result<i64, RunErrorKind> {
     if b == 0 && matches!(op, IntOp::Div | IntOp::Rem) {
         return Err(RunErrorKind::IntegerDivisionByZero { op: op.name(), left: a });
     }
@@ -47,6 +47,6 @@ pub(super) fn integer(op: IntOp, a: i64, b: i64) -> Result<i64, RunErrorKind> {
 }
 
 #[cold]
-pub(super) fn overflow(op: IntOp, left: i64, right: i64) -> RunErrorKind {
+pub(crate) fn overflow(op: IntOp, left: i64, right: i64) -> RunErrorKind {
     RunErrorKind::IntegerOverflow { op: op.name(), left, right }
 }

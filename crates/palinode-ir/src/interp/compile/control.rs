@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::Lower;
 use crate::interp::code::{FusedSite, Ins, Kind, Place, Slot};
-use crate::interp::liveness::{BlockMarks, InstMarks};
 use crate::op::Op;
+use crate::plan::liveness::{BlockMarks, InstMarks};
 use crate::program::{Block, Inst, Value};
 use crate::types::Elem;
 

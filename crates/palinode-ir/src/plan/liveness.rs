@@ -15,30 +15,30 @@ use crate::program::{Block, Function, Inst, Value};
 
 /// What the lowering must know of a block.
 #[derive(Debug, Default)]
-pub(super) struct BlockMarks {
+pub(crate) struct BlockMarks {
     /// Arrays that are not needed on this path.
-    pub(super) release_at_start: Vec<Value>,
+    pub(crate) release_at_start: Vec<Value>,
     /// For each instruction.
-    pub(super) insts: Vec<InstMarks>,
+    pub(crate) insts: Vec<InstMarks>,
     /// For each block result: not needed afterwards under its own name.
-    pub(super) results_die: Vec<bool>,
+    pub(crate) results_die: Vec<bool>,
 }
 
 /// What the lowering must know of an instruction.
 #[derive(Debug, Default)]
-pub(super) struct InstMarks {
+pub(crate) struct InstMarks {
     /// For each operand: not needed afterwards.
-    pub(super) dies: Vec<bool>,
+    pub(crate) dies: Vec<bool>,
     /// Arrays to release after it: unused results, and captures of a loop that nothing else needs.
-    pub(super) release_after: Vec<Value>,
+    pub(crate) release_after: Vec<Value>,
     /// For each block.
-    pub(super) blocks: Vec<BlockMarks>,
+    pub(crate) blocks: Vec<BlockMarks>,
 }
 
 type Live = HashSet<Value>;
 
 /// Marks a whole function.
-pub(super) fn mark(function: &Function) -> BlockMarks {
+pub(crate) fn mark(function: &Function) -> BlockMarks {
     let mut live = Live::new();
     let pass = Pass { function };
     let mut marks = pass.block(&function.body, &mut live);

@@ -1,0 +1,158 @@
+//! The buffers of an imagined run: how many bytes each has, who holds it, and how many are live at once.
+//!
+//! Input: what a run would allocate, share and release, in order. Output: live and peak bytes. Mirrors the memory model that
+//! `interp` states; no element is ever computed, except integers and truth values that lengths and loops depend on.
+
+use std::rc::Rc;
+
+use crate::interp::store_rule;
+use crate::types::Elem;
+
+/// The number of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Id(u32);
+
+/// An array of the imagined run.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    pub(super) elem: Elem,
+    /// Lengths, as far as they are known.
+    pub(super) shape: Vec<Option<u64>>,
+    /// Integers and truth values of a vector, as far as they are known.
+    pub(super) ints: Option<Rc<Vec<Option<i64>>>>,
+    /// How many elements there is room for.
+    pub(super) room: u64,
+    pub(super) bytes: u64,
+    holders: u32,
+    /// Which allocation made it, counted from 0.
+    pub(super) born: u64,
+}
+
+impl Buffer {
+    /// How many elements it has, if that is known.
+    pub(super) fn elements(&self) -> Option<u64> {
+        elements(&self.shape)
+    }
+}
+
+pub(super) fn elements(shape: &[Option<u64>]) -> Option<u64> {
+    shape.iter().try_fold(1u64, |product, &length| product.checked_mul(length?))
+}
+
+/// What an imagined run has cost so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    buffers: Vec<Option<Buffer>>,
+    free: Vec<u32>,
+    pub(super) live: u64,
+    pub(super) peak: u64,
+    /// The allocation at which the peak was reached.
+    pub(super) peak_at: u64,
+    pub(super) allocations: u64,
+    /// Sums up the sizes of fresh arrays, so that two rounds of a loop can be compared.
+    pub(super) trace: u64,
+    real_bytes: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(real_bytes: usize) -> Ledger {
+        Ledger { real_bytes: real_bytes as u64, ..Ledger::default() }
+    }
+
+    pub(super) fn element_bytes(&self, elem: Elem) -> u64 {
+        match elem {
+            Elem::F64 | Elem::F32 => self.real_bytes,
+            Elem::Int => 8,
+            Elem::Bool => 1,
+        }
+    }
+
+    /// Takes memory for so many elements, held once.
+    pub(super) fn allocate(&mut self, elem: Elem, shape: Vec<Option<u64>>, room: u64) -> Id {
+        let bytes = room * self.element_bytes(elem);
+        self.trace = self.trace.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(bytes);
+        let born = self.allocations;
+        self.allocations += 1;
+        let buffer = Buffer { elem, shape, ints: None, room, bytes, holders: 1, born };
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.buffers.push(None);
+                self.buffers.len() as u32 - 1
+            }
+        };
+        self.buffers[id as usize] = Some(buffer);
+        self.charge(bytes);
+        Id(id)
+    }
+
+    /// Counts bytes as live.
+    pub(super) fn charge(&mut self, bytes: u64) {
+        self.live += bytes;
+        if self.live > self.peak {
+            self.peak = self.live;
+            self.peak_at = self.allocations;
+        }
+    }
+
+    pub(super) fn get(&self, id: Id) -> &Buffer {
+        self.buffers[id.0 as usize].as_ref().expect("a buffer that someone holds")
+    }
+
+    pub(super) fn get_mut(&mut self, id: Id) -> &mut Buffer {
+        self.buffers[id.0 as usize].as_mut().expect("a buffer that someone holds")
+    }
+
+    pub(super) fn hold(&mut self, id: Id) {
+        self.get_mut(id).holders += 1;
+    }
+
+    pub(super) fn is_held_once(&self, id: Id) -> bool {
+        self.get(id).holders == 1
+    }
+
+    pub(super) fn release(&mut self, id: Id) {
+        let buffer = self.get_mut(id);
+        buffer.holders -= 1;
+        if buffer.holders == 0 {
+            let bytes = buffer.bytes;
+            self.live -= bytes;
+            self.buffers[id.0 as usize] = None;
+            self.free.push(id.0);
+        }
+    }
+
+    /// Makes a vector longer by so many elements, as `push` does.
+    pub(super) fn grow(&mut self, id: Id, more: u64) {
+        let size = self.element_bytes(self.get(id).elem);
+        let buffer = self.get_mut(id);
+        let Some(length) = buffer.shape[0] else { return };
+        buffer.shape[0] = Some(length + more);
+        let room = store_rule::room_after_push(buffer.room, length + more);
+        let extra = (room - buffer.room) * size;
+        buffer.room = room;
+        buffer.bytes += extra;
+        self.charge(extra);
+    }
+
+    /// Changes the length of a vector, as `resize` does.
+    pub(super) fn resize(&mut self, id: Id, length: u64) {
+        let size = self.element_bytes(self.get(id).elem);
+        let buffer = self.get_mut(id);
+        let old = buffer.shape[0].replace(length).unwrap_or(0);
+        buffer.ints = None;
+        let room = store_rule::room_after_resize(buffer.room, old, length);
+        let (before, after) = (buffer.bytes, room * size);
+        buffer.room = room;
+        buffer.bytes = after;
+        self.charge(after.saturating_sub(before));
+        self.live -= before.saturating_sub(after);
+    }
+
+    /// The buffers that are live, by age.
+    pub(super) fn survivors(&self) -> Vec<&Buffer> {
+        let mut found: Vec<&Buffer> = self.buffers.iter().flatten().collect();
+        found.sort_by_key(|buffer| buffer.born);
+        found
+    }
+}

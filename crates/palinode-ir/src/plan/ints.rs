@@ -1,0 +1,61 @@
+//! What is known of integers and truth values: lengths, trip counts and conditions follow from it.
+//!
+//! Truth values are 0 and 1. `None` is a value that depends on data.
+
+use crate::interp::scalar_ops::{compare_ints, integer};
+use crate::op::{Literal, Logical, Op};
+use crate::plan::walk::Thing;
+use crate::types::Type;
+
+/// The result of an operation on scalars.
+pub(super) fn scalar(op: &Op, args: &[Thing], result: Type) -> Thing {
+    if result.is_real() {
+        return Thing::Real;
+    }
+    let int = |at: usize| args[at].int();
+    let both = || int(0).zip(int(1));
+    Thing::Int(match op {
+        Op::Const(Literal::Int(n)) => Some(*n),
+        Op::Const(Literal::Bool(b)) => Some(i64::from(*b)),
+        Op::Int(op) => both().and_then(|(a, b)| integer(*op, a, b).ok()),
+        Op::Compare(_) if matches!(args[0], Thing::Real) => None,
+        Op::Compare(op) => both().map(|(a, b)| i64::from(compare_ints(*op, a, b))),
+        Op::Logical(Logical::Not) => int(0).map(|a| 1 - a),
+        // One side may decide.
+        Op::Logical(Logical::And) => match (int(0), int(1)) {
+            (Some(0), _) | (_, Some(0)) => Some(0),
+            (a, b) => a.and(b),
+        },
+        Op::Logical(Logical::Or) => match (int(0), int(1)) {
+            (Some(1), _) | (_, Some(1)) => Some(1),
+            (a, b) => a.and(b),
+        },
+        Op::Select => match int(0) {
+            Some(0) => int(2),
+            Some(_) => int(1),
+            None => None,
+        },
+        Op::Convert(_) | Op::StopGradient => int(0),
+        Op::Const(Literal::Real(_) | Literal::Named(_)) | Op::Map(_) => None,
+        Op::Dim(_)
+        | Op::Iota
+        | Op::Broadcast(_)
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::Read(_)
+        | Op::Write(_)
+        | Op::AddAt(_)
+        | Op::Push
+        | Op::Resize
+        | Op::MatMul { .. }
+        | Op::Outer { .. }
+        | Op::Linalg(_)
+        | Op::For { .. }
+        | Op::While
+        | Op::If
+        | Op::Call(_)
+        | Op::Fused => None,
+    })
+}

@@ -1,0 +1,172 @@
+//! Plans: what a program needs of memory, before it runs.
+//!
+//! Input: a program and the shapes of its inputs. Output: predicted peak bytes and what is live then ([`predict`]), the lifetime of every value and
+//! the copies that remain ([`Plan`]).
+//!
+//! | file | does |
+//! |---|---|
+//! | `liveness` | where each array is used for the last time; the interpreter frees by it |
+//! | `walk`, `steady` | an imagined run without numbers; loops whose rounds are alike are not walked to their end |
+//! | `buffers`, `sizes`, `ints` | what it keeps books of: bytes, lengths, integers |
+//!
+//! Invariant: the walk follows the memory model that `interp` states, so that for the same decisions it predicts every allocation. It knows
+//! no numbers: what depends on data comes from a recorded run, or makes the prediction a bound, or an error that says so.
+
+mod buffers;
+mod ints;
+pub(crate) mod liveness;
+mod sizes;
+mod steady;
+mod walk;
+
+use crate::interp::{Datum, Event};
+use crate::program::Program;
+use crate::types::{Elem, Span};
+use walk::{Stop, Walk};
+
+/// Why a plan cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Memory depends on what only a run can tell.
+    #[error(
+        "PAL0410: {what} depends on data, so the memory is not known before a run; run it with a budget instead, which stops it in time"
+    )]
+    DependsOnData {
+        /// What is not known.
+        what: &'static str,
+        /// Where.
+        span: Span,
+    },
+    /// The record belongs to another program or to other inputs.
+    #[error("PAL0411: the recorded run did something else than the program: {what}")]
+    Diverged {
+        /// What the walk did not expect.
+        what: &'static str,
+        /// Where the program was.
+        span: Span,
+    },
+    /// Calls are nested deeper than a plan can follow.
+    #[error(
+        "PAL0413: calls are nested deeper than {limit}, too deep for a plan; run it with a budget instead, which stops it in time"
+    )]
+    TooDeep {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl PlanError {
+    /// The code under which the book explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            PlanError::DependsOnData { .. } => "PAL0410",
+            PlanError::Diverged { .. } => "PAL0411",
+            PlanError::TooDeep { .. } => "PAL0413",
+        }
+    }
+}
+
+/// How much longer the logs of a loop get in each round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// The loop.
+    pub span: Span,
+    /// How often it runs.
+    pub rounds: u64,
+    /// Bytes of residuals in each round.
+    pub bytes_per_round: u64,
+}
+
+/// Copies that an update makes because something else still needs the old array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The update.
+    pub span: Span,
+    /// How often it copies.
+    pub times: u64,
+    /// How many elements in all.
+    pub elements: u64,
+}
+
+/// An array that is live at the peak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveArray {
+    /// What its elements are.
+    pub elem: Elem,
+    /// Its bytes, with the room that a log has left.
+    pub bytes: u64,
+}
+
+/// What a run will need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// The most bytes of arrays that are live at once.
+    pub peak: u64,
+    /// Whether a run takes exactly that; otherwise branches depend on data, and it may take less.
+    pub exact: bool,
+    /// How many arrays it makes.
+    pub allocations: u64,
+    /// What is live at the peak, oldest first.
+    pub live: Vec<LiveArray>,
+    /// Loops that keep something in each round.
+    pub growth: Vec<Growth>,
+    /// Updates that copy.
+    pub copies: Vec<Copied>,
+}
+
+/// Predicts the memory of a run with inputs of these shapes, on numbers of `real_bytes` bytes (8 for `f64`).
+///
+/// # Errors
+/// If a length, a trip count or the depth of a recursion depends on data.
+pub fn predict<R>(
+    program: &Program,
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+) -> Result<Prediction, PlanError> {
+    predicted(program, inputs, real_bytes, None)
+}
+
+/// Predicts the memory of a run that makes the same decisions as a recorded one.
+///
+/// # Errors
+/// If the record is not one of this program.
+pub fn predict_recorded<R>(
+    program: &Program,
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    events: &[Event],
+) -> Result<Prediction, PlanError> {
+    predicted(program, inputs, real_bytes, Some(events))
+}
+
+fn predicted<R>(
+    program: &Program,
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    events: Option<&[Event]>,
+) -> Result<Prediction, PlanError> {
+    let mut walk = Walk::new(program, real_bytes, events);
+    done(walk.run(inputs))?;
+    let mut prediction = Prediction {
+        peak: walk.ledger().peak,
+        exact: walk.exact,
+        allocations: walk.ledger().allocations,
+        live: Vec::new(),
+        growth: walk.growth.values().copied().collect(),
+        copies: walk.copies.values().copied().collect(),
+    };
+    // Once more, up to the peak, to see what is live there.
+    let mut again = Walk::new(program, real_bytes, events).stopping_at(walk.ledger().peak_at);
+    done(again.run(inputs))?;
+    let live = again.ledger().survivors().into_iter();
+    prediction.live = live.map(|buffer| LiveArray { elem: buffer.elem, bytes: buffer.bytes }).collect();
+    Ok(prediction)
+}
+
+fn done(walked: Result<(), Stop>) -> Result<(), PlanError> {
+    match walked {
+        Err(Stop::Problem(problem)) => Err(problem),
+        Ok(()) | Err(Stop::Reached) => Ok(()),
+    }
+}

@@ -1,0 +1,637 @@
+//! An imagined run: the control flow, the lengths and the lifetimes of a program, without its numbers.
+//!
+//! Input: a program, the shapes of its inputs, and how to find out what depends on data: from the events of a real run, or not at all.
+//! Output: peak bytes, what is live at the peak, and the copies that remain. It follows the memory model that `interp` states, so for
+//! the same trip counts it predicts a real run exactly, allocation by allocation.
+//!
+//! A `for` whose rounds are alike is not walked to its end: three rounds, a jump that lets the logs grow, and the last round
+//! (`steady.rs` says when). A branch on data without a record is walked both ways and the larger way is kept: then the peak is a bound.
+//!
+//! Known limit: calls nested deeper than [`MAX_DEPTH`] are refused, because the walk uses the native stack.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::interp::store_rule;
+use crate::interp::{Datum, Event};
+use crate::op::{Axis, FuncId, Op};
+use crate::plan::buffers::{Buffer, Id, Ledger, elements};
+use crate::plan::liveness::{self, BlockMarks, InstMarks};
+use crate::plan::sizes::{Shape, result_shapes};
+use crate::plan::{Copied, Growth, PlanError, ints, steady};
+use crate::program::{Block, Inst, Program, Value};
+use crate::types::{Elem, Span, Type};
+
+const MAX_DEPTH: usize = 300;
+/// A loop of fewer rounds is walked as it is.
+const FEW_ROUNDS: u64 = 8;
+
+/// What a register of the imagined run holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Thing {
+    Unset,
+    Real,
+    /// An integer or truth value, if it is known.
+    Int(Option<i64>),
+    Array(Id),
+}
+
+impl Thing {
+    pub(super) fn int(self) -> Option<i64> {
+        match self {
+            Thing::Int(value) => value,
+            Thing::Unset | Thing::Real | Thing::Array(_) => None,
+        }
+    }
+
+    /// The lengths of an array; nothing for a scalar.
+    pub(super) fn shape(self, ledger: &Ledger) -> Shape {
+        match self {
+            Thing::Array(id) => ledger.get(id).shape.clone(),
+            Thing::Unset | Thing::Real | Thing::Int(_) => Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct State {
+    ledger: Ledger,
+    /// The registers of the functions that are running, outermost first.
+    frames: Vec<Vec<Thing>>,
+}
+
+/// A walk through a program.
+pub(super) struct Walk<'p> {
+    program: &'p Program,
+    marks: Rc<[BlockMarks]>,
+    state: State,
+    function: FuncId,
+    events: Option<core::slice::Iter<'p, Event>>,
+    /// Whether every decision was known.
+    pub(super) exact: bool,
+    pub(super) growth: BTreeMap<Span, Growth>,
+    pub(super) copies: BTreeMap<(FuncId, Value), Copied>,
+    /// Stop before the allocation of this number.
+    stop_at: Option<u64>,
+}
+
+/// Why a walk ended early.
+pub(super) enum Stop {
+    Problem(PlanError),
+    /// The allocation that was asked for has come.
+    Reached,
+}
+
+impl From<PlanError> for Stop {
+    fn from(problem: PlanError) -> Stop {
+        Stop::Problem(problem)
+    }
+}
+
+type Walked<T = ()> = Result<T, Stop>;
+
+impl<'p> Walk<'p> {
+    pub(super) fn new(program: &'p Program, real_bytes: usize, events: Option<&'p [Event]>) -> Walk<'p> {
+        Walk {
+            program,
+            marks: program.functions.iter().map(liveness::mark).collect(),
+            state: State { ledger: Ledger::new(real_bytes), frames: Vec::new() },
+            function: program.entry,
+            events: events.map(<[Event]>::iter),
+            exact: true,
+            growth: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            stop_at: None,
+        }
+    }
+
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.state.ledger
+    }
+
+    /// Stops when so many allocations have been made.
+    pub(super) fn stopping_at(mut self, allocation: u64) -> Walk<'p> {
+        self.stop_at = Some(allocation);
+        self
+    }
+
+    /// Walks from the inputs to the results.
+    pub(super) fn run<R>(&mut self, inputs: &[Datum<R>]) -> Walked {
+        let main = self.program.main();
+        let mut frame = vec![Thing::Unset; main.values.len()];
+        for (&param, input) in main.body.params.iter().zip(inputs) {
+            frame[param.index()] = self.input(main.ty(param), input)?;
+        }
+        let results = self.call(self.program.entry, frame)?;
+        // A result that another one shares becomes an array of its own.
+        for thing in results {
+            if let Thing::Array(id) = thing
+                && !self.ledger().is_held_once(id)
+            {
+                self.copy(id, Span::NONE)?;
+            }
+        }
+        if self.events.as_mut().and_then(Iterator::next).is_some() {
+            let what = "more events than the program has";
+            return Err(PlanError::Diverged { span: Span::NONE, what }.into());
+        }
+        Ok(())
+    }
+
+    fn input<R>(&mut self, ty: Type, input: &Datum<R>) -> Walked<Thing> {
+        if ty.is_scalar() {
+            return Ok(match input {
+                Datum::Real(_) => Thing::Real,
+                Datum::Int(tensor) => Thing::Int(tensor.data.first().copied()),
+                Datum::Bool(tensor) => Thing::Int(tensor.data.first().map(|&b| i64::from(b))),
+            });
+        }
+        let shape: Shape = input.shape().iter().map(|&length| Some(length as u64)).collect();
+        let id = self.allocate(ty.elem, shape, Span::NONE)?;
+        self.state.ledger.get_mut(id).ints = match input {
+            Datum::Int(tensor) if ty.rank == 1 => {
+                Some(Rc::new(tensor.data.iter().map(|&n| Some(n)).collect()))
+            }
+            Datum::Real(_) | Datum::Int(_) | Datum::Bool(_) => None,
+        };
+        Ok(Thing::Array(id))
+    }
+
+    // ---- memory
+
+    /// A fresh array. Where a length depends on data, the record says how many elements there are.
+    fn allocate(&mut self, elem: Elem, mut shape: Shape, span: Span) -> Walked<Id> {
+        if self.stop_at == Some(self.ledger().allocations) {
+            return Err(Stop::Reached);
+        }
+        let known = elements(&shape);
+        let room = match &mut self.events {
+            None => known.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?,
+            Some(events) => match events.next() {
+                Some(&Event::Elements(recorded)) if known.is_none_or(|known| known == recorded) => recorded,
+                _ => return Err(PlanError::Diverged { span, what: "another allocation" }.into()),
+            },
+        };
+        if shape.iter().filter(|length| length.is_none()).count() == 1 {
+            let others: u64 = shape.iter().flatten().product();
+            let unknown = shape.iter_mut().find(|length| length.is_none()).expect("there is one");
+            *unknown = room.checked_div(others);
+        }
+        Ok(self.state.ledger.allocate(elem, shape, room))
+    }
+
+    /// A copy of an array, which one holder of the old one then holds instead.
+    fn copy(&mut self, id: Id, span: Span) -> Walked<Id> {
+        let Buffer { elem, shape, ints, .. } = self.ledger().get(id).clone();
+        let fresh = self.allocate(elem, shape, span)?;
+        self.state.ledger.get_mut(fresh).ints = ints;
+        self.state.ledger.release(id);
+        Ok(fresh)
+    }
+
+    fn frame(&mut self) -> &mut Vec<Thing> {
+        self.state.frames.last_mut().expect("a function is running")
+    }
+
+    fn set(&mut self, value: Value, thing: Thing) {
+        self.frame()[value.index()] = thing;
+    }
+
+    fn get(&self, value: Value) -> Thing {
+        self.state.frames.last().expect("a function is running")[value.index()]
+    }
+
+    /// The operands in order; of several uses of a dying array, the last one takes it.
+    fn fetch(&mut self, values: &[Value], dies: &[bool]) -> Vec<Thing> {
+        let mut found = Vec::with_capacity(values.len());
+        for (at, &value) in values.iter().enumerate() {
+            let thing = self.get(value);
+            if let Thing::Array(id) = thing {
+                if dies[at] && !values[at + 1..].contains(&value) {
+                    self.set(value, Thing::Unset);
+                } else {
+                    self.state.ledger.hold(id);
+                }
+            }
+            found.push(thing);
+        }
+        found
+    }
+
+    fn drop_all(&mut self, things: &[Thing]) {
+        for thing in things {
+            if let Thing::Array(id) = thing {
+                self.state.ledger.release(*id);
+            }
+        }
+    }
+
+    fn release(&mut self, values: &[Value]) {
+        for &value in values {
+            if let Thing::Array(id) = self.get(value) {
+                self.state.ledger.release(id);
+                self.set(value, Thing::Unset);
+            }
+        }
+    }
+
+    // ---- control
+
+    fn call(&mut self, callee: FuncId, frame: Vec<Thing>) -> Walked<Vec<Thing>> {
+        if self.state.frames.len() >= MAX_DEPTH {
+            return Err(PlanError::TooDeep { limit: MAX_DEPTH }.into());
+        }
+        let caller = core::mem::replace(&mut self.function, callee);
+        self.state.frames.push(frame);
+        let program = self.program;
+        let body = &program.function(callee).body;
+        let marks = Rc::clone(&self.marks);
+        let marks = &marks[callee.index()];
+        self.block(body, marks)?;
+        let results = self.fetch(&body.results, &marks.results_die);
+        let left = self.state.frames.pop().expect("it was pushed");
+        self.drop_all(&left);
+        self.function = caller;
+        Ok(results)
+    }
+
+    fn block(&mut self, block: &'p Block, marks: &BlockMarks) -> Walked {
+        self.release(&marks.release_at_start);
+        for (inst, marks) in block.insts.iter().zip(&marks.insts) {
+            self.inst(inst, marks)?;
+            self.release(&marks.release_after);
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
+        match &inst.op {
+            Op::For { descending } => self.for_loop(inst, marks, *descending),
+            Op::While => self.while_loop(inst, marks),
+            Op::If => self.branch(inst, marks),
+            Op::Call(callee) => {
+                let args = self.fetch(&inst.args, &marks.dies);
+                let function = self.program.function(*callee);
+                let mut frame = vec![Thing::Unset; function.values.len()];
+                for (&param, arg) in function.body.params.iter().zip(args) {
+                    frame[param.index()] = arg;
+                }
+                let results = self.call(*callee, frame)?;
+                self.define(inst, &results);
+                Ok(())
+            }
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::StopGradient
+            | Op::Dim(_)
+            | Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Push
+            | Op::Resize
+            | Op::MatMul { .. }
+            | Op::Outer { .. }
+            | Op::Linalg(_)
+            | Op::Fused => self.operation(inst, marks),
+        }
+    }
+
+    fn define(&mut self, inst: &Inst, results: &[Thing]) {
+        for (&value, &thing) in inst.results.iter().zip(results) {
+            self.set(value, thing);
+        }
+    }
+
+    /// The next decision of the record; what is known without it must agree.
+    fn decision(&mut self, known: Option<i64>, span: Span) -> Walked<Option<bool>> {
+        let known = known.map(|value| value != 0);
+        match &mut self.events {
+            None => Ok(known),
+            Some(events) => match events.next() {
+                Some(&Event::Holds(holds)) if known.is_none_or(|known| known == holds) => Ok(Some(holds)),
+                _ => Err(PlanError::Diverged { span, what: "another decision" }.into()),
+            },
+        }
+    }
+
+    fn trips(&mut self, known: Option<i64>, span: Span) -> Walked<u64> {
+        let known = known.map(|n| u64::try_from(n).unwrap_or(0));
+        match &mut self.events {
+            None => {
+                let what = "the number of rounds of a loop";
+                Ok(known.ok_or(PlanError::DependsOnData { what, span })?)
+            }
+            Some(events) => match events.next() {
+                Some(&Event::Trips(n)) if known.is_none_or(|known| known == n) => Ok(n),
+                _ => Err(PlanError::Diverged { span, what: "another number of rounds" }.into()),
+            },
+        }
+    }
+
+    fn for_loop(&mut self, inst: &'p Inst, marks: &InstMarks, descending: bool) -> Walked {
+        let n = self.trips(self.get(inst.args[0]).int(), inst.span)?;
+        let body = &inst.blocks[0];
+        let mut carried = self.fetch(&inst.args[1..], &marks.dies[1..]);
+        let may_jump = self.events.is_none() && n >= FEW_ROUNDS;
+        let function = self.program.function(self.function);
+        let mut before: Option<steady::Round> = None;
+        let mut round = 0;
+        while round < n {
+            let k = if descending { n - 1 - round } else { round };
+            self.set(body.params[0], Thing::Int(Some(k as i64)));
+            for (&param, &thing) in body.params[1..].iter().zip(&carried) {
+                self.set(param, thing);
+            }
+            let shapes = steady::lengths(&carried, self.ledger());
+            self.state.ledger.trace = 0;
+            self.block(body, &marks.blocks[0])?;
+            let next = self.fetch(&body.results, &marks.blocks[0].results_die);
+            let this = steady::Round::new(&carried, &shapes, &next, self.ledger());
+            carried = next;
+            round += 1;
+            let alike = may_jump && round >= 3 && round < n - 1 && before.as_ref() == Some(&this);
+            if alike && steady::is_steady(function, body, &this.changes) {
+                this.jump(n - 1 - round, &mut carried, &mut self.state.ledger);
+                self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
+                round = n - 1;
+                before = None;
+            } else {
+                before = Some(this);
+            }
+        }
+        self.define(inst, &carried);
+        Ok(())
+    }
+
+    fn note_growth(&mut self, span: Span, rounds: u64, bytes: u64) {
+        let entry = self.growth.entry(span).or_insert(Growth { span, rounds, bytes_per_round: bytes });
+        entry.rounds = entry.rounds.max(rounds);
+        entry.bytes_per_round = entry.bytes_per_round.max(bytes);
+    }
+
+    fn while_loop(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
+        let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
+        let mut carried = self.fetch(&inst.args, &marks.dies);
+        loop {
+            // The condition looks at what the body works on.
+            for params in [&head.params, &body.params] {
+                for (&param, &thing) in params.iter().zip(&carried) {
+                    self.set(param, thing);
+                }
+            }
+            self.block(head, &marks.blocks[0])?;
+            let known = self.get(head.results[0]).int();
+            let what = "the number of rounds of a loop";
+            let problem = PlanError::DependsOnData { what, span: inst.span };
+            if !self.decision(known, inst.span)?.ok_or(problem)? {
+                break;
+            }
+            self.block(body, &marks.blocks[1])?;
+            carried = self.fetch(&body.results, &marks.blocks[1].results_die);
+        }
+        self.define(inst, &carried);
+        Ok(())
+    }
+
+    fn branch(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
+        match self.decision(self.get(inst.args[0]).int(), inst.span)? {
+            Some(holds) => self.side(inst, marks, usize::from(!holds)),
+            None => {
+                self.exact = false;
+                let before = self.state.clone();
+                self.side(inst, marks, 0)?;
+                let first = core::mem::replace(&mut self.state, before);
+                self.side(inst, marks, 1)?;
+                self.join(inst, first);
+                Ok(())
+            }
+        }
+    }
+
+    fn side(&mut self, inst: &'p Inst, marks: &InstMarks, which: usize) -> Walked {
+        let (block, marks) = (&inst.blocks[which], &marks.blocks[which]);
+        self.block(block, marks)?;
+        let results = self.fetch(&block.results, &marks.results_die);
+        self.define(inst, &results);
+        Ok(())
+    }
+
+    /// Goes on with the side that holds more, and forgets integers in which the sides differ.
+    fn join(&mut self, inst: &Inst, mut other: State) {
+        let peak = self.ledger().peak.max(other.ledger.peak);
+        let allocations = self.ledger().allocations.max(other.ledger.allocations);
+        if other.ledger.live > self.ledger().live {
+            core::mem::swap(&mut self.state, &mut other);
+        }
+        for &result in &inst.results {
+            let theirs = other.frames.last().map_or(Thing::Unset, |frame| frame[result.index()]);
+            if let (Thing::Int(a), Thing::Int(b)) = (self.get(result), theirs)
+                && a != b
+            {
+                self.set(result, Thing::Int(None));
+            }
+        }
+        let ledger = &mut self.state.ledger;
+        if peak > ledger.peak {
+            ledger.peak = peak;
+            ledger.peak_at = other.ledger.peak_at;
+        }
+        ledger.allocations = allocations;
+    }
+
+    // ---- operations
+
+    fn operation(&mut self, inst: &Inst, marks: &InstMarks) -> Walked {
+        let program = self.program;
+        let function = program.function(self.function);
+        let ty = |value: Value| function.ty(value);
+        let result = inst.results[0];
+        if inst.args.iter().all(|&arg| ty(arg).is_scalar()) && ty(result).is_scalar() {
+            let args: Vec<Thing> = inst.args.iter().map(|&arg| self.get(arg)).collect();
+            if matches!(inst.op, Op::Fused) {
+                return self.fused_scalars(inst);
+            }
+            self.set(result, ints::scalar(&inst.op, &args, ty(result)));
+            return Ok(());
+        }
+        let args = self.fetch(&inst.args, &marks.dies);
+        if let Op::Dim(axis) = inst.op {
+            let length = args[0].shape(self.ledger())[usize::from(axis)];
+            self.drop_all(&args);
+            self.set(result, Thing::Int(length.map(|length| length as i64)));
+            return Ok(());
+        }
+        let results = match inst.op.consumes() {
+            Some(0) => vec![self.changed(inst, &args)?],
+            _ if matches!(inst.op, Op::Reshape) => vec![self.reshaped(inst, &args)?],
+            _ => self.made(inst, &args)?,
+        };
+        // What was handed over to a result is not dropped.
+        let mut handed: Vec<Thing> = results.clone();
+        let mut dropped = Vec::new();
+        for thing in args.iter().filter(|thing| matches!(thing, Thing::Array(_))) {
+            match handed.iter().position(|other| other == thing) {
+                Some(at) => {
+                    handed.swap_remove(at);
+                }
+                None => dropped.push(*thing),
+            }
+        }
+        self.drop_all(&dropped);
+        self.define(inst, &results);
+        Ok(())
+    }
+
+    /// A fused operation on scalars only is its block.
+    fn fused_scalars(&mut self, inst: &Inst) -> Walked {
+        let function = self.program.function(self.function);
+        for &result in &inst.results {
+            let thing = if function.ty(result).is_real() { Thing::Real } else { Thing::Int(None) };
+            self.set(result, thing);
+        }
+        Ok(())
+    }
+
+    /// `write`, `add_at`, `push`, `resize`: in place if nothing else holds the array.
+    fn changed(&mut self, inst: &Inst, args: &[Thing]) -> Walked<Thing> {
+        let Thing::Array(mut id) = args[0] else { unreachable!("the verifier: an array is changed") };
+        if !self.ledger().is_held_once(id) {
+            self.note_copy(inst, id);
+            id = self.copy(id, inst.span)?;
+        }
+        match &inst.op {
+            Op::Push => self.pushed(inst, id, &args[1..])?,
+            Op::Resize => {
+                let shape = result_shapes(&inst.op, args, 1, self.ledger()).remove(0);
+                self.resized(inst, id, shape)?;
+            }
+            op => {
+                let at = match (op, args) {
+                    (Op::Write(axes), [_, x, index]) if axes[..] == [Axis::At] => {
+                        Some((index.int(), x.int()))
+                    }
+                    _ => None,
+                };
+                let buffer = self.state.ledger.get_mut(id);
+                buffer.ints = buffer.ints.take().and_then(|mut ints| {
+                    let (index, value) = at?;
+                    *Rc::make_mut(&mut ints).get_mut(usize::try_from(index?).ok()?)? = value;
+                    Some(ints)
+                });
+            }
+        }
+        Ok(Thing::Array(id))
+    }
+
+    fn pushed(&mut self, inst: &Inst, id: Id, added: &[Thing]) -> Walked {
+        for thing in added {
+            let more = elements(&thing.shape(self.ledger()));
+            let span = inst.span;
+            let more = more.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?;
+            self.state.ledger.grow(id, more);
+            let buffer = self.state.ledger.get_mut(id);
+            if buffer.elem == Elem::Int || buffer.elem == Elem::Bool {
+                match (thing, &mut buffer.ints) {
+                    (Thing::Int(value), Some(ints)) => Rc::make_mut(ints).push(*value),
+                    _ => buffer.ints = None,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn resized(&mut self, inst: &Inst, id: Id, shape: Shape) -> Walked {
+        let span = inst.span;
+        let length = elements(&shape);
+        let length = length.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?;
+        self.state.ledger.resize(id, length);
+        Ok(())
+    }
+
+    fn reshaped(&mut self, inst: &Inst, args: &[Thing]) -> Walked<Thing> {
+        let Thing::Array(mut id) = args[0] else { return Ok(self.made(inst, args)?[0]) };
+        let shape = result_shapes(&inst.op, args, 1, self.ledger()).remove(0);
+        if !self.ledger().is_held_once(id) {
+            id = self.copy(id, inst.span)?;
+        }
+        let buffer = self.state.ledger.get_mut(id);
+        buffer.shape = shape;
+        buffer.ints = None;
+        Ok(Thing::Array(id))
+    }
+
+    /// Fresh results, or one in the memory of an operand that nothing else needs.
+    fn made(&mut self, inst: &Inst, args: &[Thing]) -> Walked<Vec<Thing>> {
+        let function = self.program.function(self.function);
+        let shapes = result_shapes(&inst.op, args, inst.results.len(), self.ledger());
+        let free: Vec<Option<Elem>> = args
+            .iter()
+            .map(|arg| match arg {
+                Thing::Array(id) if self.ledger().is_held_once(*id) => Some(self.ledger().get(*id).elem),
+                Thing::Array(_) | Thing::Unset | Thing::Real | Thing::Int(_) => None,
+            })
+            .collect();
+        if let Some(at) = store_rule::reuses(&inst.op, function.ty(inst.results[0]).elem, &free)
+            && let Thing::Array(id) = args[at]
+        {
+            self.state.ledger.get_mut(id).ints = None;
+            return Ok(vec![Thing::Array(id)]);
+        }
+        let mut results = Vec::new();
+        for (&result, shape) in inst.results.iter().zip(shapes) {
+            let ty = function.ty(result);
+            results.push(if ty.is_scalar() {
+                self.read_scalar(inst, args, ty)
+            } else {
+                let id = self.allocate(ty.elem, shape, inst.span)?;
+                self.state.ledger.get_mut(id).ints = known_ints(&inst.op, args, self.ledger().get(id));
+                Thing::Array(id)
+            });
+        }
+        Ok(results)
+    }
+
+    fn read_scalar(&self, inst: &Inst, args: &[Thing], ty: Type) -> Thing {
+        if ty.is_real() {
+            return Thing::Real;
+        }
+        Thing::Int(match (&inst.op, args) {
+            (Op::Read(axes), [Thing::Array(id), index]) if axes[..] == [Axis::At] => {
+                let ints = self.ledger().get(*id).ints.as_ref();
+                index.int().and_then(|at| *ints?.get(usize::try_from(at).ok()?)?)
+            }
+            _ => None,
+        })
+    }
+
+    fn note_copy(&mut self, inst: &Inst, id: Id) {
+        let elements = self.ledger().get(id).elements().unwrap_or(0);
+        let key = (self.function, inst.results[0]);
+        let copied = Copied { span: inst.span, times: 0, elements: 0 };
+        let entry = self.copies.entry(key).or_insert(copied);
+        entry.times += 1;
+        entry.elements += elements;
+    }
+}
+
+/// The integers of a vector that an operation makes, where that is simple.
+fn known_ints(op: &Op, args: &[Thing], made: &Buffer) -> Option<Rc<Vec<Option<i64>>>> {
+    const MOST: u64 = 1 << 20;
+    let count = made.elements().filter(|&count| count <= MOST && made.shape.len() == 1)?;
+    match (op, made.elem) {
+        (Op::Iota, _) => Some(Rc::new((0..count as i64).map(Some).collect())),
+        (Op::Broadcast(_), Elem::Int | Elem::Bool) => Some(Rc::new(vec![args[0].int(); count as usize])),
+        _ => None,
+    }
+}
