@@ -6,6 +6,8 @@
 use std::rc::Rc;
 
 use crate::interp::store_rule;
+use crate::op::FuncId;
+use crate::program::Value;
 use crate::types::Elem;
 
 /// The number of a buffer.
@@ -26,6 +28,8 @@ pub(super) struct Buffer {
     holders: u32,
     /// Which allocation made it, counted from 0.
     pub(super) born: u64,
+    /// The value that it holds: the latest that was defined in it.
+    pub(super) value: Option<(FuncId, Value)>,
 }
 
 impl Buffer {
@@ -46,9 +50,9 @@ pub(super) struct Ledger {
     free: Vec<u32>,
     pub(super) live: u64,
     pub(super) peak: u64,
-    /// The allocation at which the peak was reached.
-    pub(super) peak_at: u64,
     pub(super) allocations: u64,
+    /// About how much work has been done, in additions.
+    pub(super) work: f64,
     /// Sums up the sizes of fresh arrays, so that two rounds of a loop can be compared.
     pub(super) trace: u64,
     real_bytes: u64,
@@ -73,7 +77,7 @@ impl Ledger {
         self.trace = self.trace.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(bytes);
         let born = self.allocations;
         self.allocations += 1;
-        let buffer = Buffer { elem, shape, ints: None, room, bytes, holders: 1, born };
+        let buffer = Buffer { elem, shape, ints: None, room, bytes, holders: 1, born, value: None };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -89,10 +93,7 @@ impl Ledger {
     /// Counts bytes as live.
     pub(super) fn charge(&mut self, bytes: u64) {
         self.live += bytes;
-        if self.live > self.peak {
-            self.peak = self.live;
-            self.peak_at = self.allocations;
-        }
+        self.peak = self.peak.max(self.live);
     }
 
     pub(super) fn get(&self, id: Id) -> &Buffer {

@@ -13,14 +13,18 @@
 //! no numbers: what depends on data comes from a recorded run, or makes the prediction a bound, or an error that says so.
 
 mod buffers;
+mod cost;
 mod ints;
 pub(crate) mod liveness;
 mod sizes;
 mod steady;
 mod walk;
 
+use std::collections::BTreeMap;
+
 use crate::interp::{Datum, Event};
-use crate::program::Program;
+use crate::op::FuncId;
+use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
 use walk::{Stop, Walk};
 
@@ -92,6 +96,8 @@ pub struct Copied {
 /// An array that is live at the peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveArray {
+    /// The function and the value it holds; nothing for an input that no value names yet.
+    pub value: Option<(FuncId, Value)>,
     /// What its elements are.
     pub elem: Elem,
     /// Its bytes, with the room that a log has left.
@@ -99,7 +105,7 @@ pub struct LiveArray {
 }
 
 /// What a run will need.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// The most bytes of arrays that are live at once.
     pub peak: u64,
@@ -107,8 +113,14 @@ pub struct Prediction {
     pub exact: bool,
     /// How many arrays it makes.
     pub allocations: u64,
-    /// What is live at the peak, oldest first.
+    /// About how much it computes, in additions; for comparisons between programs.
+    pub work: f64,
+    /// The instruction at which the peak is reached, by its first result; nothing while inputs are read or results given.
+    pub peak_at: Option<(FuncId, Value)>,
+    /// What is live at the peak, oldest first; the latest may have no value yet.
     pub live: Vec<LiveArray>,
+    /// The most elements that each array has.
+    pub elements: BTreeMap<(FuncId, Value), u64>,
     /// Loops that keep something in each round.
     pub growth: Vec<Growth>,
     /// Updates that copy.
@@ -152,15 +164,21 @@ fn predicted<R>(
         peak: walk.ledger().peak,
         exact: walk.exact,
         allocations: walk.ledger().allocations,
+        work: walk.ledger().work,
+        peak_at: None,
         live: Vec::new(),
+        elements: walk.most.clone(),
         growth: walk.growth.values().copied().collect(),
         copies: walk.copies.values().copied().collect(),
     };
     // Once more, up to the peak, to see what is live there.
-    let mut again = Walk::new(program, real_bytes, events).stopping_at(walk.ledger().peak_at);
+    let mut again = Walk::new(program, real_bytes, events).stopping_at(walk.ledger().peak);
     done(again.run(inputs))?;
+    prediction.peak_at = again.running;
     let live = again.ledger().survivors().into_iter();
-    prediction.live = live.map(|buffer| LiveArray { elem: buffer.elem, bytes: buffer.bytes }).collect();
+    prediction.live = live
+        .map(|buffer| LiveArray { value: buffer.value, elem: buffer.elem, bytes: buffer.bytes })
+        .collect();
     Ok(prediction)
 }
 

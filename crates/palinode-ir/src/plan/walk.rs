@@ -18,7 +18,7 @@ use crate::op::{Axis, FuncId, Op};
 use crate::plan::buffers::{Buffer, Id, Ledger, elements};
 use crate::plan::liveness::{self, BlockMarks, InstMarks};
 use crate::plan::sizes::{Shape, result_shapes};
-use crate::plan::{Copied, Growth, PlanError, ints, steady};
+use crate::plan::{Copied, Growth, PlanError, cost, ints, steady};
 use crate::program::{Block, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 
@@ -71,14 +71,18 @@ pub(super) struct Walk<'p> {
     pub(super) exact: bool,
     pub(super) growth: BTreeMap<Span, Growth>,
     pub(super) copies: BTreeMap<(FuncId, Value), Copied>,
-    /// Stop before the allocation of this number.
+    /// The most elements that each array had.
+    pub(super) most: BTreeMap<(FuncId, Value), u64>,
+    /// The instruction that is running, by its first result.
+    pub(super) running: Option<(FuncId, Value)>,
+    /// Stop when so many bytes are live.
     stop_at: Option<u64>,
 }
 
 /// Why a walk ended early.
 pub(super) enum Stop {
     Problem(PlanError),
-    /// The allocation that was asked for has come.
+    /// As many bytes are live as were asked for.
     Reached,
 }
 
@@ -101,6 +105,8 @@ impl<'p> Walk<'p> {
             exact: true,
             growth: BTreeMap::new(),
             copies: BTreeMap::new(),
+            most: BTreeMap::new(),
+            running: None,
             stop_at: None,
         }
     }
@@ -109,10 +115,14 @@ impl<'p> Walk<'p> {
         &self.state.ledger
     }
 
-    /// Stops when so many allocations have been made.
-    pub(super) fn stopping_at(mut self, allocation: u64) -> Walk<'p> {
-        self.stop_at = Some(allocation);
+    /// Stops when so many bytes are live.
+    pub(super) fn stopping_at(mut self, live: u64) -> Walk<'p> {
+        self.stop_at = Some(live);
         self
+    }
+
+    fn stop_at_peak(&self) -> Walked {
+        if self.stop_at == Some(self.ledger().live) { Err(Stop::Reached) } else { Ok(()) }
     }
 
     /// Walks from the inputs to the results.
@@ -120,7 +130,9 @@ impl<'p> Walk<'p> {
         let main = self.program.main();
         let mut frame = vec![Thing::Unset; main.values.len()];
         for (&param, input) in main.body.params.iter().zip(inputs) {
-            frame[param.index()] = self.input(main.ty(param), input)?;
+            let thing = self.input(main.ty(param), input)?;
+            self.note_value(param, thing);
+            frame[param.index()] = thing;
         }
         let results = self.call(self.program.entry, frame)?;
         // A result that another one shares becomes an array of its own.
@@ -161,9 +173,6 @@ impl<'p> Walk<'p> {
 
     /// A fresh array. Where a length depends on data, the record says how many elements there are.
     fn allocate(&mut self, elem: Elem, mut shape: Shape, span: Span) -> Walked<Id> {
-        if self.stop_at == Some(self.ledger().allocations) {
-            return Err(Stop::Reached);
-        }
         let known = elements(&shape);
         let room = match &mut self.events {
             None => known.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?,
@@ -177,7 +186,9 @@ impl<'p> Walk<'p> {
             let unknown = shape.iter_mut().find(|length| length.is_none()).expect("there is one");
             *unknown = room.checked_div(others);
         }
-        Ok(self.state.ledger.allocate(elem, shape, room))
+        let id = self.state.ledger.allocate(elem, shape, room);
+        self.stop_at_peak()?;
+        Ok(id)
     }
 
     /// A copy of an array, which one holder of the old one then holds instead.
@@ -264,7 +275,20 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
+    /// Remembers what an array holds and how long it was.
+    fn note_value(&mut self, value: Value, thing: Thing) {
+        if let Thing::Array(id) = thing {
+            let of = (self.function, value);
+            let buffer = self.state.ledger.get_mut(id);
+            buffer.value = Some(of);
+            let elements = buffer.elements().unwrap_or(buffer.room);
+            let most = self.most.entry(of).or_default();
+            *most = elements.max(*most);
+        }
+    }
+
     fn inst(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
+        self.running = inst.results.first().map(|&result| (self.function, result));
         match &inst.op {
             Op::For { descending } => self.for_loop(inst, marks, *descending),
             Op::While => self.while_loop(inst, marks),
@@ -310,6 +334,7 @@ impl<'p> Walk<'p> {
     fn define(&mut self, inst: &Inst, results: &[Thing]) {
         for (&value, &thing) in inst.results.iter().zip(results) {
             self.set(value, thing);
+            self.note_value(value, thing);
         }
     }
 
@@ -354,6 +379,7 @@ impl<'p> Walk<'p> {
                 self.set(param, thing);
             }
             let shapes = steady::lengths(&carried, self.ledger());
+            let work = self.ledger().work;
             self.state.ledger.trace = 0;
             self.block(body, &marks.blocks[0])?;
             let next = self.fetch(&body.results, &marks.blocks[0].results_die);
@@ -364,6 +390,8 @@ impl<'p> Walk<'p> {
             if alike && steady::is_steady(function, body, &this.changes) {
                 this.jump(n - 1 - round, &mut carried, &mut self.state.ledger);
                 self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
+                self.stop_at_peak()?;
+                self.state.ledger.work += (self.ledger().work - work) * (n - 1 - round) as f64;
                 round = n - 1;
                 before = None;
             } else {
@@ -430,6 +458,7 @@ impl<'p> Walk<'p> {
     /// Goes on with the side that holds more, and forgets integers in which the sides differ.
     fn join(&mut self, inst: &Inst, mut other: State) {
         let peak = self.ledger().peak.max(other.ledger.peak);
+        let work = self.ledger().work.max(other.ledger.work);
         let allocations = self.ledger().allocations.max(other.ledger.allocations);
         if other.ledger.live > self.ledger().live {
             core::mem::swap(&mut self.state, &mut other);
@@ -443,11 +472,9 @@ impl<'p> Walk<'p> {
             }
         }
         let ledger = &mut self.state.ledger;
-        if peak > ledger.peak {
-            ledger.peak = peak;
-            ledger.peak_at = other.ledger.peak_at;
-        }
+        ledger.peak = peak;
         ledger.allocations = allocations;
+        ledger.work = work;
     }
 
     // ---- operations
@@ -457,12 +484,14 @@ impl<'p> Walk<'p> {
         let function = program.function(self.function);
         let ty = |value: Value| function.ty(value);
         let result = inst.results[0];
+        let sizes: Vec<u64> = inst.args.iter().map(|&arg| self.size(self.get(arg))).collect();
         if inst.args.iter().all(|&arg| ty(arg).is_scalar()) && ty(result).is_scalar() {
             let args: Vec<Thing> = inst.args.iter().map(|&arg| self.get(arg)).collect();
             if matches!(inst.op, Op::Fused) {
                 return self.fused_scalars(inst);
             }
             self.set(result, ints::scalar(&inst.op, &args, ty(result)));
+            self.state.ledger.work += cost::work(&inst.op, 1, &sizes);
             return Ok(());
         }
         let args = self.fetch(&inst.args, &marks.dies);
@@ -489,8 +518,18 @@ impl<'p> Walk<'p> {
             }
         }
         self.drop_all(&dropped);
+        let made = results.iter().map(|&thing| self.size(thing)).max().unwrap_or(1);
+        self.state.ledger.work += cost::work(&inst.op, made, &sizes);
         self.define(inst, &results);
         Ok(())
+    }
+
+    /// How many elements something has; 1 for a scalar.
+    fn size(&self, thing: Thing) -> u64 {
+        match thing {
+            Thing::Array(id) => self.ledger().get(id).elements().unwrap_or(0),
+            Thing::Unset | Thing::Real | Thing::Int(_) => 1,
+        }
     }
 
     /// A fused operation on scalars only is its block.
@@ -540,6 +579,7 @@ impl<'p> Walk<'p> {
             let span = inst.span;
             let more = more.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?;
             self.state.ledger.grow(id, more);
+            self.stop_at_peak()?;
             let buffer = self.state.ledger.get_mut(id);
             if buffer.elem == Elem::Int || buffer.elem == Elem::Bool {
                 match (thing, &mut buffer.ints) {
@@ -556,7 +596,7 @@ impl<'p> Walk<'p> {
         let length = elements(&shape);
         let length = length.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?;
         self.state.ledger.resize(id, length);
-        Ok(())
+        self.stop_at_peak()
     }
 
     fn reshaped(&mut self, inst: &Inst, args: &[Thing]) -> Walked<Thing> {

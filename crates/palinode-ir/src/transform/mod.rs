@@ -27,6 +27,7 @@ mod split;
 mod split_branches;
 mod split_calls;
 mod split_loops;
+mod storage;
 mod symbol;
 mod tangent;
 mod transpose;
@@ -45,6 +46,7 @@ use split_calls::Versions;
 use tangent::{Differentiator, Tangents, zeros_like};
 
 pub use matrix::{hessian, jacobian};
+pub use storage::{Choice, Recompute, Storage};
 
 /// Why a program cannot be transformed as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -218,7 +220,12 @@ enum Seeds {
 }
 
 /// Reverse mode: the original results, and a cotangent for each argument in `wrt`.
-fn reverse(program: &Program, wrt: &[usize], how: Seeds) -> Result<(Program, usize), TransformError> {
+fn reverse(
+    program: &Program,
+    wrt: &[usize],
+    how: Seeds,
+    storage: &Storage,
+) -> Result<(Program, usize), TransformError> {
     check_wrt(program, wrt)?;
     let program = &prepare(program);
     let main = program.main();
@@ -237,7 +244,7 @@ fn reverse(program: &Program, wrt: &[usize], how: Seeds) -> Result<(Program, usi
     }
     function.body.results = [&known_results[..], &linear_results[..]].concat();
     let linear: Vec<bool> = function.body.params.iter().map(|param| tangent_params.contains(param)).collect();
-    let mut versions = Versions::new(differentiator);
+    let mut versions = Versions::new(differentiator, storage.clone());
     let mut splitter = Splitter::new(&function, &linear, primal, &mut versions);
 
     let mut params = main.body.params.clone();
@@ -305,7 +312,7 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
         known.iter().copied().zip(results).filter(|(result, _)| main.ty(*result).is_real()).collect();
     function.body.results = known.iter().copied().chain(pairs.iter().filter_map(|pair| pair.1)).collect();
     let linear: Vec<bool> = function.body.params.iter().map(|param| tangents.contains(param)).collect();
-    let mut versions = Versions::new(differentiator);
+    let mut versions = Versions::new(differentiator, Storage::default());
     let mut splitter = Splitter::new(&function, &linear, primal, &mut versions);
     let (insts, mut block) = splitter.forward(&function, &pairs);
     block.params = tangents;
@@ -345,7 +352,7 @@ pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformEr
     let main = program.main();
     let marked: Vec<bool> = (0..main.body.params.len()).map(|at| by.contains(&at)).collect();
     linear::check(&program.functions, main, &marked)?;
-    let mut versions = Versions::new(Differentiator::new(program));
+    let mut versions = Versions::new(Differentiator::new(program), Storage::default());
     let id = versions.transposed_version(program.entry, &marked);
     if let Some((span, op)) = versions.not_linear.take() {
         return Err(TransformError::NotLinear { op, span });
@@ -364,7 +371,7 @@ pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformEr
 /// # Errors
 /// If an entry of `wrt` is not a real argument.
 pub fn vjp(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
-    let (program, _) = reverse(program, wrt, Seeds::Arguments)?;
+    let (program, _) = reverse(program, wrt, Seeds::Arguments, &Storage::default())?;
     Ok(verified(program, "vjp"))
 }
 
@@ -380,13 +387,18 @@ fn scalar_result(program: &Program) -> Result<(), TransformError> {
 /// The gradient of the first result, beside all results.
 pub(crate) fn results_and_grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
     scalar_result(program)?;
-    let (program, _) = reverse(program, wrt, Seeds::FirstIsOne)?;
+    let (program, _) = reverse(program, wrt, Seeds::FirstIsOne, &Storage::default())?;
     Ok(verified(program, "grad"))
 }
 
-fn gradient(program: &Program, wrt: &[usize], with_value: bool) -> Result<Program, TransformError> {
+fn gradient(
+    program: &Program,
+    wrt: &[usize],
+    with_value: bool,
+    storage: &Storage,
+) -> Result<Program, TransformError> {
     scalar_result(program)?;
-    let (mut program, count) = reverse(program, wrt, Seeds::FirstIsOne)?;
+    let (mut program, count) = reverse(program, wrt, Seeds::FirstIsOne, storage)?;
     let entry = program.entry.index();
     let kept = usize::from(with_value);
     program.functions[entry].body.results.drain(kept..count);
@@ -399,7 +411,19 @@ fn gradient(program: &Program, wrt: &[usize], with_value: bool) -> Result<Progra
 /// # Errors
 /// If the first result is not a real scalar, or an entry of `wrt` is not a real argument.
 pub fn value_and_grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
-    gradient(program, wrt, true)
+    gradient(program, wrt, true, &Storage::default())
+}
+
+/// [`value_and_grad`] with a choice of what is kept and what is computed again.
+///
+/// # Errors
+/// As [`value_and_grad`].
+pub fn value_and_grad_stored(
+    program: &Program,
+    wrt: &[usize],
+    storage: &Storage,
+) -> Result<Program, TransformError> {
+    gradient(program, wrt, true, storage)
 }
 
 /// A program that gives the gradient of the first result: see the module's table.
@@ -407,5 +431,5 @@ pub fn value_and_grad(program: &Program, wrt: &[usize]) -> Result<Program, Trans
 /// # Errors
 /// If the first result is not a real scalar, or an entry of `wrt` is not a real argument.
 pub fn grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
-    gradient(program, wrt, false)
+    gradient(program, wrt, false, &Storage::default())
 }

@@ -5,11 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use palinode_core::rules::Op as Row;
-
 use crate::op::{Axis, IntOp, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::split::{KnownHalf, Splitter, Thread, read_log};
+use crate::transform::storage::Recompute;
 use crate::types::{Span, Type};
 
 /// What to do about the known values that a linear block uses.
@@ -65,7 +64,7 @@ impl Plan {
             }
         });
         let cheap: Vec<Inst> =
-            known.iter().rev().filter(|inst| is_cheap(splitter, id, inst)).cloned().collect();
+            known.iter().rev().filter(|inst| splitter.may_repeat(id, inst)).cloned().collect();
         let mut plan = Plan {
             stored: Vec::new(),
             again: Vec::new(),
@@ -95,6 +94,12 @@ impl Plan {
 
         let (mut roots, mut again) = (dear.clone(), HashSet::new());
         let id = self.id;
+        // How many operations may be repeated to get one value back.
+        let longest = match splitter.shared.storage.recompute {
+            Recompute::Nothing | Recompute::Cheap => 8,
+            Recompute::Elementwise => 32,
+            Recompute::Anything => 256,
+        };
         let is_outside = |value: Value| splitter.owner.get(&value) != Some(&id) || Some(value) == round;
         let from_roots = wanted.iter().all(|&at| {
             let mut needed = Vec::new();
@@ -104,7 +109,7 @@ impl Plan {
                 }
                 !by_result.contains_key(&value) || is_outside(value)
             };
-            let reached = reach(&self.cheap, &by_result, at, &mut needed, 8, &mut leaf);
+            let reached = reach(&self.cheap, &by_result, at, &mut needed, longest, &mut leaf);
             again.extend(needed);
             reached
         });
@@ -112,7 +117,7 @@ impl Plan {
         for &at in &wanted {
             let mut needed = Vec::new();
             let mut at_hand = |value: Value| is_outside(value) || kept.contains(&value);
-            if reach(&self.cheap, &by_result, at, &mut needed, 8, &mut at_hand) {
+            if reach(&self.cheap, &by_result, at, &mut needed, longest, &mut at_hand) {
                 also.extend(needed);
             } else {
                 kept.push(self.cheap[at].results[0]);
@@ -223,9 +228,16 @@ impl Plan {
         }
         let at_hand =
             |available: &HashMap<Value, Value>, value: Value| *available.get(&value).unwrap_or(&value);
-        // Lengths may be computed again, so scalars come before the arrays that need them.
-        let (scalars, arrays): (Vec<Inst>, Vec<Inst>) =
-            self.again.into_iter().partition(|inst| splitter.b.ty(inst.results[0]).rank == 0);
+        // Lengths may be computed again, so scalars come before the kept arrays that need them, except for those made from arrays.
+        let mut after_arrays: HashSet<Value> = self.places.iter().map(|place| place.array).collect();
+        let (scalars, arrays): (Vec<Inst>, Vec<Inst>) = self.again.into_iter().partition(|inst| {
+            let is_late = splitter.b.ty(inst.results[0]).rank > 0
+                || inst.args.iter().any(|arg| after_arrays.contains(arg));
+            if is_late {
+                after_arrays.extend(&inst.results);
+            }
+            !is_late
+        });
         let repeat = |splitter: &mut Splitter<'_>, available: &mut HashMap<Value, Value>, inst: Inst| {
             let result = splitter.b.fresh_like(inst.results[0]);
             let args = inst.args.iter().map(|&arg| at_hand(available, arg)).collect();
@@ -283,48 +295,4 @@ fn reach(
                 .get(&arg)
                 .is_some_and(|&other| reach(cheap, by_result, other, needed, budget, at_hand))
     })
-}
-
-/// Whether repeating the instruction costs about as little as reading its result back.
-fn is_cheap(splitter: &Splitter<'_>, id: u32, inst: &Inst) -> bool {
-    // An array from outside that nothing changes can be looked at again.
-    let stays = |array: &Value| {
-        splitter.owner.get(array).is_some_and(|owner| *owner != id) && !splitter.consumed.contains(array)
-    };
-    match &inst.op {
-        Op::Const(_) | Op::Int(_) | Op::Compare(_) | Op::Logical(_) | Op::Select | Op::Convert(_) => true,
-        Op::Map(rule) => matches!(
-            rule.row,
-            Row::Add
-                | Row::Subtract
-                | Row::Multiply
-                | Row::StrongMul
-                | Row::Negate
-                | Row::Abs
-                | Row::Min
-                | Row::Max
-                | Row::Recip
-                | Row::Divide
-        ),
-        Op::Read(axes) => axes.iter().all(|axis| *axis == Axis::At) && stays(&inst.args[0]),
-        Op::Dim(_) => stays(&inst.args[0]),
-        Op::Iota | Op::Broadcast(_) => true,
-        Op::StopGradient
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Write(_)
-        | Op::AddAt(_)
-        | Op::Push
-        | Op::Resize
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::For { .. }
-        | Op::While
-        | Op::If
-        | Op::Call(_)
-        | Op::Fused => false,
-    }
 }

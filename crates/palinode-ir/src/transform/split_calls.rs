@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Value};
 use crate::transform::split::{Cotangents, KnownHalf, Splitter};
+use crate::transform::storage::Storage;
 use crate::transform::tangent::Differentiator;
 use crate::types::Span;
 
@@ -17,11 +18,13 @@ pub(crate) struct Versions {
     transposed: HashMap<(FuncId, Vec<bool>), FuncId>,
     known: HashMap<(FuncId, Vec<bool>), FuncId>,
     pub(crate) not_linear: Option<(Span, String)>,
+    pub(crate) storage: Storage,
 }
 
 impl Versions {
-    pub(crate) fn new(differentiator: Differentiator) -> Versions {
-        Versions { differentiator, transposed: HashMap::new(), known: HashMap::new(), not_linear: None }
+    pub(crate) fn new(differentiator: Differentiator, storage: Storage) -> Versions {
+        let (transposed, known) = (HashMap::new(), HashMap::new());
+        Versions { differentiator, transposed, known, not_linear: None, storage }
     }
 
     fn reserve(&mut self, base: &str, suffix: &str) -> FuncId {

@@ -1,0 +1,47 @@
+//! About how much work an operation is, in additions. Plans compare it; nothing else depends on it.
+
+use palinode_core::rules::Op as Row;
+
+use crate::op::{Linalg, Op};
+
+/// The work of an operation that makes `made` elements from operands of these numbers of elements.
+pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
+    let (made, first) = (made as f64, operands.first().copied().unwrap_or(0) as f64);
+    match op {
+        Op::Map(rule) => made * row(rule.row),
+        Op::Int(_) | Op::Compare(_) | Op::Logical(_) | Op::Select | Op::Convert(_) | Op::StopGradient => made,
+        Op::Const(_) | Op::Dim(_) | Op::Reshape => 0.0,
+        Op::Iota | Op::Broadcast(_) | Op::Permute(_) | Op::Concat(_) | Op::Read(_) | Op::Outer { .. } => made,
+        Op::Reduce(..) => first,
+        // What is changed is as long as what is put there.
+        Op::Write(_) | Op::AddAt(_) => operands.get(1).map_or(1.0, |&n| n as f64),
+        Op::Push | Op::Resize => operands.iter().skip(1).sum::<u64>() as f64,
+        // (m k) (k n) / (m n) is k^2.
+        Op::MatMul { .. } => {
+            let second = operands.get(1).copied().unwrap_or(0) as f64;
+            2.0 * made * (first * second / made.max(1.0)).sqrt()
+        }
+        Op::Linalg(kind) => {
+            let cube = first.powf(1.5);
+            match kind {
+                Linalg::Solve { .. } | Linalg::Determinant | Linalg::LogDet | Linalg::Cholesky => cube,
+                Linalg::SolveTriangular { .. } => first,
+                Linalg::Inverse | Linalg::Qr => 3.0 * cube,
+                Linalg::SymmetricEigen | Linalg::Svd => 20.0 * cube,
+            }
+        }
+        // A block of scalar operations; the walk does not look inside.
+        Op::Fused => 8.0 * made,
+        Op::For { .. } | Op::While | Op::If | Op::Call(_) => 0.0,
+    }
+}
+
+fn row(row: Row) -> f64 {
+    match row {
+        Row::Add | Row::Subtract | Row::Multiply | Row::Negate | Row::Abs | Row::Min | Row::Max => 1.0,
+        Row::StrongMul | Row::Signum | Row::Copysign | Row::Select | Row::Relu | Row::Clamp => 2.0,
+        Row::Floor | Row::Ceil | Row::Round | Row::Trunc | Row::Fract | Row::MulAdd => 2.0,
+        Row::Divide | Row::Recip | Row::Sqrt => 5.0,
+        _ => 20.0,
+    }
+}

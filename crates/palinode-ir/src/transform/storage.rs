@@ -1,0 +1,139 @@
+//! What reverse mode keeps of each round of a loop, and what it computes again.
+//!
+//! Whatever is chosen, the gradient is bitwise the same: what is computed again is computed by the same operations from the same numbers.
+
+use std::collections::BTreeMap;
+
+use palinode_core::rules::Op as Row;
+
+use crate::op::{Axis, Linalg, Op};
+use crate::program::{Inst, Value};
+use crate::transform::split::Splitter;
+
+/// What the reverse of a loop computes again instead of keeping it from the forward sweep, from least to most. What is not computed again is kept in
+/// logs, an entry a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Recompute {
+    /// Nothing but constants, indices and conditions: most memory, least work.
+    Nothing,
+    /// What costs about as little as reading it back: sums, products, elements of arrays that nothing changes.
+    #[default]
+    Cheap,
+    /// Every elementwise function too.
+    Elementwise,
+    /// Whatever does not change an array or contain a loop: products of matrices, reductions, decompositions. Least memory.
+    Anything,
+}
+
+impl Recompute {
+    /// Every choice, from most memory to least.
+    pub const ALL: [Recompute; 4] =
+        [Recompute::Nothing, Recompute::Cheap, Recompute::Elementwise, Recompute::Anything];
+}
+
+/// What to do with one variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// Keep its value: of an operation's input this is "store the input", of its result "store the output".
+    Keep,
+    /// Compute it again from what is kept, if its operation can be repeated.
+    Recompute,
+}
+
+/// How reverse mode stores what it needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// For everything that is not named below.
+    pub recompute: Recompute,
+    /// For variables of the source by name; all versions of a variable are meant.
+    pub choices: BTreeMap<String, Choice>,
+}
+
+impl From<Recompute> for Storage {
+    fn from(recompute: Recompute) -> Storage {
+        Storage { recompute, choices: BTreeMap::new() }
+    }
+}
+
+impl Splitter<'_> {
+    /// Whether an instruction of the block `id` may be repeated in the linear half.
+    pub(crate) fn may_repeat(&self, id: u32, inst: &Inst) -> bool {
+        let storage = &self.shared.storage;
+        let named = inst.results.first().and_then(|&result| self.b.name_of(result));
+        match named.and_then(|name| storage.choices.get(&*name)) {
+            Some(Choice::Keep) => false,
+            Some(Choice::Recompute) => self.effort(id, inst).is_some(),
+            None => self.effort(id, inst).is_some_and(|effort| effort <= storage.recompute),
+        }
+    }
+
+    /// How much must be allowed for an instruction to be repeated; nothing if it cannot be.
+    fn effort(&self, id: u32, inst: &Inst) -> Option<Recompute> {
+        // An array from outside that nothing changes can be looked at again.
+        let stays = |array: &Value| {
+            self.owner.get(array).is_some_and(|owner| *owner != id) && !self.consumed.contains(array)
+        };
+        // Lengths must be there before the arrays that have them.
+        let is_real = inst.results.iter().all(|&result| self.b.ty(result).is_real());
+        let if_real = |effort: Recompute| is_real.then_some(effort);
+        match &inst.op {
+            Op::Const(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Convert(_)
+            | Op::Iota
+            | Op::Broadcast(_) => Some(Recompute::Nothing),
+            Op::Dim(_) => stays(&inst.args[0]).then_some(Recompute::Nothing),
+            Op::Select => Some(Recompute::Cheap),
+            Op::Map(rule) => Some(if is_cheap(rule.row) { Recompute::Cheap } else { Recompute::Elementwise }),
+            Op::Read(axes) if stays(&inst.args[0]) => match axes.iter().all(|axis| *axis == Axis::At) {
+                true => Some(Recompute::Cheap),
+                false => if_real(Recompute::Elementwise),
+            },
+            // A part of an array that is computed again, or of one that is kept.
+            Op::Read(_) if !self.consumed.contains(&inst.args[0]) => if_real(Recompute::Anything),
+            Op::StopGradient => if_real(Recompute::Cheap),
+            Op::Reshape | Op::Permute(_) | Op::Concat(_) | Op::Outer { .. } => {
+                if_real(Recompute::Elementwise)
+            }
+            Op::Reduce(..) | Op::MatMul { .. } => if_real(Recompute::Anything),
+            Op::Linalg(kind) => match kind {
+                Linalg::Solve { .. }
+                | Linalg::SolveTriangular { .. }
+                | Linalg::Inverse
+                | Linalg::Determinant
+                | Linalg::LogDet
+                | Linalg::Cholesky => if_real(Recompute::Anything),
+                // They have several results.
+                Linalg::Qr | Linalg::SymmetricEigen | Linalg::Svd => None,
+            },
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Push
+            | Op::Resize
+            | Op::For { .. }
+            | Op::While
+            | Op::If
+            | Op::Call(_)
+            | Op::Fused => None,
+        }
+    }
+}
+
+fn is_cheap(row: Row) -> bool {
+    matches!(
+        row,
+        Row::Add
+            | Row::Subtract
+            | Row::Multiply
+            | Row::StrongMul
+            | Row::Negate
+            | Row::Abs
+            | Row::Min
+            | Row::Max
+            | Row::Recip
+            | Row::Divide
+    )
+}
