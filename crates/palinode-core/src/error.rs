@@ -122,6 +122,31 @@ pub enum Error {
         /// What is wrong with it.
         why: BudgetMistake,
     },
+    /// Partials of this number cannot be kept in fewer bytes, because it is more than a plain number.
+    #[error("PAL0109: partials of duals and nested numbers cannot be narrowed: keep them exact")]
+    NotPlain,
+    /// A partial is too large for the narrow form that was asked for.
+    #[error(
+        "PAL0109: a partial is {value:e}, which no f32 or bf16 can hold: keep partials exact, or scale the problem"
+    )]
+    PartialTooLarge {
+        /// The partial.
+        value: f64,
+    },
+    /// An input to differentiate by does not exist.
+    #[error("PAL0101: there is no input {input} among {inputs}; they count from 0")]
+    NoSuchInput {
+        /// The input asked for.
+        input: usize,
+        /// How many there are.
+        inputs: usize,
+    },
+    /// An input to differentiate by is listed twice.
+    #[error("PAL0101: input {input} is listed twice; list each input once")]
+    InputTwice {
+        /// The input.
+        input: usize,
+    },
     /// A decomposition's derivative does not exist because eigenvalues or singular values coincide.
     #[error(
         "PAL0110: {what} {first} and {second} coincide ({value}), so they have no derivative one by one; \
@@ -218,7 +243,10 @@ impl Error {
     /// The code, such as `PAL0101`; `docs/book/errors/PAL0101.md` explains it.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Length { .. } | Error::Shape { .. } => "PAL0101",
+            Error::Length { .. }
+            | Error::Shape { .. }
+            | Error::NoSuchInput { .. }
+            | Error::InputTwice { .. } => "PAL0101",
             Error::NonFiniteInput { .. } => "PAL0102",
             Error::NonFiniteOutput { .. } => "PAL0103",
             Error::NonFiniteDerivative { .. }
@@ -228,6 +256,7 @@ impl Error {
             Error::OutOfMemory { .. } => "PAL0106",
             Error::ByteLimit { .. } => "PAL0107",
             Error::NotABudget { .. } => "PAL0108",
+            Error::NotPlain | Error::PartialTooLarge { .. } => "PAL0109",
             Error::Degenerate { .. } => "PAL0110",
             Error::Singular { .. } => "PAL0111",
             Error::NotPositiveDefinite { .. } => "PAL0112",

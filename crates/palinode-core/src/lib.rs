@@ -40,4 +40,7 @@ pub use jet::Jet;
 pub use number::Operand;
 pub use palinode_num::*;
 pub use rules::Differentiable;
-pub use tape::{CustomRule, MAX_NODES, Outputs, Record, Row, Size, Table, Tape, Var, custom};
+pub use tape::{
+    Compressed, Compression, CustomRule, MAX_NODES, Narrowing, Outputs, Partials, Record, Report, Row, Size,
+    Step, Table, Tape, Var, custom,
+};

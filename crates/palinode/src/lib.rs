@@ -58,6 +58,7 @@ mod documents {
         Pal0106 = "docs/book/errors/PAL0106.md";
         Pal0107 = "docs/book/errors/PAL0107.md";
         Pal0108 = "docs/book/errors/PAL0108.md";
+        Pal0109 = "docs/book/errors/PAL0109.md";
         Pal0110 = "docs/book/errors/PAL0110.md";
         Pal0111 = "docs/book/errors/PAL0111.md";
         Pal0112 = "docs/book/errors/PAL0112.md";

@@ -104,6 +104,12 @@ impl<S: Scalar> CustomNode<S> {
         self.first_output
     }
 
+    /// Gives its nodes other numbers, in the same order; its outputs stay together.
+    pub(crate) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        self.first_output = number(self.first_output);
+        self.inputs.iter_mut().for_each(|input| *input = number(*input));
+    }
+
     fn output_range(&self) -> core::ops::Range<usize> {
         self.first_output as usize..self.end() as usize
     }

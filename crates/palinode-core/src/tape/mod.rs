@@ -10,6 +10,7 @@
 //!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations + trace (trace.rs)
 //!                                            │
 //!                  Record (record.rs) ◄──────┘  reverse, forward, table, size
+//!                    └──► Compressed (compress/): what matters of it, fused, in fewer bytes
 //! ```
 //!
 //! Invariants: a tape is recorded inside a scope and nowhere else, so there is no global tape; memory
@@ -17,6 +18,7 @@
 
 mod arena;
 mod carry;
+mod compress;
 mod custom;
 mod nary;
 mod record;
@@ -30,6 +32,7 @@ mod var;
 mod tests;
 
 pub use arena::MAX_NODES;
+pub use compress::{Compressed, Compression, Narrowing, Partials, Report, Step};
 pub use custom::{CustomRule, custom};
 pub use record::{Outputs, Record, Size};
 pub use trace::{Row, Table};

@@ -1,0 +1,145 @@
+//! A recording on its way to its compressed form.
+//!
+//! Input: the tape of a finished recording. Output: what matters of it, fused if asked for, then numbered again.
+//!
+//! Invariant: until [`Draft::finish`], nodes have the numbers of the recording.
+
+use super::graph::{self, Graph, Mark};
+use super::partials::{Exact, Partials, Store};
+use super::report::{Report, Step};
+use super::sweep::{LAST, Sweep};
+use super::{Compressed, fuse};
+use crate::error::Error;
+use crate::tape::arena::SINK;
+use crate::tape::custom::CustomNode;
+use crate::tape::{Record, Size, Tape};
+use palinode_num::Scalar;
+
+/// See the module's documentation.
+pub(super) struct Draft<S> {
+    pub(super) graph: Graph<S>,
+    pub(super) marks: Vec<Mark>,
+    /// The custom operations that matter.
+    custom: Vec<CustomNode<S>>,
+    /// The inputs that are asked for, in the order asked for.
+    inputs: Vec<u32>,
+    outputs: Vec<u32>,
+    values: Vec<S>,
+    report: Report,
+}
+
+impl<S: Scalar<Bool = bool>> Draft<S> {
+    /// What matters of a recording, whose custom operations are taken away.
+    pub(super) fn of(tape: &mut Tape<S>, asked_for: Option<&[usize]>) -> Result<Self, Error> {
+        let recorded = Record { tape: &mut *tape }.size();
+        let all_inputs = tape.inputs.len();
+        let inputs = asked_for_inputs(all_inputs, asked_for)?;
+        let (marks, count) = graph::mark(&tape.recorder, all_inputs as u32, &inputs, &tape.outputs)?;
+        let graph = graph::copy(&tape.recorder, all_inputs as u32, &marks, &count)?;
+        let mut custom = core::mem::take(&mut tape.recorder.custom);
+        custom.retain(|custom| {
+            custom.first_output() < custom.end() && marks[custom.first_output() as usize].matters()
+        });
+        let report = Report { steps: vec![Step { name: "recorded", size: recorded }], narrowing: None };
+        let (outputs, values) = (tape.outputs.clone(), tape.values.clone());
+        let mut draft = Draft { graph, marks, custom, inputs, outputs, values, report };
+        draft.report("what matters");
+        Ok(draft)
+    }
+
+    /// Fuses chains.
+    pub(super) fn fuse(mut self) -> Result<Self, Error> {
+        self.graph = fuse::fuse(self.graph, &self.marks)?;
+        self.report("chains fused");
+        Ok(self)
+    }
+
+    pub(super) fn report(&mut self, name: &'static str) {
+        let (nodes, edges) = (self.nodes(), self.graph.parents.len());
+        let size = size::<S>(nodes, edges, size_of::<S>(), &self.custom);
+        self.report.steps.push(Step { name, size });
+    }
+
+    fn nodes(&self) -> usize {
+        let of_custom: usize = self.custom.iter().map(|c| (c.end() - c.first_output()) as usize).sum();
+        self.inputs.len() + of_custom + self.graph.nodes.len()
+    }
+
+    /// Numbers what is left again.
+    pub(super) fn finish(self, partials: Partials) -> Result<Compressed<S>, Error> {
+        let nodes = self.nodes() as u32 + 1;
+        let numbers = self.numbers()?;
+        let Draft { graph, marks, mut custom, inputs, mut outputs, values, report } = self;
+        drop(marks);
+        let number = |node: u32| numbers[node as usize];
+        outputs.iter_mut().for_each(|node| *node = number(*node));
+        custom.iter_mut().for_each(|custom| custom.renumber(number));
+        let mut words = graph.parents;
+        words.iter_mut().for_each(|parent| *parent = number(*parent));
+        graph.ends.iter().for_each(|&end| words[end - 1] |= LAST);
+        words.shrink_to_fit();
+        drop(numbers);
+        let mut exact: Vec<Exact<S>> = graph.partials.into_iter().map(Exact).collect();
+        exact.shrink_to_fit();
+        let mut compressed = Compressed {
+            inputs: inputs.len(),
+            outputs,
+            values,
+            sweep: Sweep { nodes, words, partials: Store::Exact(exact), custom },
+            cotangents: Vec::new(),
+            gradient: Vec::new(),
+            report,
+        };
+        if partials != Partials::Exact {
+            compressed.narrow(partials)?;
+            let sweep = &compressed.sweep;
+            let size =
+                size::<S>(nodes as usize - 1, sweep.words.len(), sweep.partials.width(), &sweep.custom);
+            compressed.report.steps.push(Step { name: partials.name(), size });
+        }
+        Ok(compressed)
+    }
+
+    /// The new number of each node of the recording: the sink's for what is gone, then the inputs in the order asked for,
+    /// then everything else in the order recorded.
+    fn numbers(&self) -> Result<Vec<u32>, Error> {
+        let mut numbers = fuse::per_node(self.marks.len(), SINK)?;
+        for (number, &input) in (1..).zip(&self.inputs) {
+            numbers[input as usize] = number;
+        }
+        let mut next = self.inputs.len() as u32 + 1;
+        let mut give = |node: u32| {
+            numbers[node as usize] = next;
+            next += 1;
+        };
+        let mut rows = self.graph.nodes.iter().copied().rev().peekable();
+        for custom in &self.custom {
+            while let Some(node) = rows.next_if(|&node| node < custom.first_output()) {
+                give(node);
+            }
+            (custom.first_output()..custom.end()).for_each(&mut give);
+        }
+        rows.for_each(give);
+        Ok(numbers)
+    }
+}
+
+fn size<S: Scalar>(nodes: usize, edges: usize, width: usize, custom: &[CustomNode<S>]) -> Size {
+    let saved: usize = custom.iter().map(CustomNode::bytes).sum();
+    Size { nodes, edges, bytes: edges * (width + size_of::<u32>()) + nodes * size_of::<S>() + saved }
+}
+
+/// The nodes of the inputs that are asked for, in that order; all if none are named.
+fn asked_for_inputs(all: usize, inputs: Option<&[usize]>) -> Result<Vec<u32>, Error> {
+    let Some(inputs) = inputs else { return Ok((1..=all as u32).collect()) };
+    let mut seen = vec![false; all];
+    for &input in inputs {
+        if input >= all {
+            return Err(Error::NoSuchInput { input, inputs: all });
+        }
+        if core::mem::replace(&mut seen[input], true) {
+            return Err(Error::InputTwice { input });
+        }
+    }
+    Ok(inputs.iter().map(|&input| input as u32 + 1).collect())
+}

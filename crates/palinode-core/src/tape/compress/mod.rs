@@ -1,0 +1,182 @@
+//! A recording in fewer nodes, edges and bytes.
+//!
+//! Input: a [`Record`](crate::Record). Output: a [`Compressed`] recording of its own, and a [`Report`] of each step.
+//!
+//! ```text
+//! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► Compressed
+//!            what matters               fewer rows                              fewer bytes              (sweep.rs)
+//! ```
+//!
+//! Invariants: marking changes no bit of a gradient; fusing changes it by rounding only; custom operations keep their outputs
+//! next to each other, as leaves, and their inputs as nodes. Only safe code.
+//!
+//! Known limits: the trace of a traced tape is left behind; what a compressed recording holds is not counted by the limits of the tape it came from.
+
+mod draft;
+mod fuse;
+mod graph;
+mod partials;
+mod report;
+mod sweep;
+
+#[cfg(test)]
+mod tests;
+
+pub use partials::Partials;
+pub use report::{Narrowing, Report, Step};
+
+use super::record::{add, zero_filled};
+use super::{Size, Tape};
+use crate::error::{Error, same_length};
+use draft::Draft;
+use palinode_num::Scalar;
+use partials::Store;
+use sweep::Sweep;
+
+/// How to compress a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// Whether nodes with one use, or one edge, are fused into the nodes that use them.
+    pub chains: bool,
+    /// In how many bytes partials are kept. Anything but [`Partials::Exact`] changes derivatives, by what the report says.
+    pub partials: Partials,
+    /// The inputs to differentiate by, from 0; all if none are given. The compressed recording has these inputs only.
+    pub inputs: Option<Vec<usize>>,
+}
+
+impl Default for Compression {
+    /// Chains are fused, partials are exact, all inputs are kept.
+    fn default() -> Self {
+        Compression { chains: true, partials: Partials::Exact, inputs: None }
+    }
+}
+
+/// A compressed recording; see [`Record::compress`](crate::Record::compress).
+///
+/// It owns all it needs, so any number can be kept while their tape records on, and it can be sent to another thread.
+pub struct Compressed<S> {
+    inputs: usize,
+    outputs: Vec<u32>,
+    values: Vec<S>,
+    sweep: Sweep<S>,
+    cotangents: Vec<[S; 1]>,
+    gradient: Vec<S>,
+    report: Report,
+}
+
+impl<S: Scalar<Bool = bool>> Compressed<S> {
+    pub(super) fn of(tape: &mut Tape<S>, how: &Compression) -> Result<Self, Error> {
+        let mut draft = Draft::of(tape, how.inputs.as_deref())?;
+        if how.chains {
+            draft = draft.fuse()?;
+        }
+        draft.finish(how.partials)
+    }
+
+    /// Replaces the partials by narrow ones, and measures what that does to derivatives.
+    fn narrow(&mut self, how: Partials) -> Result<(), Error> {
+        let Store::Exact(exact) = &self.sweep.partials else { return Ok(()) };
+        let mut other = Store::narrow(exact, how)?;
+        let underflows = other.zeros() - self.sweep.partials.zeros();
+        let outputs = self.output_count();
+        let each_output = outputs <= MOST_OUTPUTS_EACH;
+        let mut narrowing =
+            Narrowing { partials: how, absolute: 0.0, relative: 0.0, underflows, each_output };
+        for sweep in 0..if each_output { outputs } else { 1 } {
+            let seed = (0..outputs).map(|output| S::from_int(i32::from(!each_output || output == sweep)));
+            let seed: Vec<S> = seed.collect();
+            let exact = self.reverse(&seed)?.to_vec();
+            core::mem::swap(&mut self.sweep.partials, &mut other);
+            let narrow = self.reverse(&seed)?.to_vec();
+            core::mem::swap(&mut self.sweep.partials, &mut other);
+            narrowing.see(&exact, &narrow);
+        }
+        self.sweep.partials = other;
+        self.report.narrowing = Some(narrowing);
+        Ok(())
+    }
+
+    /// What each step did.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The values of the outputs.
+    pub fn values(&self) -> &[S] {
+        &self.values
+    }
+
+    /// The number of inputs: those that were asked for.
+    pub fn input_count(&self) -> usize {
+        self.inputs
+    }
+
+    /// The number of outputs.
+    pub fn output_count(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs.
+    pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
+        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
+        zero_filled(&mut self.cotangents, self.sweep.nodes as usize)?;
+        for (&node, &cotangent) in self.outputs.iter().zip(cotangents) {
+            add(&mut self.cotangents[node as usize], [cotangent]);
+        }
+        self.sweep.reverse(&mut self.cotangents, self.inputs)?;
+        self.gradient.clear();
+        self.gradient.extend(self.cotangents[1..=self.inputs].iter().map(|&[cotangent]| cotangent));
+        Ok(&self.gradient)
+    }
+
+    /// `N` reverse sweeps in one: each output has `N` cotangents, each input gets `N`.
+    pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
+        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
+        let mut all = Vec::new();
+        zero_filled(&mut all, self.sweep.nodes as usize)?;
+        for (&node, &cotangent) in self.outputs.iter().zip(cotangents) {
+            add(&mut all[node as usize], cotangent);
+        }
+        self.sweep.reverse(&mut all, self.inputs)?;
+        Ok(all[1..=self.inputs].to_vec())
+    }
+
+    /// Forward sweep: the tangents of the outputs for these tangents of the inputs.
+    pub fn forward(&self, tangents: &[S]) -> Result<Vec<S>, Error> {
+        let lanes: Vec<[S; 1]> = tangents.iter().map(|&t| [t]).collect();
+        Ok(self.forward_many(&lanes)?.into_iter().map(|[t]| t).collect())
+    }
+
+    /// `N` forward sweeps in one.
+    pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
+        same_length("the list of input tangents", self.inputs, tangents.len())?;
+        let mut all = Vec::new();
+        zero_filled(&mut all, self.sweep.nodes as usize)?;
+        all[1..=self.inputs].copy_from_slice(tangents);
+        self.sweep.forward(&mut all, self.inputs)?;
+        Ok(self.outputs.iter().map(|&node| all[node as usize]).collect())
+    }
+
+    /// How large it is now; the last step of the report.
+    pub fn size(&self) -> Size {
+        self.report.steps[self.report.steps.len() - 1].size
+    }
+
+    /// The heap bytes that it holds; exact.
+    pub fn heap_bytes(&self) -> usize {
+        self.outputs.capacity() * size_of::<u32>()
+            + (self.values.capacity() + self.gradient.capacity() + self.cotangents.capacity())
+                * size_of::<S>()
+            + self.report.steps.capacity() * size_of::<Step>()
+            + self.sweep.bytes()
+    }
+}
+
+/// Up to so many outputs each is swept by itself to measure what narrow partials do.
+const MOST_OUTPUTS_EACH: usize = 16;
+
+impl<S> core::fmt::Debug for Compressed<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Compressed").field("report", &self.report).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! Sweeps over a compressed recording: the safe counterpart of `tape/sweep.rs`, over narrow partials too.
+//!
+//! Input: a cotangent (or tangent) per node, `N` at a time. Output: the same array, with what the nodes passed on.
+//!
+//! Invariants: edges lie in the order of the reverse sweep, from the last node to the first; the last edge of a node is marked
+//! [`LAST`]. Inputs and outputs of custom operations have no edges.
+
+use super::partials::{Store, Stored};
+use crate::error::Error;
+use crate::tape::custom::CustomNode;
+use palinode_num::Scalar;
+
+/// Marks the last edge of a node in its parent word.
+pub(super) const LAST: u32 = 1 << 31;
+
+/// See the module's documentation.
+pub(super) struct Sweep<S> {
+    /// The nodes and the sink.
+    pub(super) nodes: u32,
+    pub(super) words: Vec<u32>,
+    pub(super) partials: Store<S>,
+    pub(super) custom: Vec<CustomNode<S>>,
+}
+
+impl<S: Scalar> Sweep<S> {
+    /// Propagates cotangents from the last node down to the inputs.
+    pub(super) fn reverse<const N: usize>(
+        &self,
+        cotangents: &mut [[S; N]],
+        inputs: usize,
+    ) -> Result<(), Error> {
+        match &self.partials {
+            Store::Exact(partials) => self.reverse_over(partials, cotangents, inputs),
+            Store::F32(partials) => self.reverse_over(partials, cotangents, inputs),
+            Store::Bf16(partials) => self.reverse_over(partials, cotangents, inputs),
+        }
+    }
+
+    fn reverse_over<P: Stored<S>, const N: usize>(
+        &self,
+        partials: &[P],
+        cotangents: &mut [[S; N]],
+        inputs: usize,
+    ) -> Result<(), Error> {
+        let mut edges = self.words.iter().zip(partials);
+        let mut node = self.nodes as usize;
+        let mut down_to = |to: usize, node: &mut usize, cotangents: &mut [[S; N]]| {
+            while *node > to {
+                *node -= 1;
+                let received = cotangents[*node];
+                for (&word, partial) in edges.by_ref() {
+                    let target = &mut cotangents[(word & !LAST) as usize];
+                    *target = S::strong_add(*target, partial.wide(), received);
+                    if word & LAST != 0 {
+                        break;
+                    }
+                }
+            }
+        };
+        for custom in self.custom.iter().rev() {
+            down_to(custom.end() as usize, &mut node, cotangents);
+            custom.reverse(cotangents)?;
+            node = custom.first_output() as usize;
+        }
+        down_to(inputs + 1, &mut node, cotangents);
+        Ok(())
+    }
+
+    /// Propagates tangents from the inputs up to the last node.
+    pub(super) fn forward<const N: usize>(
+        &self,
+        tangents: &mut [[S; N]],
+        inputs: usize,
+    ) -> Result<(), Error> {
+        match &self.partials {
+            Store::Exact(partials) => self.forward_over(partials, tangents, inputs),
+            Store::F32(partials) => self.forward_over(partials, tangents, inputs),
+            Store::Bf16(partials) => self.forward_over(partials, tangents, inputs),
+        }
+    }
+
+    fn forward_over<P: Stored<S>, const N: usize>(
+        &self,
+        partials: &[P],
+        tangents: &mut [[S; N]],
+        inputs: usize,
+    ) -> Result<(), Error> {
+        let mut edges = self.words.iter().zip(partials).rev().peekable();
+        let mut node = inputs + 1;
+        let mut up_to = |to: usize, node: &mut usize, tangents: &mut [[S; N]]| {
+            while *node < to {
+                let mut sum = [S::zero(); N];
+                let mut next = edges.next();
+                while let Some((&word, partial)) = next {
+                    sum = S::strong_add(sum, partial.wide(), tangents[(word & !LAST) as usize]);
+                    // A marked edge begins the next node, backwards.
+                    next = edges.next_if(|(word, _)| **word & LAST == 0);
+                }
+                tangents[*node] = sum;
+                *node += 1;
+            }
+        };
+        for custom in &self.custom {
+            up_to(custom.first_output() as usize, &mut node, tangents);
+            custom.forward(tangents)?;
+            node = custom.end() as usize;
+        }
+        up_to(self.nodes as usize, &mut node, tangents);
+        Ok(())
+    }
+
+    /// The heap bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u32>()
+            + self.partials.bytes()
+            + self.custom.capacity() * size_of::<CustomNode<S>>()
+            + self.custom.iter().map(CustomNode::bytes).sum::<usize>()
+    }
+}
