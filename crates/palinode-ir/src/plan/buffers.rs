@@ -3,10 +3,9 @@
 //! Input: what a run would allocate, share and release, in order. Output: live and peak bytes. Mirrors the memory model that
 //! `interp` states; no element is ever computed, except integers and truth values that lengths and loops depend on.
 
-use std::rc::Rc;
-
 use crate::interp::store_rule;
 use crate::op::FuncId;
+use crate::plan::known::Ints;
 use crate::program::Value;
 use crate::types::Elem;
 
@@ -21,7 +20,7 @@ pub(super) struct Buffer {
     /// Lengths, as far as they are known.
     pub(super) shape: Vec<Option<u64>>,
     /// Integers and truth values of a vector, as far as they are known.
-    pub(super) ints: Option<Rc<Vec<Option<i64>>>>,
+    pub(super) ints: Option<Ints>,
     /// How many elements there is room for.
     pub(super) room: u64,
     pub(super) bytes: u64,

@@ -7,15 +7,20 @@
 //! |---|---|
 //! | `liveness` | where each array is used for the last time; the interpreter frees by it |
 //! | `walk`, `steady` | an imagined run without numbers; loops whose rounds are alike are not walked to their end |
-//! | `buffers`, `sizes`, `ints` | what it keeps books of: bytes, lengths, integers |
+//! | `fit` | a gradient within a budget |
+//! | `remat`, `cost` | values that are computed again instead of kept |
+//! | `buffers`, `sizes`, `ints`, `known` | what it keeps books of: bytes, lengths, integers |
 //!
 //! Invariant: the walk follows the memory model that `interp` states, so that for the same decisions it predicts every allocation. It knows
 //! no numbers: what depends on data comes from a recorded run, or makes the prediction a bound, or an error that says so.
 
 mod buffers;
 mod cost;
+mod fit;
 mod ints;
+mod known;
 pub(crate) mod liveness;
+mod remat;
 mod sizes;
 mod steady;
 mod walk;
@@ -26,6 +31,8 @@ use crate::interp::{Datum, Event};
 use crate::op::FuncId;
 use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
+pub use fit::{FitError, FittedGradient, fit_gradient};
+pub use remat::{Fitted, rematerialize};
 use walk::{Stop, Walk};
 
 /// Why a plan cannot be made.

@@ -13,8 +13,15 @@ use crate::program::{Block, Function, Inst, Value};
 
 /// Whether no length, trip count or branch in the body of a `for` depends on the round's number, or on integers and lengths of which
 /// `changes` says that they change. (A branch on reals is walked both ways in every round.)
-pub(super) fn is_steady(function: &Function, body: &Block, changes: &[Option<i64>]) -> bool {
-    let mut check = Check { function, varying: HashSet::from([body.params[0]]) };
+/// `constant` says of an array of integers from around the loop whether all its entries are the same.
+pub(super) fn is_steady(
+    function: &Function,
+    body: &Block,
+    changes: &[Option<i64>],
+    constant: &dyn Fn(Value) -> bool,
+) -> bool {
+    let captured = body.captures().into_iter().filter(|&value| constant(value)).collect();
+    let mut check = Check { function, varying: HashSet::from([body.params[0]]), captured };
     for ((&param, &next), &change) in body.params[1..].iter().zip(&body.results).zip(changes) {
         let ty = function.ty(param);
         let contents_count = !ty.is_real() && !ty.is_scalar() && param != next;
@@ -30,6 +37,8 @@ pub(super) fn is_steady(function: &Function, body: &Block, changes: &[Option<i64
 struct Check<'a> {
     function: &'a Function,
     varying: HashSet<Value>,
+    /// Arrays of integers, all of them the same.
+    captured: HashSet<Value>,
 }
 
 impl Check<'_> {
@@ -68,6 +77,9 @@ impl Check<'_> {
     /// Whether results vary because operands do. The elements of a real array do not matter, only its length.
     fn passes_on(&self, inst: &Inst) -> bool {
         let Op::Read(axes) = &inst.op else { return true };
+        if self.captured.contains(&inst.args[0]) {
+            return false;
+        }
         let ty = self.function.ty(inst.results[0]);
         !ty.is_real()
             || (axes.contains(&Axis::All) && self.varying.contains(&inst.args[0]))
@@ -159,8 +171,9 @@ impl Round {
                     if more > 0 {
                         ledger.grow(*id, more);
                     }
-                    if ledger.get(*id).elements().is_some() {
-                        ledger.get_mut(*id).ints = None;
+                    let buffer = ledger.get_mut(*id);
+                    if more > 0 {
+                        buffer.ints = buffer.ints.take().and_then(|ints| ints.after(more / rounds, rounds));
                     }
                 }
                 Thing::Int(value) => {

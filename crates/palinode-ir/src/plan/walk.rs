@@ -16,6 +16,7 @@ use crate::interp::store_rule;
 use crate::interp::{Datum, Event};
 use crate::op::{Axis, FuncId, Op};
 use crate::plan::buffers::{Buffer, Id, Ledger, elements};
+use crate::plan::known::Ints;
 use crate::plan::liveness::{self, BlockMarks, InstMarks};
 use crate::plan::sizes::{Shape, result_shapes};
 use crate::plan::{Copied, Growth, PlanError, cost, ints, steady};
@@ -162,7 +163,7 @@ impl<'p> Walk<'p> {
         let id = self.allocate(ty.elem, shape, Span::NONE)?;
         self.state.ledger.get_mut(id).ints = match input {
             Datum::Int(tensor) if ty.rank == 1 => {
-                Some(Rc::new(tensor.data.iter().map(|&n| Some(n)).collect()))
+                Some(Ints::new(tensor.data.iter().map(|&n| Some(n)).collect()))
             }
             Datum::Real(_) | Datum::Int(_) | Datum::Bool(_) => None,
         };
@@ -387,7 +388,11 @@ impl<'p> Walk<'p> {
             carried = next;
             round += 1;
             let alike = may_jump && round >= 3 && round < n - 1 && before.as_ref() == Some(&this);
-            if alike && steady::is_steady(function, body, &this.changes) {
+            let constant = |value: Value| match self.get(value) {
+                Thing::Array(id) => self.ledger().get(id).ints.as_ref().is_some_and(Ints::is_constant),
+                Thing::Unset | Thing::Real | Thing::Int(_) => false,
+            };
+            if alike && steady::is_steady(function, body, &this.changes, &constant) {
                 this.jump(n - 1 - round, &mut carried, &mut self.state.ledger);
                 self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
                 self.stop_at_peak()?;
@@ -563,10 +568,9 @@ impl<'p> Walk<'p> {
                     _ => None,
                 };
                 let buffer = self.state.ledger.get_mut(id);
-                buffer.ints = buffer.ints.take().and_then(|mut ints| {
+                buffer.ints = buffer.ints.take().and_then(|ints| {
                     let (index, value) = at?;
-                    *Rc::make_mut(&mut ints).get_mut(usize::try_from(index?).ok()?)? = value;
-                    Some(ints)
+                    ints.with(index, value)
                 });
             }
         }
@@ -582,9 +586,9 @@ impl<'p> Walk<'p> {
             self.stop_at_peak()?;
             let buffer = self.state.ledger.get_mut(id);
             if buffer.elem == Elem::Int || buffer.elem == Elem::Bool {
-                match (thing, &mut buffer.ints) {
-                    (Thing::Int(value), Some(ints)) => Rc::make_mut(ints).push(*value),
-                    _ => buffer.ints = None,
+                let known = buffer.ints.take();
+                if let Thing::Int(value) = thing {
+                    buffer.ints = known.and_then(|ints| ints.pushed(*value));
                 }
             }
         }
@@ -649,7 +653,7 @@ impl<'p> Walk<'p> {
         Thing::Int(match (&inst.op, args) {
             (Op::Read(axes), [Thing::Array(id), index]) if axes[..] == [Axis::At] => {
                 let ints = self.ledger().get(*id).ints.as_ref();
-                index.int().and_then(|at| *ints?.get(usize::try_from(at).ok()?)?)
+                index.int().and_then(|at| ints?.get(at))
             }
             _ => None,
         })
@@ -666,12 +670,12 @@ impl<'p> Walk<'p> {
 }
 
 /// The integers of a vector that an operation makes, where that is simple.
-fn known_ints(op: &Op, args: &[Thing], made: &Buffer) -> Option<Rc<Vec<Option<i64>>>> {
+fn known_ints(op: &Op, args: &[Thing], made: &Buffer) -> Option<Ints> {
     const MOST: u64 = 1 << 20;
     let count = made.elements().filter(|&count| count <= MOST && made.shape.len() == 1)?;
     match (op, made.elem) {
-        (Op::Iota, _) => Some(Rc::new((0..count as i64).map(Some).collect())),
-        (Op::Broadcast(_), Elem::Int | Elem::Bool) => Some(Rc::new(vec![args[0].int(); count as usize])),
+        (Op::Iota, _) => Some(Ints::new((0..count as i64).map(Some).collect())),
+        (Op::Broadcast(_), Elem::Int | Elem::Bool) => Some(Ints::new(vec![args[0].int(); count as usize])),
         _ => None,
     }
 }

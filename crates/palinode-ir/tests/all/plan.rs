@@ -1,11 +1,12 @@
 //! Plans predict what runs do.
 
+use palinode_core::Budget;
 use palinode_ir::interp::{Datum, Tensor};
-use palinode_ir::plan::{Prediction, predict};
-use palinode_ir::transform::Recompute;
-use palinode_ir::{Op, pal, passes, transform};
+use palinode_ir::plan::{FitError, Prediction, fit_gradient, predict};
+use palinode_ir::transform::{Recompute, Storage};
+use palinode_ir::{Op, pal, passes, transform, verify};
 
-use crate::agree::{flat, run_on};
+use crate::agree::{Sequence, flat, run_on};
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
 
@@ -68,4 +69,51 @@ fn storage_does_not_change_the_gradient() {
     }
     println!("{kept_less} of {count} programs keep less when more is computed again");
     assert!(kept_less * 4 > count as usize);
+}
+
+/// A perceptron, small.
+fn perceptron(layers: usize) -> (pal::Model, Vec<Datum<f64>>) {
+    let (width, batch) = (6, 4);
+    let mut source = format!("input x: [{batch}, {width}]\n");
+    (0..layers).for_each(|layer| source += &format!("param w{layer}: [{width}, {width}]\n"));
+    source += "var h = x\n";
+    (0..layers).for_each(|layer| source += &format!("h = tanh(h @ w{layer})\n"));
+    source += "loss y = sum(h * h)\n";
+    let mut sequence = Sequence(7);
+    let mut array = |shape: [usize; 2]| {
+        let data = (0..shape[0] * shape[1]).map(|_| sequence.next()).collect();
+        Datum::Real(Tensor { shape: shape.to_vec(), data })
+    };
+    let mut inputs = vec![array([batch, width])];
+    inputs.extend((0..layers).map(|_| array([width, width])));
+    (pal::compile(&source).expect("compiles"), inputs)
+}
+
+/// The budget is kept, the gradient does not depend on it, and the smallest that a refusal names works.
+#[test]
+fn every_budget_gives_the_same_gradient() {
+    let (model, inputs) = perceptron(6);
+    let wrt: Vec<usize> = (1..inputs.len()).collect();
+    let fit = |bytes: usize| {
+        fit_gradient(&model.program, &wrt, &inputs, 8, &Storage::default(), Budget::from(bytes))
+    };
+    let Err(FitError::TooSmall { smallest, .. }) = fit(100) else { panic!("100 bytes are not enough") };
+    let all = fit(usize::MAX - 1).expect("fits").store_all;
+    let expected = run_on(&fit(all.bytes()).expect("fits").program, &inputs, "the gradient").unwrap();
+    let (mut work, mut peaks) = (f64::INFINITY, Vec::new());
+    for part in 0..=10 {
+        let budget = smallest.bytes() + (all.bytes() - smallest.bytes()) * part / 10;
+        let plan = fit(budget).expect("fits");
+        assert!(plan.prediction.peak <= budget as u64);
+        assert!(plan.overhead <= work, "more memory, more work: {} after {work}", plan.overhead);
+        work = plan.overhead;
+        peaks.push(plan.prediction.peak);
+        assert_eq!(verify(&plan.program), Ok(()));
+        let found = run_on(&plan.program, &inputs, "the gradient").unwrap();
+        assert_eq!(flat(&found), flat(&expected));
+    }
+    assert!(peaks[0] * 4 < peaks[10] * 3, "{peaks:?}");
+    assert!(
+        matches!(fit(smallest.bytes() - 1), Err(FitError::TooSmall { smallest: again, .. }) if again == smallest)
+    );
 }

@@ -539,11 +539,11 @@ impl Generator {
                 let (x, y) = (self.vector(scope, depth - 1), self.vector(scope, depth - 1));
                 Vector::Choice(condition, Box::new(x), Box::new(y))
             }
-            13 if !scope.matrices.is_empty() => Vector::Solve(
-                *self.random.pick(&["solve", "solve_lower", "solve_upper"]),
-                Box::new(self.matrix(scope, depth - 1)),
-                Box::new(self.vector(scope, depth - 1)),
-            ),
+            13 if !scope.matrices.is_empty() => {
+                let name = *self.random.pick(&["solve", "solve_lower", "solve_upper"]);
+                let (a, x) = (self.matrix(scope, depth - 1), self.vector(scope, depth - 1));
+                Vector::Solve(name, Box::new(a), Box::new(x))
+            }
             14 if !scope.matrices.is_empty() => {
                 Vector::SumAxis(Box::new(self.matrix(scope, depth - 1)), self.random.below(2))
             }

@@ -1,0 +1,105 @@
+//! A gradient within a budget.
+//!
+//! Input: a program, what to differentiate by, the shapes of its inputs, a budget. Output: the program of value and gradient that does the least work among
+//! those that fit, or a refusal that names the smallest budget that works. Tried are, in this order: keeping everything; computing more and
+//! more again in loops (`transform::Storage`); and, for each of these, computing values again outside of them (`remat`).
+
+use palinode_core::Budget;
+
+use crate::interp::Datum;
+use crate::passes;
+use crate::plan::{PlanError, Prediction, predict, rematerialize};
+use crate::program::Program;
+use crate::transform::{Recompute, Storage, TransformError, value_and_grad_stored};
+
+/// Why there is no gradient within the budget.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// There is no gradient at all.
+    #[error(transparent)]
+    Transform(#[from] TransformError),
+    /// The memory is not known before a run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The budget is too small.
+    #[error("PAL0412: {budget} is not enough: value and gradient need at least {smallest}")]
+    TooSmall {
+        /// What was given.
+        budget: Budget,
+        /// What would do.
+        smallest: Budget,
+    },
+}
+
+impl FitError {
+    /// The code under which the book explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            FitError::Transform(error) => error.code(),
+            FitError::Plan(error) => error.code(),
+            FitError::TooSmall { .. } => "PAL0412",
+        }
+    }
+}
+
+/// Value and gradient within a budget.
+#[derive(Clone, Debug)]
+pub struct FittedGradient {
+    /// The program of [`value_and_grad_stored`], simplified.
+    pub program: Program,
+    /// What it needs.
+    pub prediction: Prediction,
+    /// What loops compute again.
+    pub recompute: Recompute,
+    /// How many operations outside of loops are repeated.
+    pub repeated: usize,
+    /// Its work as a multiple of the work when everything is kept.
+    pub overhead: f64,
+    /// What keeping everything would take.
+    pub store_all: Budget,
+}
+
+/// Value and gradient of the first result within a budget, with the least work; the bits do not depend on the budget.
+///
+/// # Errors
+/// If there is no gradient, if its memory depends on data, or if the budget is too small: then the error names the smallest that works.
+pub fn fit_gradient<R>(
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    storage: &Storage,
+    budget: Budget,
+) -> Result<FittedGradient, FitError> {
+    let limit = budget.bytes() as u64;
+    let mut all: Option<Prediction> = None;
+    let mut best: Option<FittedGradient> = None;
+    let mut smallest = u64::MAX;
+    for recompute in Recompute::ALL {
+        let storage = Storage { recompute, ..storage.clone() };
+        let made = passes::simplify(&value_and_grad_stored(program, wrt, &storage)?);
+        let all = match &all {
+            Some(all) => all,
+            None => all.insert(predict(&made, inputs, real_bytes)?),
+        };
+        let fitted = rematerialize(&made, inputs, real_bytes, limit)?;
+        smallest = smallest.min(fitted.prediction.peak);
+        let overhead = fitted.prediction.work / all.work.max(1.0);
+        if fitted.prediction.peak <= limit && best.as_ref().is_none_or(|best| overhead < best.overhead) {
+            best = Some(FittedGradient {
+                program: fitted.program,
+                prediction: fitted.prediction,
+                recompute,
+                repeated: fitted.repeated,
+                overhead,
+                store_all: bytes(all.peak),
+            });
+        }
+    }
+    best.ok_or(FitError::TooSmall { budget, smallest: bytes(smallest) })
+}
+
+fn bytes(count: u64) -> Budget {
+    Budget::from(usize::try_from(count).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,410 @@
+//! Rematerialisation: values that are live at the peak and needed only later are computed again instead of kept.
+//!
+//! Input: a program, the shapes of its inputs, a budget. Output: a program that gives the same bits within the budget, or the smallest peak that was reached.
+//!
+//! One step at a time: predict; look at the arrays that are live at the peak; of those that are not used there, that a repeatable
+//! operation made before and that something uses afterwards, take the one with the least work per byte freed; repeat its operation right before the first
+//! use after the peak, and what it needs in turn if that is no longer there. A value that was repeated is a value like any other and may be chosen
+//! again, so that the result ranges from keeping everything to checkpoints within checkpoints. This is the greedy scheme of
+//! Kirisame et al., *Dynamic tensor rematerialization* (2021), done ahead of time with exact sizes.
+//!
+//! Limits: only within a block (a loop counts as one operation there; what loops keep round by round is chosen by
+//! `transform::Storage`). Common subexpressions must not be merged afterwards.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::interp::Datum;
+use crate::op::{FuncId, Op};
+use crate::plan::{PlanError, Prediction, cost, predict};
+use crate::program::{Block, Function, Inst, Program, Value};
+use crate::types::Elem;
+
+/// After so many steps without a lower peak, the search ends.
+const PATIENCE: usize = 24;
+/// How many operations may be repeated to get one value back.
+const LONGEST: usize = 64;
+
+/// A program that was fitted into a budget, or as close as possible.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The program.
+    pub program: Program,
+    /// What it needs.
+    pub prediction: Prediction,
+    /// How many operations are done twice.
+    pub repeated: usize,
+    /// Of each value that was made again, the value it equals.
+    origins: HashMap<Value, Value>,
+}
+
+/// Repeats operations until the program fits into `budget` bytes, or no repetition helps.
+///
+/// # Errors
+/// If the memory of the program depends on data.
+pub fn rematerialize<R>(
+    program: &Program,
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    budget: u64,
+) -> Result<Fitted, PlanError> {
+    let prediction = predict(program, inputs, real_bytes)?;
+    let mut best = Fitted { program: program.clone(), prediction, repeated: 0, origins: HashMap::new() };
+    let mut current = best.clone();
+    let mut fruitless = 0;
+    while current.prediction.peak > budget && fruitless < PATIENCE {
+        if !step(&mut current) {
+            break;
+        }
+        current.prediction = predict(&current.program, inputs, real_bytes)?;
+        if current.prediction.peak < best.prediction.peak {
+            best = current.clone();
+            fruitless = 0;
+        } else {
+            fruitless += 1;
+        }
+    }
+    if best.repeated > 0 {
+        best.program.functions[program.entry.index()].renumber();
+        best.prediction = predict(&best.program, inputs, real_bytes)?;
+    }
+    Ok(best)
+}
+
+/// Where a block is: the instruction and the block of it to enter, from the body of the entry on.
+type Path = Vec<(usize, usize)>;
+
+/// One value less at the peak, if that is possible.
+fn step(current: &mut Fitted) -> bool {
+    let Some((path, choice)) = best_choice(current) else { return false };
+    let Fitted { program, repeated, origins, .. } = current;
+    let function = &mut program.functions[program.entry.index()];
+    let mut body = core::mem::take(&mut function.body);
+    let mut block = &mut body;
+    for (at, inner) in path {
+        block = &mut block.insts[at].blocks[inner];
+    }
+    let before = block.insts.len();
+    apply(function, block, &choice, origins);
+    *repeated += block.insts.len() - before;
+    function.body = body;
+    true
+}
+
+/// The block to work on and what to do there.
+fn best_choice(current: &Fitted) -> Option<(Path, Choice)> {
+    let Fitted { program, prediction, origins, .. } = current;
+    let entry = program.entry;
+    let live: HashSet<Value> = prediction
+        .live
+        .iter()
+        .filter_map(|array| array.value)
+        .filter(|(function, _)| *function == entry)
+        .map(|(_, value)| value)
+        .collect();
+    let main = program.main();
+    let path = match prediction.peak_at {
+        Some((function, value)) if function == entry => path_to(&main.body, value)?,
+        Some(_) | None => return None,
+    };
+    let mut found: Option<(f64, usize, Choice)> = None;
+    let mut block = &main.body;
+    for (depth, &(at, inner)) in path.iter().enumerate() {
+        let sizes = Sizes(entry, prediction);
+        let search = Search { function: main, block, peak: at, live: &live, sizes, origins };
+        for choice in search.choices() {
+            let score = choice.work / choice.freed as f64;
+            if found.as_ref().is_none_or(|(best, ..)| score < *best) {
+                found = Some((score, depth, choice));
+            }
+        }
+        if let Some(next) = block.insts[at].blocks.get(inner) {
+            block = next;
+        }
+    }
+    let (_, depth, choice) = found?;
+    Some((path[..depth].to_vec(), choice))
+}
+
+/// The way to the instruction that defines a value; the last entry names the instruction itself.
+fn path_to(block: &Block, value: Value) -> Option<Path> {
+    for (at, inst) in block.insts.iter().enumerate() {
+        if inst.results.contains(&value) {
+            return Some(vec![(at, usize::MAX)]);
+        }
+        for (number, inner) in inst.blocks.iter().enumerate() {
+            if let Some(mut path) = path_to(inner, value) {
+                path.insert(0, (at, number));
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+/// A value to give up at the peak.
+struct Choice {
+    value: Value,
+    /// The instruction before which it is made again.
+    before: usize,
+    /// What is repeated, in order, by position in the block.
+    repeat: Vec<usize>,
+    /// Operands of it that are there under another name.
+    instead: HashMap<Value, Value>,
+    work: f64,
+    freed: u64,
+}
+
+struct Sizes<'a>(FuncId, &'a Prediction);
+
+impl Sizes<'_> {
+    fn elements(&self, value: Value) -> u64 {
+        self.1.elements.get(&(self.0, value)).copied().unwrap_or(1)
+    }
+}
+
+struct Search<'a> {
+    function: &'a Function,
+    block: &'a Block,
+    /// The instruction at which the peak is.
+    peak: usize,
+    live: &'a HashSet<Value>,
+    sizes: Sizes<'a>,
+    origins: &'a HashMap<Value, Value>,
+}
+
+impl Search<'_> {
+    fn choices(&self) -> Vec<Choice> {
+        let mut uses: BTreeMap<Value, Vec<usize>> = BTreeMap::new();
+        for (at, inst) in self.block.insts.iter().enumerate() {
+            inst.for_each_use(&mut |value| {
+                let of_value = uses.entry(value).or_default();
+                if of_value.last() != Some(&at) {
+                    of_value.push(at);
+                }
+            });
+        }
+        let end = self.block.insts.len();
+        for &result in &self.block.results {
+            uses.entry(result).or_default().push(end);
+        }
+        let defined: HashMap<Value, usize> = self
+            .block
+            .insts
+            .iter()
+            .enumerate()
+            .flat_map(|(at, inst)| inst.results.iter().map(move |&result| (result, at)))
+            .collect();
+        let mut values: Vec<Value> = self.live.iter().copied().collect();
+        values.sort_unstable();
+        values.into_iter().filter_map(|value| self.choice(value, &uses, &defined)).collect()
+    }
+
+    fn choice(
+        &self,
+        value: Value,
+        uses: &BTreeMap<Value, Vec<usize>>,
+        defined: &HashMap<Value, usize>,
+    ) -> Option<Choice> {
+        let made = *defined.get(&value)?;
+        let uses_of = uses.get(&value)?;
+        let before = *uses_of.iter().find(|&&at| at > self.peak)?;
+        let is_result = uses_of.last() == Some(&self.block.insts.len());
+        if made >= self.peak
+            || uses_of.contains(&self.peak)
+            || is_result
+            || !is_repeatable(&self.block.insts[made])
+        {
+            return None;
+        }
+        let mut chain = Chain {
+            search: self,
+            uses,
+            defined,
+            before,
+            repeat: Vec::new(),
+            instead: HashMap::new(),
+            longer: 0,
+            work: 0.0,
+        };
+        chain.add(made)?;
+        let Chain { mut repeat, instead, longer, work, .. } = chain;
+        let bytes = self.bytes(value);
+        let freed = bytes.checked_sub(longer).filter(|&freed| freed > 0)?;
+        repeat.sort_unstable();
+        Some(Choice { value, before, repeat, instead, work, freed })
+    }
+
+    fn bytes(&self, value: Value) -> u64 {
+        let size = if self.function.ty(value).elem == Elem::Bool { 1 } else { 8 };
+        self.sizes.elements(value) * size
+    }
+
+    fn origin(&self, value: Value) -> Value {
+        *self.origins.get(&value).unwrap_or(&value)
+    }
+
+    fn work(&self, inst: &Inst) -> f64 {
+        let size = |value: &Value| {
+            if self.function.ty(*value).is_scalar() { 1 } else { self.sizes.elements(*value) }
+        };
+        let operands: Vec<u64> = inst.args.iter().map(size).collect();
+        cost::work(&inst.op, inst.results.iter().map(size).max().unwrap_or(1), &operands)
+    }
+}
+
+/// What must be repeated to have a value again before some instruction.
+struct Chain<'a> {
+    search: &'a Search<'a>,
+    uses: &'a BTreeMap<Value, Vec<usize>>,
+    defined: &'a HashMap<Value, usize>,
+    before: usize,
+    repeat: Vec<usize>,
+    instead: HashMap<Value, Value>,
+    /// Bytes of arrays that must live longer, through the peak.
+    longer: u64,
+    work: f64,
+}
+
+impl Chain<'_> {
+    fn add(&mut self, at: usize) -> Option<()> {
+        if self.repeat.contains(&at) {
+            return Some(());
+        }
+        if self.repeat.len() >= LONGEST {
+            return None;
+        }
+        self.repeat.push(at);
+        let search = self.search;
+        let inst = &search.block.insts[at];
+        // What is made again later anyway is only moved.
+        let is_moved = self.repeat.len() > 1 && inst.results.iter().any(|&result| self.later(result));
+        self.work += if is_moved { 0.0 } else { search.work(inst) };
+        let mut operands = inst.args.clone();
+        inst.blocks.iter().for_each(|block| operands.extend(block.captures()));
+        for operand in operands {
+            let last = self.uses.get(&operand).and_then(|uses| uses.last()).copied().unwrap_or(0);
+            let is_there = search.function.ty(operand).is_scalar() || last >= self.before;
+            if let Some(twin) = self.at_hand(operand).filter(|_| !is_there) {
+                self.instead.insert(operand, twin);
+                continue;
+            }
+            match self.defined.get(&operand) {
+                _ if is_there => {}
+                // From around the block: it can stay, for its bytes if it would be gone at the peak.
+                None => self.longer += if last >= search.peak { 0 } else { search.bytes(operand) },
+                Some(&made) if is_repeatable(&search.block.insts[made]) => self.add(made)?,
+                Some(_) => self.longer += if last >= search.peak { 0 } else { search.bytes(operand) },
+            }
+        }
+        Some(())
+    }
+}
+
+impl Chain<'_> {
+    /// Values that equal this one.
+    fn twins(&self, value: Value) -> impl Iterator<Item = Value> {
+        let search = self.search;
+        let origin = search.origin(value);
+        let made = search.origins.iter().filter(move |(_, of)| **of == origin).map(|(&twin, _)| twin);
+        made.chain([origin]).filter(move |&twin| twin != value)
+    }
+
+    /// A twin that is live where the value is wanted.
+    fn at_hand(&self, value: Value) -> Option<Value> {
+        let is_live = |twin: &Value| {
+            let last = self.uses.get(twin).and_then(|uses| uses.last()).copied().unwrap_or(0);
+            self.defined.get(twin).is_some_and(|&made| made < self.before) && last >= self.before
+        };
+        self.twins(value).filter(is_live).min()
+    }
+
+    /// Whether a twin is made after the place where the value is wanted.
+    fn later(&self, value: Value) -> bool {
+        self.twins(value).any(|twin| self.defined.get(&twin).is_some_and(|&made| made >= self.before))
+    }
+}
+
+/// Whether an operation can be done twice: it changes nothing and holds no loop.
+fn is_repeatable(inst: &Inst) -> bool {
+    match &inst.op {
+        Op::Map(_)
+        | Op::Int(_)
+        | Op::Compare(_)
+        | Op::Logical(_)
+        | Op::Select
+        | Op::Convert(_)
+        | Op::StopGradient
+        | Op::Iota
+        | Op::Broadcast(_)
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::Read(_)
+        | Op::MatMul { .. }
+        | Op::Outer { .. }
+        | Op::Linalg(_)
+        | Op::Fused => true,
+        Op::Const(_)
+        | Op::Dim(_)
+        | Op::Write(_)
+        | Op::AddAt(_)
+        | Op::Push
+        | Op::Resize
+        | Op::For { .. }
+        | Op::While
+        | Op::If
+        | Op::Call(_) => false,
+    }
+}
+
+fn apply(function: &mut Function, block: &mut Block, choice: &Choice, origins: &mut HashMap<Value, Value>) {
+    let mut renamed = choice.instead.clone();
+    let mut again = Vec::new();
+    let mut replaced = HashMap::new();
+    for &at in &choice.repeat {
+        let mut inst = block.insts[at].clone();
+        inst.args.iter_mut().for_each(|arg| *arg = *renamed.get(arg).unwrap_or(arg));
+        for inner in &mut inst.blocks {
+            renew(function, inner, &mut renamed);
+        }
+        for result in &mut inst.results {
+            let fresh = function.fresh(function.ty(*result), function.name_of(*result).cloned());
+            let origin = *origins.get(result).unwrap_or(result);
+            // Twins of the chain that were made later are not needed any more.
+            if *result != choice.value {
+                let later = block.insts[choice.before..].iter().flat_map(|inst| inst.results.iter().copied());
+                replaced.extend(
+                    later.filter(|twin| origins.get(twin) == Some(&origin)).map(|twin| (twin, fresh)),
+                );
+            }
+            origins.insert(fresh, origin);
+            renamed.insert(*result, fresh);
+            *result = fresh;
+        }
+        again.push(inst);
+    }
+    replaced.insert(choice.value, renamed[&choice.value]);
+    for inst in &mut block.insts[choice.before..] {
+        inst.args.iter_mut().for_each(|arg| *arg = *replaced.get(arg).unwrap_or(arg));
+        inst.blocks.iter_mut().for_each(|inner| inner.substitute(&replaced));
+    }
+    let mut at = 0;
+    block.insts.retain(|inst| {
+        at += 1;
+        at <= choice.before || !inst.results.iter().all(|result| replaced.contains_key(result))
+    });
+    block.insts.splice(choice.before..choice.before, again);
+}
+
+/// Gives the values that a copied block defines new numbers.
+fn renew(function: &mut Function, block: &mut Block, renamed: &mut HashMap<Value, Value>) {
+    let mut defined = Vec::new();
+    block.for_each_definition(&mut |value| defined.push(value));
+    for value in defined {
+        let fresh = function.fresh(function.ty(value), function.name_of(value).cloned());
+        renamed.insert(value, fresh);
+    }
+    let map = renamed.clone();
+    block.rename(&|value| *map.get(&value).unwrap_or(&value));
+}
