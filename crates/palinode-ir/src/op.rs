@@ -433,6 +433,11 @@ impl Op {
         }
     }
 
+    /// Whether its blocks run any number of times.
+    pub fn repeats(&self) -> bool {
+        matches!(self, Op::For { .. } | Op::While)
+    }
+
     /// The operand that is *consumed*: the result is a changed version of it, in the same memory if nothing else needs it.
     pub fn consumes(&self) -> Option<usize> {
         match self {

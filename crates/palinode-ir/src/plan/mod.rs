@@ -1,12 +1,14 @@
 //! Plans: what a program needs of memory, before it runs.
 //!
-//! Input: a program and the shapes of its inputs. Output: predicted peak bytes and what is live then ([`predict`]), the lifetime of every value and
-//! the copies that remain ([`Plan`]).
+//! Input: a program and the shapes of its inputs. Output: predicted peak bytes and what is live then ([`predict`]), the lifetime of
+//! every array ([`lifetimes`](lifetimes())), a gradient within a budget ([`fit_gradient`]).
 //!
 //! | file | does |
 //! |---|---|
 //! | `liveness` | where each array is used for the last time; the interpreter frees by it |
 //! | `walk`, `steady` | an imagined run without numbers; loops whose rounds are alike are not walked to their end |
+//! | `copies` | why an update copies |
+//! | `lifetimes` | when each array lives, and where in one arena |
 //! | `fit` | a gradient within a budget |
 //! | `remat`, `cost` | values that are computed again instead of kept |
 //! | `buffers`, `sizes`, `ints`, `known` | what it keeps books of: bytes, lengths, integers |
@@ -15,10 +17,12 @@
 //! no numbers: what depends on data comes from a recorded run, or makes the prediction a bound, or an error that says so.
 
 mod buffers;
+mod copies;
 mod cost;
 mod fit;
 mod ints;
 mod known;
+mod lifetimes;
 pub(crate) mod liveness;
 mod remat;
 mod sizes;
@@ -31,7 +35,9 @@ use crate::interp::{Datum, Event};
 use crate::op::FuncId;
 use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
+pub use copies::Because;
 pub use fit::{FitError, FittedGradient, fit_gradient};
+pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};
 pub use remat::{Fitted, rematerialize};
 use walk::{Stop, Walk};
 
@@ -94,6 +100,8 @@ pub struct Growth {
 pub struct Copied {
     /// The update.
     pub span: Span,
+    /// What still needs the old array.
+    pub because: Because,
     /// How often it copies.
     pub times: u64,
     /// How many elements in all.

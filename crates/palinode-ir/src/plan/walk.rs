@@ -19,7 +19,7 @@ use crate::plan::buffers::{Buffer, Id, Ledger, elements};
 use crate::plan::known::Ints;
 use crate::plan::liveness::{self, BlockMarks, InstMarks};
 use crate::plan::sizes::{Shape, result_shapes};
-use crate::plan::{Copied, Growth, PlanError, cost, ints, steady};
+use crate::plan::{Copied, Growth, PlanError, copies, cost, ints, steady};
 use crate::program::{Block, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 
@@ -662,8 +662,11 @@ impl<'p> Walk<'p> {
     fn note_copy(&mut self, inst: &Inst, id: Id) {
         let elements = self.ledger().get(id).elements().unwrap_or(0);
         let key = (self.function, inst.results[0]);
-        let copied = Copied { span: inst.span, times: 0, elements: 0 };
-        let entry = self.copies.entry(key).or_insert(copied);
+        let function = self.program.function(self.function);
+        let entry = self.copies.entry(key).or_insert_with(|| {
+            let because = copies::reason(function, inst.results[0]);
+            Copied { span: inst.span, because, times: 0, elements: 0 }
+        });
         entry.times += 1;
         entry.elements += elements;
     }

@@ -2,7 +2,7 @@
 
 use palinode_core::Budget;
 use palinode_ir::interp::{Datum, Tensor};
-use palinode_ir::plan::{FitError, Prediction, fit_gradient, predict};
+use palinode_ir::plan::{Because, FitError, Prediction, fit_gradient, predict};
 use palinode_ir::transform::{Recompute, Storage};
 use palinode_ir::{Op, pal, passes, transform, verify};
 
@@ -116,4 +116,33 @@ fn every_budget_gives_the_same_gradient() {
     assert!(
         matches!(fit(smallest.bytes() - 1), Err(FitError::TooSmall { smallest: again, .. }) if again == smallest)
     );
+}
+
+fn of_value(source: &str) -> Prediction {
+    let model = pal::compile(source).expect("compiles");
+    predict(&passes::simplify(&model.program), &given(&model), 8).expect("is known")
+}
+
+/// Where an array is copied, the plan names the read that forces it.
+#[test]
+fn copies_are_named() {
+    // Both versions are needed.
+    let forked = of_value(
+        "param x: [4] = [1, 2, 3, 4]\nvar a = x * 2\nvar b = a\nb[0] = 5\nloss y = dot(a, b)",
+    );
+    assert_eq!(forked.copies.len(), 1, "{forked:?}");
+    let Because::Use { op, .. } = forked.copies[0].because else { panic!("{forked:?}") };
+    assert_eq!((op, forked.copies[0].times, forked.copies[0].elements), ("matmul", 1, 4));
+    // Only the new one is.
+    let chained = of_value(
+        "param x: [4] = [1, 2, 3, 4]\nvar a = x * 2\nlet s = sum(a)\na[0] = 5\nloss y = s + sum(a * a)",
+    );
+    assert_eq!(chained.copies, []);
+    // Each round starts from the same array.
+    let rounds = of_value(
+        "param x: [4] = [1, 2, 3, 4]\nvar s = 0\nfor i in 0..4 {\n var a = x\n a[i] = 0\n s += sum(a * a)\n}\nloss s",
+    );
+    assert_eq!(rounds.copies.len(), 1);
+    assert!(matches!(rounds.copies[0].because, Because::NextRound { .. }), "{rounds:?}");
+    assert_eq!((rounds.copies[0].times, rounds.copies[0].elements), (4, 16));
 }
