@@ -151,7 +151,7 @@ impl fmt::Display for Budget {
         let fitting = BINARY.iter().chain(&DECIMAL).filter(|&&(_, unit)| unit == 1 || self.0 as u64 >= unit);
         let shortest = fitting
             .filter_map(|&(name, unit)| Some((self.in_unit(unit)?, name)))
-            .min_by_key(|(number, _)| number.len());
+            .min_by_key(|(number, _)| (number.len(), number.contains('.')));
         match shortest {
             Some((number, name)) => f.pad(&format!("{number} {name}")),
             None => f.pad(&format!("{} B", self.0)),

@@ -106,13 +106,18 @@ pub enum Error {
         /// How many bytes were asked for.
         bytes: usize,
     },
-    /// The tape's own limit in bytes was reached.
+    /// The tape's own budget was reached.
     #[error(
-        "PAL0107: the recording needs more than the {limit} bytes allowed; raise the limit or record less"
+        "PAL0107: at node {node} the recording needs {needed} bytes, more than the {limit} allowed ({limit_text}); raise the \
+         budget, record shorter pieces, or compress them", limit_text = crate::Budget::from(*limit)
     )]
     ByteLimit {
         /// The most bytes the tape may hold.
         limit: usize,
+        /// What it would have to hold to go on from here, at least.
+        needed: usize,
+        /// How many nodes have been recorded.
+        node: u32,
     },
     /// A text that should say how many bytes does not.
     #[error("PAL0108: `{text}` is no budget: {why}; write bytes as 4096, 64KiB, 1.5 MiB, 2GB or unlimited")]

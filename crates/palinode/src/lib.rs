@@ -43,6 +43,7 @@ mod documents {
         Readme = "README.md";
         FirstGradients = "docs/book/first-gradients.md";
         Tapes = "docs/book/tapes.md";
+        TapeCompression = "docs/book/tape-compression.md";
         Nesting = "docs/book/nesting.md";
         Decisions = "docs/book/decisions.md";
         CustomRules = "docs/book/custom-rules.md";

@@ -16,7 +16,9 @@
 #![allow(unsafe_code)] // named in ARCHITECTURE.md; `tests.rs` compares with a safe twin
 
 use crate::error::Error;
+use core::cmp::Reverse;
 use palinode_num::Scalar;
+use std::collections::BinaryHeap;
 
 /// Marks the first edge of a node in its parent word.
 pub(crate) const FIRST: u32 = 1 << 31;
@@ -134,9 +136,14 @@ impl<S: Scalar> Arena<S> {
         self.set_aside += bytes;
     }
 
+    /// The error that says so many bytes in all are more than allowed.
+    fn too_many(&self, needed: usize) -> Error {
+        Error::ByteLimit { limit: self.byte_limit, needed, node: self.next_node - 1 }
+    }
+
     /// An error if so many bytes in all are more than allowed.
     pub(crate) fn afford(&self, bytes: usize) -> Result<(), Error> {
-        if bytes > self.byte_limit { Err(Error::ByteLimit { limit: self.byte_limit }) } else { Ok(()) }
+        if bytes > self.byte_limit { Err(self.too_many(bytes)) } else { Ok(()) }
     }
 
     /// An error if the recording is incomplete, or if what has been set aside leaves too little for its cotangents.
@@ -219,6 +226,25 @@ impl<S: Scalar> Arena<S> {
         }
         self.len += 1 + usize::from(second.0 != SINK);
         OpenNode { node: open.node, end: self.len }
+    }
+
+    /// Takes a node that is still the last one back, if it has no more than two edges, and gives these; one to [`SINK`] with
+    /// partial `zero` stands for none.
+    pub(crate) fn take_back(&mut self, open: OpenNode, zero: S) -> Option<[(u32, S); 2]> {
+        if self.failure.is_some() || !self.is_last(open) {
+            return None;
+        }
+        let (_, parents, partials) = self.chunk(self.current);
+        let edges = match *parents {
+            [.., only] if only & FIRST != 0 => [(only & !FIRST, partials[parents.len() - 1]), (SINK, zero)],
+            [.., first, second] if first & FIRST != 0 => {
+                [(first & !FIRST, partials[parents.len() - 2]), (second, partials[parents.len() - 1])]
+            }
+            _ => return None,
+        };
+        self.len -= if edges[1].0 == SINK { 1 } else { 2 };
+        self.next_node -= 1;
+        Some(edges)
     }
 
     #[inline(always)]
@@ -316,14 +342,16 @@ impl<S: Scalar> Arena<S> {
     fn add_chunk(&mut self, edges: usize) -> Result<(), Error> {
         let edge = size_of::<S>() + size_of::<u32>();
         let usual = FIRST_CHUNK.checked_shl(self.chunks.len() as u32).unwrap_or(LARGEST_CHUNK);
-        // A node has at least one edge, and the sweep will need a cotangent for it. One more chunk is one more entry in
-        // their list, which grows by one for that reason.
+        // The sweep will need a cotangent for the node at hand. One more chunk is one more entry in their list, which grows by
+        // one for that reason.
         let so_far = self.bytes() + size_of::<Chunk<S>>() + (self.next_node as usize + 1) * size_of::<S>();
-        let affordable = self.byte_limit.saturating_sub(so_far + self.set_aside) / (edge + size_of::<S>());
-        let size = usual.clamp(FIRST_CHUNK, LARGEST_CHUNK).min(affordable).max(edges);
-        if size > affordable {
-            return Err(Error::ByteLimit { limit: self.byte_limit });
+        let left = self.byte_limit.saturating_sub(so_far + self.set_aside);
+        if left / edge < edges {
+            return Err(self.too_many(so_far + self.set_aside + edges * edge));
         }
+        // A node has at least one edge, so edges are allowed for with a cotangent each, unless only this node fits.
+        let affordable = left / (edge + size_of::<S>());
+        let size = usual.clamp(FIRST_CHUNK, LARGEST_CHUNK).min(affordable).max(edges);
         let no_memory = |_| Error::OutOfMemory { bytes: size * edge };
         let mut chunk = Chunk { partials: Vec::new(), parents: Vec::new(), used: 0, first_node: 0 };
         chunk.partials.try_reserve_exact(size).map_err(no_memory)?;
@@ -339,6 +367,31 @@ impl<S: Scalar> Arena<S> {
             chunk.partials.capacity() * size_of::<S>() + chunk.parents.capacity() * size_of::<u32>()
         };
         self.chunks.iter().map(of_chunk).sum::<usize>() + self.chunks.capacity() * size_of::<Chunk<S>>()
+    }
+
+    /// Heap bytes that are enough for these edges on a new arena, with any limit that leaves so many.
+    ///
+    /// Chunks become smaller as the limit comes near, each takes more than half of what was left, so there are few more than the
+    /// usual ones. Each has its entry in the list. Its end is lost to a node that was too long for it, each time another one; and
+    /// a sum may go on in a new node there, with an edge and a cotangent more.
+    pub(crate) fn enough_bytes(&self) -> usize {
+        let edge = size_of::<S>() + size_of::<u32>();
+        let edges = self.edges();
+        let at_most_largest = edges.min(LARGEST_CHUNK);
+        let doubling = (1 + at_most_largest / FIRST_CHUNK).ilog2() as usize;
+        let shrinking = (1 + at_most_largest).ilog2() as usize;
+        let chunks = edges / LARGEST_CHUNK + doubling + shrinking + 2;
+        let mut longest = BinaryHeap::new();
+        for (_, words, _) in self.filled() {
+            for rest in words.split(|word| word & FIRST != 0).skip(1) {
+                longest.push(Reverse(rest.len()));
+                if longest.len() > chunks {
+                    longest.pop();
+                }
+            }
+        }
+        let lost: usize = longest.iter().map(|Reverse(rest)| rest * edge).sum();
+        edges * edge + lost + chunks * (size_of::<Chunk<S>>() + edge + size_of::<S>())
     }
 
     /// The number of edges recorded.

@@ -38,6 +38,7 @@ pub use record::{Outputs, Record, Size};
 pub use trace::{Row, Table};
 pub use var::Var;
 
+use crate::budget::Budget;
 use crate::error::Error;
 use arena::SINK;
 use palinode_num::Scalar;
@@ -79,8 +80,26 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Tape::with_limits(MAX_NODES, usize::MAX)
     }
 
-    /// A tape that refuses to grow beyond so many nodes, or so many bytes of edges, cotangents and lists: recording or
-    /// sweeping gives an error instead. What custom operations save is counted when the recording ends.
+    /// A tape that stays within a budget: edges, cotangents and lists. Recording or sweeping gives an error before the first byte
+    /// too many. What custom operations save is counted when the recording ends.
+    ///
+    /// ```
+    /// use palinode_core::{Tape, Var};
+    ///
+    /// let chain = |x: &[Var<f64>]| (0..1000).fold(x[0], |s, _| s.sin() * x[1] + x[2]);
+    /// let error = Tape::with_budget("16 KiB".parse()?).record(&[1.0, 2.0, 3.0], chain).unwrap_err();
+    /// assert_eq!(error.code(), "PAL0107"); // and it names the node, and how many bytes it would take to go on
+    /// // What is enough is known from a recording.
+    /// let enough = Tape::new().record(&[1.0, 2.0, 3.0], chain)?.budget();
+    /// assert_eq!(enough.rounded(), "44.9 KiB");
+    /// assert!(Tape::with_budget(enough).record(&[1.0, 2.0, 3.0], chain)?.reverse(&[1.0]).is_ok());
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    pub fn with_budget(budget: Budget) -> Self {
+        Tape::with_limits(MAX_NODES, budget.bytes())
+    }
+
+    /// [`Tape::with_budget`] for so many bytes, which also refuses more than so many nodes.
     pub fn with_limits(nodes: u32, bytes: usize) -> Self {
         Tape {
             recorder: Recorder::new(nodes, bytes),

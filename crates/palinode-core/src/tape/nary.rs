@@ -1,7 +1,7 @@
 //! Sums, dot products and affine combinations as one node, however many terms they have.
 //!
-//! Input: slices or iterators of `Var`s. Output: one `Var`, one node with an edge per pending parent. The value is
-//! computed left to right.
+//! Input: slices or iterators of `Var`s. Output: one `Var`, one node with an edge per pending parent; no node if there are
+//! at most two parents, which a pending form can hold. The value is computed left to right.
 //!
 //! An iterator can be walked only once, and may record nodes of its own on the way. So its sum is a node that stays open
 //! at the end of the tape; if something else is recorded in between, the sum goes on in a new node. Because products are pending pairs, a plain
@@ -16,14 +16,14 @@ use palinode_num::Scalar;
 impl<S: Scalar<Bool = bool>> Var<S> {
     pub(crate) fn add_up(terms: &[Self]) -> Self {
         let value = terms.iter().fold(S::zero(), |sum, term| sum + term.primal());
-        linear("sum", value, terms.iter().map(|&term| (term, S::one())))
+        linear("sum", value, Stamp::NONE, terms.iter().map(|&term| (term, S::one())))
     }
 
     pub(crate) fn dot_product(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         let value = a.iter().zip(b).fold(S::zero(), |sum, (x, y)| sum + x.primal() * y.primal());
         let both = a.iter().zip(b).flat_map(|(&x, &y)| [(x, y.primal()), (y, x.primal())]);
-        linear("dot", value, both)
+        linear("dot", value, Stamp::NONE, both)
     }
 
     pub(crate) fn affine_combination(offset: Self, coefficients: &[f64], x: &[Self]) -> Self {
@@ -31,7 +31,10 @@ impl<S: Scalar<Bool = bool>> Var<S> {
         assert_eq!(n, m, "affine: {n} coefficients for {m} numbers");
         let weighted = coefficients.iter().zip(x).map(|(&c, &x)| (x, S::from_f64(c)));
         let value = weighted.clone().fold(offset.primal(), |sum, (x, c)| sum + c * x.primal());
-        linear("affine", value, core::iter::once((offset, S::one())).chain(weighted))
+        // A coefficient of zero is no dependence, but its number must belong to this tape too.
+        let stamp = x.iter().fold(Stamp::NONE, |stamp, x| stamp.join(x.stamp()));
+        let depends = weighted.filter(|(_, c)| !c.vanishes());
+        linear("affine", value, stamp, core::iter::once((offset, S::one())).chain(depends))
     }
 }
 
@@ -46,10 +49,12 @@ impl<S: Scalar<Bool = bool>> core::iter::Sum for Var<S> {
             node: OpenNode::NONE,
             traced: Vec::new(),
         };
+        // Asked before the loop, so that the loop need not count.
+        let is_short = terms.size_hint().1.is_some_and(|most| most <= 2);
         for term in terms {
             sum.add(term);
         }
-        sum.finish()
+        sum.finish(is_short)
     }
 }
 
@@ -86,8 +91,9 @@ impl<S: Scalar<Bool = bool>> OpenSum<S> {
         self.node = self.stamp.open().extend(self.node, S::one(), (i, p), (j, q));
     }
 
+    /// The sum; what it wrote is taken back if it is so short that a pending form holds it.
     #[inline]
-    fn finish(self) -> Var<S> {
+    fn finish(self, is_short: bool) -> Var<S> {
         self.stamp.check();
         if !self.traced.is_empty() {
             let node = traced(self.stamp, "sum", self.value, &self.traced);
@@ -96,18 +102,20 @@ impl<S: Scalar<Bool = bool>> OpenSum<S> {
         if self.node == OpenNode::NONE {
             return Var::lift(self.value);
         }
+        if is_short && let Some([first, second]) = self.stamp.open().take_back(self.node, S::zero()) {
+            return Var::of_form(self.value, first, second, self.stamp);
+        }
         Var::of_node(self.value, self.node.number(), self.stamp)
     }
 }
 
-/// The node of a value whose derivative is the sum of `partial * d term`.
+/// The value whose derivative is the sum of `partial * d term`, on the tape of `stamp` and of the terms.
 #[inline]
-fn linear<S, I>(name: &'static str, value: S, terms: I) -> Var<S>
+fn linear<S, I>(name: &'static str, value: S, mut stamp: Stamp, terms: I) -> Var<S>
 where
     S: Scalar<Bool = bool>,
     I: Iterator<Item = (Var<S>, S)> + Clone,
 {
-    let mut stamp = Stamp::NONE;
     let mut edges = 0;
     for (term, _) in terms.clone() {
         stamp = stamp.join(term.stamp());
@@ -122,10 +130,21 @@ where
         let [i, j] = term.parents();
         [(i, p), (j, q)].into_iter().filter(|&(parent, _)| parent != SINK)
     });
-    let node = if stamp.is_traced() {
-        traced(stamp, name, value, &pending.collect::<Vec<_>>())
-    } else {
-        with_recorder(stamp, |recorder| recorder.arena.push_many(edges, pending))
-    };
-    Var::of_node(value, node, stamp)
+    if stamp.is_traced() {
+        return Var::of_node(value, traced(stamp, name, value, &pending.collect::<Vec<_>>()), stamp);
+    }
+    if let Some([first, second]) = two_parents(pending.clone()) {
+        return Var::of_form(value, first, second, stamp);
+    }
+    Var::of_node(value, with_recorder(stamp, |recorder| recorder.arena.push_many(edges, pending)), stamp)
+}
+
+/// The edges by parent, if there are no more than two.
+fn two_parents<S: Scalar>(edges: impl Iterator<Item = (u32, S)>) -> Option<[(u32, S); 2]> {
+    let mut form = [(SINK, S::zero()); 2];
+    for (parent, partial) in edges {
+        let place = form.iter_mut().find(|(taken, _)| *taken == SINK || *taken == parent)?;
+        *place = (parent, if place.0 == SINK { partial } else { place.1 + partial });
+    }
+    Some(form)
 }

@@ -5,6 +5,7 @@ use super::compress::{Compressed, Compression};
 use super::recorder::Source;
 use super::trace::Table;
 use super::{Tape, Var};
+use crate::budget::Budget;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
 use palinode_num::Scalar;
@@ -212,6 +213,17 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let saved: usize = self.tape.recorder.custom.iter().map(|custom| custom.bytes()).sum();
         let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * size_of::<S>() + saved;
         Size { nodes, edges, bytes }
+    }
+
+    /// A budget within which this can be recorded, on a new tape, and swept in reverse. For a large recording that is what it
+    /// needs, [`Record::size`], and less than a per cent for the ends of chunks; for a small one up to twice as much.
+    pub fn budget(&self) -> Budget {
+        let arena = &self.tape.recorder.arena;
+        let lists = self.input_count() * (size_of::<Var<S>>() + size_of::<S>())
+            + self.output_count() * (size_of::<u32>() + size_of::<S>());
+        let beside = self.tape.recorder.bytes() - arena.bytes();
+        let cotangents = self.node_count() * size_of::<S>();
+        Budget::from(arena.enough_bytes() + cotangents + lists + beside)
     }
 
     /// The heap bytes that the tape holds, used or kept for the next recording; exact.

@@ -271,6 +271,14 @@ impl<S: Scalar> Open<S> {
         // SAFETY: as in `push`; `one` is passed in so that `extend` calls no method of `S` either.
         unsafe { (*self.0).arena.extend(node, one, first, second) }
     }
+
+    /// Takes a node with few edges back; see [`Arena::take_back`](super::arena::Arena::take_back).
+    #[inline(never)]
+    pub(crate) fn take_back(self, node: OpenNode, zero: S) -> Option<[(u32, S); 2]> {
+        debug_assert!(!self.0.is_null(), "a constant has no tape");
+        // SAFETY: as in `extend`: `zero` is passed in so that no method of `S` is called.
+        unsafe { (*self.0).arena.take_back(node, zero) }
+    }
 }
 
 /// Runs `f` with the recorder of an open scope.

@@ -170,7 +170,10 @@ fn limits_stop_the_arena_before_they_are_passed() {
             let with_cotangents = arena.bytes() + arena.next_node() as usize * size_of::<f64>();
             assert!(arena.failure().is_some() || with_cotangents <= limit, "{with_cotangents} of {limit}");
         }
-        assert_eq!(arena.failure(), Some(&Error::ByteLimit { limit }));
+        let Some(&Error::ByteLimit { limit: named, needed, node }) = arena.failure() else {
+            panic!("no limit")
+        };
+        assert!(named == limit && needed > limit && node == arena.next_node() - 1);
     }
 }
 

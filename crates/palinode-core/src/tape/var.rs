@@ -76,6 +76,15 @@ impl<S: Scalar<Bool = bool>> Var<S> {
         Var { value, partials: [S::one(), S::zero()], parents: [node, SINK], stamp }
     }
 
+    /// A pending form of one or two parents and their partials, in any order.
+    pub(crate) fn of_form(value: S, first: (u32, S), second: (u32, S), stamp: Stamp) -> Self {
+        let ((i, p), (j, q)) = if first.0 >= second.0 { (first, second) } else { (second, first) };
+        if i == j {
+            return Var { value, partials: [p + q, S::zero()], parents: [i, SINK], stamp };
+        }
+        Var { value, partials: [p, q], parents: [i, j], stamp }
+    }
+
     #[inline(always)]
     pub(crate) fn stamp(self) -> Stamp {
         self.stamp

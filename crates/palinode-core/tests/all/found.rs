@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 fn outputs_count_towards_the_byte_limit_and_a_refusal_keeps_nothing() {
     let mut tape = Tape::with_limits(u32::MAX, 10_000);
     let refused = tape.record(&[1.0], |x| vec![x[0]; 1_000_000]).map(|_| ());
-    assert_eq!(refused, Err(Error::ByteLimit { limit: 10_000 }));
+    assert!(matches!(refused, Err(Error::ByteLimit { limit: 10_000, .. })), "{refused:?}");
     assert!(tape.heap_bytes() <= 10_000);
     assert_eq!(tape.value_and_grad(|x| x[0] * x[0], &[3.0]), Ok((9.0, vec![6.0])));
 }

@@ -1,6 +1,7 @@
 //! The dynamic tape: what it records, prints and refuses.
 
 use palinode_core::{CustomRule, DualN, Error, Scalar, Tape, Var, custom, grad, value_and_grad};
+use proptest::prelude::*;
 
 #[test]
 fn the_table_shows_index_operation_inputs_output_and_saved_values() {
@@ -105,10 +106,11 @@ fn limits_give_typed_errors_and_leave_the_tape_usable() {
     assert_eq!(tape.value_and_grad(|x| long(x, 1_000_000), &x).unwrap_err(), Error::TapeFull { limit: 200 });
     assert_eq!(tape.value_and_grad(|x| long(x, 10), &x).unwrap(), (expected, gradient.clone()));
     let mut tape = Tape::with_limits(u32::MAX, 50_000);
-    assert_eq!(
-        tape.value_and_grad(|x| long(x, 1_000_000), &x).unwrap_err(),
-        Error::ByteLimit { limit: 50_000 }
-    );
+    let error = tape.value_and_grad(|x| long(x, 1_000_000), &x).unwrap_err();
+    let Error::ByteLimit { limit: 50_000, needed, node } = error else { panic!("{error}") };
+    // A node of this chain has three edges: 36 bytes and a cotangent of 8.
+    assert!((50_000..51_000).contains(&needed) && (1_000..1_137).contains(&node), "{error}");
+    assert!(error.to_string().contains("more than the 50000 allowed (50 kB)"), "{error}");
     assert_eq!(tape.value_and_grad(|x| long(x, 10), &x).unwrap(), (expected, gradient));
 }
 
@@ -125,6 +127,44 @@ fn a_node_limit_admits_exactly_that_many_nodes() {
     // 200 nodes with three edges each need 12 kB: the nodes run out first, not the bytes.
     let error = Tape::with_limits(200, 50_000).record(&x, |x| long(x, 1_000_000)).unwrap_err();
     assert_eq!(error, Error::TapeFull { limit: 200 });
+}
+
+/// Chains, sums of all lengths and wide dot products; `shape` says which.
+fn shaped(x: &[Var<f64>], shape: &[usize]) -> Var<f64> {
+    shape.iter().fold(x[0] * x[1], |state, &kind| match kind % 4 {
+        0 => (state * x[1]).sin() + x[2],
+        1 => (0..kind).map(|i| state * x[i % x.len()]).sum::<Var<f64>>().tanh(),
+        2 => Var::dot(&vec![state; kind], &x.iter().copied().cycle().take(kind).collect::<Vec<_>>()).sin(),
+        _ => (0..kind).fold(state, |state, i| (state + x[i % x.len()] * x[0]).cos() * x[1]),
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_budget_of_a_recording_is_enough(shape in proptest::collection::vec(0..600_usize, 0..60), inputs in 3..40_usize) {
+        let x: Vec<f64> = (0..inputs).map(|i| 0.5 / (1.0 + i as f64)).collect();
+        let mut tape = Tape::new();
+        let mut record = tape.record(&x, |x| shaped(x, &shape)).unwrap();
+        let (budget, needed) = (record.budget(), record.size().bytes);
+        let expected = record.reverse(&[1.0]).unwrap().to_vec();
+        let mut within = Tape::with_budget(budget);
+        let mut record = within.record(&x, |x| shaped(x, &shape)).unwrap_or_else(|error| panic!("{error}"));
+        // Where a chunk ends a long sum goes on in another node, so the bits may differ.
+        let found = record.reverse(&[1.0]).unwrap();
+        prop_assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-9 * (1.0 + b.abs())));
+        prop_assert!(within.heap_bytes() <= budget.bytes());
+        prop_assert!(budget.bytes() <= 2 * needed + 8_000, "{} for {}", budget, needed);
+        let too_little = Tape::with_budget(needed.saturating_sub(1).into()).record(&x, |x| shaped(x, &shape)).map(|_| ());
+        prop_assert_eq!(too_little.unwrap_err().code(), "PAL0107");
+    }
+}
+
+#[test]
+fn the_budget_of_a_large_recording_is_little_more_than_it_needs() {
+    let mut tape = Tape::new();
+    let record = tape.record(&[0.5, 0.25, 0.125], |x| long(x, 100_000)).unwrap();
+    let (budget, needed) = (record.budget().bytes(), record.size().bytes);
+    assert!(budget < needed + needed / 500, "{budget} for {needed}");
 }
 
 /// The sum and the product of three inputs, as one operation.
@@ -358,4 +398,59 @@ fn a_var_outside_its_scope_is_named() {
         .unwrap();
     }));
     assert!(elsewhere.contains("was used on thread"), "{elsewhere}");
+}
+
+/// How many nodes a computation with two inputs writes besides these and the one for its output.
+fn nodes_written(f: impl FnOnce(&[Var<f64>]) -> Var<f64>) -> usize {
+    let mut tape = Tape::new();
+    tape.record(&[2.0, 3.0], f).unwrap().size().nodes - 2
+}
+
+#[test]
+fn trivial_operations_are_never_recorded() {
+    // An output that is an input needs no node at all; one that is not needs its own.
+    assert_eq!(nodes_written(|x| x[0]), 0);
+    assert_eq!(nodes_written(|x| x[0] * 1.0), 0);
+    assert_eq!(nodes_written(|x| 1.0 * x[0] + 0.0 - 0.0), 0);
+    assert_eq!(nodes_written(|x| -(-x[0]) / 1.0), 0);
+    assert_eq!(nodes_written(|x| Var::lift(2.0) * 3.0 + x[0]), 0);
+    assert_eq!(nodes_written(|x| x[0] * Var::lift(1.0)), 0);
+    assert_eq!(nodes_written(|x| [x[0]].iter().sum()), 0);
+    assert_eq!(nodes_written(|x| Var::sum_of(&[x[0]])), 0);
+    assert_eq!(nodes_written(|x| Var::dot(&[x[0]], &[Var::lift(1.0)])), 0);
+    assert_eq!(nodes_written(|x| Var::affine(Var::lift(1.0), &[1.0], &[x[1]])), 0);
+    assert_eq!(nodes_written(|x| Var::affine(x[1], &[0.0, 0.0], &[x[0], x[1]])), 0);
+    assert_eq!(nodes_written(|x| Var::affine(Var::lift(1.0), &[0.0], &[x[0]])), 0);
+    assert_eq!(nodes_written(|_| Var::lift(1.0) + 2.0), 0);
+    // Two parents are a pending form, written once as the output.
+    assert_eq!(nodes_written(|x| x[0] + x[1]), 1);
+    assert_eq!(nodes_written(|x| x.iter().sum()), 1);
+    assert_eq!(nodes_written(|x| [x[0] * x[1]].iter().sum::<Var<f64>>().sin()), 1);
+    assert_eq!(nodes_written(|x| Var::dot(x, x).sqrt()), 1);
+    assert_eq!(nodes_written(|x| Var::sum_of(&[x[0], x[1], x[0]]) * 2.0), 1);
+    assert_eq!(nodes_written(|x| Var::affine(x[0], &[2.0, 3.0], x).exp()), 1);
+}
+
+#[test]
+fn short_sums_that_are_taken_back_keep_their_derivatives() {
+    let gradient = |f: fn(&[Var<f64>]) -> Var<f64>| grad(f, &[2.0, 3.0]).unwrap();
+    assert_eq!(gradient(|x| [x[0] * 5.0].iter().sum()), [5.0, 0.0]);
+    assert_eq!(gradient(|x| [x[0], x[0]].iter().sum::<Var<f64>>() * x[1]), [6.0, 4.0]);
+    assert_eq!(gradient(|x| [x[1], x[0]].iter().sum()), [1.0, 1.0]);
+    assert_eq!(gradient(|x| [x[0] * x[1], x[1]].iter().sum()), [3.0, 3.0]);
+    // Something else is recorded inside the sum: its node is no longer the last.
+    let between = |x: &[Var<f64>]| {
+        let terms = x.iter().map(|v| [v * v, x[0] * x[1], *v].iter().sum::<Var<f64>>().sin());
+        terms.sum::<Var<f64>>()
+    };
+    let expected = [(4.0_f64 + 6.0 + 2.0).cos(), (9.0_f64 + 6.0 + 3.0).cos()];
+    let [a, b] = [5.0 + 3.0, 7.0 + 2.0];
+    let found = grad(between, &[2.0, 3.0]).unwrap();
+    assert!((found[0] - (a * expected[0] + 3.0 * expected[1])).abs() < 1e-14);
+    assert!((found[1] - (b * expected[1] + 2.0 * expected[0])).abs() < 1e-14);
+    // At a limit nothing is taken back from a recording that failed.
+    let refused = Tape::with_limits(1, usize::MAX)
+        .record(&[2.0], |x| [x[0] * 2.0].iter().sum::<Var<f64>>())
+        .map(|_| ());
+    assert_eq!(refused.unwrap_err().code(), "PAL0105");
 }

@@ -12,7 +12,7 @@
 //! Node numbers are those of the recording.
 
 use crate::error::Error;
-use crate::tape::arena::{Arena, FIRST};
+use crate::tape::arena::{Arena, FIRST, SINK};
 use crate::tape::recorder::Recorder;
 use palinode_num::Scalar;
 
@@ -156,7 +156,10 @@ fn mark_live<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark])
             }
             return;
         }
-        if !marks[node as usize].matters() {
+        let mark = marks[node as usize];
+        // Whatever computes values outside the arena must be known here, or its derivatives would be lost without a word.
+        assert!(words != [SINK | FIRST] || !mark.has(Mark::LIVE), "palinode: node {node} comes from nowhere");
+        if !mark.matters() {
             return;
         }
         count.rows += 1;

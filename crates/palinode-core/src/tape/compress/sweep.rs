@@ -42,15 +42,18 @@ impl<S: Scalar> Sweep<S> {
         cotangents: &mut [[S; N]],
         inputs: usize,
     ) -> Result<(), Error> {
-        let mut edges = self.words.iter().zip(partials);
-        let mut node = self.nodes as usize;
+        // Of equal length, so that one test covers both.
+        let (words, partials) = (&self.words[..], &partials[..self.words.len()]);
+        let (mut node, mut edge) = (self.nodes as usize, 0);
         let mut down_to = |to: usize, node: &mut usize, cotangents: &mut [[S; N]]| {
             while *node > to {
                 *node -= 1;
                 let received = cotangents[*node];
-                for (&word, partial) in edges.by_ref() {
+                loop {
+                    let word = words[edge];
                     let target = &mut cotangents[(word & !LAST) as usize];
-                    *target = S::strong_add(*target, partial.wide(), received);
+                    *target = S::strong_add(*target, partials[edge].wide(), received);
+                    edge += 1;
                     if word & LAST != 0 {
                         break;
                     }
