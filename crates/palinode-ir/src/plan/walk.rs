@@ -80,6 +80,13 @@ pub(super) struct Walk<'p> {
     stop_at: Option<u64>,
 }
 
+/// What had been counted before a round.
+struct Counts {
+    work: f64,
+    allocations: u64,
+    copies: BTreeMap<(FuncId, Value), Copied>,
+}
+
 /// Why a walk ended early.
 pub(super) enum Stop {
     Problem(PlanError),
@@ -380,14 +387,19 @@ impl<'p> Walk<'p> {
                 self.set(param, thing);
             }
             let shapes = steady::lengths(&carried, self.ledger());
-            let work = self.ledger().work;
+            let before_round = Counts {
+                work: self.ledger().work,
+                allocations: self.ledger().allocations,
+                copies: if may_jump && round < 8 { self.copies.clone() } else { BTreeMap::new() },
+            };
             self.state.ledger.trace = 0;
             self.block(body, &marks.blocks[0])?;
             let next = self.fetch(&body.results, &marks.blocks[0].results_die);
             let this = steady::Round::new(&carried, &shapes, &next, self.ledger());
             carried = next;
             round += 1;
-            let alike = may_jump && round >= 3 && round < n - 1 && before.as_ref() == Some(&this);
+            let alike =
+                may_jump && (3..8).contains(&round) && round < n - 1 && before.as_ref() == Some(&this);
             let constant = |value: Value| match self.get(value) {
                 Thing::Array(id) => self.ledger().get(id).ints.as_ref().is_some_and(Ints::is_constant),
                 Thing::Unset | Thing::Real | Thing::Int(_) => false,
@@ -396,7 +408,7 @@ impl<'p> Walk<'p> {
                 this.jump(n - 1 - round, &mut carried, &mut self.state.ledger);
                 self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
                 self.stop_at_peak()?;
-                self.state.ledger.work += (self.ledger().work - work) * (n - 1 - round) as f64;
+                self.count_again(before_round, n - 1 - round);
                 round = n - 1;
                 before = None;
             } else {
@@ -405,6 +417,18 @@ impl<'p> Walk<'p> {
         }
         self.define(inst, &carried);
         Ok(())
+    }
+
+    /// Counts what a round cost so many times more.
+    fn count_again(&mut self, before: Counts, rounds: u64) {
+        let ledger = &mut self.state.ledger;
+        ledger.work += (ledger.work - before.work) * rounds as f64;
+        ledger.allocations += (ledger.allocations - before.allocations) * rounds;
+        for (key, copied) in &mut self.copies {
+            let (times, elements) = before.copies.get(key).map_or((0, 0), |old| (old.times, old.elements));
+            copied.times += (copied.times - times) * rounds;
+            copied.elements += (copied.elements - elements) * rounds;
+        }
     }
 
     fn note_growth(&mut self, span: Span, rounds: u64, bytes: u64) {
@@ -499,7 +523,7 @@ impl<'p> Walk<'p> {
             self.state.ledger.work += cost::work(&inst.op, 1, &sizes);
             return Ok(());
         }
-        let args = self.fetch(&inst.args, &marks.dies);
+        let mut args = self.fetch(&inst.args, &marks.dies);
         if let Op::Dim(axis) = inst.op {
             let length = args[0].shape(self.ledger())[usize::from(axis)];
             self.drop_all(&args);
@@ -507,22 +531,11 @@ impl<'p> Walk<'p> {
             return Ok(());
         }
         let results = match inst.op.consumes() {
-            Some(0) => vec![self.changed(inst, &args)?],
-            _ if matches!(inst.op, Op::Reshape) => vec![self.reshaped(inst, &args)?],
-            _ => self.made(inst, &args)?,
+            Some(0) => vec![self.changed(inst, &mut args)?],
+            _ if matches!(inst.op, Op::Reshape) => vec![self.reshaped(inst, &mut args)?],
+            _ => self.made(inst, &mut args)?,
         };
-        // What was handed over to a result is not dropped.
-        let mut handed: Vec<Thing> = results.clone();
-        let mut dropped = Vec::new();
-        for thing in args.iter().filter(|thing| matches!(thing, Thing::Array(_))) {
-            match handed.iter().position(|other| other == thing) {
-                Some(at) => {
-                    handed.swap_remove(at);
-                }
-                None => dropped.push(*thing),
-            }
-        }
-        self.drop_all(&dropped);
+        self.drop_all(&args);
         let made = results.iter().map(|&thing| self.size(thing)).max().unwrap_or(1);
         self.state.ledger.work += cost::work(&inst.op, made, &sizes);
         self.define(inst, &results);
@@ -548,8 +561,10 @@ impl<'p> Walk<'p> {
     }
 
     /// `write`, `add_at`, `push`, `resize`: in place if nothing else holds the array.
-    fn changed(&mut self, inst: &Inst, args: &[Thing]) -> Walked<Thing> {
+    fn changed(&mut self, inst: &Inst, args: &mut [Thing]) -> Walked<Thing> {
         let Thing::Array(mut id) = args[0] else { unreachable!("the verifier: an array is changed") };
+        let shapes = result_shapes(&inst.op, args, 1, self.ledger());
+        args[0] = Thing::Unset;
         if !self.ledger().is_held_once(id) {
             self.note_copy(inst, id);
             id = self.copy(id, inst.span)?;
@@ -557,11 +572,10 @@ impl<'p> Walk<'p> {
         match &inst.op {
             Op::Push => self.pushed(inst, id, &args[1..])?,
             Op::Resize => {
-                let shape = result_shapes(&inst.op, args, 1, self.ledger()).remove(0);
-                self.resized(inst, id, shape)?;
+                self.resized(inst, id, &shapes[0])?;
             }
             op => {
-                let at = match (op, args) {
+                let at = match (op, &*args) {
                     (Op::Write(axes), [_, x, index]) if axes[..] == [Axis::At] => {
                         Some((index.int(), x.int()))
                     }
@@ -595,17 +609,18 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
-    fn resized(&mut self, inst: &Inst, id: Id, shape: Shape) -> Walked {
+    fn resized(&mut self, inst: &Inst, id: Id, shape: &Shape) -> Walked {
         let span = inst.span;
-        let length = elements(&shape);
+        let length = elements(shape);
         let length = length.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?;
         self.state.ledger.resize(id, length);
         self.stop_at_peak()
     }
 
-    fn reshaped(&mut self, inst: &Inst, args: &[Thing]) -> Walked<Thing> {
+    fn reshaped(&mut self, inst: &Inst, args: &mut [Thing]) -> Walked<Thing> {
         let Thing::Array(mut id) = args[0] else { return Ok(self.made(inst, args)?[0]) };
         let shape = result_shapes(&inst.op, args, 1, self.ledger()).remove(0);
+        args[0] = Thing::Unset;
         if !self.ledger().is_held_once(id) {
             id = self.copy(id, inst.span)?;
         }
@@ -616,7 +631,7 @@ impl<'p> Walk<'p> {
     }
 
     /// Fresh results, or one in the memory of an operand that nothing else needs.
-    fn made(&mut self, inst: &Inst, args: &[Thing]) -> Walked<Vec<Thing>> {
+    fn made(&mut self, inst: &Inst, args: &mut [Thing]) -> Walked<Vec<Thing>> {
         let function = self.program.function(self.function);
         let shapes = result_shapes(&inst.op, args, inst.results.len(), self.ledger());
         let free: Vec<Option<Elem>> = args
@@ -630,6 +645,7 @@ impl<'p> Walk<'p> {
             && let Thing::Array(id) = args[at]
         {
             self.state.ledger.get_mut(id).ints = None;
+            args[at] = Thing::Unset;
             return Ok(vec![Thing::Array(id)]);
         }
         let mut results = Vec::new();
