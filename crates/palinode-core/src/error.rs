@@ -203,6 +203,28 @@ pub enum Error {
         /// What it is.
         value: f64,
     },
+    /// An array was overwritten while a reverse rule still needs what it held, on a tape that forbids it.
+    #[error(
+        "PAL0115: `{written_by}` at {written_at} overwrites an array that the reverse rule of `{needed_by}` at {needed_at} \
+         still needs; write to a copy, move the write before that operation, or let the tape copy \
+         (WhenOverwritten::Copy)"
+    )]
+    Overwritten {
+        /// The operation that needs the old values.
+        needed_by: &'static str,
+        /// Where it is in the program.
+        needed_at: &'static core::panic::Location<'static>,
+        /// The operation that writes.
+        written_by: &'static str,
+        /// Where it is in the program.
+        written_at: &'static core::panic::Location<'static>,
+    },
+    /// A recording with arrays was to be compressed.
+    #[error(
+        "PAL0116: a recording with arrays cannot be compressed: its operations on whole arrays are single entries already; \
+         sweep it as it is"
+    )]
+    ArraysNotCompressed,
     /// An iterative decomposition did not converge.
     #[error("PAL0113: {what} did not converge; check the matrix for NaN or extreme scales")]
     NoConvergence {
@@ -267,6 +289,8 @@ impl Error {
             Error::NotPositiveDefinite { .. } => "PAL0112",
             Error::NoConvergence { .. } => "PAL0113",
             Error::NonFiniteEntry { .. } => "PAL0114",
+            Error::Overwritten { .. } => "PAL0115",
+            Error::ArraysNotCompressed => "PAL0116",
         }
     }
 }

@@ -7,12 +7,14 @@
 //! | [`rules`] | every derivative, written once |
 //! | [`Dual`], [`DualN`], [`Jet`] | forward numbers: one direction, many, many orders |
 //! | [`Var`], [`Tape`], [`Record`] | the dynamic tape and its sweeps |
+//! | [`Array`] | arrays on the tape: in place, with views |
 //! | [`grad`], [`jacobian`], [`hessian`], ... | from a closure and a point to a derivative |
 //! | [`decision`] | what a program decided by active values |
 //! | [`Budget`] | how many bytes something may take |
 //!
 //! Absent from this package: programs, files, the terminal, global state.
 
+mod array;
 mod budget;
 pub mod decision;
 mod drivers;
@@ -27,6 +29,7 @@ mod number;
 pub mod rules;
 mod tape;
 
+pub use array::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};
 pub use budget::{Budget, IntoBudget};
 pub use drivers::{
     Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad,

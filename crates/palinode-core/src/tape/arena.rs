@@ -315,6 +315,11 @@ impl<S: Scalar> Arena<S> {
         self.room = self.room.min(self.len.saturating_add(self.nodes_left()));
     }
 
+    /// Ends the recording with an error that is not the arena's own.
+    pub(crate) fn refuse(&mut self, error: Error) {
+        self.fail(error);
+    }
+
     fn fail(&mut self, error: Error) -> bool {
         self.failure = Some(error);
         self.len = 0;

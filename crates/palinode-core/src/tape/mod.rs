@@ -4,10 +4,10 @@
 //! forward as often as wanted, printed and measured.
 //!
 //! ```text
-//! Tape::record ──► Scope (stamp.rs) ──► closure over Var (var.rs, nary.rs, custom.rs)
+//! Tape::record ──► Scope (stamp.rs) ──► closure over Var (var.rs, nary.rs, custom.rs) and Array (../array/)
 //!                                            │ pushes
 //!                                            ▼
-//!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations + trace (trace.rs)
+//!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations + steps of arrays + trace (trace.rs)
 //!                                            │
 //!                  Record (record.rs) ◄──────┘  reverse, forward, table, size
 //!                    └──► Compressed (compress/): what matters of it, fused, in fewer bytes
@@ -32,18 +32,21 @@ mod var;
 mod tests;
 
 pub use arena::MAX_NODES;
+pub(crate) use arena::SINK;
 pub use compress::{Compressed, Compression, Narrowing, Partials, Report, Step};
 pub use custom::{CustomRule, custom};
 pub use record::{Outputs, Record, Size};
 pub use trace::{Row, Table};
 pub use var::Var;
 
+pub(crate) use recorder::Recorder;
+pub(crate) use stamp::{Stamp, with_recorder};
+
+use crate::array::WhenOverwritten;
 use crate::budget::Budget;
 use crate::error::Error;
-use arena::SINK;
 use palinode_num::Scalar;
-use recorder::Recorder;
-use stamp::{Scope, with_recorder};
+use stamp::Scope;
 use trace::Entry;
 
 /// Memory for recordings, used again by each.
@@ -117,6 +120,11 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Tape { traced: true, ..Tape::new() }
     }
 
+    /// What to do when an array is overwritten while a reverse rule still needs it, in recordings from now on.
+    pub fn set_when_overwritten(&mut self, policy: WhenOverwritten) {
+        self.recorder.arrays.policy = policy;
+    }
+
     /// Records what the closure does with these inputs. The previous recording is forgotten, its memory used again.
     ///
     /// The closure may return a `Var`, or an array, a `Vec` or a tuple of them.
@@ -165,7 +173,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         if let Some(error) = self.recorder.arena.failure() {
             return Err(error.clone());
         }
-        let cotangents = self.recorder.arena.next_node() as usize;
+        self.recorder.arrays.finish();
+        let cotangents = self.recorder.cotangents();
         if self.cotangents.capacity() > cotangents && self.recorder.arena.afford(self.heap_bytes()).is_err() {
             self.cotangents = Vec::new();
         }
@@ -182,7 +191,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         let new_gradient = inputs.saturating_sub(self.gradient.capacity()) * size_of::<S>();
         if self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient).is_err() {
             // What earlier recordings left behind may be what is too much.
-            self.recorder.arena.release();
+            self.recorder.release();
             self.cotangents = Vec::new();
             self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient)?;
         }

@@ -5,6 +5,7 @@ use super::compress::{Compressed, Compression};
 use super::recorder::Source;
 use super::trace::Table;
 use super::{Tape, Var};
+use crate::array::{self, ArrayCounts};
 use crate::budget::Budget;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
@@ -81,7 +82,7 @@ pub struct Size {
     pub nodes: usize,
     /// Edges: partials saved for the reverse sweep.
     pub edges: usize,
-    /// Bytes that these nodes and edges need, with a cotangent for each node.
+    /// Bytes that these nodes and edges need, with a cotangent for each node, and what custom operations and arrays need.
     pub bytes: usize,
 }
 
@@ -109,9 +110,9 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
-        let (inputs, nodes) = (self.input_count(), self.node_count());
+        let (inputs, cotangents_in_all) = (self.input_count(), self.tape.recorder.cotangents());
         let tape = &mut *self.tape;
-        zero_filled(&mut tape.cotangents, nodes)?;
+        zero_filled(&mut tape.cotangents, cotangents_in_all)?;
         for (&node, &cotangent) in tape.outputs.iter().zip(cotangents) {
             add(&mut tape.cotangents[node as usize], [cotangent]);
         }
@@ -153,6 +154,9 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// name an input whose derivative happens to be zero here, and never misses one.
     pub fn pattern(&self) -> Vec<Vec<usize>> {
         let parents = Parents::of(self.tape);
+        if !self.tape.recorder.arrays.is_empty() {
+            return self.tape.outputs.iter().map(|&output| self.inputs_of(output, &parents)).collect();
+        }
         let inputs = self.input_count() as u32;
         let mut seen_for = vec![u32::MAX; self.node_count()];
         let mut stack = Vec::new();
@@ -197,9 +201,33 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left out: that changes no
     /// bit of a gradient. Fusing changes it by rounding.
     ///
+    /// A recording with arrays on it is refused: an operation on whole arrays is one entry already.
+    ///
     /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
     pub fn compress(self, how: &Compression) -> Result<Compressed<S>, Error> {
+        if !self.tape.recorder.arrays.is_empty() {
+            return Err(Error::ArraysNotCompressed);
+        }
         Compressed::of(self.tape, how)
+    }
+
+    /// The inputs that a node depends on, found by going back over everything once: slots of arrays mean something else at
+    /// different times.
+    fn inputs_of(&self, output: u32, parents: &Parents) -> Vec<usize> {
+        let recorder = &self.tape.recorder;
+        let nodes = self.node_count();
+        let mut marks = vec![false; recorder.cotangents()];
+        marks[output as usize] = true;
+        let mut steps = recorder.arrays.steps().rev().peekable();
+        for node in (1..nodes).rev() {
+            while let Some(step) = steps.next_if(|step| step.at as usize > node) {
+                array::mark(&recorder.arrays, nodes, step, &mut marks);
+            }
+            if marks[node] {
+                parents.of_node(node as u32).iter().for_each(|&parent| marks[parent as usize] = true);
+            }
+        }
+        (0..self.input_count()).filter(|input| marks[input + 1]).collect()
     }
 
     /// The recording as a table; see [`Tape::traced`].
@@ -211,8 +239,14 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn size(&self) -> Size {
         let (nodes, edges) = (self.node_count() - 1, self.tape.recorder.arena.edges());
         let saved: usize = self.tape.recorder.custom.iter().map(|custom| custom.bytes()).sum();
-        let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * size_of::<S>() + saved;
+        let arrays = self.tape.recorder.arrays.needed_bytes();
+        let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * size_of::<S>() + saved + arrays;
         Size { nodes, edges, bytes }
+    }
+
+    /// How many arrays there are on the recording, and how often one was copied.
+    pub fn array_counts(&self) -> ArrayCounts {
+        self.tape.recorder.arrays.counts
     }
 
     /// A budget within which this can be recorded, on a new tape, and swept in reverse. For a large recording that is what it
@@ -222,7 +256,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let lists = self.input_count() * (size_of::<Var<S>>() + size_of::<S>())
             + self.output_count() * (size_of::<u32>() + size_of::<S>());
         let beside = self.tape.recorder.bytes() - arena.bytes();
-        let cotangents = self.node_count() * size_of::<S>();
+        let cotangents = self.tape.recorder.cotangents() * size_of::<S>();
         Budget::from(arena.enough_bytes() + cotangents + lists + beside)
     }
 
@@ -231,12 +265,12 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         self.tape.heap_bytes()
     }
 
-    /// `N` zeros per node, if there may be so many bytes.
+    /// `N` zeros per node and slot of an array, if there may be so many bytes.
     fn lanes<const N: usize>(&self) -> Result<Vec<[S; N]>, Error> {
-        let bytes = self.node_count() * size_of::<[S; N]>();
-        self.tape.recorder.arena.afford(self.heap_bytes() + bytes)?;
+        let count = self.tape.recorder.cotangents();
+        self.tape.recorder.arena.afford(self.heap_bytes() + count * size_of::<[S; N]>())?;
         let mut lanes = Vec::new();
-        zero_filled(&mut lanes, self.node_count())?;
+        zero_filled(&mut lanes, count)?;
         Ok(lanes)
     }
 

@@ -1,14 +1,16 @@
-//! What a recording writes to: the arena of edges, the custom operations, and the trace if one is kept.
+//! What a recording writes to: the arena of edges, the custom operations, the steps of arrays, and the trace if one is kept.
 //!
-//! Input: pushes from `Var`s. Output: sweeps over everything in order.
+//! Input: pushes from `Var`s and arrays. Output: sweeps over everything in order.
 //!
-//! Invariant: the outputs of a custom operation are leaves of the arena, written together; its rule runs
-//! between the nodes after them and the nodes before them.
+//! Invariants: the outputs of a custom operation are leaves of the arena, written together; its rule runs
+//! between the nodes after them and the nodes before them. So do the steps of arrays; one that says the same place as the end
+//! of a custom operation's outputs came after it.
 
-use super::arena::Arena;
+use super::arena::{Arena, SINK};
 use super::custom::CustomNode;
 use super::sweep::{Forward, Reverse};
 use super::trace::Entry;
+use crate::array::{ArrayTape, Arrays, Scratch};
 use crate::error::Error;
 use palinode_num::Scalar;
 
@@ -23,26 +25,70 @@ pub(crate) enum Source<'a, S> {
 pub(crate) struct Recorder<S> {
     pub(crate) arena: Arena<S>,
     pub(crate) custom: Vec<CustomNode<S>>,
+    pub(crate) arrays: ArrayTape<S>,
     pub(crate) trace: Vec<Entry<S>>,
 }
 
 impl<S: Scalar> Recorder<S> {
     pub(crate) fn new(node_limit: u32, byte_limit: usize) -> Self {
-        Recorder { arena: Arena::new(node_limit, byte_limit), custom: Vec::new(), trace: Vec::new() }
+        Recorder {
+            arena: Arena::new(node_limit, byte_limit),
+            custom: Vec::new(),
+            arrays: ArrayTape::new(),
+            trace: Vec::new(),
+        }
     }
 
     pub(crate) fn clear(&mut self) {
         self.arena.clear();
         self.custom.clear();
         self.trace.clear();
+        self.arrays.clear();
+        self.arena.set_aside(self.arrays.list_bytes());
+    }
+
+    /// Gives all memory back that a recording could use again.
+    pub(crate) fn release(&mut self) {
+        self.arena.release();
+        self.arrays.release();
+    }
+
+    /// How many cotangents a sweep needs: one per node, the sink included, and one per slot of an array.
+    pub(crate) fn cotangents(&self) -> usize {
+        self.arena.next_node() as usize + self.arrays.slots()
+    }
+
+    /// A leaf for a number that an operation on whole arrays makes.
+    pub(crate) fn push_leaf(&mut self, op: &'static str, value: S, zero: S, traced: bool) -> u32 {
+        let node = self.arena.push([SINK], [zero]);
+        if traced {
+            self.trace_leaf(op, node, value);
+        }
+        node
+    }
+
+    /// Notes a leaf on a traced tape.
+    pub(crate) fn trace_leaf(&mut self, op: &'static str, node: u32, value: S) {
+        self.trace.push(Entry { node, op, inputs: Vec::new(), value });
     }
 
     /// Propagates cotangents from the last node down to node `to`.
     pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], to: u32) -> Result<(), Error> {
         let mut walk = Reverse::new(&self.arena);
+        let arrays = Arrays::new(&self.arrays, self.arena.next_node());
+        let mut steps = self.arrays.steps().rev().peekable();
+        let mut scratch = Scratch::new();
         for custom in self.custom.iter().rev() {
+            while let Some(step) = steps.next_if(|step| step.at >= custom.end()) {
+                walk.down_to(cotangents, step.at);
+                arrays.reverse(step, cotangents, &mut scratch)?;
+            }
             walk.down_to(cotangents, custom.end());
             custom.reverse(cotangents)?;
+        }
+        for step in steps {
+            walk.down_to(cotangents, step.at);
+            arrays.reverse(step, cotangents, &mut scratch)?;
         }
         walk.down_to(cotangents, to);
         Ok(())
@@ -51,9 +97,20 @@ impl<S: Scalar> Recorder<S> {
     /// Propagates tangents from the inputs up to the last node.
     pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]]) -> Result<(), Error> {
         let mut walk = Forward::new(&self.arena);
+        let arrays = Arrays::new(&self.arrays, self.arena.next_node());
+        let mut steps = self.arrays.steps().peekable();
+        let mut scratch = Scratch::new();
         for custom in &self.custom {
+            while let Some(step) = steps.next_if(|step| step.at < custom.end()) {
+                walk.up_to(tangents, step.at);
+                arrays.forward(step, tangents, &mut scratch)?;
+            }
             walk.up_to(tangents, custom.end());
             custom.forward(tangents)?;
+        }
+        for step in steps {
+            walk.up_to(tangents, step.at);
+            arrays.forward(step, tangents, &mut scratch)?;
         }
         walk.up_to(tangents, self.arena.next_node());
         Ok(())
@@ -78,6 +135,7 @@ impl<S: Scalar> Recorder<S> {
         self.arena.bytes()
             + self.custom.capacity() * size_of::<CustomNode<S>>()
             + saved
+            + self.arrays.bytes()
             + self.trace.capacity() * size_of::<Entry<S>>()
             + traced
     }

@@ -142,6 +142,11 @@ impl Stamp {
         }
     }
 
+    /// Whether the scope is open on this thread.
+    pub(crate) fn is_open(self) -> bool {
+        OPEN.with(|open| open[self.slot()].stamp.get()) == self.0
+    }
+
     /// The recorder of an open scope of this thread; panics if the scope is not open here.
     #[inline(always)]
     pub(crate) fn recorder<S: 'static>(self) -> *mut Recorder<S> {

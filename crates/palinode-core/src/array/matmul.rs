@@ -1,0 +1,217 @@
+//! Products of matrices, and their cotangents.
+//!
+//! `C = A B`. Cotangents: `A' = C' B^T`, `B' = A^T C'`; see `linalg/matmul.rs` for where they come from.
+//!
+//! Input: matrices as rows after rows. Output: the same. The arithmetic on `f64` and `f32` is nalgebra's (feature
+//! `nalgebra`), on other numbers a plain loop. In a sweep a zero wins over infinities and NaN, as everywhere on the tape;
+//! numbers that are not finite therefore take the plain loop.
+
+use super::residual::Residual;
+use super::steps::{Home, Region, Whole};
+use super::sweep::Arrays;
+use super::view::{Places, Shape, View};
+use super::{Array, need_at};
+use crate::tape::with_recorder;
+use core::panic::Location;
+use palinode_num::Scalar;
+use std::collections::HashSet;
+
+/// A recorded product.
+pub(crate) struct Product<S> {
+    /// Rows of the first, columns of the first, columns of the second.
+    size: [usize; 3],
+    pub(crate) output: Region,
+    pub(crate) replaces: bool,
+    /// The active factors.
+    regions: [Option<Region>; 2],
+    /// A factor whose other one is active.
+    kept: [Residual<S>; 2],
+}
+
+impl<S: Scalar<Bool = bool>> Array<S> {
+    /// The product of two matrices, or of a matrix and a vector on either side.
+    ///
+    /// ```
+    /// use palinode_core::{Array, value_and_grad};
+    ///
+    /// let weights = Array::from_values([1.0, 2.0, 3.0, 4.0]).reshaped(&[2, 2]);
+    /// let (y, g) = value_and_grad(|x| weights.matmul(&Array::from_vars(x)).sum(), &[1.0, 10.0])?;
+    /// assert_eq!((y, g), (64.0, vec![4.0, 6.0]));
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the shapes do not fit, or the arrays belong to different tapes.
+    #[track_caller]
+    pub fn matmul(&self, other: &Array<S>) -> Array<S> {
+        let (left, right) = (self.shape(), other.shape());
+        let fits = match (left, right) {
+            ([m, k], [l, n]) if k == l => Some(([*m, *k, *n], vec![*m, *n])),
+            ([m, k], [l]) if k == l => Some(([*m, *k, 1], vec![*m])),
+            ([k], [l, n]) if k == l => Some(([1, *k, *n], vec![*n])),
+            _ => None,
+        };
+        let Some((size, shape)) = fits else {
+            panic!(
+                "palinode: PAL0101: matmul of shapes {} and {}: the first one's columns must be as many as the second \
+                 one's rows",
+                Shape(left),
+                Shape(right)
+            )
+        };
+        let at = Location::caller();
+        let stamp = self.stamp().join(other.stamp());
+        stamp.check();
+        let values = product(size, &self.values(), &other.values(), false);
+        let [active, other_active] = [self.is_active(), other.is_active()];
+        if !active && !other_active {
+            return Array::constant_of(values, &shape);
+        }
+        let result = Array::active_of(values, &shape, stamp);
+        let need = need_at::<S>("matmul", at, stamp);
+        let keep = |array: &Array<S>, needed: bool| match needed {
+            true => array.keep(need),
+            false => Residual::Absent,
+        };
+        let kept = [keep(self, other_active), keep(other, active)];
+        let regions = [self.region(), other.region()];
+        let output = result.region().expect("it has just been made active");
+        let product = Product { size, output, replaces: true, regions, kept };
+        with_recorder(stamp, |recorder| recorder.push_whole(Whole::Product(Box::new(product))));
+        result
+    }
+}
+
+/// `a b`, or the same where zeros win over what is not finite.
+#[allow(clippy::ptr_arg)] // a `Vec` can be asked for its type
+fn product<S: Scalar>([m, k, n]: [usize; 3], a: &Vec<S>, b: &Vec<S>, strong: bool) -> Vec<S> {
+    #[cfg(feature = "nalgebra")]
+    if !strong || a.iter().chain(b).all(|x| x.peek().is_some_and(f64::is_finite)) {
+        let c = library::<f64, S>([m, k, n], a, b).or_else(|| library::<f32, S>([m, k, n], a, b));
+        if let Some(c) = c {
+            return c;
+        }
+    }
+    let mut c = vec![S::zero(); m * n];
+    for i in 0..m {
+        for l in 0..k {
+            let x = a[i * k + l];
+            for j in 0..n {
+                let (c, y) = (&mut c[i * n + j], b[l * n + j]);
+                *c = if strong { x.strong_add_to(y, *c) } else { *c + x * y };
+            }
+        }
+    }
+    c
+}
+
+/// nalgebra's product, if `S` is this float.
+#[cfg(feature = "nalgebra")]
+#[allow(clippy::ptr_arg)]
+fn library<F: nalgebra::RealField, S: 'static>(
+    [m, k, n]: [usize; 3],
+    a: &Vec<S>,
+    b: &Vec<S>,
+) -> Option<Vec<S>> {
+    use core::any::Any;
+    use nalgebra::DMatrixView;
+    let a = (a as &dyn Any).downcast_ref::<Vec<F>>()?;
+    let b = (b as &dyn Any).downcast_ref::<Vec<F>>()?;
+    // Rows after rows is the transpose of columns after columns, and C^T = B^T A^T.
+    let c = DMatrixView::from_slice(b, n, k) * DMatrixView::from_slice(a, k, m);
+    let c: Vec<F> = c.data.into();
+    (Box::new(c) as Box<dyn Any>).downcast::<Vec<S>>().ok().map(|c| *c)
+}
+
+fn transposed<S: Scalar>(rows: usize, columns: usize, a: &[S]) -> Vec<S> {
+    (0..columns).flat_map(|j| (0..rows).map(move |i| a[i * columns + j])).collect()
+}
+
+impl<S: Scalar> Product<S> {
+    /// A kept factor, rows after rows.
+    fn factor(&self, which: usize) -> Vec<S> {
+        let lent = self.kept[which].lend();
+        let [m, k, n] = self.size;
+        lent.reader().iter().take(if which == 0 { m * k } else { k * n }).collect()
+    }
+
+    pub(super) fn reverse<const N: usize>(
+        &self,
+        arrays: Arrays<'_, S>,
+        received: &[[S; N]],
+        cotangents: &mut [[S; N]],
+    ) {
+        let [m, k, n] = self.size;
+        // Each factor's cotangent needs the other factor, transposed.
+        let b_transposed = self.regions[0].is_some().then(|| transposed(k, n, &self.factor(1)));
+        let a_transposed = self.regions[1].is_some().then(|| transposed(m, k, &self.factor(0)));
+        for lane in 0..N {
+            let c: Vec<S> = received.iter().map(|cotangent| cotangent[lane]).collect();
+            let a = b_transposed.as_ref().map(|b| product([m, n, k], &c, b, true));
+            let b = a_transposed.as_ref().map(|a| product([k, m, n], a, &c, true));
+            for (region, contribution) in self.regions.iter().zip([a, b]) {
+                let (Some(region), Some(contribution)) = (region, contribution) else { continue };
+                for (place, x) in arrays.places(region).zip(contribution) {
+                    super::sweep::accumulate(core::array::from_mut(&mut cotangents[place][lane]), [x]);
+                }
+            }
+        }
+    }
+
+    pub(super) fn forward<const N: usize>(
+        &self,
+        arrays: Arrays<'_, S>,
+        tangents: &[[S; N]],
+        sent: &mut Vec<[S; N]>,
+    ) {
+        let [m, _, n] = self.size;
+        sent.resize(m * n, [S::zero(); N]);
+        for lane in 0..N {
+            let tangent =
+                |region: &Region| arrays.places(region).map(|place| tangents[place][lane]).collect();
+            let terms = [
+                self.regions[0].as_ref().map(|a| product(self.size, &tangent(a), &self.factor(1), true)),
+                self.regions[1].as_ref().map(|b| product(self.size, &self.factor(0), &tangent(b), true)),
+            ];
+            for term in terms.into_iter().flatten() {
+                for (sent, x) in sent.iter_mut().zip(term) {
+                    super::sweep::accumulate(core::array::from_mut(&mut sent[lane]), [x]);
+                }
+            }
+        }
+    }
+
+    /// For each active factor, which of its elements the marked elements of the result depend on.
+    pub(super) fn needed(&self, marked: &[bool]) -> Vec<(&Region, Vec<bool>)> {
+        let [m, k, n] = self.size;
+        let row = |i: usize| marked[i * n..(i + 1) * n].contains(&true);
+        let column = |j: usize| (0..m).any(|i| marked[i * n + j]);
+        let first = || (0..m).flat_map(|i| core::iter::repeat_n(row(i), k)).collect();
+        let second = || core::iter::repeat_n((0..n).map(column), k).flatten().collect();
+        let mut needed: Vec<(&Region, Vec<bool>)> = Vec::new();
+        needed.extend(self.regions[0].as_ref().map(|region| (region, first())));
+        needed.extend(self.regions[1].as_ref().map(|region| (region, second())));
+        needed
+    }
+
+    /// The regions that the result depends on.
+    pub(crate) fn active(&self) -> impl Iterator<Item = &Region> {
+        self.regions.iter().flatten()
+    }
+
+    pub(crate) fn added_and_filled(&self) -> (usize, usize) {
+        let added = self.active().map(|region| region.places.len()).sum();
+        (added, self.output.places.len())
+    }
+
+    pub(crate) fn bytes(&self, seen: &mut HashSet<*const ()>) -> usize {
+        self.output.places.bytes()
+            + self.active().map(|region| region.places.bytes()).sum::<usize>()
+            + self.kept.iter().map(|residual| residual.bytes(seen)).sum::<usize>()
+    }
+}
+
+/// All slots of a storage.
+pub(super) fn all_of(storage: u32, shape: &[usize]) -> Region {
+    Region { home: Home::Storage(storage), places: Places::View(View::whole(shape)) }
+}

@@ -1,0 +1,277 @@
+//! Reductions: sums, means, dot products, largest and smallest elements, of all elements or along an axis.
+//!
+//! Input: an array. Output: a `Var`, or an array with an axis less. One entry on the tape each. Sums go from the first
+//! element to the last.
+//!
+//! Elements that tie for the largest or smallest share its derivative equally, as in programs.
+
+use super::residual::Residual;
+use super::steps::{Argument, Home, Linear, Operands, Partial, Region};
+use super::view::{Places, Shape, View};
+use super::{Array, formula, need_at};
+use crate::rules::Multiply;
+use crate::tape::{Recorder, Stamp, Var, with_recorder};
+use core::panic::Location;
+use palinode_num::Scalar;
+use std::sync::Arc;
+
+/// A new node for a number that an operation on whole arrays makes.
+fn leaf<S: Scalar<Bool = bool>>(name: &'static str, value: S, stamp: Stamp) -> u32 {
+    let zero = S::zero();
+    with_recorder(stamp, |recorder: &mut Recorder<S>| {
+        recorder.push_leaf(name, value, zero, stamp.is_traced())
+    })
+}
+
+/// One node, as often as there are elements.
+fn to_node(node: u32, len: usize) -> Region {
+    Region { home: Home::Nodes, places: Places::View(View::repeated(node as usize, &[len])) }
+}
+
+impl<S: Scalar<Bool = bool>> Array<S> {
+    /// The sum of all elements.
+    #[track_caller]
+    pub fn sum(&self) -> Var<S> {
+        let stamp = self.stamp();
+        stamp.check();
+        let value = S::sum_of(&self.values());
+        let Some(from) = self.region() else { return Var::lift(value) };
+        let node = leaf("sum", value, stamp);
+        self.record(stamp, Linear::moving("sum", to_node(node, self.len()), true, Some(from)));
+        Var::of_node(value, node, stamp)
+    }
+
+    /// The mean of all elements.
+    #[track_caller]
+    pub fn mean(&self) -> Var<S> {
+        self.sum() / self.len() as f64
+    }
+
+    /// The sum of the products of corresponding elements.
+    ///
+    /// # Panics
+    /// If the shapes differ, or the arrays belong to different tapes.
+    #[track_caller]
+    pub fn dot(&self, other: &Array<S>) -> Var<S> {
+        let (mine, theirs) = (self.shape(), other.shape());
+        assert!(
+            mine == theirs,
+            "palinode: PAL0101: dot of shapes {} and {}; they must be the same",
+            Shape(mine),
+            Shape(theirs)
+        );
+        let at = Location::caller();
+        let stamp = self.stamp().join(other.stamp());
+        stamp.check();
+        let value = S::dot(&self.values(), &other.values());
+        let regions = [self.region(), other.region()];
+        if regions.iter().all(Option::is_none) {
+            return Var::lift(value);
+        }
+        let need = need_at::<S>("dot", at, stamp);
+        let keep = |array: &Array<S>, needed: bool| match needed {
+            true => array.keep(need),
+            false => Residual::Absent,
+        };
+        let values = vec![keep(self, regions[1].is_some()), keep(other, regions[0].is_some())];
+        let operands = Some(Box::new(Operands { formula: Arc::new(formula::Two(Multiply {})), values }));
+        let arguments = regions
+            .into_iter()
+            .zip([1, 0])
+            .filter_map(|(region, other)| {
+                Some(Argument { region: region?, partial: Partial::Operand(other) })
+            })
+            .collect();
+        let node = leaf("dot", value, stamp);
+        let output = to_node(node, self.len());
+        self.record(stamp, Linear { name: "dot", output, replaces: true, arguments, operands });
+        Var::of_node(value, node, stamp)
+    }
+
+    /// The largest element.
+    ///
+    /// # Panics
+    /// If there is no element.
+    #[track_caller]
+    pub fn largest(&self) -> Var<S> {
+        self.extreme("largest", S::max)
+    }
+
+    /// The smallest element.
+    ///
+    /// # Panics
+    /// If there is no element.
+    #[track_caller]
+    pub fn smallest(&self) -> Var<S> {
+        self.extreme("smallest", S::min)
+    }
+
+    #[track_caller]
+    fn extreme(&self, name: &'static str, pick: impl Fn(S, S) -> S) -> Var<S> {
+        let flat = self.copied_shape(&[1, self.len()]);
+        let (values, ties) = flat.extremes_along(name, 1, pick);
+        let stamp = self.stamp();
+        stamp.check();
+        let Some(home) = self.buffer.storage().map(Home::Storage) else { return Var::lift(values[0]) };
+        let node = leaf(name, values[0], stamp);
+        let linear = ties.linear(name, home, &self.view, |_| node as usize, Home::Nodes);
+        self.record(stamp, linear);
+        Var::of_node(values[0], node, stamp)
+    }
+
+    /// Its values in another shape, without the tape: what a reduction searches through.
+    fn copied_shape(&self, shape: &[usize]) -> Array<S> {
+        Array::constant_of(self.values(), shape)
+    }
+
+    /// The sums along an axis, which disappears.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    #[track_caller]
+    pub fn sum_axis(&self, axis: usize) -> Array<S> {
+        let (outer, length, inner) = self.split_at(axis);
+        let stamp = self.stamp();
+        stamp.check();
+        let from = self.values();
+        let mut values = vec![S::zero(); outer * inner];
+        for o in 0..outer {
+            for k in 0..length {
+                for i in 0..inner {
+                    let sum = &mut values[o * inner + i];
+                    *sum = *sum + from[(o * length + k) * inner + i];
+                }
+            }
+        }
+        let shape = self.shape_without(axis);
+        let Some(from) = self.region() else { return Array::constant_of(values, &shape) };
+        let result = Array::active_of(values, &shape, stamp);
+        let places = Places::View(result.view.spread_along(axis, length));
+        let output = Region { home: result.output().home, places };
+        result.record(stamp, Linear::moving("sum_axis", output, true, Some(from)));
+        result
+    }
+
+    /// The means along an axis, which disappears.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    #[track_caller]
+    pub fn mean_axis(&self, axis: usize) -> Array<S> {
+        let length = self.split_at(axis).1;
+        self.sum_axis(axis) / length as f64
+    }
+
+    /// The largest elements along an axis, which disappears.
+    ///
+    /// # Panics
+    /// If there is no such axis, or no element along it.
+    #[track_caller]
+    pub fn largest_axis(&self, axis: usize) -> Array<S> {
+        self.extreme_axis("largest_axis", axis, S::max)
+    }
+
+    /// The smallest elements along an axis, which disappears.
+    ///
+    /// # Panics
+    /// If there is no such axis, or no element along it.
+    #[track_caller]
+    pub fn smallest_axis(&self, axis: usize) -> Array<S> {
+        self.extreme_axis("smallest_axis", axis, S::min)
+    }
+
+    #[track_caller]
+    fn extreme_axis(&self, name: &'static str, axis: usize, pick: impl Fn(S, S) -> S) -> Array<S> {
+        let (values, ties) = self.extremes_along(name, axis, pick);
+        let stamp = self.stamp();
+        stamp.check();
+        let shape = self.shape_without(axis);
+        let Some(home) = self.buffer.storage().map(Home::Storage) else {
+            return Array::constant_of(values, &shape);
+        };
+        let result = Array::active_of(values, &shape, stamp);
+        let to = result.output().home;
+        result.record(stamp, ties.linear(name, home, &self.view, |k| k, to));
+        result
+    }
+
+    /// The extremes along an axis, and which elements reach them.
+    #[track_caller]
+    fn extremes_along(&self, name: &str, axis: usize, pick: impl Fn(S, S) -> S) -> (Vec<S>, Ties<S>) {
+        let (outer, length, inner) = self.split_at(axis);
+        assert!(
+            length > 0 || outer * inner == 0,
+            "palinode: PAL0101: {name} of no elements (shape {})",
+            Shape(self.shape())
+        );
+        let from = self.values();
+        let mut values = Vec::with_capacity(outer * inner);
+        let mut ties = Ties { from: Vec::new(), to: Vec::new(), shares: Vec::new() };
+        for o in 0..outer {
+            for i in 0..inner {
+                let element = |k| (o * length + k) * inner + i;
+                let extreme = (1..length).fold(from[element(0)], |x, k| pick(x, from[element(k)]));
+                let first = ties.from.len();
+                for k in 0..length {
+                    if from[element(k)].equal(extreme) {
+                        ties.from.push(element(k));
+                        ties.to.push(values.len());
+                    }
+                }
+                let tied = ties.from.len() - first;
+                let share = S::one() / S::from_int(tied as i32);
+                ties.shares.extend(core::iter::repeat_n(share, tied));
+                values.push(extreme);
+            }
+        }
+        (values, ties)
+    }
+
+    /// How many elements there are before, along and behind an axis.
+    #[track_caller]
+    fn split_at(&self, axis: usize) -> (usize, usize, usize) {
+        let shape = self.shape();
+        assert!(
+            axis < shape.len(),
+            "palinode: PAL0101: there is no axis {axis} in shape {}, counted from 0",
+            Shape(shape)
+        );
+        (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
+    }
+
+    fn shape_without(&self, axis: usize) -> Vec<usize> {
+        let mut shape = self.shape().to_vec();
+        shape.remove(axis);
+        shape
+    }
+}
+
+/// Elements that reach an extreme: which, of which result, and their shares of its derivative.
+struct Ties<S> {
+    from: Vec<usize>,
+    to: Vec<usize>,
+    shares: Vec<S>,
+}
+
+impl<S: Scalar> Ties<S> {
+    fn linear(
+        self,
+        name: &'static str,
+        from: Home,
+        view: &View,
+        place: impl Fn(usize) -> usize,
+        to: Home,
+    ) -> Linear<S> {
+        let slots: Vec<usize> = view.walk().collect();
+        let list = |places: Vec<usize>| Places::List(places.into_iter().map(|place| place as u32).collect());
+        let sources = self.from.iter().map(|&element| slots[element]).collect();
+        let targets = self.to.iter().map(|&result| place(result)).collect();
+        let partial = match self.to.windows(2).all(|pair| pair[0] != pair[1]) {
+            true => Partial::One,
+            false => Partial::Saved(self.shares),
+        };
+        let arguments = vec![Argument { region: Region { home: from, places: list(sources) }, partial }];
+        let output = Region { home: to, places: list(targets) };
+        Linear { name, output, replaces: true, arguments, operands: None }
+    }
+}

@@ -1,0 +1,413 @@
+//! What a recording keeps of arrays: steps on single elements, and operations on whole arrays, in order.
+//!
+//! Input: pushes from [`Array`](super::Array)s. Output: the same steps, for the sweeps in `sweep.rs`.
+//!
+//! A *storage* is a run of cotangents, one per slot. All versions of an array share one: a sweep meets the
+//! versions strictly one after the other, and a write, met backwards, takes its slots' cotangents away. So a write to one
+//! element costs one step, whatever the length of the array.
+//!
+//! Invariants: a step's `at` is the number of the next node when it was recorded, so it runs between two nodes; `at` never
+//! falls. Slots lie behind the nodes in a sweep's memory, storage after storage. Steps lie in chunks that are used again.
+
+use super::formula::Formula;
+use super::matmul::Product;
+use super::policy::WhenOverwritten;
+use super::residual::{Residual, formula_bytes};
+use super::view::Places;
+use crate::tape::{Recorder, SINK};
+use palinode_num::Scalar;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What a step does, forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `node = slot`.
+    Get,
+    /// `slot = node`; a constant if the node is the sink.
+    Set,
+    /// `slot += node`.
+    Add,
+    /// The next operation on whole arrays.
+    Whole,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) at: u32,
+    pub(crate) storage: u32,
+    pub(crate) slot: u32,
+    pub(crate) node: u32,
+    pub(crate) kind: Kind,
+}
+
+/// Where something lives: among the nodes, or in a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    Nodes,
+    Storage(u32),
+}
+
+/// Some nodes or slots, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    pub(crate) home: Home,
+    pub(crate) places: Places,
+}
+
+/// The partial by one argument.
+pub(crate) enum Partial<S> {
+    One,
+    Constant(S),
+    /// An argument, or the result, as it is.
+    Operand(usize),
+    /// Computed by the rule, for this argument.
+    Computed(usize),
+    /// Computed when it was recorded.
+    Saved(Vec<S>),
+}
+
+/// An argument of an operation on whole arrays: element `k` of the result has this partial by its element `k`.
+pub(crate) struct Argument<S> {
+    pub(crate) region: Region,
+    pub(crate) partial: Partial<S>,
+}
+
+/// What the partials of an operation need.
+pub(crate) struct Operands<S> {
+    pub(crate) formula: Arc<dyn Formula<S>>,
+    /// The arguments, then the result.
+    pub(crate) values: Vec<Residual<S>>,
+}
+
+/// `output[k] (=, or +=) sum of partial[k] * argument[k]`. Elementwise operations, sums, copies, gathers and scatters are all
+/// of this form: what differs is which slots or nodes `output[k]` and `argument[k]` are.
+pub(crate) struct Linear<S> {
+    pub(crate) name: &'static str,
+    pub(crate) output: Region,
+    /// Whether what the output's slots held before is gone; they are added to otherwise.
+    pub(crate) replaces: bool,
+    pub(crate) arguments: Vec<Argument<S>>,
+    pub(crate) operands: Option<Box<Operands<S>>>,
+}
+
+/// An operation on whole arrays.
+pub(crate) enum Whole<S> {
+    Linear(Linear<S>),
+    Product(Box<Product<S>>),
+}
+
+impl<S: Scalar> Linear<S> {
+    /// An operation that only moves numbers.
+    pub(crate) fn moving(name: &'static str, output: Region, replaces: bool, from: Option<Region>) -> Self {
+        let arguments = from.map(|region| Argument { region, partial: Partial::One }).into_iter().collect();
+        Linear { name, output, replaces, arguments, operands: None }
+    }
+
+    fn bytes(&self, seen: &mut HashSet<*const ()>) -> usize {
+        let of_argument = |argument: &Argument<S>| {
+            let saved = match &argument.partial {
+                Partial::Saved(values) => values.capacity() * size_of::<S>(),
+                Partial::One | Partial::Constant(_) | Partial::Operand(_) | Partial::Computed(_) => 0,
+            };
+            argument.region.places.bytes() + saved
+        };
+        let operands = self.operands.as_ref().map_or(0, |operands| {
+            size_of::<Operands<S>>()
+                + operands.values.capacity() * size_of::<Residual<S>>()
+                + formula_bytes(&operands.formula, seen)
+                + operands.values.iter().map(|residual| residual.bytes(seen)).sum::<usize>()
+        });
+        self.output.places.bytes()
+            + self.arguments.capacity() * size_of::<Argument<S>>()
+            + self.arguments.iter().map(of_argument).sum::<usize>()
+            + operands
+    }
+}
+
+impl<S: Scalar> Whole<S> {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Whole::Linear(linear) => linear.name,
+            Whole::Product(_) => "matmul",
+        }
+    }
+
+    /// Heap bytes that have not been seen yet.
+    pub(crate) fn bytes(&self, seen: &mut HashSet<*const ()>) -> usize {
+        match self {
+            Whole::Linear(linear) => linear.bytes(seen),
+            Whole::Product(product) => size_of::<Product<S>>() + product.bytes(seen),
+        }
+    }
+}
+
+/// How many arrays a recording has, and what was done with them besides arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArrayCounts {
+    /// Reads and writes of single elements.
+    pub elements: usize,
+    /// Operations on whole arrays.
+    pub operations: usize,
+    /// Cotangents of array elements in a sweep.
+    pub cotangents: usize,
+    /// Arrays copied before a write, because a rule or a copy of the array still needed the old values.
+    pub copies: usize,
+    /// The elements of these.
+    pub copied: usize,
+    /// Elements saved by operations on part of an array, or on what they overwrite themselves.
+    pub saved: usize,
+    /// Arrays whose old values are computed again in the reverse sweep.
+    pub recomputed: usize,
+    /// Cotangents that a reverse sweep adds up for operations on whole arrays.
+    pub added: usize,
+    /// Cotangents that a reverse sweep takes away where whole arrays are overwritten.
+    pub filled: usize,
+}
+
+/// A list in chunks: what is written stays where it is, and memory is kept when it is cleared.
+struct Chunks<T> {
+    chunks: Vec<Vec<T>>,
+    current: usize,
+}
+
+const FIRST_CHUNK: usize = 256;
+const LARGEST_CHUNK: usize = 1 << 14;
+
+impl<T> Chunks<T> {
+    const fn new() -> Self {
+        Chunks { chunks: Vec::new(), current: 0 }
+    }
+
+    /// Whether the next push asks for memory, and how many bytes.
+    #[inline]
+    fn needs(&self) -> Option<usize> {
+        match self.chunks.get(self.current) {
+            Some(chunk) if chunk.len() < chunk.capacity() => None,
+            _ if self.current + 1 < self.chunks.len() => None,
+            _ => Some(self.next_size() * size_of::<T>() + size_of::<Vec<T>>()),
+        }
+    }
+
+    fn next_size(&self) -> usize {
+        (FIRST_CHUNK << self.chunks.len().min(16)).min(LARGEST_CHUNK)
+    }
+
+    #[inline]
+    fn push(&mut self, item: T) {
+        if let Some(chunk) = self.chunks.get_mut(self.current)
+            && chunk.len() < chunk.capacity()
+        {
+            chunk.push(item);
+            return;
+        }
+        self.push_in_next(item);
+    }
+
+    #[cold]
+    fn push_in_next(&mut self, item: T) {
+        if !self.chunks.is_empty() {
+            self.current += 1;
+        }
+        if self.current == self.chunks.len() {
+            let size = self.next_size();
+            self.chunks.reserve_exact(1);
+            self.chunks.push(Vec::with_capacity(size));
+        }
+        self.chunks[self.current].push(item);
+    }
+
+    fn clear(&mut self) {
+        self.chunks.iter_mut().for_each(Vec::clear);
+        self.current = 0;
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
+        self.chunks.iter().flatten()
+    }
+
+    fn bytes(&self) -> usize {
+        let items: usize = self.chunks.iter().map(Vec::capacity).sum();
+        items * size_of::<T>() + self.chunks.capacity() * size_of::<Vec<T>>()
+    }
+}
+
+/// The arrays of one recording.
+pub(crate) struct ArrayTape<S> {
+    steps: Chunks<Step>,
+    pub(crate) whole: Vec<Whole<S>>,
+    /// Where each storage begins among the slots, once the recording is finished; its length before.
+    storages: Vec<usize>,
+    slots: usize,
+    pub(crate) policy: WhenOverwritten,
+    pub(crate) counts: ArrayCounts,
+}
+
+impl<S: Scalar> ArrayTape<S> {
+    pub(crate) const fn new() -> Self {
+        ArrayTape {
+            steps: Chunks::new(),
+            whole: Vec::new(),
+            storages: Vec::new(),
+            slots: 0,
+            policy: WhenOverwritten::Copy,
+            counts: ArrayCounts {
+                elements: 0,
+                operations: 0,
+                cotangents: 0,
+                copies: 0,
+                copied: 0,
+                saved: 0,
+                recomputed: 0,
+                added: 0,
+                filled: 0,
+            },
+        }
+    }
+
+    /// Forgets the recording and keeps the memory of steps.
+    pub(crate) fn clear(&mut self) {
+        self.steps.clear();
+        self.whole.clear();
+        self.storages.clear();
+        self.slots = 0;
+        self.counts = ArrayCounts::default();
+    }
+
+    /// Gives all memory back.
+    pub(crate) fn release(&mut self) {
+        *self = ArrayTape { policy: self.policy, ..ArrayTape::new() };
+    }
+
+    /// Lays the storages out one after the other; the recording is finished.
+    pub(crate) fn finish(&mut self) {
+        let mut next = 0;
+        for storage in &mut self.storages {
+            next += core::mem::replace(storage, next);
+        }
+        self.counts.cotangents = self.slots;
+    }
+
+    /// How many cotangents a sweep needs besides those of the nodes.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Where a storage begins among the slots.
+    #[inline]
+    pub(crate) fn start_of(&self, storage: u32) -> usize {
+        self.storages[storage as usize]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps.chunks.first().is_none_or(Vec::is_empty)
+    }
+
+    pub(crate) fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> + Clone {
+        self.steps.iter()
+    }
+
+    /// The heap bytes that operations hold; steps and lists not included.
+    pub(crate) fn residual_bytes(&self) -> usize {
+        let mut seen = HashSet::new();
+        self.whole.iter().map(|whole| whole.bytes(&mut seen)).sum()
+    }
+
+    /// The heap bytes that the recording needs: steps, operations, residuals and cotangents.
+    pub(crate) fn needed_bytes(&self) -> usize {
+        let steps: usize = self.steps.chunks.iter().map(Vec::len).sum();
+        steps * size_of::<Step>()
+            + self.whole.len() * size_of::<Whole<S>>()
+            + self.storages.len() * size_of::<usize>()
+            + self.residual_bytes()
+            + self.slots * size_of::<S>()
+    }
+
+    /// The heap bytes held, used or kept for the next recording.
+    pub(crate) fn bytes(&self) -> usize {
+        self.steps.bytes()
+            + self.whole.capacity() * size_of::<Whole<S>>()
+            + self.storages.capacity() * size_of::<usize>()
+            + self.residual_bytes()
+    }
+
+    /// Lists that grow keep their memory, so what they hold is not more than this when they are empty.
+    pub(crate) fn list_bytes(&self) -> usize {
+        self.steps.bytes()
+            + self.whole.capacity() * size_of::<Whole<S>>()
+            + self.storages.capacity() * size_of::<usize>()
+    }
+}
+
+impl<S: Scalar> Recorder<S> {
+    /// A new storage with so many slots.
+    pub(crate) fn new_storage(&mut self, len: usize) -> u32 {
+        assert!(len <= u32::MAX as usize, "palinode: an array on a tape has at most 2^32 - 1 elements");
+        self.arrays.storages.push(len);
+        self.grow_slots(len);
+        (self.arrays.storages.len() - 1) as u32
+    }
+
+    /// A storage has at least so many slots.
+    pub(crate) fn storage_reaches(&mut self, storage: u32, len: usize) {
+        let more = len.saturating_sub(self.arrays.storages[storage as usize]);
+        self.arrays.storages[storage as usize] += more;
+        self.grow_slots(more);
+    }
+
+    fn grow_slots(&mut self, more: usize) {
+        self.arrays.slots += more;
+        self.arena.set_aside(more * size_of::<S>());
+    }
+
+    /// Records a step on one element.
+    #[inline]
+    pub(crate) fn push_step(&mut self, kind: Kind, storage: u32, slot: usize, node: u32) {
+        if let Some(bytes) = self.arrays.steps.needs() {
+            self.charge(bytes);
+        }
+        if self.arena.failure().is_some() {
+            return;
+        }
+        let at = self.arena.next_node();
+        self.arrays.steps.push(Step { at, storage, slot: slot as u32, node, kind });
+        self.arrays.counts.elements += usize::from(kind != Kind::Whole);
+    }
+
+    /// Reads an element into a new node.
+    #[inline]
+    pub(crate) fn push_read(&mut self, storage: u32, slot: usize, zero: S) -> u32 {
+        let node = self.arena.push([SINK], [zero]);
+        self.push_step(Kind::Get, storage, slot, node);
+        node
+    }
+
+    /// Records an operation on whole arrays.
+    pub(crate) fn push_whole(&mut self, whole: Whole<S>) {
+        if self.arena.failure().is_some() {
+            return;
+        }
+        let (added, filled) = match &whole {
+            Whole::Linear(linear) => {
+                let len = linear.output.places.len();
+                (len * linear.arguments.len(), if linear.replaces { len } else { 0 })
+            }
+            Whole::Product(product) => product.added_and_filled(),
+        };
+        self.arrays.counts.added += added;
+        self.arrays.counts.filled += filled;
+        self.arrays.counts.operations += 1;
+        self.charge(size_of::<Whole<S>>() + whole.bytes(&mut HashSet::new()));
+        self.push_step(Kind::Whole, self.arrays.whole.len() as u32, 0, SINK);
+        self.arrays.whole.push(whole);
+    }
+
+    /// Counts bytes towards the limit; the recording fails if they are too many.
+    fn charge(&mut self, bytes: usize) {
+        self.arena.set_aside(bytes);
+        if let Err(error) = self.arena.check_limits() {
+            self.arena.refuse(error);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Sweeps over the steps of arrays, between the nodes of the arena.
+//!
+//! Input: a finished recording, and a cotangent (or tangent) per node and slot, `N` at a time. Output: the same array, with
+//! what the steps passed on.
+//!
+//! Backwards, a read adds to its slot; a write takes its slot's cotangent away and gives it to what was written. An
+//! operation on whole arrays first reads all cotangents of its result, then takes them away if it replaced what was there,
+//! then adds to its arguments. So it does not matter whether arguments and result overlap.
+//!
+//! Invariant: what is moved unchanged stays the same bit by bit, so that a copy in between changes nothing.
+
+use super::residual::Lent;
+use super::steps::{ArrayTape, Home, Kind, Linear, Partial, Region, Step, Whole};
+use crate::error::Error;
+use crate::tape::SINK;
+use palinode_num::Scalar;
+
+/// The recording's arrays and where their slots lie in a sweep's memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrays<'a, S> {
+    tape: &'a ArrayTape<S>,
+    /// Slots lie behind the nodes.
+    nodes: usize,
+}
+
+/// Memory that the operations of one sweep share.
+pub(crate) struct Scratch<S, const N: usize> {
+    received: Vec<[S; N]>,
+}
+
+impl<S, const N: usize> Scratch<S, N> {
+    pub(crate) const fn new() -> Self {
+        Scratch { received: Vec::new() }
+    }
+}
+
+/// Adds what is moved unchanged. Into zero it goes bit by bit.
+#[inline]
+pub(crate) fn accumulate<S: Scalar, const N: usize>(target: &mut [S; N], moved: [S; N]) {
+    for (target, moved) in target.iter_mut().zip(moved) {
+        if target.vanishes() {
+            *target = moved;
+        } else if !moved.vanishes() {
+            *target = *target + moved;
+        }
+    }
+}
+
+impl<'a, S: Scalar> Arrays<'a, S> {
+    pub(crate) fn new(tape: &'a ArrayTape<S>, nodes: u32) -> Self {
+        Arrays { tape, nodes: nodes as usize }
+    }
+
+    #[inline]
+    fn slot(self, step: &Step) -> usize {
+        self.nodes + self.tape.start_of(step.storage) + step.slot as usize
+    }
+
+    /// Where in a sweep's memory a region's first place counts from.
+    pub(super) fn base(self, region: &Region) -> usize {
+        match region.home {
+            Home::Nodes => 0,
+            Home::Storage(storage) => self.nodes + self.tape.start_of(storage),
+        }
+    }
+
+    /// A region's places in a sweep's memory, in order.
+    pub(super) fn places(self, region: &Region) -> impl Iterator<Item = usize> {
+        let base = self.base(region);
+        region.places.walk().map(move |place| base + place)
+    }
+
+    /// One step, backwards.
+    #[inline]
+    pub(crate) fn reverse<const N: usize>(
+        self,
+        step: &Step,
+        cotangents: &mut [[S; N]],
+        scratch: &mut Scratch<S, N>,
+    ) -> Result<(), Error> {
+        match step.kind {
+            Kind::Get => {
+                let received = cotangents[step.node as usize];
+                accumulate(&mut cotangents[self.slot(step)], received);
+            }
+            Kind::Set => {
+                let received = core::mem::replace(&mut cotangents[self.slot(step)], [S::zero(); N]);
+                if step.node != SINK {
+                    accumulate(&mut cotangents[step.node as usize], received);
+                }
+            }
+            Kind::Add => {
+                let received = cotangents[self.slot(step)];
+                accumulate(&mut cotangents[step.node as usize], received);
+            }
+            Kind::Whole => return self.reverse_whole(step, cotangents, scratch),
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn reverse_whole<const N: usize>(
+        self,
+        step: &Step,
+        cotangents: &mut [[S; N]],
+        scratch: &mut Scratch<S, N>,
+    ) -> Result<(), Error> {
+        let whole = &self.tape.whole[step.storage as usize];
+        let (output, replaces) = match whole {
+            Whole::Linear(linear) => (&linear.output, linear.replaces),
+            Whole::Product(product) => (&product.output, product.replaces),
+        };
+        let received = &mut scratch.received;
+        received.clear();
+        received.extend(self.places(output).map(|place| cotangents[place]));
+        if replaces && output.home != Home::Nodes {
+            self.places(output).for_each(|place| cotangents[place] = [S::zero(); N]);
+        }
+        if received.iter().flatten().all(|cotangent| cotangent.vanishes()) {
+            return Ok(());
+        }
+        match whole {
+            Whole::Linear(linear) => self.reverse_linear(linear, received, cotangents),
+            Whole::Product(product) => product.reverse(self, received, cotangents),
+        }
+        Ok(())
+    }
+
+    fn reverse_linear<const N: usize>(
+        self,
+        linear: &Linear<S>,
+        received: &[[S; N]],
+        cotangents: &mut [[S; N]],
+    ) {
+        for argument in &linear.arguments {
+            let places = self.places(&argument.region);
+            for_each_partial(linear, &argument.partial, |partials| match partials {
+                Partials::One => {
+                    for (place, &received) in places.zip(received) {
+                        accumulate(&mut cotangents[place], received);
+                    }
+                }
+                Partials::Same(partial) => {
+                    for (place, &received) in places.zip(received) {
+                        cotangents[place] = S::strong_add(cotangents[place], partial, received);
+                    }
+                }
+                Partials::Each(partials) => {
+                    for ((place, &received), partial) in places.zip(received).zip(partials) {
+                        cotangents[place] = S::strong_add(cotangents[place], partial, received);
+                    }
+                }
+            });
+        }
+    }
+
+    /// One step, forwards.
+    pub(crate) fn forward<const N: usize>(
+        self,
+        step: &Step,
+        tangents: &mut [[S; N]],
+        scratch: &mut Scratch<S, N>,
+    ) -> Result<(), Error> {
+        match step.kind {
+            Kind::Get => tangents[step.node as usize] = tangents[self.slot(step)],
+            Kind::Set => {
+                let written = if step.node == SINK { [S::zero(); N] } else { tangents[step.node as usize] };
+                tangents[self.slot(step)] = written;
+            }
+            Kind::Add => {
+                let added = tangents[step.node as usize];
+                accumulate(&mut tangents[self.slot(step)], added);
+            }
+            Kind::Whole => {
+                let whole = &self.tape.whole[step.storage as usize];
+                let sent = &mut scratch.received;
+                sent.clear();
+                let (output, replaces) = match whole {
+                    Whole::Linear(linear) => {
+                        sent.resize(linear.output.places.len(), [S::zero(); N]);
+                        self.forward_linear(linear, tangents, sent);
+                        (&linear.output, linear.replaces)
+                    }
+                    Whole::Product(product) => {
+                        product.forward(self, tangents, sent);
+                        (&product.output, product.replaces)
+                    }
+                };
+                if replaces {
+                    self.places(output).for_each(|place| tangents[place] = [S::zero(); N]);
+                }
+                for (place, &sent) in self.places(output).zip(&*sent) {
+                    accumulate(&mut tangents[place], sent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn forward_linear<const N: usize>(self, linear: &Linear<S>, tangents: &[[S; N]], sent: &mut [[S; N]]) {
+        for argument in &linear.arguments {
+            let places = self.places(&argument.region);
+            for_each_partial(linear, &argument.partial, |partials| match partials {
+                Partials::One => {
+                    for (place, sent) in places.zip(sent.iter_mut()) {
+                        accumulate(sent, tangents[place]);
+                    }
+                }
+                Partials::Same(partial) => {
+                    for (place, sent) in places.zip(sent.iter_mut()) {
+                        *sent = S::strong_add(*sent, partial, tangents[place]);
+                    }
+                }
+                Partials::Each(partials) => {
+                    for ((place, sent), partial) in places.zip(sent.iter_mut()).zip(partials) {
+                        *sent = S::strong_add(*sent, partial, tangents[place]);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// The partials by one argument.
+enum Partials<'a, S> {
+    One,
+    Same(S),
+    Each(super::formula::Elements<'a, S>),
+}
+
+/// Hands the partials by one argument to `f`: kept, or computed by the rule from what was kept.
+fn for_each_partial<S: Scalar>(linear: &Linear<S>, partial: &Partial<S>, f: impl FnOnce(Partials<'_, S>)) {
+    let operands = || &linear.operands.as_ref().expect("a rule's operands are kept with it").values;
+    match partial {
+        Partial::One => f(Partials::One),
+        Partial::Constant(partial) => f(Partials::Same(*partial)),
+        Partial::Saved(values) => f(Partials::Each(super::formula::Reader::Run(values).iter())),
+        Partial::Operand(which) => match operands()[*which].lend() {
+            Lent::Number(partial) => f(Partials::Same(partial)),
+            lent => f(Partials::Each(lent.reader().iter())),
+        },
+        Partial::Computed(which) => {
+            let lent: Vec<Lent<'_, S>> = operands().iter().map(|residual| residual.lend()).collect();
+            let readers: Vec<_> = lent.iter().map(Lent::reader).collect();
+            let rule = &linear.operands.as_ref().expect("a rule is kept with its operands").formula;
+            let values = rule.partials(*which, &readers);
+            f(Partials::Each(super::formula::Reader::Run(&values).iter()));
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! Arrays the slow way: a list of `Var`s, a view as a list of slots. What arrays on the tape are compared with.
+//!
+//! Input: the same calls as on [`Array`]. Output: the same numbers, from a tape that knows single numbers only.
+
+use crate::array::Array;
+use crate::rules::{Binary, Differentiable, Unary};
+use crate::tape::Var;
+use palinode_num::Scalar;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What the random programs do with arrays.
+pub(super) trait Lists<S: Scalar<Bool = bool>>: Clone {
+    fn from_vars(vars: &[Var<S>]) -> Self;
+    fn constants(values: Vec<S>) -> Self;
+    fn shape(&self) -> Vec<usize>;
+    fn is_whole_vector(&self) -> bool;
+    fn view(&self) -> Self;
+    fn slice(&self, axis: usize, from: usize, to: usize) -> Self;
+    fn every(&self, axis: usize, step: usize) -> Self;
+    fn at(&self, axis: usize, position: usize) -> Self;
+    fn reversed(&self, axis: usize) -> Self;
+    fn transposed(&self) -> Self;
+    fn diagonal(&self) -> Self;
+    fn reshaped_copy(&self, shape: &[usize]) -> Self;
+    fn get(&self, position: &[usize]) -> Var<S>;
+    fn set(&mut self, position: &[usize], value: Var<S>);
+    fn add_at(&mut self, position: &[usize], value: Var<S>);
+    fn swap(&mut self, first: &[usize], second: &[usize]);
+    fn fill(&mut self, value: Var<S>);
+    fn assign(&mut self, other: &Self);
+    fn push(&mut self, value: Var<S>);
+    fn pop(&mut self) -> Option<Var<S>>;
+    fn truncate(&mut self, len: usize);
+    fn map<R: Unary + Send + Sync>(&self, rule: R) -> Self;
+    fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R);
+    fn zip<R: Binary + Send + Sync>(&self, rule: R, other: &Self) -> Self;
+    fn zip_number<R: Binary + Send + Sync>(&self, rule: R, x: Var<S>) -> Self;
+    fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self);
+    fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>);
+    fn sum(&self) -> Var<S>;
+    fn sum_axis(&self, axis: usize) -> Self;
+    fn largest(&self) -> Var<S>;
+    fn largest_axis(&self, axis: usize) -> Self;
+    fn dot(&self, other: &Self) -> Var<S>;
+    fn matmul(&self, other: &Self) -> Self;
+    fn gather(&self, positions: &[usize]) -> Self;
+    fn scatter(&mut self, positions: &[usize], values: &Self);
+    fn scatter_add(&mut self, positions: &[usize], values: &Self);
+    fn concat(parts: &[&Self]) -> Self;
+    fn to_vars(&self) -> Vec<Var<S>>;
+}
+
+impl<S: Scalar<Bool = bool>> Lists<S> for Array<S> {
+    fn from_vars(vars: &[Var<S>]) -> Self {
+        Array::from_vars(vars)
+    }
+    fn constants(values: Vec<S>) -> Self {
+        Array::from_values(values)
+    }
+    fn shape(&self) -> Vec<usize> {
+        Array::shape(self).to_vec()
+    }
+    fn is_whole_vector(&self) -> bool {
+        Array::shape(self).len() == 1 && self.is_whole()
+    }
+    fn view(&self) -> Self {
+        Array::view(self)
+    }
+    fn slice(&self, axis: usize, from: usize, to: usize) -> Self {
+        self.slice_axis(axis, from..to)
+    }
+    fn every(&self, axis: usize, step: usize) -> Self {
+        Array::every(self, axis, step)
+    }
+    fn at(&self, axis: usize, position: usize) -> Self {
+        Array::at(self, axis, position)
+    }
+    fn reversed(&self, axis: usize) -> Self {
+        Array::reversed(self, axis)
+    }
+    fn transposed(&self) -> Self {
+        Array::transposed(self)
+    }
+    fn diagonal(&self) -> Self {
+        Array::diagonal(self)
+    }
+    fn reshaped_copy(&self, shape: &[usize]) -> Self {
+        self.copied().reshaped(shape)
+    }
+    fn get(&self, position: &[usize]) -> Var<S> {
+        Array::get(self, position)
+    }
+    fn set(&mut self, position: &[usize], value: Var<S>) {
+        Array::set(self, position, value);
+    }
+    fn add_at(&mut self, position: &[usize], value: Var<S>) {
+        Array::add_at(self, position, value);
+    }
+    fn swap(&mut self, first: &[usize], second: &[usize]) {
+        Array::swap(self, first, second);
+    }
+    fn fill(&mut self, value: Var<S>) {
+        Array::fill(self, value);
+    }
+    fn assign(&mut self, other: &Self) {
+        Array::assign(self, other);
+    }
+    fn push(&mut self, value: Var<S>) {
+        Array::push(self, value);
+    }
+    fn pop(&mut self) -> Option<Var<S>> {
+        Array::pop(self)
+    }
+    fn truncate(&mut self, len: usize) {
+        Array::truncate(self, len);
+    }
+    fn map<R: Unary + Send + Sync>(&self, rule: R) -> Self {
+        Array::map(self, rule)
+    }
+    fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R) {
+        Array::map_in_place(self, rule);
+    }
+    fn zip<R: Binary + Send + Sync>(&self, rule: R, other: &Self) -> Self {
+        self.zip_with(rule, other)
+    }
+    fn zip_number<R: Binary + Send + Sync>(&self, rule: R, x: Var<S>) -> Self {
+        self.zip_with(rule, x)
+    }
+    fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self) {
+        self.zip_with_in_place(rule, other);
+    }
+    fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>) {
+        self.zip_with_in_place(rule, x);
+    }
+    fn sum(&self) -> Var<S> {
+        Array::sum(self)
+    }
+    fn sum_axis(&self, axis: usize) -> Self {
+        Array::sum_axis(self, axis)
+    }
+    fn largest(&self) -> Var<S> {
+        Array::largest(self)
+    }
+    fn largest_axis(&self, axis: usize) -> Self {
+        Array::largest_axis(self, axis)
+    }
+    fn dot(&self, other: &Self) -> Var<S> {
+        Array::dot(self, other)
+    }
+    fn matmul(&self, other: &Self) -> Self {
+        Array::matmul(self, other)
+    }
+    fn gather(&self, positions: &[usize]) -> Self {
+        Array::gather(self, positions)
+    }
+    fn scatter(&mut self, positions: &[usize], values: &Self) {
+        Array::scatter(self, positions, values);
+    }
+    fn scatter_add(&mut self, positions: &[usize], values: &Self) {
+        Array::scatter_add(self, positions, values);
+    }
+    fn concat(parts: &[&Self]) -> Self {
+        Array::concat(parts)
+    }
+    fn to_vars(&self) -> Vec<Var<S>> {
+        Array::to_vars(self)
+    }
+}
+
+/// An array as a list of `Var`s.
+pub(super) struct Model<S> {
+    store: Rc<RefCell<Vec<Var<S>>>>,
+    slots: Vec<usize>,
+    shape: Vec<usize>,
+}
+
+impl<S: Scalar<Bool = bool>> Model<S> {
+    fn new(vars: Vec<Var<S>>, shape: &[usize]) -> Self {
+        let slots = (0..vars.len()).collect();
+        Model { store: Rc::new(RefCell::new(vars)), slots, shape: shape.to_vec() }
+    }
+
+    fn read(&self) -> Vec<Var<S>> {
+        let store = self.store.borrow();
+        self.slots.iter().map(|&slot| store[slot]).collect()
+    }
+
+    fn write(&mut self, vars: Vec<Var<S>>) {
+        let mut store = self.store.borrow_mut();
+        for (&slot, var) in self.slots.iter().zip(vars) {
+            store[slot] = var;
+        }
+    }
+
+    fn element(&self, position: &[usize]) -> usize {
+        position.iter().zip(&self.shape).fold(0, |flat, (&at, &length)| flat * length + at)
+    }
+
+    /// The elements whose positions the function picks, in order, in a new shape.
+    fn pick(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Self {
+        let slots = positions(&shape).iter().map(|at| self.slots[self.element(&from(at))]).collect();
+        Model { store: self.store.clone(), slots, shape }
+    }
+
+    fn lines(&self, axis: usize) -> (Vec<usize>, Vec<Vec<Var<S>>>) {
+        let mut shape = self.shape.clone();
+        let length = shape.remove(axis);
+        let all = self.read();
+        let line = |at: &Vec<usize>| {
+            (0..length)
+                .map(|k| {
+                    let mut position = at.clone();
+                    position.insert(axis, k);
+                    all[self.element(&position)]
+                })
+                .collect()
+        };
+        let lines = positions(&shape).iter().map(line).collect();
+        (shape, lines)
+    }
+}
+
+/// All positions of a shape, in row-major order.
+fn positions(shape: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![vec![]];
+    for &length in shape {
+        all = all.iter().flat_map(|at| (0..length).map(move |k| [at.as_slice(), &[k]].concat())).collect();
+    }
+    all
+}
+
+fn largest_of<S: Scalar<Bool = bool>>(line: &[Var<S>]) -> Var<S> {
+    let largest = line.iter().fold(line[0].primal(), |x, y| x.max(y.primal()));
+    let tied: Vec<Var<S>> = line.iter().copied().filter(|x| x.primal().equal(largest)).collect();
+    let count = tied.len() as f64;
+    match tied[..] {
+        [only] => only,
+        // Their mean may be rounded; what it lacks is a constant.
+        _ => {
+            let mean = Var::sum_of(&tied) / count;
+            mean + Var::lift(largest - mean.primal())
+        }
+    }
+}
+
+impl<S: Scalar<Bool = bool>> Clone for Model<S> {
+    fn clone(&self) -> Self {
+        Model::new(self.read(), &self.shape)
+    }
+}
+
+impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
+    fn from_vars(vars: &[Var<S>]) -> Self {
+        Model::new(vars.to_vec(), &[vars.len()])
+    }
+    fn constants(values: Vec<S>) -> Self {
+        let shape = [values.len()];
+        Model::new(values.into_iter().map(Var::lift).collect(), &shape)
+    }
+    fn shape(&self) -> Vec<usize> {
+        self.shape.clone()
+    }
+    fn is_whole_vector(&self) -> bool {
+        self.shape.len() == 1 && self.slots.iter().copied().eq(0..self.store.borrow().len())
+    }
+    fn view(&self) -> Self {
+        self.pick(self.shape.clone(), <[usize]>::to_vec)
+    }
+    fn slice(&self, axis: usize, from: usize, to: usize) -> Self {
+        let mut shape = self.shape.clone();
+        shape[axis] = to - from;
+        self.pick(shape, |at| {
+            let mut at = at.to_vec();
+            at[axis] += from;
+            at
+        })
+    }
+    fn every(&self, axis: usize, step: usize) -> Self {
+        let mut shape = self.shape.clone();
+        shape[axis] = shape[axis].div_ceil(step);
+        self.pick(shape, |at| {
+            let mut at = at.to_vec();
+            at[axis] *= step;
+            at
+        })
+    }
+    fn at(&self, axis: usize, position: usize) -> Self {
+        let mut shape = self.shape.clone();
+        shape.remove(axis);
+        self.pick(shape, |at| {
+            let mut at = at.to_vec();
+            at.insert(axis, position);
+            at
+        })
+    }
+    fn reversed(&self, axis: usize) -> Self {
+        self.pick(self.shape.clone(), |at| {
+            let mut at = at.to_vec();
+            at[axis] = self.shape[axis] - 1 - at[axis];
+            at
+        })
+    }
+    fn transposed(&self) -> Self {
+        let shape = self.shape.iter().rev().copied().collect();
+        self.pick(shape, |at| at.iter().rev().copied().collect())
+    }
+    fn diagonal(&self) -> Self {
+        self.pick(vec![self.shape[0].min(self.shape[1])], |at| vec![at[0], at[0]])
+    }
+    fn reshaped_copy(&self, shape: &[usize]) -> Self {
+        Model::new(self.read(), shape)
+    }
+    fn get(&self, position: &[usize]) -> Var<S> {
+        self.store.borrow()[self.slots[self.element(position)]]
+    }
+    fn set(&mut self, position: &[usize], value: Var<S>) {
+        let slot = self.slots[self.element(position)];
+        self.store.borrow_mut()[slot] = value;
+    }
+    fn add_at(&mut self, position: &[usize], value: Var<S>) {
+        let sum = self.get(position) + value;
+        self.set(position, sum);
+    }
+    fn swap(&mut self, first: &[usize], second: &[usize]) {
+        let (x, y) = (self.get(first), self.get(second));
+        self.set(first, y);
+        self.set(second, x);
+    }
+    fn fill(&mut self, value: Var<S>) {
+        self.write(vec![value; self.slots.len()]);
+    }
+    fn assign(&mut self, other: &Self) {
+        self.write(other.read());
+    }
+    fn push(&mut self, value: Var<S>) {
+        self.slots.push(self.slots.len());
+        self.shape[0] += 1;
+        self.store.borrow_mut().push(value);
+    }
+    fn pop(&mut self) -> Option<Var<S>> {
+        self.slots.pop()?;
+        self.shape[0] -= 1;
+        self.store.borrow_mut().pop()
+    }
+    fn truncate(&mut self, len: usize) {
+        self.slots.truncate(len);
+        self.shape[0] = self.slots.len();
+        self.store.borrow_mut().truncate(self.slots.len());
+    }
+    fn map<R: Unary + Send + Sync>(&self, rule: R) -> Self {
+        Model::new(self.read().into_iter().map(|x| Var::unary(rule, x)).collect(), &self.shape)
+    }
+    fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R) {
+        self.write(self.map(rule).read());
+    }
+    fn zip<R: Binary + Send + Sync>(&self, rule: R, other: &Self) -> Self {
+        let both = self.read().into_iter().zip(other.read());
+        Model::new(both.map(|(x, y)| Var::binary(rule, x, y)).collect(), &self.shape)
+    }
+    fn zip_number<R: Binary + Send + Sync>(&self, rule: R, y: Var<S>) -> Self {
+        Model::new(self.read().into_iter().map(|x| Var::binary(rule, x, y)).collect(), &self.shape)
+    }
+    fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self) {
+        self.write(self.zip(rule, other).read());
+    }
+    fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>) {
+        self.write(self.zip_number(rule, x).read());
+    }
+    fn sum(&self) -> Var<S> {
+        Var::sum_of(&self.read())
+    }
+    fn sum_axis(&self, axis: usize) -> Self {
+        let (shape, lines) = self.lines(axis);
+        Model::new(lines.iter().map(|line| Var::sum_of(line)).collect(), &shape)
+    }
+    fn largest(&self) -> Var<S> {
+        largest_of(&self.read())
+    }
+    fn largest_axis(&self, axis: usize) -> Self {
+        let (shape, lines) = self.lines(axis);
+        Model::new(lines.iter().map(|line| largest_of(line)).collect(), &shape)
+    }
+    fn dot(&self, other: &Self) -> Var<S> {
+        Var::dot(&self.read(), &other.read())
+    }
+    fn matmul(&self, other: &Self) -> Self {
+        let (rows, columns) = (self.lines(1).1, other.lines(0).1);
+        let all = rows.iter().flat_map(|row| columns.iter().map(|column| Var::dot(row, column)));
+        Model::new(all.collect(), &[rows.len(), columns.len()])
+    }
+    fn gather(&self, positions: &[usize]) -> Self {
+        let all = self.read();
+        Model::new(positions.iter().map(|&at| all[at]).collect(), &[positions.len()])
+    }
+    fn scatter(&mut self, positions: &[usize], values: &Self) {
+        for (&at, x) in positions.iter().zip(values.read()) {
+            self.set(&[at], x);
+        }
+    }
+    fn scatter_add(&mut self, positions: &[usize], values: &Self) {
+        for (&at, x) in positions.iter().zip(values.read()) {
+            self.add_at(&[at], x);
+        }
+    }
+    fn concat(parts: &[&Self]) -> Self {
+        let mut shape = parts[0].shape.clone();
+        shape[0] = parts.iter().map(|part| part.shape[0]).sum();
+        Model::new(parts.iter().flat_map(|part| part.read()).collect(), &shape)
+    }
+    fn to_vars(&self) -> Vec<Var<S>> {
+        self.read()
+    }
+}
