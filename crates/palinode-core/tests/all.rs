@@ -3,6 +3,10 @@
 // Indices name arguments, lanes and outputs here; iterators would hide which.
 #![allow(clippy::needless_range_loop)]
 
+#[path = "all/arrays.rs"]
+mod arrays;
+#[path = "all/arrays_agree.rs"]
+mod arrays_agree;
 #[path = "all/budget.rs"]
 mod budget;
 #[path = "all/bytes.rs"]

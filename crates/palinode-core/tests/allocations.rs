@@ -1,7 +1,8 @@
 //! What the tape takes from the allocator: counted, exact, bounded.
 
 use palinode_core::{
-    Compression, CustomRule, DoubleDouble, Dual, Error, Partials, Scalar, Tape, Var, custom,
+    Array, Compression, CustomRule, DoubleDouble, Dual, Error, Partials, Scalar, Tape, Var, WhenOverwritten,
+    custom,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -130,6 +131,74 @@ fn compressed_recordings_are_counted() {
     }
 }
 
+/// Reads and writes of single elements of an array that the caller keeps.
+fn element_updates(x: &[Var<f64>], a: &mut Array<f64>, steps: usize) {
+    for k in 0..steps {
+        let (i, j) = (k * 7 % x.len(), k * k % x.len());
+        a.set(i, a.get(j).sin() * x[0] + a.get(i));
+        a.add_at(j, x[1]);
+    }
+}
+
+fn updates_of_elements_allocate_nothing() {
+    let x = [0.5; 50];
+    let mut tape = Tape::new();
+    for round in 0..3 {
+        let mut calls = 0;
+        let mut record = tape
+            .record(&x, |x| {
+                let mut a = Array::from_vars(x);
+                calls = measured(|| element_updates(x, &mut a, 20_000)).1;
+                a.sum()
+            })
+            .unwrap();
+        record.reverse(&[1.0]).unwrap();
+        assert!(round == 0 || calls == 0, "{calls} allocations in round {round}");
+    }
+}
+
+/// Operations of every kind, some of which copy, save and recompute.
+fn array_work(x: &[Var<f64>], steps: usize) -> Var<f64> {
+    let mut a = Array::from_vars(x);
+    for k in 0..steps {
+        let b = (&a * &a).sin() / (&a + 2.0).exp();
+        a += &b;
+        a.set(k % a.len(), b.get(0) * x[0]);
+        a.slice(1..).map_in_place(palinode_core::rules::Tanh {});
+        let matrix = a.clone().reshaped(&[2, x.len() / 2]);
+        let mut products = matrix.matmul(&matrix.transposed());
+        products.relu_in_place();
+        a.scatter_add(&[0, 1, 1], &products.reshaped(&[4]).gather(&[0, 3, 2]));
+        a *= 1.0 / (1.0 + a.values().iter().map(|x| x.abs()).sum::<f64>());
+        a.add_at(0, a.largest() * x[1]);
+    }
+    a.dot(&Array::from_vars(x))
+}
+
+fn arrays_are_counted() {
+    let x = [0.5, 0.25, 0.125, 0.75, 0.3, 0.1];
+    for policy in [
+        WhenOverwritten::Copy,
+        WhenOverwritten::AlwaysCopy,
+        WhenOverwritten::Recompute,
+        WhenOverwritten::Forbid,
+    ] {
+        for steps in [0, 1, 10, 300] {
+            let mut tape = Tape::new();
+            tape.set_when_overwritten(policy);
+            let (recorded, _, live, _) =
+                measured(|| tape.record(&x, |x| array_work(x, steps)).map(|record| record.output_count()));
+            assert!(recorded.is_ok() || policy == WhenOverwritten::Forbid);
+            assert_eq!(tape.heap_bytes(), live, "{steps} steps with {policy:?}");
+            let (_, _, swept, _) = measured(|| {
+                let record = tape.record(&x, |x| array_work(x, steps));
+                record.map(|mut record| record.reverse(&[1.0]).unwrap().len())
+            });
+            assert_eq!(tape.heap_bytes(), live + swept, "swept {steps} steps with {policy:?}");
+        }
+    }
+}
+
 /// Every excess over every limit, so that one look shows all. `inputs` beyond three are only added up.
 fn excesses(limits: &[usize], inputs: usize) -> Vec<String> {
     let x: Vec<f64> = (0..inputs).map(|i| 0.5 / (1.0 + i as f64)).collect();
@@ -177,4 +246,6 @@ fn the_tape_and_the_allocator() {
     heap_bytes_are_the_allocators::<Dual<f64>>();
     custom_operations_are_counted();
     compressed_recordings_are_counted();
+    updates_of_elements_allocate_nothing();
+    arrays_are_counted();
 }

@@ -25,8 +25,8 @@ pub use palinode_ir as ir;
 /// What most programs need: `use palinode::prelude::*`.
 pub mod prelude {
     pub use palinode_core::{
-        Budget, Dual, DualN, Error, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian,
-        jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+        Array, Budget, Dual, DualN, Error, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp,
+        jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
     };
 }
 
@@ -43,6 +43,7 @@ mod documents {
         Readme = "README.md";
         FirstGradients = "docs/book/first-gradients.md";
         Tapes = "docs/book/tapes.md";
+        Arrays = "docs/book/arrays.md";
         TapeCompression = "docs/book/tape-compression.md";
         Nesting = "docs/book/nesting.md";
         Decisions = "docs/book/decisions.md";
@@ -65,6 +66,8 @@ mod documents {
         Pal0112 = "docs/book/errors/PAL0112.md";
         Pal0113 = "docs/book/errors/PAL0113.md";
         Pal0114 = "docs/book/errors/PAL0114.md";
+        Pal0115 = "docs/book/errors/PAL0115.md";
+        Pal0116 = "docs/book/errors/PAL0116.md";
         Pal0240 = "docs/book/errors/PAL0240.md";
         Pal0250 = "docs/book/errors/PAL0250.md";
         Pal0251 = "docs/book/errors/PAL0251.md";

@@ -18,6 +18,8 @@ use super::matmul::all_of;
 use super::policy::WhenOverwritten;
 use super::residual::{Kept, Need, Recipe};
 use super::steps::{Linear, Whole};
+#[cfg(test)]
+use super::tests::planted::Bug;
 use crate::error::Error;
 use crate::tape::{Recorder, Stamp, with_recorder};
 use core::cell::{Cell, Ref, RefCell, RefMut};
@@ -36,6 +38,9 @@ pub(super) struct Buffer<S> {
     recipe: RefCell<Option<Recipe<S>>>,
     /// How many slots count; the memory may hold more.
     len: Cell<usize>,
+    /// What a planted bug has left uncopied.
+    #[cfg(test)]
+    uncopied: RefCell<Vec<Uncopied<S>>>,
 }
 
 enum Memory<S> {
@@ -74,6 +79,8 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
             len: Cell::new(values.len()),
             memory: RefCell::new(Memory::Owned(values)),
             recipe: RefCell::new(None),
+            #[cfg(test)]
+            uncopied: RefCell::default(),
         }
     }
 
@@ -141,6 +148,8 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
             memory: RefCell::new(Memory::Shared(shared)),
             recipe: RefCell::new(None),
             len: self.len.clone(),
+            #[cfg(test)]
+            uncopied: RefCell::default(),
         }
     }
 
@@ -186,6 +195,8 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
     #[inline]
     pub(super) fn prepare_write(&self, extent: Extent, write: Write) {
         let alone = self.storage.borrow().as_ref().is_none_or(|storage| Rc::strong_count(storage) == 1);
+        #[cfg(test)]
+        let alone = alone || Bug::StorageNotForked.is_planted();
         let copies = self.policy.get() == WhenOverwritten::AlwaysCopy;
         if alone && !copies && matches!(&*self.memory.borrow(), Memory::Owned(_)) {
             self.recipe.replace(None);
@@ -254,6 +265,10 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
                 WhenOverwritten::Recompute => alone && self.recomputes(&shared, need),
             },
         };
+        #[cfg(test)]
+        if need.is_some() && Bug::ResidualNotCopied.is_planted() {
+            self.uncopied.borrow_mut().push((shared.kept.clone(), Kept::overwrite));
+        }
         let Shared { values, kept, buffers } = shared;
         let values = match taken {
             true => {
@@ -285,6 +300,21 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
                 recorder.arrays.counts.copies += 1;
                 recorder.arrays.counts.copied += len;
             });
+        }
+    }
+}
+
+/// Memory that was not copied, and how to overwrite it: `drop` does not know that `S` is a number.
+#[cfg(test)]
+type Uncopied<S> = (Arc<Kept<S>>, fn(&Kept<S>, &[S]));
+
+/// A rule that reads memory which was not copied finds what was written to it last.
+#[cfg(test)]
+impl<S> Drop for Buffer<S> {
+    fn drop(&mut self) {
+        let (uncopied, memory) = (self.uncopied.get_mut(), self.memory.get_mut());
+        if let Memory::Owned(values) = memory {
+            uncopied.iter().for_each(|(kept, overwrite)| overwrite(kept, values));
         }
     }
 }

@@ -271,6 +271,11 @@ fn apply_in_place<S: Scalar<Bool = bool>>(
     let (arguments, kept) = if needs_old_or_new {
         let values = with_readers(&operands, |readers| formula.values(readers));
         let plan = plan(&formula, &operands, Some(&values), target.shape(), accumulates);
+        #[cfg(test)]
+        if super::tests::planted::Bug::KeptTooLate.is_planted() {
+            target.buffer.activate(stamp);
+            target.replace(values.clone(), write);
+        }
         // Operands may be views of the target, so they are kept before it is written to.
         let mut kept = keep(&operands, plan.keeps, need);
         if plan.keeps & 1 != 0 && target.is_whole() {

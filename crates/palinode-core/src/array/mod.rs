@@ -41,6 +41,7 @@ mod residual;
 mod select;
 mod steps;
 mod sweep;
+mod table;
 mod view;
 mod views;
 
@@ -53,8 +54,9 @@ pub use policy::WhenOverwritten;
 pub use steps::ArrayCounts;
 
 pub(crate) use depend::mark;
-pub(crate) use steps::{ArrayTape, Home, Kind, Step, Whole};
+pub(crate) use steps::{ArrayTape, Home, Whole};
 pub(crate) use sweep::{Arrays, Scratch};
+pub(crate) use table::with_steps;
 pub(crate) use view::Shape;
 
 use crate::tape::{Recorder, Stamp, Var, with_recorder};

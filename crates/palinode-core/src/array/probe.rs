@@ -72,17 +72,24 @@ impl Neg for Probe {
     }
 }
 
+impl Unknown {
+    /// Whatever is computed from two conditions depends on what both depend on.
+    fn with(self, other: Unknown) -> Unknown {
+        Unknown(self.0 | other.0)
+    }
+}
+
 impl BitAnd for Unknown {
     type Output = Unknown;
     fn bitand(self, other: Unknown) -> Unknown {
-        Unknown(self.0 | other.0)
+        self.with(other)
     }
 }
 
 impl BitOr for Unknown {
     type Output = Unknown;
     fn bitor(self, other: Unknown) -> Unknown {
-        Unknown(self.0 | other.0)
+        self.with(other)
     }
 }
 

@@ -117,8 +117,10 @@ impl<S: Scalar> Kept<S> {
                     bytes += recipe.arguments.capacity() * size_of::<Ingredient<S>>()
                         + formula_bytes(&recipe.formula, seen);
                     for argument in &recipe.arguments {
-                        if let Ingredient::Values(_, view) = argument {
-                            bytes += view.bytes();
+                        if let Ingredient::Values(kept, view) = argument {
+                            // What is gone leaves its place in memory to those who may still ask for it.
+                            let gone = kept.strong_count() == 0 && seen.insert(kept.as_ptr().cast());
+                            bytes += view.bytes() + if gone { arc_bytes::<Kept<S>>() } else { 0 };
                         }
                     }
                 }
@@ -130,6 +132,18 @@ impl<S: Scalar> Kept<S> {
             }
         }
         bytes
+    }
+}
+
+#[cfg(test)]
+impl<S: Copy> Kept<S> {
+    /// What a missing copy does to it.
+    pub(super) fn overwrite(&self, written: &[S]) {
+        if let State::Values(values, _) = &mut *self.state.lock().unwrap() {
+            let mut memory = values.to_vec();
+            memory.iter_mut().zip(written).for_each(|(slot, &written)| *slot = written);
+            *values = Arc::new(memory);
+        }
     }
 }
 

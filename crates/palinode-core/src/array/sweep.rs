@@ -11,6 +11,8 @@
 
 use super::residual::Lent;
 use super::steps::{ArrayTape, Home, Kind, Linear, Partial, Region, Step, Whole};
+#[cfg(test)]
+use super::tests::planted::Bug;
 use crate::error::Error;
 use crate::tape::SINK;
 use palinode_num::Scalar;
@@ -84,7 +86,15 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 accumulate(&mut cotangents[self.slot(step)], received);
             }
             Kind::Set => {
-                let received = core::mem::replace(&mut cotangents[self.slot(step)], [S::zero(); N]);
+                let slot = &mut cotangents[self.slot(step)];
+                let received = *slot;
+                #[cfg(test)]
+                let taken = !Bug::SlotNotTaken.is_planted();
+                #[cfg(not(test))]
+                let taken = true;
+                if taken {
+                    *slot = [S::zero(); N];
+                }
                 if step.node != SINK {
                     accumulate(&mut cotangents[step.node as usize], received);
                 }
@@ -113,6 +123,8 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         let received = &mut scratch.received;
         received.clear();
         received.extend(self.places(output).map(|place| cotangents[place]));
+        #[cfg(test)]
+        let replaces = replaces && !Bug::RegionNotTaken.is_planted();
         if replaces && output.home != Home::Nodes {
             self.places(output).for_each(|place| cotangents[place] = [S::zero(); N]);
         }

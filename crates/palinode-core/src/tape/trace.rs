@@ -5,6 +5,7 @@
 
 use super::arena::SINK;
 use super::recorder::{Recorder, Source};
+use crate::array::with_steps;
 use core::fmt;
 use palinode_num::Scalar;
 
@@ -26,7 +27,7 @@ impl<S> Entry<S> {
 /// One row of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The node's number; inputs come first, from 1.
+    /// The node's number; inputs come first, from 1. 0 for a step on an array, which is no node.
     pub index: u32,
     /// The operation, `input`, or `node` for merged operations.
     pub op: &'static str,
@@ -36,6 +37,8 @@ pub struct Row {
     pub output: Option<f64>,
     /// What is kept for the reverse sweep: a partial per input.
     pub saved: Vec<f64>,
+    /// The arrays that it reads or writes, each with a number and the slots: `a2[0..4] <- a0[0..4] a1[0..4]`.
+    pub array: Option<String>,
 }
 
 /// A recording as a table; `Display` prints it.
@@ -55,8 +58,9 @@ impl Table {
                 inputs: entry.inputs.iter().map(|&(node, _)| node).collect(),
                 output: Some(shown(entry.value)),
                 saved: entry.inputs.iter().filter_map(|&(_, partial)| partial.map(shown)).collect(),
+                array: None,
             });
-            return Table { rows: rows.collect() };
+            return Table { rows: with_steps(&recorder.arrays, rows.collect()) };
         }
         let mut rows = Vec::new();
         recorder.for_each_node(|index, source| {
@@ -67,9 +71,9 @@ impl Table {
                     ("node", parents.to_vec(), partials.iter().map(|&p| shown(p)).collect())
                 }
             };
-            rows.push(Row { index, op, inputs, output: None, saved });
+            rows.push(Row { index, op, inputs, output: None, saved, array: None });
         });
-        Table { rows }
+        Table { rows: with_steps(&recorder.arrays, rows) }
     }
 }
 
@@ -78,21 +82,23 @@ impl fmt::Display for Table {
         let list = |items: Vec<String>| items.join(" ");
         let cells = self.rows.iter().map(|row| {
             [
-                row.index.to_string(),
+                if row.index == 0 { String::new() } else { row.index.to_string() },
                 row.op.to_string(),
                 list(row.inputs.iter().map(u32::to_string).collect()),
                 row.output.map_or(String::new(), |value| format!("{value:.6}")),
                 list(row.saved.iter().map(|value| format!("{value:.6}")).collect()),
+                row.array.clone().unwrap_or_default(),
             ]
         });
-        let header = ["#", "op", "inputs", "output", "saved"].map(String::from);
-        let lines: Vec<[String; 5]> = core::iter::once(header).chain(cells).collect();
+        let has_arrays = self.rows.iter().any(|row| row.array.is_some());
+        let header = ["#", "op", "inputs", "output", "saved", if has_arrays { "array" } else { "" }];
+        let lines: Vec<[String; 6]> = core::iter::once(header.map(String::from)).chain(cells).collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let [index, op, inputs, output] = [width(0), width(1), width(2), width(3)];
+        let [index, op, inputs, output, saved] = [0, 1, 2, 3, 4].map(width);
         for line in &lines {
             let row = format!(
-                "{:>index$}  {:<op$}  {:<inputs$}  {:>output$}  {}",
-                line[0], line[1], line[2], line[3], line[4]
+                "{:>index$}  {:<op$}  {:<inputs$}  {:>output$}  {:<saved$}  {}",
+                line[0], line[1], line[2], line[3], line[4], line[5]
             );
             writeln!(f, "{}", row.trim_end())?;
         }

@@ -82,13 +82,12 @@ pub(super) fn check(seed: u64) -> Result<(), String> {
         Err(error) => return Err(format!("program {seed}: {error}")),
     }
     let (model, bounds) = on_model(seed);
-    for output in 0..2 {
+    for (output, bounds) in bounds.iter().enumerate() {
         if (copied.0[output] - model.0[output]).abs() > 1e-9 * (1.0 + model.0[output].abs()) {
             return Err(format!("program {seed}: value {:?}, not {:?}", copied.0, model.0));
         }
-        for input in 0..INPUTS {
+        for (input, &bound) in bounds.iter().enumerate() {
             let (found, expected) = (copied.1[output][input], model.1[output][input]);
-            let bound = bounds[output][input];
             if (found - expected).abs() > bound {
                 return Err(format!(
                     "program {seed}: d output {output} / d input {input} is {found}, not {expected} (bound {bound})"

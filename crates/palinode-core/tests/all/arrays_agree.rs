@@ -1,0 +1,335 @@
+//! Arrays on the tape against single numbers, at second order, with the rest of the tape, and misused.
+
+use super::arrays::{check_by_differences, close, differences, panic_message};
+use palinode_core::rules::{Op, RuleVisitor};
+use palinode_core::{
+    Array, CustomRule, Differentiable, Error, Real, Scalar, Tape, Var, custom, grad, hessian, hvp, jacobian,
+};
+
+// Against single numbers.
+
+#[test]
+fn every_function_of_the_table_agrees_with_numbers() {
+    struct Both<'a>(&'a [Var<f64>], Op);
+    impl RuleVisitor for Both<'_> {
+        type Output = (Array<f64>, Vec<Var<f64>>);
+        fn unary<R: palinode_core::rules::Unary>(self, rule: R) -> Self::Output {
+            // Rules of the table have no data but whole numbers; the bounds say so.
+            let numbers = self.0.iter().map(|&x| Var::unary(rule, x)).collect();
+            (by_name(self.1, &Array::from_vars(self.0)), numbers)
+        }
+        fn binary<R: palinode_core::rules::Binary>(self, rule: R) -> Self::Output {
+            let numbers = self.0.iter().map(|&x| Var::binary(rule, x, self.0[0])).collect();
+            (by_name(self.1, &Array::from_vars(self.0)), numbers)
+        }
+        fn ternary<R: palinode_core::rules::Ternary>(self, rule: R) -> Self::Output {
+            let numbers = self.0.iter().map(|&x| Var::ternary(rule, x, self.0[0], self.0[1])).collect();
+            (by_name(self.1, &Array::from_vars(self.0)), numbers)
+        }
+    }
+    /// The row as a method of arrays; the second and third arguments are elements 0 and 1.
+    fn by_name(op: Op, a: &Array<f64>) -> Array<f64> {
+        let (y, w) = (a.get(0), a.get(1));
+        match op {
+            Op::Negate => -a,
+            Op::Add => a + y,
+            Op::Subtract => a - y,
+            Op::Multiply => a * y,
+            Op::Divide => a / y,
+            Op::Remainder => a % y,
+            Op::Recip => a.recip(),
+            Op::Abs => a.abs(),
+            Op::Signum => a.signum(),
+            Op::Floor => a.floor(),
+            Op::Ceil => a.ceil(),
+            Op::Round => a.round(),
+            Op::Trunc => a.trunc(),
+            Op::Fract => a.fract(),
+            Op::Sqrt => a.sqrt(),
+            Op::Cbrt => a.cbrt(),
+            Op::Exp => a.exp(),
+            Op::Exp2 => a.exp2(),
+            Op::ExpM1 => a.exp_m1(),
+            Op::Ln => a.ln(),
+            Op::Ln1p => a.ln_1p(),
+            Op::Log2 => a.log2(),
+            Op::Log10 => a.log10(),
+            Op::Sin => a.sin(),
+            Op::Cos => a.cos(),
+            Op::Tan => a.tan(),
+            Op::Asin => a.asin(),
+            Op::Acos => a.acos(),
+            Op::Atan => a.atan(),
+            Op::Sinh => a.sinh(),
+            Op::Cosh => a.cosh(),
+            Op::Tanh => a.tanh(),
+            Op::Asinh => a.asinh(),
+            Op::Acosh => a.acosh(),
+            Op::Atanh => a.atanh(),
+            Op::Erf => a.erf(),
+            Op::Erfc => a.erfc(),
+            Op::Lgamma => a.lgamma(),
+            Op::Logistic => a.logistic(),
+            Op::Softplus => a.softplus(),
+            Op::Relu => a.relu(),
+            Op::Powi => a.powi(3),
+            Op::Polygamma => a.polygamma(3),
+            Op::Copysign => a.copysign(y),
+            Op::Min => a.min(y),
+            Op::Max => a.max(y),
+            Op::Powf => a.powf(y),
+            Op::Hypot => a.hypot(y),
+            Op::Atan2 => a.atan2(y),
+            Op::StrongMul => a.zip_with(palinode_core::rules::StrongMul {}, y),
+            Op::MulAdd => a.mul_add(y, w),
+            Op::Clamp => a.clamp(y, w),
+            Op::Select => a.zip_with_two(palinode_core::rules::Select {}, y, w),
+        }
+    }
+    for &op in Op::ALL {
+        // Where every domain but that of acosh has its numbers.
+        let point: &[f64] = match op {
+            Op::Acosh => &[1.25, 1.5, 2.5],
+            _ => &[0.25, 0.75, 0.5],
+        };
+        let mut tape = Tape::new();
+        let record = tape
+            .record(point, |x| {
+                let (array, numbers) = op.visit(3, Both(x, op));
+                (array.to_vars(), numbers)
+            })
+            .unwrap();
+        let (found, expected) = record.values().split_at(3);
+        let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(found), bits(expected), "{}", op.name());
+        for output in 0..3 {
+            let gradient = |k: usize| {
+                let mut seed = [[0.0]; 6];
+                seed[k] = [1.0];
+                record.reverse_many(&seed).unwrap().concat()
+            };
+            let (found, expected) = (gradient(output), gradient(output + 3));
+            for (found, expected) in found.iter().zip(&expected) {
+                let difference = (found - expected).abs();
+                assert!(difference <= 1e-15 * expected.abs(), "{}: {found} is not {expected}", op.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions_products_and_selections() {
+    check_by_differences(
+        |x| {
+            let a = Array::from_vars(x).reshaped(&[2, 3]);
+            let rows = a.sum_axis(1);
+            let columns = &a.largest_axis(0) + &a.smallest_axis(0) * a.mean();
+            let both = Array::concat(&[&rows, &columns]);
+            let mut chosen = both.gather(&[4, 0, 0, 2]);
+            chosen.scatter_add(&[1, 1, 3], &columns);
+            chosen.scatter(&[2, 0], &rows);
+            a.matmul(&columns).dot(&rows) + chosen.sum() * a.largest() - a.mean_axis(0).smallest()
+        },
+        &[0.4, -0.6, 1.2, 0.3, 0.8, -0.9],
+    );
+}
+
+#[test]
+fn elements_that_tie_share_the_derivative() {
+    let g = grad(|x| Array::from_vars(x).largest(), &[1.0, 3.0, 3.0, 2.0]).unwrap();
+    assert_eq!(g, [0.0, 0.5, 0.5, 0.0]);
+    let g = grad(|x| Array::from_vars(x).reshaped(&[2, 2]).smallest_axis(0).sum(), &[1.0, 3.0, 1.0, 2.0])
+        .unwrap();
+    assert_eq!(g, [0.5, 0.0, 0.5, 1.0]);
+}
+
+/// A layer of a network on any number of levels.
+fn layer<S: Real>(x: &[Var<S>]) -> Var<S> {
+    let weights = Array::from_vars(&x[..4]).reshaped(&[2, 2]);
+    let mut hidden = weights.matmul(&Array::from_vars(&x[4..]));
+    hidden += x[0];
+    hidden.map_in_place(palinode_core::rules::Tanh {});
+    hidden.set(0, hidden.get(1) * x[5]);
+    (&hidden * &hidden).sum()
+}
+
+#[test]
+fn second_order() {
+    let x = [0.3, -0.2, 0.5, 0.1, 0.7, -0.4];
+    let by_tapes = hessian(layer, &x).unwrap();
+    let direction = [1.0, 0.5, -0.5, 2.0, 0.25, -1.0];
+    let by_dual = hvp(layer, &x, &direction).unwrap().2;
+    for (row, found) in by_tapes.iter().zip(by_dual) {
+        let expected: f64 = row.iter().zip(direction).map(|(h, d)| h * d).sum();
+        assert!((expected - found).abs() < 1e-12, "{found} is not {expected}");
+    }
+    let gradient = |x: &[f64]| grad(layer, x).unwrap();
+    for k in 0..6 {
+        let expected = differences(|x| gradient(x)[k], &x);
+        close(&by_tapes[k], &expected, 1e-6);
+    }
+}
+
+#[test]
+fn zeros_win_over_infinities() {
+    let g = grad(
+        |x| {
+            let a = Array::from_vars(x);
+            let roots = a.sqrt(); // a vertical slope at 0
+            roots.get(1) + (&roots * &Array::from_values([0.0, 1.0])).sum()
+        },
+        &[0.0, 4.0],
+    )
+    .unwrap();
+    assert_eq!(g, [0.0, 0.5]);
+    let g = grad(
+        |x| {
+            let a = Array::from_vars(x).reshaped(&[1, 2]);
+            let far = Array::from_values([f64::INFINITY, 1.0, 1.0, 1.0]).reshaped(&[2, 2]);
+            a.matmul(&far).get([0, 1]) + x[0]
+        },
+        &[1.0, 1.0],
+    );
+    assert_eq!(g.unwrap(), [2.0, 1.0]);
+}
+
+// With the rest of the tape.
+
+struct Twice;
+
+impl<S: Scalar> CustomRule<S> for Twice {
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+    fn reverse(&self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
+        for (input, &output) in inputs.iter_mut().zip(outputs) {
+            *input = *input + output + output;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn custom_operations_between_steps() {
+    check_by_differences(
+        |x| {
+            let mut a = Array::from_vars(x);
+            for k in 0..3 {
+                let doubled =
+                    custom(&a.to_vars(), &a.values().iter().map(|x| 2.0 * x).collect::<Vec<_>>(), Twice);
+                a.set(k, doubled[(k + 1) % 3].sin());
+                a *= &Array::from_vars(&doubled);
+            }
+            a.sum()
+        },
+        &[0.3, 0.2, -0.4],
+    );
+}
+
+#[test]
+fn outputs_and_sparsity() {
+    let f = |x: &[Var<f64>]| {
+        let mut a = Array::from_vars(x);
+        let old = a.copied();
+        a.slice(1..).assign(&a.slice(..3));
+        a.set(0, x[3] * x[3]);
+        (&a * &old).to_vars()
+    };
+    let x = [2.0, 3.0, 5.0, 7.0];
+    let dense = jacobian(f, &x).unwrap();
+    let sparse = palinode_core::sparse_jacobian(f, &x).unwrap();
+    let mut from_entries = vec![vec![0.0; 4]; 4];
+    for &(row, column, value) in &sparse.entries {
+        from_entries[row][column] = value;
+    }
+    assert_eq!(dense, from_entries);
+    assert_eq!(dense[0], [49.0, 0.0, 0.0, 28.0]);
+    assert_eq!(sparse.entries.len(), 8);
+}
+
+#[test]
+fn the_table_shows_arrays() {
+    let program = |x: &[Var<f64>]| {
+        let mut a = Array::from_vars(x);
+        a.set(0, x[1] * 2.0);
+        let b = &a * &a;
+        a += &b;
+        b.get(1) + a.sum()
+    };
+    let mut tape = Tape::traced();
+    let traced = tape.record(&[1.0, 3.0], program).unwrap().table().to_string();
+    let expected = "\
+#  op         inputs     output  saved              array
+1  input               1.000000
+2  input               3.000000
+   from_vars  1 2                                   a0[0..2] <-
+3  mul        2        6.000000  2.000000
+   set        3                                     a0[0]
+   mul                                              a1[0..2] <- a0[0..2] a0[0..2]
+   add                                              a0[0..2] +<- a1[0..2]
+4  get                 9.000000                     a1[1]
+5  sum                54.000000                     a0[0..2]
+6  add        4 5     63.000000  1.000000 1.000000
+";
+    assert_eq!(traced, expected, "\n{traced}");
+    let mut tape = Tape::new();
+    let plain = tape.record(&[1.0, 3.0], program).unwrap().table();
+    let ops: Vec<&str> = plain.rows.iter().map(|row| row.op).collect();
+    assert_eq!(ops, ["input", "input", "from_vars", "node", "set", "mul", "add", "get", "sum", "node"]);
+}
+
+#[test]
+fn a_recording_with_arrays_is_not_compressed() {
+    let mut tape = Tape::new();
+    let record = tape.record(&[1.0], |x| Array::from_vars(x).sum()).unwrap();
+    let error = record.compress(&palinode_core::Compression::default()).unwrap_err();
+    assert_eq!(error.code(), "PAL0116");
+}
+
+// Misuse.
+
+#[test]
+fn misuse_panics_and_says_why() {
+    let escaped = panic_message(|| {
+        let mut kept = None;
+        let _ = grad(|x| kept.insert(Array::from_vars(x)).sum(), &[1.0, 2.0]);
+        let _ = kept.unwrap().get(0);
+    });
+    assert!(escaped.contains("where no tape is open"), "{escaped}");
+    let two_tapes = panic_message(|| {
+        let _ = grad(
+            |x| {
+                let outer = Array::from_vars(x);
+                let _ = grad(|y| (&outer * &Array::from_vars(y)).sum(), &[1.0]);
+                outer.sum()
+            },
+            &[1.0],
+        );
+    });
+    assert!(two_tapes.contains("met a Var of tape"), "{two_tapes}");
+    type Misuse = fn(&Array<f64>);
+    let shapes: [(Misuse, &str); 9] = [
+        (|a| drop(a + &a.slice(1..)), "add of shapes [3] and [2]"),
+        (|a| _ = a.get(3), "element [3] of an array of shape [3]: there is none"),
+        (|a| _ = a.get([0, 0]), "element [0, 0] of an array of shape [3]: there is none"),
+        (|a| drop(a.slice(2..5)), "slice 2..5 of axis 0, which has 3 elements"),
+        (|a| drop(a.matmul(a)), "matmul of shapes [3] and [3]"),
+        (|a| drop(a.reshaped(&[2, 2])), "cannot take the shape [2, 2], which has 4"),
+        (|a| a.broadcast(&[2, 3]).fill(0.0), "cannot be written to"),
+        (|a| drop(a.sum_axis(1)), "there is no axis 1 in shape [3]"),
+        (|a| a.view().scatter(&[1, 1], &a.slice(..2)), "scatter writes element 1 twice"),
+    ];
+    for (f, expected) in shapes {
+        let message = panic_message(|| f(&Array::from_values([1.0, 2.0, 3.0])));
+        assert!(message.contains(expected) && message.starts_with("palinode: PAL0101"), "{message}");
+    }
+    let of_nothing = panic_message(|| _ = Array::<f64>::zeros(&[0]).largest());
+    assert!(of_nothing.contains("largest of no elements"), "{of_nothing}");
+}
+
+#[test]
+fn jumps_of_active_elements_are_decisions() {
+    let floors = |x: &[Var<f64>]| Array::from_vars(x).floor().sum() + x[0];
+    let (_, seen) = palinode_core::decision::watch(|| grad(floors, &[0.25, 1.75, 3.5]).unwrap());
+    assert_eq!((seen.roundings, seen.smallest_margin), (3, 0.25));
+}
