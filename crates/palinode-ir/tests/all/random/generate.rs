@@ -6,7 +6,7 @@
 use palinode_core::rules::{Domain, Op as Row};
 
 use super::source::{
-    Condition, Function, Index, LENGTH, Matrix, Recursion, Scalar, Source, Stmt, Trips, Vector,
+    Condition, Function, Index, LENGTH, Matrix, Recursion, Scalar, Source, Stmt, Trips, Vector, View,
 };
 
 /// A sequence of random choices.
@@ -272,11 +272,11 @@ impl Generator {
                     let hi = lo + self.random.below(LENGTH - lo + 1);
                     return Stmt::SetSlice(name, lo, hi, self.bounded(scope, 1));
                 }
-                15 if !scope.vector_variables.is_empty() && scope.aliases.is_empty() => {
-                    let base = self.random.pick(&scope.vector_variables).clone();
-                    let (name, from) = (self.fresh("b"), self.random.below(LENGTH - 1));
-                    scope.aliases.push((name.clone(), LENGTH - from));
-                    return Stmt::Alias(name, base, from);
+                15 if scope.aliases.len() < 3 => {
+                    let Some((view, length)) = self.view(scope) else { continue };
+                    let name = self.fresh("b");
+                    scope.aliases.push((name.clone(), length));
+                    return Stmt::Alias(name, view);
                 }
                 16 if !scope.aliases.is_empty() => {
                     let (name, length) = self.random.pick(&scope.aliases).clone();
@@ -326,6 +326,35 @@ impl Generator {
                 _ => {}
             }
         }
+    }
+
+    /// A view and how many elements it has.
+    fn view(&mut self, scope: &Scope) -> Option<(View, usize)> {
+        let at = self.random.below(LENGTH);
+        let kind = self.random.below(6);
+        if let (3.., Some((base, length))) = (kind, scope.aliases.last().cloned())
+            && self.random.chance(40)
+        {
+            let from = self.random.below(length);
+            return Some((View::Of(base, from, length), length - from));
+        }
+        if kind < 3 && !scope.matrix_variables.is_empty() {
+            let base = self.random.pick(&scope.matrix_variables).clone();
+            let view = match kind {
+                0 => View::Row(base, at),
+                1 => View::Column(base, at),
+                _ => View::OfTranspose(base, at),
+            };
+            return Some((view, LENGTH));
+        }
+        if scope.vector_variables.is_empty() {
+            return None;
+        }
+        let base = self.random.pick(&scope.vector_variables).clone();
+        Some(match kind {
+            0 | 1 => (View::EverySecond(base), LENGTH.div_ceil(2)),
+            _ => (View::From(base, at.min(LENGTH - 2)), LENGTH - at.min(LENGTH - 2)),
+        })
     }
 
     fn index(&mut self, scope: &Scope) -> Index {

@@ -107,8 +107,8 @@ pub(crate) enum Stmt {
     SetSlice(String, usize, usize, Scalar),
     /// Writes some elements, none twice.
     SetList(String, Vec<usize>, &'static str, Scalar),
-    /// Another name for a part of a vector, from an element on.
-    Alias(String, String, usize),
+    /// Another name for a part of an array.
+    Alias(String, View),
     /// Writes through an alias.
     SetAlias(String, usize, &'static str, Scalar),
     For {
@@ -128,6 +128,22 @@ pub(crate) enum Stmt {
     If(Condition, Vec<Stmt>, Vec<Stmt>),
     /// Leaves the loop around it.
     Break(Condition),
+}
+
+/// A part of an array under a name of its own. Writes go through to the array.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum View {
+    /// A vector from an element on.
+    From(String, usize),
+    /// Every second element of a vector.
+    EverySecond(String),
+    /// A row or a column of a matrix.
+    Row(String, usize),
+    Column(String, usize),
+    /// A row of a transpose: a column.
+    OfTranspose(String, usize),
+    /// A part of another view.
+    Of(String, usize, usize),
 }
 
 /// How often a loop runs.
@@ -270,6 +286,19 @@ impl fmt::Display for Condition {
     }
 }
 
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            View::From(base, from) => write!(f, "{base}[{from}..{LENGTH}]"),
+            View::EverySecond(base) => write!(f, "{base}[0..{LENGTH} by 2]"),
+            View::Row(base, at) => write!(f, "{base}[{at}, ..]"),
+            View::Column(base, at) => write!(f, "{base}[.., {at}]"),
+            View::OfTranspose(base, at) => write!(f, "{base}'[{at}, ..]"),
+            View::Of(base, from, to) => write!(f, "{base}[{from}..{to}]"),
+        }
+    }
+}
+
 impl Stmt {
     fn print(&self, out: &mut String, depth: usize) {
         let indent = "    ".repeat(depth);
@@ -304,7 +333,7 @@ impl Stmt {
             Stmt::SetList(name, places, op, value) => {
                 writeln!(out, "{indent}{name}[[{}]] {op} {value}", list(places))
             }
-            Stmt::Alias(name, base, from) => writeln!(out, "{indent}alias {name} = {base}[{from}..{LENGTH}]"),
+            Stmt::Alias(name, view) => writeln!(out, "{indent}alias {name} = {view}"),
             Stmt::SetAlias(name, at, op, value) => writeln!(out, "{indent}{name}[{at}] {op} {value}"),
             Stmt::For { counter, trips, downwards, body } => {
                 let trips = match trips {
