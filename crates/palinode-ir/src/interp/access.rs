@@ -3,30 +3,30 @@
 //! Input: an array, an [`Axis`] for each of its axes, their operands. Output: the elements, or the changed array.
 //! Cost: in proportion to the elements named, whatever the size of the array (once it is not shared).
 
-use std::collections::HashSet;
-
 use palinode_core::Real;
 
-use super::Stats;
 use super::error::RunErrorKind;
+use super::ledger::Memory;
+use super::store::{Buffer, Store};
 use super::trap;
-use super::value::{Array, Source, Val, mismatch, room, round32};
+use super::value::{Array, Source, Val, mismatch, round32};
+use super::workspace::SHORT_LIST;
 use crate::op::Axis;
 
 /// The places along one axis, as offsets into the elements.
 #[derive(Clone, Debug)]
-pub(super) enum Steps {
+pub(super) enum Steps<'a> {
     /// `first`, `first + step`, ...
     Even { first: usize, count: usize, step: isize },
-    /// Any.
-    Listed(Vec<usize>),
+    /// Any, by indices that have been checked.
+    Listed { indices: &'a [i64], stride: usize },
 }
 
-impl Steps {
+impl Steps<'_> {
     fn count(&self) -> usize {
         match self {
             Steps::Even { count, .. } => *count,
-            Steps::Listed(offsets) => offsets.len(),
+            Steps::Listed { indices, .. } => indices.len(),
         }
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
 }
 
 /// Calls `f` with the offset of every combination, the last axis running fastest.
-pub(super) fn walk<F: FnMut(usize)>(axes: &[Steps], base: usize, f: &mut F) {
+pub(super) fn walk<F: FnMut(usize)>(axes: &[Steps<'_>], base: usize, f: &mut F) {
     let Some((axis, rest)) = axes.split_first() else { return f(base) };
     match axis {
         Steps::Even { first, count, step } => {
@@ -56,7 +56,9 @@ pub(super) fn walk<F: FnMut(usize)>(axes: &[Steps], base: usize, f: &mut F) {
                 at = at.wrapping_add_signed(*step);
             }
         }
-        Steps::Listed(offsets) => offsets.iter().for_each(|offset| walk(rest, base + offset, f)),
+        Steps::Listed { indices, stride } => {
+            indices.iter().for_each(|&index| walk(rest, base + index as usize * stride, f));
+        }
     }
 }
 
@@ -68,20 +70,34 @@ fn index(i: i64, axis: usize, length: usize) -> Result<usize, RunErrorKind> {
 }
 
 /// What an access reaches.
-struct Region {
-    steps: Vec<Steps>,
+struct Region<'a> {
+    steps: Vec<Steps<'a>>,
     /// The lengths of the axes that stay.
     shape: Vec<usize>,
 }
 
-/// Checks the operands of the axes against the lengths of the array.
-fn region<R: Real>(
+/// An error if a list names an index twice.
+fn check_once(indices: &[i64], axis: usize, memory: &Memory) -> Result<(), RunErrorKind> {
+    let twice = if indices.len() <= SHORT_LIST {
+        indices.iter().enumerate().find(|&(at, index)| indices[..at].contains(index)).map(|(_, &index)| index)
+    } else {
+        let mut sorted: Buffer<i64> = Buffer::workspace("write", indices.len(), memory)?;
+        sorted.append(indices);
+        sorted.sort_unstable();
+        sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    };
+    twice.map_or(Ok(()), |index| Err(RunErrorKind::DuplicateIndex { index, axis }))
+}
+
+/// Checks the operands of the axes against the lengths of the array; `once` says that nothing may be named twice.
+fn region<'a, R: Real>(
     op: &'static str,
     axes: &[Axis],
-    operands: &[Val<R>],
+    operands: &'a [Val<R>],
     shape: &[usize],
     once: bool,
-) -> Result<Region, RunErrorKind> {
+    memory: &Memory,
+) -> Result<Region<'a>, RunErrorKind> {
     let mut rest = operands;
     let mut region = Region { steps: Vec::with_capacity(axes.len()), shape: Vec::with_capacity(axes.len()) };
     for (at, axis) in axes.iter().enumerate() {
@@ -99,16 +115,12 @@ fn region<R: Real>(
                 range(op, start, count, step, at, length, stride, once)?
             }
             Axis::List => {
-                let listed = &mine[0].array().ints().data;
-                let mut seen = HashSet::new();
-                let mut offsets = Vec::with_capacity(listed.len());
-                for &i in listed {
-                    offsets.push(index(i, at, length)? * stride);
-                    if once && !seen.insert(i) {
-                        return Err(RunErrorKind::DuplicateIndex { index: i, axis: at });
-                    }
+                let indices = mine[0].array().ints().data();
+                indices.iter().try_for_each(|&i| self::index(i, at, length).map(drop))?;
+                if once {
+                    check_once(indices, at, memory)?;
                 }
-                Steps::Listed(offsets)
+                Steps::Listed { indices, stride }
             }
         };
         if axis.stays() {
@@ -129,7 +141,7 @@ fn range(
     length: usize,
     stride: usize,
     once: bool,
-) -> Result<Steps, RunErrorKind> {
+) -> Result<Steps<'static>, RunErrorKind> {
     if count < 0 {
         return Err(RunErrorKind::NegativeLength { op, length: count });
     }
@@ -148,70 +160,101 @@ fn range(
     Ok(Steps::Even { first: first * stride, count: count as usize, step: step as isize * stride as isize })
 }
 
+/// The elements of a region, in a new array.
 fn gather<T: Copy>(
-    op: &'static str,
-    data: &[T],
-    region: &Region,
-    stats: &mut Stats,
-) -> Result<Vec<T>, RunErrorKind> {
-    let mut out = room(op, &region.shape)?;
-    walk(&region.steps, 0, &mut |at| out.push(data[at]));
-    stats.elements_filled += out.len() as u64;
-    Ok(out)
+    store: &Store<T>,
+    region: Region<'_>,
+    memory: &mut Memory,
+) -> Result<Store<T>, RunErrorKind> {
+    let mut made = Store::with_room("read", region.shape, memory)?;
+    let buffer = made.buffer();
+    memory.stats.elements_filled += buffer.left() as u64;
+    if store.in_chunks() {
+        walk(&region.steps, 0, &mut |at| buffer.push(store.get(at).expect(INSIDE)));
+    } else {
+        let data = store.data();
+        walk(&region.steps, 0, &mut |at| buffer.push(data[at]));
+    }
+    Ok(made)
+}
+
+const INSIDE: &str = "places have been checked";
+
+/// The element of a region without axes.
+fn single<T: Copy>(store: &Store<T>, region: &Region<'_>, memory: &mut Memory) -> T {
+    memory.stats.elements_filled += 1;
+    let mut found = 0;
+    walk(&region.steps, 0, &mut |at| found = at);
+    store.get(found).expect(INSIDE)
 }
 
 pub(super) fn read<R: Real>(
     axes: &[Axis],
     args: &[Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let array = args[0].array();
-    let region = region("read", axes, &args[1..], array.shape(), false)?;
+    let region = region("read", axes, &args[1..], array.shape(), false, memory)?;
+    let is_scalar = region.shape.is_empty();
     Ok(match array {
-        Array::Real(tensor) => {
-            let data = gather("read", &tensor.data, &region, stats)?;
-            Val::from_reals(region.shape, data)
-        }
-        Array::Int(tensor) => {
-            let data = gather("read", &tensor.data, &region, stats)?;
-            Val::from_ints(region.shape, data)
-        }
-        Array::Bool(tensor) => {
-            let data = gather("read", &tensor.data, &region, stats)?;
-            Val::from_bools(region.shape, data)
-        }
+        Array::Real(store) if is_scalar => Val::Real(single(store, &region, memory)),
+        Array::Int(store) if is_scalar => Val::Int(single(store, &region, memory)),
+        Array::Bool(store) if is_scalar => Val::Bool(single(store, &region, memory)),
+        Array::Real(store) => Val::from_reals(gather(store, region, memory)?),
+        Array::Int(store) => Val::from_ints(gather(store, region, memory)?),
+        Array::Bool(store) => Val::from_bools(gather(store, region, memory)?),
         Array::Empty => unreachable!("an operand is present"),
     })
 }
 
-fn check_fits<R: Real>(op: &'static str, region: &Region, x: &Val<R>) -> Result<(), RunErrorKind> {
+fn check_fits<R: Real>(op: &'static str, region: &Region<'_>, x: &Val<R>) -> Result<(), RunErrorKind> {
     match x.lengths() {
         Some(lengths) if lengths != region.shape => Err(mismatch(op, &region.shape, lengths)),
         Some(_) | None => Ok(()),
     }
 }
 
-fn scatter<T: Copy>(data: &mut [T], region: &Region, x: Source<'_, T>) {
+/// Changes every element of a region by a function of it and of the element that goes there.
+#[inline(always)]
+fn change<T: Copy>(
+    store: &mut Store<T>,
+    region: &Region<'_>,
+    x: Source<'_, T>,
+    mut f: impl FnMut(&mut T, T),
+) {
     let mut next = 0;
-    walk(&region.steps, 0, &mut |at| {
-        data[at] = x.get(next);
-        next += 1;
-    });
+    if store.in_chunks() {
+        walk(&region.steps, 0, &mut |at| {
+            f(store.get_mut(at).expect(INSIDE), x.get(next));
+            next += 1;
+        });
+    } else {
+        let data = store.data_mut();
+        walk(&region.steps, 0, &mut |at| {
+            f(&mut data[at], x.get(next));
+            next += 1;
+        });
+    }
+}
+
+fn scatter<T: Copy>(store: &mut Store<T>, region: &Region<'_>, x: Source<'_, T>) {
+    change(store, region, x, |place, x| *place = x);
 }
 
 pub(super) fn write<R: Real>(
     axes: &[Axis],
     args: &mut [Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "write";
     let mut array = args[0].take_array();
-    let region = region("write", axes, &args[2..], array.shape(), true)?;
+    let region = region(OP, axes, &args[2..], array.shape(), true, memory)?;
     let x = &args[1];
-    check_fits("write", &region, x)?;
+    check_fits(OP, &region, x)?;
     match &mut array {
-        Array::Real(_) => scatter(&mut array.reals_mut(stats).data, &region, x.reals()),
-        Array::Int(_) => scatter(&mut array.ints_mut(stats).data, &region, x.ints()),
-        Array::Bool(_) => scatter(&mut array.bools_mut(stats).data, &region, x.bools()),
+        Array::Real(_) => scatter(array.reals_mut(OP, memory)?, &region, x.reals()),
+        Array::Int(_) => scatter(array.ints_mut(OP, memory)?, &region, x.ints()),
+        Array::Bool(_) => scatter(array.bools_mut(OP, memory)?, &region, x.bools()),
         Array::Empty => unreachable!("an operand is present"),
     }
     Ok(Val::Array(array))
@@ -222,21 +265,21 @@ pub(super) fn add_at<R: Real>(
     args: &mut [Val<R>],
     single: bool,
     trap: bool,
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "add_at";
     let mut array = args[0].take_array();
-    let region = region("add_at", axes, &args[2..], array.shape(), false)?;
-    check_fits("add_at", &region, &args[1])?;
-    let x = args[1].reals();
-    let data = &mut array.reals_mut(stats).data;
-    let mut next = 0;
+    let region = region(OP, axes, &args[2..], array.shape(), false, memory)?;
+    check_fits(OP, &region, &args[1])?;
+    if !region.shape.is_empty() {
+        memory.stats.elements_added += region.shape.iter().product::<usize>() as u64;
+    }
     let mut failed = None;
-    walk(&region.steps, 0, &mut |at| {
-        let (old, more) = (data[at], x.get(next));
-        next += 1;
-        data[at] = if single { round32(old + more) } else { old + more };
+    change(array.reals_mut(OP, memory)?, &region, args[1].reals(), |place, more| {
+        let old = *place;
+        *place = if single { round32(old + more) } else { old + more };
         if trap && failed.is_none() {
-            failed = trap::check_named("add_at", &[old, more], data[at]).err();
+            failed = trap::check_named(OP, &[old, more], *place).err();
         }
     });
     match failed {

@@ -1,62 +1,56 @@
 //! Whole-array operations: shapes, reductions, logs and products.
 
-use std::borrow::Cow;
+use std::rc::Rc;
 
 use palinode_core::{Real, Scalar};
 
-use super::Stats;
 use super::access::{Steps, strides, walk};
 use super::error::RunErrorKind;
-use super::tensor::Tensor;
-use super::value::{Array, Source, Val, elements_of, filled, length, mismatch, room, unshared};
+use super::ledger::Memory;
+use super::store::{Buffer, Store, elements_of};
+use super::store_rule::is_identity;
+use super::value::{Array, Source, Val, length, mismatch, primal, unshared};
+use super::workspace::reduces_last;
 use crate::op::Reduction;
 
-pub(super) fn iota<R: Real>(args: &[Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
+pub(super) fn iota<R: Real>(args: &[Val<R>], memory: &mut Memory) -> Result<Val<R>, RunErrorKind> {
     let n = length("iota", args[0].int())?;
-    let mut data = room("iota", &[n])?;
-    data.extend(0..n as i64);
-    stats.elements_filled += n as u64;
-    Ok(Val::from_ints(vec![n], data))
+    let mut made = Store::with_room("iota", vec![n], memory)?;
+    (0..n as i64).for_each(|i| made.buffer().push(i));
+    memory.stats.elements_filled += n as u64;
+    Ok(Val::from_ints(made))
 }
 
 fn lengths<R: Real>(op: &'static str, args: &[Val<R>]) -> Result<Vec<usize>, RunErrorKind> {
     args.iter().map(|arg| length(op, arg.int())).collect()
 }
 
-/// The elements at these steps, in a new array.
+/// The elements at these steps, in a new array of this shape.
 fn pick<T: Copy>(
     op: &'static str,
-    data: &[T],
-    steps: &[Steps],
-    shape: &[usize],
-) -> Result<Vec<T>, RunErrorKind> {
-    let mut out = room(op, shape)?;
-    walk(steps, 0, &mut |at| out.push(data[at]));
-    Ok(out)
+    store: &Store<T>,
+    steps: &[Steps<'_>],
+    shape: Vec<usize>,
+    memory: &Memory,
+) -> Result<Store<T>, RunErrorKind> {
+    let mut made = Store::with_room(op, shape, memory)?;
+    let (data, buffer) = (store.data(), made.buffer());
+    walk(steps, 0, &mut |at| buffer.push(data[at]));
+    Ok(made)
 }
 
-/// A new array of this shape from elements of an old one.
 fn picked<R: Real>(
     op: &'static str,
     array: &Array<R>,
-    steps: &[Steps],
+    steps: &[Steps<'_>],
     shape: Vec<usize>,
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    stats.elements_filled += elements_of(op, &shape)? as u64;
+    memory.stats.elements_filled += elements_of(op, &shape)? as u64;
     Ok(match array {
-        Array::Real(tensor) => {
-            let data = pick(op, &tensor.data, steps, &shape)?;
-            Val::from_reals(shape, data)
-        }
-        Array::Int(tensor) => {
-            let data = pick(op, &tensor.data, steps, &shape)?;
-            Val::from_ints(shape, data)
-        }
-        Array::Bool(tensor) => {
-            let data = pick(op, &tensor.data, steps, &shape)?;
-            Val::from_bools(shape, data)
-        }
+        Array::Real(store) => Val::from_reals(pick(op, store, steps, shape, memory)?),
+        Array::Int(store) => Val::from_ints(pick(op, store, steps, shape, memory)?),
+        Array::Bool(store) => Val::from_bools(pick(op, store, steps, shape, memory)?),
         Array::Empty => unreachable!("an operand is present"),
     })
 }
@@ -64,29 +58,28 @@ fn picked<R: Real>(
 pub(super) fn broadcast<R: Real>(
     axes: &[u8],
     args: &[Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "broadcast";
     let shape = lengths(OP, &args[1..])?;
-    let fill = |stats: &mut Stats| -> Result<(), RunErrorKind> {
-        stats.elements_filled += elements_of(OP, &shape)? as u64;
+    let mut fill = |is_zero: bool| -> Result<(), RunErrorKind> {
+        let count = elements_of(OP, &shape)? as u64;
+        memory.stats.elements_filled += count;
+        memory.stats.elements_zeroed += if is_zero { count } else { 0 };
         Ok(())
     };
     match &args[0] {
         Val::Real(x) => {
-            fill(stats)?;
-            let data = filled(OP, &shape, *x)?;
-            Ok(Val::from_reals(shape, data))
+            fill(primal(*x) == 0.0)?;
+            Ok(Val::from_reals(Store::filled(OP, shape, *x, memory)?))
         }
         Val::Int(x) => {
-            fill(stats)?;
-            let data = filled(OP, &shape, *x)?;
-            Ok(Val::from_ints(shape, data))
+            fill(*x == 0)?;
+            Ok(Val::from_ints(Store::filled(OP, shape, *x, memory)?))
         }
         Val::Bool(x) => {
-            fill(stats)?;
-            let data = filled(OP, &shape, *x)?;
-            Ok(Val::from_bools(shape, data))
+            fill(false)?;
+            Ok(Val::from_bools(Store::filled(OP, shape, *x, memory)?))
         }
         Val::Array(array) => {
             let placed: Vec<usize> = axes.iter().map(|&axis| shape[usize::from(axis)]).collect();
@@ -94,45 +87,48 @@ pub(super) fn broadcast<R: Real>(
                 return Err(mismatch(OP, array.shape(), &placed));
             }
             let own = strides(array.shape());
-            let mut steps: Vec<Steps> =
+            let mut steps: Vec<Steps<'_>> =
                 shape.iter().map(|&count| Steps::Even { first: 0, count, step: 0 }).collect();
             for (j, &axis) in axes.iter().enumerate() {
                 let count = shape[usize::from(axis)];
                 steps[usize::from(axis)] = Steps::Even { first: 0, count, step: own[j] as isize };
             }
-            picked(OP, array, &steps, shape, stats)
+            picked(OP, array, &steps, shape, memory)
         }
     }
 }
 
-/// The lengths of a tensor changed in place, or in a copy if it is shared.
-fn with_shape<T: Clone>(
-    mut tensor: std::rc::Rc<Tensor<T>>,
+/// The lengths of an array changed in place, or in a copy if it is shared.
+fn with_shape<T: Copy>(
+    mut store: Rc<Store<T>>,
     shape: Vec<usize>,
-    stats: &mut Stats,
-) -> std::rc::Rc<Tensor<T>> {
-    unshared(&mut tensor, stats).shape = shape;
-    tensor
+    memory: &mut Memory,
+) -> Result<Rc<Store<T>>, RunErrorKind> {
+    unshared(&mut store, "reshape", memory)?.shape = shape;
+    Ok(store)
 }
 
-pub(super) fn reshape<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
-    let shape = lengths("reshape", &args[1..])?;
+pub(super) fn reshape<R: Real>(args: &mut [Val<R>], memory: &mut Memory) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "reshape";
+    let shape = lengths(OP, &args[1..])?;
     let from = args[0].lengths().unwrap_or_default();
-    let (before, after) = (from.iter().product::<usize>(), elements_of("reshape", &shape)?);
+    let (before, after) = (from.iter().product::<usize>(), elements_of(OP, &shape)?);
     if before != after {
         return Err(RunErrorKind::BadReshape { from: from.into(), to: shape[..].into() });
     }
+    let to_scalar = shape.is_empty();
     Ok(match &args[0] {
-        Val::Real(x) => Val::from_reals(shape, vec![*x]),
-        Val::Int(x) => Val::from_ints(shape, vec![*x]),
-        Val::Bool(x) => Val::from_bools(shape, vec![*x]),
+        Val::Real(_) | Val::Int(_) | Val::Bool(_) if to_scalar => args[0].clone(),
+        Val::Real(x) => Val::from_reals(Store::filled(OP, shape, *x, memory)?),
+        Val::Int(x) => Val::from_ints(Store::filled(OP, shape, *x, memory)?),
+        Val::Bool(x) => Val::from_bools(Store::filled(OP, shape, *x, memory)?),
         Val::Array(_) => match args[0].take_array() {
-            Array::Real(tensor) if shape.is_empty() => Val::Real(tensor.data[0]),
-            Array::Int(tensor) if shape.is_empty() => Val::Int(tensor.data[0]),
-            Array::Bool(tensor) if shape.is_empty() => Val::Bool(tensor.data[0]),
-            Array::Real(tensor) => Val::Array(Array::Real(with_shape(tensor, shape, stats))),
-            Array::Int(tensor) => Val::Array(Array::Int(with_shape(tensor, shape, stats))),
-            Array::Bool(tensor) => Val::Array(Array::Bool(with_shape(tensor, shape, stats))),
+            Array::Real(store) if to_scalar => Val::Real(store.data()[0]),
+            Array::Int(store) if to_scalar => Val::Int(store.data()[0]),
+            Array::Bool(store) if to_scalar => Val::Bool(store.data()[0]),
+            Array::Real(store) => Val::Array(Array::Real(with_shape(store, shape, memory)?)),
+            Array::Int(store) => Val::Array(Array::Int(with_shape(store, shape, memory)?)),
+            Array::Bool(store) => Val::Array(Array::Bool(with_shape(store, shape, memory)?)),
             Array::Empty => unreachable!("an operand is present"),
         },
     })
@@ -141,33 +137,42 @@ pub(super) fn reshape<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result
 pub(super) fn permute<R: Real>(
     permutation: &[u8],
     args: &mut [Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    if permutation.windows(2).all(|pair| pair[0] < pair[1]) {
+    if args[0].lengths().is_none() || (is_identity(permutation) && args[0].free().is_some()) {
         return Ok(core::mem::replace(&mut args[0], Val::Int(0)));
     }
     let array = args[0].array();
     let (old, own) = (array.shape(), strides(array.shape()));
     let from = permutation.iter().map(|&axis| usize::from(axis));
     let shape: Vec<usize> = from.clone().map(|axis| old[axis]).collect();
-    let steps: Vec<Steps> =
+    let steps: Vec<Steps<'_>> =
         from.map(|axis| Steps::Even { first: 0, count: old[axis], step: own[axis] as isize }).collect();
-    picked("permute", array, &steps, shape, stats)
+    picked("permute", array, &steps, shape, memory)
 }
 
-fn concatenated<T: Copy>(parts: &[&Tensor<T>], axis: usize, shape: &[usize]) -> Result<Vec<T>, RunErrorKind> {
-    let mut out = room("concat", shape)?;
+fn concatenated<T: Copy>(
+    parts: &[&Store<T>],
+    axis: usize,
+    shape: Vec<usize>,
+    memory: &Memory,
+) -> Result<Store<T>, RunErrorKind> {
     let before: usize = shape[..axis].iter().product();
+    let mut made = Store::with_room("concat", shape, memory)?;
     for row in 0..before {
         for part in parts {
             let run: usize = part.shape[axis..].iter().product();
-            out.extend_from_slice(&part.data[row * run..(row + 1) * run]);
+            made.buffer().append(&part.data()[row * run..(row + 1) * run]);
         }
     }
-    Ok(out)
+    Ok(made)
 }
 
-pub(super) fn concat<R: Real>(axis: u8, args: &[Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
+pub(super) fn concat<R: Real>(
+    axis: u8,
+    args: &[Val<R>],
+    memory: &mut Memory,
+) -> Result<Val<R>, RunErrorKind> {
     let axis = usize::from(axis);
     let first = args[0].array();
     let mut shape = first.shape().to_vec();
@@ -179,22 +184,19 @@ pub(super) fn concat<R: Real>(axis: u8, args: &[Val<R>], stats: &mut Stats) -> R
         }
         shape[axis] += other[axis];
     }
-    stats.elements_filled += elements_of("concat", &shape)? as u64;
+    memory.stats.elements_filled += elements_of("concat", &shape)? as u64;
     Ok(match first {
         Array::Real(_) => {
-            let parts: Vec<&Tensor<R>> = args.iter().map(|arg| arg.array().reals()).collect();
-            let data = concatenated(&parts, axis, &shape)?;
-            Val::from_reals(shape, data)
+            let parts: Vec<&Store<R>> = args.iter().map(|arg| arg.array().reals()).collect();
+            Val::from_reals(concatenated(&parts, axis, shape, memory)?)
         }
         Array::Int(_) => {
-            let parts: Vec<&Tensor<i64>> = args.iter().map(|arg| arg.array().ints()).collect();
-            let data = concatenated(&parts, axis, &shape)?;
-            Val::from_ints(shape, data)
+            let parts: Vec<&Store<i64>> = args.iter().map(|arg| arg.array().ints()).collect();
+            Val::from_ints(concatenated(&parts, axis, shape, memory)?)
         }
         Array::Bool(_) => {
-            let parts: Vec<&Tensor<bool>> = args.iter().map(|arg| arg.array().bools()).collect();
-            let data = concatenated(&parts, axis, &shape)?;
-            Val::from_bools(shape, data)
+            let parts: Vec<&Store<bool>> = args.iter().map(|arg| arg.array().bools()).collect();
+            Val::from_bools(concatenated(&parts, axis, shape, memory)?)
         }
         Array::Empty => unreachable!("an operand is present"),
     })
@@ -204,40 +206,44 @@ pub(super) fn reduce<R: Real>(
     kind: Reduction,
     axes: &[u8],
     args: &[Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let Val::Array(array) = &args[0] else { return Ok(args[0].clone()) };
-    let tensor = array.reals();
-    let own = strides(&tensor.shape);
-    let steps = |reduced: bool| -> (Vec<usize>, Vec<Steps>) {
-        (0..tensor.shape.len())
+    let name = kind.name();
+    let (lengths, data) = (array.shape(), array.reals().data());
+    let own = strides(lengths);
+    let steps = |reduced: bool| -> (Vec<usize>, Vec<Steps<'_>>) {
+        (0..lengths.len())
             .filter(|&axis| axes.contains(&(axis as u8)) == reduced)
             .map(|axis| {
-                let count = tensor.shape[axis];
+                let count = lengths[axis];
                 (count, Steps::Even { first: 0, count, step: own[axis] as isize })
             })
             .unzip()
     };
     let ((lane_shape, lane), (shape, kept)) = (steps(true), steps(false));
-    let (per_lane, lanes) = (lane_shape.iter().product::<usize>(), elements_of(kind.name(), &shape)?);
+    let (per_lane, lanes) = (lane_shape.iter().product::<usize>(), elements_of(name, &shape)?);
     if per_lane == 0 && lanes > 0 && kind != Reduction::Sum {
-        return Err(RunErrorKind::EmptyReduction { op: kind.name() });
+        return Err(RunErrorKind::EmptyReduction { op: name });
     }
-    let mut out: Vec<R> = room(kind.name(), &shape)?;
-    // The reduced axes are the last ones: every lane is a run of neighbours.
-    let is_run = axes.iter().rev().enumerate().all(|(back, &axis)| usize::from(axis) + 1 + back == own.len());
-    if is_run {
-        out.extend((0..lanes).map(|at| combine(kind, &tensor.data[at * per_lane..(at + 1) * per_lane])));
-    } else {
-        let mut gathered: Vec<R> = Vec::with_capacity(per_lane);
-        walk(&kept, 0, &mut |base| {
-            gathered.clear();
-            walk(&lane, base, &mut |at| gathered.push(tensor.data[at]));
-            out.push(combine(kind, &gathered));
-        });
+    memory.stats.elements_filled += lanes as u64;
+    if reduces_last(axes, lengths.len()) {
+        if shape.is_empty() {
+            return Ok(Val::Real(combine(kind, data)));
+        }
+        let mut made = Store::with_room(name, shape, memory)?;
+        (0..lanes)
+            .for_each(|at| made.buffer().push(combine(kind, &data[at * per_lane..(at + 1) * per_lane])));
+        return Ok(Val::from_reals(made));
     }
-    stats.elements_filled += lanes as u64;
-    Ok(Val::from_reals(shape, out))
+    let mut gathered: Buffer<R> = Buffer::workspace(name, per_lane, memory)?;
+    let mut made = Store::with_room(name, shape, memory)?;
+    walk(&kept, 0, &mut |base| {
+        gathered.clear();
+        walk(&lane, base, &mut |at| gathered.push(data[at]));
+        made.buffer().push(combine(kind, &gathered));
+    });
+    Ok(Val::from_reals(made))
 }
 
 fn combine<R: Real>(kind: Reduction, lane: &[R]) -> R {
@@ -255,98 +261,102 @@ fn combine<R: Real>(kind: Reduction, lane: &[R]) -> R {
 
 /// The best of a lane, with its derivative shared equally by the elements that tie for it (decision 0009).
 fn shared<R: Real>(lane: &[R], best: R) -> R {
-    let tied: Vec<R> = lane.iter().copied().filter(|x| x.peek() == best.peek()).collect();
-    if tied.len() < 2 || tied.iter().all(|x| x.carries_nothing()) {
+    let tied = || lane.iter().copied().filter(|x| x.peek() == best.peek());
+    let count = tied().count();
+    if count < 2 || tied().all(|x| x.carries_nothing()) {
         return best;
     }
-    // The differences are 0, so the value stays what it is, bit by bit.
-    let differences: Vec<R> = tied.iter().map(|&x| x - tied[0]).collect();
-    tied[0] + R::sum_of(&differences) / tied.len() as f64
-}
-
-fn append<T: Copy>(log: &mut Tensor<T>, x: Source<'_, T>) -> Result<(), RunErrorKind> {
-    match x {
-        Source::One(value) => push(log, value),
-        Source::Many(values) => {
-            make_room(&mut log.data, values.len())?;
-            log.data.extend_from_slice(values);
-            log.shape[0] = log.data.len();
-            Ok(())
+    // The differences are 0, so the value stays what it is, bit by bit. They are added by groups, so that nothing is allocated.
+    let first = tied().next().expect("there are two");
+    let mut differences = tied().map(|x| x - first);
+    let mut total: Option<R> = None;
+    loop {
+        let mut group = [R::zero(); 16];
+        let mut size = 0;
+        while size < group.len()
+            && let Some(difference) = differences.next()
+        {
+            group[size] = difference;
+            size += 1;
         }
+        if size == 0 {
+            break;
+        }
+        let sum = R::sum_of(&group[..size]);
+        total = Some(total.map_or(sum, |total| total + sum));
+    }
+    first + total.expect("there are two") / count as f64
+}
+
+fn append<T: Copy>(log: &mut Store<T>, x: Source<'_, T>, memory: &Memory) -> Result<(), RunErrorKind> {
+    match x {
+        Source::One(value) => log.push(value, memory),
+        Source::Many(values) => log.append(values, memory),
     }
 }
 
-/// Appends one element to a log.
-#[inline(always)]
-pub(super) fn push<T>(log: &mut Tensor<T>, value: T) -> Result<(), RunErrorKind> {
-    if log.data.len() == log.data.capacity() {
-        make_room(&mut log.data, 1)?;
-    }
-    log.data.push(value);
-    log.shape[0] += 1;
-    Ok(())
-}
-
-/// Room for more, growing by a quarter once a log is long: amortised O(1), and at most a quarter too much.
-#[cold]
-#[inline(never)]
-pub(super) fn make_room<T>(data: &mut Vec<T>, more: usize) -> Result<(), RunErrorKind> {
-    const LONG: usize = 1 << 16;
-    let growth = if data.len() < LONG { data.len().max(16) } else { data.len() / 4 };
-    if data.capacity() - data.len() < more && data.try_reserve_exact(more.max(growth)).is_err() {
-        let shape = [data.len() + more.max(growth)][..].into();
-        return Err(RunErrorKind::TooLarge { op: "push", shape });
-    }
-    Ok(())
-}
-
-pub(super) fn push_all<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
+pub(super) fn push_all<R: Real>(args: &mut [Val<R>], memory: &mut Memory) -> Result<Val<R>, RunErrorKind> {
     let mut array = args[0].take_array();
     for x in &args[1..] {
         match &mut array {
-            Array::Real(_) => append(array.reals_mut(stats), x.reals())?,
-            Array::Int(_) => append(array.ints_mut(stats), x.ints())?,
-            Array::Bool(_) => append(array.bools_mut(stats), x.bools())?,
+            Array::Real(_) => append(array.reals_mut("push", memory)?, x.reals(), memory)?,
+            Array::Int(_) => append(array.ints_mut("push", memory)?, x.ints(), memory)?,
+            Array::Bool(_) => append(array.bools_mut("push", memory)?, x.bools(), memory)?,
             Array::Empty => unreachable!("an operand is present"),
         }
     }
     Ok(Val::Array(array))
 }
 
-fn cut<T: Clone>(log: &mut Tensor<T>, n: usize, zero: T, stats: &mut Stats) -> Result<(), RunErrorKind> {
-    let more = n.saturating_sub(log.data.len());
-    if log.data.try_reserve_exact(more).is_err() {
-        return Err(RunErrorKind::TooLarge { op: "resize", shape: [n][..].into() });
-    }
-    stats.elements_filled += more as u64;
-    log.data.resize(n, zero);
-    log.shape[0] = n;
-    Ok(())
-}
-
-pub(super) fn resize<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
-    let n = length("resize", args[1].int())?;
+pub(super) fn resize<R: Real>(args: &mut [Val<R>], memory: &mut Memory) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "resize";
+    let n = length(OP, args[1].int())?;
     let mut array = args[0].take_array();
+    let more = n.saturating_sub(array.shape()[0]) as u64;
+    memory.stats.elements_filled += more;
+    memory.stats.elements_zeroed += more;
     match &mut array {
-        Array::Real(_) => cut(array.reals_mut(stats), n, R::zero(), stats)?,
-        Array::Int(_) => cut(array.ints_mut(stats), n, 0, stats)?,
-        Array::Bool(_) => cut(array.bools_mut(stats), n, false, stats)?,
+        Array::Real(_) => array.reals_mut(OP, memory)?.resize(n, R::zero(), memory)?,
+        Array::Int(_) => array.ints_mut(OP, memory)?.resize(n, 0, memory)?,
+        Array::Bool(_) => array.bools_mut(OP, memory)?.resize(n, false, memory)?,
         Array::Empty => unreachable!("an operand is present"),
     }
     Ok(Val::Array(array))
 }
 
-/// A factor as a matrix: how many rows, how many columns, and the elements row by row.
-fn rows<R: Real>(tensor: &Tensor<R>, transposed: bool) -> (usize, usize, Cow<'_, [R]>) {
-    match tensor.shape[..] {
-        [n] => (1, n, Cow::Borrowed(&tensor.data)),
-        [n, m] if transposed => {
-            let column = |j: usize| (0..n).map(move |i| tensor.data[i * m + j]);
-            (m, n, (0..m).flat_map(column).collect())
+/// The elements of a factor row by row.
+enum Rows<'a, R> {
+    AsTheyAre(&'a [R]),
+    Transposed(Buffer<R>),
+}
+
+impl<R> core::ops::Deref for Rows<'_, R> {
+    type Target = [R];
+    fn deref(&self) -> &[R] {
+        match self {
+            Rows::AsTheyAre(data) => data,
+            Rows::Transposed(buffer) => buffer,
         }
-        [n, m] => (n, m, Cow::Borrowed(&tensor.data)),
-        _ => unreachable!("the verifier: factors have rank 1 or 2"),
     }
+}
+
+/// A factor as a matrix: how many rows, how many columns, and the elements row by row.
+fn rows<'a, R: Real>(
+    store: &'a Store<R>,
+    transposed: bool,
+    memory: &Memory,
+) -> Result<(usize, usize, Rows<'a, R>), RunErrorKind> {
+    let data = store.data();
+    Ok(match store.shape[..] {
+        [n] => (1, n, Rows::AsTheyAre(data)),
+        [n, m] if transposed => {
+            let mut turned = Buffer::workspace("matmul", n * m, memory)?;
+            (0..m).for_each(|j| (0..n).for_each(|i| turned.push(data[i * m + j])));
+            (m, n, Rows::Transposed(turned))
+        }
+        [n, m] => (n, m, Rows::AsTheyAre(data)),
+        _ => unreachable!("the verifier: factors have rank 1 or 2"),
+    })
 }
 
 pub(super) fn matmul<R: Real>(
@@ -354,14 +364,15 @@ pub(super) fn matmul<R: Real>(
     b_transposed: bool,
     strong: bool,
     args: &[Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "matmul";
     let (a, b) = (args[0].array().reals(), args[1].array().reals());
-    let (n, inner, left) = rows(a, a_transposed);
+    let (n, inner, left) = rows(a, a_transposed, memory)?;
     // The columns of the second factor are the rows of its transpose: inner products of runs.
-    let (m, other, right) = rows(b, !b_transposed && b.rank() == 2);
+    let (m, other, right) = rows(b, !b_transposed && b.rank() == 2, memory)?;
     if inner != other {
-        return Err(mismatch("matmul", &a.shape, &b.shape));
+        return Err(mismatch(OP, &a.shape, &b.shape));
     }
     let mut shape = Vec::new();
     if a.rank() == 2 {
@@ -370,18 +381,17 @@ pub(super) fn matmul<R: Real>(
     if b.rank() == 2 {
         shape.push(m);
     }
-    let mut out: Vec<R> = room("matmul", &[n, m])?;
-    for i in 0..n {
-        let row = &left[i * inner..(i + 1) * inner];
-        let column = |j: usize| &right[j * inner..(j + 1) * inner];
-        if strong {
-            out.extend((0..m).map(|j| strong_dot(row, column(j))));
-        } else {
-            out.extend((0..m).map(|j| R::dot(row, column(j))));
-        }
+    let dot = |i: usize, j: usize| {
+        let (row, column) = (&left[i * inner..(i + 1) * inner], &right[j * inner..(j + 1) * inner]);
+        if strong { strong_dot(row, column) } else { R::dot(row, column) }
+    };
+    memory.stats.elements_filled += elements_of(OP, &shape)? as u64;
+    if shape.is_empty() {
+        return Ok(Val::Real(dot(0, 0)));
     }
-    stats.elements_filled += out.len() as u64;
-    Ok(Val::from_reals(shape, out))
+    let mut made = Store::with_room(OP, shape, memory)?;
+    (0..n).for_each(|i| (0..m).for_each(|j| made.buffer().push(dot(i, j))));
+    Ok(Val::from_reals(made))
 }
 
 /// The inner product in which a zero times anything is zero: the plain one if everything is finite.
@@ -395,18 +405,19 @@ fn strong_dot<R: Real>(a: &[R], b: &[R]) -> R {
 pub(super) fn outer<R: Real>(
     strong: bool,
     args: &[Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    let (x, y) = (&args[0].array().reals().data, &args[1].array().reals().data);
-    let shape = vec![x.len(), y.len()];
-    let mut out: Vec<R> = room("outer", &shape)?;
+    const OP: &str = "outer";
+    let (x, y) = (args[0].array().reals().data(), args[1].array().reals().data());
+    let mut made = Store::with_room(OP, vec![x.len(), y.len()], memory)?;
+    let buffer = made.buffer();
     for &x in x {
         if strong {
-            out.extend(y.iter().map(|&y| x.strong_mul(y)));
+            y.iter().for_each(|&y| buffer.push(x.strong_mul(y)));
         } else {
-            out.extend(y.iter().map(|&y| x * y));
+            y.iter().for_each(|&y| buffer.push(x * y));
         }
     }
-    stats.elements_filled += out.len() as u64;
-    Ok(Val::from_reals(shape, out))
+    memory.stats.elements_filled += made.len() as u64;
+    Ok(Val::from_reals(made))
 }

@@ -424,7 +424,18 @@ pub(super) struct CallSite {
 #[derive(Clone, Debug)]
 pub(super) struct FusedSite {
     pub(super) operands: Vec<Slot>,
-    pub(super) results: Vec<(Slot, Elem)>,
+    pub(super) results: Vec<FusedResult>,
+    /// How many additions of an element to an element there are for each place.
+    pub(super) additions: u64,
+}
+
+/// A result of a fused operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FusedResult {
+    pub(super) slot: Slot,
+    pub(super) elem: Elem,
+    /// An operand that dies is in the register: the result goes over it.
+    pub(super) over_operand: bool,
 }
 
 /// A function as the interpreter runs it.

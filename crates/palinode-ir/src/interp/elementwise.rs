@@ -1,14 +1,18 @@
 //! Elementwise operations over arrays. Scalars count for every element; arrays must have the same lengths.
+//!
+//! A result is written into new memory or over an operand (the operand number `over`, which [`super::store_rule::reuses`] names); each
+//! element of an operand is read before the element of the result is written, so it makes no difference.
 
 use std::rc::Rc;
 
 use palinode_core::{Real, rules};
 
-use super::Stats;
 use super::error::RunErrorKind;
+use super::ledger::Memory;
 use super::scalar_ops::{compare_ints, compare_reals, integer};
+use super::store::{Store, elements_of};
 use super::trap;
-use super::value::{Array, Source, Val, elements_of, from_int, mismatch, room, stop, to_int};
+use super::value::{Array, Source, Val, from_int, mismatch, stop, to_int};
 use crate::op::{Comparison, IntOp, Logical, Rule};
 use crate::types::Elem;
 
@@ -22,46 +26,123 @@ fn common_lengths<'a, R: Real>(op: &'static str, args: &'a [Val<R>]) -> Result<&
     }
 }
 
-fn common_shape<R: Real>(op: &'static str, args: &[Val<R>]) -> Result<Vec<usize>, RunErrorKind> {
-    common_lengths(op, args).map(<[usize]>::to_vec)
-}
-
-/// One result per place, until a place fails.
-fn collect<T>(
+/// Checks the lengths and counts the elements of the result; gives its lengths.
+fn begin<R: Real>(
     op: &'static str,
-    shape: &[usize],
-    stats: &mut Stats,
+    args: &[Val<R>],
+    memory: &mut Memory,
+) -> Result<Vec<usize>, RunErrorKind> {
+    let shape = common_lengths(op, args)?.to_vec();
+    memory.stats.elements_filled += elements_of(op, &shape)? as u64;
+    Ok(shape)
+}
+
+/// The elements of an operand.
+#[derive(Clone, Copy)]
+enum Term<'a, T> {
+    One(T),
+    Many(&'a [T]),
+    /// Those in the memory of the result, before it is written.
+    Own,
+}
+
+impl<T: Copy> Term<'_, T> {
+    #[inline(always)]
+    fn get(&self, at: usize, own: T) -> T {
+        match self {
+            Term::One(value) => *value,
+            Term::Many(values) => values[at],
+            Term::Own => own,
+        }
+    }
+}
+
+impl<'a, T> From<Source<'a, T>> for Term<'a, T> {
+    fn from(source: Source<'a, T>) -> Term<'a, T> {
+        match source {
+            Source::One(value) => Term::One(value),
+            Source::Many(values) => Term::Many(values),
+        }
+    }
+}
+
+/// What is left of an operand whose memory the result has.
+fn is_own<R>(arg: &Val<R>) -> bool {
+    matches!(arg, Val::Array(Array::Empty))
+}
+
+fn reals<R: Real>(arg: &Val<R>) -> Term<'_, R> {
+    if is_own(arg) { Term::Own } else { arg.reals().into() }
+}
+
+fn ints<R: Real>(arg: &Val<R>) -> Term<'_, i64> {
+    if is_own(arg) { Term::Own } else { arg.ints().into() }
+}
+
+fn bools<R: Real>(arg: &Val<R>) -> Term<'_, bool> {
+    if is_own(arg) { Term::Own } else { arg.bools().into() }
+}
+
+/// The memory of a result: of an operand, or new.
+macro_rules! target {
+    ($kind:ident, $op:expr, $zero:expr, $shape:expr, $args:expr, $over:expr, $memory:expr) => {
+        match $over {
+            None => Rc::new(Store::filled($op, $shape, $zero, $memory)?),
+            Some(at) => match $args[at].take_array() {
+                Array::$kind(store) => store,
+                _ => unreachable!("an operand of the kind of the result"),
+            },
+        }
+    };
+}
+
+/// The elements of a target.
+fn elements<T: Copy>(target: &mut Rc<Store<T>>) -> &mut [T] {
+    Rc::get_mut(target).expect("a target is free").data_mut()
+}
+
+/// Every element of the result from its number and what was in its place, until one fails.
+fn each<T: Copy>(
+    data: &mut [T],
+    mut f: impl FnMut(usize, T) -> Result<T, RunErrorKind>,
+) -> Result<(), RunErrorKind> {
+    data.iter_mut().enumerate().try_for_each(|(at, slot)| {
+        *slot = f(at, *slot)?;
+        Ok(())
+    })
+}
+
+/// A new array of other elements than the operands have.
+fn collect<T: Copy>(
+    op: &'static str,
+    shape: Vec<usize>,
+    memory: &Memory,
     mut element: impl FnMut(usize) -> Result<T, RunErrorKind>,
-) -> Result<Vec<T>, RunErrorKind> {
-    let count = elements_of(op, shape)?;
-    let mut data = room(op, shape)?;
-    for at in 0..count {
-        data.push(element(at)?);
+) -> Result<Store<T>, RunErrorKind> {
+    let mut made = Store::with_room(op, shape, memory)?;
+    let buffer = made.buffer();
+    for at in 0..buffer.left() {
+        buffer.push(element(at)?);
     }
-    stats.elements_filled += count as u64;
-    Ok(data)
+    Ok(made)
 }
 
-/// One result per place of two operands, with a loop for each combination.
-fn zip<A: Copy, B: Copy, T>(
-    a: Source<'_, A>,
-    b: Source<'_, B>,
-    data: &mut Vec<T>,
-    mut f: impl FnMut(A, B) -> T,
-) {
+/// A function of two operands, with a loop for each combination.
+#[inline(always)]
+fn zip<T: Copy>(data: &mut [T], a: Term<'_, T>, b: Term<'_, T>, f: impl Fn(T, T) -> T) {
+    let places = data.iter_mut();
     match (a, b) {
-        (Source::Many(a), Source::Many(b)) => data.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b))),
-        (Source::Many(a), Source::One(b)) => data.extend(a.iter().map(|&a| f(a, b))),
-        (Source::One(a), Source::Many(b)) => data.extend(b.iter().map(|&b| f(a, b))),
-        (Source::One(a), Source::One(b)) => data.push(f(a, b)),
-    }
-}
-
-/// Overwrites elements with a function of themselves and of another operand.
-fn overwrite<A: Copy, B: Copy>(data: &mut [A], other: Source<'_, B>, mut f: impl FnMut(A, B) -> A) {
-    match other {
-        Source::One(b) => data.iter_mut().for_each(|a| *a = f(*a, b)),
-        Source::Many(b) => data.iter_mut().zip(b).for_each(|(a, &b)| *a = f(*a, b)),
+        (Term::Many(a), Term::Many(b)) => {
+            places.zip(a.iter().zip(b)).for_each(|(place, (&a, &b))| *place = f(a, b));
+        }
+        (Term::Many(a), Term::One(b)) => places.zip(a).for_each(|(place, &a)| *place = f(a, b)),
+        (Term::One(a), Term::Many(b)) => places.zip(b).for_each(|(place, &b)| *place = f(a, b)),
+        (Term::Many(a), Term::Own) => places.zip(a).for_each(|(place, &a)| *place = f(a, *place)),
+        (Term::Own, Term::Many(b)) => places.zip(b).for_each(|(place, &b)| *place = f(*place, b)),
+        (Term::One(a), Term::Own) => places.for_each(|place| *place = f(a, *place)),
+        (Term::Own, Term::One(b)) => places.for_each(|place| *place = f(*place, b)),
+        (Term::One(a), Term::One(b)) => data.fill(f(a, b)),
+        (Term::Own, Term::Own) => unreachable!("an operand that is used twice is not free"),
     }
 }
 
@@ -98,131 +179,133 @@ macro_rules! with_row {
     }};
 }
 
-/// A row in place, in the memory of an array operand that nothing else holds.
-fn map_in_place<R: Real>(rule: Rule, args: &mut [Val<R>]) -> Option<Val<R>> {
-    let Rule { row, parameter } = rule;
-    let is_free =
-        |arg: &Val<R>| matches!(arg, Val::Array(Array::Real(tensor)) if Rc::strong_count(tensor) == 1);
-    let at = args.iter().position(is_free).filter(|_| args.len() <= 2)?;
-    let Array::Real(mut tensor) = args[at].take_array() else { return None };
-    let data = &mut Rc::get_mut(&mut tensor)?.data[..];
-    match (at, &*args) {
-        (0, [_]) if row == rules::Op::Negate => data.iter_mut().for_each(|x| *x = -*x),
-        (0, [_]) => data.iter_mut().for_each(|x| *x = row.value(parameter, &[*x])),
-        (0, [_, b]) => with_row!(rule, |f| overwrite(data, b.reals(), f)),
-        (_, [a, _]) => with_row!(rule, |f| overwrite(data, a.reals(), |b, a| f(a, b))),
-        _ => unreachable!("a row of two arguments at most"),
-    }
-    Some(Val::Array(Array::Real(tensor)))
-}
-
 pub(super) fn map<R: Real>(
     rule: Rule,
     args: &mut [Val<R>],
+    over: Option<usize>,
     trap: bool,
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let Rule { row, parameter } = rule;
     let name = row.name();
-    let count = elements_of(name, common_lengths(name, args)?)?;
-    stats.elements_filled += count as u64;
-    // A message would name operands that are overwritten by then.
-    if !trap && let Some(done) = map_in_place(rule, args) {
-        return Ok(done);
+    let shape = begin(name, args, memory)?;
+    if row == rules::Op::Add && args.iter().all(|arg| matches!(arg, Val::Array(_))) {
+        memory.stats.elements_added += shape.iter().product::<usize>() as u64;
     }
-    let shape = common_shape(name, args)?;
-    let mut data: Vec<R> = room(name, &shape)?;
+    let mut target = target!(Real, name, R::zero(), shape, args, over, memory);
+    let data = elements(&mut target);
     match &*args {
-        [Val::Array(a)] if row == rules::Op::Negate => data.extend(a.reals().data.iter().map(|&a| -a)),
-        [a] => {
-            let a = a.reals();
-            data.extend((0..count).map(|at| row.value(parameter, &[a.get(at)])));
+        _ if trap => {
+            let terms: Vec<Term<'_, R>> = args.iter().map(reals).collect();
+            let mut operands: Vec<R> = Vec::with_capacity(terms.len());
+            each(data, |at, own| {
+                operands.clear();
+                operands.extend(terms.iter().map(|term| term.get(at, own)));
+                let result = row.value(parameter, &operands);
+                trap::check_row(row, &operands, result)?;
+                Ok(result)
+            })?;
         }
-        [a, b] => with_row!(rule, |f| zip(a.reals(), b.reals(), &mut data, f)),
+        [a] => match reals(a) {
+            Term::Many(a) if row == rules::Op::Negate => {
+                data.iter_mut().zip(a).for_each(|(place, &a)| *place = -a);
+            }
+            Term::Own if row == rules::Op::Negate => data.iter_mut().for_each(|place| *place = -*place),
+            a => data.iter_mut().enumerate().for_each(|(at, place)| {
+                *place = row.value(parameter, &[a.get(at, *place)]);
+            }),
+        },
+        [a, b] => with_row!(rule, |f| zip(data, reals(a), reals(b), f)),
         [a, b, c] => {
-            let (a, b, c) = (a.reals(), b.reals(), c.reals());
-            data.extend((0..count).map(|at| row.value(parameter, &[a.get(at), b.get(at), c.get(at)])));
+            let (a, b, c) = (reals(a), reals(b), reals(c));
+            data.iter_mut().enumerate().for_each(|(at, place)| {
+                let own = *place;
+                *place = row.value(parameter, &[a.get(at, own), b.get(at, own), c.get(at, own)]);
+            });
         }
         _ => unreachable!("a row has at most three arguments"),
     }
-    if trap {
-        for (at, &result) in data.iter().enumerate() {
-            let operands: Vec<R> = args.iter().map(|arg| arg.reals().get(at)).collect();
-            trap::check_row(row, &operands, result)?;
-        }
-    }
-    Ok(Val::from_reals(shape, data))
+    Ok(Val::Array(Array::Real(target)))
 }
 
-pub(super) fn int<R: Real>(op: IntOp, args: &[Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
-    let shape = common_shape(op.name(), args)?;
-    let (a, b) = (args[0].ints(), args[1].ints());
-    let data = collect(op.name(), &shape, stats, |at| integer(op, a.get(at), b.get(at)))?;
-    Ok(Val::from_ints(shape, data))
+pub(super) fn int<R: Real>(
+    op: IntOp,
+    args: &mut [Val<R>],
+    over: Option<usize>,
+    memory: &mut Memory,
+) -> Result<Val<R>, RunErrorKind> {
+    let shape = begin(op.name(), args, memory)?;
+    let mut target = target!(Int, op.name(), 0, shape, args, over, memory);
+    let (a, b) = (ints(&args[0]), ints(&args[1]));
+    each(elements(&mut target), |at, own| integer(op, a.get(at, own), b.get(at, own)))?;
+    Ok(Val::Array(Array::Int(target)))
 }
 
 pub(super) fn compare<R: Real>(
     op: Comparison,
     args: &[Val<R>],
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    let shape = common_shape(op.name(), args)?;
+    let shape = begin(op.name(), args, memory)?;
     let are_reals = matches!(&args[0], Val::Real(_) | Val::Array(Array::Real(_)));
-    let data = if are_reals {
+    let made = if are_reals {
         let (a, b) = (args[0].reals(), args[1].reals());
-        collect(op.name(), &shape, stats, |at| Ok(compare_reals(op, a.get(at), b.get(at))))?
+        collect(op.name(), shape, memory, |at| Ok(compare_reals(op, a.get(at), b.get(at))))?
     } else {
         let (a, b) = (args[0].ints(), args[1].ints());
-        collect(op.name(), &shape, stats, |at| Ok(compare_ints(op, a.get(at), b.get(at))))?
+        collect(op.name(), shape, memory, |at| Ok(compare_ints(op, a.get(at), b.get(at))))?
     };
-    Ok(Val::from_bools(shape, data))
+    Ok(Val::from_bools(made))
 }
 
 pub(super) fn logical<R: Real>(
     op: Logical,
-    args: &[Val<R>],
-    stats: &mut Stats,
+    args: &mut [Val<R>],
+    over: Option<usize>,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    let shape = common_shape(op.name(), args)?;
-    let sources: Vec<Source<'_, bool>> = args.iter().map(Val::bools).collect();
-    let data = collect(op.name(), &shape, stats, |at| {
+    let shape = begin(op.name(), args, memory)?;
+    let mut target = target!(Bool, op.name(), false, shape, args, over, memory);
+    let (a, b) = (bools(&args[0]), bools(args.last().expect("one operand or two")));
+    each(elements(&mut target), |at, own| {
+        let (a, b) = (a.get(at, own), b.get(at, own));
         Ok(match op {
-            Logical::And => sources[0].get(at) & sources[1].get(at),
-            Logical::Or => sources[0].get(at) | sources[1].get(at),
-            Logical::Not => !sources[0].get(at),
+            Logical::And => a & b,
+            Logical::Or => a | b,
+            Logical::Not => !a,
         })
     })?;
-    Ok(Val::from_bools(shape, data))
+    Ok(Val::Array(Array::Bool(target)))
 }
 
-pub(super) fn select<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
-    let shape = common_shape("select", args)?;
-    if let Val::Bool(condition) = args[0] {
-        let chosen = if condition { 1 } else { 2 };
-        if matches!(args[chosen], Val::Array(_)) {
-            return Ok(Val::Array(args[chosen].take_array()));
-        }
+pub(super) fn select<R: Real>(
+    args: &mut [Val<R>],
+    over: Option<usize>,
+    memory: &mut Memory,
+) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "select";
+    let shape = common_lengths(OP, args)?.to_vec();
+    if let (Val::Bool(condition), Some(at)) = (&args[0], over)
+        && at == if *condition { 1 } else { 2 }
+    {
+        return Ok(Val::Array(args[at].take_array()));
     }
-    let condition = args[0].bools();
-    match args.iter().skip(1).find(|arg| matches!(arg, Val::Array(_))).unwrap_or(&args[1]) {
-        Val::Real(_) | Val::Array(Array::Real(_)) => {
-            let (a, b) = (args[1].reals(), args[2].reals());
-            let pick = |at: usize| Ok(if condition.get(at) { a.get(at) } else { b.get(at) });
-            let data = collect("select", &shape, stats, pick)?;
-            Ok(Val::from_reals(shape, data))
-        }
-        Val::Int(_) | Val::Array(Array::Int(_)) => {
-            let (a, b) = (args[1].ints(), args[2].ints());
-            let pick = |at: usize| Ok(if condition.get(at) { a.get(at) } else { b.get(at) });
-            let data = collect("select", &shape, stats, pick)?;
-            Ok(Val::from_ints(shape, data))
-        }
-        Val::Bool(_) | Val::Array(Array::Bool(_) | Array::Empty) => {
-            let (a, b) = (args[1].bools(), args[2].bools());
-            let pick = |at: usize| Ok(if condition.get(at) { a.get(at) } else { b.get(at) });
-            let data = collect("select", &shape, stats, pick)?;
-            Ok(Val::from_bools(shape, data))
-        }
+    memory.stats.elements_filled += elements_of(OP, &shape)? as u64;
+    macro_rules! chosen {
+        ($kind:ident, $terms:ident, $zero:expr) => {{
+            let mut target = target!($kind, OP, $zero, shape, args, over, memory);
+            let (condition, a, b) = (args[0].bools(), $terms(&args[1]), $terms(&args[2]));
+            each(elements(&mut target), |at, own| {
+                Ok(if condition.get(at) { a.get(at, own) } else { b.get(at, own) })
+            })?;
+            Ok(Val::Array(Array::$kind(target)))
+        }};
+    }
+    match args[1].elem() {
+        Elem::F64 | Elem::F32 => chosen!(Real, reals, R::zero()),
+        Elem::Int => chosen!(Int, ints, 0),
+        // The condition may be one of the two: then it is not free.
+        Elem::Bool => chosen!(Bool, bools, false),
     }
 }
 
@@ -230,31 +313,51 @@ pub(super) fn select<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<
 pub(super) fn convert<R: Real>(
     to: Elem,
     args: &mut [Val<R>],
-    stats: &mut Stats,
+    over: Option<usize>,
+    memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    let shape = common_shape("convert", args)?;
-    let is_real = matches!(&args[0], Val::Real(_) | Val::Array(Array::Real(_)));
-    match (is_real, to.is_real()) {
-        (true, true) | (false, false) => Ok(Val::Array(args[0].take_array())),
+    const OP: &str = "convert";
+    if let Some(at) = over {
+        return Ok(Val::Array(args[at].take_array()));
+    }
+    let shape = begin(OP, args, memory)?;
+    Ok(match (args[0].elem().is_real(), to.is_real()) {
+        (true, true) => {
+            Val::from_reals(Store::from_slice(OP, shape, args[0].array().reals().data(), memory)?)
+        }
+        (false, false) => {
+            Val::from_ints(Store::from_slice(OP, shape, args[0].array().ints().data(), memory)?)
+        }
         (true, false) => {
             let a = args[0].reals();
-            let data = collect("convert", &shape, stats, |at| to_int(a.get(at)))?;
-            Ok(Val::from_ints(shape, data))
+            Val::from_ints(collect(OP, shape, memory, |at| to_int(a.get(at)))?)
         }
         (false, true) => {
             let a = args[0].ints();
-            let data = collect("convert", &shape, stats, |at| Ok(from_int(a.get(at))))?;
-            Ok(Val::from_reals(shape, data))
+            Val::from_reals(collect(OP, shape, memory, |at| Ok(from_int(a.get(at))))?)
         }
-    }
+    })
 }
 
-pub(super) fn stop_gradient<R: Real>(args: &mut [Val<R>], stats: &mut Stats) -> Result<Val<R>, RunErrorKind> {
-    if let Val::Array(Array::Real(tensor)) = &args[0]
-        && !tensor.data.iter().all(|x| x.carries_nothing())
-    {
-        let data = collect("stop_gradient", &tensor.shape, stats, |at| Ok(stop(tensor.data[at])))?;
-        return Ok(Val::from_reals(tensor.shape.clone(), data));
+pub(super) fn stop_gradient<R: Real>(
+    args: &mut [Val<R>],
+    over: Option<usize>,
+    memory: &mut Memory,
+) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "stop_gradient";
+    macro_rules! stopped {
+        ($kind:ident, $terms:ident, $zero:expr, $stop:expr) => {{
+            let shape = begin(OP, args, memory)?;
+            let mut target = target!($kind, OP, $zero, shape, args, over, memory);
+            let a = $terms(&args[0]);
+            each(elements(&mut target), |at, own| Ok($stop(a.get(at, own))))?;
+            Ok(Val::Array(Array::$kind(target)))
+        }};
     }
-    Ok(Val::Array(args[0].take_array()))
+    match args[0].elem() {
+        _ if R::DEPTH == 0 && over.is_some() => Ok(Val::Array(args[0].take_array())),
+        Elem::F64 | Elem::F32 => stopped!(Real, reals, R::zero(), stop),
+        Elem::Int => stopped!(Int, ints, 0, |x| x),
+        Elem::Bool => stopped!(Bool, bools, false, |x| x),
+    }
 }

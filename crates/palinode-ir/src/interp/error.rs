@@ -45,6 +45,7 @@ fn spoken(op: &str) -> String {
         "write" => "a write".to_string(),
         "read" => "a read".to_string(),
         "add_at" => "an update".to_string(),
+        "input" => "an input".to_string(),
         op => format!("`{op}`"),
     }
 }
@@ -287,6 +288,22 @@ pub enum RunErrorKind {
         /// The lengths.
         shape: Shape,
     },
+    /// More memory than the budget allows; nothing was allocated.
+    #[error(
+        "{} needs {needed} bytes, but {live} of the {budget} bytes of the budget are in use; raise it, shorten loops that keep values \
+         for the reverse, or work on smaller arrays",
+        spoken(op)
+    )]
+    OverBudget {
+        /// The budget.
+        budget: usize,
+        /// How many bytes arrays took at that moment.
+        live: usize,
+        /// How many more were asked for.
+        needed: usize,
+        /// The operation.
+        op: &'static str,
+    },
     /// An iteration inside a decomposition did not settle.
     #[error(
         "{} did not converge; check the matrix for infinities and NaN, or scale it if its entries are huge",
@@ -322,6 +339,7 @@ impl RunErrorKind {
             RunErrorKind::MatrixShape { .. } => "PAL0267",
             RunErrorKind::TooLarge { .. } => "PAL0268",
             RunErrorKind::NoConvergence { .. } => "PAL0269",
+            RunErrorKind::OverBudget { .. } => "PAL0275",
         }
     }
 }

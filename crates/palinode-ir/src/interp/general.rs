@@ -2,11 +2,13 @@
 
 use palinode_core::Real;
 
-use super::Stats;
 use super::error::RunErrorKind;
+use super::ledger::Memory;
+use super::store_rule::reuses;
 use super::value::{Array, Val, primal};
 use super::{access, array_ops, elementwise, linalg};
 use crate::op::Op;
+use crate::types::Elem;
 
 /// Applies an operation that is not done by an instruction of its own. Operands may be taken out of `args`.
 #[inline(never)]
@@ -16,7 +18,7 @@ pub(super) fn apply<R: Real>(
     args: &mut [Val<R>],
     out: &mut Vec<Val<R>>,
     trap: bool,
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<(), RunErrorKind> {
     out.clear();
     let computes = matches!(
@@ -24,39 +26,63 @@ pub(super) fn apply<R: Real>(
         Op::Map(_) | Op::Convert(_) | Op::Reduce(..) | Op::MatMul { .. } | Op::Outer { .. } | Op::Linalg(_)
     );
     let finite = trap && computes && all_finite(args);
+    // Elementwise operations have at most three operands.
+    let over = |args: &[Val<R>], result: Elem| {
+        let mut free = [None; 3];
+        free.iter_mut().zip(args).for_each(|(free, arg)| *free = arg.free());
+        reuses(op, result, &free[..args.len()])
+    };
     match op {
-        Op::Map(rule) => out.push(elementwise::map(*rule, args, trap, stats)?),
-        Op::Int(op) => out.push(elementwise::int(*op, args, stats)?),
-        Op::Compare(op) => out.push(elementwise::compare(*op, args, stats)?),
-        Op::Logical(op) => out.push(elementwise::logical(*op, args, stats)?),
-        Op::Select => out.push(elementwise::select(args, stats)?),
-        Op::Convert(elem) => out.push(elementwise::convert(*elem, args, stats)?),
-        Op::StopGradient => out.push(elementwise::stop_gradient(args, stats)?),
-        Op::Iota => out.push(array_ops::iota(args, stats)?),
-        Op::Broadcast(axes) => out.push(array_ops::broadcast(axes, args, stats)?),
-        Op::Reshape => out.push(array_ops::reshape(args, stats)?),
-        Op::Permute(axes) => out.push(array_ops::permute(axes, args, stats)?),
-        Op::Concat(axis) => out.push(array_ops::concat(*axis, args, stats)?),
-        Op::Reduce(kind, axes) => out.push(array_ops::reduce(*kind, axes, args, stats)?),
-        Op::Read(axes) => out.push(access::read(axes, args, stats)?),
-        Op::Write(axes) => out.push(access::write(axes, args, stats)?),
+        Op::Map(rule) => {
+            let over = over(args, Elem::F64);
+            out.push(elementwise::map(*rule, args, over, trap, memory)?);
+        }
+        Op::Int(op) => {
+            let over = over(args, Elem::Int);
+            out.push(elementwise::int(*op, args, over, memory)?);
+        }
+        Op::Compare(op) => out.push(elementwise::compare(*op, args, memory)?),
+        Op::Logical(op) => {
+            let over = over(args, Elem::Bool);
+            out.push(elementwise::logical(*op, args, over, memory)?);
+        }
+        Op::Select => {
+            let over = over(args, args[1].elem());
+            out.push(elementwise::select(args, over, memory)?);
+        }
+        Op::Convert(elem) => {
+            let over = over(args, *elem);
+            out.push(elementwise::convert(*elem, args, over, memory)?);
+        }
+        Op::StopGradient => {
+            let over = over(args, args[0].elem());
+            out.push(elementwise::stop_gradient(args, over, memory)?);
+        }
+        Op::Iota => out.push(array_ops::iota(args, memory)?),
+        Op::Broadcast(axes) => out.push(array_ops::broadcast(axes, args, memory)?),
+        Op::Reshape => out.push(array_ops::reshape(args, memory)?),
+        Op::Permute(axes) => out.push(array_ops::permute(axes, args, memory)?),
+        Op::Concat(axis) => out.push(array_ops::concat(*axis, args, memory)?),
+        Op::Reduce(kind, axes) => out.push(array_ops::reduce(*kind, axes, args, memory)?),
+        Op::Read(axes) => out.push(access::read(axes, args, memory)?),
+        Op::Write(axes) => out.push(access::write(axes, args, memory)?),
         Op::AddAt(axes) => {
-            out.push(access::add_at(axes, args, single, trap, stats)?);
+            out.push(access::add_at(axes, args, single, trap, memory)?);
             return Ok(());
         }
-        Op::Push => out.push(array_ops::push_all(args, stats)?),
-        Op::Resize => out.push(array_ops::resize(args, stats)?),
+        Op::Push => out.push(array_ops::push_all(args, memory)?),
+        Op::Resize => out.push(array_ops::resize(args, memory)?),
         Op::MatMul { a_transposed, b_transposed, strong } => {
-            out.push(array_ops::matmul(*a_transposed, *b_transposed, *strong, args, stats)?);
+            out.push(array_ops::matmul(*a_transposed, *b_transposed, *strong, args, memory)?);
         }
-        Op::Outer { strong } => out.push(array_ops::outer(*strong, args, stats)?),
-        Op::Linalg(kind) => linalg::apply(*kind, args, out, stats)?,
+        Op::Outer { strong } => out.push(array_ops::outer(*strong, args, memory)?),
+        Op::Linalg(kind) => linalg::apply(*kind, args, out, memory)?,
         Op::Const(_) | Op::Dim(_) | Op::For { .. } | Op::While | Op::If | Op::Call(_) | Op::Fused => {
             unreachable!("`{}` has instructions of its own", op.name())
         }
     }
     if single {
-        out.iter_mut().for_each(|value| value.round32(stats));
+        out.iter_mut().try_for_each(|value| value.round32(op.name(), memory))?;
     }
     if finite && let Some(result) = out.iter().find_map(first_nonfinite) {
         return Err(RunErrorKind::NonFinite {
@@ -71,7 +97,7 @@ fn first_nonfinite<R: Real>(value: &Val<R>) -> Option<f64> {
     let of = |x: R| (!x.is_finite()).then(|| primal(x));
     match value {
         Val::Real(x) => of(*x),
-        Val::Array(Array::Real(tensor)) => tensor.data.iter().find_map(|&x| of(x)),
+        Val::Array(Array::Real(store)) => store.chunks().flatten().find_map(|&x| of(x)),
         Val::Int(_) | Val::Bool(_) | Val::Array(_) => None,
     }
 }

@@ -5,16 +5,18 @@
 //! numbers, so no derivative rule is written here.
 //!
 //! Invariants: pivots are chosen by primals and are not decisions of the program; inner products go through
-//! [`palinode_core::Scalar::dot`], so that a tape records one node for each.
+//! [`palinode_core::Scalar::dot`], so that a tape records one node for each. Matrices are worked on outside the account of the run; while
+//! that goes on, an upper bound of what they take is charged (`workspace`).
 
 use palinode_core::Real;
 
-use super::Stats;
 use super::error::RunErrorKind;
+use super::ledger::Memory;
 use super::spectral;
-use super::tensor::Tensor;
+use super::store::Store;
 use super::value::{Val, mismatch, primal};
-use crate::op::Linalg;
+use super::workspace::workspace;
+use crate::op::{Linalg, Op};
 
 /// A matrix by its rows.
 #[derive(Clone)]
@@ -25,8 +27,8 @@ pub(super) struct Matrix<R> {
 }
 
 impl<R: Real> Matrix<R> {
-    fn from_tensor(tensor: &Tensor<R>) -> Matrix<R> {
-        Matrix { rows: tensor.shape[0], columns: tensor.shape[1], data: tensor.data.clone() }
+    fn from_store(store: &Store<R>) -> Matrix<R> {
+        Matrix { rows: store.shape[0], columns: store.shape[1], data: store.data().to_vec() }
     }
 
     pub(super) fn identity(n: usize) -> Matrix<R> {
@@ -44,9 +46,10 @@ impl<R: Real> Matrix<R> {
     }
 
     pub(super) fn transposed(&self) -> Matrix<R> {
-        let data =
-            (0..self.columns).flat_map(|j| (0..self.rows).map(move |i| self.data[i * self.columns + j]));
-        Matrix { rows: self.columns, columns: self.rows, data: data.collect() }
+        // Collecting such an iterator would grow by doubling, and take more than is charged.
+        let mut data = Vec::with_capacity(self.data.len());
+        (0..self.columns).for_each(|j| data.extend((0..self.rows).map(|i| self.data[i * self.columns + j])));
+        Matrix { rows: self.columns, columns: self.rows, data }
     }
 
     fn swap_rows(&mut self, i: usize, j: usize) {
@@ -78,24 +81,31 @@ pub(super) fn apply<R: Real>(
     kind: Linalg,
     args: &[Val<R>],
     out: &mut Vec<Val<R>>,
-    stats: &mut Stats,
+    memory: &mut Memory,
 ) -> Result<(), RunErrorKind> {
     let op = kind.name();
-    let a = Matrix::from_tensor(args[0].array().reals());
+    let given = args[0].array().reals();
+    let (rows, columns) = (given.shape[0], given.shape[1]);
     let needs = match kind {
-        Linalg::Qr if a.rows < a.columns => Some("at least as many rows as columns"),
+        Linalg::Qr if rows < columns => Some("at least as many rows as columns"),
         Linalg::Qr | Linalg::Svd => None,
-        _ if a.rows != a.columns => Some("a square matrix"),
+        _ if rows != columns => Some("a square matrix"),
         _ => None,
     };
     if let Some(needs) = needs {
-        return Err(RunErrorKind::MatrixShape { op, needs, shape: a.shape()[..].into() });
+        return Err(RunErrorKind::MatrixShape { op, needs, shape: given.shape[..].into() });
     }
-    let matrix = |m: Matrix<R>| Val::from_reals(m.shape().to_vec(), m.data);
+    let shapes: Vec<&[usize]> = args.iter().filter_map(Val::lengths).collect();
+    let bytes = workspace(&Op::Linalg(kind), &shapes, size_of::<R>());
+    let _room = memory.workspace(bytes, op)?;
+    let a = Matrix::from_store(given);
+    let vector = |x: &[R]| Store::from_slice(op, vec![x.len()], x, memory).map(Val::from_reals);
+    let matrix =
+        |m: &Matrix<R>| Store::from_slice(op, m.shape().to_vec(), &m.data, memory).map(Val::from_reals);
     match kind {
         Linalg::Solve { transposed } => {
             let lu = Lu::new(a).map_err(|column| RunErrorKind::Singular { op, column })?;
-            out.push(for_right_sides(op, lu.factors.rows, &args[1], |x| {
+            out.push(for_right_sides(op, lu.factors.rows, &args[1], memory, |x| {
                 if transposed { lu.solve_transposed(x) } else { lu.solve(x) }
             })?);
         }
@@ -104,7 +114,7 @@ pub(super) fn apply<R: Real>(
                 return Err(RunErrorKind::Singular { op, column });
             }
             let (t, lower) = if transposed { (a.transposed(), !lower) } else { (a, lower) };
-            out.push(for_right_sides(op, t.rows, &args[1], |x| substitute(&t, lower, false, x))?);
+            out.push(for_right_sides(op, t.rows, &args[1], memory, |x| substitute(&t, lower, false, x))?);
         }
         Linalg::Inverse => {
             let lu = Lu::new(a).map_err(|column| RunErrorKind::Singular { op, column })?;
@@ -112,7 +122,7 @@ pub(super) fn apply<R: Real>(
             for j in 0..columns.rows {
                 lu.solve(columns.row_mut(j));
             }
-            out.push(matrix(columns.transposed()));
+            out.push(matrix(&columns.transposed())?);
         }
         Linalg::Determinant => out.push(Val::Real(determinant(a))),
         Linalg::LogDet => {
@@ -123,22 +133,22 @@ pub(super) fn apply<R: Real>(
         }
         Linalg::Cholesky => {
             let l = cholesky(&a).map_err(|row| RunErrorKind::NotPositiveDefinite { op, row })?;
-            out.push(matrix(l));
+            out.push(matrix(&l)?);
         }
         Linalg::Qr => {
             let (q, r) = spectral::qr(&a);
-            out.extend([matrix(q), matrix(r)]);
+            out.extend([matrix(&q)?, matrix(&r)?]);
         }
         Linalg::SymmetricEigen => {
             let (w, v) = spectral::symmetric_eigen(&a).ok_or(RunErrorKind::NoConvergence { op })?;
-            out.extend([Val::from_reals(vec![w.len()], w), matrix(v)]);
+            out.extend([vector(&w)?, matrix(&v)?]);
         }
         Linalg::Svd => {
             let (u, s, v) = spectral::svd(&a).ok_or(RunErrorKind::NoConvergence { op })?;
-            out.extend([matrix(u), Val::from_reals(vec![s.len()], s), matrix(v)]);
+            out.extend([matrix(&u)?, vector(&s)?, matrix(&v)?]);
         }
     }
-    stats.elements_filled += out.iter().map(|value| value.lengths().map_or(1, count)).sum::<u64>();
+    memory.stats.elements_filled += out.iter().map(|value| value.lengths().map_or(1, count)).sum::<u64>();
     Ok(())
 }
 
@@ -156,6 +166,7 @@ fn for_right_sides<R: Real>(
     op: &'static str,
     n: usize,
     b: &Val<R>,
+    memory: &Memory,
     solve: impl Fn(&mut [R]),
 ) -> Result<Val<R>, RunErrorKind> {
     let b = b.array().reals();
@@ -163,16 +174,16 @@ fn for_right_sides<R: Real>(
         return Err(mismatch(op, &[n, n], &b.shape));
     }
     if b.rank() == 1 {
-        let mut x = b.data.clone();
-        solve(&mut x);
-        return Ok(Val::from_reals(vec![n], x));
+        let mut x = Store::from_slice(op, vec![n], b.data(), memory)?;
+        solve(x.data_mut());
+        return Ok(Val::from_reals(x));
     }
-    let mut columns = Matrix::from_tensor(b).transposed();
+    let mut columns = Matrix::from_store(b).transposed();
     for j in 0..columns.rows {
         solve(columns.row_mut(j));
     }
     let x = columns.transposed();
-    Ok(Val::from_reals(vec![x.rows, x.columns], x.data))
+    Ok(Val::from_reals(Store::from_slice(op, vec![x.rows, x.columns], &x.data, memory)?))
 }
 
 /// Solves with one triangle of a matrix; `unit` says that its diagonal counts as ones.

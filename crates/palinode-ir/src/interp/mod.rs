@@ -11,11 +11,14 @@
 //! | `run` | register code -> results |
 //! | `general`, `elementwise`, `access`, `array_ops`, `linalg`, `spectral` | kernels over whole arrays |
 //! | `value`, `scalar_ops`, `trap` | what they share |
+//! | `store_rule`, `workspace` | what memory a run takes: the rules, also for the planner |
+//! | `store`, `ledger` | elements in buffers and chunks; the account of their bytes |
 //!
 //! Invariants: a run changes nothing but its own arrays; an array is updated in place whenever its last use is the update;
 //! comparisons and truncations of active numbers go through [`Real`] and are counted as decisions there, pivoting and
 //! other choices inside kernels are not; a run does not use the native stack for calls. Results of kind `f32` are
-//! rounded after every operation; a reduction, a product or a decomposition is one operation.
+//! rounded after every operation; a reduction, a product or a decomposition is one operation. Every byte of an array is counted, and
+//! none beyond [`Limits::budget`] is taken; how much memory a run takes depends on lengths, trip counts and branches, never on other numbers.
 
 mod access;
 mod array_ops;
@@ -24,18 +27,21 @@ mod compile;
 mod elementwise;
 mod error;
 mod general;
+mod ledger;
 mod linalg;
 mod run;
 pub(crate) mod scalar_ops;
 mod spectral;
+mod store;
 pub(crate) mod store_rule;
 mod tensor;
 mod trap;
 mod value;
+pub(crate) mod workspace;
 
 use std::rc::Rc;
 
-use palinode_core::Real;
+use palinode_core::{Budget, Real};
 
 pub use error::{RunError, RunErrorKind, Shape};
 pub use store_rule::Event;
@@ -52,12 +58,15 @@ pub struct Limits {
     pub depth: u32,
     /// Stop at the first real operation that makes an infinity or NaN out of finite numbers.
     pub trap_nonfinite: bool,
+    /// How many bytes the arrays of the run may take at once. The run stops before the first byte beyond.
+    pub budget: Budget,
 }
 
 impl Default for Limits {
-    /// A thousand million steps, ten thousand nested calls, infinities and NaN as IEEE 754 has them.
+    /// A thousand million steps, ten thousand nested calls, infinities and NaN as IEEE 754 has them, all the
+    /// memory there is.
     fn default() -> Limits {
-        Limits { steps: 1_000_000_000, depth: 10_000, trap_nonfinite: false }
+        Limits { steps: 1_000_000_000, depth: 10_000, trap_nonfinite: false, budget: Budget::UNLIMITED }
     }
 }
 
@@ -66,11 +75,25 @@ impl Default for Limits {
 pub struct Stats {
     /// Elements copied because an array was changed while something else still needed the old version.
     pub elements_copied: u64,
+    /// Elements copied from the chunks of a log into one buffer, for an operation that needs one.
+    pub elements_flattened: u64,
     /// Elements that whole-array operations made: fills, slices, elementwise results and so on. Updates of single
     /// elements and of slices do not count.
     pub elements_filled: u64,
+    /// Those among them that are zeros by themselves: `zeros`, and what a `resize` appends.
+    pub elements_zeroed: u64,
+    /// Elements of arrays that were added to elements of arrays: whole arrays and slices, not single elements.
+    pub elements_added: u64,
     /// Rounds of loops and calls.
     pub steps: u64,
+    /// Instructions of the interpreter; counted by [`Code::run_recorded`] only.
+    pub instructions: u64,
+    /// Buffers that were allocated.
+    pub allocations: u64,
+    /// The most bytes that arrays took at once, inputs and results included.
+    pub peak_bytes: usize,
+    /// The bytes of the arrays that the run ends with: its results.
+    pub result_bytes: usize,
 }
 
 /// A program ready to run, any number of times and on any number type.
@@ -121,7 +144,8 @@ impl Code {
         limits: &Limits,
         observer: &mut dyn FnMut(u64),
     ) -> Result<Vec<Datum<R>>, RunError> {
-        run::run(&self.functions, self.entry, inputs, limits, observer).map(|(outputs, _)| outputs)
+        run::run::<R, false>(&self.functions, self.entry, inputs, limits, observer)
+            .map(|(outputs, ..)| outputs)
     }
 
     /// Runs it and counts what it costs.
@@ -133,7 +157,22 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
-        run::run(&self.functions, self.entry, inputs, limits, &mut |_| {})
+        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut |_| {})
+            .map(|(outputs, stats, _)| (outputs, stats))
+    }
+
+    /// Runs it, counts what it costs, and writes down everything that its memory depends on: how often loops went round, which way
+    /// branches went, how long new arrays were. Slower, and an event takes 16 bytes.
+    ///
+    /// # Errors
+    /// As [`Code::run`].
+    #[allow(clippy::type_complexity)] // what `run_with_stats` gives, and the events
+    pub fn run_recorded<R: Real>(
+        &self,
+        inputs: &[Datum<R>],
+        limits: &Limits,
+    ) -> Result<(Vec<Datum<R>>, Stats, Vec<Event>), RunError> {
+        run::run::<R, true>(&self.functions, self.entry, inputs, limits, &mut |_| {})
     }
 }
 

@@ -6,10 +6,13 @@ mod execute;
 
 use palinode_core::Real;
 
-use super::code::{FunctionCode, FusedSite, Kind, Operand, Place};
+use super::code::{FunctionCode, FusedResult, FusedSite, Kind, Operand, Place};
 use super::error::{RunError, RunErrorKind};
+use super::ledger::Memory;
+use super::store::Store;
+use super::store_rule::{Event, takes_chunks};
 use super::tensor::Datum;
-use super::value::{Array, Val, filled, mismatch};
+use super::value::{Array, Val, mismatch};
 use super::{Limits, Stats, general};
 use crate::op::Literal;
 use crate::types::{Elem, Span};
@@ -44,18 +47,21 @@ struct Machine<'c, R> {
     /// Operands and results of kernels, kept for their memory.
     args: Vec<Val<R>>,
     out: Vec<Val<R>>,
-    stats: Stats,
+    memory: Memory,
     limits: Limits,
 }
 
+/// What a run gives: its results, what it cost, and the events if they were recorded.
+pub(super) type Ran<R> = (Vec<Datum<R>>, Stats, Vec<Event>);
+
 /// Runs the function number `entry`.
-pub(super) fn run<R: Real>(
+pub(super) fn run<R: Real, const RECORDED: bool>(
     functions: &[FunctionCode],
     entry: usize,
     inputs: &[Datum<R>],
     limits: &Limits,
     observer: &mut dyn FnMut(u64),
-) -> Result<(Vec<Datum<R>>, Stats), RunError> {
+) -> Result<Ran<R>, RunError> {
     let main = &functions[entry];
     let error =
         |kind, span, function: &FunctionCode| RunError { kind, span, function: function.name.clone() };
@@ -70,18 +76,19 @@ pub(super) fn run<R: Real>(
         callers: Vec::new(),
         args: Vec::new(),
         out: Vec::new(),
-        stats: Stats::default(),
+        memory: Memory::new(limits.budget, RECORDED),
         limits: *limits,
     };
     let frame = machine.enter(entry);
     for ((place, ty), input) in main.params.iter().zip(&main.param_types).zip(inputs) {
-        let mut value = Val::from_datum(input);
+        let memory = &mut machine.memory;
+        let mut value = Val::from_datum(input, memory).map_err(|kind| error(kind, Span::NONE, main))?;
         if ty.elem == Elem::F32 {
-            value.round32(&mut Stats::default());
+            value.round32("input", memory).map_err(|kind| error(kind, Span::NONE, main))?;
         }
         machine.store(&frame, *place, value);
     }
-    match machine.execute(frame, observer) {
+    match machine.execute::<RECORDED>(frame, observer) {
         Err(Failure { kind, function, at }) => {
             let function = &functions[function];
             Err(error(kind, function.spans[at], function))
@@ -90,9 +97,9 @@ pub(super) fn run<R: Real>(
             let results: Vec<Val<R>> =
                 main.results.iter().map(|&operand| machine.fetch(&frame, operand)).collect();
             machine.arrays.clear();
-            let stats = &mut machine.stats;
-            let outputs = results.into_iter().map(|value| value.into_datum(stats)).collect();
-            Ok((outputs, machine.stats))
+            let stats = machine.memory.stats();
+            let outputs = results.into_iter().map(Val::into_datum).collect();
+            Ok((outputs, stats, machine.memory.ledger.take_events()))
         }
     }
 }
@@ -200,11 +207,11 @@ impl<R: Real> Machine<'_, R> {
     #[cold]
     #[inline(never)]
     fn refill(&mut self, allowed: &mut u64, observer: &mut dyn FnMut(u64)) -> Result<u64, RunErrorKind> {
-        self.stats.steps += *allowed;
-        if self.stats.steps > 0 {
-            observer(self.stats.steps);
+        self.memory.stats.steps += *allowed;
+        if self.memory.stats.steps > 0 {
+            observer(self.memory.stats.steps);
         }
-        let left = self.limits.steps - self.stats.steps;
+        let left = self.limits.steps - self.memory.stats.steps;
         if left == 0 {
             return Err(RunErrorKind::StepLimit { limit: self.limits.steps });
         }
@@ -216,6 +223,10 @@ impl<R: Real> Machine<'_, R> {
     fn start_fused(&mut self, frame: &Frame, site: &FusedSite) -> Result<i64, RunErrorKind> {
         const OP: &str = "fused";
         let arrays = &mut self.arrays[frame.bases[3]..];
+        let memory = &mut self.memory;
+        for &operand in &site.operands {
+            arrays[operand as usize].flatten(OP, memory)?;
+        }
         let first = arrays[site.operands[0] as usize].shape().to_vec();
         for &other in &site.operands[1..] {
             let other = arrays[other as usize].shape();
@@ -224,16 +235,23 @@ impl<R: Real> Machine<'_, R> {
             }
         }
         let count = first.iter().product::<usize>();
-        for &(slot, elem) in &site.results {
+        for &FusedResult { slot, elem, over_operand } in &site.results {
+            memory.stats.elements_filled += count as u64;
+            if over_operand {
+                arrays[slot as usize].own(OP, memory)?;
+                continue;
+            }
             let made = match elem {
-                Elem::F64 | Elem::F32 => Val::from_reals(first.clone(), filled(OP, &first, R::zero())?),
-                Elem::Int => Val::from_ints(first.clone(), filled(OP, &first, 0)?),
-                Elem::Bool => Val::from_bools(first.clone(), filled(OP, &first, false)?),
+                Elem::F64 | Elem::F32 => {
+                    Val::from_reals(Store::filled(OP, first.clone(), R::zero(), memory)?)
+                }
+                Elem::Int => Val::from_ints(Store::filled(OP, first.clone(), 0, memory)?),
+                Elem::Bool => Val::from_bools(Store::filled(OP, first.clone(), false, memory)?),
             };
-            let Val::Array(made) = made else { unreachable!("the operands have axes") };
+            let Val::Array(made) = made else { unreachable!("arrays are made of arrays") };
             arrays[slot as usize] = made;
-            self.stats.elements_filled += count as u64;
         }
+        memory.stats.elements_added += site.additions * count as u64;
         Ok(count as i64)
     }
 
@@ -241,11 +259,17 @@ impl<R: Real> Machine<'_, R> {
     #[inline(never)]
     fn general(&mut self, frame: &Frame, site: usize) -> Result<(), RunErrorKind> {
         let site = &self.functions[frame.function].generals[site];
+        for (at, operand) in site.operands.iter().enumerate() {
+            if operand.place.kind == Kind::Array && !takes_chunks(&site.op, at) {
+                let array = &mut self.arrays[frame.bases[3] + operand.place.slot as usize];
+                array.flatten(site.op.name(), &mut self.memory)?;
+            }
+        }
         let (mut args, mut out) = (core::mem::take(&mut self.args), core::mem::take(&mut self.out));
         args.clear();
         args.extend(site.operands.iter().map(|&operand| self.fetch(frame, operand)));
         let trap = self.limits.trap_nonfinite;
-        let done = general::apply(&site.op, site.single, &mut args, &mut out, trap, &mut self.stats);
+        let done = general::apply(&site.op, site.single, &mut args, &mut out, trap, &mut self.memory);
         for (value, &place) in out.drain(..).zip(&site.results) {
             self.store(frame, place, value);
         }

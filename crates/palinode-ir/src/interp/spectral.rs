@@ -186,7 +186,8 @@ fn sorted(n: usize, key: impl Fn(usize) -> f64) -> Vec<usize> {
 }
 
 fn picked_rows<R: Real>(m: &Matrix<R>, order: &[usize]) -> Matrix<R> {
-    let data = order.iter().flat_map(|&i| m.row(i).iter().copied()).collect();
+    let mut data = Vec::with_capacity(order.len() * m.columns);
+    order.iter().for_each(|&i| data.extend_from_slice(m.row(i)));
     Matrix { rows: order.len(), columns: m.columns, data }
 }
 

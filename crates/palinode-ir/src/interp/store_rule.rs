@@ -1,4 +1,15 @@
 //! The rules by which a run takes memory, stated once for the interpreter and for the planner.
+//!
+//! 1. An array has a buffer of exactly its elements; without elements, none. Elements take the size of the run's real number, 8 bytes
+//!    (integers) or 1 (truth values).
+//! 2. Inputs are copied into buffers of the run when it starts; results count until the run ends, and are then copied out.
+//! 3. A result is allocated before the operands that die are released, unless [`reuses`] (for a fused loop, [`fused_reuses`]) says that it is in
+//!    the memory of an operand that is *free*: it dies there and nothing else holds it, no other register and no other operand of the
+//!    same instruction. `write`, `add_at`, `push`, `resize` and `reshape` change operand 0 if it is free, else a copy of it.
+//! 4. An array grows by chunks, and has room for [`elements_held`]. A copy is in one buffer again, of exactly its elements.
+//! 5. Operands in chunks are brought into one buffer first, in the order of the operands: a fresh array takes the place of the log in its
+//!    register. Not where [`takes_chunks`] says so.
+//! 6. While a kernel runs, its [`super::workspace`] is charged.
 
 use crate::op::Op;
 use crate::types::Elem;
@@ -10,32 +21,134 @@ pub enum Event {
     Trips(u64),
     /// The condition of an `if`, or of a round of a `while`.
     Holds(bool),
-    /// A fresh array of so many elements.
+    /// A fresh array of so many elements: an input, a result, a copy. Chunks that an array grows by have none.
     Elements(u64),
 }
 
-const FIRST_CHUNK: u64 = 32;
-const LARGEST_CHUNK: u64 = 4096;
+/// The capacity of the first chunk by which an array grows.
+pub(super) const SHORTEST: usize = 32;
+/// The capacity of the chunks of a long log.
+pub(super) const LONGEST: usize = 4096;
+/// How many chunks there are before those of [`LONGEST`] elements begin; together they have room for as many.
+const GROWING: usize = (LONGEST / SHORTEST).ilog2() as usize + 1;
 
-/// How many elements there is room for once an array with this room has grown to this length by `push`.
-pub(crate) fn room_after_push(room: u64, length: u64) -> u64 {
-    let mut room = room;
-    while room < length {
-        room += room.clamp(FIRST_CHUNK, LARGEST_CHUNK);
+/// The capacity of a chunk by its number: 32, 32, 64, 128, ... elements up to [`LONGEST`], then [`LONGEST`] each.
+pub(super) const fn chunk_capacity(number: usize) -> usize {
+    match number {
+        0 => SHORTEST,
+        _ if number < GROWING => SHORTEST << (number - 1),
+        _ => LONGEST,
     }
-    room
 }
 
-/// How many elements there is room for after `resize` to `new`.
-pub(crate) fn room_after_resize(room: u64, old: u64, new: u64) -> u64 {
-    let _ = old;
-    room.max(new)
+/// In which chunk the appended element `at` is, and where there.
+#[inline(always)]
+pub(super) const fn chunk_of(at: usize) -> (usize, usize) {
+    if at >= LONGEST {
+        (GROWING - 1 + at / LONGEST, at % LONGEST)
+    } else if at < SHORTEST {
+        (0, at)
+    } else {
+        let top = at.ilog2();
+        ((top - SHORTEST.ilog2() + 1) as usize, at - (1 << top))
+    }
+}
+
+/// How many elements an array has room for that was made (or copied, or brought into one buffer) with `made` elements and has `length` now:
+/// its first buffer, and the chunks that the elements after it need. Cut to nothing it has no room, and counts as made with 0 elements.
+pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
+    const LARGE: u64 = LONGEST as u64;
+    if length == 0 {
+        return 0;
+    }
+    made + match length.saturating_sub(made) {
+        0 => 0,
+        more if more <= LARGE => more.next_power_of_two().max(SHORTEST as u64),
+        more => more.next_multiple_of(LARGE),
+    }
+}
+
+fn is_kind(elem: Elem, wanted: Elem) -> bool {
+    elem == wanted || (elem.is_real() && wanted.is_real())
 }
 
 /// The operand whose memory an operation uses for its result. Of each operand `free` says what kind it has, if it is an array
-/// that nothing else holds.
+/// that dies here and that nothing else holds.
+///
+/// Elementwise operations use the first one of the kind of the result (the condition of a `select` does not count).
 pub(crate) fn reuses(op: &Op, result: Elem, free: &[Option<Elem>]) -> Option<usize> {
-    let is_real = |elem: &Option<Elem>| matches!(elem, Some(Elem::F64 | Elem::F32));
-    let fits = matches!(op, Op::Map(_)) && matches!(result, Elem::F64 | Elem::F32) && free.len() <= 2;
-    free.iter().position(is_real).filter(|_| fits)
+    let first = |from: usize| {
+        let fits = |elem: &Option<Elem>| elem.is_some_and(|elem| is_kind(elem, result));
+        free[from..].iter().position(fits).map(|at| from + at)
+    };
+    match op {
+        Op::Map(_) | Op::Int(_) | Op::Logical(_) | Op::Convert(_) | Op::StopGradient => first(0),
+        Op::Select => first(1),
+        Op::Permute(axes) if is_identity(axes) => first(0),
+        Op::Reshape | Op::Write(_) | Op::AddAt(_) | Op::Push | Op::Resize => free[0].map(|_| 0),
+        Op::Compare(_)
+        | Op::Iota
+        | Op::Broadcast(_)
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::Read(_)
+        | Op::MatMul { .. }
+        | Op::Outer { .. }
+        | Op::Linalg(_)
+        | Op::Const(_)
+        | Op::Dim(_)
+        | Op::For { .. }
+        | Op::While
+        | Op::If
+        | Op::Call(_)
+        // It has a rule of its own.
+        | Op::Fused => None,
+    }
+}
+
+pub(super) fn is_identity(axes: &[u8]) -> bool {
+    axes.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+/// For each result of a fused loop the operand in whose memory it is if that is free; if it is held elsewhere, or if there is none, the
+/// result has a new buffer. `operands` are the array operands, each with its kind and whether it dies there (of several uses of one array, the last).
+///
+/// The choice is made before the program runs, among the operands that die: in order, the first of the kind of the result that is not taken yet.
+pub(crate) fn fused_reuses(operands: &[(Elem, bool)], results: &[Elem]) -> Vec<Option<usize>> {
+    let mut taken = vec![false; operands.len()];
+    let mut choose = |elem: Elem| {
+        let fits = |at: &usize| !taken[*at] && operands[*at].1 && is_kind(operands[*at].0, elem);
+        let at = (0..operands.len()).find(fits)?;
+        taken[at] = true;
+        Some(at)
+    };
+    results.iter().map(|&elem| choose(elem)).collect()
+}
+
+/// Whether an operand may be in chunks.
+pub(crate) fn takes_chunks(op: &Op, operand: usize) -> bool {
+    match op {
+        Op::Read(_) | Op::Write(_) | Op::AddAt(_) | Op::Push | Op::Resize => operand == 0,
+        // Values pass through these as they are.
+        Op::Dim(_) | Op::For { .. } | Op::While | Op::If | Op::Call(_) => true,
+        Op::Const(_)
+        | Op::Map(_)
+        | Op::Int(_)
+        | Op::Compare(_)
+        | Op::Logical(_)
+        | Op::Select
+        | Op::Convert(_)
+        | Op::StopGradient
+        | Op::Iota
+        | Op::Broadcast(_)
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::MatMul { .. }
+        | Op::Outer { .. }
+        | Op::Linalg(_)
+        | Op::Fused => false,
+    }
 }

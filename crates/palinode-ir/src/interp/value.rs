@@ -6,18 +6,20 @@ use std::rc::Rc;
 
 use palinode_core::{Real, Scalar};
 
-use super::Stats;
 use super::error::{RunErrorKind, Shape};
+use super::ledger::Memory;
+use super::store::Store;
 use super::tensor::{Datum, Tensor};
+use crate::types::Elem;
 
 /// An array register.
 #[derive(Clone, Debug)]
 pub(super) enum Array<R> {
     /// Not in use, or taken.
     Empty,
-    Real(Rc<Tensor<R>>),
-    Int(Rc<Tensor<i64>>),
-    Bool(Rc<Tensor<bool>>),
+    Real(Rc<Store<R>>),
+    Int(Rc<Store<i64>>),
+    Bool(Rc<Store<bool>>),
 }
 
 const TYPED: &str = "the verifier: operands have the types that the operation needs";
@@ -25,49 +27,91 @@ const PRESENT: &str = "an array is not used after it was taken";
 
 impl<R> Array<R> {
     #[inline(always)]
-    pub(super) fn reals(&self) -> &Tensor<R> {
-        let Array::Real(tensor) = self else { wrong(self) };
-        tensor
+    pub(super) fn reals(&self) -> &Store<R> {
+        let Array::Real(store) = self else { wrong(self) };
+        store
     }
 
     #[inline(always)]
-    pub(super) fn ints(&self) -> &Tensor<i64> {
-        let Array::Int(tensor) = self else { wrong(self) };
-        tensor
+    pub(super) fn ints(&self) -> &Store<i64> {
+        let Array::Int(store) = self else { wrong(self) };
+        store
     }
 
     #[inline(always)]
-    pub(super) fn bools(&self) -> &Tensor<bool> {
-        let Array::Bool(tensor) = self else { wrong(self) };
-        tensor
-    }
-
-    #[inline(always)]
-    pub(super) fn reals_mut(&mut self, stats: &mut Stats) -> &mut Tensor<R>
-    where
-        R: Clone,
-    {
-        let Array::Real(tensor) = self else { wrong(self) };
-        unshared(tensor, stats)
-    }
-
-    #[inline(always)]
-    pub(super) fn ints_mut(&mut self, stats: &mut Stats) -> &mut Tensor<i64> {
-        let Array::Int(tensor) = self else { wrong(self) };
-        unshared(tensor, stats)
-    }
-
-    #[inline(always)]
-    pub(super) fn bools_mut(&mut self, stats: &mut Stats) -> &mut Tensor<bool> {
-        let Array::Bool(tensor) = self else { wrong(self) };
-        unshared(tensor, stats)
+    pub(super) fn bools(&self) -> &Store<bool> {
+        let Array::Bool(store) = self else { wrong(self) };
+        store
     }
 
     pub(super) fn shape(&self) -> &[usize] {
         match self {
-            Array::Real(tensor) => &tensor.shape,
-            Array::Int(tensor) => &tensor.shape,
-            Array::Bool(tensor) => &tensor.shape,
+            Array::Real(store) => &store.shape,
+            Array::Int(store) => &store.shape,
+            Array::Bool(store) => &store.shape,
+            Array::Empty => wrong(self),
+        }
+    }
+}
+
+impl<R: Copy> Array<R> {
+    #[inline(always)]
+    pub(super) fn reals_mut(
+        &mut self,
+        op: &'static str,
+        memory: &mut Memory,
+    ) -> Result<&mut Store<R>, RunErrorKind> {
+        let Array::Real(store) = self else { wrong(self) };
+        unshared(store, op, memory)
+    }
+
+    #[inline(always)]
+    pub(super) fn ints_mut(
+        &mut self,
+        op: &'static str,
+        memory: &mut Memory,
+    ) -> Result<&mut Store<i64>, RunErrorKind> {
+        let Array::Int(store) = self else { wrong(self) };
+        unshared(store, op, memory)
+    }
+
+    #[inline(always)]
+    pub(super) fn bools_mut(
+        &mut self,
+        op: &'static str,
+        memory: &mut Memory,
+    ) -> Result<&mut Store<bool>, RunErrorKind> {
+        let Array::Bool(store) = self else { wrong(self) };
+        unshared(store, op, memory)
+    }
+
+    /// Brings an array in chunks into one buffer. Whoever else holds it keeps the chunks.
+    #[inline]
+    pub(super) fn flatten(&mut self, op: &'static str, memory: &mut Memory) -> Result<(), RunErrorKind> {
+        match self {
+            Array::Real(store) if store.in_chunks() => flatten(store, op, memory),
+            Array::Int(store) if store.in_chunks() => flatten(store, op, memory),
+            Array::Bool(store) if store.in_chunks() => flatten(store, op, memory),
+            Array::Real(_) | Array::Int(_) | Array::Bool(_) | Array::Empty => Ok(()),
+        }
+    }
+
+    /// Makes sure that nothing else holds the array, without counting what that takes as a copy: it is about to be overwritten.
+    pub(super) fn own(&mut self, op: &'static str, memory: &Memory) -> Result<(), RunErrorKind> {
+        fn own<T: Copy>(
+            store: &mut Rc<Store<T>>,
+            op: &'static str,
+            memory: &Memory,
+        ) -> Result<(), RunErrorKind> {
+            if Rc::strong_count(store) != 1 {
+                *store = Rc::new(store.copied(op, memory)?);
+            }
+            Ok(())
+        }
+        match self {
+            Array::Real(store) => own(store, op, memory),
+            Array::Int(store) => own(store, op, memory),
+            Array::Bool(store) => own(store, op, memory),
             Array::Empty => wrong(self),
         }
     }
@@ -82,28 +126,41 @@ fn wrong<R>(array: &Array<R>) -> ! {
     }
 }
 
-/// The tensor to change: itself if nothing else holds it, else a copy.
+/// The array to change: itself if nothing else holds it, else a copy.
 #[inline(always)]
-pub(super) fn unshared<'a, T: Clone>(tensor: &'a mut Rc<Tensor<T>>, stats: &mut Stats) -> &'a mut Tensor<T> {
-    if Rc::strong_count(tensor) != 1 {
-        copy(tensor, stats);
+pub(super) fn unshared<'a, T: Copy>(
+    store: &'a mut Rc<Store<T>>,
+    op: &'static str,
+    memory: &mut Memory,
+) -> Result<&'a mut Store<T>, RunErrorKind> {
+    if Rc::strong_count(store) != 1 {
+        copy(store, op, memory)?;
     }
-    Rc::get_mut(tensor).expect("nothing else holds it")
+    Ok(Rc::get_mut(store).expect("nothing else holds it"))
 }
 
 #[cold]
 #[inline(never)]
-fn copy<T: Clone>(tensor: &mut Rc<Tensor<T>>, stats: &mut Stats) {
-    stats.elements_copied += tensor.data.len() as u64;
-    *tensor = Rc::new((**tensor).clone());
+fn copy<T: Copy>(
+    store: &mut Rc<Store<T>>,
+    op: &'static str,
+    memory: &mut Memory,
+) -> Result<(), RunErrorKind> {
+    memory.stats.elements_copied += store.len() as u64;
+    *store = Rc::new(store.copied(op, memory)?);
+    Ok(())
 }
 
-/// The tensor itself if nothing else holds it, else a copy.
-pub(super) fn owned<T: Clone>(tensor: Rc<Tensor<T>>, stats: &mut Stats) -> Tensor<T> {
-    Rc::try_unwrap(tensor).unwrap_or_else(|shared| {
-        stats.elements_copied += shared.data.len() as u64;
-        (*shared).clone()
-    })
+#[cold]
+#[inline(never)]
+fn flatten<T: Copy>(
+    store: &mut Rc<Store<T>>,
+    op: &'static str,
+    memory: &mut Memory,
+) -> Result<(), RunErrorKind> {
+    memory.stats.elements_flattened += store.len() as u64;
+    *store = Rc::new(store.copied(op, memory)?);
+    Ok(())
 }
 
 /// An operand or result of a kernel.
@@ -144,7 +201,7 @@ impl<R: Copy> Val<R> {
     pub(super) fn reals(&self) -> Source<'_, R> {
         match self {
             Val::Real(value) => Source::One(*value),
-            Val::Array(array) => Source::Many(&array.reals().data),
+            Val::Array(array) => Source::Many(array.reals().data()),
             Val::Int(_) | Val::Bool(_) => unreachable!("{TYPED}"),
         }
     }
@@ -152,7 +209,7 @@ impl<R: Copy> Val<R> {
     pub(super) fn ints(&self) -> Source<'_, i64> {
         match self {
             Val::Int(value) => Source::One(*value),
-            Val::Array(array) => Source::Many(&array.ints().data),
+            Val::Array(array) => Source::Many(array.ints().data()),
             Val::Real(_) | Val::Bool(_) => unreachable!("{TYPED}"),
         }
     }
@@ -160,7 +217,7 @@ impl<R: Copy> Val<R> {
     pub(super) fn bools(&self) -> Source<'_, bool> {
         match self {
             Val::Bool(value) => Source::One(*value),
-            Val::Array(array) => Source::Many(&array.bools().data),
+            Val::Array(array) => Source::Many(array.bools().data()),
             Val::Real(_) | Val::Int(_) => unreachable!("{TYPED}"),
         }
     }
@@ -181,49 +238,72 @@ impl<R: Copy> Val<R> {
         core::mem::replace(array, Array::Empty)
     }
 
-    /// Reals, of rank 0 or more.
-    pub(super) fn from_reals(shape: Vec<usize>, data: Vec<R>) -> Val<R> {
-        if shape.is_empty() {
-            Val::Real(data[0])
-        } else {
-            Val::Array(Array::Real(Rc::new(Tensor { shape, data })))
+    /// The kind of its elements, as which both kinds of reals are one.
+    pub(super) fn elem(&self) -> Elem {
+        match self {
+            Val::Real(_) | Val::Array(Array::Real(_)) => Elem::F64,
+            Val::Int(_) | Val::Array(Array::Int(_)) => Elem::Int,
+            Val::Bool(_) | Val::Array(Array::Bool(_)) => Elem::Bool,
+            Val::Array(Array::Empty) => unreachable!("{PRESENT}"),
         }
     }
 
-    pub(super) fn from_ints(shape: Vec<usize>, data: Vec<i64>) -> Val<R> {
-        if shape.is_empty() {
-            Val::Int(data[0])
-        } else {
-            Val::Array(Array::Int(Rc::new(Tensor { shape, data })))
-        }
+    /// The kind of an array that nothing else holds.
+    pub(super) fn free(&self) -> Option<Elem> {
+        let is_free = match self {
+            Val::Array(Array::Real(store)) => Rc::strong_count(store) == 1,
+            Val::Array(Array::Int(store)) => Rc::strong_count(store) == 1,
+            Val::Array(Array::Bool(store)) => Rc::strong_count(store) == 1,
+            Val::Array(Array::Empty) | Val::Real(_) | Val::Int(_) | Val::Bool(_) => false,
+        };
+        is_free.then(|| self.elem())
     }
 
-    pub(super) fn from_bools(shape: Vec<usize>, data: Vec<bool>) -> Val<R> {
-        if shape.is_empty() {
-            Val::Bool(data[0])
-        } else {
-            Val::Array(Array::Bool(Rc::new(Tensor { shape, data })))
-        }
+    pub(super) fn from_reals(store: Store<R>) -> Val<R> {
+        Val::Array(Array::Real(Rc::new(store)))
     }
 
-    /// An input, without looking at its type.
-    pub(super) fn from_datum(datum: &Datum<R>) -> Val<R> {
-        match datum.clone() {
-            Datum::Real(tensor) => Val::from_reals(tensor.shape, tensor.data),
-            Datum::Int(tensor) => Val::from_ints(tensor.shape, tensor.data),
-            Datum::Bool(tensor) => Val::from_bools(tensor.shape, tensor.data),
-        }
+    pub(super) fn from_ints(store: Store<i64>) -> Val<R> {
+        Val::Array(Array::Int(Rc::new(store)))
     }
 
-    /// As an output.
-    pub(super) fn into_datum(self, stats: &mut Stats) -> Datum<R> {
+    pub(super) fn from_bools(store: Store<bool>) -> Val<R> {
+        Val::Array(Array::Bool(Rc::new(store)))
+    }
+
+    /// An input, copied into memory of the run, without looking at its type.
+    pub(super) fn from_datum(datum: &Datum<R>, memory: &Memory) -> Result<Val<R>, RunErrorKind> {
+        const OP: &str = "input";
+        Ok(match datum {
+            Datum::Real(Tensor { shape, data }) if shape.is_empty() => Val::Real(data[0]),
+            Datum::Int(Tensor { shape, data }) if shape.is_empty() => Val::Int(data[0]),
+            Datum::Bool(Tensor { shape, data }) if shape.is_empty() => Val::Bool(data[0]),
+            Datum::Real(Tensor { shape, data }) => {
+                Val::from_reals(Store::from_slice(OP, shape.clone(), data, memory)?)
+            }
+            Datum::Int(Tensor { shape, data }) => {
+                Val::from_ints(Store::from_slice(OP, shape.clone(), data, memory)?)
+            }
+            Datum::Bool(Tensor { shape, data }) => {
+                Val::from_bools(Store::from_slice(OP, shape.clone(), data, memory)?)
+            }
+        })
+    }
+
+    /// An output, copied into memory of the caller.
+    pub(super) fn into_datum(self) -> Datum<R> {
+        fn tensor<T: Copy>(store: &Store<T>) -> Tensor<T> {
+            let mut data = Vec::with_capacity(store.len());
+            store.chunks().for_each(|chunk| data.extend_from_slice(chunk));
+            Tensor { shape: store.shape.clone(), data }
+        }
         match self {
             Val::Real(value) => Datum::real(value),
             Val::Int(value) => Datum::int(value),
             Val::Bool(value) => Datum::bool(value),
-            Val::Array(Array::Real(tensor)) => Datum::Real(owned(tensor, stats)),
-            Val::Array(Array::Int(tensor)) => Datum::Int(owned(tensor, stats)),
-            Val::Array(Array::Bool(tensor)) => Datum::Bool(owned(tensor, stats)),
+            Val::Array(Array::Real(store)) => Datum::Real(tensor(&store)),
+            Val::Array(Array::Int(store)) => Datum::Int(tensor(&store)),
+            Val::Array(Array::Bool(store)) => Datum::Bool(tensor(&store)),
             Val::Array(Array::Empty) => unreachable!("{PRESENT}"),
         }
     }
@@ -231,14 +311,16 @@ impl<R: Copy> Val<R> {
 
 impl<R: Real> Val<R> {
     /// Rounds every real to single precision.
-    pub(super) fn round32(&mut self, stats: &mut Stats) {
+    pub(super) fn round32(&mut self, op: &'static str, memory: &mut Memory) -> Result<(), RunErrorKind> {
         match self {
             Val::Real(value) => *value = round32(*value),
             Val::Array(array @ Array::Real(_)) => {
-                array.reals_mut(stats).data.iter_mut().for_each(|value| *value = round32(*value));
+                let data = array.reals_mut(op, memory)?.data_mut();
+                data.iter_mut().for_each(|value| *value = round32(*value));
             }
             Val::Int(_) | Val::Bool(_) | Val::Array(_) => {}
         }
+        Ok(())
     }
 }
 
@@ -297,28 +379,6 @@ pub(super) fn to_int<R: Real>(x: R) -> Result<i64, RunErrorKind> {
     } else {
         Err(RunErrorKind::NotAnInteger { value: x.to_f64() })
     }
-}
-
-/// How many elements an array of this shape has, if it can exist.
-pub(super) fn elements_of(op: &'static str, shape: &[usize]) -> Result<usize, RunErrorKind> {
-    let product = shape.iter().try_fold(1usize, |product, &length| product.checked_mul(length));
-    product.ok_or_else(|| RunErrorKind::TooLarge { op, shape: shape.into() })
-}
-
-/// Room for an array of this shape.
-pub(super) fn room<T>(op: &'static str, shape: &[usize]) -> Result<Vec<T>, RunErrorKind> {
-    let mut data = Vec::new();
-    match data.try_reserve_exact(elements_of(op, shape)?) {
-        Ok(()) => Ok(data),
-        Err(_) => Err(RunErrorKind::TooLarge { op, shape: shape.into() }),
-    }
-}
-
-/// An array of this shape, full of one element.
-pub(super) fn filled<T: Clone>(op: &'static str, shape: &[usize], value: T) -> Result<Vec<T>, RunErrorKind> {
-    let mut data = room(op, shape)?;
-    data.resize(elements_of(op, shape)?, value);
-    Ok(data)
 }
 
 /// A length of the program as one of ours.

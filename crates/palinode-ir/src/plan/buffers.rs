@@ -21,8 +21,8 @@ pub(super) struct Buffer {
     pub(super) shape: Vec<Option<u64>>,
     /// Integers and truth values of a vector, as far as they are known.
     pub(super) ints: Option<Ints>,
-    /// How many elements there is room for.
-    pub(super) room: u64,
+    /// With how many elements it was made: beyond them it grows by chunks.
+    pub(super) made: u64,
     pub(super) bytes: u64,
     holders: u32,
     /// Which allocation made it, counted from 0.
@@ -35,6 +35,11 @@ impl Buffer {
     /// How many elements it has, if that is known.
     pub(super) fn elements(&self) -> Option<u64> {
         elements(&self.shape)
+    }
+
+    /// Whether it has grown beyond the buffer that it was made with.
+    pub(super) fn in_chunks(&self) -> bool {
+        self.elements().is_some_and(|elements| elements > self.made)
     }
 }
 
@@ -76,7 +81,7 @@ impl Ledger {
         self.trace = self.trace.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(bytes);
         let born = self.allocations;
         self.allocations += 1;
-        let buffer = Buffer { elem, shape, ints: None, room, bytes, holders: 1, born, value: None };
+        let buffer = Buffer { elem, shape, ints: None, made: room, bytes, holders: 1, born, value: None };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -108,7 +113,12 @@ impl Ledger {
     }
 
     pub(super) fn is_held_once(&self, id: Id) -> bool {
-        self.get(id).holders == 1
+        self.is_held(id, 1)
+    }
+
+    /// Whether it has exactly so many holders.
+    pub(super) fn is_held(&self, id: Id, holders: usize) -> bool {
+        self.get(id).holders as usize == holders
     }
 
     pub(super) fn release(&mut self, id: Id) {
@@ -124,29 +134,33 @@ impl Ledger {
 
     /// Makes a vector longer by so many elements, as `push` does.
     pub(super) fn grow(&mut self, id: Id, more: u64) {
-        let size = self.element_bytes(self.get(id).elem);
-        let buffer = self.get_mut(id);
-        let Some(length) = buffer.shape[0] else { return };
-        buffer.shape[0] = Some(length + more);
-        let room = store_rule::room_after_push(buffer.room, length + more);
-        let extra = (room - buffer.room) * size;
-        buffer.room = room;
-        buffer.bytes += extra;
-        self.charge(extra);
+        if let Some(length) = self.get(id).shape[0] {
+            self.set_length(id, length + more);
+        }
     }
 
     /// Changes the length of a vector, as `resize` does.
     pub(super) fn resize(&mut self, id: Id, length: u64) {
+        self.get_mut(id).ints = None;
+        self.set_length(id, length);
+    }
+
+    fn set_length(&mut self, id: Id, length: u64) {
         let size = self.element_bytes(self.get(id).elem);
         let buffer = self.get_mut(id);
-        let old = buffer.shape[0].replace(length).unwrap_or(0);
-        buffer.ints = None;
-        let room = store_rule::room_after_resize(buffer.room, old, length);
-        let (before, after) = (buffer.bytes, room * size);
-        buffer.room = room;
+        buffer.shape[0] = Some(length);
+        if length == 0 {
+            buffer.made = 0;
+        }
+        let (before, after) = (buffer.bytes, store_rule::elements_held(buffer.made, length) * size);
         buffer.bytes = after;
         self.charge(after.saturating_sub(before));
         self.live -= before.saturating_sub(after);
+    }
+
+    /// Counts bytes as live no more.
+    pub(super) fn discharge(&mut self, bytes: u64) {
+        self.live -= bytes;
     }
 
     /// The buffers that are live, by age.

@@ -85,7 +85,8 @@ fn step(current: &mut Fitted) -> bool {
     }
     let before = block.insts.len();
     apply(function, block, &choice, origins);
-    *repeated += block.insts.len() - before;
+    // A repetition that serves several uses may replace more than it adds.
+    *repeated = *repeated + block.insts.len() - before;
     function.body = body;
     true
 }

@@ -12,8 +12,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::interp::store_rule;
-use crate::interp::{Datum, Event};
+use crate::interp::{Datum, Event, store_rule, workspace};
 use crate::op::{Axis, FuncId, Op};
 use crate::plan::buffers::{Buffer, Id, Ledger, elements};
 use crate::plan::known::Ints;
@@ -142,15 +141,7 @@ impl<'p> Walk<'p> {
             self.note_value(param, thing);
             frame[param.index()] = thing;
         }
-        let results = self.call(self.program.entry, frame)?;
-        // A result that another one shares becomes an array of its own.
-        for thing in results {
-            if let Thing::Array(id) = thing
-                && !self.ledger().is_held_once(id)
-            {
-                self.copy(id, Span::NONE)?;
-            }
-        }
+        self.call(self.program.entry, frame)?;
         if self.events.as_mut().and_then(Iterator::next).is_some() {
             let what = "more events than the program has";
             return Err(PlanError::Diverged { span: Span::NONE, what }.into());
@@ -289,7 +280,7 @@ impl<'p> Walk<'p> {
             let of = (self.function, value);
             let buffer = self.state.ledger.get_mut(id);
             buffer.value = Some(of);
-            let elements = buffer.elements().unwrap_or(buffer.room);
+            let elements = buffer.elements().unwrap_or(buffer.made);
             let most = self.most.entry(of).or_default();
             *most = elements.max(*most);
         }
@@ -441,18 +432,23 @@ impl<'p> Walk<'p> {
         let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
         let mut carried = self.fetch(&inst.args, &marks.dies);
         loop {
-            // The condition looks at what the body works on.
-            for params in [&head.params, &body.params] {
-                for (&param, &thing) in params.iter().zip(&carried) {
-                    self.set(param, thing);
-                }
+            for (&param, &thing) in head.params.iter().zip(&carried) {
+                self.set(param, thing);
             }
             self.block(head, &marks.blocks[0])?;
             let known = self.get(head.results[0]).int();
+            // The body works on what the condition has looked at, and perhaps brought into one buffer.
+            for (&param, thing) in head.params.iter().zip(&mut carried) {
+                *thing = self.get(param);
+                self.set(param, Thing::Unset);
+            }
             let what = "the number of rounds of a loop";
             let problem = PlanError::DependsOnData { what, span: inst.span };
             if !self.decision(known, inst.span)?.ok_or(problem)? {
                 break;
+            }
+            for (&param, &thing) in body.params.iter().zip(&carried) {
+                self.set(param, thing);
             }
             self.block(body, &marks.blocks[1])?;
             carried = self.fetch(&body.results, &marks.blocks[1].results_die);
@@ -523,6 +519,7 @@ impl<'p> Walk<'p> {
             self.state.ledger.work += cost::work(&inst.op, 1, &sizes);
             return Ok(());
         }
+        self.flatten(inst)?;
         let mut args = self.fetch(&inst.args, &marks.dies);
         if let Op::Dim(axis) = inst.op {
             let length = args[0].shape(self.ledger())[usize::from(axis)];
@@ -530,16 +527,90 @@ impl<'p> Walk<'p> {
             self.set(result, Thing::Int(length.map(|length| length as i64)));
             return Ok(());
         }
-        let results = match inst.op.consumes() {
-            Some(0) => vec![self.changed(inst, &mut args)?],
-            _ if matches!(inst.op, Op::Reshape) => vec![self.reshaped(inst, &mut args)?],
+        let workspace = self.workspace(inst, &args)?;
+        self.state.ledger.charge(workspace);
+        self.stop_at_peak()?;
+        let results = match &inst.op {
+            Op::Write(_) => {
+                // Places are checked before the array is copied.
+                self.state.ledger.discharge(workspace);
+                vec![self.changed(inst, &mut args)?]
+            }
+            op if op.consumes() == Some(0) => vec![self.changed(inst, &mut args)?],
+            Op::Reshape => vec![self.reshaped(inst, &mut args)?],
+            Op::Fused => self.fused(inst, marks, &mut args)?,
             _ => self.made(inst, &mut args)?,
         };
+        if !matches!(inst.op, Op::Write(_)) {
+            self.state.ledger.discharge(workspace);
+        }
         self.drop_all(&args);
         let made = results.iter().map(|&thing| self.size(thing)).max().unwrap_or(1);
         self.state.ledger.work += cost::work(&inst.op, made, &sizes);
         self.define(inst, &results);
         Ok(())
+    }
+
+    /// Brings operands into one buffer where the operation needs that.
+    fn flatten(&mut self, inst: &Inst) -> Walked {
+        for (at, &arg) in inst.args.iter().enumerate() {
+            if let Thing::Array(id) = self.get(arg)
+                && !store_rule::takes_chunks(&inst.op, at)
+                && self.ledger().get(id).in_chunks()
+            {
+                let flat = self.copy(id, inst.span)?;
+                self.set(arg, Thing::Array(flat));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the kernel takes while it runs.
+    fn workspace(&self, inst: &Inst, args: &[Thing]) -> Walked<u64> {
+        if !workspace::works_apart(&inst.op) {
+            return Ok(0);
+        }
+        let mut shapes: Vec<Vec<usize>> = Vec::new();
+        for arg in args {
+            let known: Option<Vec<usize>> =
+                arg.shape(self.ledger()).iter().map(|&n| Some(n? as usize)).collect();
+            let (what, span) = ("the length of an array", inst.span);
+            shapes.push(known.ok_or(PlanError::DependsOnData { what, span })?);
+        }
+        let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+        let real = self.ledger().element_bytes(Elem::F64) as usize;
+        Ok(workspace::workspace(&inst.op, &shapes, real) as u64)
+    }
+
+    /// The results of a fused loop: over operands that die and that nothing else holds, or fresh.
+    fn fused(&mut self, inst: &Inst, marks: &InstMarks, args: &mut [Thing]) -> Walked<Vec<Thing>> {
+        let function = self.program.function(self.function);
+        let values = &inst.args;
+        let taken = |at: usize| marks.dies[at] && !values[at + 1..].contains(&values[at]);
+        let arrays: Vec<usize> = (0..args.len()).filter(|&at| matches!(args[at], Thing::Array(_))).collect();
+        let lent: Vec<(Elem, bool)> =
+            arrays.iter().map(|&at| (function.ty(values[at]).elem, taken(at))).collect();
+        let kinds: Vec<Elem> = inst.results.iter().map(|&result| function.ty(result).elem).collect();
+        let shapes = result_shapes(&inst.op, args, inst.results.len(), self.ledger());
+        let mut results = Vec::new();
+        for ((&elem, over), shape) in kinds.iter().zip(store_rule::fused_reuses(&lent, &kinds)).zip(shapes) {
+            let Some(at) = over.map(|at| arrays[at]) else {
+                results.push(Thing::Array(self.allocate(elem, shape, inst.span)?));
+                continue;
+            };
+            let Thing::Array(mut id) = args[at] else { unreachable!("it is an array") };
+            // An operand that is named twice is in one register: its other uses see what becomes of that.
+            let others: Vec<usize> = (0..at).filter(|&other| values[other] == values[at]).collect();
+            if !self.ledger().is_held(id, 1 + others.len()) {
+                id = self.copy(id, inst.span)?;
+            }
+            args[at] = Thing::Unset;
+            self.drop_all(&others.iter().map(|&other| args[other]).collect::<Vec<_>>());
+            others.iter().for_each(|&other| args[other] = Thing::Unset);
+            self.state.ledger.get_mut(id).ints = None;
+            results.push(Thing::Array(id));
+        }
+        Ok(results)
     }
 
     /// How many elements something has; 1 for a scalar.
@@ -618,7 +689,10 @@ impl<'p> Walk<'p> {
     }
 
     fn reshaped(&mut self, inst: &Inst, args: &mut [Thing]) -> Walked<Thing> {
-        let Thing::Array(mut id) = args[0] else { return Ok(self.made(inst, args)?[0]) };
+        let is_scalar = self.program.function(self.function).ty(inst.results[0]).is_scalar();
+        let (Thing::Array(mut id), false) = (args[0], is_scalar) else {
+            return Ok(self.made(inst, args)?[0]);
+        };
         let shape = result_shapes(&inst.op, args, 1, self.ledger()).remove(0);
         args[0] = Thing::Unset;
         if !self.ledger().is_held_once(id) {
@@ -641,7 +715,8 @@ impl<'p> Walk<'p> {
                 Thing::Array(_) | Thing::Unset | Thing::Real | Thing::Int(_) => None,
             })
             .collect();
-        if let Some(at) = store_rule::reuses(&inst.op, function.ty(inst.results[0]).elem, &free)
+        if !function.ty(inst.results[0]).is_scalar()
+            && let Some(at) = store_rule::reuses(&inst.op, function.ty(inst.results[0]).elem, &free)
             && let Thing::Array(id) = args[at]
         {
             self.state.ledger.get_mut(id).ints = None;

@@ -11,7 +11,7 @@ use crate::passes_generator::{Random, inputs, program};
 type Outcome = Result<(Vec<Datum<f64>>, Stats), String>;
 
 fn run(program: &Program, inputs: &[Datum<f64>]) -> Outcome {
-    let limits = Limits { steps: 100_000, depth: 100, trap_nonfinite: false };
+    let limits = Limits { steps: 100_000, depth: 100, ..Limits::default() };
     Code::new(program).run_with_stats(inputs, &limits).map_err(|error| error.to_string())
 }
 
@@ -90,7 +90,7 @@ fn every_pass_keeps_every_result() {
 /// Programs also run on numbers that carry derivatives, which must stay the same too (up to the sign of a zero).
 #[test]
 fn every_pass_keeps_tangents() {
-    let limits = Limits { steps: 100_000, depth: 100, trap_nonfinite: false };
+    let limits = Limits { steps: 100_000, depth: 100, ..Limits::default() };
     for (seed, size, strong) in seeds() {
         let program = program(seed + 2_000_000, size, strong);
         let inputs = inputs(&mut Random(seed));

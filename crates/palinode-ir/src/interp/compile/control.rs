@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Lower;
-use crate::interp::code::{FusedSite, Ins, Kind, Place, Slot};
+use crate::interp::code::{FusedResult, FusedSite, Ins, Kind, Operand, Place, Slot};
+use crate::interp::store_rule::fused_reuses;
 use crate::op::Op;
 use crate::plan::liveness::{BlockMarks, InstMarks};
 use crate::program::{Block, Inst, Value};
@@ -140,16 +141,17 @@ impl Lower<'_> {
             self.parallel(moves);
             return;
         }
-        let results: Vec<(Slot, Elem)> =
-            inst.results.iter().map(|&result| (self.define(result).slot, self.ty(result).elem)).collect();
-        let operands = arrays.iter().map(|&(arg, _)| self.slot(arg)).collect();
-        self.out.fused.push(FusedSite { operands, results: results.clone() });
+        let (mut operands, results) = self.fused_registers(inst, marks);
+        let slots = operands.iter().map(|&(_, slot)| slot).collect();
+        let additions = additions(block, arrays.iter().map(|&(_, param)| param));
+        self.out.fused.push(FusedSite { operands: slots, results: results.clone(), additions });
         let site = self.out.fused.len() as u32 - 1;
         let (k, n) = (self.fresh(Kind::Int), self.fresh(Kind::Int));
         let start = self.emit_open(Ins::Fused { site, k, n, end: 0 });
         let top = self.here();
-        for &(arg, param) in &arrays {
-            let (a, Place { kind, slot: d }) = (self.slot(arg), self.define(param));
+        // An element of every operand is read before one of a result is written: the result may go over an operand.
+        for (&(_, param), &(_, a)) in arrays.iter().zip(&operands) {
+            let Place { kind, slot: d } = self.define(param);
             self.emit(match kind {
                 Kind::Real => Ins::LoadReal { d, a, k },
                 Kind::Int => Ins::LoadInt { d, a, k },
@@ -157,7 +159,7 @@ impl Lower<'_> {
             });
         }
         self.block(block, &plain(block));
-        for (&(a, _), &value) in results.iter().zip(&block.results) {
+        for (&FusedResult { slot: a, .. }, &value) in results.iter().zip(&block.results) {
             let Place { kind, slot: x } = self.place(value);
             self.emit(match kind {
                 Kind::Real => Ins::StoreReal { a, k, x },
@@ -167,7 +169,49 @@ impl Lower<'_> {
         }
         self.emit(Ins::NextElement { k, n, body: top });
         self.land(start);
-        self.release_dying(inst, marks);
+        // What results went over has become them.
+        operands.retain(|(_, slot)| results.iter().all(|result| result.slot != *slot));
+        for operand in self.operands(&inst.args, &marks.dies) {
+            if operand.take && operands.iter().any(|&(_, slot)| slot == operand.place.slot) {
+                self.emit(Ins::Release { a: operand.place.slot });
+            }
+        }
+    }
+
+    /// The registers of a fused operation: of each array operand while it runs, and of each result.
+    fn fused_registers(&mut self, inst: &Inst, marks: &InstMarks) -> (Vec<(Value, Slot)>, Vec<FusedResult>) {
+        let dying = self.operands(&inst.args, &marks.dies);
+        let is_array = |&(_, operand): &(&Value, &Operand)| operand.place.kind == Kind::Array;
+        let arrays: Vec<(Value, Operand)> = inst
+            .args
+            .iter()
+            .zip(&dying)
+            .filter(is_array)
+            .map(|(&value, &operand)| (value, operand))
+            .collect();
+        let lent: Vec<(Elem, bool)> =
+            arrays.iter().map(|&(value, operand)| (self.ty(value).elem, operand.take)).collect();
+        let kinds: Vec<Elem> = inst.results.iter().map(|&result| self.ty(result).elem).collect();
+        let mut operands: Vec<(Value, Slot)> =
+            arrays.iter().map(|&(value, operand)| (value, operand.place.slot)).collect();
+        let mut results = Vec::new();
+        for ((&result, &elem), origin) in inst.results.iter().zip(&kinds).zip(fused_reuses(&lent, &kinds)) {
+            let over = origin.map(|at| arrays[at]);
+            if let Some((_, lender)) = over
+                && self.slots[result.index()].is_none()
+            {
+                self.slots[result.index()] = Some(lender.place.slot);
+            }
+            let slot = self.define(result).slot;
+            if let Some((value, lender)) = over
+                && slot != lender.place.slot
+            {
+                self.emit(Ins::TakeArray { d: slot, a: lender.place.slot });
+                operands.iter_mut().filter(|(of, _)| *of == value).for_each(|(_, at)| *at = slot);
+            }
+            results.push(FusedResult { slot, elem, over_operand: over.is_some() });
+        }
+        (operands, results)
     }
 
     /// Moves that happen at once: `(to, from, the array dies)`. No two go to the same register.
@@ -251,6 +295,21 @@ struct Move {
     to: Slot,
     from: Slot,
     dies: bool,
+}
+
+/// How many additions of a fused block add two numbers that differ from place to place.
+fn additions(block: &Block, arrays: impl Iterator<Item = Value>) -> u64 {
+    let mut vary: HashSet<Value> = arrays.collect();
+    let mut count = 0;
+    for inst in &block.insts {
+        if inst.op == Op::add() && inst.args.iter().all(|arg| vary.contains(arg)) {
+            count += 1;
+        }
+        if inst.args.iter().any(|arg| vary.contains(arg)) {
+            vary.extend(&inst.results);
+        }
+    }
+    count
 }
 
 fn uses(block: &Block, value: Value) -> bool {

@@ -5,11 +5,11 @@
 use palinode_core::{Real, rules};
 
 use super::{Failure, Frame, Machine};
-use crate::interp::array_ops::{make_room, push};
 use crate::interp::code::Ins;
 use crate::interp::error::RunErrorKind;
 use crate::interp::scalar_ops::{integer, overflow};
-use crate::interp::tensor::Tensor;
+use crate::interp::store::Store;
+use crate::interp::store_rule::Event;
 use crate::interp::trap;
 use crate::interp::value::{Array, from_int, round32, stop, to_int};
 use crate::op::IntOp;
@@ -20,18 +20,34 @@ fn out_of_range(index: i64, axis: usize, length: usize) -> RunErrorKind {
     RunErrorKind::IndexOutOfRange { index, axis, length }
 }
 
-/// The offset of an element of a rank-1 array.
+/// The error of an index into a rank-1 array.
+#[cold]
+#[inline(never)]
+fn outside<T: Copy>(store: &Store<T>, i: i64) -> RunErrorKind {
+    out_of_range(i, 0, store.len())
+}
+
+/// An element of a rank-1 array.
 #[inline(always)]
-fn offset1<T>(tensor: &Tensor<T>, i: i64) -> Result<usize, RunErrorKind> {
+fn element<T: Copy>(store: &Store<T>, i: i64) -> Result<T, RunErrorKind> {
     // A negative index becomes a huge one.
+    store.get(i as usize).ok_or_else(|| outside(store, i))
+}
+
+/// The place of an element of a rank-1 array.
+#[inline(always)]
+fn element_mut<T: Copy>(store: &mut Store<T>, i: i64) -> Result<&mut T, RunErrorKind> {
     let at = i as usize;
-    if at < tensor.data.len() { Ok(at) } else { Err(out_of_range(i, 0, tensor.data.len())) }
+    if at >= store.len() {
+        return Err(outside(store, i));
+    }
+    Ok(store.get_mut(at).expect("it is inside"))
 }
 
 /// The offset of an element of a matrix.
 #[inline(always)]
-fn offset2<T>(tensor: &Tensor<T>, i: i64, j: i64) -> Result<usize, RunErrorKind> {
-    let (rows, columns) = (tensor.shape[0], tensor.shape[1]);
+fn offset2<T: Copy>(store: &Store<T>, i: i64, j: i64) -> Result<usize, RunErrorKind> {
+    let (rows, columns) = (store.shape[0], store.shape[1]);
     let (row, column) = (i as usize, j as usize);
     if row >= rows {
         Err(out_of_range(i, 0, rows))
@@ -44,7 +60,13 @@ fn offset2<T>(tensor: &Tensor<T>, i: i64, j: i64) -> Result<usize, RunErrorKind>
 
 impl<R: Real> Machine<'_, R> {
     /// Runs until the outermost frame returns; its registers are left in place.
-    pub(super) fn execute(&mut self, mut frame: Frame, observer: &mut dyn FnMut(u64)) -> Result<(), Failure> {
+    ///
+    /// A recorded run counts its instructions and notes what loops and branches do; one that is not has no code for it.
+    pub(super) fn execute<const RECORDED: bool>(
+        &mut self,
+        mut frame: Frame,
+        observer: &mut dyn FnMut(u64),
+    ) -> Result<(), Failure> {
         let functions = self.functions;
         let trapping = self.limits.trap_nonfinite;
         // Steps until the next look at the limits; `allowed` was the number at the last one.
@@ -76,7 +98,7 @@ impl<R: Real> Machine<'_, R> {
                 let n = &mut self.ints[frame.bases[1]..][..ints];
                 let t = &mut self.bools[frame.bases[2]..][..bools];
                 let v = &mut self.arrays[frame.bases[3]..][..arrays];
-                let stats = &mut self.stats;
+                let memory = &mut self.memory;
                 macro_rules! real {
                     ($d:expr, $row:expr, [$($x:expr),+], $value:expr) => {{
                         let value: R = $value;
@@ -100,6 +122,9 @@ impl<R: Real> Machine<'_, R> {
                 loop {
                     at = next;
                     next += 1;
+                    if RECORDED {
+                        memory.stats.instructions += 1;
+                    }
                     match code[at] {
                         Ins::Add { d, a, b } => {
                             let (x, y) = (r[a as usize], r[b as usize]);
@@ -193,6 +218,9 @@ impl<R: Real> Machine<'_, R> {
 
                         Ins::Jump { to } => next = to as usize,
                         Ins::JumpIfNot { c, to } => {
+                            if RECORDED {
+                                memory.ledger.note(Event::Holds(t[c as usize]));
+                            }
                             if !t[c as usize] {
                                 next = to as usize;
                             }
@@ -203,6 +231,9 @@ impl<R: Real> Machine<'_, R> {
                         }
                         Ins::ForUp { k, n: count, end } => {
                             n[k as usize] = 0;
+                            if RECORDED {
+                                memory.ledger.note(Event::Trips(n[count as usize].max(0) as u64));
+                            }
                             if n[count as usize] <= 0 {
                                 next = end as usize;
                             }
@@ -210,6 +241,9 @@ impl<R: Real> Machine<'_, R> {
                         Ins::ForDown { k, n: count, end } => {
                             let last = n[count as usize].saturating_sub(1);
                             n[k as usize] = last;
+                            if RECORDED {
+                                memory.ledger.note(Event::Trips((last + 1).max(0) as u64));
+                            }
                             if last < 0 {
                                 next = end as usize;
                             }
@@ -232,93 +266,83 @@ impl<R: Real> Machine<'_, R> {
                         }
 
                         Ins::ReadReal1 { d, a, i } => {
-                            let tensor = v[a as usize].reals();
-                            let place = checked!(offset1(tensor, n[i as usize]));
-                            r[d as usize] = tensor.data[place];
+                            r[d as usize] = checked!(element(v[a as usize].reals(), n[i as usize]));
                         }
                         Ins::ReadReal2 { d, a, i, j } => {
-                            let tensor = v[a as usize].reals();
-                            let place = checked!(offset2(tensor, n[i as usize], n[j as usize]));
-                            r[d as usize] = tensor.data[place];
+                            let store = v[a as usize].reals();
+                            let place = checked!(offset2(store, n[i as usize], n[j as usize]));
+                            r[d as usize] = store.data()[place];
                         }
                         Ins::ReadInt1 { d, a, i } => {
-                            let tensor = v[a as usize].ints();
-                            let place = checked!(offset1(tensor, n[i as usize]));
-                            n[d as usize] = tensor.data[place];
+                            n[d as usize] = checked!(element(v[a as usize].ints(), n[i as usize]));
                         }
                         Ins::ReadInt2 { d, a, i, j } => {
-                            let tensor = v[a as usize].ints();
-                            let place = checked!(offset2(tensor, n[i as usize], n[j as usize]));
-                            n[d as usize] = tensor.data[place];
+                            let store = v[a as usize].ints();
+                            let place = checked!(offset2(store, n[i as usize], n[j as usize]));
+                            n[d as usize] = store.data()[place];
                         }
                         Ins::ReadBool1 { d, a, i } => {
-                            let tensor = v[a as usize].bools();
-                            let place = checked!(offset1(tensor, n[i as usize]));
-                            t[d as usize] = tensor.data[place];
+                            t[d as usize] = checked!(element(v[a as usize].bools(), n[i as usize]));
                         }
                         Ins::WriteReal1 { a, i, x } => {
-                            let tensor = v[a as usize].reals_mut(stats);
-                            let place = checked!(offset1(tensor, n[i as usize]));
-                            tensor.data[place] = r[x as usize];
+                            let store = checked!(v[a as usize].reals_mut("write", memory));
+                            *checked!(element_mut(store, n[i as usize])) = r[x as usize];
                         }
                         Ins::WriteReal2 { a, i, j, x } => {
-                            let tensor = v[a as usize].reals_mut(stats);
-                            let place = checked!(offset2(tensor, n[i as usize], n[j as usize]));
-                            tensor.data[place] = r[x as usize];
+                            let store = checked!(v[a as usize].reals_mut("write", memory));
+                            let place = checked!(offset2(store, n[i as usize], n[j as usize]));
+                            store.data_mut()[place] = r[x as usize];
                         }
                         Ins::WriteInt1 { a, i, x } => {
-                            let tensor = v[a as usize].ints_mut(stats);
-                            let place = checked!(offset1(tensor, n[i as usize]));
-                            tensor.data[place] = n[x as usize];
+                            let store = checked!(v[a as usize].ints_mut("write", memory));
+                            *checked!(element_mut(store, n[i as usize])) = n[x as usize];
                         }
                         Ins::WriteInt2 { a, i, j, x } => {
-                            let tensor = v[a as usize].ints_mut(stats);
-                            let place = checked!(offset2(tensor, n[i as usize], n[j as usize]));
-                            tensor.data[place] = n[x as usize];
+                            let store = checked!(v[a as usize].ints_mut("write", memory));
+                            let place = checked!(offset2(store, n[i as usize], n[j as usize]));
+                            store.data_mut()[place] = n[x as usize];
                         }
                         Ins::WriteBool1 { a, i, x } => {
-                            let tensor = v[a as usize].bools_mut(stats);
-                            let place = checked!(offset1(tensor, n[i as usize]));
-                            tensor.data[place] = t[x as usize];
+                            let store = checked!(v[a as usize].bools_mut("write", memory));
+                            *checked!(element_mut(store, n[i as usize])) = t[x as usize];
                         }
                         Ins::AddAt1 { a, i, x } => {
-                            let tensor = v[a as usize].reals_mut(stats);
-                            let place = checked!(offset1(tensor, n[i as usize]));
-                            let (old, more) = (tensor.data[place], r[x as usize]);
-                            tensor.data[place] = old + more;
+                            let store = checked!(v[a as usize].reals_mut("add_at", memory));
+                            let place = checked!(element_mut(store, n[i as usize]));
+                            let (old, more) = (*place, r[x as usize]);
+                            *place = old + more;
                             if trapping {
                                 checked!(trap::check_named("add_at", &[old, more], old + more));
                             }
                         }
                         Ins::AddAt2 { a, i, j, x } => {
-                            let tensor = v[a as usize].reals_mut(stats);
-                            let place = checked!(offset2(tensor, n[i as usize], n[j as usize]));
-                            let (old, more) = (tensor.data[place], r[x as usize]);
-                            tensor.data[place] = old + more;
+                            let store = checked!(v[a as usize].reals_mut("add_at", memory));
+                            let place = checked!(offset2(store, n[i as usize], n[j as usize]));
+                            let place = &mut store.data_mut()[place];
+                            let (old, more) = (*place, r[x as usize]);
+                            *place = old + more;
                             if trapping {
                                 checked!(trap::check_named("add_at", &[old, more], old + more));
                             }
                         }
                         Ins::PushReal { a, x } => {
-                            let log = v[a as usize].reals_mut(stats);
-                            if log.data.len() == log.data.capacity() {
-                                checked!(make_room(&mut log.data, 1));
-                            }
-                            log.data.push(r[x as usize]);
-                            log.shape[0] += 1;
+                            let log = checked!(v[a as usize].reals_mut("push", memory));
+                            checked!(log.push(r[x as usize], memory));
                         }
                         Ins::PushReals { a, list, count } => {
-                            let log = v[a as usize].reals_mut(stats);
+                            let log = checked!(v[a as usize].reals_mut("push", memory));
                             let slots = &function.lists[list as usize..][..count as usize];
-                            if log.data.capacity() - log.data.len() < slots.len() {
-                                checked!(make_room(&mut log.data, slots.len()));
+                            for &slot in slots {
+                                checked!(log.push(r[slot as usize], memory));
                             }
-                            log.data.extend(slots.iter().map(|&slot| r[slot as usize]));
-                            log.shape[0] = log.data.len();
                         }
-                        Ins::PushInt { a, x } => checked!(push(v[a as usize].ints_mut(stats), n[x as usize])),
+                        Ins::PushInt { a, x } => {
+                            let log = checked!(v[a as usize].ints_mut("push", memory));
+                            checked!(log.push(n[x as usize], memory));
+                        }
                         Ins::PushBool { a, x } => {
-                            checked!(push(v[a as usize].bools_mut(stats), t[x as usize]))
+                            let log = checked!(v[a as usize].bools_mut("push", memory));
+                            checked!(log.push(t[x as usize], memory));
                         }
                         Ins::Dim { d, a, axis } => {
                             n[d as usize] = v[a as usize].shape()[axis as usize] as i64;
@@ -341,25 +365,28 @@ impl<R: Real> Machine<'_, R> {
                             }
                         }
                         Ins::LoadReal { d, a, k } => {
-                            r[d as usize] = v[a as usize].reals().data[n[k as usize] as usize];
+                            r[d as usize] = v[a as usize].reals().data()[n[k as usize] as usize];
                         }
                         Ins::LoadInt { d, a, k } => {
-                            n[d as usize] = v[a as usize].ints().data[n[k as usize] as usize];
+                            n[d as usize] = v[a as usize].ints().data()[n[k as usize] as usize];
                         }
                         Ins::LoadBool { d, a, k } => {
-                            t[d as usize] = v[a as usize].bools().data[n[k as usize] as usize];
+                            t[d as usize] = v[a as usize].bools().data()[n[k as usize] as usize];
                         }
                         Ins::StoreReal { a, k, x } => {
                             let place = n[k as usize] as usize;
-                            v[a as usize].reals_mut(stats).data[place] = r[x as usize];
+                            let store = checked!(v[a as usize].reals_mut("fused", memory));
+                            store.data_mut()[place] = r[x as usize];
                         }
                         Ins::StoreInt { a, k, x } => {
                             let place = n[k as usize] as usize;
-                            v[a as usize].ints_mut(stats).data[place] = n[x as usize];
+                            let store = checked!(v[a as usize].ints_mut("fused", memory));
+                            store.data_mut()[place] = n[x as usize];
                         }
                         Ins::StoreBool { a, k, x } => {
                             let place = n[k as usize] as usize;
-                            v[a as usize].bools_mut(stats).data[place] = t[x as usize];
+                            let store = checked!(v[a as usize].bools_mut("fused", memory));
+                            store.data_mut()[place] = t[x as usize];
                         }
 
                         Ins::General { site } => {
@@ -386,7 +413,7 @@ impl<R: Real> Machine<'_, R> {
                         }
                         Ins::Return => {
                             let Some(caller) = self.callers.pop() else {
-                                self.stats.steps += allowed - fuel;
+                                self.memory.stats.steps += allowed - fuel;
                                 return Ok(());
                             };
                             // The call is the instruction before the one to go on with.

@@ -1,0 +1,118 @@
+//! The account of a run: how many bytes its arrays take, how many they may take, and what was allocated when.
+//!
+//! Input: every allocation and release of a [`super::store::Buffer`], and the workspace of kernels. Output: [`Stats`], an error before
+//! the first byte beyond the budget, and the [`Event`]s of a recorded run.
+//!
+//! Invariants: a buffer is charged before it is allocated and credited when it is dropped, on every path, errors included;
+//! `live` is the sum of all buffers and of the workspace charged at that moment. Bookkeeping (registers, lengths of axes, lists of chunks)
+//! does not count: it does not grow with the elements of arrays.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use palinode_core::Budget;
+
+use super::Stats;
+use super::error::RunErrorKind;
+use super::store_rule::Event;
+
+/// Bytes of a run.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    budget: Budget,
+    live: Cell<usize>,
+    peak: Cell<usize>,
+    allocations: Cell<u64>,
+    events: RefCell<Option<Vec<Event>>>,
+}
+
+impl Ledger {
+    pub(super) fn new(budget: Budget, recorded: bool) -> Rc<Ledger> {
+        Rc::new(Ledger {
+            budget,
+            live: Cell::new(0),
+            peak: Cell::new(0),
+            allocations: Cell::new(0),
+            events: RefCell::new(recorded.then(Vec::new)),
+        })
+    }
+
+    /// Counts bytes that are about to be allocated, or refuses.
+    fn charge(&self, bytes: usize, op: &'static str) -> Result<(), RunErrorKind> {
+        let live = self.live.get();
+        match live.checked_add(bytes) {
+            Some(after) if self.budget.allows(after) => {
+                self.live.set(after);
+                self.peak.set(self.peak.get().max(after));
+                Ok(())
+            }
+            Some(_) | None => {
+                Err(RunErrorKind::OverBudget { budget: self.budget.bytes(), live, needed: bytes, op })
+            }
+        }
+    }
+
+    /// Charges a buffer that is about to be allocated.
+    pub(super) fn charge_buffer(&self, bytes: usize, op: &'static str) -> Result<(), RunErrorKind> {
+        self.charge(bytes, op)?;
+        self.allocations.set(self.allocations.get() + u64::from(bytes > 0));
+        Ok(())
+    }
+
+    pub(super) fn credit(&self, bytes: usize) {
+        self.live.set(self.live.get() - bytes);
+    }
+
+    /// Writes an event down if the run is recorded.
+    pub(super) fn note(&self, event: Event) {
+        if let Some(events) = &mut *self.events.borrow_mut() {
+            events.push(event);
+        }
+    }
+
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        self.events.take().unwrap_or_default()
+    }
+}
+
+/// What kernels need to make arrays and to say what that cost.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) stats: Stats,
+    pub(super) ledger: Rc<Ledger>,
+}
+
+impl Memory {
+    pub(super) fn new(budget: Budget, recorded: bool) -> Memory {
+        Memory { stats: Stats::default(), ledger: Ledger::new(budget, recorded) }
+    }
+
+    /// Charges the workspace of a kernel for as long as the guard lives.
+    pub(super) fn workspace(&self, bytes: usize, op: &'static str) -> Result<Workspace, RunErrorKind> {
+        self.ledger.charge(bytes, op)?;
+        Ok(Workspace { bytes, ledger: Rc::clone(&self.ledger) })
+    }
+
+    /// The counters so far.
+    pub(super) fn stats(&self) -> Stats {
+        Stats {
+            peak_bytes: self.ledger.peak.get(),
+            result_bytes: self.ledger.live.get(),
+            allocations: self.ledger.allocations.get(),
+            ..self.stats
+        }
+    }
+}
+
+/// Workspace that is charged.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    bytes: usize,
+    ledger: Rc<Ledger>,
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        self.ledger.credit(self.bytes);
+    }
+}

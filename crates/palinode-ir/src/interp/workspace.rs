@@ -1,0 +1,99 @@
+//! What kernels take besides their operands and results while they run.
+//!
+//! Products that need a factor transposed, reductions over axes that are not the last and writes to listed places allocate exactly this much.
+//! Linear algebra works in memory of its own; what is charged for it is an upper bound.
+
+use crate::op::{Axis, Linalg, Op};
+
+/// Lists up to this length are checked for repeated places without further memory.
+pub(super) const SHORT_LIST: usize = 8;
+
+/// The bytes of workspace of an operation on operands with these lengths (none for scalars); `real` is the size of a real number.
+///
+/// That of a `write` is given back before the array is copied, if it must be; the others last until the results are there. Wrong lengths are
+/// allowed: the operation refuses them itself.
+pub(crate) fn workspace(op: &Op, shapes: &[&[usize]], real: usize) -> usize {
+    match op {
+        Op::MatMul { a_transposed, b_transposed, .. } => {
+            let of =
+                |turned: bool, shape: &[usize]| if turned && shape.len() == 2 { product(shape) } else { 0 };
+            (of(*a_transposed, shapes[0]) + of(!*b_transposed, shapes[1])) * real
+        }
+        Op::Reduce(_, axes) if !reduces_last(axes, shapes[0].len()) => {
+            axes.iter().map(|&axis| shapes[0][usize::from(axis)]).product::<usize>() * real
+        }
+        // Lists are checked one after the other.
+        Op::Write(axes) => {
+            let mut at = 2;
+            let mut longest = 0;
+            for axis in axes {
+                if *axis == Axis::List {
+                    longest = longest.max(shapes[at][0]);
+                }
+                at += axis.operands();
+            }
+            if longest > SHORT_LIST { longest * size_of::<i64>() } else { 0 }
+        }
+        Op::Linalg(kind) => linalg(*kind, shapes) * real,
+        Op::Const(_)
+        | Op::Map(_)
+        | Op::Int(_)
+        | Op::Compare(_)
+        | Op::Logical(_)
+        | Op::Select
+        | Op::Convert(_)
+        | Op::StopGradient
+        | Op::Dim(_)
+        | Op::Iota
+        | Op::Broadcast(_)
+        | Op::Reshape
+        | Op::Permute(_)
+        | Op::Concat(_)
+        | Op::Reduce(..)
+        | Op::Read(_)
+        | Op::AddAt(_)
+        | Op::Push
+        | Op::Resize
+        | Op::Outer { .. }
+        | Op::For { .. }
+        | Op::While
+        | Op::If
+        | Op::Call(_)
+        | Op::Fused => 0,
+    }
+}
+
+/// Whether these axes are the last ones: every lane is a run of neighbours.
+pub(super) fn reduces_last(axes: &[u8], rank: usize) -> bool {
+    axes.iter().rev().enumerate().all(|(back, &axis)| usize::from(axis) + 1 + back == rank)
+}
+
+/// Whether an operation can have workspace at all, so that the lengths of its operands matter.
+pub(crate) fn works_apart(op: &Op) -> bool {
+    matches!(op, Op::MatMul { .. } | Op::Reduce(..) | Op::Linalg(_) | Op::Write(_))
+}
+
+fn product(shape: &[usize]) -> usize {
+    shape.iter().product()
+}
+
+/// An upper bound for the elements that a decomposition or solver holds at once, results included where they are made outside the account first.
+fn linalg(kind: Linalg, shapes: &[&[usize]]) -> usize {
+    let (rows, columns) = (shapes[0][0], shapes[0][1]);
+    let (matrix, wide, narrow) = (rows * columns, rows.max(columns), rows.min(columns));
+    let sides = shapes.get(1).map_or(0, |shape| product(shape));
+    // Vectors for a column, pivots, values and the like.
+    let vectors = 6 * wide;
+    vectors
+        + match kind {
+            // The matrix, its transpose, the right sides by columns and back.
+            Linalg::Solve { .. } | Linalg::SolveTriangular { .. } => 2 * matrix + 3 * sides,
+            Linalg::Inverse => 3 * matrix,
+            Linalg::Determinant => 4 * matrix,
+            Linalg::LogDet => matrix,
+            Linalg::Cholesky => 2 * matrix,
+            Linalg::Qr => 5 * matrix + narrow * narrow,
+            Linalg::SymmetricEigen => 5 * matrix,
+            Linalg::Svd => 4 * matrix + 3 * narrow * narrow,
+        }
+}

@@ -1,0 +1,317 @@
+//! The account of a run against the allocator: every byte of its arrays, at every moment. A binary of its own, for its allocator.
+//!
+//! Buffers of arrays are aligned to 64 bytes and nothing else is, so that the allocator can tell them apart. The plan of the recorded run
+//! must say the same.
+
+#[path = "all/random/mod.rs"]
+#[allow(dead_code)] // shared with the other tests
+mod random;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+
+use palinode_core::Budget;
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Stats, Tensor};
+use palinode_ir::plan::{PlanError, predict_recorded};
+use palinode_ir::{
+    Axis, Elem, FunctionBuilder, Linalg, Op, Program, Reduction, Type, Value, pal, passes, transform,
+};
+use random::generate::source;
+use random::variant::with_hidden_rows;
+
+/// Bytes of this thread, live and at most: of arrays, and of everything else.
+#[derive(Clone, Copy, Default)]
+struct Bytes {
+    live: usize,
+    peak: usize,
+}
+
+thread_local! {
+    static ARRAYS: Cell<Bytes> = const { Cell::new(Bytes { live: 0, peak: 0 }) };
+    static OTHERS: Cell<Bytes> = const { Cell::new(Bytes { live: 0, peak: 0 }) };
+}
+
+fn count(layout: Layout, change: impl Fn(&mut Bytes)) {
+    let which = if layout.align() == 64 { &ARRAYS } else { &OTHERS };
+    // A thread that ends allocates when its counters are gone.
+    let _ = which.try_with(|cell| {
+        let mut bytes = cell.get();
+        change(&mut bytes);
+        cell.set(bytes);
+    });
+}
+
+struct Counting;
+
+#[allow(unsafe_code)] // a global allocator cannot be had without it
+// SAFETY: every call is handed to the system allocator with the same arguments.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout, |bytes| {
+            bytes.live = bytes.live.wrapping_add(layout.size());
+            bytes.peak = bytes.peak.max(bytes.live);
+        });
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // What another thread has allocated may be freed here.
+        count(layout, |bytes| bytes.live = bytes.live.saturating_sub(layout.size()));
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The peaks of arrays and of everything else while `f` runs.
+fn peaks<T>(f: impl FnOnce() -> T) -> (T, usize, usize) {
+    let start = |cell: &Cell<Bytes>| {
+        let live = cell.get().live;
+        cell.set(Bytes { live, peak: live });
+        live
+    };
+    let (arrays, others) = (ARRAYS.with(start), OTHERS.with(start));
+    let result = f();
+    (result, ARRAYS.with(Cell::get).peak - arrays, OTHERS.with(Cell::get).peak - others)
+}
+
+fn uses_linalg(program: &Program) -> bool {
+    let mut found = false;
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| found |= matches!(inst.op, Op::Linalg(_)));
+    }
+    found
+}
+
+fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
+    data.iter().map(|datum| datum.map(f64::to_bits)).collect()
+}
+
+#[derive(Default)]
+struct Checked {
+    runs: usize,
+    planned: usize,
+    arrays: usize,
+}
+
+impl Checked {
+    /// Holds one program to the law. A program that fails by itself is none of ours.
+    fn check(&mut self, name: &str, program: &Program, inputs: &[Datum<f64>]) {
+        let code = Code::new(program);
+        let limits = Limits { steps: 20_000_000, ..Limits::default() };
+        let (plain, measured, _) = peaks(|| code.run_with_stats(inputs, &limits));
+        let Ok((outputs, stats)) = plain else {
+            assert_eq!(ARRAYS.with(Cell::get).live, 0, "{name}: an error leaves arrays behind");
+            return;
+        };
+        assert_eq!(ARRAYS.with(Cell::get).live, 0, "{name}: arrays are left behind");
+        if uses_linalg(program) {
+            assert!(stats.peak_bytes >= measured, "{name}: {} < {measured}", stats.peak_bytes);
+        } else {
+            assert_eq!(stats.peak_bytes, measured, "{name}: {stats:?}");
+        }
+        self.runs += 1;
+        self.arrays += usize::from(measured > 0);
+        // A recorded run is the same run, and the plan of its events knows the peak.
+        let (again, recorded, events) = code.run_recorded(inputs, &limits).unwrap();
+        assert_eq!(bits(&again), bits(&outputs), "{name}");
+        assert_eq!(Stats { instructions: 0, ..recorded }, stats, "{name}");
+        match predict_recorded(program, inputs, 8, &events) {
+            Ok(plan) => {
+                self.planned += 1;
+                assert_eq!(
+                    plan.peak,
+                    stats.peak_bytes as u64,
+                    "{name}: the plan\n{}",
+                    palinode_ir::text::print(program)
+                );
+            }
+            Err(PlanError::DependsOnData { .. } | PlanError::TooDeep { .. }) => {}
+            Err(error) => panic!("{name}: {error}\n{}", palinode_ir::text::print(program)),
+        }
+        // The peak as a budget is enough, one byte less is not, and then the budget is kept too.
+        let with = |bytes: usize| {
+            let limits = Limits { budget: Budget::from(bytes), ..limits };
+            peaks(|| code.run(inputs, &limits))
+        };
+        let (within, ..) = with(stats.peak_bytes);
+        assert_eq!(bits(&within.unwrap()), bits(&outputs), "{name}");
+        if let Some(less) = stats.peak_bytes.checked_sub(1) {
+            let (refused, measured, _) = with(less);
+            let refused = refused.unwrap_err().kind;
+            let RunErrorKind::OverBudget { budget, live, needed, .. } = refused else {
+                panic!("{name}: {refused}")
+            };
+            assert!(budget == less && live <= less && live + needed > less, "{name}: {refused:?}");
+            assert!(measured <= less, "{name}: {measured} bytes within {less}");
+            assert_eq!(ARRAYS.with(Cell::get).live, 0, "{name}: an error leaves arrays behind");
+        }
+    }
+
+    /// The program, its gradient, and that simplified.
+    fn check_all(&mut self, name: &str, program: &Program, inputs: &[Datum<f64>]) {
+        self.check(name, program, inputs);
+        self.check(&format!("{name}, simplified"), &passes::simplify(program), inputs);
+        let wrt: Vec<usize> = (0..inputs.len()).filter(|&at| matches!(inputs[at], Datum::Real(_))).collect();
+        let Ok(gradient) = transform::value_and_grad(program, &wrt) else { return };
+        self.check(&format!("{name}, gradient"), &gradient, inputs);
+        self.check(&format!("{name}, gradient, simplified"), &passes::simplify(&gradient), inputs);
+    }
+}
+
+fn given(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
+    let one = |argument: &pal::Argument| {
+        let default = argument.default.as_ref()?;
+        let (shape, data) = (default.shape().to_vec(), default.data().to_vec());
+        Some(match argument.ty.elem {
+            Elem::Int => Datum::Int(Tensor { shape, data: data.iter().map(|x| *x as i64).collect() }),
+            _ => Datum::Real(Tensor { shape, data }),
+        })
+    };
+    model.arguments.iter().map(one).collect()
+}
+
+#[test]
+fn the_account_is_exact_over_the_examples() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut checked = Checked::default();
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "pal")) {
+        let model = pal::compile(&std::fs::read_to_string(path).unwrap()).unwrap();
+        // Examples with data in files are left out.
+        let Some(inputs) = given(&model) else { continue };
+        checked.check_all(&path.file_stem().unwrap().to_string_lossy(), &model.program, &inputs);
+    }
+    println!("{} runs, {} with arrays, {} planned", checked.runs, checked.arrays, checked.planned);
+    assert!(checked.runs > 150 && checked.arrays > 100);
+}
+
+#[test]
+fn the_account_is_exact_over_random_programs() {
+    let from_environment = |name: &str, otherwise: u64| {
+        std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+    };
+    let (first, programs) =
+        (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 300));
+    let mut checked = Checked::default();
+    for seed in first..first + programs {
+        let text = source(seed).text();
+        let model = pal::compile(&text).unwrap();
+        let inputs = given(&model).unwrap();
+        let program = with_hidden_rows(model.program);
+        checked.check_all(&format!("program {seed}\n{text}\n"), &program, &inputs);
+    }
+    println!("{} runs, {} with arrays, {} planned", checked.runs, checked.arrays, checked.planned);
+    let expected = 4 * programs as usize;
+    assert!(checked.runs > expected * 95 / 100 && checked.planned > expected * 90 / 100);
+    assert!(checked.arrays > expected * 7 / 10);
+}
+
+fn program(types: &[Type], body: impl FnOnce(&mut FunctionBuilder, &[Value]) -> Vec<Value>) -> Program {
+    let mut b = FunctionBuilder::new("main");
+    let params: Vec<Value> = types.iter().map(|&ty| b.param("x", ty)).collect();
+    let results = body(&mut b, &params);
+    let names = vec!["y"; results.len()];
+    b.finish_program(&results, &names).unwrap()
+}
+
+const VECTOR: Type = Type::array(Elem::F64, 1);
+const MATRIX: Type = Type::array(Elem::F64, 2);
+const INTS: Type = Type::array(Elem::Int, 1);
+
+/// Kernels hold no arrays outside the account: what is not aligned as arrays are stays small, however long the arrays.
+#[test]
+fn nothing_grows_outside_the_account() {
+    let n = 20_000;
+    let side = 150;
+    let vector = || Datum::vector((0..n).map(|i| i as f64).collect());
+    let matrix = || Datum::matrix(side, side, (0..side * side).map(|i| ((i * 7919) % 1000) as f64).collect());
+    let list = || Datum::ints((0..n as i64).rev().collect());
+    let one = |op: Op, types: &[Type]| program(types, |b, v| b.emit_all(op, v));
+    let matmul = |a_transposed, b_transposed, strong| Op::MatMul { a_transposed, b_transposed, strong };
+    let mut cases: Vec<(Program, Vec<Datum<f64>>)> = vec![
+        (one(Op::Read(vec![Axis::List]), &[VECTOR, INTS]), vec![vector(), list()]),
+        (one(Op::Write(vec![Axis::List]), &[VECTOR, VECTOR, INTS]), vec![vector(), vector(), list()]),
+        (one(Op::AddAt(vec![Axis::List]), &[VECTOR, VECTOR, INTS]), vec![vector(), vector(), list()]),
+        (one(Op::Concat(0), &[VECTOR, VECTOR]), vec![vector(), vector()]),
+        (one(Op::Permute(vec![1, 0]), &[MATRIX]), vec![matrix()]),
+        (one(Op::add(), &[VECTOR, VECTOR]), vec![vector(), vector()]),
+        (one(Op::Push, &[VECTOR, VECTOR]), vec![vector(), vector()]),
+    ];
+    for kind in Reduction::ALL {
+        for axes in [vec![0], vec![1], vec![0, 1]] {
+            cases.push((one(Op::Reduce(kind, axes), &[MATRIX]), vec![matrix()]));
+        }
+    }
+    for flags in 0..8 {
+        let op = matmul(flags & 1 != 0, flags & 2 != 0, flags & 4 != 0);
+        cases.push((one(op, &[MATRIX, MATRIX]), vec![matrix(), matrix()]));
+    }
+    for (program, inputs) in &cases {
+        let name = palinode_ir::text::print(program);
+        Checked::default().check(&name, program, inputs);
+        let code = Code::new(program);
+        // The results are copied into memory of the caller.
+        let (ran, _, others) = peaks(|| code.run_with_stats(inputs, &Limits::default()));
+        let results = ran.unwrap().1.result_bytes;
+        assert!(
+            others < results + 8000,
+            "{others} bytes beside the account and {results} of results\n{name}"
+        );
+    }
+}
+
+/// What is charged for linear algebra is enough for what it takes.
+#[test]
+fn workspace_is_a_bound_for_linear_algebra() {
+    let side = 60;
+    let square = |i: usize, j: usize| if i == j { 100.0 } else { ((i * j + i + j) % 17) as f64 / 17.0 };
+    for kind in Linalg::ALL {
+        let shapes: &[(usize, usize)] = match kind {
+            Linalg::Qr => &[(side, side), (2 * side, side / 2)],
+            Linalg::Svd => &[(side, side), (2 * side, side / 2), (side / 2, 2 * side)],
+            _ => &[(side, side)],
+        };
+        for &(rows, columns) in shapes {
+            for singular in [false, true] {
+                let element = |at: usize| {
+                    let (i, j) = (at / columns, at % columns);
+                    if singular && i.max(j) > 2 { 0.0 } else { square(i, j) }
+                };
+                let a = Datum::matrix(rows, columns, (0..rows * columns).map(element).collect());
+                let wide = matches!(kind, Linalg::Solve { .. } | Linalg::SolveTriangular { .. });
+                for right in if wide { vec![1, 2] } else { vec![0] } {
+                    let mut types = vec![MATRIX];
+                    let mut inputs = vec![a.clone()];
+                    match right {
+                        1 => (types.push(VECTOR), inputs.push(Datum::vector(vec![1.0; side]))),
+                        2 => (
+                            types.push(MATRIX),
+                            inputs.push(Datum::matrix(side, side, vec![1.0; side * side])),
+                        ),
+                        _ => ((), ()),
+                    };
+                    let program = program(&types, |b, v| b.emit_all(Op::Linalg(kind), v));
+                    let code = Code::new(&program);
+                    let (ran, arrays, others) = peaks(|| code.run_with_stats(&inputs, &Limits::default()));
+                    let Ok((_, stats)) = ran else { continue };
+                    // At the end the results are copied out; until then what is worked on lies beside the arrays.
+                    let taken = others.saturating_sub(stats.result_bytes) + arrays;
+                    let bound = stats.peak_bytes + 8000;
+                    assert!(
+                        taken <= bound,
+                        "{kind:?} {rows} x {columns}: {taken} bytes, {bound} were charged"
+                    );
+                    assert!(
+                        others <= stats.peak_bytes + 8000,
+                        "{kind:?} {rows} x {columns}: {others} {stats:?}"
+                    );
+                }
+            }
+        }
+    }
+}
