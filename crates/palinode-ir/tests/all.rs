@@ -4,6 +4,8 @@
 mod agree;
 #[path = "all/agree_precisely.rs"]
 mod agree_precisely;
+#[path = "all/inplace.rs"]
+mod inplace;
 #[path = "all/interp.rs"]
 mod interp;
 #[path = "all/interp_arrays.rs"]
