@@ -96,13 +96,14 @@ fn measure(name: &str, inputs: &[f64], f: fn(&[V]) -> V, reports: bool) -> Resul
     let exact = record.reverse(&[1.0])?.to_vec();
     let sweep = microseconds(|| drop(record.reverse(&[1.0]).map(<[f64]>::len)));
     row(name, "recorded", size.nodes, size.edges, size.bytes, sweep, "");
-    for (kind, chains, partials) in [
-        ("what matters", false, Partials::Exact),
-        ("fused", true, Partials::Exact),
-        ("fused, f32", true, Partials::F32),
-        ("fused, bf16", true, Partials::Bf16),
+    for (kind, chains, blocks, partials) in [
+        ("what matters", false, false, Partials::Exact),
+        ("chains", true, false, Partials::Exact),
+        ("chains, f32", true, false, Partials::F32),
+        ("chains, bf16", true, false, Partials::Bf16),
+        ("chains, blocks", true, true, Partials::Exact),
     ] {
-        let how = Compression { chains, partials, inputs: None };
+        let how = Compression { chains, blocks, partials, inputs: None };
         let record = tape.record(inputs, f)?;
         let start = Instant::now();
         let mut compressed: Compressed<f64> = record.compress(&how)?;

@@ -8,7 +8,7 @@ use super::graph::{self, Graph, Mark};
 use super::partials::{Exact, Partials, Store};
 use super::report::{Report, Step};
 use super::sweep::{LAST, Sweep};
-use super::{Compressed, fuse};
+use super::{Compressed, block, fuse};
 use crate::error::Error;
 use crate::tape::arena::SINK;
 use crate::tape::custom::CustomNode;
@@ -54,7 +54,14 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         Ok(self)
     }
 
-    pub(super) fn report(&mut self, name: &'static str) {
+    /// Fuses blocks through which little flows.
+    pub(super) fn fuse_blocks(mut self) -> Result<Self, Error> {
+        self.graph = block::fuse_blocks(self.graph, &self.marks)?;
+        self.report("blocks fused");
+        Ok(self)
+    }
+
+    fn report(&mut self, name: &'static str) {
         let (nodes, edges) = (self.nodes(), self.graph.parents.len());
         let size = size::<S>(nodes, edges, size_of::<S>(), &self.custom);
         self.report.steps.push(Step { name, size });

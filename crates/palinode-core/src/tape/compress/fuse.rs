@@ -22,31 +22,69 @@ const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
 /// No row.
 const NONE: u32 = u32::MAX;
 
-/// Eliminates rows until a round finds none, at most so many times.
-const ROUNDS: usize = 4;
+/// Another round is made if the last one found one row in so many.
+pub(super) const WORTHWHILE: usize = 16;
 
 /// See the module's documentation.
 pub(super) fn fuse<S: Scalar>(mut graph: Graph<S>, marks: &[Mark]) -> Result<Graph<S>, Error> {
-    for _ in 0..ROUNDS {
+    let mut work = Work { row_of: per_node(marks.len(), NONE)?, uses: per_node(marks.len(), 0)? };
+    let mut list = List { edges: Vec::new(), place: per_node(marks.len(), 0)? };
+    loop {
         let rows = graph.nodes.len();
-        shorten(&mut graph, marks)?;
-        graph = eliminate(&graph, marks)?;
-        if graph.nodes.len() == rows {
-            break;
+        work.find_rows(&graph);
+        shorten(&mut graph, &work, marks);
+        work.count_uses(&graph);
+        graph = eliminate(&graph, &mut work, &mut list, marks)?;
+        if (rows - graph.nodes.len()) * WORTHWHILE <= rows {
+            return Ok(graph);
         }
     }
-    Ok(graph)
+}
+
+/// What is looked up by node.
+struct Work {
+    /// The node's row; [`NONE`] if it has none.
+    row_of: Vec<u32>,
+    /// How often the node is used, up to 2, and whether it is [`NEEDED`].
+    uses: Vec<u8>,
+}
+
+/// A row that is kept points to the node.
+const NEEDED: u8 = 4;
+
+impl Work {
+    fn find_rows<S: Scalar>(&mut self, graph: &Graph<S>) {
+        self.row_of.fill(NONE);
+        for (row, &node) in (0..).zip(&graph.nodes) {
+            self.row_of[node as usize] = row;
+        }
+    }
+
+    fn count_uses<S: Scalar>(&mut self, graph: &Graph<S>) {
+        self.uses.fill(0);
+        for &parent in &graph.parents {
+            let uses = &mut self.uses[parent as usize];
+            *uses = 2.min(*uses + 1);
+        }
+    }
+
+    /// The row of a node that may be eliminated.
+    #[inline]
+    fn row(&self, node: u32, marks: &[Mark]) -> Option<usize> {
+        let row = self.row_of[node as usize];
+        (row != NONE && !marks[node as usize].has(Mark::PINNED)).then_some(row as usize)
+    }
 }
 
 /// The product, unless digits would be lost.
-fn product<S: Scalar>(a: S, b: S) -> Option<S> {
+pub(super) fn product<S: Scalar>(a: S, b: S) -> Option<S> {
     let product = a.strong_mul(b);
     let size = product.peek()?.abs();
     (SMALLEST..f64::INFINITY).contains(&size).then_some(product)
 }
 
 /// The sum, unless it is infinite or NaN.
-fn sum<S: Scalar>(a: S, b: S) -> Option<S> {
+pub(super) fn sum<S: Scalar>(a: S, b: S) -> Option<S> {
     let sum = a + b;
     sum.peek()?.is_finite().then_some(sum)
 }
@@ -59,28 +97,15 @@ pub(super) fn per_node<T: Copy>(count: usize, value: T) -> Result<Vec<T>, Error>
     Ok(list)
 }
 
-fn rows_by_node<S: Scalar>(graph: &Graph<S>, nodes: usize) -> Result<Vec<u32>, Error> {
-    let mut row_of = per_node(nodes, NONE)?;
-    for (row, &node) in (0..).zip(&graph.nodes) {
-        row_of[node as usize] = row;
-    }
-    Ok(row_of)
-}
-
 /// Lets every row with one edge point past other such rows, from the first node up, so that none leads to another.
-fn shorten<S: Scalar>(graph: &mut Graph<S>, marks: &[Mark]) -> Result<(), Error> {
-    let row_of = rows_by_node(graph, marks.len())?;
+fn shorten<S: Scalar>(graph: &mut Graph<S>, work: &Work, marks: &[Mark]) {
     for row in (0..graph.nodes.len()).rev() {
         let edges = graph.edges_of(row);
         if edges.len() != 1 {
             continue;
         }
-        let parent = graph.parents[edges.start];
-        let parent_row = row_of[parent as usize];
-        if parent_row == NONE || marks[parent as usize].has(Mark::PINNED) {
-            continue;
-        }
-        let beyond = graph.edges_of(parent_row as usize);
+        let Some(parent_row) = work.row(graph.parents[edges.start], marks) else { continue };
+        let beyond = graph.edges_of(parent_row);
         if beyond.len() == 1
             && let Some(partial) = product(graph.partials[edges.start], graph.partials[beyond.start])
         {
@@ -88,18 +113,26 @@ fn shorten<S: Scalar>(graph: &mut Graph<S>, marks: &[Mark]) -> Result<(), Error>
             graph.partials[edges.start] = partial;
         }
     }
-    Ok(())
+}
+
+/// Edges that are still to be added to a row.
+struct Part<S> {
+    edges: core::ops::Range<usize>,
+    /// The product of the partials that lead to them.
+    factor: Option<S>,
+    /// Whether a node with several uses lies between: what it leads to is then used by all of them.
+    shared: bool,
 }
 
 /// A row that is being put together.
-struct List<S> {
-    edges: Vec<(u32, S)>,
+pub(super) struct List<S> {
+    pub(super) edges: Vec<(u32, S)>,
     /// For each node its place in `edges`, if the edge there is to this node; anything otherwise, so it is never cleared.
-    place: Vec<u32>,
+    pub(super) place: Vec<u32>,
 }
 
 impl<S: Scalar> List<S> {
-    fn add(&mut self, parent: u32, partial: S) {
+    pub(super) fn add(&mut self, parent: u32, partial: S) {
         let place = self.place[parent as usize] as usize;
         if let Some(edge) = self.edges.get_mut(place)
             && edge.0 == parent
@@ -114,43 +147,42 @@ impl<S: Scalar> List<S> {
 }
 
 /// Eliminates what can be, from the last node down. A row is kept if it is pinned or a row that was kept points to it.
-fn eliminate<S: Scalar>(graph: &Graph<S>, marks: &[Mark]) -> Result<Graph<S>, Error> {
-    const NEEDED: u8 = 4;
-    let row_of = rows_by_node(graph, marks.len())?;
-    // How often a node is used, up to 2, and whether it is needed.
-    let mut uses = per_node(marks.len(), 0_u8)?;
-    for &parent in &graph.parents {
-        let uses = &mut uses[parent as usize];
-        *uses = 2.min(*uses + 1);
-    }
-    let mut list = List { edges: Vec::new(), place: per_node(marks.len(), 0_u32)? };
-    let mut ahead: Vec<(core::ops::Range<usize>, Option<S>)> = Vec::new();
+fn eliminate<S: Scalar>(
+    graph: &Graph<S>,
+    work: &mut Work,
+    list: &mut List<S>,
+    marks: &[Mark],
+) -> Result<Graph<S>, Error> {
+    let mut ahead: Vec<Part<S>> = Vec::new();
     let mut kept = Graph::with_room(graph.nodes.len(), graph.parents.len())?;
     for (row, &node) in graph.nodes.iter().enumerate() {
-        if uses[node as usize] & NEEDED == 0 && !marks[node as usize].has(Mark::PINNED) {
+        if work.uses[node as usize] & NEEDED == 0 && !marks[node as usize].has(Mark::PINNED) {
             continue;
         }
         list.edges.clear();
-        ahead.push((graph.edges_of(row), None));
-        while let Some((mut edges, factor)) = ahead.pop() {
-            let Some(edge) = edges.next() else { continue };
-            ahead.push((edges, factor));
+        ahead.push(Part { edges: graph.edges_of(row), factor: None, shared: false });
+        while let Some(part) = ahead.last_mut() {
+            let Some(edge) = part.edges.next() else {
+                ahead.pop();
+                continue;
+            };
+            let (factor, shared) = (part.factor, part.shared);
             let (parent, partial) = (graph.parents[edge], graph.partials[edge]);
             // The products of this row were tested before it was entered.
             let partial = factor.map_or(partial, |factor| factor.strong_mul(partial));
-            let parent_row = row_of[parent as usize];
-            if parent_row != NONE && !marks[parent as usize].has(Mark::PINNED) {
-                let beyond = graph.edges_of(parent_row as usize);
-                let fits = beyond.len() == 1 || uses[parent as usize] & !NEEDED == 1;
+            if let Some(parent_row) = work.row(parent, marks) {
+                let beyond = graph.edges_of(parent_row);
+                let used_once = work.uses[parent as usize] & !NEEDED == 1;
+                let fits = beyond.len() == 1 || used_once && !shared;
                 if fits && graph.partials[beyond.clone()].iter().all(|&p| product(partial, p).is_some()) {
-                    ahead.push((beyond, Some(partial)));
+                    ahead.push(Part { edges: beyond, factor: Some(partial), shared: shared || !used_once });
                     continue;
                 }
             }
             list.add(parent, partial);
         }
         for &(parent, partial) in &list.edges {
-            uses[parent as usize] |= NEEDED;
+            work.uses[parent as usize] |= NEEDED;
             kept.push_edge(parent, partial);
         }
         kept.end_row(node);

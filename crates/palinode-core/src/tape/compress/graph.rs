@@ -79,6 +79,14 @@ impl<S: Scalar> Graph<S> {
         self.partials.push(partial);
     }
 
+    /// Forgets all but so many rows and edges.
+    pub(super) fn truncate(&mut self, rows: usize, edges: usize) {
+        self.nodes.truncate(rows);
+        self.ends.truncate(rows);
+        self.parents.truncate(edges);
+        self.partials.truncate(edges);
+    }
+
     /// Ends the row of this node.
     pub(super) fn end_row(&mut self, node: u32) {
         self.nodes.push(node);

@@ -3,8 +3,8 @@
 //! Input: a [`Record`](crate::Record). Output: a [`Compressed`] recording of its own, and a [`Report`] of each step.
 //!
 //! ```text
-//! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► Compressed
-//!            what matters               fewer rows                              fewer bytes              (sweep.rs)
+//! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs, block.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► Compressed
+//!            what matters               fewer rows and edges                             fewer bytes              (sweep.rs)
 //! ```
 //!
 //! Invariants: marking changes no bit of a gradient; fusing changes it by rounding only; custom operations keep their outputs
@@ -12,6 +12,7 @@
 //!
 //! Known limits: the trace of a traced tape is left behind; what a compressed recording holds is not counted by the limits of the tape it came from.
 
+mod block;
 mod draft;
 mod fuse;
 mod graph;
@@ -38,6 +39,9 @@ use sweep::Sweep;
 pub struct Compression {
     /// Whether nodes with one use, or one edge, are fused into the nodes that use them.
     pub chains: bool,
+    /// Whether stretches through which little flows are fused into their derivatives as a whole: a simulation with a small
+    /// state, above all.
+    pub blocks: bool,
     /// In how many bytes partials are kept. Anything but [`Partials::Exact`] changes derivatives, by what the report says.
     pub partials: Partials,
     /// The inputs to differentiate by, from 0; all if none are given. The compressed recording has these inputs only.
@@ -45,9 +49,9 @@ pub struct Compression {
 }
 
 impl Default for Compression {
-    /// Chains are fused, partials are exact, all inputs are kept.
+    /// Chains and blocks are fused, partials are exact, all inputs are kept.
     fn default() -> Self {
-        Compression { chains: true, partials: Partials::Exact, inputs: None }
+        Compression { chains: true, blocks: true, partials: Partials::Exact, inputs: None }
     }
 }
 
@@ -69,6 +73,9 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
         let mut draft = Draft::of(tape, how.inputs.as_deref())?;
         if how.chains {
             draft = draft.fuse()?;
+        }
+        if how.blocks {
+            draft = draft.fuse_blocks()?;
         }
         draft.finish(how.partials)
     }

@@ -22,6 +22,42 @@ pub(super) struct Sweep<S> {
     pub(super) custom: Vec<CustomNode<S>>,
 }
 
+/// A reverse walk: from the last node down.
+struct Down<'a, P> {
+    /// The edges of the nodes below `node`.
+    words: &'a [u32],
+    partials: &'a [P],
+    /// Every node from this one on has been passed.
+    node: usize,
+}
+
+impl<P> Down<'_, P> {
+    /// Goes on down to node `to`: each node on the way adds partial times cotangent to its parents.
+    fn down_to<S: Scalar, const N: usize>(&mut self, to: usize, cotangents: &mut [[S; N]])
+    where
+        P: Stored<S>,
+    {
+        let mut node = self.node;
+        // Of equal length, so that one test covers both.
+        let (words, partials) = (self.words, &self.partials[..self.words.len()]);
+        let mut edge = 0;
+        while node > to {
+            node -= 1;
+            let received = cotangents[node];
+            loop {
+                let word = words[edge];
+                let target = &mut cotangents[(word & !LAST) as usize];
+                *target = S::strong_add(*target, partials[edge].wide(), received);
+                edge += 1;
+                if word & LAST != 0 {
+                    break;
+                }
+            }
+        }
+        *self = Down { words: &words[edge..], partials: &partials[edge..], node };
+    }
+}
+
 impl<S: Scalar> Sweep<S> {
     /// Propagates cotangents from the last node down to the inputs.
     pub(super) fn reverse<const N: usize>(
@@ -42,30 +78,13 @@ impl<S: Scalar> Sweep<S> {
         cotangents: &mut [[S; N]],
         inputs: usize,
     ) -> Result<(), Error> {
-        // Of equal length, so that one test covers both.
-        let (words, partials) = (&self.words[..], &partials[..self.words.len()]);
-        let (mut node, mut edge) = (self.nodes as usize, 0);
-        let mut down_to = |to: usize, node: &mut usize, cotangents: &mut [[S; N]]| {
-            while *node > to {
-                *node -= 1;
-                let received = cotangents[*node];
-                loop {
-                    let word = words[edge];
-                    let target = &mut cotangents[(word & !LAST) as usize];
-                    *target = S::strong_add(*target, partials[edge].wide(), received);
-                    edge += 1;
-                    if word & LAST != 0 {
-                        break;
-                    }
-                }
-            }
-        };
+        let mut walk = Down { words: &self.words, partials, node: self.nodes as usize };
         for custom in self.custom.iter().rev() {
-            down_to(custom.end() as usize, &mut node, cotangents);
+            walk.down_to(custom.end() as usize, cotangents);
             custom.reverse(cotangents)?;
-            node = custom.first_output() as usize;
+            walk.node = custom.first_output() as usize;
         }
-        down_to(inputs + 1, &mut node, cotangents);
+        walk.down_to(inputs + 1, cotangents);
         Ok(())
     }
 

@@ -140,7 +140,9 @@ impl Case {
         let inputs = (0..1 + random.below(5)).map(|_| random.factor()).collect();
         let outputs = 1 + random.below(4);
         let seed = (0..outputs).map(|_| random.factor()).collect();
-        let steps = 1 + random.below(60);
+        // Mostly short, so that a failure is; some with several blocks.
+        let most = if random.below(8) == 0 { 500 } else { 60 };
+        let steps = 1 + random.below(most);
         Case { computation: random, inputs, seed, steps }
     }
 
@@ -162,6 +164,8 @@ impl Case {
         if chains {
             draft = draft.fuse().unwrap();
             tamper("chains fused", &mut draft);
+            draft = draft.fuse_blocks().unwrap();
+            tamper("blocks fused", &mut draft);
         }
         let mut compressed = draft.finish(Partials::Exact).unwrap();
         if compressed.values() != values {
@@ -209,7 +213,7 @@ proptest! {
         let tangents: Vec<f64> = (0..case.inputs.len()).map(|i| 1.0 - 0.3 * i as f64).collect();
         let expected = record.forward(&tangents).unwrap();
         let bound: f64 = Twin::of(&record).bound(&vec![1.0; case.seed.len()]).iter().sum();
-        let mut plain = record.compress(&Compression { chains: false, ..Compression::default() }).unwrap();
+        let mut plain = record.compress(&Compression { chains: false, blocks: false, ..Compression::default() }).unwrap();
         prop_assert_eq!(&plain.forward(&tangents).unwrap(), &expected);
         let fused = case.record(&mut tape).compress(&Compression::default()).unwrap();
         for (a, b) in fused.forward(&tangents).unwrap().iter().zip(&expected) {
@@ -230,7 +234,7 @@ proptest! {
         let all = record.reverse(&case.seed).unwrap().to_vec();
         // In descending order, to see that the order asked for is kept.
         let inputs: Vec<usize> = (0..all.len()).rev().filter(|i| keep >> i & 1 == 1).collect();
-        let how = Compression { chains: false, inputs: Some(inputs.clone()), ..Compression::default() };
+        let how = Compression { chains: false, blocks: false, inputs: Some(inputs.clone()), ..Compression::default() };
         let mut compressed = record.compress(&how).unwrap();
         prop_assert_eq!(compressed.input_count(), inputs.len());
         let found = compressed.reverse(&case.seed).unwrap();
@@ -308,7 +312,7 @@ fn a_live_edge_that_is_dropped_is_caught() {
 #[test]
 fn a_wrong_sign_of_a_fused_partial_is_caught() {
     let plant = |step: &'static str, draft: &mut Draft<f64>| {
-        if step == "chains fused"
+        if step == "blocks fused"
             && let Some(partial) = draft.graph.partials.first_mut()
         {
             *partial = -*partial;
@@ -368,6 +372,47 @@ fn a_running_sum_of_many_inputs_is_fused_in_linear_time() {
     let compressed = record.compress(&Compression::default()).unwrap();
     assert_eq!(compressed.size().nodes, n as usize + 1);
     assert!(started.elapsed().as_secs_f64() < 5.0, "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_simulation_with_a_small_state_becomes_its_derivatives() {
+    let run = |p: &[Var<f64>]| {
+        let mut s = [p[0], p[1], p[2]];
+        for _ in 0..if cfg!(miri) { 100 } else { 10_000 } {
+            let [x, y, z] = s;
+            s = [
+                x + p[3] * (y - x) * 0.001,
+                y + (x * (p[4] - z) - y) * 0.001,
+                z + (x * y - p[5] * z) * 0.001,
+            ];
+        }
+        s.to_vec()
+    };
+    let mut tape = Tape::new();
+    let mut record = tape.record(&[1.0, 1.0, 1.0, 10.0, 10.0, 8.0 / 3.0], run).unwrap();
+    let twin = Twin::of(&record);
+    let seed = [1.0, -0.5, 0.25];
+    let (exact, bound) = (record.reverse(&seed).unwrap().to_vec(), twin.bound(&seed));
+    let mut compressed = record.compress(&Compression::default()).unwrap();
+    assert!(compressed.size().nodes < 30, "{}", compressed.report());
+    for (i, found) in compressed.reverse(&seed).unwrap().iter().enumerate() {
+        assert!((found - exact[i]).abs() <= bound[i].min(1e-9 * exact[i].abs()), "{found} and {}", exact[i]);
+    }
+}
+
+#[test]
+fn behind_a_shared_node_nothing_is_copied() {
+    // `copy` has one edge and many uses; `wide` has many edges and one use, `copy`.
+    let mut tape = Tape::new();
+    let run = |x: &[Var<f64>]| {
+        let wide = x.iter().sum::<Var<f64>>();
+        let copy: Var<f64> = [Var::lift(1.0), wide, Var::lift(2.0)].iter().sum();
+        (0..10).map(|i| copy * x[i] + x[i + 1] * x[i + 2]).collect::<Vec<_>>()
+    };
+    let record = tape.record(&[0.5; 12], run).unwrap();
+    let compressed = record.compress(&Compression::default()).unwrap();
+    // `wide` keeps its row, `copy` is gone.
+    assert_eq!((compressed.size().nodes, compressed.size().edges), (12 + 1 + 10, 12 + 4 * 10));
 }
 
 #[test]
@@ -460,6 +505,6 @@ fn the_report_is_a_table() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "                    nodes       edges        bytes");
     assert_eq!(lines[1], "recorded             1003        3003     43.0 KiB");
-    assert_eq!(lines[4], "bf16 partials           4           3         50 B");
-    assert!(lines[5].starts_with("bf16 partials change derivatives by at most "), "{text}");
+    assert_eq!(lines[5], "bf16 partials           4           3         50 B");
+    assert!(lines[6].starts_with("bf16 partials change derivatives by at most "), "{text}");
 }
