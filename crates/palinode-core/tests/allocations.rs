@@ -228,10 +228,59 @@ fn excesses(limits: &[usize], inputs: usize) -> Vec<String> {
     broken
 }
 
+/// The same with arrays. What the program itself holds (a few small arrays) is not the tape's; nor is what is computed again.
+fn array_excesses(limits: &[usize]) -> Vec<String> {
+    const PROGRAM: usize = 4_000;
+    let x = [0.5, 0.25, 0.125, 0.75, 0.3, 0.1];
+    type Program = fn(&[Var<f64>], usize) -> Var<f64>;
+    let programs: [(&str, Program); 2] = [
+        ("whole arrays", array_work),
+        ("elements", |x, steps| {
+            let mut a = Array::from_vars(x);
+            element_updates(x, &mut a, steps);
+            a.sum()
+        }),
+    ];
+    let mut broken = Vec::new();
+    for (name, program) in programs {
+        for &limit in limits {
+            let mut steps = 1;
+            loop {
+                let mut tape = Tape::with_limits(u32::MAX, limit);
+                let mut gradient = [0.0; 6];
+                let (result, _, _, peak) =
+                    measured(|| tape.gradient_into(|x| program(x, steps), &x, &mut gradient));
+                if peak > limit + PROGRAM {
+                    broken.push(format!("{name}, limit {limit}, {steps} steps: {peak} bytes, {result:?}"));
+                }
+                match result {
+                    Ok(_) => steps += steps / 2 + 1,
+                    Err(error) => {
+                        assert_eq!(error.code(), "PAL0107");
+                        break;
+                    }
+                }
+            }
+            // What a recording that fits says it needs is enough.
+            if steps > 1 {
+                let mut tape = Tape::new();
+                let budget = tape.record(&x, |x| program(x, steps / 2)).unwrap().budget();
+                let mut tape = Tape::with_limits(u32::MAX, budget.bytes());
+                let swept = tape
+                    .record(&x, |x| program(x, steps / 2))
+                    .map(|mut record| record.reverse(&[1.0]).is_ok());
+                assert!(matches!(swept, Ok(true)), "{name}, {} steps within {budget}: {swept:?}", steps / 2);
+            }
+        }
+    }
+    broken
+}
+
 #[test]
 fn no_byte_more_than_the_limit() {
     let mut broken = excesses(&[0, 64, 1_000, 3_000, 10_000, 100_000, 1_000_000, 3_000_000], 3);
     broken.extend(excesses(&[0, 64, 10_000, 1_000_000], 5_000));
+    broken.extend(array_excesses(&[0, 64, 3_000, 10_000, 30_000, 100_000, 1_000_000, 3_000_000]));
     assert!(broken.is_empty(), "more bytes than allowed:\n{}", broken.join("\n"));
 }
 

@@ -16,7 +16,7 @@
 
 use super::matmul::all_of;
 use super::policy::WhenOverwritten;
-use super::residual::{Kept, Need, Recipe};
+use super::residual::{Kept, Need, Recipe, charge, kept_bytes};
 use super::steps::{Linear, Whole};
 #[cfg(test)]
 use super::tests::planted::Bug;
@@ -156,7 +156,7 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
     /// The values for a rule to keep.
     pub(super) fn keep(&self, need: Need) -> Arc<Kept<S>> {
         let kept = self.kept();
-        kept.needed_by(need);
+        charge::<S>(need, kept.needed_by(need));
         kept
     }
 
@@ -286,11 +286,15 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
 
     /// Leaves the recipe to the rules that need the values, if it can be followed.
     fn recomputes(&self, shared: &Shared<S>, need: Need) -> bool {
-        let gives_up = shared.kept.give_up(need);
-        if gives_up && need.stamp.is_open() {
-            with_recorder(need.stamp, |recorder: &mut Recorder<S>| recorder.arrays.counts.recomputed += 1);
+        let Some(newly_kept) = shared.kept.give_up(need) else { return false };
+        if need.stamp.is_open() {
+            with_recorder(need.stamp, |recorder: &mut Recorder<S>| {
+                recorder.arrays.counts.recomputed += 1;
+                recorder.arena.put_back(kept_bytes::<S>(shared.values.capacity()));
+                recorder.charge(newly_kept);
+            });
         }
-        gives_up
+        true
     }
 
     fn count_copy(&self, stamp: Stamp) {

@@ -204,10 +204,20 @@ impl<S: Scalar> Product<S> {
         (added, self.output.places.len())
     }
 
-    pub(crate) fn bytes(&self, seen: &mut HashSet<*const ()>) -> usize {
+    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all three.
+    pub(crate) fn scratch(&self) -> usize {
+        let [m, k, n] = self.size;
+        2 * m * n + 3 * (m * k + k * n)
+    }
+
+    pub(crate) fn bytes(&self, mut seen: Option<&mut HashSet<*const ()>>) -> usize {
+        let residuals = self.kept.iter().map(|residual| match &mut seen {
+            Some(seen) => residual.bytes(seen),
+            None => residual.own_bytes(),
+        });
         self.output.places.bytes()
             + self.active().map(|region| region.places.bytes()).sum::<usize>()
-            + self.kept.iter().map(|residual| residual.bytes(seen)).sum::<usize>()
+            + residuals.sum::<usize>()
     }
 }
 

@@ -12,7 +12,7 @@
 use super::formula::{Formula, Reader};
 use super::policy::WhenOverwritten;
 use super::view::View;
-use crate::tape::Stamp;
+use crate::tape::{Recorder, Stamp, with_recorder};
 use core::panic::Location;
 use palinode_num::Scalar;
 use std::collections::HashSet;
@@ -25,6 +25,13 @@ pub(crate) struct Need {
     pub(crate) at: &'static Location<'static>,
     pub(crate) policy: WhenOverwritten,
     pub(crate) stamp: Stamp,
+}
+
+/// Counts bytes that a rule keeps towards the limit of its tape.
+pub(crate) fn charge<S: Scalar>(need: Need, bytes: usize) {
+    if bytes > 0 {
+        with_recorder(need.stamp, |recorder: &mut Recorder<S>| recorder.charge(bytes));
+    }
 }
 
 /// Memory that arrays and rules share.
@@ -71,8 +78,12 @@ impl<S: Scalar> Kept<S> {
         self.need.get()
     }
 
-    pub(crate) fn needed_by(&self, need: Need) {
-        let _ = self.need.set(need);
+    /// Notes who needs it; the heap bytes that are kept from now on, none if somebody needed it before.
+    pub(crate) fn needed_by(&self, need: Need) -> usize {
+        match (self.need.set(need), &*self.state()) {
+            (Ok(()), State::Values(values, _)) => kept_bytes::<S>(values.capacity()),
+            _ => 0,
+        }
     }
 
     /// The numbers: as they are, or computed again.
@@ -86,33 +97,33 @@ impl<S: Scalar> Kept<S> {
         Arc::new(formula.values(&readers))
     }
 
-    /// Gives the memory up in favour of its recipe; false if an argument is gone, or there is no recipe.
-    pub(crate) fn give_up(&self, need: Need) -> bool {
+    /// Gives the memory up in favour of its recipe: the heap bytes that are kept for it instead, none of them if others keep
+    /// its arguments anyway. Nothing happens if an argument is gone, or there is no recipe.
+    pub(crate) fn give_up(&self, need: Need) -> Option<usize> {
         let mut state = self.state();
-        let State::Values(_, Some(recipe)) = &*state else { return false };
+        let State::Values(_, Some(recipe)) = &*state else { return None };
         let there = |argument: &Ingredient<S>| match argument {
             Ingredient::Number(x) => Some(Residual::Number(*x)),
             Ingredient::Values(kept, view) => {
                 kept.upgrade().map(|kept| Residual::Values { kept, view: view.clone() })
             }
         };
-        let Some(arguments) = recipe.arguments.iter().map(there).collect::<Option<Vec<_>>>() else {
-            return false;
-        };
-        for argument in &arguments {
-            if let Residual::Values { kept, .. } = argument {
-                kept.needed_by(Need { by: recipe.formula.name(), ..need });
-            }
-        }
+        let arguments = recipe.arguments.iter().map(there).collect::<Option<Vec<_>>>()?;
+        let need = Need { by: recipe.formula.name(), ..need };
+        let newly_kept = arguments.iter().map(|argument| match argument {
+            Residual::Values { kept, .. } => kept.needed_by(need),
+            Residual::Absent | Residual::Number(_) => 0,
+        });
+        let newly_kept = newly_kept.sum();
         *state = State::Again(Again { formula: recipe.formula.clone(), arguments });
-        true
+        Some(newly_kept)
     }
 
     fn bytes(&self, seen: &mut HashSet<*const ()>) -> usize {
         let mut bytes = arc_bytes::<Kept<S>>();
         match &*self.state() {
             State::Values(values, recipe) => {
-                bytes += arc_bytes::<Vec<S>>() + values.capacity() * size_of::<S>();
+                bytes = kept_bytes::<S>(values.capacity());
                 if let Some(recipe) = recipe {
                     bytes += recipe.arguments.capacity() * size_of::<Ingredient<S>>()
                         + formula_bytes(&recipe.formula, seen);
@@ -152,6 +163,11 @@ const fn arc_bytes<T>() -> usize {
     2 * size_of::<usize>() + size_of::<T>()
 }
 
+/// The heap bytes of so many kept numbers.
+pub(crate) const fn kept_bytes<S>(capacity: usize) -> usize {
+    arc_bytes::<Kept<S>>() + arc_bytes::<Vec<S>>() + capacity * size_of::<S>()
+}
+
 /// The heap bytes of a rule, the first time that it is seen.
 pub(crate) fn formula_bytes<S>(formula: &Arc<dyn Formula<S>>, seen: &mut HashSet<*const ()>) -> usize {
     let counters = 2 * size_of::<usize>();
@@ -175,8 +191,16 @@ impl<S: Scalar> Residual<S> {
     /// Numbers of its own.
     pub(crate) fn of(values: Vec<S>, shape: &[usize], need: Need) -> Residual<S> {
         let kept = Kept::new(Arc::new(values), None);
-        kept.needed_by(need);
+        charge::<S>(need, kept.needed_by(need));
         Residual::Values { kept, view: View::whole(shape) }
+    }
+
+    /// The heap bytes that are its own, not those that it shares.
+    pub(crate) fn own_bytes(&self) -> usize {
+        match self {
+            Residual::Absent | Residual::Number(_) => 0,
+            Residual::Values { view, .. } => view.bytes(),
+        }
     }
 
     pub(crate) fn lend(&self) -> Lent<'_, S> {

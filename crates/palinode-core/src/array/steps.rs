@@ -104,7 +104,7 @@ impl<S: Scalar> Linear<S> {
         Linear { name, output, replaces, arguments, operands: None }
     }
 
-    fn bytes(&self, seen: &mut HashSet<*const ()>) -> usize {
+    fn bytes(&self, mut seen: Option<&mut HashSet<*const ()>>) -> usize {
         let of_argument = |argument: &Argument<S>| {
             let saved = match &argument.partial {
                 Partial::Saved(values) => values.capacity() * size_of::<S>(),
@@ -113,10 +113,14 @@ impl<S: Scalar> Linear<S> {
             argument.region.places.bytes() + saved
         };
         let operands = self.operands.as_ref().map_or(0, |operands| {
+            let residuals = operands.values.iter().map(|residual| match &mut seen {
+                Some(seen) => residual.bytes(seen),
+                None => residual.own_bytes(),
+            });
             size_of::<Operands<S>>()
                 + operands.values.capacity() * size_of::<Residual<S>>()
-                + formula_bytes(&operands.formula, seen)
-                + operands.values.iter().map(|residual| residual.bytes(seen)).sum::<usize>()
+                + residuals.sum::<usize>()
+                + formula_bytes(&operands.formula, seen.unwrap_or(&mut HashSet::new()))
         });
         self.output.places.bytes()
             + self.arguments.capacity() * size_of::<Argument<S>>()
@@ -133,8 +137,19 @@ impl<S: Scalar> Whole<S> {
         }
     }
 
-    /// Heap bytes that have not been seen yet.
-    pub(crate) fn bytes(&self, seen: &mut HashSet<*const ()>) -> usize {
+    /// How many numbers it needs for a while when it is swept.
+    fn scratch(&self) -> usize {
+        match self {
+            Whole::Linear(linear) => {
+                let computes = linear.arguments.iter().any(|a| matches!(a.partial, Partial::Computed(_)));
+                linear.output.places.len() * if computes { 2 } else { 1 }
+            }
+            Whole::Product(product) => product.scratch(),
+        }
+    }
+
+    /// Heap bytes that have not been seen yet; without those of shared memory if nothing is to be seen.
+    pub(crate) fn bytes(&self, seen: Option<&mut HashSet<*const ()>>) -> usize {
         match self {
             Whole::Linear(linear) => linear.bytes(seen),
             Whole::Product(product) => size_of::<Product<S>>() + product.bytes(seen),
@@ -186,7 +201,7 @@ impl<T> Chunks<T> {
         match self.chunks.get(self.current) {
             Some(chunk) if chunk.len() < chunk.capacity() => None,
             _ if self.current + 1 < self.chunks.len() => None,
-            _ => Some(self.next_size() * size_of::<T>() + size_of::<Vec<T>>()),
+            _ => Some(self.next_size() * size_of::<T>()),
         }
     }
 
@@ -240,6 +255,8 @@ pub(crate) struct ArrayTape<S> {
     /// Where each storage begins among the slots, once the recording is finished; its length before.
     storages: Vec<usize>,
     slots: usize,
+    /// The bytes that the largest operation needs while it is swept.
+    scratch: usize,
     pub(crate) policy: WhenOverwritten,
     pub(crate) counts: ArrayCounts,
 }
@@ -251,6 +268,7 @@ impl<S: Scalar> ArrayTape<S> {
             whole: Vec::new(),
             storages: Vec::new(),
             slots: 0,
+            scratch: 0,
             policy: WhenOverwritten::Copy,
             counts: ArrayCounts {
                 elements: 0,
@@ -272,6 +290,7 @@ impl<S: Scalar> ArrayTape<S> {
         self.whole.clear();
         self.storages.clear();
         self.slots = 0;
+        self.scratch = 0;
         self.counts = ArrayCounts::default();
     }
 
@@ -294,6 +313,17 @@ impl<S: Scalar> ArrayTape<S> {
         self.slots
     }
 
+    /// The bytes that a sweep needs for its operations on whole arrays, besides cotangents. What nalgebra takes for itself
+    /// and what is computed again is not known.
+    pub(crate) fn scratch_bytes(&self) -> usize {
+        self.scratch
+    }
+
+    /// The bytes that a recording and its sweep need for a while and do not keep.
+    pub(crate) fn passing_bytes(&self) -> usize {
+        self.list_bytes() + self.scratch
+    }
+
     /// Where a storage begins among the slots.
     #[inline]
     pub(crate) fn start_of(&self, storage: u32) -> usize {
@@ -311,7 +341,7 @@ impl<S: Scalar> ArrayTape<S> {
     /// The heap bytes that operations hold; steps and lists not included.
     pub(crate) fn residual_bytes(&self) -> usize {
         let mut seen = HashSet::new();
-        self.whole.iter().map(|whole| whole.bytes(&mut seen)).sum()
+        self.whole.iter().map(|whole| whole.bytes(Some(&mut seen))).sum()
     }
 
     /// The heap bytes that the recording needs: steps, operations, residuals and cotangents.
@@ -322,6 +352,7 @@ impl<S: Scalar> ArrayTape<S> {
             + self.storages.len() * size_of::<usize>()
             + self.residual_bytes()
             + self.slots * size_of::<S>()
+            + self.scratch
     }
 
     /// The heap bytes held, used or kept for the next recording.
@@ -344,16 +375,21 @@ impl<S: Scalar> Recorder<S> {
     /// A new storage with so many slots.
     pub(crate) fn new_storage(&mut self, len: usize) -> u32 {
         assert!(len <= u32::MAX as usize, "palinode: an array on a tape has at most 2^32 - 1 elements");
-        self.arrays.storages.push(len);
-        self.grow_slots(len);
-        (self.arrays.storages.len() - 1) as u32
+        if self.make_room(|arrays| &mut arrays.storages) {
+            self.arrays.storages.push(len);
+            self.grow_slots(len);
+        }
+        (self.arrays.storages.len() as u32).saturating_sub(1)
     }
 
     /// A storage has at least so many slots.
     pub(crate) fn storage_reaches(&mut self, storage: u32, len: usize) {
-        let more = len.saturating_sub(self.arrays.storages[storage as usize]);
-        self.arrays.storages[storage as usize] += more;
-        self.grow_slots(more);
+        // There is none after a failure.
+        if let Some(length) = self.arrays.storages.get_mut(storage as usize) {
+            let more = len.saturating_sub(*length);
+            *length += more;
+            self.grow_slots(more);
+        }
     }
 
     fn grow_slots(&mut self, more: usize) {
@@ -365,7 +401,10 @@ impl<S: Scalar> Recorder<S> {
     #[inline]
     pub(crate) fn push_step(&mut self, kind: Kind, storage: u32, slot: usize, node: u32) {
         if let Some(bytes) = self.arrays.steps.needs() {
-            self.charge(bytes);
+            // While the list of chunks moves, both are there.
+            let lists = self.arrays.steps.chunks.capacity() * size_of::<Vec<Step>>();
+            self.charge(bytes + lists + size_of::<Vec<Step>>());
+            self.arena.put_back(lists);
         }
         if self.arena.failure().is_some() {
             return;
@@ -398,13 +437,34 @@ impl<S: Scalar> Recorder<S> {
         self.arrays.counts.added += added;
         self.arrays.counts.filled += filled;
         self.arrays.counts.operations += 1;
-        self.charge(size_of::<Whole<S>>() + whole.bytes(&mut HashSet::new()));
-        self.push_step(Kind::Whole, self.arrays.whole.len() as u32, 0, SINK);
-        self.arrays.whole.push(whole);
+        let scratch = whole.scratch() * size_of::<S>();
+        let more_scratch = scratch.saturating_sub(self.arrays.scratch);
+        self.arrays.scratch += more_scratch;
+        self.charge(whole.bytes(None) + more_scratch);
+        if self.make_room(|arrays| &mut arrays.whole) {
+            self.push_step(Kind::Whole, self.arrays.whole.len() as u32, 0, SINK);
+            self.arrays.whole.push(whole);
+        }
+    }
+
+    /// Makes room for one more in a list; false if there may be none.
+    fn make_room<T>(&mut self, list: impl Fn(&mut ArrayTape<S>) -> &mut Vec<T>) -> bool {
+        let (len, capacity) = (list(&mut self.arrays).len(), list(&mut self.arrays).capacity());
+        if len == capacity {
+            let more = capacity / 2 + 16;
+            // While a list moves, both are there.
+            self.charge((capacity + more) * size_of::<T>());
+            if self.arena.failure().is_some() {
+                return false;
+            }
+            list(&mut self.arrays).reserve_exact(more);
+            self.arena.put_back(capacity * size_of::<T>());
+        }
+        true
     }
 
     /// Counts bytes towards the limit; the recording fails if they are too many.
-    fn charge(&mut self, bytes: usize) {
+    pub(crate) fn charge(&mut self, bytes: usize) {
         self.arena.set_aside(bytes);
         if let Err(error) = self.arena.check_limits() {
             self.arena.refuse(error);

@@ -136,6 +136,11 @@ impl<S: Scalar> Arena<S> {
         self.set_aside += bytes;
     }
 
+    /// Takes back what was counted and is not needed any more.
+    pub(crate) fn put_back(&mut self, bytes: usize) {
+        self.set_aside = self.set_aside.saturating_sub(bytes);
+    }
+
     /// The error that says so many bytes in all are more than allowed.
     fn too_many(&self, needed: usize) -> Error {
         Error::ByteLimit { limit: self.byte_limit, needed, node: self.next_node - 1 }

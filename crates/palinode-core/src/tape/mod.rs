@@ -178,7 +178,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         if self.cotangents.capacity() > cotangents && self.recorder.arena.afford(self.heap_bytes()).is_err() {
             self.cotangents = Vec::new();
         }
-        let more = cotangents.saturating_sub(self.cotangents.capacity()) * size_of::<S>();
+        let more = cotangents.saturating_sub(self.cotangents.capacity()) * size_of::<S>()
+            + self.recorder.arrays.scratch_bytes();
         self.recorder.arena.afford(self.heap_bytes() + more)?;
         Ok(Record { tape: self })
     }

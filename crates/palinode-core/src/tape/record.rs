@@ -257,7 +257,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
             + self.output_count() * (size_of::<u32>() + size_of::<S>());
         let beside = self.tape.recorder.bytes() - arena.bytes();
         let cotangents = self.tape.recorder.cotangents() * size_of::<S>();
-        Budget::from(arena.enough_bytes() + cotangents + lists + beside)
+        let arrays = self.tape.recorder.arrays.passing_bytes();
+        Budget::from(arena.enough_bytes() + cotangents + lists + beside + arrays)
     }
 
     /// The heap bytes that the tape holds, used or kept for the next recording; exact.
@@ -268,7 +269,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// `N` zeros per node and slot of an array, if there may be so many bytes.
     fn lanes<const N: usize>(&self) -> Result<Vec<[S; N]>, Error> {
         let count = self.tape.recorder.cotangents();
-        self.tape.recorder.arena.afford(self.heap_bytes() + count * size_of::<[S; N]>())?;
+        let bytes = count * size_of::<[S; N]>() + N * self.tape.recorder.arrays.scratch_bytes();
+        self.tape.recorder.arena.afford(self.heap_bytes() + bytes)?;
         let mut lanes = Vec::new();
         zero_filled(&mut lanes, count)?;
         Ok(lanes)
