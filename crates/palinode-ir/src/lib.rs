@@ -31,7 +31,7 @@ mod verify;
 
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use diagnostic::{Diagnostic, Place, Severity};
-pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Op, Reduction, Rule};
+pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Rule};
 pub use palinode_core::{Real, Scalar};
 pub use program::{Block, Function, Inst, Program, Value, ValueInfo};
 pub use trace::{Trace, Traced};

@@ -291,6 +291,36 @@ impl Linalg {
     }
 }
 
+/// A format of fewer bits, in which reals are kept where that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Narrow {
+    /// Single precision: 32 bits, of which 24 count.
+    F32,
+    /// The upper half of single precision: 16 bits, of which 8 count.
+    Bf16,
+}
+
+impl Narrow {
+    /// Every format.
+    pub const ALL: [Narrow; 2] = [Narrow::F32, Narrow::Bf16];
+
+    /// How many numbers fit into a 64-bit word.
+    pub fn per_word(self) -> usize {
+        match self {
+            Narrow::F32 => 2,
+            Narrow::Bf16 => 4,
+        }
+    }
+
+    /// As a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Narrow::F32 => "f32",
+            Narrow::Bf16 => "bf16",
+        }
+    }
+}
+
 /// The number of a function of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FuncId(pub u32);
@@ -351,6 +381,12 @@ pub enum Op {
     Push,
     /// `(log, n)`: a rank-1 array cut, or extended with zeros, to length `n`.
     Resize,
+
+    /// `x`, an array of reals: its elements in order in a narrower format, several to an integer. Carries no derivative: only what reverse mode
+    /// keeps is packed, and a program that packs is not differentiated again.
+    Pack(Narrow),
+    /// `(words, n)`: the first `n` reals of what was packed, as a vector.
+    Unpack(Narrow),
 
     /// `(a, b)`: the matrix product of ranks 1 or 2, as in linear algebra; flags transpose rank-2 operands first.
     MatMul {
@@ -420,6 +456,10 @@ impl Op {
             Op::AddAt(_) => "add_at",
             Op::Push => "push",
             Op::Resize => "resize",
+            Op::Pack(Narrow::F32) => "pack_f32",
+            Op::Pack(Narrow::Bf16) => "pack_bf16",
+            Op::Unpack(Narrow::F32) => "unpack_f32",
+            Op::Unpack(Narrow::Bf16) => "unpack_bf16",
             Op::MatMul { strong: false, .. } => "matmul",
             Op::MatMul { strong: true, .. } => "strong_matmul",
             Op::Outer { strong: false } => "outer",
@@ -458,6 +498,8 @@ impl Op {
             | Op::Concat(_)
             | Op::Reduce(..)
             | Op::Read(_)
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)

@@ -219,6 +219,20 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             ints(op, &args[1..], "the length")?;
             one(args[0])
         }
+        Op::Pack(_) => {
+            count(op, args, 1)?;
+            real(op, args[0])?;
+            require(!args[0].is_scalar(), || format!("`{}` needs an array, not a number", op.name()))?;
+            one(Type::array(Elem::Int, 1))
+        }
+        Op::Unpack(_) => {
+            count(op, args, 2)?;
+            require(args[0] == Type::array(Elem::Int, 1), || {
+                format!("`{}` needs int[_], not {}", op.name(), args[0])
+            })?;
+            ints(op, &args[1..], "the length")?;
+            one(Type::array(Elem::F64, 1))
+        }
         Op::MatMul { a_transposed, b_transposed, .. } => {
             count(op, args, 2)?;
             args.iter().try_for_each(|&ty| real(op, ty))?;

@@ -260,6 +260,8 @@ pub fn is_elementwise(op: &Op) -> bool {
         | Op::AddAt(_)
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)

@@ -242,6 +242,8 @@ impl<'a> Lower<'a> {
             | Op::Concat(_)
             | Op::Reduce(..)
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_) => self.general(inst, marks),
@@ -287,6 +289,8 @@ impl<'a> Lower<'a> {
             | Op::Write(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::For { .. }
             | Op::While
             | Op::If

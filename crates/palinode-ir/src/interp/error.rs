@@ -304,6 +304,15 @@ pub enum RunErrorKind {
         /// The operation.
         op: &'static str,
     },
+    /// Numbers that carry derivatives cannot be kept in fewer bits.
+    #[error(
+        "{} was given numbers that carry derivatives, which it would lose; run the program that keeps residuals exactly",
+        spoken(op)
+    )]
+    CarriesDerivative {
+        /// The operation.
+        op: &'static str,
+    },
     /// An iteration inside a decomposition did not settle.
     #[error(
         "{} did not converge; check the matrix for infinities and NaN, or scale it if its entries are huge",
@@ -340,6 +349,7 @@ impl RunErrorKind {
             RunErrorKind::TooLarge { .. } => "PAL0268",
             RunErrorKind::NoConvergence { .. } => "PAL0269",
             RunErrorKind::OverBudget { .. } => "PAL0275",
+            RunErrorKind::CarriesDerivative { .. } => "PAL0276",
         }
     }
 }

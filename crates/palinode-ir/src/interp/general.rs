@@ -6,7 +6,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store_rule::reuses;
 use super::value::{Array, Val, primal};
-use super::{access, array_ops, elementwise, linalg};
+use super::{access, array_ops, elementwise, linalg, narrowed};
 use crate::op::Op;
 use crate::types::Elem;
 
@@ -72,6 +72,8 @@ pub(super) fn apply<R: Real>(
         }
         Op::Push => out.push(array_ops::push_all(args, memory)?),
         Op::Resize => out.push(array_ops::resize(args, memory)?),
+        Op::Pack(narrow) => out.push(narrowed::pack(*narrow, args, memory)?),
+        Op::Unpack(narrow) => out.push(narrowed::unpack(*narrow, args, memory)?),
         Op::MatMul { a_transposed, b_transposed, strong } => {
             out.push(array_ops::matmul(*a_transposed, *b_transposed, *strong, args, memory)?);
         }

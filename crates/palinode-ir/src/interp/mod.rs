@@ -29,6 +29,7 @@ mod error;
 mod general;
 mod ledger;
 mod linalg;
+mod narrowed;
 mod run;
 pub(crate) mod scalar_ops;
 mod spectral;

@@ -96,6 +96,8 @@ pub(crate) fn reuses(op: &Op, result: Elem, free: &[Option<Elem>]) -> Option<usi
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::Const(_)
         | Op::Dim(_)
         | Op::For { .. }
@@ -146,6 +148,8 @@ pub(crate) fn takes_chunks(op: &Op, operand: usize) -> bool {
         | Op::Permute(_)
         | Op::Concat(_)
         | Op::Reduce(..)
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)

@@ -54,6 +54,8 @@ pub(crate) fn workspace(op: &Op, shapes: &[&[usize]], real: usize) -> usize {
         | Op::AddAt(_)
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::Outer { .. }
         | Op::For { .. }
         | Op::While

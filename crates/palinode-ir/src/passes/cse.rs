@@ -143,6 +143,8 @@ fn is_commutative(op: &Op) -> bool {
         | Op::AddAt(_)
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)

@@ -104,6 +104,8 @@ fn find(function: &Function) -> (Found, Concats) {
         | Op::Write(_)
         | Op::AddAt(_)
         | Op::Push
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)

@@ -103,6 +103,8 @@ impl Zeros<'_, '_> {
             | Op::AddAt(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)

@@ -55,6 +55,8 @@ impl Rules for Fold {
             | Op::AddAt(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)
@@ -104,6 +106,8 @@ impl Rules for Fold {
             | Op::AddAt(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)

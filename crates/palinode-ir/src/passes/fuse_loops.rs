@@ -217,6 +217,8 @@ impl<'a> Changes<'a> {
                 | Op::Read(_)
                 | Op::Push
                 | Op::Resize
+                | Op::Pack(_)
+                | Op::Unpack(_)
                 | Op::MatMul { .. }
                 | Op::Outer { .. }
                 | Op::Linalg(_)

@@ -127,6 +127,8 @@ impl Hoist<'_> {
             | Op::AddAt(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)

@@ -140,7 +140,7 @@ impl<'a> Shapes<'a> {
             }
             Op::Iota => self.lengths(args),
             Op::Broadcast(_) | Op::Reshape => self.lengths(&args[1..]),
-            Op::Resize => self.lengths(&args[1..]),
+            Op::Resize | Op::Unpack(_) => self.lengths(&args[1..]),
             Op::Permute(permutation) => {
                 let from = axes_of(self, 0);
                 permutation.iter().map(|&axis| from[usize::from(axis)]).collect()
@@ -158,7 +158,7 @@ impl<'a> Shapes<'a> {
             }
             Op::Read(places) => self.read(places, args),
             Op::Write(_) | Op::AddAt(_) => axes_of(self, 0),
-            Op::Push => vec![Len::Axis(inst.results[0], 0)],
+            Op::Push | Op::Pack(_) => vec![Len::Axis(inst.results[0], 0)],
             Op::MatMul { a_transposed, b_transposed, .. } => {
                 let (mut a, mut b) = (axes_of(self, 0), axes_of(self, 1));
                 // What is summed over: the last axis of the first, the first of the second.

@@ -15,6 +15,8 @@ pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
         Op::Reduce(..) => first,
         // What is changed is as long as what is put there.
         Op::Write(_) | Op::AddAt(_) => operands.get(1).map_or(1.0, |&n| n as f64),
+        Op::Pack(_) => first,
+        Op::Unpack(_) => made,
         Op::Push | Op::Resize => operands.iter().skip(1).sum::<u64>() as f64,
         // (m k) (k n) / (m n) is k^2.
         Op::MatMul { .. } => {

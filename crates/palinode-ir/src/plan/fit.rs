@@ -8,7 +8,7 @@ use palinode_core::Budget;
 
 use crate::interp::Datum;
 use crate::passes;
-use crate::plan::{PlanError, Prediction, predict, rematerialize};
+use crate::plan::{PlanError, Prediction, narrow_kept, predict, rematerialize};
 use crate::program::Program;
 use crate::transform::{Recompute, Storage, TransformError, value_and_grad_stored};
 
@@ -60,7 +60,8 @@ pub struct FittedGradient {
     pub store_all: Budget,
 }
 
-/// Value and gradient of the first result within a budget, with the least work; the bits do not depend on the budget.
+/// Value and gradient of the first result within a budget, with the least work; the bits do not depend on the budget, unless `storage` asks for
+/// fewer bits.
 ///
 /// # Errors
 /// If there is no gradient, if its memory depends on data, or if the budget is too small: then the error names the smallest that works.
@@ -79,6 +80,7 @@ pub fn fit_gradient<R>(
     for recompute in Recompute::ALL {
         let storage = Storage { recompute, ..storage.clone() };
         let made = passes::simplify(&value_and_grad_stored(program, wrt, &storage)?);
+        let made = narrow_kept(&made, &storage);
         let all = match &all {
             Some(all) => all,
             None => all.insert(predict(&made, inputs, real_bytes)?),

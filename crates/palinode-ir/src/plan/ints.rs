@@ -49,6 +49,8 @@ pub(super) fn scalar(op: &Op, args: &[Thing], result: Type) -> Thing {
         | Op::AddAt(_)
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)

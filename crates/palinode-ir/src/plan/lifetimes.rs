@@ -9,10 +9,11 @@
 //! Offsets are found by interval colouring: buffers in order of birth, each at the lowest place that nothing live covers. An
 //! array that is changed in place stays in its buffer, and so does one that a loop carries.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::op::{FuncId, Op};
 use crate::plan::Prediction;
+use crate::plan::narrow::turn;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 
@@ -107,7 +108,10 @@ pub fn lifetimes(
     for &result in &main.body.results {
         scan.use_at(result, total);
     }
-    let turn = if has_gradient { turn(&main.body, &ends) } else { total };
+    let turn = match turn(&main.body).checked_sub(1) {
+        Some(last) if has_gradient => ends[last] + 1,
+        Some(_) | None => total,
+    };
     let mut rows: Vec<Lifetime> = scan
         .defined
         .iter()
@@ -205,21 +209,6 @@ impl Scan {
         }
         end
     }
-}
-
-/// The point after the last instruction that the first result depends on.
-fn turn(body: &Block, ends: &[usize]) -> usize {
-    let mut needed: HashSet<Value> = body.results.first().copied().into_iter().collect();
-    let mut turn = 0;
-    for (inst, &end) in body.insts.iter().zip(ends).rev() {
-        if inst.results.iter().any(|result| needed.contains(result)) {
-            turn = turn.max(end + 1);
-            inst.for_each_use(&mut |value| {
-                needed.insert(value);
-            });
-        }
-    }
-    turn
 }
 
 fn row(

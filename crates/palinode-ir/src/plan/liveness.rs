@@ -105,6 +105,8 @@ impl Pass<'_> {
             | Op::AddAt(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)

@@ -10,6 +10,7 @@
 //! | `copies` | why an update copies |
 //! | `lifetimes` | when each array lives, and where in one arena |
 //! | `fit` | a gradient within a budget |
+//! | `narrow` | arrays that wait in fewer bits, if asked for |
 //! | `remat`, `cost` | values that are computed again instead of kept |
 //! | `buffers`, `sizes`, `ints`, `known` | what it keeps books of: bytes, lengths, integers |
 //!
@@ -24,6 +25,7 @@ mod ints;
 mod known;
 mod lifetimes;
 pub(crate) mod liveness;
+mod narrow;
 mod remat;
 mod sizes;
 mod steady;
@@ -38,6 +40,7 @@ use crate::types::{Elem, Span};
 pub use copies::Because;
 pub use fit::{FitError, FittedGradient, fit_gradient};
 pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};
+pub use narrow::{narrow_kept, narrowing_error};
 pub use remat::{Fitted, rematerialize};
 use walk::{Stop, Walk};
 

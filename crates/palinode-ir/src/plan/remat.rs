@@ -345,6 +345,7 @@ fn is_repeatable(inst: &Inst) -> bool {
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)
+        | Op::Unpack(_)
         | Op::Fused => true,
         Op::Const(_)
         | Op::Dim(_)
@@ -352,6 +353,7 @@ fn is_repeatable(inst: &Inst) -> bool {
         | Op::AddAt(_)
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
         | Op::For { .. }
         | Op::While
         | Op::If

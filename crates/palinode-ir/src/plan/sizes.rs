@@ -55,7 +55,11 @@ pub(super) fn result_shapes(op: &Op, args: &[Thing], results: usize, ledger: &Le
             let length = more.fold(axis(&shape(0), 0), |sum, more| sum.zip(more).map(|(a, b)| a + b));
             vec![length]
         }
-        Op::Resize => vec![length(1)],
+        Op::Resize | Op::Unpack(_) => vec![length(1)],
+        Op::Pack(narrow) => {
+            let count = super::buffers::elements(&shape(0));
+            vec![count.map(|count| count.div_ceil(narrow.per_word() as u64))]
+        }
         Op::MatMul { a_transposed, b_transposed, .. } => {
             let (a, b) = (shape(0), shape(1));
             let rows = (a.len() == 2).then(|| a[usize::from(*a_transposed)]);

@@ -91,7 +91,7 @@ impl Check<'_> {
 fn decides(inst: &Inst) -> Vec<Value> {
     match &inst.op {
         Op::For { .. } | Op::Iota => inst.args[..1].to_vec(),
-        Op::Broadcast(_) | Op::Reshape | Op::Resize => inst.args[1..].to_vec(),
+        Op::Broadcast(_) | Op::Reshape | Op::Resize | Op::Unpack(_) => inst.args[1..].to_vec(),
         // Its conditions are inside.
         Op::While => inst.blocks[0].results.clone(),
         Op::Read(axes) | Op::Write(axes) | Op::AddAt(axes) => {
@@ -122,6 +122,7 @@ fn decides(inst: &Inst) -> Vec<Value> {
         | Op::Concat(_)
         | Op::Reduce(..)
         | Op::Push
+        | Op::Pack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)

@@ -323,6 +323,8 @@ impl<'p> Walk<'p> {
             | Op::AddAt(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)

@@ -4,7 +4,7 @@ use palinode_core::rules;
 
 use super::lex::Kind;
 use super::print::{CONSTANTS, constant_name};
-use crate::op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Op, Reduction, Rule};
+use crate::op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Rule};
 use crate::types::Elem;
 
 /// What follows a name.
@@ -64,6 +64,10 @@ fn all() -> Vec<Op> {
         Op::AddAt(Vec::new()),
         Op::Push,
         Op::Resize,
+        Op::Pack(Narrow::F32),
+        Op::Pack(Narrow::Bf16),
+        Op::Unpack(Narrow::F32),
+        Op::Unpack(Narrow::Bf16),
         Op::MatMul { a_transposed: false, b_transposed: false, strong: false },
         Op::MatMul { a_transposed: false, b_transposed: false, strong: true },
         Op::Outer { strong: false },
@@ -120,6 +124,8 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
         | Op::Reshape
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::Outer { .. }
         | Op::Linalg(_) => Form::Plain,
     };

@@ -186,6 +186,8 @@ impl Printer<'_> {
             | Op::Reshape
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::Outer { .. }
             | Op::Linalg(_) => {
                 let _ = write!(self.out, " {args}");

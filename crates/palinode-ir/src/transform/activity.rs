@@ -41,6 +41,8 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
         | Op::Convert(Elem::Int | Elem::Bool)
         | Op::StopGradient
         | Op::Dim(_)
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::Iota => Vec::new(),
         Op::For { .. } | Op::While | Op::If | Op::Fused => {
             unreachable!("instructions with blocks are followed inside")

@@ -106,7 +106,7 @@ impl Splitter<'_> {
                 }
                 vec![total]
             }
-            Op::Resize => vec![args[1]],
+            Op::Resize | Op::Unpack(_) => vec![args[1]],
             Op::Map(_)
             | Op::Select
             | Op::Convert(_)
@@ -132,6 +132,7 @@ impl Splitter<'_> {
             | Op::Logical(_)
             | Op::Dim(_)
             | Op::Iota
+            | Op::Pack(_)
             | Op::Linalg(_)
             | Op::Fused => self.no_lengths(inst.span, rank),
         }

@@ -168,6 +168,8 @@ impl Check<'_> {
             | Op::Logical(_)
             | Op::StopGradient
             | Op::Iota
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::Fused => false,
         };
         if holds { Ok(()) } else { Check::refuse(inst) }

@@ -86,6 +86,15 @@ pub enum TransformError {
         /// Its type, or "nothing".
         found: String,
     },
+    /// The program keeps residuals in fewer bits.
+    #[error(
+        "PAL0277: the program keeps numbers in fewer bits (`{op}`), which has no derivative; differentiate the program that \
+         keeps them exactly, and narrow afterwards"
+    )]
+    Narrowed {
+        /// The operation.
+        op: &'static str,
+    },
     /// The program is not linear in the arguments that were named.
     #[error(
         "PAL0273: `{op}` is not linear in the arguments that were named, so it cannot be transposed; name fewer \
@@ -108,12 +117,24 @@ impl TransformError {
             TransformError::NotScalar { .. } => "PAL0272",
             TransformError::NotLinear { .. } => "PAL0273",
             TransformError::Repeated { .. } => "PAL0274",
+            TransformError::Narrowed { .. } => "PAL0277",
         }
     }
 }
 
 fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
     linear::check_rules(program)?;
+    let mut narrowed = None;
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| {
+            if let Op::Unpack(_) = inst.op {
+                narrowed = Some(inst.op.name());
+            }
+        });
+    }
+    if let Some(op) = narrowed {
+        return Err(TransformError::Narrowed { op });
+    }
     let main = program.main();
     let count = main.body.params.len();
     for (at, &position) in wrt.iter().enumerate() {

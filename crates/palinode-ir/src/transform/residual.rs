@@ -5,11 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::op::{Axis, IntOp, Op};
+use crate::op::{Axis, IntOp, Narrow, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::split::{KnownHalf, Splitter, Thread, read_log};
 use crate::transform::storage::Recompute;
-use crate::types::{Span, Type};
+use crate::types::{Elem, Span, Type};
 
 /// What to do about the known values that a linear block uses.
 pub(crate) struct Plan {
@@ -37,6 +37,8 @@ struct Place {
     /// The position, if it is kept too; else it follows from `flat`.
     position: Option<Value>,
     flat: Value,
+    /// The format it is kept in, if not its own.
+    narrow: Option<Narrow>,
 }
 
 /// The logs of a loop's own values.
@@ -174,13 +176,20 @@ impl Plan {
         let mut pushes = Vec::new();
         let mut array_threads = HashMap::new();
         for &value in &self.stored {
-            let ty = Type::array(splitter.b.ty(value).elem, 1);
+            let narrow = splitter.narrow(value);
+            let elem = if narrow.is_some() { Elem::Int } else { splitter.b.ty(value).elem };
+            let ty = Type::array(elem, 1);
             let [log_in, param, after, whole] = [(); 4].map(|()| splitter.b.fresh(ty));
             kept.threads.push(Thread { ty, log_in, log_out: param, whole });
             if let Some((_, _, Some(position))) = places.iter().find(|(array, ..)| *array == value) {
                 pushes.push(Inst::new(Op::Dim(0), vec![param], vec![*position], Span::NONE));
             }
-            pushes.push(Inst::new(Op::Push, vec![param, value], vec![after], Span::NONE));
+            let mut pushed = value;
+            if let Some(narrow) = narrow {
+                pushed = splitter.b.fresh(ty);
+                pushes.push(Inst::new(Op::Pack(narrow), vec![value], vec![pushed], Span::NONE));
+            }
+            pushes.push(Inst::new(Op::Push, vec![param, pushed], vec![after], Span::NONE));
             array_threads.insert(value, whole);
         }
         // A position is kept too, so it is computed before anything is pushed.
@@ -207,6 +216,7 @@ impl Plan {
                 lengths,
                 position,
                 flat,
+                narrow: splitter.narrow(array),
             })
             .collect();
         kept
@@ -252,12 +262,25 @@ impl Plan {
             let size = lengths[1..]
                 .iter()
                 .fold(lengths[0], |size, &length| splitter.b.integer(IntOp::Mul, size, length));
+            // How many entries of the log it takes.
+            let entries = match place.narrow {
+                None => size,
+                Some(narrow) => {
+                    let per_word = splitter.b.int(narrow.per_word() as i64);
+                    let last = splitter.b.int(narrow.per_word() as i64 - 1);
+                    let filled = splitter.b.integer(IntOp::Add, size, last);
+                    splitter.b.integer(IntOp::Div, filled, per_word)
+                }
+            };
             let start = match place.position {
                 Some(position) => at_hand(&available, position),
-                None => splitter.b.integer(IntOp::Mul, place.flat, size),
+                None => splitter.b.integer(IntOp::Mul, place.flat, entries),
             };
             let step = splitter.b.int(1);
-            let mut read = splitter.b.emit(Op::Read(vec![Axis::Range]), &[place.log, start, size, step]);
+            let mut read = splitter.b.emit(Op::Read(vec![Axis::Range]), &[place.log, start, entries, step]);
+            if let Some(narrow) = place.narrow {
+                read = splitter.b.emit(Op::Unpack(narrow), &[read, size]);
+            }
             if lengths.len() > 1 {
                 read = splitter.b.emit(Op::Reshape, &[&[read], &lengths[..]].concat());
             }

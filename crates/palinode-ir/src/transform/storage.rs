@@ -1,14 +1,16 @@
 //! What reverse mode keeps of each round of a loop, and what it computes again.
 //!
-//! Whatever is chosen, the gradient is bitwise the same: what is computed again is computed by the same operations from the same numbers.
+//! Whatever is chosen, the gradient is bitwise the same: what is computed again is computed by the same operations from the same numbers. The
+//! exception says so: numbers that are kept in fewer bits are rounded.
 
 use std::collections::BTreeMap;
 
 use palinode_core::rules::Op as Row;
 
-use crate::op::{Axis, Linalg, Op};
+use crate::op::{Axis, Linalg, Narrow, Op};
 use crate::program::{Inst, Value};
 use crate::transform::split::Splitter;
+use crate::types::Elem;
 
 /// What the reverse of a loop computes again instead of keeping it from the forward sweep, from least to most. What is not computed again is kept in
 /// logs, an entry a round.
@@ -38,6 +40,8 @@ pub enum Choice {
     Keep,
     /// Compute it again from what is kept, if its operation can be repeated.
     Recompute,
+    /// Keep arrays in fewer bits. The gradient is then not exact.
+    Narrow(Narrow),
 }
 
 /// How reverse mode stores what it needs.
@@ -47,21 +51,35 @@ pub struct Storage {
     pub recompute: Recompute,
     /// For variables of the source by name; all versions of a variable are meant.
     pub choices: BTreeMap<String, Choice>,
+    /// For arrays that are kept and not named: in fewer bits, if asked for. The gradient is then not exact.
+    pub narrow: Option<Narrow>,
 }
 
 impl From<Recompute> for Storage {
     fn from(recompute: Recompute) -> Storage {
-        Storage { recompute, choices: BTreeMap::new() }
+        Storage { recompute, ..Storage::default() }
     }
 }
 
 impl Splitter<'_> {
+    /// The format in which an array is kept, if not its own.
+    pub(crate) fn narrow(&self, array: Value) -> Option<Narrow> {
+        let (storage, ty) = (&self.shared.storage, self.b.ty(array));
+        let named = self.b.name_of(array).and_then(|name| storage.choices.get(&*name).copied());
+        let wanted = match named {
+            Some(Choice::Narrow(narrow)) => Some(narrow),
+            Some(Choice::Keep | Choice::Recompute) => None,
+            None => storage.narrow,
+        };
+        wanted.filter(|_| ty.elem == Elem::F64 && !ty.is_scalar())
+    }
+
     /// Whether an instruction of the block `id` may be repeated in the linear half.
     pub(crate) fn may_repeat(&self, id: u32, inst: &Inst) -> bool {
         let storage = &self.shared.storage;
         let named = inst.results.first().and_then(|&result| self.b.name_of(result));
         match named.and_then(|name| storage.choices.get(&*name)) {
-            Some(Choice::Keep) => false,
+            Some(Choice::Keep | Choice::Narrow(_)) => false,
             Some(Choice::Recompute) => self.effort(id, inst).is_some(),
             None => self.effort(id, inst).is_some_and(|effort| effort <= storage.recompute),
         }
@@ -113,6 +131,8 @@ impl Splitter<'_> {
             | Op::AddAt(_)
             | Op::Push
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::For { .. }
             | Op::While
             | Op::If

@@ -314,6 +314,8 @@ impl Writer<'_> {
             | Op::StopGradient
             | Op::Dim(_)
             | Op::Iota
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::For { .. }
             | Op::While
             | Op::If

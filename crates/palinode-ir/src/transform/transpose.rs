@@ -127,6 +127,8 @@ impl Splitter<'_> {
             | Op::StopGradient
             | Op::Dim(_)
             | Op::Iota
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::For { .. }
             | Op::While
             | Op::If

@@ -1,10 +1,10 @@
 //! Plans predict what runs do.
 
-use palinode_core::Budget;
+use palinode_core::{Budget, Dual};
 use palinode_ir::interp::{Datum, Tensor};
-use palinode_ir::plan::{Because, FitError, Prediction, fit_gradient, predict};
-use palinode_ir::transform::{Recompute, Storage};
-use palinode_ir::{Op, pal, passes, transform, verify};
+use palinode_ir::plan::{Because, FitError, Prediction, fit_gradient, narrow_kept, narrowing_error, predict};
+use palinode_ir::transform::{Choice, Recompute, Storage};
+use palinode_ir::{Narrow, Op, interp, pal, passes, transform, verify};
 
 use crate::agree::{Sequence, flat, run_on};
 use crate::random::generate::source;
@@ -144,4 +144,61 @@ fn copies_are_named() {
     assert_eq!(rounds.copies.len(), 1);
     assert!(matches!(rounds.copies[0].because, Because::NextRound { .. }), "{rounds:?}");
     assert_eq!((rounds.copies[0].times, rounds.copies[0].elements), (40, 160));
+}
+
+/// A recurrent network, small.
+fn recurrent() -> (pal::Model, Vec<Datum<f64>>) {
+    let (width, steps) = (7, 40);
+    let source = format!(
+        "param w: [{width}, {width}]\nparam u: [{width}]\nvar h = zeros({width})\nvar s = 0\n\
+         for t in 0..{steps} {{\n  h = tanh(w @ h + sin(t) * u)\n  s += sum(h * h)\n}}\nloss s\n"
+    );
+    let mut sequence = Sequence(11);
+    let mut array = |shape: &[usize]| {
+        let data = (0..shape.iter().product()).map(|_| 0.5 * sequence.next()).collect();
+        Datum::Real(Tensor { shape: shape.to_vec(), data })
+    };
+    let inputs = vec![array(&[width, width]), array(&[width])];
+    (pal::compile(&source).expect("compiles"), inputs)
+}
+
+/// Fewer bits take less memory, and the error is that of the format. Names choose what is narrowed.
+#[test]
+fn arrays_can_wait_in_fewer_bits() {
+    let (deep, deep_inputs) = perceptron(6);
+    let (long, long_inputs) = recurrent();
+    for (model, inputs, first) in [(deep, deep_inputs, 1), (long, long_inputs, 0)] {
+        let wrt: Vec<usize> = (first..inputs.len()).collect();
+        let gradient = |storage: &Storage| {
+            let made =
+                transform::value_and_grad_stored(&model.program, &wrt, storage).expect("differentiates");
+            let made = narrow_kept(&passes::simplify(&made), storage);
+            assert_eq!(verify(&made), Ok(()));
+            let peak = predict(&made, &inputs, 8).expect("is known").peak;
+            (run_on(&made, &inputs, "the gradient").unwrap(), peak, made)
+        };
+        let exact = Storage::from(Recompute::Nothing);
+        let (expected, all, _) = gradient(&exact);
+        let mut before = all;
+        for (narrow, unit) in [(Narrow::F32, 2.0_f64.powi(-24)), (Narrow::Bf16, 2.0_f64.powi(-9))] {
+            let storage = Storage { narrow: Some(narrow), ..exact.clone() };
+            let (found, peak, program) = gradient(&storage);
+            assert!(peak < before, "{narrow:?} takes {peak} after {before}");
+            before = peak;
+            assert_eq!(found[0], expected[0], "the value is not touched");
+            let error = narrowing_error(&expected[1..], &found[1..]);
+            assert!(error > 0.0 && error < 20.0 * unit, "{narrow:?}: {error} for {unit}");
+            // What was rounded has no derivative.
+            assert_eq!(transform::vjp(&program, &wrt).unwrap_err().code(), "PAL0277");
+            let duals: Vec<Datum<Dual<f64>>> =
+                inputs.iter().map(|datum| datum.map(|x| Dual::new(x, 1.0))).collect();
+            assert_eq!(interp::run(&program, &duals).unwrap_err().code(), "PAL0276");
+        }
+        let named = |name: &str| Storage {
+            choices: [(name.to_string(), Choice::Narrow(Narrow::Bf16))].into(),
+            ..exact.clone()
+        };
+        assert!(gradient(&named("h")).1 < all);
+        assert_eq!(gradient(&named("nothing")).1, all);
+    }
 }

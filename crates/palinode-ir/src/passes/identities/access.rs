@@ -56,6 +56,8 @@ pub(super) fn read(w: &mut Writer<'_>, places: &[Axis], args: &[Value]) -> Optio
         | Op::AddAt(_)
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)

@@ -74,6 +74,8 @@ impl Rules for Identities {
             | Op::Iota
             | Op::AddAt(_)
             | Op::Resize
+            | Op::Pack(_)
+            | Op::Unpack(_)
             | Op::MatMul { .. }
             | Op::Outer { .. }
             | Op::Linalg(_)

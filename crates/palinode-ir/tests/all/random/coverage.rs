@@ -37,6 +37,8 @@ fn labels(op: &Op) -> Vec<String> {
         | Op::Reduce(..)
         | Op::Push
         | Op::Resize
+        | Op::Pack(_)
+        | Op::Unpack(_)
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)
@@ -48,7 +50,7 @@ fn labels(op: &Op) -> Vec<String> {
     }
 }
 
-/// Every operation there is. Whoever adds one to [`labels`] adds it here.
+/// Every operation there is. Whoever adds one to [`labels`] adds it here. (`pack` and `unpack` are made on request only; `plan.rs` tests them.)
 fn every_operation() -> Vec<Op> {
     let mut ops = vec![
         Op::Const(Literal::Int(0)),
