@@ -327,6 +327,19 @@ fn misuse_panics_and_says_why() {
     assert!(of_nothing.contains("largest of no elements"), "{of_nothing}");
 }
 
+/// A tape that holds residuals can go to another thread.
+#[test]
+fn a_tape_with_arrays_can_be_sent() {
+    let mut tape = Tape::new();
+    let sweep = |tape: &mut Tape<f64>| {
+        let mut record = tape.record(&[2.0, 3.0], |x| (&Array::from_vars(x) * x[0]).sum()).unwrap();
+        record.reverse(&[1.0]).unwrap().to_vec()
+    };
+    assert_eq!(sweep(&mut tape), [7.0, 2.0]);
+    let elsewhere = std::thread::spawn(move || sweep(&mut tape)).join().unwrap();
+    assert_eq!(elsewhere, [7.0, 2.0]);
+}
+
 #[test]
 fn jumps_of_active_elements_are_decisions() {
     let floors = |x: &[Var<f64>]| Array::from_vars(x).floor().sum() + x[0];
