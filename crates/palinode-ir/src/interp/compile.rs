@@ -17,13 +17,13 @@ use palinode_core::rules;
 
 use super::code::{CallSite, FunctionCode, General, Ins, Kind, Operand, Place, Slot, Target};
 use crate::op::{Axis, Comparison, IntOp, Literal, Logical, Op, Rule};
-use crate::plan::liveness::{self, BlockMarks, InstMarks};
+use crate::plan::liveness::{BlockMarks, InstMarks};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 
-/// The code of every function.
-pub(super) fn compile(program: &Program) -> Vec<FunctionCode> {
-    program.functions.iter().map(Lower::function).collect()
+/// The code of every function; `mark` says where arrays are used for the last time.
+pub(super) fn compile(program: &Program, mark: fn(&Function) -> BlockMarks) -> Vec<FunctionCode> {
+    program.functions.iter().map(|function| Lower::function(function, &mark(function))).collect()
 }
 
 pub(super) struct Lower<'a> {
@@ -37,7 +37,7 @@ pub(super) struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
-    fn function(function: &'a Function) -> FunctionCode {
+    fn function(function: &'a Function, marks: &BlockMarks) -> FunctionCode {
         let params = &function.body.params;
         let name = |&param: &Value| function.name_of(param).cloned().unwrap_or_else(|| "_".into());
         let out = FunctionCode {
@@ -62,8 +62,7 @@ impl<'a> Lower<'a> {
         let mut lower = Lower { function, slots, out, spare: [None; 4], span: Span::NONE };
         lower.out.params = params.iter().map(|&param| lower.define(param)).collect();
         lower.constants();
-        let marks = liveness::mark(function);
-        lower.block(&function.body, &marks);
+        lower.block(&function.body, marks);
         let results = &function.body.results;
         lower.out.results = lower.operands(results, &marks.results_die);
         lower.emit(Ins::Return);

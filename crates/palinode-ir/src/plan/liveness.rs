@@ -46,6 +46,25 @@ pub(crate) fn mark(function: &Function) -> BlockMarks {
     marks
 }
 
+/// Marks as if every array were needed to the end: nothing is taken or released, so every update copies. The reference for what
+/// [`mark`] allows.
+pub(crate) fn mark_nothing(function: &Function) -> BlockMarks {
+    needed_to_the_end(&function.body)
+}
+
+fn needed_to_the_end(block: &Block) -> BlockMarks {
+    let inst = |inst: &Inst| InstMarks {
+        dies: vec![false; inst.args.len()],
+        release_after: Vec::new(),
+        blocks: inst.blocks.iter().map(needed_to_the_end).collect(),
+    };
+    BlockMarks {
+        release_at_start: Vec::new(),
+        insts: block.insts.iter().map(inst).collect(),
+        results_die: vec![false; block.results.len()],
+    }
+}
+
 struct Pass<'a> {
     function: &'a Function,
 }

@@ -1,7 +1,7 @@
 //! Plans predict what runs do.
 
 use palinode_core::{Budget, Dual};
-use palinode_ir::interp::{Datum, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits, Tensor};
 use palinode_ir::plan::{Because, FitError, Prediction, fit_gradient, narrow_kept, narrowing_error, predict};
 use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Op, interp, pal, passes, transform, verify};
@@ -201,4 +201,28 @@ fn arrays_can_wait_in_fewer_bits() {
         assert!(gradient(&named("h")).1 < all);
         assert_eq!(gradient(&named("nothing")).1, all);
     }
+}
+
+/// In place or copied, values and gradients have the same bits; and in place is worth it.
+#[test]
+fn in_place_and_copied_arrays_give_the_same_bits() {
+    let count = from_environment("PALINODE_PROGRAMS", 100);
+    let limits = Limits { steps: 20_000_000, ..Limits::default() };
+    let (mut compared, mut copied_less) = (0, 0);
+    for seed in 0..count {
+        let Ok(case) = compiled(&source(seed)) else { continue };
+        let gradient = transform::value_and_grad(&case.program, &case.wrt).expect("differentiates");
+        for program in [passes::simplify(&gradient), gradient] {
+            let in_place = Code::new(&program).run_with_stats(&case.inputs, &limits);
+            let copied = Code::always_copying(&program).run_with_stats(&case.inputs, &limits);
+            let (Ok((found, few)), Ok((expected, many))) = (in_place, copied) else { continue };
+            let bits = |data: &[Datum<f64>]| -> Vec<u64> { flat(data).iter().map(|x| x.to_bits()).collect() };
+            assert_eq!(bits(&found), bits(&expected), "{}", source(seed).text());
+            assert!(few.elements_copied <= many.elements_copied);
+            compared += 1;
+            copied_less += usize::from(few.elements_copied < many.elements_copied);
+        }
+    }
+    println!("{compared} gradients compared, {copied_less} copy less in place");
+    assert!(compared > count && copied_less * 2 > compared as usize);
 }
