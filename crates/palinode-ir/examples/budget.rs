@@ -69,10 +69,13 @@ fn sweep(name: &str, program: &Program, wrt: &[usize], inputs: &[Datum<f64>]) {
         let code = Code::new(&plan.program);
         let mut best = f64::INFINITY;
         let mut bits = Vec::new();
+        // The run is held to the budget, too.
+        let limits = Limits { budget, ..Limits::default() };
         for _ in 0..3 {
             let start = Instant::now();
-            let found = code.run(inputs, &Limits::default()).expect("runs");
+            let (found, stats) = code.run_with_stats(inputs, &limits).expect("runs within its budget");
             best = best.min(start.elapsed().as_secs_f64());
+            assert_eq!(stats.peak_bytes as u64, plan.prediction.peak, "the plan is exact");
             bits = found.iter().filter_map(Datum::as_vector).flatten().map(|x| x.to_bits()).collect();
         }
         let (time, expected) = reference.get_or_insert_with(|| (best, bits.clone()));

@@ -109,7 +109,10 @@ fn every_budget_gives_the_same_gradient() {
         work = plan.overhead;
         peaks.push(plan.prediction.peak);
         assert_eq!(verify(&plan.program), Ok(()));
-        let found = run_on(&plan.program, &inputs, "the gradient").unwrap();
+        let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
+        let (found, stats) =
+            Code::new(&plan.program).run_with_stats(&inputs, &limits).expect("runs within it");
+        assert_eq!(stats.peak_bytes as u64, plan.prediction.peak);
         assert_eq!(flat(&found), flat(&expected));
     }
     assert!(peaks[0] * 4 < peaks[10] * 3, "{peaks:?}");
