@@ -26,15 +26,16 @@ fn common_lengths<'a, R: Real>(op: &'static str, args: &'a [Val<R>]) -> Result<&
     }
 }
 
-/// Checks the lengths and counts the elements of the result; gives its lengths.
+/// Checks the lengths and counts the elements of the result; gives its lengths if it needs new memory.
 fn begin<R: Real>(
     op: &'static str,
     args: &[Val<R>],
+    over: Option<usize>,
     memory: &mut Memory,
 ) -> Result<Vec<usize>, RunErrorKind> {
-    let shape = common_lengths(op, args)?.to_vec();
-    memory.stats.elements_filled += elements_of(op, &shape)? as u64;
-    Ok(shape)
+    let shape = common_lengths(op, args)?;
+    memory.stats.elements_filled += elements_of(op, shape)? as u64;
+    Ok(if over.is_none() { shape.to_vec() } else { Vec::new() })
 }
 
 /// The elements of an operand.
@@ -188,9 +189,10 @@ pub(super) fn map<R: Real>(
 ) -> Result<Val<R>, RunErrorKind> {
     let Rule { row, parameter } = rule;
     let name = row.name();
-    let shape = begin(name, args, memory)?;
+    let filled = memory.stats.elements_filled;
+    let shape = begin(name, args, over, memory)?;
     if row == rules::Op::Add && args.iter().all(|arg| matches!(arg, Val::Array(_))) {
-        memory.stats.elements_added += shape.iter().product::<usize>() as u64;
+        memory.stats.elements_added += memory.stats.elements_filled - filled;
     }
     let mut target = target!(Real, name, R::zero(), shape, args, over, memory);
     let data = elements(&mut target);
@@ -234,7 +236,7 @@ pub(super) fn int<R: Real>(
     over: Option<usize>,
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    let shape = begin(op.name(), args, memory)?;
+    let shape = begin(op.name(), args, over, memory)?;
     let mut target = target!(Int, op.name(), 0, shape, args, over, memory);
     let (a, b) = (ints(&args[0]), ints(&args[1]));
     each(elements(&mut target), |at, own| integer(op, a.get(at, own), b.get(at, own)))?;
@@ -246,7 +248,7 @@ pub(super) fn compare<R: Real>(
     args: &[Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    let shape = begin(op.name(), args, memory)?;
+    let shape = begin(op.name(), args, None, memory)?;
     let are_reals = matches!(&args[0], Val::Real(_) | Val::Array(Array::Real(_)));
     let made = if are_reals {
         let (a, b) = (args[0].reals(), args[1].reals());
@@ -264,7 +266,7 @@ pub(super) fn logical<R: Real>(
     over: Option<usize>,
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
-    let shape = begin(op.name(), args, memory)?;
+    let shape = begin(op.name(), args, over, memory)?;
     let mut target = target!(Bool, op.name(), false, shape, args, over, memory);
     let (a, b) = (bools(&args[0]), bools(args.last().expect("one operand or two")));
     each(elements(&mut target), |at, own| {
@@ -284,13 +286,13 @@ pub(super) fn select<R: Real>(
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "select";
-    let shape = common_lengths(OP, args)?.to_vec();
+    common_lengths(OP, args)?;
     if let (Val::Bool(condition), Some(at)) = (&args[0], over)
         && at == if *condition { 1 } else { 2 }
     {
         return Ok(Val::Array(args[at].take_array()));
     }
-    memory.stats.elements_filled += elements_of(OP, &shape)? as u64;
+    let shape = begin(OP, args, over, memory)?;
     macro_rules! chosen {
         ($kind:ident, $terms:ident, $zero:expr) => {{
             let mut target = target!($kind, OP, $zero, shape, args, over, memory);
@@ -320,7 +322,7 @@ pub(super) fn convert<R: Real>(
     if let Some(at) = over {
         return Ok(Val::Array(args[at].take_array()));
     }
-    let shape = begin(OP, args, memory)?;
+    let shape = begin(OP, args, None, memory)?;
     Ok(match (args[0].elem().is_real(), to.is_real()) {
         (true, true) => {
             Val::from_reals(Store::from_slice(OP, shape, args[0].array().reals().data(), memory)?)
@@ -347,7 +349,7 @@ pub(super) fn stop_gradient<R: Real>(
     const OP: &str = "stop_gradient";
     macro_rules! stopped {
         ($kind:ident, $terms:ident, $zero:expr, $stop:expr) => {{
-            let shape = begin(OP, args, memory)?;
+            let shape = begin(OP, args, over, memory)?;
             let mut target = target!($kind, OP, $zero, shape, args, over, memory);
             let a = $terms(&args[0]);
             each(elements(&mut target), |at, own| Ok($stop(a.get(at, own))))?;

@@ -136,6 +136,8 @@ pub(super) struct Store<T> {
     start: usize,
     /// The buffer that the array was made with and the chunks between it and `tail`; empty as long as there is one buffer.
     earlier: Vec<Buffer<T>>,
+    /// How many elements the first of them has.
+    made: usize,
 }
 
 impl<T: Copy> Store<T> {
@@ -147,7 +149,7 @@ impl<T: Copy> Store<T> {
     ) -> Result<Store<T>, RunErrorKind> {
         let tail: Buffer<T> = Buffer::new(op, &shape, memory)?;
         memory.ledger.note(Event::Elements(tail.left() as u64));
-        Ok(Store { shape, tail, start: 0, earlier: Vec::new() })
+        Ok(Store { shape, tail, start: 0, earlier: Vec::new(), made: 0 })
     }
 
     /// An array full of one element.
@@ -224,6 +226,7 @@ impl<T: Copy> Store<T> {
     /// An element by its number.
     #[inline(always)]
     pub(super) fn get(&self, at: usize) -> Option<T> {
+        // An element before the last chunk becomes a huge offset.
         match self.tail.get(at.wrapping_sub(self.start)) {
             Some(&value) => Some(value),
             None => {
@@ -250,11 +253,10 @@ impl<T: Copy> Store<T> {
         if at >= self.start {
             return None;
         }
-        let made = self.earlier[0].len();
-        if at < made {
+        if at < self.made {
             return Some((0, at));
         }
-        let (chunk, offset) = chunk_of(at - made);
+        let (chunk, offset) = chunk_of(at - self.made);
         Some((chunk + 1, offset))
     }
 
@@ -327,6 +329,9 @@ impl<T: Copy> Store<T> {
     fn add_chunk(&mut self, op: &'static str, memory: &Memory) -> Result<(), RunErrorKind> {
         let chunk = Buffer::new(op, &[chunk_capacity(self.earlier.len())], memory)?;
         let full = core::mem::replace(&mut self.tail, chunk);
+        if self.earlier.is_empty() {
+            self.made = full.len();
+        }
         self.start += full.len();
         self.earlier.push(full);
         Ok(())
