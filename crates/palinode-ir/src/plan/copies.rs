@@ -1,6 +1,6 @@
 //! Why an update copies its array: what still needs the old one.
 
-use crate::program::{Block, Function, Value};
+use crate::program::{Block, Function, Inst, Value};
 use crate::types::Span;
 
 /// What needs an array after something changed it.
@@ -32,6 +32,12 @@ pub(super) fn reason(function: &Function, result: Value) -> Because {
     }
 }
 
+/// What a loop starts from, of an array that it carries: its first round changes that one.
+fn carried_from(inst: &Inst, inner: &Block, array: Value) -> Option<Value> {
+    let at = inner.params.iter().position(|&param| param == array).filter(|_| inst.op.repeats())?;
+    inst.args.get(at).copied()
+}
+
 enum Found {
     No,
     /// The instruction is in the block; its array has no other use there.
@@ -53,7 +59,7 @@ fn in_block(block: &Block, result: Value) -> Found {
                         if is_outside && inst.op.repeats() {
                             return Found::Reason(Because::NextRound { span: inst.span });
                         }
-                        found = Some(array);
+                        found = Some(carried_from(inst, inner, array).unwrap_or(array));
                     }
                     reason @ Found::Reason(_) => return reason,
                 }

@@ -73,18 +73,45 @@ pub fn fit_gradient<R>(
     storage: &Storage,
     budget: Budget,
 ) -> Result<FittedGradient, FitError> {
+    fit_levels(program, wrt, inputs, real_bytes, storage, &Recompute::ALL, budget)
+}
+
+/// As [`fit_gradient`], but loops compute again exactly what `storage` says; only outside of them something may be computed again to save memory.
+///
+/// # Errors
+/// As [`fit_gradient`].
+pub fn fit_stored_gradient<R>(
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    storage: &Storage,
+    budget: Budget,
+) -> Result<FittedGradient, FitError> {
+    fit_levels(program, wrt, inputs, real_bytes, storage, &[storage.recompute], budget)
+}
+
+fn fit_levels<R>(
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    storage: &Storage,
+    levels: &[Recompute],
+    budget: Budget,
+) -> Result<FittedGradient, FitError> {
     let limit = budget.bytes() as u64;
-    let mut all: Option<Prediction> = None;
+    let gradient = |recompute| -> Result<Program, FitError> {
+        let storage = Storage { recompute, ..storage.clone() };
+        Ok(narrow_kept(&passes::simplify(&value_and_grad_stored(program, wrt, &storage)?), &storage))
+    };
+    // What the work is compared with.
+    let kept = gradient(Recompute::Nothing)?;
+    let all = predict(&kept, inputs, real_bytes)?;
     let mut best: Option<FittedGradient> = None;
     let mut smallest = u64::MAX;
-    for recompute in Recompute::ALL {
-        let storage = Storage { recompute, ..storage.clone() };
-        let made = passes::simplify(&value_and_grad_stored(program, wrt, &storage)?);
-        let made = narrow_kept(&made, &storage);
-        let all = match &all {
-            Some(all) => all,
-            None => all.insert(predict(&made, inputs, real_bytes)?),
-        };
+    for &recompute in levels {
+        let made = if recompute == Recompute::Nothing { kept.clone() } else { gradient(recompute)? };
         let fitted = rematerialize(&made, inputs, real_bytes, limit)?;
         smallest = smallest.min(fitted.prediction.peak);
         let overhead = fitted.prediction.work / all.work.max(1.0);

@@ -7,9 +7,9 @@
 //! around it lives to the loop's end. *Backwards* begins where the first result is complete.
 //!
 //! Offsets are found by interval colouring: buffers in order of birth, each at the lowest place that nothing live covers. An
-//! array that is changed in place stays in its buffer, and so does one that a loop carries.
+//! array that is changed in place stays in its buffer, and so does one that a loop carries; an update that copies begins a new one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::op::{FuncId, Op};
 use crate::plan::Prediction;
@@ -76,6 +76,10 @@ pub struct Lifetime {
     pub kept_for: Option<usize>,
     /// The point that changes it in place, or copies it if it is needed later.
     pub consumed_by: Option<usize>,
+    /// The first of the arrays that lie in the same memory, one after the other.
+    pub buffer: Value,
+    /// Its lengths when it has the most bytes, if they are known.
+    pub shape: Option<Vec<u64>>,
     /// Its place in the arena.
     pub offset: u64,
 }
@@ -102,12 +106,14 @@ pub fn lifetimes(
     has_gradient: bool,
 ) -> Lifetimes {
     let main = program.main();
-    let mut scan = Scan::default();
+    let copies = prediction.copies.iter().filter(|copied| copied.value.0 == program.entry);
+    let mut scan = Scan { copied: copies.map(|copied| copied.value.1).collect(), ..Scan::default() };
     let ends = scan.block(&main.body, 0);
     let total = scan.points.len();
     for &result in &main.body.results {
         scan.use_at(result, total);
     }
+    scan.take_over();
     let turn = match turn(&main.body).checked_sub(1) {
         Some(last) if has_gradient => ends[last] + 1,
         Some(_) | None => total,
@@ -123,8 +129,9 @@ pub fn lifetimes(
             row.state = states.get(at).copied().unwrap_or(StateKind::Persistent);
         }
     }
+    fill(&mut rows);
     rows.sort_by_key(|row| (row.born.map_or(0, |born| born + 1), row.value));
-    let arena = colour(&mut rows, &mut scan);
+    let arena = colour(&mut rows);
     Lifetimes { points: scan.points, turn, rows, arena }
 }
 
@@ -135,6 +142,10 @@ struct Scan {
     defined: BTreeMap<Value, Option<usize>>,
     uses: HashMap<Value, Vec<usize>>,
     consumed: HashMap<Value, usize>,
+    /// Results of updates that copy.
+    copied: HashSet<Value>,
+    /// Arrays that an instruction or a loop may take over as its own, with its result and its last point.
+    taken: Vec<(Value, Value, usize)>,
     /// Values that lie in one buffer.
     same: HashMap<Value, Value>,
 }
@@ -160,6 +171,15 @@ impl Scan {
         }
     }
 
+    /// What nothing needs afterwards goes on in the same buffer.
+    fn take_over(&mut self) {
+        for (array, result, end) in core::mem::take(&mut self.taken) {
+            if self.uses.get(&array).is_none_or(|uses| uses.iter().all(|&at| at <= end)) {
+                self.join(array, result);
+            }
+        }
+    }
+
     /// The points at which the instructions of a block end.
     fn block(&mut self, block: &Block, depth: usize) -> Vec<usize> {
         let at = self.points.len().checked_sub(1).filter(|_| depth > 0);
@@ -177,7 +197,9 @@ impl Scan {
         }
         if let Some(changed) = inst.op.consumes() {
             self.consumed.insert(inst.args[changed], at);
-            self.join(inst.args[changed], inst.results[0]);
+            if !self.copied.contains(&inst.results[0]) {
+                self.taken.push((inst.args[changed], inst.results[0], at));
+            }
         }
         for block in &inst.blocks {
             self.block(block, depth + 1);
@@ -197,7 +219,7 @@ impl Scan {
             let counters = usize::from(matches!(inst.op, Op::For { .. }));
             for (at, &result) in inst.results.iter().enumerate() {
                 self.join(body.params[at + counters], result);
-                self.join(inst.args[at + counters], result);
+                self.taken.push((inst.args[at + counters], result, end));
                 self.join(body.results[at], result);
                 if let Some(head) = inst.blocks.first().filter(|_| counters == 0) {
                     self.join(head.params[at], result);
@@ -238,18 +260,36 @@ fn row(
         reverse: uses.iter().copied().filter(|&at| at >= turn).max(),
         kept_for: backwards().min().filter(|_| born.is_none_or(|born| born < turn)),
         consumed_by: scan.consumed.get(&value).copied(),
+        buffer: scan.buffer(value),
+        shape: prediction.shapes.get(&(entry, value)).cloned(),
         offset: 0,
     }
 }
 
+/// What a loop carries into a round is as long as what lies in its memory otherwise: the walk notes results only.
+fn fill(rows: &mut [Lifetime]) {
+    let mut largest: HashMap<Value, (u64, Option<Vec<u64>>)> = HashMap::new();
+    for row in rows.iter().filter(|row| row.shape.is_some()) {
+        let known = largest.entry(row.buffer).or_default();
+        if known.1.is_none() || row.bytes > known.0 {
+            *known = (row.bytes, row.shape.clone());
+        }
+    }
+    for row in rows.iter_mut().filter(|row| row.shape.is_none() && row.bytes == 0) {
+        if let Some((bytes, shape)) = largest.get(&row.buffer) {
+            (row.bytes, row.shape) = (*bytes, shape.clone());
+        }
+    }
+}
+
 /// Finds a place for each buffer; gives the size of the arena.
-fn colour(rows: &mut [Lifetime], scan: &mut Scan) -> u64 {
+fn colour(rows: &mut [Lifetime]) -> u64 {
     // The time and the bytes of each buffer.
     let mut buffers: BTreeMap<Value, (usize, usize, u64)> = BTreeMap::new();
     for row in rows.iter() {
         let born = row.born.map_or(0, |born| born + 1);
         let last = row.forward.max(row.reverse).map_or(born, |last| last + 1);
-        let buffer = buffers.entry(scan.buffer(row.value)).or_insert((born, last, 0));
+        let buffer = buffers.entry(row.buffer).or_insert((born, last, 0));
         *buffer = (buffer.0.min(born), buffer.1.max(last), buffer.2.max(row.bytes));
     }
     let mut order: Vec<(Value, (usize, usize, u64))> = buffers.into_iter().collect();
@@ -276,7 +316,7 @@ fn colour(rows: &mut [Lifetime], scan: &mut Scan) -> u64 {
         arena = arena.max(offset + bytes);
     }
     for row in rows {
-        row.offset = offsets[&scan.buffer(row.value)];
+        row.offset = offsets[&row.buffer];
     }
     arena
 }

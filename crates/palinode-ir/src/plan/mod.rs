@@ -38,7 +38,7 @@ use crate::op::FuncId;
 use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
 pub use copies::Because;
-pub use fit::{FitError, FittedGradient, fit_gradient};
+pub use fit::{FitError, FittedGradient, fit_gradient, fit_stored_gradient};
 pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};
 pub use narrow::{narrow_kept, narrowing_error};
 pub use remat::{Fitted, rematerialize};
@@ -101,6 +101,8 @@ pub struct Growth {
 /// Copies that an update makes because something else still needs the old array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
+    /// The function and the new array.
+    pub value: (FuncId, Value),
     /// The update.
     pub span: Span,
     /// What still needs the old array.
@@ -139,6 +141,8 @@ pub struct Prediction {
     pub live: Vec<LiveArray>,
     /// The most elements that each array has.
     pub elements: BTreeMap<(FuncId, Value), u64>,
+    /// The lengths of each array when it has the most elements, where all are known.
+    pub shapes: BTreeMap<(FuncId, Value), Vec<u64>>,
     /// Loops that keep something in each round.
     pub growth: Vec<Growth>,
     /// Updates that copy.
@@ -186,6 +190,7 @@ fn predicted<R>(
         peak_at: None,
         live: Vec::new(),
         elements: walk.most.clone(),
+        shapes: walk.shapes.clone(),
         growth: walk.growth.values().copied().collect(),
         copies: walk.copies.values().copied().collect(),
     };

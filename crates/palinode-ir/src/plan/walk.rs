@@ -73,6 +73,8 @@ pub(super) struct Walk<'p> {
     pub(super) copies: BTreeMap<(FuncId, Value), Copied>,
     /// The most elements that each array had.
     pub(super) most: BTreeMap<(FuncId, Value), u64>,
+    /// The lengths that it had then, if all are known.
+    pub(super) shapes: BTreeMap<(FuncId, Value), Vec<u64>>,
     /// The instruction that is running, by its first result.
     pub(super) running: Option<(FuncId, Value)>,
     /// Stop when so many bytes are live.
@@ -113,6 +115,7 @@ impl<'p> Walk<'p> {
             growth: BTreeMap::new(),
             copies: BTreeMap::new(),
             most: BTreeMap::new(),
+            shapes: BTreeMap::new(),
             running: None,
             stop_at: None,
         }
@@ -281,8 +284,13 @@ impl<'p> Walk<'p> {
             let buffer = self.state.ledger.get_mut(id);
             buffer.value = Some(of);
             let elements = buffer.elements().unwrap_or(buffer.made);
-            let most = self.most.entry(of).or_default();
-            *most = elements.max(*most);
+            if self.most.get(&of).is_none_or(|&most| elements > most) {
+                self.most.insert(of, elements);
+                match buffer.shape.iter().copied().collect() {
+                    Some(shape) => self.shapes.insert(of, shape),
+                    None => self.shapes.remove(&of),
+                };
+            }
         }
     }
 
@@ -758,7 +766,7 @@ impl<'p> Walk<'p> {
         let function = self.program.function(self.function);
         let entry = self.copies.entry(key).or_insert_with(|| {
             let because = copies::reason(function, inst.results[0]);
-            Copied { span: inst.span, because, times: 0, elements: 0 }
+            Copied { value: key, span: inst.span, because, times: 0, elements: 0 }
         });
         entry.times += 1;
         entry.elements += elements;

@@ -2,7 +2,10 @@
 
 use palinode_core::{Budget, Dual};
 use palinode_ir::interp::{Code, Datum, Limits, Tensor};
-use palinode_ir::plan::{Because, FitError, Prediction, fit_gradient, narrow_kept, narrowing_error, predict};
+use palinode_ir::plan::{
+    Because, FitError, Lifetimes, Prediction, StateKind, fit_gradient, lifetimes, narrow_kept,
+    narrowing_error, predict,
+};
 use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Op, interp, pal, passes, transform, verify};
 
@@ -147,6 +150,43 @@ fn copies_are_named() {
     assert_eq!(rounds.copies.len(), 1);
     assert!(matches!(rounds.copies[0].because, Because::NextRound { .. }), "{rounds:?}");
     assert_eq!((rounds.copies[0].times, rounds.copies[0].elements), (40, 160));
+    // The first round of a loop copies what is needed after it.
+    let started = of_value(
+        "param x: [9] = [1, 2, 3, 4, 5, 6, 7, 8, 9]\nvar a = x * 2\nvar b = a\nfor i in 0..9 { b[i] = b[i] + i }\nloss y = dot(a, b)",
+    );
+    assert_eq!((started.copies.len(), started.copies[0].times), (1, 1), "{started:?}");
+    assert!(matches!(started.copies[0].because, Because::Use { op: "matmul", .. }), "{started:?}");
+}
+
+/// Versions share memory unless both are needed, and each has the shape it has.
+#[test]
+fn lifetimes_know_shapes_and_shared_memory() {
+    let rows = |source: &str| {
+        let model = pal::compile(source).expect("compiles");
+        let program = passes::simplify(&model.program);
+        let prediction = predict(&program, &given(&model), 8).expect("is known");
+        let found = lifetimes(&program, &prediction, &[StateKind::Persistent], false);
+        assert!(found.rows.iter().all(|row| row.shape.is_some()), "{found:?}");
+        found
+    };
+    let buffers = |found: &Lifetimes| {
+        let mut all: Vec<_> = found.rows.iter().map(|row| row.buffer).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    };
+    let start = "param x: [2, 3] = [[1, 2, 3], [4, 5, 6]]\nvar a = x * 2\n";
+    let chained = rows(&format!("{start}a[0, 1] = 5\na[1, 1] = 6\nlet s = sum(a)\nloss y = s"));
+    assert_eq!((buffers(&chained), chained.arena), (2, 96), "{chained:?}");
+    assert_eq!(chained.rows[0].shape, Some(vec![2, 3]));
+    let forked = rows(&format!("{start}var b = a\nb[0, 1] = 5\nlet s = sum(a * b)\nloss y = s"));
+    assert_eq!(buffers(&forked), 4, "{forked:?}");
+    // A loop takes over what it starts from only if nothing needs it afterwards.
+    let looped = "var b = a\nfor i in 0..9 { b[0, i % 3] = i }\n";
+    let taken = rows(&format!("{start}{looped}let s = sum(b)\nloss y = s"));
+    assert_eq!(buffers(&taken), 2, "{taken:?}");
+    let needed = rows(&format!("{start}{looped}let s = sum(a * b)\nloss y = s"));
+    assert_eq!(buffers(&needed), 4, "{needed:?}");
 }
 
 /// A recurrent network, small.
