@@ -16,6 +16,7 @@ Examples:
   palinode run model.pal                      compute the outputs
   palinode grad model.pal --check             the gradient by all params, compared with differences
   palinode grad model.pal --set k=0.5 --data measured.csv
+  palinode memory model.pal                   which arrays it takes, when, and what is kept
   palinode help grad                          options and examples of a command
   palinode help PAL0253                       what an error code means
 
@@ -51,7 +52,8 @@ pub(crate) enum Command {
 Examples:
   palinode run drag.pal
   palinode run drag.pal --set v0=25 --set k=0.02
-  palinode run fit.pal --data measured.csv --full")]
+  palinode run fit.pal --data measured.csv --full
+  palinode run heat.pal --budget 64KiB      stop before it takes more")]
     Run(RunArgs),
 
     /// Compute the gradient of the loss
@@ -60,6 +62,7 @@ Examples:
   palinode grad drag.pal --check
   palinode grad drag.pal --wrt v0,mark --set v0=25
   palinode grad fit.pal --data measured.csv --mode reverse --json
+  palinode grad rnn.pal --budget 64KiB      at the price of computing some values again
 
 The gradient is taken by every `param` unless --wrt says otherwise, and of the `loss`
 unless --of does. Values and gradients are in and per the declared units.")]
@@ -81,6 +84,20 @@ Examples:
   palinode hessian drag.pal
   palinode hessian drag.pal --wrt v0 --json")]
     Hessian(HessianArgs),
+
+    /// Show what a model and its gradient take of memory, before they run
+    #[command(after_help = "\
+Examples:
+  palinode memory rnn.pal
+  palinode memory rnn.pal --budget 64KiB    what is computed again to stay within it
+  palinode memory rnn.pal --rows 0          every array
+  palinode memory rnn.pal --store state=recompute
+
+Bytes are those of arrays, inputs and results included. Each row is a piece of memory: what
+kind of state lies in it, where it is made, the last line that uses it forwards and
+backwards, the operation on the way back that it is kept for, and what changes it in place.
+The chart shows the same over time. Where memory depends on data, the model is run once.")]
+    Memory(MemoryArgs),
 
     /// Show the execution trace, forwards and backwards
     #[command(after_help = "\
@@ -188,10 +205,58 @@ pub(crate) struct DerivativeArgs {
     pub(crate) of: Option<String>,
 }
 
+/// What loops compute again on the way back instead of keeping it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Again {
+    /// Nothing but indices and conditions: most memory, least work
+    Nothing,
+    /// Sums, products, elements of arrays that nothing changes
+    Cheap,
+    /// Every elementwise function too
+    Elementwise,
+    /// Products of matrices and reductions too: least memory
+    Anything,
+}
+
+/// How much memory a gradient may take, and what it keeps.
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    /// Stay within so many bytes of arrays, such as 64KiB, 1.5MiB or 500kB: what does not fit is computed again
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    pub(crate) budget: Option<String>,
+
+    /// What loops compute again on the way back instead of keeping it; a budget decides it otherwise
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) recompute: Option<Again>,
+
+    /// What to do with a variable that the way back needs: `h=keep`, `h=recompute`, or in fewer bits `h=f32`, `h=bf16`
+    #[arg(long, value_name = "NAME=HOW", value_delimiter = ',')]
+    pub(crate) store: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MemoryArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) derivative: DerivativeArgs,
+    #[command(flatten)]
+    pub(crate) storage: StorageArgs,
+
+    /// Show at most so many arrays, the largest; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) rows: usize,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+
+    /// Stay within so many bytes of arrays, such as 64KiB, 1.5MiB or 500kB
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    pub(crate) budget: Option<String>,
+
     #[command(flatten)]
     pub(crate) show: ShowArgs,
 }
@@ -221,6 +286,9 @@ pub(crate) struct GradArgs {
     /// Compare with central differences and say how well they agree
     #[arg(long)]
     pub(crate) check: bool,
+
+    #[command(flatten)]
+    pub(crate) storage: StorageArgs,
 
     #[command(flatten)]
     pub(crate) show: ShowArgs,

@@ -1,4 +1,4 @@
-//! Running a program and measuring it: steps, time, and the peak of the heap.
+//! Running a program and measuring it: steps, time, and peaks of memory.
 
 use std::time::Instant;
 
@@ -20,6 +20,8 @@ pub(crate) struct Cost {
     pub(crate) seconds: f64,
     /// The most heap bytes at once, beyond what was there before.
     pub(crate) peak: usize,
+    /// The most bytes of arrays at once, which is what a budget is about.
+    pub(crate) arrays: usize,
 }
 
 impl Cost {
@@ -29,6 +31,7 @@ impl Cost {
             steps: self.steps + next.steps,
             seconds: self.seconds + next.seconds,
             peak: self.peak.max(next.peak),
+            arrays: self.arrays.max(next.arrays),
         }
     }
 }
@@ -46,7 +49,7 @@ pub(crate) fn run(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result
     let (outputs, stats) = code.run_with_stats(inputs, limits)?;
     let seconds = started.elapsed().as_secs_f64();
     let peak = MEMORY.peak_usage().saturating_sub(before);
-    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak } })
+    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak, arrays: stats.peak_bytes } })
 }
 
 /// Runs derivative code of a program that itself runs without a stop; its first `values` results are no derivatives. Infinities

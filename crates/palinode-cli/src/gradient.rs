@@ -1,12 +1,13 @@
 //! A gradient by either mode, in SI.
 
-use palinode_ir::interp::{Code, Datum, Limits, RunError, Tensor};
-use palinode_ir::transform::{self, TransformError};
-use palinode_ir::{Program, passes};
+use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind, Tensor};
+use palinode_ir::transform::{self, Storage, TransformError};
+use palinode_ir::{Program, passes, plan};
 
 use crate::args::Mode;
 use crate::execute::{Cost, Unfit, run_derivative};
 use crate::progress::Progress;
+use crate::storage::{Asked, Within};
 
 /// A gradient.
 pub(crate) struct Gradient {
@@ -15,6 +16,8 @@ pub(crate) struct Gradient {
     pub(crate) cost: Cost,
     /// Forward or reverse.
     pub(crate) mode: Mode,
+    /// What loops computed again.
+    pub(crate) storage: Storage,
 }
 
 /// Why there is none.
@@ -47,6 +50,7 @@ pub(crate) fn gradient(
     inputs: &[Datum<f64>],
     limits: &Limits,
     mode: Mode,
+    (asked, within): (&Asked, &Within),
 ) -> Result<Gradient, NoGradient> {
     let numbers: usize = wrt.iter().map(|&at| inputs[at].elements()).sum();
     let reverse = match mode {
@@ -54,25 +58,52 @@ pub(crate) fn gradient(
         Mode::Forward => false,
         Mode::Reverse => true,
     };
-    if reverse {
-        by_reverse(program, wrt, inputs, limits)
-    } else {
-        by_forward(program, wrt, inputs, limits, numbers)
+    if !reverse {
+        return by_forward(program, wrt, inputs, limits, numbers);
+    }
+    let storage = |recompute| Storage { recompute, ..asked.storage.clone() };
+    let derived = |storage: &Storage| -> Result<Program, NoGradient> {
+        let derived = passes::simplify(&transform::value_and_grad_stored(program, wrt, storage)?);
+        Ok(plan::narrow_kept(&derived, storage))
+    };
+    match within {
+        Within::AnyMemory => {
+            let storage = asked.storage.clone();
+            by_reverse(&derived(&storage)?, inputs, limits, storage)
+        }
+        Within::Planned { budget, fitted } => {
+            let limits = Limits { budget: *budget, ..*limits };
+            by_reverse(&fitted.program, inputs, &limits, storage(fitted.recompute))
+        }
+        // Nobody knows beforehand what fits: with least work first.
+        Within::Stopping { budget } => {
+            let limits = Limits { budget: *budget, ..*limits };
+            let mut levels = asked.levels().iter().peekable();
+            loop {
+                let level = *levels.next().expect("a level did not fit, and the last one is returned");
+                let storage = storage(level);
+                match by_reverse(&derived(&storage)?, inputs, &limits, storage) {
+                    Err(NoGradient::Run(error))
+                        if matches!(error.kind, RunErrorKind::OverBudget { .. })
+                            && levels.peek().is_some() => {}
+                    done => return done,
+                }
+            }
+        }
     }
 }
 
 fn by_reverse(
-    program: &Program,
-    wrt: &[usize],
+    derived: &Program,
     inputs: &[Datum<f64>],
     limits: &Limits,
+    storage: Storage,
 ) -> Result<Gradient, NoGradient> {
-    let derived = passes::simplify(&transform::value_and_grad(program, wrt)?);
-    let code = Code::new(&derived);
+    let code = Code::new(derived);
     let _progress = Progress::start("running forwards and backwards", 1);
     let ran = run_derivative(&code, inputs, limits, 1)?;
     let parts = ran.outputs.into_iter().skip(1).map(tensor).collect();
-    Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse })
+    Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse, storage })
 }
 
 fn by_forward(
@@ -99,7 +130,7 @@ fn by_forward(
             progress.advance();
         }
     }
-    Ok(Gradient { parts, cost, mode: Mode::Forward })
+    Ok(Gradient { parts, cost, mode: Mode::Forward, storage: Storage::default() })
 }
 
 fn tensor(datum: Datum<f64>) -> Tensor<f64> {

@@ -6,13 +6,15 @@
 //! | `commands/*` | one command each |
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
 //! | `execute`, `gradient`, `differences`, `checking`, `progress` | running and measuring |
-//! | `numbers`, `table`, `value` | results as text and as JSON |
+//! | `storage` | how much memory a gradient may take, and what it keeps |
+//! | `numbers`, `table`, `value`, `lifetimes`, `chart` | results as text and as JSON |
 //! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //!
 //! Absent from this package: calculus, and knowledge of what a program means.
 
 mod args;
 mod assign;
+mod chart;
 mod checking;
 mod commands;
 mod data;
@@ -21,6 +23,7 @@ mod execute;
 mod files;
 mod gradient;
 mod inputs;
+mod lifetimes;
 mod model;
 mod numbers;
 mod pages;
@@ -29,6 +32,7 @@ mod progress;
 mod render;
 mod session;
 mod sources;
+mod storage;
 mod table;
 mod value;
 
@@ -95,7 +99,7 @@ fn bug(panic: &(dyn std::any::Any + Send)) -> Failed {
 
 /// The commands by name.
 const COMMANDS: &[&str] =
-    &["run", "grad", "jvp", "hessian", "tape", "ir", "fmt", "check", "help", "completions"];
+    &["run", "grad", "jvp", "hessian", "memory", "tape", "ir", "fmt", "check", "help", "completions"];
 
 fn name(command: &Command) -> &'static str {
     match command {
@@ -103,6 +107,7 @@ fn name(command: &Command) -> &'static str {
         Command::Grad(_) => "grad",
         Command::Jvp(_) => "jvp",
         Command::Hessian(_) => "hessian",
+        Command::Memory(_) => "memory",
         Command::Tape(_) => "tape",
         Command::Ir(_) => "ir",
         Command::Fmt(_) => "fmt",
@@ -118,6 +123,7 @@ fn dispatch(session: &mut Session, command: &Command) -> Result<(), Failed> {
         Command::Grad(args) => commands::grad::run(session, args),
         Command::Jvp(args) => commands::jvp::run(session, args),
         Command::Hessian(args) => commands::hessian::run(session, args),
+        Command::Memory(args) => commands::memory::run(session, args),
         Command::Tape(args) => commands::tape::run(session, args),
         Command::Ir(args) => commands::ir::run(session, args),
         Command::Fmt(args) => commands::fmt::run(session, args),

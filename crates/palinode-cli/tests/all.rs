@@ -4,5 +4,7 @@
 mod examples;
 #[path = "all/json.rs"]
 mod json;
+#[path = "all/memory.rs"]
+mod memory;
 #[path = "all/transcript.rs"]
 mod transcript;

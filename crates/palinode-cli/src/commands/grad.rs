@@ -1,12 +1,14 @@
 //! `palinode grad`: value and gradient, and how well differences agree.
 
-use palinode_ir::interp::{Datum, RunErrorKind, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
 use palinode_ir::pal::{Argument, Role};
+use palinode_ir::{Program, plan};
 use serde_json::{Value, json};
 
 use crate::args::{GradArgs, Mode};
 use crate::checking::{self, Checked};
-use crate::commands::{headline, objective_value, run_model};
+use crate::commands::memory::budget_json;
+use crate::commands::{finite, headline, objective_value, run_model};
 use crate::differences::Verdict;
 use crate::execute::Cost;
 use crate::gradient::{Gradient, NoGradient, gradient};
@@ -14,8 +16,9 @@ use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
+use crate::storage::{Asked, Within};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout};
-use crate::{execute, inputs, model, numbers, value};
+use crate::{execute, inputs, model, numbers, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
@@ -23,12 +26,31 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
+    let asked = storage::read(session, &loaded, &args.storage)?;
+    let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
+    if mode != args.mode && args.mode == Mode::Forward {
+        let message =
+            "--budget, --recompute and --store are about the way back, which forward mode does not go";
+        let problem = Problem::new("PAL0298", Exit::Usage, message);
+        return Err(problem.help("leave out --mode, or leave out these").into());
+    }
 
-    let ran = run_model(&loaded, &inputs, &limits)?;
-    let found = objective_value(&loaded, &ran, objective, &limits)?;
     let program = loaded.only(objective);
-    let found_gradient =
-        gradient(&program, &wrt, &inputs, &limits, args.mode).map_err(|error| no_gradient(error, &loaded))?;
+    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
+    let (found, forward) = match asked.budget {
+        None => {
+            let ran = run_model(&loaded, &inputs, &limits)?;
+            (objective_value(&loaded, &ran, objective, &limits)?, ran.cost)
+        }
+        // Other outputs may take more than the budget.
+        Some(budget) => value_alone(&loaded, &program, objective, &inputs, &Limits { budget, ..limits })?,
+    };
+    let found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
+        .map_err(|error| no_gradient(error, &loaded))?;
+    let rounding = match asked.is_rounded() {
+        true => Some(rounding(&program, &wrt, &inputs, &limits, &asked, &found_gradient, &loaded)?),
+        false => None,
+    };
     let mut checked =
         args.check.then(|| checking::check(&program, &wrt, &inputs, &limits, &found_gradient.parts));
     if let Some(checked) = &mut checked {
@@ -45,7 +67,10 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         inputs: &inputs,
         value: found,
         gradient: &found_gradient,
-        forward: ran.cost,
+        forward,
+        asked: &asked,
+        within: &within,
+        rounding,
         checked: checked.as_ref(),
     };
     let (text, fields) = (answer.text(args.show.look()), answer.json(session));
@@ -54,6 +79,37 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked)),
         _ => Ok(()),
     }
+}
+
+/// The value without its gradient, and what it takes.
+fn value_alone(
+    loaded: &Loaded,
+    program: &Program,
+    objective: usize,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+) -> Result<(f64, Cost), Failed> {
+    let program = storage::value_within(program, inputs, limits.budget)?;
+    let ran = execute::run(&Code::new(&program), inputs, limits)
+        .map_err(|error| Problem::from_run(&error, loaded.file))?;
+    let value = ran.outputs[0].as_real().expect("the objective is a real number");
+    Ok((finite(loaded, objective, value, limits)?, ran.cost))
+}
+
+/// How far a gradient is from the exact one, as a part of its largest entry.
+fn rounding(
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    asked: &Asked,
+    found: &Gradient,
+    loaded: &Loaded,
+) -> Result<f64, Failed> {
+    let exact = gradient(program, wrt, inputs, limits, Mode::Reverse, (&asked.exact(), &Within::AnyMemory))
+        .map_err(|error| no_gradient(error, loaded))?;
+    let data = |gradient: &Gradient| gradient.parts.iter().cloned().map(Datum::Real).collect::<Vec<_>>();
+    Ok(plan::narrowing_error(&data(&exact), &data(found)))
 }
 
 /// The answer has been given; what is left is the exit code, and for people a word about it.
@@ -102,6 +158,10 @@ struct Answer<'a> {
     value: f64,
     gradient: &'a Gradient,
     forward: Cost,
+    asked: &'a Asked,
+    within: &'a Within,
+    /// How far the gradient is from the exact one, if arrays were kept in fewer bits.
+    rounding: Option<f64>,
     checked: Option<&'a Checked>,
 }
 
@@ -159,10 +219,33 @@ impl Answer<'_> {
             out.push_str(&decisions_line(checked, look));
         }
         out.push_str(&self.memory_line());
+        if let Some(error) = self.rounding {
+            let error = numbers::short(error, 2);
+            out.push_str(&format!(
+                "rounded  off by {error} of its largest entry, because arrays were kept in fewer bits\n"
+            ));
+        }
         out
     }
 
     fn memory_line(&self) -> String {
+        let arrays = numbers::bytes(self.gradient.cost.arrays);
+        match self.within {
+            Within::AnyMemory => {}
+            Within::Planned { budget, fitted } => {
+                let work = storage::against_all(fitted.overhead, fitted.store_all);
+                let how = storage::chosen(&fitted.program, fitted.recompute, fitted.repeated);
+                return format!(
+                    "memory   peak {arrays} of arrays, within {budget}; {work}\n         {how}\n"
+                );
+            }
+            Within::Stopping { budget } => {
+                let how = storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0);
+                return format!(
+                    "memory   peak {arrays} of arrays, within {budget}; it depends on data, so more would have stopped the run\n         {how}\n"
+                );
+            }
+        }
         let (peak, forward) = (self.gradient.cost.peak, self.forward.peak);
         let mode = match self.gradient.mode {
             Mode::Reverse => "forwards and backwards",
@@ -211,8 +294,23 @@ impl Answer<'_> {
             "gradient": parts.collect::<Vec<_>>(),
             "steps": self.gradient.cost.steps,
             "seconds": self.gradient.cost.seconds,
-            "memory": { "peak_bytes": self.gradient.cost.peak, "value_peak_bytes": self.forward.peak },
+            "memory": {
+                "peak_bytes": self.gradient.cost.peak,
+                "value_peak_bytes": self.forward.peak,
+                "arrays_peak_bytes": self.gradient.cost.arrays,
+            },
         });
+        if self.asked.is_about_reverse() {
+            all["memory"]["recompute"] = json!(storage::word(self.gradient.storage.recompute));
+        }
+        if let Some(error) = self.rounding {
+            all["memory"]["narrowing_error"] = value::number(error);
+        }
+        match self.within {
+            Within::AnyMemory => {}
+            Within::Planned { budget, fitted } => all["budget"] = budget_json(*budget, fitted),
+            Within::Stopping { budget } => all["budget"] = json!({ "budget_bytes": budget.bytes() }),
+        }
         if let Some(checked) = self.checked {
             all["decisions"] = json!({
                 "count": checked.decisions.count(),

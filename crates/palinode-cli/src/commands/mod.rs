@@ -7,9 +7,11 @@ pub(crate) mod help;
 pub(crate) mod hessian;
 pub(crate) mod ir;
 pub(crate) mod jvp;
+pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod tape;
 
+use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits};
 
 use crate::args::ShowArgs;
@@ -28,7 +30,17 @@ impl ShowArgs {
 
 /// Runs the model itself, every output, so that what is wrong with it is found where it is written.
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
-    let code = Code::new(&loaded.model.program);
+    run_values(loaded, &loaded.model.program, inputs, limits)
+}
+
+/// Runs a program that gives every output of the model.
+pub(crate) fn run_values(
+    loaded: &Loaded,
+    program: &Program,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+) -> Result<Ran, Failed> {
+    let code = Code::new(program);
     let _progress = Progress::start("running", 1);
     let ran = execute::run(&code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded.file))?;
     // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by itself, but NaN is no result.
@@ -52,6 +64,11 @@ pub(crate) fn objective_value(
     limits: &Limits,
 ) -> Result<f64, Failed> {
     let value = ran.outputs[objective].as_real().expect("the objective is a real number");
+    finite(loaded, objective, value, limits)
+}
+
+/// The value of an output, which has no derivative if it is infinite.
+pub(crate) fn finite(loaded: &Loaded, objective: usize, value: f64, limits: &Limits) -> Result<f64, Failed> {
     if limits.trap_nonfinite && !value.is_finite() {
         return Err(not_finite(loaded, objective, value).into());
     }

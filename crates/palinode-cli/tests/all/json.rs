@@ -20,6 +20,7 @@ fn every_answer_says_its_schema_and_command() {
         "grad drag.pal --check",
         "jvp drag.pal --direction v0=1",
         "hessian drag.pal",
+        "memory drag.pal --budget 64KiB",
         "tape tiny.pal",
         "ir tiny.pal --all-passes",
         "ir tiny.pal --ssa",
@@ -71,6 +72,10 @@ fn errors_have_a_code_and_a_place() {
         ("run nan.pal", "PAL0260", 3, Some(("nan.pal", 3))),
         ("grad fit.pal --data twice.csv", "PAL0287", 1, Some(("twice.csv", 1))),
         ("grad", "PAL0298", 2, None),
+        ("grad drag.pal --budget 1KiB", "PAL0412", 1, None),
+        ("grad drag.pal --budget 1K", "PAL0108", 2, Some(("command line", 1))),
+        ("grad drag.pal --store vv=keep", "PAL0289", 2, Some(("command line", 1))),
+        ("memory kepler.pal --budget 1KiB", "PAL0410", 1, Some(("kepler.pal", 4))),
     ] {
         let (answer, found) = json(&format!("{line} --json"));
         assert_eq!(found, exit, "{line}: {answer}");

@@ -1,6 +1,6 @@
 //! Transcripts: `$ palinode ...` and what must come back.
 //!
-//! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's page about the command run in `examples`. Standard output comes
+//! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's pages about the command and about memory run in `examples`. Standard output comes
 //! first, then standard error, then `[exit 3]` unless the exit code is 0. Times, steps, amounts of memory and high counts of agreeing
 //! digits are measured and not compared: they are for others to improve. `PALINODE_BLESS=1 cargo test -p palinode-cli` writes what came back into the files.
 
@@ -150,27 +150,29 @@ fn cases() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The blocks of a page of the book that show commands.
+/// The blocks of the book's pages that show commands.
 #[test]
 fn the_book_shows_what_happens() {
-    let path = package().join("../../docs/book/command.md");
     let folder = package().join("../../examples");
-    let before = fs::read_to_string(&path).unwrap();
-    let mut after = String::new();
-    let mut lines = before.lines();
-    while let Some(line) = lines.next() {
-        after.push_str(line);
-        after.push('\n');
-        if line != "```text" {
-            continue;
+    for page in ["command.md", "memory.md"] {
+        let path = package().join("../../docs/book").join(page);
+        let before = fs::read_to_string(&path).unwrap();
+        let mut after = String::new();
+        let mut lines = before.lines();
+        while let Some(line) = lines.next() {
+            after.push_str(line);
+            after.push('\n');
+            if line != "```text" {
+                continue;
+            }
+            let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            let shown = block.first().is_some_and(|first| first.starts_with("$ palinode"));
+            let text = if shown { replay(&block, &folder) } else { block.join("\n") + "\n" };
+            after.push_str(&text);
+            after.push_str("```\n");
         }
-        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-        let shown = block.first().is_some_and(|first| first.starts_with("$ palinode"));
-        let text = if shown { replay(&block, &folder) } else { block.join("\n") + "\n" };
-        after.push_str(&text);
-        after.push_str("```\n");
+        settle(&path, &before, &after).unwrap_or_else(|failure| panic!("{failure}"));
     }
-    settle(&path, &before, &after).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// Every code that the command itself uses has a page in the book.

@@ -1,0 +1,308 @@
+//! `palinode memory`: what a model and its gradient take of memory, before they run.
+
+use palinode_core::Budget;
+use palinode_ir::interp::{Code, Datum, Limits};
+use palinode_ir::pal::Role;
+use palinode_ir::plan::{self, FittedGradient, PlanError, Prediction, StateKind};
+use palinode_ir::{Program, passes, transform};
+use serde_json::{Value, json};
+
+use crate::args::MemoryArgs;
+use crate::commands::grad::no_gradient;
+use crate::gradient::NoGradient;
+use crate::lifetimes::Arrays;
+use crate::model::Loaded;
+use crate::problem::{Failed, Problem};
+use crate::session::Session;
+use crate::storage::{self, Asked, REAL, size};
+use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
+use crate::{execute, inputs, model, numbers};
+
+/// A program and what it takes.
+pub(crate) struct Planned {
+    pub(crate) program: Program,
+    pub(crate) prediction: Prediction,
+    /// Why it had to be run to find out, if it had.
+    measured: Option<PlanError>,
+}
+
+pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed> {
+    let loaded = model::load(session, &args.model.model)?;
+    let asked = storage::read(session, &loaded, &args.storage)?;
+    let target = target(&loaded, args, &asked)?;
+    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let limits = execute::limits(&args.model);
+    let of_value =
+        target.as_ref().map_or(loaded.model.program.clone(), |(objective, _)| loaded.only(*objective));
+    let value = planned(passes::simplify(&of_value), &inputs, &limits, &loaded)?;
+    let mut fitted = None;
+    let gradient = match &target {
+        None => None,
+        Some((_, wrt)) => Some(match asked.budget {
+            Some(budget) => {
+                let found = asked.fit(&of_value, wrt, &inputs, budget);
+                let found = found.map_err(|error| {
+                    storage::no_fit(&error, &loaded, session, &asked, &of_value, wrt, &inputs)
+                })?;
+                let (program, prediction) = (found.program.clone(), found.prediction.clone());
+                fitted = Some((budget, found));
+                Planned { program, prediction, measured: None }
+            }
+            None => {
+                let derived = transform::value_and_grad_stored(&of_value, wrt, &asked.storage)
+                    .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
+                let derived = plan::narrow_kept(&passes::simplify(&derived), &asked.storage);
+                planned(derived, &inputs, &limits, &loaded)?
+            }
+        }),
+    };
+    let answer = Answer { session, loaded: &loaded, target: target.as_ref(), value, gradient, fitted };
+    let (text, fields) = (answer.text(args.rows), answer.json());
+    session.answer(&text, fields);
+    Ok(())
+}
+
+/// What is differentiated by what; nothing if the model offers nothing and nothing was asked for.
+fn target(loaded: &Loaded, args: &MemoryArgs, asked: &Asked) -> Result<Option<(usize, Vec<usize>)>, Failed> {
+    let names = &args.derivative;
+    let found = loaded
+        .objective(names.of.as_deref(), "--of")
+        .and_then(|objective| Ok((objective, loaded.wrt(&names.wrt)?)));
+    let is_optional = names.of.is_none() && names.wrt.is_empty() && !asked.is_about_reverse();
+    match found {
+        Err(_) if is_optional => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Predicts a program; where its memory depends on data, it is run once.
+fn planned(
+    program: Program,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    loaded: &Loaded,
+) -> Result<Planned, Failed> {
+    let (prediction, measured) = match plan::predict(&program, inputs, REAL) {
+        Ok(prediction) => (prediction, None),
+        Err(error) => (recorded(&program, inputs, limits, loaded, &error)?, Some(error)),
+    };
+    Ok(Planned { program, prediction, measured })
+}
+
+fn recorded(
+    program: &Program,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    loaded: &Loaded,
+    error: &PlanError,
+) -> Result<Prediction, Failed> {
+    // What infinities mean is for `run` and `grad` to say; here they take as many bytes as other numbers.
+    let limits = Limits { trap_nonfinite: false, ..*limits };
+    let run = Code::new(program).run_recorded(inputs, &limits);
+    let (_, _, events) = run.map_err(|error| Problem::from_run(&error, loaded.file))?;
+    plan::predict_recorded(program, inputs, REAL, &events).map_err(|_| storage::no_plan(error, loaded).into())
+}
+
+struct Answer<'a> {
+    session: &'a Session,
+    loaded: &'a Loaded,
+    target: Option<&'a (usize, Vec<usize>)>,
+    value: Planned,
+    gradient: Option<Planned>,
+    fitted: Option<(Budget, FittedGradient)>,
+}
+
+impl Answer<'_> {
+    fn main(&self) -> &Planned {
+        self.gradient.as_ref().unwrap_or(&self.value)
+    }
+
+    fn line(&self, span: palinode_ir::Span) -> Option<usize> {
+        storage::line(self.session, self.loaded, span)
+    }
+
+    fn arrays(&self) -> Arrays {
+        let kind = |role: Role| match role {
+            Role::Param => StateKind::Persistent,
+            Role::Input => StateKind::External,
+        };
+        let kinds: Vec<StateKind> =
+            self.loaded.arguments().iter().map(|argument| kind(argument.role)).collect();
+        let main = self.main();
+        Arrays::new(&main.program, &main.prediction, &kinds, self.gradient.is_some())
+    }
+
+    fn text(&self, rows: usize) -> String {
+        let of = match self.target {
+            Some((objective, _)) => &*self.loaded.model.outputs[*objective].name,
+            None => "all outputs",
+        };
+        let mut out = format!("{}\n", styled(STRONG, &format!("{of}: peak bytes of arrays")));
+        let mut peaks = vec![self.peak("value", &self.value)];
+        peaks.extend(self.gradient.as_ref().map(|gradient| self.peak("value and gradient", gradient)));
+        out.push_str(&layout(&peaks, "   "));
+        if let Some((budget, fitted)) = &self.fitted {
+            let work = storage::against_all(fitted.overhead, fitted.store_all);
+            let how = storage::chosen(&fitted.program, fitted.recompute, fitted.repeated);
+            out.push_str(&format!("\n{}{budget} is kept with {work}\n{:9}{how}\n", label("budget"), ""));
+        }
+        let arrays = self.arrays();
+        let place = |span| self.line(span);
+        out.push('\n');
+        out.push_str(&arrays.table(rows, &place));
+        out.push_str(&arrays.chart(rows, &place));
+        out.push_str(&self.copies());
+        out
+    }
+
+    /// `31.6 KiB = 320 B + 16 B x 2,000 rounds (line 14)`, and how well that is known.
+    fn peak(&self, what: &str, planned: &Planned) -> Vec<Cell> {
+        let found = &planned.prediction;
+        let at_most = if found.exact || planned.measured.is_some() { "" } else { "at most " };
+        let known = match &planned.measured {
+            Some(PlanError::DependsOnData { what, span }) => {
+                let line = self.line(*span).map_or(String::new(), |line| format!(" (line {line})"));
+                Cell::new(format!("measured: {what}{line} depends on data")).style(DOUBT)
+            }
+            Some(_) => Cell::new("measured").style(DOUBT),
+            None if found.exact => Cell::new("exact").style(HEADING),
+            None => Cell::new("a bound: branches depend on data").style(DOUBT),
+        };
+        let peak = format!("{at_most}{}{}", size(found.peak), self.formula(found));
+        vec![Cell::new(what), Cell::new(peak), known]
+    }
+
+    /// The peak by the rounds of loops.
+    fn formula(&self, found: &Prediction) -> String {
+        // What an inner loop keeps is part of what the outer one keeps in each round.
+        let outermost = found.growth.iter().filter(|growth| {
+            growth.bytes_per_round > 0
+                && !found.growth.iter().any(|other| {
+                    other.span != growth.span
+                        && other.span.start <= growth.span.start
+                        && growth.span.end <= other.span.end
+                })
+        });
+        let mut words = Vec::new();
+        let mut growing = 0;
+        for growth in outermost {
+            growing += growth.bytes_per_round * growth.rounds;
+            let line = self.line(growth.span).map_or(String::new(), |line| format!(" (line {line})"));
+            let rounds = numbers::plural(growth.rounds, "round");
+            words.push(format!("{} x {rounds}{line}", size(growth.bytes_per_round)));
+        }
+        match found.peak.checked_sub(growing) {
+            _ if words.is_empty() => String::new(),
+            Some(base) => format!(" = {} + {}", size(base), words.join(" + ")),
+            // Not all of it is there at once.
+            None => format!(", growing by {}", words.join(" and ")),
+        }
+    }
+
+    fn copies(&self) -> String {
+        let copies = &self.main().prediction.copies;
+        if copies.is_empty() {
+            return format!("{}no array is copied\n", label("copies"));
+        }
+        let mut out = String::new();
+        for (at, copied) in copies.iter().enumerate() {
+            let line = self.line(copied.span).map_or("somewhere".to_string(), |line| format!("line {line}"));
+            let times = match copied.times {
+                1 => String::new(),
+                n => format!(" {} times", numbers::count(n)),
+            };
+            let elements = numbers::plural(copied.elements / copied.times.max(1), "element");
+            let label = if at == 0 { label("copies") } else { " ".repeat(9) };
+            out.push_str(&format!(
+                "{label}{line}{} copies {elements}{times}, because {}\n",
+                self.snippet(copied.span),
+                self.because(copied.because)
+            ));
+        }
+        out
+    }
+
+    fn because(&self, because: plan::Because) -> String {
+        let line = |span| self.line(span).map_or(String::new(), |line| format!(" in line {line}"));
+        match because {
+            plan::Because::Use { op, span } => format!("`{op}`{} still needs the old array", line(span)),
+            plan::Because::NextRound { span } => {
+                format!("the next round of the loop{} needs the old array", line(span))
+            }
+            plan::Because::Result => "the old array is a result too".to_string(),
+            plan::Because::Shared => "another variable holds the old array".to_string(),
+        }
+    }
+
+    /// The text of a place, if it is short: ``: `a[i] = x` ``.
+    fn snippet(&self, span: palinode_ir::Span) -> String {
+        let text = self.session.sources.text(self.loaded.file).get(span.range()).unwrap_or("");
+        let short = !span.is_none() && !text.is_empty() && text.len() <= 60 && !text.contains('\n');
+        if short { format!(": `{text}`") } else { String::new() }
+    }
+
+    fn json(&self) -> Value {
+        let part = |planned: &Planned| {
+            let found = &planned.prediction;
+            let growth = |growth: &plan::Growth| {
+                json!({
+                    "line": self.line(growth.span),
+                    "rounds": growth.rounds,
+                    "bytes_per_round": growth.bytes_per_round,
+                })
+            };
+            let copied = |copied: &plan::Copied| {
+                json!({
+                    "line": self.line(copied.span),
+                    "times": copied.times,
+                    "elements": copied.elements,
+                    "because": self.because(copied.because),
+                })
+            };
+            json!({
+                "peak_bytes": found.peak,
+                "known": match &planned.measured {
+                    Some(_) => "measured",
+                    None if found.exact => "exact",
+                    None => "bound",
+                },
+                "allocations": found.allocations,
+                "growth": found.growth.iter().map(growth).collect::<Vec<_>>(),
+                "copies": found.copies.iter().map(copied).collect::<Vec<_>>(),
+            })
+        };
+        let arrays = self.arrays();
+        let mut all = json!({
+            "model": self.session.sources.name_of(self.loaded.file),
+            "output": self.target.map(|(objective, _)| &*self.loaded.model.outputs[*objective].name),
+            "wrt": self.target.map(|(_, wrt)| {
+                wrt.iter().map(|&at| &*self.loaded.arguments()[at].name).collect::<Vec<_>>()
+            }),
+            "value": part(&self.value),
+            "gradient": self.gradient.as_ref().map(part),
+            "arena_bytes": arrays.arena(),
+            "arrays": arrays.json(&|span| self.line(span)),
+        });
+        if let Some((budget, fitted)) = &self.fitted {
+            all["budget"] = budget_json(*budget, fitted);
+        }
+        all
+    }
+}
+
+/// How a budget was kept.
+pub(crate) fn budget_json(budget: Budget, fitted: &FittedGradient) -> Value {
+    json!({
+        "budget_bytes": budget.bytes(),
+        "planned_bytes": fitted.prediction.peak,
+        "store_all_bytes": fitted.store_all.bytes(),
+        "work": fitted.overhead,
+        "recompute": storage::word(fitted.recompute),
+        "repeated": fitted.repeated,
+    })
+}
+
+/// The word before a line.
+fn label(word: &str) -> String {
+    styled(HEADING, &format!("{word:<9}"))
+}

@@ -1,0 +1,449 @@
+//! What a gradient may keep: `--budget`, `--recompute`, `--store`.
+//!
+//! Input: the words of the command line, and a program. Output: a gradient within the budget, or a refusal that says what would work. What to
+//! compute again is for `palinode_ir::plan` to decide; here it is only asked, and its answer put into words.
+
+use std::collections::BTreeSet;
+
+use palinode_core::{Budget, Error};
+use palinode_ir::interp::Datum;
+use palinode_ir::plan::{self, FitError, FittedGradient, PlanError, Prediction};
+use palinode_ir::transform::{Choice, Recompute, Storage};
+use palinode_ir::{Narrow, Program, Span, passes};
+
+use crate::args::{Again, StorageArgs};
+use crate::assign::unknown;
+use crate::lifetimes::Arrays;
+use crate::model::Loaded;
+use crate::numbers;
+use crate::problem::{Exit, Failed, Problem};
+use crate::session::Session;
+
+/// The bytes of a number that the command computes with.
+pub(crate) const REAL: usize = size_of::<f64>();
+
+/// What the command line asks of memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) budget: Option<Budget>,
+    pub(crate) storage: Storage,
+    /// `--recompute` says what loops compute again; otherwise a budget decides it.
+    is_fixed: bool,
+}
+
+impl Asked {
+    /// Whether anything is asked that concerns only the reverse sweep.
+    pub(crate) fn is_about_reverse(&self) -> bool {
+        self.budget.is_some() || self.is_fixed || !self.storage.choices.is_empty()
+    }
+
+    /// Whether some arrays are kept in fewer bits, so that the gradient is rounded.
+    pub(crate) fn is_rounded(&self) -> bool {
+        self.storage.choices.values().any(|choice| matches!(choice, Choice::Narrow(_)))
+    }
+
+    /// The same, but kept exactly and in whatever memory it takes.
+    pub(crate) fn exact(&self) -> Asked {
+        let mut storage = self.storage.clone();
+        storage.choices.retain(|_, choice| !matches!(choice, Choice::Narrow(_)));
+        Asked { budget: None, storage, is_fixed: true }
+    }
+
+    /// What loops may compute again, from least to most.
+    pub(crate) fn levels(&self) -> &[Recompute] {
+        if self.is_fixed { core::slice::from_ref(&self.storage.recompute) } else { &Recompute::ALL }
+    }
+
+    /// Value and gradient within a budget.
+    pub(crate) fn fit(
+        &self,
+        program: &Program,
+        wrt: &[usize],
+        inputs: &[Datum<f64>],
+        budget: Budget,
+    ) -> Result<FittedGradient, FitError> {
+        if self.is_fixed {
+            plan::fit_stored_gradient(program, wrt, inputs, REAL, &self.storage, budget)
+        } else {
+            plan::fit_gradient(program, wrt, inputs, REAL, &self.storage, budget)
+        }
+    }
+}
+
+/// How a gradient stays within a budget.
+pub(crate) enum Within {
+    /// There is none.
+    AnyMemory,
+    /// A program that takes less.
+    Planned { budget: Budget, fitted: Box<FittedGradient> },
+    /// Memory depends on data: the run is stopped before the first byte beyond.
+    Stopping { budget: Budget },
+}
+
+impl Within {
+    /// Plans a gradient as asked; refuses if no plan fits.
+    pub(crate) fn plan(
+        session: &Session,
+        loaded: &Loaded,
+        asked: &Asked,
+        program: &Program,
+        wrt: &[usize],
+        inputs: &[Datum<f64>],
+    ) -> Result<Within, Problem> {
+        let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
+        match asked.fit(program, wrt, inputs, budget) {
+            Ok(fitted) => Ok(Within::Planned { budget, fitted: Box::new(fitted) }),
+            Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
+            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs)),
+        }
+    }
+}
+
+/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none.
+pub(crate) fn value_within(
+    program: &Program,
+    inputs: &[Datum<f64>],
+    budget: Budget,
+) -> Result<Program, Problem> {
+    let program = passes::simplify(program);
+    // Where memory depends on data, the run is stopped in time.
+    let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, budget.bytes() as u64) else {
+        return Ok(program);
+    };
+    let peak = fitted.prediction.peak;
+    if peak <= budget.bytes() as u64 {
+        return Ok(fitted.program);
+    }
+    let needs = exactly(Budget::from(usize::try_from(peak).unwrap_or(usize::MAX)));
+    let message = format!("{budget} is not enough: the values need at least {needs}");
+    let help = format!("--budget {} works", compact(handy(peak)));
+    Err(Problem::new("PAL0412", Exit::Input, message).help(help))
+}
+
+/// Reads the options.
+pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -> Result<Asked, Failed> {
+    let mut problems = Vec::new();
+    let mut asked = Asked::default();
+    if let Some(word) = &args.budget {
+        match budget(session, word) {
+            Ok(budget) => asked.budget = Some(budget),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    if let Some(again) = args.recompute {
+        asked.is_fixed = true;
+        asked.storage.recompute = again.level();
+    }
+    for word in &args.store {
+        match choice(session, loaded, word) {
+            Ok((name, choice)) => {
+                asked.storage.choices.insert(name, choice);
+            }
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    if problems.is_empty() { Ok(asked) } else { Err(Failed(problems)) }
+}
+
+impl Again {
+    fn level(self) -> Recompute {
+        match self {
+            Again::Nothing => Recompute::Nothing,
+            Again::Cheap => Recompute::Cheap,
+            Again::Elementwise => Recompute::Elementwise,
+            Again::Anything => Recompute::Anything,
+        }
+    }
+}
+
+/// What loops compute again, as the word of the command line.
+pub(crate) fn word(level: Recompute) -> &'static str {
+    match level {
+        Recompute::Nothing => "nothing",
+        Recompute::Cheap => "cheap",
+        Recompute::Elementwise => "elementwise",
+        Recompute::Anything => "anything",
+    }
+}
+
+/// `64KiB`.
+pub(crate) fn budget(session: &mut Session, word: &str) -> Result<Budget, Box<Problem>> {
+    word.parse().map_err(|error| {
+        let option = "--budget ";
+        let file = session.sources.add("command line", format!("{option}{word}"));
+        let why = match &error {
+            Error::NotABudget { why, .. } => why.to_string(),
+            other => other.to_string(),
+        };
+        let problem = Problem::new("PAL0108", Exit::Usage, format!("`{word}` is no budget: {why}"))
+            .at(file, option.len()..option.len() + word.len(), "")
+            .help("give a number and a unit, such as 64KiB, 1.5MiB or 500kB");
+        Box::new(problem)
+    })
+}
+
+/// `h=keep`.
+fn choice(session: &mut Session, loaded: &Loaded, word: &str) -> Result<(String, Choice), Box<Problem>> {
+    let option = "--store ";
+    let file = session.sources.add("command line", format!("{option}{word}"));
+    let at = |from: usize, to: usize| option.len() + from..option.len() + to;
+    let Some((name, how)) = word.split_once('=') else {
+        let problem = Problem::new("PAL0290", Exit::Usage, "`--store` needs a name and what to do with it");
+        let problem = problem.at(file, at(0, word.len()), "");
+        return Err(Box::new(
+            problem.help(format!("write `--store {word}=keep` or `--store {word}=recompute`")),
+        ));
+    };
+    let choice = match how {
+        "keep" => Choice::Keep,
+        "recompute" => Choice::Recompute,
+        "f32" => Choice::Narrow(Narrow::F32),
+        "bf16" => Choice::Narrow(Narrow::Bf16),
+        _ => {
+            let message = format!("`{how}` is nothing that can be done with a variable");
+            let problem =
+                Problem::new("PAL0290", Exit::Usage, message).at(file, at(name.len() + 1, word.len()), "");
+            return Err(Box::new(problem.help(format!(
+                "write `--store {name}=keep`, or `recompute`, `f32` or `bf16` instead of `keep`"
+            ))));
+        }
+    };
+    let names = variables(loaded);
+    if names.contains(name) {
+        return Ok((name.to_string(), choice));
+    }
+    if let Some(argument) = loaded.arguments().iter().find(|argument| &*argument.name == name) {
+        let message = format!("`{name}` is given to the model, so it is there all the time");
+        let problem = Problem::new("PAL0289", Exit::Usage, message).at(file, at(0, name.len()), "");
+        let problem = problem.at(loaded.file, argument.span.range(), "declared here");
+        return Err(Box::new(problem.help("name a variable that the model computes")));
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Err(Box::new(unknown(name, "variable", &names).at(file, at(0, name.len()), "")))
+}
+
+/// The names of what the model computes.
+fn variables(loaded: &Loaded) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for function in &loaded.model.program.functions {
+        function.body.for_each_inst(&mut |inst| {
+            let named = inst.results.iter().filter_map(|&result| function.name_of(result));
+            all.extend(named.map(|name| name.to_string()));
+        });
+    }
+    all
+}
+
+/// Why there is no gradient as asked.
+pub(crate) fn no_fit(
+    error: &FitError,
+    loaded: &Loaded,
+    session: &Session,
+    asked: &Asked,
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<f64>],
+) -> Problem {
+    match error {
+        FitError::Transform(error) => Problem::from_transform(error, loaded.file),
+        FitError::Plan(error) => no_plan(error, loaded),
+        FitError::TooSmall { budget, smallest } => {
+            let message =
+                format!("{budget} is not enough: value and gradient need at least {}", exactly(*smallest));
+            let problem = Problem::new("PAL0412", Exit::Input, message);
+            let Ok(fitted) = asked.fit(program, wrt, inputs, *smallest) else { return problem };
+            let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
+                Some(words) => problem.note(words),
+                None => problem,
+            };
+            problem.help(what_works(asked, program, wrt, inputs, &fitted))
+        }
+        other => Problem::new(other.code(), Exit::Input, other.to_string()),
+    }
+}
+
+/// Why memory is not known beforehand.
+pub(crate) fn no_plan(error: &PlanError, loaded: &Loaded) -> Problem {
+    let (message, span, help) = match error {
+        PlanError::DependsOnData { what, span } => (
+            format!("{what} depends on data, so the memory is not known before a run"),
+            *span,
+            "`palinode grad --budget` stops such a run in time",
+        ),
+        other => (
+            other.to_string().trim_start_matches("PAL0413: ").to_string(),
+            Span::NONE,
+            "write the recursion as a loop",
+        ),
+    };
+    let problem = Problem::new(error.code(), Exit::Input, message).help(help);
+    if span.is_none() { problem } else { problem.at(loaded.file, span.range(), "") }
+}
+
+/// What is live at the peak.
+fn at_peak(program: &Program, found: &Prediction, loaded: &Loaded, session: &Session) -> Option<String> {
+    let (given, logs, others) = Arrays::new(program, found, &[], true).at_peak(program, found);
+    let parts = [(given, "params and inputs"), (logs, "what loops keep"), (others, "other arrays")];
+    let words: Vec<String> = parts
+        .iter()
+        .filter(|(bytes, _)| *bytes > 0)
+        .map(|(bytes, what)| format!("{what} {}", size(*bytes)))
+        .collect();
+    let line = found.peak_at.and_then(|(function, value)| {
+        let mut span = Span::NONE;
+        program.function(function).body.for_each_inst(&mut |inst| {
+            if inst.results.first() == Some(&value) {
+                span = inst.span;
+            }
+        });
+        line(session, loaded, span)
+    });
+    let place = line.map_or(String::new(), |line| format!(" (line {line})"));
+    (words.len() > 1).then(|| format!("at its peak{place}: {}", words.join(", ")))
+}
+
+/// The line of the model that a place is in.
+pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usize> {
+    (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
+}
+
+/// Budgets that do, and what they cost.
+fn what_works(
+    asked: &Asked,
+    program: &Program,
+    wrt: &[usize],
+    inputs: &[Datum<f64>],
+    smallest: &FittedGradient,
+) -> String {
+    let least = handy(smallest.prediction.peak);
+    let most = handy(smallest.store_all.bytes() as u64);
+    let mut words = vec![format!("--budget {} works {}", compact(least), times(smallest.overhead))];
+    let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
+    if between > least
+        && between < most
+        && let Ok(fitted) = asked.fit(program, wrt, inputs, between)
+        && amount(fitted.overhead) != amount(smallest.overhead)
+    {
+        words.push(format!("{} {}", compact(between), times(fitted.overhead)));
+    }
+    if most > least {
+        words.push(format!("{} keeps everything", compact(most)));
+    }
+    words.join("; ")
+}
+
+/// `with 1.7 times the work`.
+fn times(overhead: f64) -> String {
+    if overhead < 1.005 {
+        "with no more work".to_string()
+    } else {
+        format!("with {} times the work", amount(overhead))
+    }
+}
+
+/// `1.7`.
+pub(crate) fn amount(overhead: f64) -> String {
+    if overhead < 1.1 { format!("{overhead:.2}") } else { format!("{overhead:.1}") }
+}
+
+/// `1.7 times the work of keeping everything (2.1 MiB)`.
+pub(crate) fn against_all(overhead: f64, store_all: Budget) -> String {
+    let all = size(store_all.bytes() as u64);
+    if overhead < 1.005 {
+        format!("no more work than keeping everything ({all})")
+    } else {
+        format!("{} times the work of keeping everything ({all})", amount(overhead))
+    }
+}
+
+/// What was chosen, in words.
+pub(crate) fn chosen(program: &Program, recompute: Recompute, repeated: usize) -> String {
+    let mut has_loops = false;
+    program.main().body.for_each_inst(&mut |inst| has_loops |= inst.op.repeats());
+    let loops = match recompute {
+        Recompute::Nothing => "loops keep all they need",
+        Recompute::Cheap => "loops compute sums and products again",
+        Recompute::Elementwise => "loops compute elementwise functions again",
+        Recompute::Anything => "loops compute again whatever they can",
+    };
+    match repeated {
+        0 if has_loops => loops.to_string(),
+        0 => "everything is kept".to_string(),
+        n if has_loops => format!("{loops}; {} outside of them", again(n)),
+        n => again(n),
+    }
+}
+
+fn again(n: usize) -> String {
+    let words = if n == 1 { "is done twice" } else { "are done twice" };
+    format!("{} {words}", numbers::plural(n as u64, "operation"))
+}
+
+/// A budget of at least so many bytes that is easy to read and to type.
+fn handy(bytes: u64) -> Budget {
+    let step = match unit(bytes) {
+        None => 1,
+        Some((_, unit)) if bytes < 100 * unit => unit / 4,
+        Some((_, unit)) => unit,
+    };
+    Budget::from(usize::try_from(bytes.div_ceil(step).saturating_mul(step)).unwrap_or(usize::MAX))
+}
+
+/// A [`handy`] budget as it is typed.
+fn compact(budget: Budget) -> String {
+    let bytes = budget.bytes() as u64;
+    match unit(bytes) {
+        Some((name, unit)) => format!("{}{name}", bytes as f64 / unit as f64),
+        None if bytes > 0 && bytes.is_multiple_of(256) => format!("{}KiB", bytes as f64 / 1024.0),
+        None => format!("{bytes}B"),
+    }
+}
+
+/// The largest unit of which it is at least ten.
+fn unit(bytes: u64) -> Option<(&'static str, u64)> {
+    let units = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    units.into_iter().find(|&(_, unit)| bytes >= 10 * unit)
+}
+
+/// `31.5 KiB`, and the bytes if that is rounded.
+fn exactly(budget: Budget) -> String {
+    let (rounded, exact) = (budget.rounded(), budget.to_string());
+    if rounded == exact {
+        exact
+    } else {
+        format!("{rounded} ({} bytes)", numbers::count(budget.bytes() as u64))
+    }
+}
+
+/// `31.5 KiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    numbers::bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_to_type_are_short_and_enough() {
+        for bytes in [0, 1, 999, 10_239, 10_240, 10_241, 32_217, 123_456, 1_234_567, 98_765_432_101] {
+            let budget = handy(bytes);
+            assert!(
+                budget.bytes() as u64 >= bytes && budget.bytes() as f64 <= bytes as f64 * 1.03 + 1.0,
+                "{bytes}: {budget}"
+            );
+            assert_eq!(compact(budget).parse::<Budget>().unwrap(), budget);
+            assert!(compact(budget).len() <= 9, "{budget}");
+        }
+        assert_eq!(compact(handy(32_217)), "31.5KiB");
+        assert_eq!(compact(handy(49_824)), "48.75KiB");
+        assert_eq!(compact(handy(9_999)), "9999B");
+    }
+
+    #[test]
+    fn work_is_said_with_two_digits() {
+        assert_eq!(times(1.0), "with no more work");
+        assert_eq!(times(1.04), "with 1.04 times the work");
+        assert_eq!(times(2.31), "with 2.3 times the work");
+    }
+}

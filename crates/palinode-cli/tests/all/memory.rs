@@ -1,0 +1,187 @@
+//! Memory: what is predicted is what a run takes, and a budget is kept without a change of the gradient.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::transcript::palinode;
+
+fn examples() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn json(words: &[&str]) -> (Value, i32) {
+    let words: Vec<String> = words.iter().chain(&["--json"]).map(ToString::to_string).collect();
+    let (text, code) = palinode(&examples(), &words);
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}\n{text}")), code)
+}
+
+fn bytes(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number of bytes"))
+}
+
+/// The numbers of a gradient, as bits.
+fn gradient(answer: &Value) -> Vec<u64> {
+    fn collect(value: &Value, all: &mut Vec<u64>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| collect(item, all)),
+            other => all.push(other.as_f64().unwrap().to_bits()),
+        }
+    }
+    let mut all = Vec::new();
+    collect(&answer["output"]["value"], &mut all);
+    for part in answer["gradient"].as_array().unwrap() {
+        collect(&part["gradient"], &mut all);
+    }
+    all
+}
+
+#[test]
+fn predictions_are_what_runs_take() {
+    let mut names: Vec<String> = std::fs::read_dir(examples())
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".pal"))
+        .collect();
+    names.sort();
+    let (mut exact, mut measured) = (0, 0);
+    for name in &names {
+        let (memory, code) = json(&["memory", name]);
+        assert_eq!(code, 0, "{name}: {memory}");
+        if memory["gradient"].is_null() {
+            continue;
+        }
+        let (run, code) = json(&["grad", name, "--mode", "reverse"]);
+        assert_eq!(code, 0, "{name}: {run}");
+        let (predicted, taken) =
+            (bytes(&memory["gradient"]["peak_bytes"]), bytes(&run["memory"]["arrays_peak_bytes"]));
+        match memory["gradient"]["known"].as_str().unwrap() {
+            "bound" => assert!(taken <= predicted, "{name}: {taken} of at most {predicted}"),
+            known => {
+                assert_eq!(predicted, taken, "{name}");
+                exact += usize::from(known == "exact");
+                measured += usize::from(known == "measured");
+            }
+        }
+    }
+    assert!(exact > 35 && measured >= 5, "{exact} {measured}");
+}
+
+#[test]
+fn arrays_that_live_together_do_not_overlap() {
+    for name in ["rnn.pal", "activations.pal", "heat.pal", "table.pal", "memory_mlp.pal", "adam.pal"] {
+        let (memory, _) = json(&["memory", name]);
+        // Of each piece of memory: where it is, and from when to when.
+        let mut buffers: std::collections::BTreeMap<&str, (u64, u64, u64, u64)> = Default::default();
+        for row in memory["arrays"].as_array().unwrap() {
+            let point = |field: &str| match &row[field] {
+                Value::Null => None,
+                point => Some(point["point"].as_u64().unwrap_or(u64::MAX)),
+            };
+            let born = point("born").map_or(0, |born| born + 1);
+            let last = point("forward").max(point("reverse")).unwrap_or(born);
+            let (from, size) = (bytes(&row["offset"]), bytes(&row["bytes"]));
+            let all = buffers.entry(row["buffer"].as_str().unwrap()).or_insert((from, 0, born, last));
+            assert_eq!(all.0, from, "{name}: {row}");
+            *all = (from, all.1.max(size), all.2.min(born), all.3.max(last));
+        }
+        let all: Vec<_> = buffers.iter().collect();
+        assert!(!all.is_empty());
+        for (at, (one, a)) in all.iter().enumerate() {
+            assert!(a.0 + a.1 <= bytes(&memory["arena_bytes"]), "{name}: {one} lies outside");
+            for (other, b) in &all[..at] {
+                let together = a.2 < b.3 && b.2 < a.3;
+                let overlap = a.0 < b.0 + b.1 && b.0 < a.0 + a.1;
+                assert!(!(together && overlap), "{name}: {one} {a:?} and {other} {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_budget_is_kept_and_the_gradient_keeps_its_bits() {
+    for name in ["memory_mlp.pal", "memory_rnn.pal", "rnn.pal", "heat.pal", "activations.pal"] {
+        let (free, _) = json(&["grad", name, "--mode", "reverse"]);
+        let (refused, code) = json(&["grad", name, "--budget", "0"]);
+        assert_eq!((code, &refused["errors"][0]["code"]), (1, &Value::from("PAL0412")), "{name}");
+        let help = refused["errors"][0]["help"].as_str().unwrap();
+        let smallest = help.strip_prefix("--budget ").unwrap().split(' ').next().unwrap();
+        let (answer, code) = json(&["grad", name, "--budget", smallest]);
+        assert_eq!(code, 0, "{name} {smallest}: {answer}");
+        let least = bytes(&answer["budget"]["planned_bytes"]);
+        let most = bytes(&answer["budget"]["store_all_bytes"]);
+        // What the refusal calls the smallest is: a byte less is refused.
+        let (_, code) = json(&["grad", name, "--budget", &(least - 1).to_string()]);
+        assert_eq!(code, 1, "{name}");
+        let mut work = f64::INFINITY;
+        for part in 0..=4 {
+            let budget = least + (most - least) * part / 4;
+            let (answer, code) = json(&["grad", name, "--budget", &budget.to_string()]);
+            assert_eq!(code, 0, "{name} {budget}: {answer}");
+            let taken = bytes(&answer["memory"]["arrays_peak_bytes"]);
+            assert!(taken <= budget, "{name}: {taken} of {budget}");
+            assert_eq!(taken, bytes(&answer["budget"]["planned_bytes"]), "{name}");
+            assert_eq!(gradient(&answer), gradient(&free), "{name} {budget}");
+            let now = answer["budget"]["work"].as_f64().unwrap();
+            assert!(now <= work * 1.0001, "{name}: {now} times the work in {budget}, {work} in less");
+            work = now;
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_does_not_change_the_gradient() {
+    let (free, _) = json(&["grad", "memory_rnn.pal"]);
+    let mut peaks = Vec::new();
+    for how in ["nothing", "cheap", "elementwise", "anything"] {
+        let (answer, code) = json(&["grad", "memory_rnn.pal", "--recompute", how]);
+        assert_eq!((code, &answer["memory"]["recompute"]), (0, &Value::from(how)));
+        assert_eq!(gradient(&answer), gradient(&free), "{how}");
+        peaks.push(bytes(&answer["memory"]["arrays_peak_bytes"]));
+    }
+    assert!(peaks.windows(2).all(|pair| pair[1] <= pair[0]) && peaks[3] < peaks[0], "{peaks:?}");
+    let (kept, _) = json(&["grad", "memory_rnn.pal", "--recompute", "anything", "--store", "drive=keep"]);
+    assert_eq!(gradient(&kept), gradient(&free));
+    assert_ne!(bytes(&kept["memory"]["arrays_peak_bytes"]), peaks[3]);
+    // In fewer bits it takes less, and is rounded by what is said.
+    let (rounded, code) =
+        json(&["grad", "memory_rnn.pal", "--recompute", "nothing", "--store", "state=bf16"]);
+    assert_eq!(code, 0);
+    assert!(bytes(&rounded["memory"]["arrays_peak_bytes"]) < peaks[0], "{}", rounded["memory"]);
+    let error = rounded["memory"]["narrowing_error"].as_f64().unwrap();
+    assert!(error > 0.0 && error < 0.01, "{error}");
+    assert_ne!(gradient(&rounded), gradient(&free));
+    // What `--recompute` says holds within a budget as well.
+    let budget = peaks[3].to_string();
+    let (_, code) = json(&["grad", "memory_rnn.pal", "--recompute", "nothing", "--budget", &budget]);
+    assert_eq!(code, 1);
+    let (_, code) = json(&["grad", "memory_rnn.pal", "--recompute", "anything", "--budget", &budget]);
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn memory_that_depends_on_data_is_stopped_in_time() {
+    let (free, _) = json(&["grad", "drag_flight.pal"]);
+    let (answer, code) = json(&["grad", "drag_flight.pal", "--budget", "1MiB"]);
+    assert_eq!((code, gradient(&answer)), (0, gradient(&free)));
+    let taken = bytes(&answer["memory"]["arrays_peak_bytes"]);
+    let (answer, code) = json(&["grad", "drag_flight.pal", "--budget", &taken.to_string()]);
+    assert_eq!((code, gradient(&answer)), (0, gradient(&free)));
+    // Less than that makes it compute more again, and much less stops it.
+    let (answer, code) = json(&["grad", "drag_flight.pal", "--budget", &(taken - 1).to_string()]);
+    assert_eq!((code, gradient(&answer)), (0, gradient(&free)));
+    assert!(bytes(&answer["memory"]["arrays_peak_bytes"]) < taken);
+    let (answer, code) = json(&["grad", "drag_flight.pal", "--budget", "1KiB"]);
+    assert_eq!((code, &answer["errors"][0]["code"]), (3, &Value::from("PAL0275")));
+}
+
+#[test]
+fn values_keep_a_budget_too() {
+    let (memory, _) = json(&["memory", "activations.pal"]);
+    let peak = bytes(&memory["value"]["peak_bytes"]);
+    let (answer, code) = json(&["run", "activations.pal", "--budget", &peak.to_string()]);
+    assert_eq!((code, bytes(&answer["memory"]["arrays_peak_bytes"])), (0, peak));
+    let (answer, code) = json(&["run", "activations.pal", "--budget", &(peak - 1).to_string()]);
+    assert_eq!((code, &answer["errors"][0]["code"]), (1, &Value::from("PAL0412")));
+}
