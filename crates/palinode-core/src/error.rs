@@ -219,12 +219,6 @@ pub enum Error {
         /// Where it is in the program.
         written_at: &'static core::panic::Location<'static>,
     },
-    /// A recording with arrays was to be compressed.
-    #[error(
-        "PAL0116: a recording with arrays cannot be compressed: its operations on whole arrays are single entries already; \
-         sweep it as it is"
-    )]
-    ArraysNotCompressed,
     /// An iterative decomposition did not converge.
     #[error("PAL0113: {what} did not converge; check the matrix for NaN or extreme scales")]
     NoConvergence {
@@ -290,7 +284,6 @@ impl Error {
             Error::NoConvergence { .. } => "PAL0113",
             Error::NonFiniteEntry { .. } => "PAL0114",
             Error::Overwritten { .. } => "PAL0115",
-            Error::ArraysNotCompressed => "PAL0116",
         }
     }
 }

@@ -67,7 +67,6 @@ mod documents {
         Pal0113 = "docs/book/errors/PAL0113.md";
         Pal0114 = "docs/book/errors/PAL0114.md";
         Pal0115 = "docs/book/errors/PAL0115.md";
-        Pal0116 = "docs/book/errors/PAL0116.md";
         Pal0240 = "docs/book/errors/PAL0240.md";
         Pal0250 = "docs/book/errors/PAL0250.md";
         Pal0251 = "docs/book/errors/PAL0251.md";

@@ -199,6 +199,10 @@ impl<S: Scalar> Product<S> {
         self.regions.iter().flatten()
     }
 
+    pub(super) fn active_mut(&mut self) -> impl Iterator<Item = &mut Region> {
+        self.regions.iter_mut().flatten()
+    }
+
     pub(crate) fn added_and_filled(&self) -> (usize, usize) {
         let added = self.active().map(|region| region.places.len()).sum();
         (added, self.output.places.len())

@@ -37,6 +37,7 @@ mod operators;
 mod policy;
 mod probe;
 mod reduce;
+mod renumber;
 mod residual;
 mod select;
 mod steps;
@@ -54,6 +55,7 @@ pub use policy::WhenOverwritten;
 pub use steps::ArrayCounts;
 
 pub(crate) use depend::mark;
+pub(crate) use renumber::Reference;
 pub(crate) use steps::{ArrayTape, Home, Whole};
 pub(crate) use sweep::{Arrays, Scratch};
 pub(crate) use table::with_steps;

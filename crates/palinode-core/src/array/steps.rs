@@ -299,6 +299,12 @@ impl<S: Scalar> ArrayTape<S> {
         *self = ArrayTape { policy: self.policy, ..ArrayTape::new() };
     }
 
+    /// Takes the arrays of a finished recording away from their tape, which keeps its policy.
+    pub(crate) fn take(&mut self) -> Self {
+        let policy = self.policy;
+        core::mem::replace(self, ArrayTape { policy, ..ArrayTape::new() })
+    }
+
     /// Lays the storages out one after the other; the recording is finished.
     pub(crate) fn finish(&mut self) {
         let mut next = 0;
@@ -336,6 +342,10 @@ impl<S: Scalar> ArrayTape<S> {
 
     pub(crate) fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> + Clone {
         self.steps.iter()
+    }
+
+    pub(super) fn for_each_step_mut(&mut self, change: impl FnMut(&mut Step)) {
+        self.steps.chunks.iter_mut().flatten().for_each(change);
     }
 
     /// The heap bytes that operations hold; steps and lists not included.

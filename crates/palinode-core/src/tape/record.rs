@@ -201,13 +201,10 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left out: that changes no
     /// bit of a gradient. Fusing changes it by rounding.
     ///
-    /// A recording with arrays on it is refused: an operation on whole arrays is one entry already.
+    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry already.
     ///
     /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
     pub fn compress(self, how: &Compression) -> Result<Compressed<S>, Error> {
-        if !self.tape.recorder.arrays.is_empty() {
-            return Err(Error::ArraysNotCompressed);
-        }
         Compressed::of(self.tape, how)
     }
 

@@ -3,7 +3,8 @@
 use super::arrays::{check_by_differences, close, differences, panic_message};
 use palinode_core::rules::{Op, RuleVisitor};
 use palinode_core::{
-    Array, CustomRule, Differentiable, Error, Real, Scalar, Tape, Var, custom, grad, hessian, hvp, jacobian,
+    Array, Compression, CustomRule, Differentiable, Error, Real, Scalar, Tape, Var, custom, grad, hessian,
+    hvp, jacobian,
 };
 
 // Against single numbers.
@@ -279,11 +280,37 @@ fn the_table_shows_arrays() {
 }
 
 #[test]
-fn a_recording_with_arrays_is_not_compressed() {
+fn a_recording_with_arrays_is_compressed() {
+    let program = |x: &[Var<f64>]| {
+        let mut state = Array::from_vars(x);
+        let _unused = x[0] * x[1] + x[2];
+        for i in 0..20 {
+            let next = (state.get(i % 3) * x[1]).sin() + state.get((i + 1) % 3) * x[0] + x[2] * 0.1;
+            state.set(i % 3, next);
+        }
+        state.sin().sum() * x[0] + state.get(1)
+    };
+    let point = [0.3, 0.7, -0.2];
     let mut tape = Tape::new();
-    let record = tape.record(&[1.0], |x| Array::from_vars(x).sum()).unwrap();
-    let error = record.compress(&palinode_core::Compression::default()).unwrap_err();
-    assert_eq!(error.code(), "PAL0116");
+    let mut record = tape.record(&point, program).unwrap();
+    let expected = record.reverse(&[1.0]).unwrap().to_vec();
+    let tangent = record.forward(&[1.0, -2.0, 0.5]).unwrap()[0];
+    let size = record.size();
+    let plain = Compression { chains: false, blocks: false, ..Compression::default() };
+    let mut same = record.compress(&plain).unwrap();
+    assert_eq!(same.reverse(&[1.0]).unwrap(), expected);
+    assert_eq!(same.forward(&[1.0, -2.0, 0.5]).unwrap(), [tangent]);
+    assert!(same.size().nodes < size.nodes && same.size().bytes < size.bytes);
+    // Some inputs only, in another order.
+    let some = Compression { inputs: Some(vec![2, 0]), ..plain };
+    let mut some = tape.record(&point, program).unwrap().compress(&some).unwrap();
+    assert_eq!(some.reverse(&[1.0]).unwrap(), [expected[2], expected[0]]);
+    let mut fused = tape.record(&point, program).unwrap().compress(&Compression::default()).unwrap();
+    for (found, expected) in fused.reverse(&[1.0]).unwrap().iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-13, "{found} and {expected}");
+    }
+    let again = tape.record(&point, program).unwrap().reverse(&[1.0]).unwrap().to_vec();
+    assert_eq!(again, expected, "the tape is as good as before");
 }
 
 // Misuse.

@@ -6,7 +6,7 @@ use super::model::{Lists, Model};
 use super::programs::{INPUTS, point, run};
 use crate::array::{Array, WhenOverwritten};
 use crate::tape::{Record, Tape};
-use crate::{Dual, Error, Var};
+use crate::{Compression, Dual, Error, Var};
 
 pub(super) fn how_many() -> u64 {
     std::env::var("PALINODE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500)
@@ -29,6 +29,15 @@ fn on_arrays(seed: u64, policy: WhenOverwritten) -> Result<Answer, Error> {
     let mut tape = Tape::new();
     tape.set_when_overwritten(policy);
     tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).map(answer)
+}
+
+fn compressed(seed: u64, fuse: bool) -> Answer {
+    let mut tape = Tape::new();
+    let record = tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).unwrap();
+    let how = Compression { chains: fuse, blocks: fuse, ..Compression::default() };
+    let mut compressed = record.compress(&how).unwrap();
+    let gradients = [[1.0, 0.0], [0.0, 1.0]].map(|seed| compressed.reverse(&seed).unwrap().to_vec());
+    (compressed.values().to_vec(), gradients)
 }
 
 /// The gradient over absolute partials, from the model's own tape: what rounding errors are measured by.
@@ -81,6 +90,11 @@ pub(super) fn check(seed: u64) -> Result<(), String> {
         Ok(_) | Err(Error::Overwritten { .. }) => {}
         Err(error) => return Err(format!("program {seed}: {error}")),
     }
+    let plain = compressed(seed, false);
+    if bits(&copied) != bits(&plain) {
+        return Err(format!("program {seed}: {copied:?} recorded and {plain:?} compressed"));
+    }
+    let fused = compressed(seed, true);
     let (model, bounds) = on_model(seed);
     for (output, bounds) in bounds.iter().enumerate() {
         if (copied.0[output] - model.0[output]).abs() > 1e-9 * (1.0 + model.0[output].abs()) {
@@ -88,6 +102,9 @@ pub(super) fn check(seed: u64) -> Result<(), String> {
         }
         for (input, &bound) in bounds.iter().enumerate() {
             let (found, expected) = (copied.1[output][input], model.1[output][input]);
+            if (fused.1[output][input] - found).abs() > bound {
+                return Err(format!("program {seed}: {copied:?} recorded and {fused:?} fused"));
+            }
             if (found - expected).abs() > bound {
                 return Err(format!(
                     "program {seed}: d output {output} / d input {input} is {found}, not {expected} (bound {bound})"

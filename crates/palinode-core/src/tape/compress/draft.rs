@@ -9,6 +9,7 @@ use super::partials::{Exact, Partials, Store};
 use super::report::{Report, Step};
 use super::sweep::{LAST, Sweep};
 use super::{Compressed, block, fuse};
+use crate::array::ArrayTape;
 use crate::error::Error;
 use crate::tape::arena::SINK;
 use crate::tape::custom::CustomNode;
@@ -21,15 +22,18 @@ pub(super) struct Draft<S> {
     pub(super) marks: Vec<Mark>,
     /// The custom operations that matter.
     custom: Vec<CustomNode<S>>,
+    arrays: ArrayTape<S>,
     /// The inputs that are asked for, in the order asked for.
     inputs: Vec<u32>,
+    /// How many inputs the recording has.
+    recorded_inputs: usize,
     outputs: Vec<u32>,
     values: Vec<S>,
     report: Report,
 }
 
 impl<S: Scalar<Bool = bool>> Draft<S> {
-    /// What matters of a recording, whose custom operations are taken away.
+    /// What matters of a recording, whose custom operations and arrays are taken away.
     pub(super) fn of(tape: &mut Tape<S>, asked_for: Option<&[usize]>) -> Result<Self, Error> {
         let recorded = Record { tape: &mut *tape }.size();
         let all_inputs = tape.inputs.len();
@@ -40,9 +44,20 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         custom.retain(|custom| {
             custom.first_output() < custom.end() && marks[custom.first_output() as usize].matters()
         });
+        let arrays = tape.recorder.arrays.take();
         let report = Report { steps: vec![Step { name: "recorded", size: recorded }], narrowing: None };
         let (outputs, values) = (tape.outputs.clone(), tape.values.clone());
-        let mut draft = Draft { graph, marks, custom, inputs, outputs, values, report };
+        let mut draft = Draft {
+            graph,
+            marks,
+            custom,
+            arrays,
+            inputs,
+            recorded_inputs: all_inputs,
+            outputs,
+            values,
+            report,
+        };
         draft.report("what matters");
         Ok(draft)
     }
@@ -63,7 +78,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
 
     fn report(&mut self, name: &'static str) {
         let (nodes, edges) = (self.nodes(), self.graph.parents.len());
-        let size = size::<S>(nodes, edges, size_of::<S>(), &self.custom);
+        let size = size(nodes, edges, size_of::<S>(), &self.custom, &self.arrays);
         self.report.steps.push(Step { name, size });
     }
 
@@ -76,11 +91,25 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     pub(super) fn finish(self, partials: Partials) -> Result<Compressed<S>, Error> {
         let nodes = self.nodes() as u32 + 1;
         let numbers = self.numbers()?;
-        let Draft { graph, marks, mut custom, inputs, mut outputs, values, report } = self;
+        let Draft {
+            graph,
+            marks,
+            mut custom,
+            mut arrays,
+            inputs,
+            recorded_inputs,
+            mut outputs,
+            values,
+            report,
+        } = self;
         drop(marks);
         let number = |node: u32| numbers[node as usize];
         outputs.iter_mut().for_each(|node| *node = number(*node));
         custom.iter_mut().for_each(|custom| custom.renumber(number));
+        if !arrays.is_empty() {
+            let next = next_numbers(&numbers, recorded_inputs, inputs.len() as u32)?;
+            arrays.renumber(number, |at| next[at as usize]);
+        }
         let mut words = graph.parents;
         words.iter_mut().for_each(|parent| *parent = number(*parent));
         graph.ends.iter().for_each(|&end| words[end - 1] |= LAST);
@@ -92,7 +121,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
             inputs: inputs.len(),
             outputs,
             values,
-            sweep: Sweep { nodes, words, partials: Store::Exact(exact), custom },
+            sweep: Sweep { nodes, words, partials: Store::Exact(exact), custom, arrays },
             cotangents: Vec::new(),
             gradient: Vec::new(),
             report,
@@ -100,8 +129,13 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         if partials != Partials::Exact {
             compressed.narrow(partials)?;
             let sweep = &compressed.sweep;
-            let size =
-                size::<S>(nodes as usize - 1, sweep.words.len(), sweep.partials.width(), &sweep.custom);
+            let size = size(
+                nodes as usize - 1,
+                sweep.words.len(),
+                sweep.partials.width(),
+                &sweep.custom,
+                &sweep.arrays,
+            );
             compressed.report.steps.push(Step { name: partials.name(), size });
         }
         Ok(compressed)
@@ -131,8 +165,27 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     }
 }
 
-fn size<S: Scalar>(nodes: usize, edges: usize, width: usize, custom: &[CustomNode<S>]) -> Size {
-    let saved: usize = custom.iter().map(CustomNode::bytes).sum();
+/// For each place between nodes of the recording the number that the next node has now, at one place more than there are
+/// nodes.
+fn next_numbers(numbers: &[u32], recorded_inputs: usize, inputs: u32) -> Result<Vec<u32>, Error> {
+    let mut next = fuse::per_node(numbers.len() + 1, 0)?;
+    let mut number = inputs + 1;
+    for node in recorded_inputs + 1..numbers.len() {
+        next[node] = number;
+        number = number.max(numbers[node] + 1);
+    }
+    next[numbers.len()] = number;
+    Ok(next)
+}
+
+fn size<S: Scalar>(
+    nodes: usize,
+    edges: usize,
+    width: usize,
+    custom: &[CustomNode<S>],
+    arrays: &ArrayTape<S>,
+) -> Size {
+    let saved = custom.iter().map(CustomNode::bytes).sum::<usize>() + arrays.needed_bytes();
     Size { nodes, edges, bytes: edges * (width + size_of::<u32>()) + nodes * size_of::<S>() + saved }
 }
 

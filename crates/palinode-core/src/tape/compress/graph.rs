@@ -7,10 +7,14 @@
 //! adding zero changes no bit of a cotangent, because none is ever minus zero. So a sweep over the graph gives the bits of a
 //! sweep over the recording.
 //!
+//! What arrays refer to always matters: that none of it is left out is safe, if not the least.
+//!
 //! Invariants: rows are in descending order of nodes, and the edges of a row go from the last recorded to the first: the order
-//! in which a reverse sweep meets them. Every row has an edge. Inputs and outputs of custom operations have no row.
+//! in which a reverse sweep meets them. Every row has an edge: that of a number read
+//! from an array goes to the sink. Inputs and outputs of custom operations have no row.
 //! Node numbers are those of the recording.
 
+use crate::array::Reference;
 use crate::error::Error;
 use crate::tape::arena::{Arena, FIRST, SINK};
 use crate::tape::recorder::Recorder;
@@ -25,7 +29,7 @@ impl Mark {
     pub(super) const ACTIVE: u8 = 1;
     /// An output can be reached from it.
     pub(super) const LIVE: u8 = 2;
-    /// Something besides edges refers to it: it is an input, an output, or belongs to a custom operation.
+    /// Something besides edges refers to it: it is an input, an output, or belongs to a custom operation or an array.
     pub(super) const PINNED: u8 = 4;
 
     pub(super) fn has(self, what: u8) -> bool {
@@ -114,6 +118,10 @@ pub(super) fn mark<S: Scalar>(
     for &input in asked_for {
         marks[input as usize].set(Mark::ACTIVE | Mark::LIVE | Mark::PINNED);
     }
+    recorder.arrays.for_each_node(|node, how| match how {
+        Reference::Writes => marks[node as usize].set(Mark::ACTIVE | Mark::LIVE | Mark::PINNED),
+        Reference::Reads => marks[node as usize].set(Mark::LIVE | Mark::PINNED),
+    });
     mark_active(recorder, inputs, &mut marks);
     for &output in outputs {
         marks[output as usize].set(Mark::LIVE | Mark::PINNED);
@@ -165,12 +173,16 @@ fn mark_live<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark])
             return;
         }
         let mark = marks[node as usize];
-        // Whatever computes values outside the arena must be known here, or its derivatives would be lost without a word.
-        assert!(words != [SINK | FIRST] || !mark.has(Mark::LIVE), "palinode: node {node} comes from nowhere");
+        let is_leaf = words == [SINK | FIRST];
+        // Whatever computes values outside the arena must be known here, or its derivatives would be lost without a word. The
+        // sum of an empty array is computed from nothing.
+        let from_nowhere = is_leaf && mark.has(Mark::LIVE) && !mark.matters();
+        assert!(!from_nowhere || !recorder.arrays.is_empty(), "palinode: node {node} comes from nowhere");
         if !mark.matters() {
             return;
         }
         count.rows += 1;
+        count.edges += usize::from(is_leaf);
         for (&word, &partial) in words.iter().zip(partials) {
             if is_active_edge(marks, word, partial) {
                 count.edges += 1;
@@ -204,6 +216,9 @@ pub(super) fn copy<S: Scalar>(
             if is_active_edge(marks, word, partial) {
                 graph.push_edge(word & !FIRST, partial);
             }
+        }
+        if *words == [SINK | FIRST] {
+            graph.push_edge(SINK, S::zero());
         }
         graph.end_row(node);
     });

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Invariants: marking changes no bit of a gradient; fusing changes it by rounding only; custom operations keep their outputs
-//! next to each other, as leaves, and their inputs as nodes. Only safe code.
+//! next to each other, as leaves, and their inputs as nodes; what arrays refer to stays. Only safe code.
 //!
 //! Known limits: the trace of a traced tape is left behind; what a compressed recording holds is not counted by the limits of the tape it came from.
 
@@ -126,7 +126,7 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
     /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
-        zero_filled(&mut self.cotangents, self.sweep.nodes as usize)?;
+        zero_filled(&mut self.cotangents, self.sweep.cotangents())?;
         for (&node, &cotangent) in self.outputs.iter().zip(cotangents) {
             add(&mut self.cotangents[node as usize], [cotangent]);
         }
@@ -140,7 +140,7 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
     pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
         let mut all = Vec::new();
-        zero_filled(&mut all, self.sweep.nodes as usize)?;
+        zero_filled(&mut all, self.sweep.cotangents())?;
         for (&node, &cotangent) in self.outputs.iter().zip(cotangents) {
             add(&mut all[node as usize], cotangent);
         }
@@ -158,7 +158,7 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
     pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         same_length("the list of input tangents", self.inputs, tangents.len())?;
         let mut all = Vec::new();
-        zero_filled(&mut all, self.sweep.nodes as usize)?;
+        zero_filled(&mut all, self.sweep.cotangents())?;
         all[1..=self.inputs].copy_from_slice(tangents);
         self.sweep.forward(&mut all, self.inputs)?;
         Ok(self.outputs.iter().map(|&node| all[node as usize]).collect())

@@ -6,6 +6,7 @@
 //! [`LAST`]. Inputs and outputs of custom operations have no edges.
 
 use super::partials::{Store, Stored};
+use crate::array::{ArrayTape, Arrays, Scratch};
 use crate::error::Error;
 use crate::tape::custom::CustomNode;
 use palinode_num::Scalar;
@@ -20,6 +21,7 @@ pub(super) struct Sweep<S> {
     pub(super) words: Vec<u32>,
     pub(super) partials: Store<S>,
     pub(super) custom: Vec<CustomNode<S>>,
+    pub(super) arrays: ArrayTape<S>,
 }
 
 /// A reverse walk: from the last node down.
@@ -79,10 +81,21 @@ impl<S: Scalar> Sweep<S> {
         inputs: usize,
     ) -> Result<(), Error> {
         let mut walk = Down { words: &self.words, partials, node: self.nodes as usize };
+        let arrays = Arrays::new(&self.arrays, self.nodes);
+        let mut steps = self.arrays.steps().rev().peekable();
+        let mut scratch = Scratch::new();
         for custom in self.custom.iter().rev() {
+            while let Some(step) = steps.next_if(|step| step.at >= custom.end()) {
+                walk.down_to(step.at as usize, cotangents);
+                arrays.reverse(step, cotangents, &mut scratch)?;
+            }
             walk.down_to(custom.end() as usize, cotangents);
             custom.reverse(cotangents)?;
             walk.node = custom.first_output() as usize;
+        }
+        for step in steps {
+            walk.down_to(step.at as usize, cotangents);
+            arrays.reverse(step, cotangents, &mut scratch)?;
         }
         walk.down_to(inputs + 1, cotangents);
         Ok(())
@@ -122,19 +135,36 @@ impl<S: Scalar> Sweep<S> {
                 *node += 1;
             }
         };
+        let arrays = Arrays::new(&self.arrays, self.nodes);
+        let mut steps = self.arrays.steps().peekable();
+        let mut scratch = Scratch::new();
         for custom in &self.custom {
+            while let Some(step) = steps.next_if(|step| step.at < custom.end()) {
+                up_to(step.at as usize, &mut node, tangents);
+                arrays.forward(step, tangents, &mut scratch)?;
+            }
             up_to(custom.first_output() as usize, &mut node, tangents);
             custom.forward(tangents)?;
             node = custom.end() as usize;
         }
+        for step in steps {
+            up_to(step.at as usize, &mut node, tangents);
+            arrays.forward(step, tangents, &mut scratch)?;
+        }
         up_to(self.nodes as usize, &mut node, tangents);
         Ok(())
+    }
+
+    /// How many cotangents a sweep needs: one per node, the sink included, and one per slot of an array.
+    pub(super) fn cotangents(&self) -> usize {
+        self.nodes as usize + self.arrays.slots()
     }
 
     /// The heap bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<u32>()
             + self.partials.bytes()
+            + self.arrays.bytes()
             + self.custom.capacity() * size_of::<CustomNode<S>>()
             + self.custom.iter().map(CustomNode::bytes).sum::<usize>()
     }
