@@ -271,13 +271,19 @@ pub(crate) fn no_plan(error: &PlanError, loaded: &Loaded) -> Problem {
             "`palinode grad --budget` stops such a run in time",
         ),
         other => (
-            other.to_string().trim_start_matches("PAL0413: ").to_string(),
+            sentence(&other.to_string()).to_string(),
             Span::NONE,
-            "write the recursion as a loop",
+            "write the recursion as a loop; `palinode grad --budget` stops such a run in time",
         ),
     };
     let problem = Problem::new(error.code(), Exit::Input, message).help(help);
     if span.is_none() { problem } else { problem.at(loaded.file, span.range(), "") }
+}
+
+/// What an error says happened: between its code and what to do.
+fn sentence(text: &str) -> &str {
+    let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
+    text.split_once("; ").map_or(text, |(first, _)| first)
 }
 
 /// What is live at the peak.

@@ -242,7 +242,7 @@ impl Answer<'_> {
             Within::Stopping { budget } => {
                 let how = storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0);
                 return format!(
-                    "memory   peak {arrays} of arrays, within {budget}; it depends on data, so more would have stopped the run\n         {how}\n"
+                    "memory   peak {arrays} of arrays, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n"
                 );
             }
         }

@@ -1,7 +1,7 @@
 //! `palinode memory`: what a model and its gradient take of memory, before they run.
 
 use palinode_core::Budget;
-use palinode_ir::interp::{Code, Datum, Limits};
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::Role;
 use palinode_ir::plan::{self, FittedGradient, PlanError, Prediction, StateKind};
 use palinode_ir::{Program, passes, transform};
@@ -17,6 +17,9 @@ use crate::session::Session;
 use crate::storage::{self, Asked, REAL, size};
 use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
 use crate::{execute, inputs, model, numbers};
+
+/// Longer runs are not recorded: an event takes 16 bytes, and there are several in a round.
+const MOST_STEPS: u64 = 2_000_000;
 
 /// A program and what it takes.
 pub(crate) struct Planned {
@@ -97,9 +100,16 @@ fn recorded(
     error: &PlanError,
 ) -> Result<Prediction, Failed> {
     // What infinities mean is for `run` and `grad` to say; here they take as many bytes as other numbers.
-    let limits = Limits { trap_nonfinite: false, ..*limits };
-    let run = Code::new(program).run_recorded(inputs, &limits);
-    let (_, _, events) = run.map_err(|error| Problem::from_run(&error, loaded.file))?;
+    let limits = Limits { trap_nonfinite: false, steps: limits.steps.min(MOST_STEPS), ..*limits };
+    let (_, _, events) = match Code::new(program).run_recorded(inputs, &limits) {
+        Err(stopped) if matches!(stopped.kind, RunErrorKind::StepLimit { limit: MOST_STEPS }) => {
+            let rounds = numbers::count(MOST_STEPS);
+            let note =
+                format!("a run to find out takes more than {rounds} rounds and calls, too many to record");
+            return Err(storage::no_plan(error, loaded).note(note).into());
+        }
+        run => run.map_err(|error| Problem::from_run(&error, loaded.file))?,
+    };
     plan::predict_recorded(program, inputs, REAL, &events).map_err(|_| storage::no_plan(error, loaded).into())
 }
 
