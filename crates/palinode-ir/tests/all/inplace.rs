@@ -3,6 +3,7 @@
 
 use palinode_core::{Var, grad};
 use palinode_ir::interp::{Code, Datum, Event, Limits, Stats};
+use palinode_ir::plan::predict;
 use palinode_ir::{Program, pal, passes, transform};
 
 /// Both directions, simplified.
@@ -76,6 +77,11 @@ fn standard_cases_copy_nothing() {
         for n in [5, 24] {
             let a = (0..n).map(|k| f64::from((k * 7919 + 13) % 101) / 101.0).collect();
             let inputs = [Datum::vector(a), Datum::real(0.3)];
+            // The plan says so before anything runs.
+            for program in [&value, &gradient] {
+                let plan = predict(program, &inputs, 8).expect("nothing but branches depends on data");
+                assert_eq!(plan.copies, [], "{name}");
+            }
             let (_, forwards) = recorded(&value, &inputs);
             let (found, backwards) = recorded(&gradient, &inputs);
             for stats in [forwards, backwards] {
