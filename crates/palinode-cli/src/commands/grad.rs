@@ -76,7 +76,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let (text, fields) = (answer.text(args.show.look()), answer.json(session));
     session.answer(&text, fields);
     match checked {
-        Some(checked) if checked.disagrees() => Err(disagreement(session, &checked)),
+        Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
         _ => Ok(()),
     }
 }
@@ -113,10 +113,16 @@ fn rounding(
 }
 
 /// The answer has been given; what is left is the exit code, and for people a word about it.
-fn disagreement(session: &Session, checked: &Checked) -> Failed {
-    let mut problem = Problem::new("PAL0294", Exit::Check, "the gradient and the differences disagree")
-        .note("that is as it should be with `stop_gradient`, and may be near a jump or in a loop with a loose tolerance")
-        .help("otherwise a rule of Palinode is wrong: please report it with the model");
+fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> Failed {
+    let problem = Problem::new("PAL0294", Exit::Check, "the gradient and the differences disagree");
+    let mut problem = match rounding.filter(|error| *error > 0.0) {
+        Some(_) => problem
+            .note("the gradient was rounded, because arrays were kept in fewer bits as --store says")
+            .help("check without `f32` and `bf16` in --store; the answer says by how much they round"),
+        None => problem
+            .note("that is as it should be with `stop_gradient`, and may be near a jump or in a loop with a loose tolerance")
+            .help("otherwise a rule of Palinode is wrong: please report it with the model"),
+    };
     if checked.decisions.count() > 0 {
         problem = problem
             .note("the gradient follows the decisions that were taken; moving the arguments may change them");

@@ -65,8 +65,12 @@ impl Plan {
                 needs.push(value);
             }
         });
-        let cheap: Vec<Inst> =
-            known.iter().rev().filter(|inst| splitter.may_repeat(id, inst)).cloned().collect();
+        let known: Vec<&Inst> = known.iter().rev().collect();
+        let chosen = splitter.chosen_again(id, &known);
+        let may_repeat = |inst: &&&Inst| {
+            splitter.may_repeat(id, inst) || inst.results.iter().any(|result| chosen.contains(result))
+        };
+        let cheap: Vec<Inst> = known.iter().filter(may_repeat).map(|&inst| inst.clone()).collect();
         let mut plan = Plan {
             stored: Vec::new(),
             again: Vec::new(),
@@ -97,7 +101,9 @@ impl Plan {
         let (mut roots, mut again) = (dear.clone(), HashSet::new());
         let id = self.id;
         // How many operations may be repeated to get one value back.
-        let longest = match splitter.shared.storage.recompute {
+        let storage = &splitter.shared.storage;
+        let longest = match storage.recompute {
+            _ if !storage.choices.is_empty() => 256,
             Recompute::Nothing | Recompute::Cheap => 8,
             Recompute::Elementwise => 32,
             Recompute::Anything => 256,

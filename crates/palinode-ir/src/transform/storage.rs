@@ -3,7 +3,7 @@
 //! Whatever is chosen, the gradient is bitwise the same: what is computed again is computed by the same operations from the same numbers. The
 //! exception says so: numbers that are kept in fewer bits are rounded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use palinode_core::rules::Op as Row;
 
@@ -40,7 +40,7 @@ pub enum Choice {
     Keep,
     /// Compute it again from what is kept, if its operation can be repeated.
     Recompute,
-    /// Keep arrays in fewer bits. The gradient is then not exact.
+    /// Where it is kept, keep arrays in fewer bits. The gradient is then not exact.
     Narrow(Narrow),
 }
 
@@ -79,10 +79,45 @@ impl Splitter<'_> {
         let storage = &self.shared.storage;
         let named = inst.results.first().and_then(|&result| self.b.name_of(result));
         match named.and_then(|name| storage.choices.get(&*name)) {
-            Some(Choice::Keep | Choice::Narrow(_)) => false,
+            Some(Choice::Keep) => false,
             Some(Choice::Recompute) => self.effort(id, inst).is_some(),
-            None => self.effort(id, inst).is_some_and(|effort| effort <= storage.recompute),
+            Some(Choice::Narrow(_)) | None => {
+                self.effort(id, inst).is_some_and(|effort| effort <= storage.recompute)
+            }
         }
+    }
+
+    /// The results of a block's instructions, given in order, that are to be computed again because of a choice by name: those of the variable,
+    /// and the unnamed ones that it is made from or that are made from it, partials for instance.
+    pub(crate) fn chosen_again(&self, id: u32, insts: &[&Inst]) -> HashSet<Value> {
+        let storage = &self.shared.storage;
+        let mut chosen = HashSet::new();
+        if !storage.choices.values().any(|choice| *choice == Choice::Recompute) {
+            return chosen;
+        }
+        let choice = |inst: &Inst| {
+            let name = inst.results.first().and_then(|&result| self.b.name_of(result))?;
+            Some(storage.choices.get(&*name).copied())
+        };
+        let may = |inst: &Inst| self.effort(id, inst).is_some();
+        for inst in insts.iter().filter(|inst| may(inst)) {
+            let from_chosen = choice(inst).is_none() && inst.args.iter().any(|arg| chosen.contains(arg));
+            if from_chosen || choice(inst) == Some(Some(Choice::Recompute)) {
+                chosen.extend(&inst.results);
+            }
+        }
+        let mut wanted: HashSet<Value> = HashSet::new();
+        for inst in insts.iter().rev().filter(|inst| may(inst)) {
+            let is_operand =
+                choice(inst).is_none() && inst.results.iter().any(|result| wanted.contains(result));
+            if is_operand {
+                chosen.extend(&inst.results);
+            }
+            if inst.results.iter().any(|result| chosen.contains(result)) {
+                wanted.extend(&inst.args);
+            }
+        }
+        chosen
     }
 
     /// How much must be allowed for an instruction to be repeated; nothing if it cannot be.

@@ -269,3 +269,31 @@ fn in_place_and_copied_arrays_give_the_same_bits() {
     println!("{compared} gradients compared, {copied_less} copy less in place");
     assert!(compared > count && copied_less * 2 > compared as usize);
 }
+
+/// A variable that is to be computed again is not kept, nor what its rule makes of it.
+#[test]
+fn variables_are_computed_again_by_name() {
+    let (model, inputs) = {
+        let source = "param w: [7, 7]\nparam u: [7]\nvar h = zeros(7)\nvar s = 0\n\
+                      for t in 0..40 {\n  let z = w @ h + sin(t) * u\n  h = tanh(z)\n  s += sum(h * h)\n}\nloss s\n";
+        (pal::compile(source).expect("compiles"), recurrent().1)
+    };
+    let gradient = |storage: &Storage| {
+        let made =
+            transform::value_and_grad_stored(&model.program, &[0, 1], storage).expect("differentiates");
+        let made = passes::simplify(&made);
+        let found = run_on(&made, &inputs, "the gradient").unwrap();
+        (flat(&found), predict(&made, &inputs, 8).expect("is known").peak)
+    };
+    let named = |name: &str| Storage {
+        choices: [(name.to_string(), Choice::Recompute)].into(),
+        ..Storage::default()
+    };
+    let (expected, all) = gradient(&Storage::default());
+    for name in ["z", "h"] {
+        let (found, peak) = gradient(&named(name));
+        assert_eq!(found, expected, "{name}");
+        assert!(peak < all, "`{name}` again takes {peak} after {all}");
+    }
+    assert_eq!(gradient(&named("nothing")), (expected, all));
+}
