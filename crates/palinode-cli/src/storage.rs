@@ -270,10 +270,15 @@ pub(crate) fn no_plan(error: &PlanError, loaded: &Loaded) -> Problem {
             *span,
             "`palinode grad --budget` stops such a run in time",
         ),
+        PlanError::TooDeep { .. } => (
+            sentence(&error.to_string()).to_string(),
+            Span::NONE,
+            "write the recursion as a loop; `palinode grad --budget` stops such a run in time",
+        ),
         other => (
             sentence(&other.to_string()).to_string(),
             Span::NONE,
-            "write the recursion as a loop; `palinode grad --budget` stops such a run in time",
+            "`palinode grad --budget` stops such a run in time",
         ),
     };
     let problem = Problem::new(error.code(), Exit::Input, message).help(help);

@@ -22,6 +22,8 @@ mod passes_generator;
 mod passes_random;
 #[path = "all/plan.rs"]
 mod plan;
+#[path = "all/plan_hard.rs"]
+mod plan_hard;
 #[path = "all/planted_transforms.rs"]
 mod planted_transforms;
 #[path = "all/random/mod.rs"]

@@ -44,6 +44,8 @@ use std::rc::Rc;
 
 use palinode_core::{Budget, Real};
 
+pub(crate) use run::check_inputs;
+
 pub use error::{RunError, RunErrorKind, Shape};
 pub use store_rule::Event;
 pub use tensor::{Datum, Tensor};

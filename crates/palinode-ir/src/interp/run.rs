@@ -4,6 +4,8 @@
 
 mod execute;
 
+use std::rc::Rc;
+
 use palinode_core::Real;
 
 use super::code::{FunctionCode, FusedResult, FusedSite, Kind, Operand, Place};
@@ -15,7 +17,7 @@ use super::tensor::Datum;
 use super::value::{Array, Val, mismatch};
 use super::{Limits, Stats, general};
 use crate::op::Literal;
-use crate::types::{Elem, Span};
+use crate::types::{Elem, Span, Type};
 
 /// How many steps pass between two reports of progress.
 const STEPS_PER_REPORT: u64 = 1 << 16;
@@ -65,7 +67,8 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
     let main = &functions[entry];
     let error =
         |kind, span, function: &FunctionCode| RunError { kind, span, function: function.name.clone() };
-    check_inputs(main, inputs).map_err(|kind| error(kind, Span::NONE, main))?;
+    let name = |index: usize| main.param_names[index].clone();
+    check_inputs(&main.param_types, &name, inputs).map_err(|kind| error(kind, Span::NONE, main))?;
     let mut machine = Machine {
         functions,
         constants: functions.iter().map(constants).collect(),
@@ -113,16 +116,20 @@ fn constants<R: Real>(function: &FunctionCode) -> Vec<R> {
     function.real_constants.iter().map(one).collect()
 }
 
-fn check_inputs<R>(main: &FunctionCode, inputs: &[Datum<R>]) -> Result<(), RunErrorKind> {
-    if inputs.len() != main.params.len() {
-        return Err(RunErrorKind::InputCount { expected: main.params.len(), given: inputs.len() });
+/// Whether inputs are what parameters of these types and names take.
+pub(crate) fn check_inputs<R>(
+    params: &[Type],
+    name: &dyn Fn(usize) -> Rc<str>,
+    inputs: &[Datum<R>],
+) -> Result<(), RunErrorKind> {
+    if inputs.len() != params.len() {
+        return Err(RunErrorKind::InputCount { expected: params.len(), given: inputs.len() });
     }
-    for (index, (input, &expected)) in inputs.iter().zip(&main.param_types).enumerate() {
+    for (index, (input, &expected)) in inputs.iter().zip(params).enumerate() {
         let given = input.ty();
         let same_kind = given.elem == expected.elem || (given.is_real() && expected.is_real());
         if !same_kind || given.rank != expected.rank {
-            let name = main.param_names[index].clone();
-            return Err(RunErrorKind::InputType { index, name, expected, given });
+            return Err(RunErrorKind::InputType { index, name: name(index), expected, given });
         }
         let consistent = match input {
             Datum::Real(tensor) => tensor.is_consistent(),

@@ -61,11 +61,12 @@ pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
     if length == 0 {
         return 0;
     }
-    made + match length.saturating_sub(made) {
+    // A plan may ask for more than any run can have.
+    made.saturating_add(match length.saturating_sub(made) {
         0 => 0,
         more if more <= LARGE => more.next_power_of_two().max(SHORTEST as u64),
-        more => more.next_multiple_of(LARGE),
-    }
+        more => more.checked_next_multiple_of(LARGE).unwrap_or(u64::MAX),
+    })
 }
 
 fn is_kind(elem: Elem, wanted: Elem) -> bool {

@@ -19,12 +19,14 @@ pub(super) struct Buffer {
     pub(super) elem: Elem,
     /// Lengths, as far as they are known.
     pub(super) shape: Vec<Option<u64>>,
+    /// Whether the lengths are bounds: a branch on data decides them.
+    pub(super) at_most: bool,
     /// Integers and truth values of a vector, as far as they are known.
     pub(super) ints: Option<Ints>,
     /// With how many elements it was made: beyond them it grows by chunks.
     pub(super) made: u64,
     pub(super) bytes: u64,
-    holders: u32,
+    pub(super) holders: u32,
     /// Which allocation made it, counted from 0.
     pub(super) born: u64,
     /// The value that it holds: the latest that was defined in it.
@@ -43,8 +45,14 @@ impl Buffer {
     }
 }
 
+/// More elements than can be counted are as many as can be.
 pub(super) fn elements(shape: &[Option<u64>]) -> Option<u64> {
-    shape.iter().try_fold(1u64, |product, &length| product.checked_mul(length?))
+    shape.iter().try_fold(1u64, |product, &length| Some(product.saturating_mul(length?)))
+}
+
+/// A number that tells sequences of numbers apart, with one more of them.
+pub(super) fn mixed(sequence: u64, next: u64) -> u64 {
+    (sequence ^ next).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_add(1)
 }
 
 /// What an imagined run has cost so far.
@@ -77,11 +85,17 @@ impl Ledger {
 
     /// Takes memory for so many elements, held once.
     pub(super) fn allocate(&mut self, elem: Elem, shape: Vec<Option<u64>>, room: u64) -> Id {
-        let bytes = room * self.element_bytes(elem);
-        self.trace = self.trace.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(bytes);
+        let bytes = room.saturating_mul(self.element_bytes(elem));
+        self.trace = mixed(self.trace, bytes);
         let born = self.allocations;
         self.allocations += 1;
-        let buffer = Buffer { elem, shape, ints: None, made: room, bytes, holders: 1, born, value: None };
+        let (at_most, ints, value) = (false, None, None);
+        let buffer = Buffer { elem, shape, at_most, ints, made: room, bytes, holders: 1, born, value };
+        self.charge(bytes);
+        self.place(buffer)
+    }
+
+    fn place(&mut self, buffer: Buffer) -> Id {
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -90,13 +104,12 @@ impl Ledger {
             }
         };
         self.buffers[id as usize] = Some(buffer);
-        self.charge(bytes);
         Id(id)
     }
 
     /// Counts bytes as live.
     pub(super) fn charge(&mut self, bytes: u64) {
-        self.live += bytes;
+        self.live = self.live.saturating_add(bytes);
         self.peak = self.peak.max(self.live);
     }
 
@@ -126,7 +139,7 @@ impl Ledger {
         buffer.holders -= 1;
         if buffer.holders == 0 {
             let bytes = buffer.bytes;
-            self.live -= bytes;
+            self.discharge(bytes);
             self.buffers[id.0 as usize] = None;
             self.free.push(id.0);
         }
@@ -135,7 +148,7 @@ impl Ledger {
     /// Makes a vector longer by so many elements, as `push` does.
     pub(super) fn grow(&mut self, id: Id, more: u64) {
         if let Some(length) = self.get(id).shape[0] {
-            self.set_length(id, length + more);
+            self.set_length(id, length.saturating_add(more));
         }
     }
 
@@ -152,15 +165,28 @@ impl Ledger {
         if length == 0 {
             buffer.made = 0;
         }
-        let (before, after) = (buffer.bytes, store_rule::elements_held(buffer.made, length) * size);
+        let held = store_rule::elements_held(buffer.made, length);
+        let (before, after) = (buffer.bytes, held.saturating_mul(size));
         buffer.bytes = after;
         self.charge(after.saturating_sub(before));
-        self.live -= before.saturating_sub(after);
+        self.discharge(before.saturating_sub(after));
     }
 
     /// Counts bytes as live no more.
     pub(super) fn discharge(&mut self, bytes: u64) {
-        self.live -= bytes;
+        self.live = self.live.saturating_sub(bytes);
+    }
+
+    /// Starts anew, with no array.
+    pub(super) fn without_arrays(&self) -> Ledger {
+        Ledger { buffers: Vec::new(), free: Vec::new(), live: 0, ..self.clone() }
+    }
+
+    /// Counts an array that was made elsewhere as live, held by nothing yet.
+    pub(super) fn adopt(&mut self, mut buffer: Buffer) -> Id {
+        buffer.holders = 0;
+        self.charge(buffer.bytes);
+        self.place(buffer)
     }
 
     /// The buffers that are live, by age.

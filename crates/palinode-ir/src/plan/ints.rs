@@ -1,11 +1,25 @@
 //! What is known of integers and truth values: lengths, trip counts and conditions follow from it.
 //!
-//! Truth values are 0 and 1. `None` is a value that depends on data.
+//! Truth values are 0 and 1. `None` is a value that depends on data; of some of these a bound is known.
 
 use crate::interp::scalar_ops::{compare_ints, integer};
-use crate::op::{Literal, Logical, Op};
+use crate::op::{IntOp, Literal, Logical, Op};
 use crate::plan::walk::Thing;
 use crate::types::Type;
+
+/// What an operation makes of bounds: where it grows with its operands, a bound.
+fn bounded(op: IntOp, a: Thing, b: Thing) -> Thing {
+    let grows = match op {
+        IntOp::Add | IntOp::Mul | IntOp::Min | IntOp::Max => true,
+        IntOp::Div => b.int().is_some_and(|divisor| divisor > 0),
+        IntOp::Sub | IntOp::Rem => false,
+    };
+    let most = match (a.most(), b.most()) {
+        (Some(a), Some(b)) if grows && a >= 0 && b >= 0 => integer(op, a, b).ok(),
+        _ => None,
+    };
+    most.map_or(Thing::Int(None), Thing::UpTo)
+}
 
 /// The result of an operation on scalars.
 pub(super) fn scalar(op: &Op, args: &[Thing], result: Type) -> Thing {
@@ -17,7 +31,10 @@ pub(super) fn scalar(op: &Op, args: &[Thing], result: Type) -> Thing {
     Thing::Int(match op {
         Op::Const(Literal::Int(n)) => Some(*n),
         Op::Const(Literal::Bool(b)) => Some(i64::from(*b)),
-        Op::Int(op) => both().and_then(|(a, b)| integer(*op, a, b).ok()),
+        Op::Int(op) => match both() {
+            Some((a, b)) => integer(*op, a, b).ok(),
+            None => return bounded(*op, args[0], args[1]),
+        },
         Op::Compare(_) if matches!(args[0], Thing::Real) => None,
         Op::Compare(op) => both().map(|(a, b)| i64::from(compare_ints(*op, a, b))),
         Op::Logical(Logical::Not) => int(0).map(|a| 1 - a),

@@ -3,6 +3,8 @@
 //! A loop that appends to a log appends the same numbers in each round, or numbers that grow by the same step. So a log of a thousand million
 //! entries is known from its first three rounds.
 
+use crate::plan::walk::Thing;
+
 /// Known integers. Truth values are 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ints {
@@ -10,17 +12,22 @@ pub(super) struct Ints {
     /// After the head: the entries of one round, and by how much each grows from round to round.
     pattern: Vec<(i64, i64)>,
     length: u64,
+    /// Whether the entries are only bounds: not negative, and not larger.
+    at_most: bool,
 }
 
 impl Ints {
     pub(super) fn new(head: Vec<Option<i64>>) -> Ints {
         let length = head.len() as u64;
-        Ints { head, pattern: Vec::new(), length }
+        Ints { head, pattern: Vec::new(), length, at_most: false }
     }
 
-    pub(super) fn get(&self, at: i64) -> Option<i64> {
-        let at = u64::try_from(at).ok().filter(|&at| at < self.length)?;
-        self.entry(at)
+    pub(super) fn get(&self, at: i64) -> Thing {
+        let entry = u64::try_from(at).ok().filter(|&at| at < self.length).and_then(|at| self.entry(at));
+        match entry {
+            Some(most) if self.at_most => Thing::UpTo(most),
+            entry => Thing::Int(entry),
+        }
     }
 
     fn entry(&self, at: u64) -> Option<i64> {
@@ -35,7 +42,8 @@ impl Ints {
     }
 
     /// With one more entry; nothing if it does not follow the pattern.
-    pub(super) fn pushed(mut self, value: Option<i64>) -> Option<Ints> {
+    pub(super) fn pushed(mut self, entry: Thing) -> Option<Ints> {
+        let value = self.admitted(entry)?;
         if self.pattern.is_empty() {
             self.head.push(value);
         } else if self.entry(self.length) != value {
@@ -45,8 +53,21 @@ impl Ints {
         Some(self)
     }
 
+    /// What to note of an entry. If one is only bounded, all count as bounds.
+    fn admitted(&mut self, entry: Thing) -> Option<Option<i64>> {
+        let is_bound = |value: &Option<i64>| value.is_none_or(|value| value >= 0);
+        if matches!(entry, Thing::UpTo(_)) && !self.at_most {
+            let rises = self.pattern.iter().all(|&(first, step)| first >= 0 && step >= 0);
+            self.at_most = rises && self.head.iter().all(is_bound);
+            self.at_most.then_some(())?;
+        }
+        let value = entry.most();
+        (!self.at_most || is_bound(&value)).then_some(value)
+    }
+
     /// With another entry in a place of the head.
-    pub(super) fn with(mut self, at: Option<i64>, value: Option<i64>) -> Option<Ints> {
+    pub(super) fn with(mut self, at: Option<i64>, entry: Thing) -> Option<Ints> {
+        let value = self.admitted(entry)?;
         *self.head.get_mut(usize::try_from(at?).ok()?)? = value;
         Some(self)
     }
@@ -62,8 +83,17 @@ impl Ints {
             let step = new.checked_sub(old)?;
             self.pattern.push((new.checked_add(step)?, step));
         }
-        self.length += per_round * rounds;
+        self.length = self.length.saturating_add(per_round.saturating_mul(rounds));
         Some(self)
+    }
+
+    /// What is known if it is either of two.
+    pub(super) fn or(&self, other: &Ints) -> Option<Ints> {
+        let longer = if self.length >= other.length { self } else { other };
+        let same = self.at_most == other.at_most || self.length == 0 || other.length == 0;
+        let constant = self.is_constant() && other.is_constant();
+        let one = self.entry(0).is_none_or(|a| other.entry(0).is_none_or(|b| a == b));
+        (self == other || (constant && same && one)).then(|| longer.clone())
     }
 
     /// Whether all entries are known and the same.
@@ -85,11 +115,20 @@ mod tests {
         let ints = Ints::new([7, 0, 7, 8, 7, 16].map(Some).to_vec());
         let ints = ints.after(2, 1000).unwrap();
         assert_eq!(ints.length, 2006);
-        assert_eq!((ints.get(6), ints.get(7)), (Some(7), Some(24)));
-        assert_eq!((ints.get(2004), ints.get(2005), ints.get(2006)), (Some(7), Some(8 * 1002), None));
-        let ints = ints.pushed(Some(7)).unwrap().pushed(Some(8 * 1003)).unwrap();
-        assert_eq!(ints.get(2007), Some(8 * 1003));
-        assert_eq!(ints.pushed(Some(8)), None);
+        assert_eq!((ints.get(6).int(), ints.get(7).int()), (Some(7), Some(24)));
+        let some = [2004, 2005, 2006].map(|at| ints.get(at).int());
+        assert_eq!(some, [Some(7), Some(8 * 1002), None]);
+        let ints = ints.pushed(Thing::Int(Some(7))).unwrap().pushed(Thing::Int(Some(8 * 1003))).unwrap();
+        assert_eq!(ints.get(2007), Thing::Int(Some(8 * 1003)));
+        assert_eq!(ints.pushed(Thing::Int(Some(8))), None);
+    }
+
+    #[test]
+    fn one_bound_makes_all_entries_bounds() {
+        let ints = Ints::new([7, 9].map(Some).to_vec()).pushed(Thing::UpTo(4)).unwrap();
+        assert_eq!([0, 2].map(|at| ints.get(at)), [Thing::UpTo(7), Thing::UpTo(4)]);
+        assert_eq!(ints.pushed(Thing::Int(Some(-1))), None);
+        assert_eq!(Ints::new(vec![Some(-3)]).pushed(Thing::UpTo(4)), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `liveness` | where each array is used for the last time; the interpreter frees by it |
 //! | `walk`, `steady` | an imagined run without numbers; loops whose rounds are alike are not walked to their end |
+//! | `join` | what follows a branch on data |
 //! | `copies` | why an update copies |
 //! | `lifetimes` | when each array lives, and where in one arena |
 //! | `fit` | a gradient within a budget |
@@ -22,6 +23,7 @@ mod copies;
 mod cost;
 mod fit;
 mod ints;
+mod join;
 mod known;
 mod lifetimes;
 pub(crate) mod liveness;
@@ -66,6 +68,22 @@ pub enum PlanError {
         /// Where the program was.
         span: Span,
     },
+    /// The inputs are not what the program takes.
+    #[error("{code}: {message}")]
+    Inputs {
+        /// The code of the error that a run would give.
+        code: &'static str,
+        /// Its message.
+        message: String,
+    },
+    /// Loops whose rounds are unlike each other run longer than a plan can follow.
+    #[error(
+        "PAL0414: loops run for more than {limit} rounds that are unlike each other, too long for a plan; run it with a budget instead, which stops it in time"
+    )]
+    TooLong {
+        /// The limit.
+        limit: u64,
+    },
     /// Calls are nested deeper than a plan can follow.
     #[error(
         "PAL0413: calls are nested deeper than {limit}, too deep for a plan; run it with a budget instead, which stops it in time"
@@ -82,7 +100,9 @@ impl PlanError {
         match self {
             PlanError::DependsOnData { .. } => "PAL0410",
             PlanError::Diverged { .. } => "PAL0411",
+            PlanError::Inputs { code, .. } => code,
             PlanError::TooDeep { .. } => "PAL0413",
+            PlanError::TooLong { .. } => "PAL0414",
         }
     }
 }
@@ -152,7 +172,7 @@ pub struct Prediction {
 /// Predicts the memory of a run with inputs of these shapes, on numbers of `real_bytes` bytes (8 for `f64`).
 ///
 /// # Errors
-/// If a length, a trip count or the depth of a recursion depends on data.
+/// If a length, a trip count or the depth of a recursion depends on data, or if the inputs are not what the program takes.
 pub fn predict<R>(
     program: &Program,
     inputs: &[Datum<R>],

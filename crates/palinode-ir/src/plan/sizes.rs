@@ -1,6 +1,7 @@
 //! The lengths of an operation's results, from the lengths of its operands.
 //!
-//! Input: an operation and what is known of its operands. Output: the shape of each result; a length that depends on data is `None`.
+//! Input: an operation and what is known of its operands. Output: the shape of each result; a length that depends on data is `None`, or the most that it
+//! can be.
 //! Mistakes of the program (lengths that do not fit) are not looked for here: the run reports them.
 
 use crate::op::{Axis, Linalg, Op};
@@ -13,7 +14,7 @@ pub(super) type Shape = Vec<Option<u64>>;
 /// The shapes of the results of an instruction that makes new arrays. A scalar result has shape `[]`.
 pub(super) fn result_shapes(op: &Op, args: &[Thing], results: usize, ledger: &Ledger) -> Vec<Shape> {
     let shape = |at: usize| args[at].shape(ledger);
-    let length = |at: usize| args[at].int().map(|n| u64::try_from(n).unwrap_or(0));
+    let length = |at: usize| args[at].most().map(|n| u64::try_from(n).unwrap_or(0));
     let axis = |shape: &Shape, at: usize| shape.get(at).copied().flatten();
     let one = match op {
         Op::Map(_)
@@ -87,7 +88,7 @@ fn read_shape(axes: &[Axis], from: &Shape, operands: &[Thing], ledger: &Ledger) 
     for (axis, &length) in axes.iter().zip(from) {
         match axis {
             Axis::At => {}
-            Axis::Range => found.push(operands[at + 1].int().map(|n| u64::try_from(n).unwrap_or(0))),
+            Axis::Range => found.push(operands[at + 1].most().map(|n| u64::try_from(n).unwrap_or(0))),
             Axis::All => found.push(length),
             Axis::List => found.push(operands[at].shape(ledger).first().copied().flatten()),
         }

@@ -1,89 +1,265 @@
 //! When the rounds of a loop are alike, so that a few of them stand for all.
 //!
-//! Two questions. Of the text: does anything that depends on the round's number decide a length, a trip count or a branch? Of the walk: did two
-//! rounds allocate the same, and did what they carry change by the same? Then every later round does so too, and only the
-//! logs differ, which grow by the same number of elements each time.
+//! Two questions. Of the walk ([`Round`]): did two rounds allocate the same, did what they carry change by the same, and is it arranged in memory the
+//! same way afterwards? Of the text ([`courses`]): does nothing that depends on the round's number decide a length, a trip count or a branch, and
+//! are the integers that go from round to round sums of each other and of constant multiples?
+//!
+//! Then every later round is like these. For the memory that is clear: a round finds the same arrangement and takes the same decisions. For integers: let
+//! *d* be how much each changed. A linear round makes of it *A d + b*; once that is *d*, it stays *d*. Of any other function (a quotient, a
+//! remainder, a minimum) the first rounds prove nothing: such an integer may not decide, and is not known after the loop.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use crate::op::{Axis, Op};
+use crate::op::{Axis, IntOp, Op};
 use crate::plan::buffers::Ledger;
 use crate::plan::walk::Thing;
 use crate::program::{Block, Function, Inst, Value};
 
-/// Whether no length, trip count or branch in the body of a `for` depends on the round's number, or on integers and lengths of which
-/// `changes` says that they change. (A branch on reals is walked both ways in every round.)
+/// How something goes on from round to round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Course {
+    /// It is the same in each round, or depends on data in each.
+    #[default]
+    Same,
+    /// It is a linear function of the round's number and of what is carried. Of an array: so is every entry that is appended.
+    Line,
+    /// Anything else.
+    Free,
+}
+
+/// What is known of a value. Real numbers are data: of arrays of them only the length counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fact {
+    length: Course,
+    contents: Course,
+}
+
+impl Fact {
+    fn or(self, other: Fact) -> Fact {
+        Fact { length: self.length.max(other.length), contents: self.contents.max(other.contents) }
+    }
+}
+
+/// How the contents of what a `for` carries go on, if its rounds are alike. `changes` are what the last two rounds changed of lengths and integers;
 /// `constant` says of an array of integers from around the loop whether all its entries are the same.
-pub(super) fn is_steady(
+pub(super) fn courses(
     function: &Function,
     body: &Block,
     changes: &[Option<i64>],
     constant: &dyn Fn(Value) -> bool,
-) -> bool {
-    let captured = body.captures().into_iter().filter(|&value| constant(value)).collect();
-    let mut check = Check { function, varying: HashSet::from([body.params[0]]), captured };
-    for ((&param, &next), &change) in body.params[1..].iter().zip(&body.results).zip(changes) {
+) -> Option<Vec<Course>> {
+    let assume = |((&param, &next), &change): ((&Value, &Value), &Option<i64>)| {
         let ty = function.ty(param);
-        let contents_count = !ty.is_real() && !ty.is_scalar() && param != next;
-        let changes = (!ty.is_real() || !ty.is_scalar()) && change != Some(0);
-        if contents_count || changes {
-            check.varying.insert(param);
-        }
-    }
-    check.block(body)
-}
-
-/// Integers that change from round to round, arrays of them, and arrays whose length does.
-struct Check<'a> {
-    function: &'a Function,
-    varying: HashSet<Value>,
-    /// Arrays of integers, all of them the same.
-    captured: HashSet<Value>,
-}
-
-impl Check<'_> {
-    fn block(&mut self, block: &Block) -> bool {
-        block.insts.iter().all(|inst| self.inst(inst))
-    }
-
-    fn inst(&mut self, inst: &Inst) -> bool {
-        if decides(inst).iter().any(|value| self.varying.contains(value)) {
-            return false;
-        }
-        let mut depends = false;
-        inst.for_each_use(&mut |value| depends |= self.varying.contains(&value));
-        if depends {
-            // What a loop carries on from it; its own counter runs alike in every round of ours.
-            let counters = usize::from(matches!(inst.op, Op::For { .. }));
-            for inner in &inst.blocks {
-                self.track(inner.params.iter().skip(counters));
+        let moves = match change {
+            Some(0) => Course::Same,
+            Some(_) => Course::Line,
+            None => Course::Free,
+        };
+        match (ty.is_scalar(), ty.is_real()) {
+            (true, true) => Fact::default(),
+            (true, false) => Fact { contents: moves, ..Fact::default() },
+            (false, true) => Fact { length: moves, ..Fact::default() },
+            (false, false) => {
+                let contents = if param == next { Course::Same } else { Course::Line };
+                Fact { length: moves, contents }
             }
         }
-        if !inst.blocks.iter().all(|inner| self.block(inner)) {
-            return false;
+    };
+    let carried = &body.params[1..];
+    let mut assumed: Vec<Fact> = carried.iter().zip(&body.results).zip(changes).map(assume).collect();
+    let captured = body.captures().into_iter().filter(|&value| constant(value)).collect();
+    let mut check = Check { function, facts: HashMap::new(), constant: captured };
+    loop {
+        check.set(body.params[0], Fact { contents: Course::Line, ..Fact::default() });
+        carried.iter().zip(&assumed).for_each(|(&param, &fact)| check.set(param, fact));
+        check.block(body)?;
+        let mut holds = true;
+        for (assumed, &next) in assumed.iter_mut().zip(&body.results) {
+            let next = check.fact(next);
+            // An integer that did not change and is linear does not change (see above); a length must be shown to stay.
+            let contents = if next.contents == Course::Free { Course::Free } else { assumed.contents };
+            let now = Fact { length: assumed.length.max(next.length), contents };
+            holds &= now == *assumed;
+            *assumed = now;
         }
-        if depends && self.passes_on(inst) {
-            self.track(&inst.results);
+        if holds {
+            return Some(assumed.iter().map(|fact| fact.contents).collect());
         }
-        true
+    }
+}
+
+struct Check<'a> {
+    function: &'a Function,
+    facts: HashMap<Value, Fact>,
+    /// Arrays of integers from around the loop, all of them the same.
+    constant: HashSet<Value>,
+}
+
+/// Nothing if a decision differs from round to round.
+type Alike = Option<()>;
+
+impl Check<'_> {
+    fn fact(&self, value: Value) -> Fact {
+        self.facts.get(&value).copied().unwrap_or_default()
     }
 
-    fn track<'v>(&mut self, values: impl IntoIterator<Item = &'v Value>) {
-        let function = self.function;
-        let counts = |value: &&Value| !(function.ty(**value).is_real() && function.ty(**value).is_scalar());
-        self.varying.extend(values.into_iter().filter(counts));
+    fn contents(&self, value: Value) -> Course {
+        self.fact(value).contents
     }
 
-    /// Whether results vary because operands do. The elements of a real array do not matter, only its length.
-    fn passes_on(&self, inst: &Inst) -> bool {
-        let Op::Read(axes) = &inst.op else { return true };
-        if self.captured.contains(&inst.args[0]) {
-            return false;
+    /// Notes what matters of a value.
+    fn set(&mut self, value: Value, fact: Fact) {
+        let ty = self.function.ty(value);
+        let length = if ty.is_scalar() { Course::Same } else { fact.length };
+        let contents = if ty.is_real() { Course::Same } else { fact.contents };
+        self.facts.insert(value, Fact { length, contents });
+    }
+
+    fn block(&mut self, block: &Block) -> Alike {
+        block.insts.iter().try_for_each(|inst| self.inst(inst))
+    }
+
+    fn inst(&mut self, inst: &Inst) -> Alike {
+        if decides(inst).iter().any(|&value| self.fact(value) != Fact::default()) {
+            return None;
         }
-        let ty = self.function.ty(inst.results[0]);
-        !ty.is_real()
-            || (axes.contains(&Axis::All) && self.varying.contains(&inst.args[0]))
-            || axes.contains(&Axis::List)
+        match &inst.op {
+            // Its own counter runs alike in every round of ours.
+            Op::For { .. } => self.repeated(inst, &inst.args[1..], 1),
+            Op::While => self.repeated(inst, &inst.args, 0),
+            Op::If => {
+                inst.blocks.iter().try_for_each(|side| self.block(side))?;
+                for (at, &result) in inst.results.iter().enumerate() {
+                    let sides = inst.blocks.iter().map(|side| self.fact(side.results[at]));
+                    let either = sides.fold(Fact::default(), Fact::or);
+                    self.set(result, either);
+                }
+                Some(())
+            }
+            op => {
+                let fact = self.operation(op, inst);
+                inst.results.iter().for_each(|&result| self.set(result, fact));
+                Some(())
+            }
+        }
+    }
+
+    fn repeated(&mut self, inst: &Inst, args: &[Value], counters: usize) -> Alike {
+        let mut carried: Vec<Fact> = args.iter().map(|&arg| self.fact(arg)).collect();
+        let body = inst.blocks.last()?;
+        loop {
+            for block in &inst.blocks {
+                let params = block.params.iter().skip(counters);
+                params.zip(&carried).for_each(|(&param, &fact)| self.set(param, fact));
+                self.block(block)?;
+            }
+            if inst.op == Op::While && self.contents(inst.blocks[0].results[0]) != Course::Same {
+                return None;
+            }
+            let next: Vec<Fact> =
+                carried.iter().zip(&body.results).map(|(&fact, &next)| fact.or(self.fact(next))).collect();
+            if next == carried {
+                break;
+            }
+            carried = next;
+        }
+        inst.results.iter().zip(carried).for_each(|(&result, fact)| self.set(result, fact));
+        Some(())
+    }
+
+    /// What is known of the results of an operation. A length that an integer gives is the same in each round, else it would decide.
+    fn operation(&self, op: &Op, inst: &Inst) -> Fact {
+        let all = inst.args.iter().fold(Fact::default(), |all, &arg| all.or(self.fact(arg)));
+        let first = inst.args.first().map_or(Fact::default(), |&arg| self.fact(arg));
+        let if_same = |course: Course| if course == Course::Same { Course::Same } else { Course::Free };
+        let length = match op {
+            Op::Write(_) | Op::AddAt(_) => first.length,
+            Op::Read(axes) => self.length_read(axes, &inst.args),
+            Op::Const(_)
+            | Op::Dim(_)
+            | Op::Iota
+            | Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Resize
+            | Op::Unpack(_) => Course::Same,
+            Op::Map(_)
+            | Op::Int(_)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::StopGradient
+            | Op::Permute(_)
+            | Op::Concat(_)
+            | Op::Reduce(..)
+            | Op::Push
+            | Op::Pack(_)
+            | Op::MatMul { .. }
+            | Op::Outer { .. }
+            | Op::Linalg(_)
+            | Op::Fused
+            | Op::Call(_)
+            | Op::For { .. }
+            | Op::While
+            | Op::If => all.length,
+        };
+        let contents = match op {
+            Op::Dim(_) => first.length,
+            Op::Int(IntOp::Add | IntOp::Sub) | Op::Push | Op::Concat(_) => all.contents,
+            Op::Int(IntOp::Mul) => {
+                let moving = inst.args.iter().filter(|&&arg| self.contents(arg) != Course::Same).count();
+                if moving > 1 { Course::Free } else { all.contents }
+            }
+            Op::Select if first.contents == Course::Same => all.contents,
+            Op::Read(_) if self.constant.contains(&inst.args[0]) => Course::Same,
+            Op::Broadcast(_) | Op::Reshape | Op::Permute(_) | Op::StopGradient | Op::Convert(_) => {
+                first.contents
+            }
+            Op::Fused => {
+                let mut uses = Course::Same;
+                inst.for_each_use(&mut |value| uses = uses.max(self.contents(value)));
+                if_same(uses)
+            }
+            // Quotients, comparisons, elements of lists: if something changes there, it is no line.
+            Op::Int(IntOp::Div | IntOp::Rem | IntOp::Min | IntOp::Max)
+            | Op::Compare(_)
+            | Op::Logical(_)
+            | Op::Select
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::AddAt(_)
+            | Op::Resize
+            | Op::Reduce(..)
+            | Op::Iota
+            | Op::Call(_)
+            | Op::For { .. }
+            | Op::While
+            | Op::If => if_same(all.contents),
+            // Numbers that a plan does not know.
+            Op::Const(_)
+            | Op::Map(_)
+            | Op::Pack(_)
+            | Op::Unpack(_)
+            | Op::MatMul { .. }
+            | Op::Outer { .. }
+            | Op::Linalg(_) => Course::Same,
+        };
+        Fact { length, contents }
+    }
+
+    /// The length of a part: that of whole axes and of lists. (That of a range is an integer, which decides.)
+    fn length_read(&self, axes: &[Axis], args: &[Value]) -> Course {
+        let mut length = Course::Same;
+        let mut at = 1;
+        for axis in axes {
+            length = match axis {
+                Axis::All => length.max(self.fact(args[0]).length),
+                Axis::List => length.max(self.fact(args[at]).length),
+                Axis::At | Axis::Range => length,
+            };
+            at += axis.operands();
+        }
+        length
     }
 }
 
@@ -92,8 +268,6 @@ fn decides(inst: &Inst) -> Vec<Value> {
     match &inst.op {
         Op::For { .. } | Op::Iota => inst.args[..1].to_vec(),
         Op::Broadcast(_) | Op::Reshape | Op::Resize | Op::Unpack(_) => inst.args[1..].to_vec(),
-        // Its conditions are inside.
-        Op::While => inst.blocks[0].results.clone(),
         Op::Read(axes) | Op::Write(axes) | Op::AddAt(axes) => {
             let mut at = inst.args.len() - axes.iter().map(|axis| axis.operands()).sum::<usize>();
             let mut found = Vec::new();
@@ -126,7 +300,9 @@ fn decides(inst: &Inst) -> Vec<Value> {
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)
-        | Op::Fused => Vec::new(),
+        | Op::Fused
+        // Its condition is inside.
+        | Op::While => Vec::new(),
     }
 }
 
@@ -135,52 +311,93 @@ pub(super) fn lengths(carried: &[Thing], ledger: &Ledger) -> Vec<Option<i64>> {
     let one = |thing: &Thing| match thing {
         Thing::Array(id) => ledger.get(*id).shape.first().copied().flatten().map(|length| length as i64),
         Thing::Int(value) => *value,
-        Thing::Unset | Thing::Real => None,
+        Thing::Unset | Thing::Real | Thing::UpTo(_) => None,
     };
     carried.iter().map(one).collect()
 }
 
+/// Whether something that is known would not be after a jump.
+pub(super) fn forgets(carried: &[Thing], courses: &[Course], ledger: &Ledger) -> bool {
+    carried.iter().zip(courses).any(|(thing, &course)| match thing {
+        Thing::Int(value) => value.is_some() && course == Course::Free,
+        Thing::Array(id) => ledger.get(*id).ints.is_some() && course == Course::Free,
+        Thing::Unset | Thing::Real | Thing::UpTo(_) => false,
+    })
+}
+
+/// How a carried array lies in memory.
+#[derive(Debug, PartialEq)]
+struct Place {
+    /// The first of the carried values that is in the same buffer.
+    with: usize,
+    holders: u32,
+    /// Which array it is, if something around the loop holds it too.
+    outside: Option<u64>,
+    made: u64,
+    in_chunks: bool,
+    /// All lengths but the first.
+    lengths: Vec<Option<u64>>,
+}
+
 /// What a round did.
-#[derive(PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Round {
     /// The sizes of its fresh arrays, summed up.
     trace: u64,
     /// By how much each carried length or integer changed.
     pub(super) changes: Vec<Option<i64>>,
-    /// Whether each carried array is still in the same buffer.
-    stays: Vec<bool>,
+    /// Where it leaves what it carries.
+    places: Vec<Option<Place>>,
 }
 
 impl Round {
-    pub(super) fn new(before: &[Thing], shapes: &[Option<i64>], after: &[Thing], ledger: &Ledger) -> Round {
+    pub(super) fn new(shapes: &[Option<i64>], after: &[Thing], ledger: &Ledger) -> Round {
         let now = lengths(after, ledger);
         let change =
             |(old, new): (&Option<i64>, &Option<i64>)| old.zip(*new).map(|(old, new)| new.wrapping_sub(old));
+        let place = |thing: &Thing| {
+            let Thing::Array(id) = thing else { return None };
+            let buffer = ledger.get(*id);
+            let with = after.iter().position(|other| other == thing)?;
+            let inside = after.iter().filter(|other| *other == thing).count();
+            Some(Place {
+                with,
+                holders: buffer.holders,
+                outside: (buffer.holders as usize > inside).then_some(buffer.born),
+                made: buffer.made,
+                in_chunks: buffer.in_chunks(),
+                lengths: buffer.shape[1..].to_vec(),
+            })
+        };
         Round {
             trace: ledger.trace,
             changes: shapes.iter().zip(&now).map(change).collect(),
-            stays: before.iter().zip(after).map(|(a, b)| a == b).collect(),
+            places: after.iter().map(place).collect(),
         }
     }
 
     /// Makes as if so many more such rounds had passed.
-    pub(super) fn jump(&self, rounds: u64, carried: &mut [Thing], ledger: &mut Ledger) {
-        for (thing, &change) in carried.iter_mut().zip(&self.changes) {
+    pub(super) fn jump(&self, rounds: u64, carried: &mut [Thing], courses: &[Course], ledger: &mut Ledger) {
+        for ((thing, &change), &course) in carried.iter_mut().zip(&self.changes).zip(courses) {
             match thing {
                 Thing::Array(id) => {
-                    let more = change.and_then(|change| u64::try_from(change).ok()).unwrap_or(0) * rounds;
-                    if more > 0 {
-                        ledger.grow(*id, more);
+                    let each = change.and_then(|change| u64::try_from(change).ok()).unwrap_or(0);
+                    if each > 0 {
+                        ledger.grow(*id, each.saturating_mul(rounds));
                     }
                     let buffer = ledger.get_mut(*id);
-                    if more > 0 {
-                        buffer.ints = buffer.ints.take().and_then(|ints| ints.after(more / rounds, rounds));
-                    }
+                    buffer.ints = buffer.ints.take().and_then(|ints| match course {
+                        Course::Same => Some(ints),
+                        Course::Line if each > 0 => ints.after(each, rounds),
+                        Course::Line | Course::Free => None,
+                    });
                 }
                 Thing::Int(value) => {
                     let moved = change.and_then(|change| change.checked_mul(i64::try_from(rounds).ok()?));
+                    let moved = moved.filter(|_| course != Course::Free);
                     *value = value.zip(moved).and_then(|(value, moved)| value.checked_add(moved));
                 }
+                Thing::UpTo(_) => *thing = Thing::Int(None),
                 Thing::Unset | Thing::Real => {}
             }
         }

@@ -5,28 +5,34 @@
 //! the same trip counts it predicts a real run exactly, allocation by allocation.
 //!
 //! A `for` whose rounds are alike is not walked to its end: three rounds, a jump that lets the logs grow, and the last round
-//! (`steady.rs` says when). A branch on data without a record is walked both ways and the larger way is kept: then the peak is a bound.
+//! (`steady.rs` says when). A branch on data without a record is walked both ways; what follows is walked once, with at least the memory of either
+//! (`join.rs`): then the peak is a bound.
 //!
-//! Known limit: calls nested deeper than [`MAX_DEPTH`] are refused, because the walk uses the native stack.
+//! Known limits: calls nested deeper than [`MAX_DEPTH`] are refused, because the walk uses the native stack; so are loops of which more than
+//! [`MOST_ROUNDS`] rounds would have to be walked.
 
 mod operations;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::interp::{Datum, Event};
+use crate::interp::{Datum, Event, check_inputs};
 use crate::op::{FuncId, Op};
-use crate::plan::buffers::{Buffer, Id, Ledger, elements};
+use crate::plan::buffers::{Buffer, Id, Ledger, elements, mixed};
 use crate::plan::known::Ints;
 use crate::plan::liveness::{self, BlockMarks, InstMarks};
 use crate::plan::sizes::Shape;
-use crate::plan::{Copied, Growth, PlanError, steady};
+use crate::plan::{Copied, Growth, PlanError, join, steady};
 use crate::program::{Block, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 
 const MAX_DEPTH: usize = 300;
 /// A loop of fewer rounds is walked as it is.
 const FEW_ROUNDS: u64 = 8;
+/// A walk of more rounds would take longer than anybody waits.
+const MOST_ROUNDS: u64 = 5_000_000;
+/// A loop of more rounds is not walked only to know an integer after it.
+const FAR: u64 = 100_000;
 
 /// What a register of the imagined run holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +41,8 @@ pub(super) enum Thing {
     Real,
     /// An integer or truth value, if it is known.
     Int(Option<i64>),
+    /// An integer that depends on data but is not negative and not larger than this.
+    UpTo(i64),
     Array(Id),
 }
 
@@ -42,7 +50,32 @@ impl Thing {
     pub(super) fn int(self) -> Option<i64> {
         match self {
             Thing::Int(value) => value,
+            Thing::Unset | Thing::Real | Thing::UpTo(_) | Thing::Array(_) => None,
+        }
+    }
+
+    /// The most that an integer can be, if that is known.
+    pub(super) fn most(self) -> Option<i64> {
+        match self {
+            Thing::Int(value) => value,
+            Thing::UpTo(most) => Some(most),
             Thing::Unset | Thing::Real | Thing::Array(_) => None,
+        }
+    }
+
+    pub(super) fn id(self) -> Option<Id> {
+        match self {
+            Thing::Array(id) => Some(id),
+            Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => None,
+        }
+    }
+
+    /// Whether it is only bounded, or its lengths are.
+    fn is_at_most(self, ledger: &Ledger) -> bool {
+        match self {
+            Thing::UpTo(_) => true,
+            Thing::Array(id) => ledger.get(id).at_most,
+            Thing::Unset | Thing::Real | Thing::Int(_) => false,
         }
     }
 
@@ -50,16 +83,16 @@ impl Thing {
     pub(super) fn shape(self, ledger: &Ledger) -> Shape {
         match self {
             Thing::Array(id) => ledger.get(id).shape.clone(),
-            Thing::Unset | Thing::Real | Thing::Int(_) => Vec::new(),
+            Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => Vec::new(),
         }
     }
 }
 
 #[derive(Clone)]
-struct State {
-    ledger: Ledger,
-    /// The registers of the functions that are running, outermost first.
-    frames: Vec<Vec<Thing>>,
+pub(super) struct State {
+    pub(super) ledger: Ledger,
+    /// The registers of the functions that are running, outermost first. They hold all arrays that are live between two instructions.
+    pub(super) frames: Vec<Vec<Thing>>,
 }
 
 /// A walk through a program.
@@ -81,6 +114,8 @@ pub(super) struct Walk<'p> {
     pub(super) running: Option<(FuncId, Value)>,
     /// Stop when so many bytes are live.
     stop_at: Option<u64>,
+    /// How many rounds of loops have been walked.
+    rounds: u64,
 }
 
 /// What had been counted before a round.
@@ -120,6 +155,7 @@ impl<'p> Walk<'p> {
             shapes: BTreeMap::new(),
             running: None,
             stop_at: None,
+            rounds: 0,
         }
     }
 
@@ -140,6 +176,10 @@ impl<'p> Walk<'p> {
     /// Walks from the inputs to the results.
     pub(super) fn run<R>(&mut self, inputs: &[Datum<R>]) -> Walked {
         let main = self.program.main();
+        let types: Vec<Type> = main.body.params.iter().map(|&param| main.ty(param)).collect();
+        let name = |at: usize| main.name_of(main.body.params[at]).cloned().unwrap_or_else(|| "?".into());
+        check_inputs(&types, &name, inputs)
+            .map_err(|wrong| PlanError::Inputs { code: wrong.code(), message: wrong.to_string() })?;
         let mut frame = vec![Thing::Unset; main.values.len()];
         for (&param, input) in main.body.params.iter().zip(inputs) {
             let thing = self.input(main.ty(param), input)?;
@@ -197,9 +237,10 @@ impl<'p> Walk<'p> {
 
     /// A copy of an array, which one holder of the old one then holds instead.
     fn copy(&mut self, id: Id, span: Span) -> Walked<Id> {
-        let Buffer { elem, shape, ints, .. } = self.ledger().get(id).clone();
+        let Buffer { elem, shape, ints, at_most, .. } = self.ledger().get(id).clone();
         let fresh = self.allocate(elem, shape, span)?;
-        self.state.ledger.get_mut(fresh).ints = ints;
+        let copy = self.state.ledger.get_mut(fresh);
+        (copy.ints, copy.at_most) = (ints, at_most);
         self.state.ledger.release(id);
         Ok(fresh)
     }
@@ -375,6 +416,14 @@ impl<'p> Walk<'p> {
         }
     }
 
+    fn begin_round(&mut self) -> Walked {
+        self.rounds += 1;
+        if self.rounds > MOST_ROUNDS {
+            return Err(PlanError::TooLong { limit: MOST_ROUNDS }.into());
+        }
+        Ok(())
+    }
+
     fn for_loop(&mut self, inst: &'p Inst, marks: &InstMarks, descending: bool) -> Walked {
         let n = self.trips(self.get(inst.args[0]).int(), inst.span)?;
         let body = &inst.blocks[0];
@@ -382,8 +431,11 @@ impl<'p> Walk<'p> {
         let may_jump = self.events.is_none() && n >= FEW_ROUNDS;
         let function = self.program.function(self.function);
         let mut before: Option<steady::Round> = None;
+        // The sizes of this loop's arrays are part of those of the round of a loop around it.
+        let (outer, mut all) = (self.ledger().trace, n);
         let mut round = 0;
         while round < n {
+            self.begin_round()?;
             let k = if descending { n - 1 - round } else { round };
             self.set(body.params[0], Thing::Int(Some(k as i64)));
             for (&param, &thing) in body.params[1..].iter().zip(&carried) {
@@ -398,17 +450,23 @@ impl<'p> Walk<'p> {
             self.state.ledger.trace = 0;
             self.block(body, &marks.blocks[0])?;
             let next = self.fetch(&body.results, &marks.blocks[0].results_die);
-            let this = steady::Round::new(&carried, &shapes, &next, self.ledger());
+            let this = steady::Round::new(&shapes, &next, self.ledger());
             carried = next;
             round += 1;
             let alike =
                 may_jump && (3..8).contains(&round) && round < n - 1 && before.as_ref() == Some(&this);
             let constant = |value: Value| match self.get(value) {
                 Thing::Array(id) => self.ledger().get(id).ints.as_ref().is_some_and(Ints::is_constant),
-                Thing::Unset | Thing::Real | Thing::Int(_) => false,
+                Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => false,
             };
-            if alike && steady::is_steady(function, body, &this.changes, &constant) {
-                this.jump(n - 1 - round, &mut carried, &mut self.state.ledger);
+            let courses =
+                if alike { steady::courses(function, body, &this.changes, &constant) } else { None };
+            // Integers of which the last rounds say nothing are had by walking on, if that is not too far.
+            let courses =
+                courses.filter(|courses| n > FAR || !steady::forgets(&carried, courses, self.ledger()));
+            all = mixed(all, self.ledger().trace);
+            if let Some(courses) = courses {
+                this.jump(n - 1 - round, &mut carried, &courses, &mut self.state.ledger);
                 self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
                 self.stop_at_peak()?;
                 self.count_again(before_round, n - 1 - round);
@@ -418,6 +476,7 @@ impl<'p> Walk<'p> {
                 before = Some(this);
             }
         }
+        self.state.ledger.trace = mixed(outer, all);
         self.define(inst, &carried);
         Ok(())
     }
@@ -444,6 +503,7 @@ impl<'p> Walk<'p> {
         let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
         let mut carried = self.fetch(&inst.args, &marks.dies);
         loop {
+            self.begin_round()?;
             for (&param, &thing) in head.params.iter().zip(&carried) {
                 self.set(param, thing);
             }
@@ -478,8 +538,8 @@ impl<'p> Walk<'p> {
                 self.side(inst, marks, 0)?;
                 let first = core::mem::replace(&mut self.state, before);
                 self.side(inst, marks, 1)?;
-                self.join(inst, first);
-                Ok(())
+                self.state = join::joined(&first, &self.state);
+                self.stop_at_peak()
             }
         }
     }
@@ -490,27 +550,5 @@ impl<'p> Walk<'p> {
         let results = self.fetch(&block.results, &marks.results_die);
         self.define(inst, &results);
         Ok(())
-    }
-
-    /// Goes on with the side that holds more, and forgets integers in which the sides differ.
-    fn join(&mut self, inst: &Inst, mut other: State) {
-        let peak = self.ledger().peak.max(other.ledger.peak);
-        let work = self.ledger().work.max(other.ledger.work);
-        let allocations = self.ledger().allocations.max(other.ledger.allocations);
-        if other.ledger.live > self.ledger().live {
-            core::mem::swap(&mut self.state, &mut other);
-        }
-        for &result in &inst.results {
-            let theirs = other.frames.last().map_or(Thing::Unset, |frame| frame[result.index()]);
-            if let (Thing::Int(a), Thing::Int(b)) = (self.get(result), theirs)
-                && a != b
-            {
-                self.set(result, Thing::Int(None));
-            }
-        }
-        let ledger = &mut self.state.ledger;
-        ledger.peak = peak;
-        ledger.allocations = allocations;
-        ledger.work = work;
     }
 }

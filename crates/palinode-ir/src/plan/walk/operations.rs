@@ -12,6 +12,7 @@ use crate::program::{Inst, Value};
 use crate::types::{Elem, Type};
 
 impl Walk<'_> {
+    /// Any operation but loops, branches and calls.
     pub(super) fn operation(&mut self, inst: &Inst, marks: &InstMarks) -> Walked {
         let program = self.program;
         let function = program.function(self.function);
@@ -30,9 +31,13 @@ impl Walk<'_> {
         self.flatten(inst)?;
         let mut args = self.fetch(&inst.args, &marks.dies);
         if let Op::Dim(axis) = inst.op {
-            let length = args[0].shape(self.ledger())[usize::from(axis)];
+            let length = args[0].shape(self.ledger())[usize::from(axis)].map(|length| length as i64);
+            let thing = match length {
+                Some(most) if args[0].is_at_most(self.ledger()) => Thing::UpTo(most),
+                length => Thing::Int(length),
+            };
             self.drop_all(&args);
-            self.set(result, Thing::Int(length.map(|length| length as i64)));
+            self.set(result, thing);
             return Ok(());
         }
         let workspace = self.workspace(inst, &args)?;
@@ -100,10 +105,13 @@ impl Walk<'_> {
             arrays.iter().map(|&at| (function.ty(values[at]).elem, taken(at))).collect();
         let kinds: Vec<Elem> = inst.results.iter().map(|&result| function.ty(result).elem).collect();
         let shapes = result_shapes(&inst.op, args, inst.results.len(), self.ledger());
+        let at_most = args.iter().any(|arg| arg.is_at_most(self.ledger()));
         let mut results = Vec::new();
         for ((&elem, over), shape) in kinds.iter().zip(store_rule::fused_reuses(&lent, &kinds)).zip(shapes) {
             let Some(at) = over.map(|at| arrays[at]) else {
-                results.push(Thing::Array(self.allocate(elem, shape, inst.span)?));
+                let id = self.allocate(elem, shape, inst.span)?;
+                self.state.ledger.get_mut(id).at_most = at_most;
+                results.push(Thing::Array(id));
                 continue;
             };
             let Thing::Array(mut id) = args[at] else { unreachable!("it is an array") };
@@ -125,7 +133,7 @@ impl Walk<'_> {
     fn size(&self, thing: Thing) -> u64 {
         match thing {
             Thing::Array(id) => self.ledger().get(id).elements().unwrap_or(0),
-            Thing::Unset | Thing::Real | Thing::Int(_) => 1,
+            Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => 1,
         }
     }
 
@@ -151,13 +159,12 @@ impl Walk<'_> {
         match &inst.op {
             Op::Push => self.pushed(inst, id, &args[1..])?,
             Op::Resize => {
-                self.resized(inst, id, &shapes[0])?;
+                let is_bound = args[1].is_at_most(self.ledger());
+                self.resized(inst, id, &shapes[0], is_bound)?;
             }
             op => {
                 let at = match (op, &*args) {
-                    (Op::Write(axes), [_, x, index]) if axes[..] == [Axis::At] => {
-                        Some((index.int(), x.int()))
-                    }
+                    (Op::Write(axes), [_, x, index]) if axes[..] == [Axis::At] => Some((index.int(), *x)),
                     _ => None,
                 };
                 let buffer = self.state.ledger.get_mut(id);
@@ -177,22 +184,28 @@ impl Walk<'_> {
             let more = more.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?;
             self.state.ledger.grow(id, more);
             self.stop_at_peak()?;
+            let is_bound = thing.id().is_some() && thing.is_at_most(self.ledger());
             let buffer = self.state.ledger.get_mut(id);
+            buffer.at_most |= is_bound;
             if buffer.elem == Elem::Int || buffer.elem == Elem::Bool {
                 let known = buffer.ints.take();
-                if let Thing::Int(value) = thing {
-                    buffer.ints = known.and_then(|ints| ints.pushed(*value));
+                if thing.id().is_none() {
+                    // Where the entry goes is not known if the length is not.
+                    let fits = |ints: &Ints| !buffer.at_most || ints.is_constant();
+                    let pushed = known.filter(fits).and_then(|ints| ints.pushed(*thing));
+                    buffer.ints = pushed.filter(fits);
                 }
             }
         }
         Ok(())
     }
 
-    fn resized(&mut self, inst: &Inst, id: Id, shape: &Shape) -> Walked {
+    fn resized(&mut self, inst: &Inst, id: Id, shape: &Shape, is_bound: bool) -> Walked {
         let span = inst.span;
         let length = elements(shape);
         let length = length.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?;
         self.state.ledger.resize(id, length);
+        self.state.ledger.get_mut(id).at_most = is_bound;
         self.stop_at_peak()
     }
 
@@ -206,7 +219,9 @@ impl Walk<'_> {
         if !self.ledger().is_held_once(id) {
             id = self.copy(id, inst.span)?;
         }
+        let is_bound = args.iter().any(|arg| arg.is_at_most(&self.state.ledger));
         let buffer = self.state.ledger.get_mut(id);
+        buffer.at_most |= is_bound;
         buffer.shape = shape;
         buffer.ints = None;
         Ok(Thing::Array(id))
@@ -220,7 +235,7 @@ impl Walk<'_> {
             .iter()
             .map(|arg| match arg {
                 Thing::Array(id) if self.ledger().is_held_once(*id) => Some(self.ledger().get(*id).elem),
-                Thing::Array(_) | Thing::Unset | Thing::Real | Thing::Int(_) => None,
+                Thing::Array(_) | Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => None,
             })
             .collect();
         if !function.ty(inst.results[0]).is_scalar()
@@ -238,7 +253,10 @@ impl Walk<'_> {
                 self.read_scalar(inst, args, ty)
             } else {
                 let id = self.allocate(ty.elem, shape, inst.span)?;
-                self.state.ledger.get_mut(id).ints = known_ints(&inst.op, args, self.ledger().get(id));
+                let at_most = args.iter().any(|arg| arg.is_at_most(self.ledger()));
+                let ints = known_ints(&inst.op, args, self.ledger().get(id));
+                let buffer = self.state.ledger.get_mut(id);
+                (buffer.ints, buffer.at_most) = (ints, at_most);
                 Thing::Array(id)
             });
         }
@@ -249,13 +267,17 @@ impl Walk<'_> {
         if ty.is_real() {
             return Thing::Real;
         }
-        Thing::Int(match (&inst.op, args) {
+        match (&inst.op, args) {
             (Op::Read(axes), [Thing::Array(id), index]) if axes[..] == [Axis::At] => {
-                let ints = self.ledger().get(*id).ints.as_ref();
-                index.int().and_then(|at| ints?.get(at))
+                self.ledger().get(*id).ints.as_ref().map_or(Thing::Int(None), |ints| match index.int() {
+                    Some(at) => ints.get(at),
+                    // All the same, wherever it is.
+                    None if ints.is_constant() => ints.get(0),
+                    None => Thing::Int(None),
+                })
             }
-            _ => None,
-        })
+            _ => Thing::Int(None),
+        }
     }
 
     fn note_copy(&mut self, inst: &Inst, id: Id) {

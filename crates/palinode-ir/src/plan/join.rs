@@ -1,0 +1,65 @@
+//! What follows a branch on data: a state that takes at least the memory of either side.
+//!
+//! Input: the states after both sides. Output: one state. An array that is different after the sides is as long as the longer one, and its lengths
+//! are bounds from then on. Arrays share memory only where they do after both sides: arrays that could be shared and are not take their memory now
+//! instead of when one of them is changed. Of integers that differ the larger one is a bound.
+//!
+//! Each array may be from another side, so that the bound can be above what any run takes. Keeping the larger side would be no bound at all: which one is
+//! larger depends on where the chunks of logs end, and a smaller one may share what is copied later.
+
+use std::collections::HashMap;
+
+use crate::plan::buffers::{Buffer, Id, mixed};
+use crate::plan::walk::{State, Thing};
+
+/// Goes on from either state.
+pub(super) fn joined(a: &State, b: &State) -> State {
+    let mut ledger = a.ledger.without_arrays();
+    ledger.allocations = a.ledger.allocations.max(b.ledger.allocations);
+    ledger.work = a.ledger.work.max(b.ledger.work);
+    ledger.trace = mixed(a.ledger.trace, b.ledger.trace);
+    ledger.peak = a.ledger.peak.max(b.ledger.peak);
+    let mut pairs: HashMap<(Option<Id>, Option<Id>), Id> = HashMap::new();
+    let mut thing = |a_thing: Thing, b_thing: Thing| match (a_thing.id(), b_thing.id()) {
+        (None, None) if a_thing == b_thing => a_thing,
+        (None, None) => bounded(a_thing, b_thing),
+        (from_a, from_b) => {
+            let id = *pairs.entry((from_a, from_b)).or_insert_with(|| {
+                let sides = [from_a.map(|id| a.ledger.get(id)), from_b.map(|id| b.ledger.get(id))];
+                let either = sides.into_iter().flatten().cloned().reduce(larger);
+                ledger.adopt(either.expect("one side has it"))
+            });
+            ledger.hold(id);
+            Thing::Array(id)
+        }
+    };
+    let frames = a.frames.iter().zip(&b.frames);
+    let frames = frames.map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| thing(a, b)).collect()).collect();
+    State { ledger, frames }
+}
+
+/// An integer that is one or the other.
+fn bounded(a: Thing, b: Thing) -> Thing {
+    match (a, b) {
+        (Thing::Int(_) | Thing::UpTo(_), Thing::Int(_) | Thing::UpTo(_)) => match (a.most(), b.most()) {
+            (Some(a), Some(b)) if a >= 0 && b >= 0 => Thing::UpTo(a.max(b)),
+            _ => Thing::Int(None),
+        },
+        // Only one side has made it, so nothing uses it any more.
+        (Thing::Unset, made) => made,
+        (made, _) => made,
+    }
+}
+
+/// An array that is one or the other.
+fn larger(a: Buffer, b: Buffer) -> Buffer {
+    let same = a.shape == b.shape;
+    let longest = |(a, b): (&Option<u64>, &Option<u64>)| a.zip(*b).map(|(a, b)| a.max(b));
+    let shape: Vec<Option<u64>> = a.shape.iter().zip(&b.shape).map(longest).collect();
+    let ints = a.ints.as_ref().zip(b.ints.as_ref()).and_then(|(a, b)| a.or(b));
+    let at_most = a.at_most || b.at_most || !same;
+    // What may be in chunks is brought into one buffer later.
+    let (first, second) = if (b.in_chunks(), b.bytes) > (a.in_chunks(), a.bytes) { (b, a) } else { (a, b) };
+    let bytes = first.bytes.max(second.bytes);
+    Buffer { shape, ints, at_most, bytes, ..first }
+}
