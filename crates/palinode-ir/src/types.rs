@@ -37,11 +37,11 @@ impl Elem {
         }
     }
 
-    /// The bytes of one element when the program runs on `f64`.
-    pub fn bytes(self) -> usize {
+    /// The bytes of one element in a run on real numbers of this size, single precision included.
+    pub fn bytes(self, real: usize) -> usize {
         match self {
-            Elem::F64 | Elem::Int => 8,
-            Elem::F32 => 4,
+            Elem::F64 | Elem::F32 => real,
+            Elem::Int => 8,
             Elem::Bool => 1,
         }
     }

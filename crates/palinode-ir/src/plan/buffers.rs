@@ -67,20 +67,16 @@ pub(super) struct Ledger {
     pub(super) work: f64,
     /// Sums up the sizes of fresh arrays, so that two rounds of a loop can be compared.
     pub(super) trace: u64,
-    real_bytes: u64,
+    real_bytes: usize,
 }
 
 impl Ledger {
     pub(super) fn new(real_bytes: usize) -> Ledger {
-        Ledger { real_bytes: real_bytes as u64, ..Ledger::default() }
+        Ledger { real_bytes, ..Ledger::default() }
     }
 
     pub(super) fn element_bytes(&self, elem: Elem) -> u64 {
-        match elem {
-            Elem::F64 | Elem::F32 => self.real_bytes,
-            Elem::Int => 8,
-            Elem::Bool => 1,
-        }
+        elem.bytes(self.real_bytes) as u64
     }
 
     /// Takes memory for so many elements, held once.

@@ -15,7 +15,7 @@ use crate::op::{FuncId, Op};
 use crate::plan::Prediction;
 use crate::plan::narrow::turn;
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::types::{Elem, Span, Type};
+use crate::types::{Span, Type};
 
 /// What kind of state a value is (seed "Memory and State").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -244,10 +244,7 @@ fn row(
 ) -> Lifetime {
     let uses = scan.uses.get(&value).map_or(&[][..], |uses| uses);
     let ty = main.ty(value);
-    let size = match ty.elem {
-        Elem::F64 | Elem::F32 | Elem::Int => 8,
-        Elem::Bool => 1,
-    };
+    let size = ty.elem.bytes(prediction.real_bytes) as u64;
     let backwards = || uses.iter().copied().filter(|&at| at >= turn && at < scan.points.len());
     Lifetime {
         value,

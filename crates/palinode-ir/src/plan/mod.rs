@@ -147,6 +147,8 @@ pub struct LiveArray {
 /// What a run will need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
+    /// The bytes of a real number for which it was made.
+    pub real_bytes: usize,
     /// The most bytes of arrays that are live at once.
     pub peak: u64,
     /// Whether a run takes exactly that; otherwise branches depend on data, and it may take less.
@@ -203,6 +205,7 @@ fn predicted<R>(
     let mut walk = Walk::new(program, real_bytes, events);
     done(walk.run(inputs))?;
     let mut prediction = Prediction {
+        real_bytes,
         peak: walk.ledger().peak,
         exact: walk.exact,
         allocations: walk.ledger().allocations,

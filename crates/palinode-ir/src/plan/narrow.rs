@@ -10,8 +10,7 @@ use crate::builder::FunctionBuilder;
 use crate::interp::Datum;
 use crate::op::{IntOp, Narrow, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::transform::{Choice, Storage};
-use crate::types::Elem;
+use crate::transform::Storage;
 
 /// The first instruction of a body on which its first result does not depend, nor any after it.
 pub(super) fn turn(body: &Block) -> usize {
@@ -65,24 +64,13 @@ fn waiting(main: &Function, turn: usize, storage: &Storage) -> Vec<Waiting> {
     let made = body.insts[..turn].iter().enumerate();
     let made = made.flat_map(|(at, inst)| inst.results.iter().map(move |&result| (at, result)));
     made.filter_map(|(at, array)| {
-        let narrow = chosen(main, array, storage)?;
+        let narrow = storage.narrow_for(main.name_of(array).map(|name| &**name), main.ty(array))?;
         let uses = uses.get(&array)?;
         let last = uses.iter().copied().filter(|&user| user < turn).max().unwrap_or(at);
         let first = uses.iter().copied().filter(|&user| user >= turn).min()?;
         (!body.results.contains(&array)).then_some(Waiting { array, narrow, last, first })
     })
     .collect()
-}
-
-fn chosen(main: &Function, array: Value, storage: &Storage) -> Option<Narrow> {
-    let ty = main.ty(array);
-    let named = main.name_of(array).and_then(|name| storage.choices.get(&**name));
-    let wanted = match named {
-        Some(Choice::Narrow(narrow)) => Some(*narrow),
-        Some(Choice::Keep | Choice::Recompute) => None,
-        None => storage.narrow,
-    };
-    wanted.filter(|_| ty.elem == Elem::F64 && !ty.is_scalar())
 }
 
 fn rewritten(main: Function, found: &[Waiting]) -> Function {

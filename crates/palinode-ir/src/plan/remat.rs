@@ -17,7 +17,6 @@ use crate::interp::Datum;
 use crate::op::{FuncId, Op};
 use crate::plan::{PlanError, Prediction, cost, predict};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::types::Elem;
 
 /// After so many steps without a lower peak, the search ends.
 const PATIENCE: usize = 24;
@@ -236,8 +235,7 @@ impl Search<'_> {
     }
 
     fn bytes(&self, value: Value) -> u64 {
-        let size = if self.function.ty(value).elem == Elem::Bool { 1 } else { 8 };
-        self.sizes.elements(value) * size
+        self.sizes.elements(value) * self.function.ty(value).elem.bytes(self.sizes.1.real_bytes) as u64
     }
 
     fn origin(&self, value: Value) -> Value {

@@ -10,7 +10,7 @@ use palinode_core::rules::Op as Row;
 use crate::op::{Axis, Linalg, Narrow, Op};
 use crate::program::{Inst, Value};
 use crate::transform::split::Splitter;
-use crate::types::Elem;
+use crate::types::{Elem, Type};
 
 /// What the reverse of a loop computes again instead of keeping it from the forward sweep, from least to most. What is not computed again is kept in
 /// logs, an entry a round.
@@ -61,17 +61,22 @@ impl From<Recompute> for Storage {
     }
 }
 
+impl Storage {
+    /// The format in which an array of this name and type is kept, if not its own.
+    pub(crate) fn narrow_for(&self, name: Option<&str>, ty: Type) -> Option<Narrow> {
+        let wanted = match name.and_then(|name| self.choices.get(name)) {
+            Some(Choice::Narrow(narrow)) => Some(*narrow),
+            Some(Choice::Keep | Choice::Recompute) => None,
+            None => self.narrow,
+        };
+        wanted.filter(|_| ty.elem == Elem::F64 && !ty.is_scalar())
+    }
+}
+
 impl Splitter<'_> {
     /// The format in which an array is kept, if not its own.
     pub(crate) fn narrow(&self, array: Value) -> Option<Narrow> {
-        let (storage, ty) = (&self.shared.storage, self.b.ty(array));
-        let named = self.b.name_of(array).and_then(|name| storage.choices.get(&*name).copied());
-        let wanted = match named {
-            Some(Choice::Narrow(narrow)) => Some(narrow),
-            Some(Choice::Keep | Choice::Recompute) => None,
-            None => storage.narrow,
-        };
-        wanted.filter(|_| ty.elem == Elem::F64 && !ty.is_scalar())
+        self.shared.storage.narrow_for(self.b.name_of(array).as_deref(), self.b.ty(array))
     }
 
     /// Whether an instruction of the block `id` may be repeated in the linear half.
