@@ -6,10 +6,12 @@
 //! |---|---|
 //! | [`rules`] | every derivative, written once |
 //! | [`Dual`], [`DualN`], [`Jet`] | forward numbers: one direction, many, many orders |
+//! | [`Passive`] | computes like an active number, without a derivative |
 //! | [`Var`], [`Tape`], [`Record`] | the dynamic tape and its sweeps |
 //! | [`Array`] | arrays on the tape: in place, with views |
 //! | [`grad`], [`jacobian`], [`hessian`], ... | from a closure and a point to a derivative |
 //! | [`decision`] | what a program decided by active values |
+//! | [`Reals`], [`Snapshot`], [`SnapshotStore`] | values with numbers inside, as words, and where such words are kept |
 //! | [`Budget`] | how many bytes something may take |
 //!
 //! Absent from this package: programs, files, the terminal, global state.
@@ -26,7 +28,10 @@ mod jet;
 #[cfg(feature = "nalgebra")]
 pub mod linalg;
 mod number;
+mod passive;
+mod reals;
 pub mod rules;
+mod snapshot;
 mod tape;
 
 pub use array::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};
@@ -42,7 +47,10 @@ pub use error::{BudgetMistake, Error};
 pub use jet::Jet;
 pub use number::Operand;
 pub use palinode_num::*;
+pub use passive::Passive;
+pub use reals::{Bits, Plain, Reals, Sink, Source};
 pub use rules::Differentiable;
+pub use snapshot::{Snapshot, SnapshotError, SnapshotStore};
 pub use tape::{
     Compressed, Compression, CustomRule, MAX_NODES, Narrowing, Outputs, Partials, Record, Report, Row, Size,
     Step, Table, Tape, Var, custom,

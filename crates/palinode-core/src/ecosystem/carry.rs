@@ -3,7 +3,7 @@
 //! Forward numbers know: a tangent vanishes or not. A `Var` knows its pending partials and has to look at the
 //! tape for the rest: it carries nothing if every path to an input crosses a partial of zero.
 
-use crate::{Dual, DualN, Jet, Var};
+use crate::{Dual, DualN, Jet, Passive, Var};
 use palinode_num::Scalar;
 
 /// See the module's documentation.
@@ -33,5 +33,11 @@ impl<S: Scalar, const K: usize> Carry for Jet<S, K> {
 impl<S: Scalar<Bool = bool>> Carry for Var<S> {
     fn carries(&self) -> bool {
         self.carries_derivative()
+    }
+}
+
+impl<S: Scalar> Carry for Passive<S> {
+    fn carries(&self) -> bool {
+        true
     }
 }

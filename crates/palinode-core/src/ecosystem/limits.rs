@@ -1,6 +1,6 @@
 //! The limits of a number's format, which `Scalar` does not know because rules do not need them.
 
-use crate::{Dual, DualN, Jet, Var};
+use crate::{Dual, DualN, Jet, Passive, Var};
 use core::fmt::LowerExp;
 use palinode_num::{DoubleDouble, Scalar};
 
@@ -114,6 +114,12 @@ impl<S: Scalar + LowerExp, const K: usize> LowerExp for Jet<S, K> {
 }
 
 impl<S: Scalar<Bool = bool> + LowerExp> LowerExp for Var<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        LowerExp::fmt(&self.primal(), f)
+    }
+}
+
+impl<S: Scalar + LowerExp> LowerExp for Passive<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         LowerExp::fmt(&self.primal(), f)
     }

@@ -2,7 +2,7 @@
 //!
 //! Input: third-party code, generic over num-traits' `Float` or nalgebra's `RealField`. Output: the same
 //! code, unmodified, on [`Dual`](crate::Dual), [`DualN`](crate::DualN), [`Jet`](crate::Jet) and
-//! [`Var`](crate::Var), hence differentiated.
+//! [`Var`](crate::Var), hence differentiated, and on [`Passive`](crate::Passive).
 //!
 //! | file | holds |
 //! |---|---|
@@ -36,6 +36,7 @@ macro_rules! for_each_number {
         $then! { [S: $($bounds)*, const N: usize] crate::DualN<S, N> }
         $then! { [S: $($bounds)*, const K: usize] crate::Jet<S, K> }
         $then! { [S: $($bounds)*] crate::Var<S> }
+        $then! { [S: $($bounds)*] crate::Passive<S> }
     };
 }
 use for_each_number;

@@ -12,7 +12,7 @@ use super::{Lu, Qr, Svd, SymmetricEigen, Triangle, dense};
 use super::{cholesky, determinant, inverse, lu, matmul, qr, solve, svd, symmetric_eigen, triangular};
 use crate::error::Error;
 use crate::tape::{CustomRule, Var, custom};
-use crate::{Dual, DualN};
+use crate::{Dual, DualN, Passive};
 use nalgebra::{DMatrix, DVector};
 
 /// Which entries of a matrix an operation reads or makes; the others are constants.
@@ -174,6 +174,28 @@ impl<S: Kernel, const N: usize> Lifted for DualN<S, N> {
             }
         }
         Ok(results)
+    }
+}
+
+impl<S: Kernel> Lifted for Passive<S> {
+    type Inner = S;
+    const ONE_DIRECTION: bool = false;
+
+    fn inner(self) -> S {
+        self.primal()
+    }
+    fn constant_of(inner: S) -> Self {
+        Passive::lift(inner)
+    }
+    fn is_constant(self) -> bool {
+        true
+    }
+    fn apply<R: Rule<S>>(
+        _inputs: &[&DMatrix<Self>],
+        values: Vec<DMatrix<S>>,
+        _rule: R,
+    ) -> Result<Vec<DMatrix<Self>>, Error> {
+        Ok(values.iter().map(|value| value.map(Passive::lift)).collect())
     }
 }
 
@@ -340,3 +362,4 @@ lifted_kernel!([S: Kernel, const N: usize] DualN<S, N>, |x| {
     x.value.magnitude().max(dense::largest(x.tangents.iter()))
 });
 lifted_kernel!([S: Kernel] Var<S>, |x| x.primal().magnitude().max(dense::largest(&x.partials())));
+lifted_kernel!([S: Kernel] Passive<S>, |x| x.primal().magnitude());

@@ -64,6 +64,8 @@ use trace::Entry;
 pub struct Tape<S> {
     recorder: Recorder<S>,
     traced: bool,
+    /// Whether it holds a finished recording.
+    complete: bool,
     inputs: Vec<Var<S>>,
     outputs: Vec<u32>,
     values: Vec<S>,
@@ -107,6 +109,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Tape {
             recorder: Recorder::new(nodes, bytes),
             traced: false,
+            complete: false,
             inputs: Vec::new(),
             outputs: Vec::new(),
             values: Vec::new(),
@@ -133,6 +136,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         inputs: &[S],
         f: impl FnOnce(&[Var<S>]) -> O,
     ) -> Result<Record<'_, S>, Error> {
+        self.complete = false;
         self.recorder.clear();
         self.outputs.clear();
         self.values.clear();
@@ -181,7 +185,13 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         let more = cotangents.saturating_sub(self.cotangents.capacity()) * size_of::<S>()
             + self.recorder.arrays.scratch_bytes();
         self.recorder.arena.afford(self.heap_bytes() + more)?;
+        self.complete = true;
         Ok(Record { tape: self })
+    }
+
+    /// The last recording, if it went well and nothing has been recorded since.
+    pub fn recorded(&mut self) -> Option<Record<'_, S>> {
+        self.complete.then_some(Record { tape: self })
     }
 
     /// Empties the lists whose length is the number of inputs, and sets the bytes of all lists aside.

@@ -122,6 +122,29 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         Ok(&tape.gradient)
     }
 
+    /// Reverse sweep that goes on where others stopped: the cotangents of the inputs start from what is in `inputs`, and end there.
+    ///
+    /// This is how the cotangents of parameters that many recordings share are summed: one after the other, in the order in which a
+    /// single recording of all of them would.
+    pub fn reverse_onto(&mut self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
+        same_length("the list of output cotangents", self.output_count(), outputs.len())?;
+        same_length("the list of input cotangents", self.input_count(), inputs.len())?;
+        let (count, cotangents_in_all) = (inputs.len(), self.tape.recorder.cotangents());
+        let tape = &mut *self.tape;
+        zero_filled(&mut tape.cotangents, cotangents_in_all)?;
+        for (cotangent, &start) in tape.cotangents[1..=count].iter_mut().zip(&*inputs) {
+            *cotangent = [start];
+        }
+        for (&node, &cotangent) in tape.outputs.iter().zip(outputs) {
+            add(&mut tape.cotangents[node as usize], [cotangent]);
+        }
+        tape.recorder.reverse(&mut tape.cotangents, count as u32 + 1)?;
+        for (input, &[cotangent]) in inputs.iter_mut().zip(&tape.cotangents[1..=count]) {
+            *input = cotangent;
+        }
+        Ok(())
+    }
+
     /// `N` reverse sweeps in one: each output has `N` cotangents, each input gets `N`.
     pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;

@@ -1,0 +1,96 @@
+//! A number that only computes, the way an active number would.
+//!
+//! Input: a primal. Output: the same computation, bit for bit what the primal of a `Var` or a `Dual` is, and nothing else.
+//!
+//! Why not the inner number itself: generic libraries take other paths for `f64` than for a wrapper (nalgebra's matrix product
+//! does), so a loop that is advanced in `f64` and recorded with `Var`s can differ in the last bit. A `Passive<f64>` takes
+//! the wrapper's path at the speed of `f64`, and its decisions pass the hook as those of an active number do.
+
+use crate::number::derivative_number;
+use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use palinode_num::Scalar;
+
+/// A number without a derivative that behaves like one with: for advancing a loop whose steps are recorded elsewhere.
+///
+/// ```
+/// use palinode_core::{Passive, decision};
+///
+/// let x = Passive::new(3.0);
+/// let (above, seen) = decision::watch(|| x * 2.0 > 5.0);
+/// assert!(above);
+/// assert_eq!((seen.comparisons, seen.smallest_margin), (1, 1.0));
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Passive<S>(S);
+
+impl<S: Scalar> Passive<S> {
+    /// The number with this primal.
+    #[inline(always)]
+    pub fn new(value: S) -> Self {
+        Passive(value)
+    }
+    /// The same as [`Passive::new`]: there is nothing but the primal.
+    #[inline(always)]
+    pub fn lift(value: S) -> Self {
+        Passive(value)
+    }
+    /// The primal.
+    #[inline(always)]
+    pub fn primal(self) -> S {
+        self.0
+    }
+    /// Always: it stands for an active number, so its decisions count and its zeros are not skipped.
+    #[inline(always)]
+    pub fn is_active(self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn check_use(self, _other: Self) {}
+    #[inline(always)]
+    fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
+        Passive(S::select(condition, a.0, b.0))
+    }
+}
+
+impl<S: Scalar> Differentiable for Passive<S> {
+    #[inline(always)]
+    fn unary<R: Unary>(rule: R, x: Self) -> Self {
+        crate::decision::rounded(x.peek().map(|x| rule.jump_distance(x)));
+        Passive(rule.value(x.0))
+    }
+
+    #[inline(always)]
+    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
+        crate::decision::rounded(x.peek().zip(y.peek()).map(|(x, y)| rule.jump_distance(x, y)));
+        Passive(rule.value(x.0, y.0))
+    }
+
+    #[inline(always)]
+    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
+        Passive(rule.value(x.0, y.0, w.0))
+    }
+}
+
+derivative_number! { [S: Scalar] Passive<S>, inner S, scalar {} }
+
+/// From minus zero, like the sum of `Var`s.
+impl<S: Scalar> core::iter::Sum for Passive<S> {
+    #[inline]
+    fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+        Passive(terms.fold(-S::zero(), |sum, term| sum + term.0))
+    }
+}
+
+impl<'a, S: Scalar> core::iter::Sum<&'a Passive<S>> for Passive<S> {
+    #[inline]
+    fn sum<I: Iterator<Item = &'a Passive<S>>>(terms: I) -> Self {
+        terms.copied().sum()
+    }
+}
+
+impl<S: core::fmt::Display> core::fmt::Display for Passive<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}

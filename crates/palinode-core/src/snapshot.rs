@@ -1,0 +1,299 @@
+//! A state as words, and where such words are kept.
+//!
+//! Input: a value with numbers inside ([`Reals`]). Output: its numbers and its other data, each as a list of words, bit for bit; a hash
+//! of them; the value again, over any number made of the same words.
+//!
+//! Invariants: a snapshot that is filled again with a state of the same size allocates nothing. A store gives back what was put, or an
+//! error that names the step. This file knows no files: stores on disk are in `palinode-time`.
+
+use crate::reals::{Bits, Reals, Sink, Source};
+use thiserror::Error;
+
+/// The words of a state: one or more per number, and those of everything else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    reals: Vec<u64>,
+    plain: Vec<u64>,
+}
+
+impl Snapshot {
+    /// An empty one, to be filled.
+    pub fn new() -> Self {
+        Snapshot::default()
+    }
+
+    /// The snapshot of a value.
+    pub fn of<S: Bits>(value: &impl Reals<S>) -> Self {
+        let mut snapshot = Snapshot::new();
+        snapshot.take(value);
+        snapshot.reals.shrink_to_fit();
+        snapshot.plain.shrink_to_fit();
+        snapshot
+    }
+
+    /// One with these words.
+    pub fn from_words(reals: Vec<u64>, plain: Vec<u64>) -> Self {
+        Snapshot { reals, plain }
+    }
+
+    /// Becomes the snapshot of this value.
+    #[inline]
+    pub fn take<S: Bits>(&mut self, value: &impl Reals<S>) {
+        self.reals.clear();
+        self.plain.clear();
+        value.save(self);
+    }
+
+    /// Becomes a copy of the other.
+    #[inline]
+    pub fn copy_from(&mut self, other: &Snapshot) {
+        self.reals.clear();
+        self.reals.extend_from_slice(&other.reals);
+        self.plain.clear();
+        self.plain.extend_from_slice(&other.plain);
+    }
+
+    /// Becomes these words.
+    pub fn copy_from_words(&mut self, reals: &[u64], plain: &[u64]) {
+        self.reals.clear();
+        self.reals.extend_from_slice(reals);
+        self.plain.clear();
+        self.plain.extend_from_slice(plain);
+    }
+
+    /// The words of the numbers, in order.
+    pub fn reals(&self) -> &[u64] {
+        &self.reals
+    }
+
+    /// The words of everything else: lengths, variants, integers.
+    pub fn plain(&self) -> &[u64] {
+        &self.plain
+    }
+
+    /// The words of the numbers, to be changed (by a store that keeps fewer bits).
+    pub fn reals_mut(&mut self) -> &mut [u64] {
+        &mut self.reals
+    }
+
+    /// The value, over numbers made of words `S`.
+    ///
+    /// # Panics
+    /// If the snapshot is of another kind of value.
+    pub fn loaded<S: Bits, R: Reals<S>>(&self) -> R {
+        let mut words = Words { reals: &self.reals, plain: &self.plain };
+        let value = R::load(&mut words);
+        words.check_end();
+        value
+    }
+
+    /// The value becomes what was kept.
+    ///
+    /// # Panics
+    /// If the snapshot is of another kind of value.
+    #[inline]
+    pub fn restore<S: Bits>(&self, value: &mut impl Reals<S>) {
+        let mut words = Words { reals: &self.reals, plain: &self.plain };
+        value.reload(&mut words);
+        words.check_end();
+    }
+
+    /// The heap bytes held.
+    pub fn heap_bytes(&self) -> usize {
+        (self.reals.capacity() + self.plain.capacity()) * size_of::<u64>()
+    }
+
+    /// The bytes of the words themselves.
+    pub fn bytes(&self) -> usize {
+        (self.reals.len() + self.plain.len()) * size_of::<u64>()
+    }
+
+    /// A hash of every bit: equal states have equal hashes, and states that differ in any one word have different ones.
+    #[inline]
+    pub fn hash(&self) -> u64 {
+        let start = mix((self.reals.len() as u64) << 32 ^ self.plain.len() as u64);
+        self.reals.iter().chain(&self.plain).fold(start, |hash, &word| mix(hash ^ word))
+    }
+}
+
+/// A bijection of words in which every bit of the input changes about half of the output (the finisher of splitmix64), moved so
+/// that zero is not its own image.
+#[inline(always)]
+fn mix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+impl<S: Bits> Sink<S> for Snapshot {
+    #[inline(always)]
+    fn real(&mut self, number: S) {
+        number.save_bits(&mut |word| self.reals.push(word));
+    }
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.plain.push(word);
+    }
+}
+
+/// The words of a snapshot that are still to be read.
+struct Words<'a> {
+    reals: &'a [u64],
+    plain: &'a [u64],
+}
+
+#[inline(always)]
+fn next(words: &mut &[u64]) -> u64 {
+    let (&first, rest) =
+        words.split_first().expect("a snapshot is read as the kind of value that it was taken of");
+    *words = rest;
+    first
+}
+
+impl Words<'_> {
+    #[inline(always)]
+    fn check_end(&self) {
+        assert!(
+            self.reals.is_empty() && self.plain.is_empty(),
+            "a snapshot is read as the kind of value that it was taken of"
+        );
+    }
+}
+
+impl<S: Bits> Source<S> for Words<'_> {
+    #[inline(always)]
+    fn real(&mut self) -> S {
+        S::load_bits(&mut || next(&mut self.reals))
+    }
+    #[inline(always)]
+    fn word(&mut self) -> u64 {
+        next(&mut self.plain)
+    }
+}
+
+/// Where snapshots are kept between the time they are taken and the time they are needed: slots, numbered from 0.
+///
+/// A store must give back every bit, unless it says that it is lossy. It may be asked for a slot as often as one likes until the slot is
+/// freed or put to again.
+pub trait SnapshotStore {
+    /// Keeps a copy of the state before `step` in a slot, in place of what was there.
+    fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError>;
+    /// Fills the snapshot with what the slot holds, which must be the state before `step`.
+    fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError>;
+    /// The slot is not needed any more.
+    fn free(&mut self, slot: u32);
+    /// The slot will be asked for soon: a store that is slow may begin to fetch it.
+    fn prefetch(&mut self, _slot: u32, _step: u64) {}
+    /// The heap bytes held now.
+    fn heap_bytes(&self) -> usize;
+    /// The heap bytes that it will hold at most for so many slots of snapshots of this size.
+    fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize;
+    /// Whether what comes back may differ from what was put.
+    fn is_lossy(&self) -> bool {
+        false
+    }
+}
+
+/// What can go wrong with a kept snapshot.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The slot holds nothing, or the state of another step.
+    #[error(
+        "PAL0510: the snapshot of step {step} is missing{place}; nothing but this run may touch its files"
+    )]
+    Missing {
+        /// The step.
+        step: u64,
+        /// Where it should be, as ` (path)`, or nothing.
+        place: String,
+    },
+    /// What is there is not what was put.
+    #[error("PAL0511: the snapshot of step {step} is damaged{place}: {how}; check the disk, then run again")]
+    Damaged {
+        /// The step.
+        step: u64,
+        /// Where it is, as ` (path)`, or nothing.
+        place: String,
+        /// What is wrong: "it is cut short", "its checksum differs" and so on.
+        how: String,
+    },
+    /// There is no room for it.
+    #[error(
+        "PAL0512: there is no room for the snapshot of step {step}{place}: {why}; free some, keep fewer snapshots on disk, or \
+         name another directory"
+    )]
+    NoRoom {
+        /// The step.
+        step: u64,
+        /// Where it should go, as ` (path)`, or nothing.
+        place: String,
+        /// What the system said.
+        why: String,
+    },
+    /// Reading or writing failed in another way.
+    #[error("PAL0513: the snapshot of step {step} could not be {doing}{place}: {why}")]
+    Failed {
+        /// The step.
+        step: u64,
+        /// "written", "read" or "removed".
+        doing: &'static str,
+        /// Where, as ` (path)`, or nothing.
+        place: String,
+        /// What the system said.
+        why: String,
+    },
+}
+
+impl SnapshotError {
+    /// The code, such as `PAL0511`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SnapshotError::Missing { .. } => "PAL0510",
+            SnapshotError::Damaged { .. } => "PAL0511",
+            SnapshotError::NoRoom { .. } => "PAL0512",
+            SnapshotError::Failed { .. } => "PAL0513",
+        }
+    }
+
+    /// The step whose snapshot it is.
+    pub fn step(&self) -> u64 {
+        match self {
+            SnapshotError::Missing { step, .. }
+            | SnapshotError::Damaged { step, .. }
+            | SnapshotError::NoRoom { step, .. }
+            | SnapshotError::Failed { step, .. } => *step,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_tells_every_bit() {
+        let base = Snapshot::of(&vec![1.0, 2.0, -0.0]);
+        let mut hashes = vec![base.hash()];
+        for word in 0..3 {
+            for bit in 0..64 {
+                let mut other = base.clone();
+                other.reals_mut()[word] ^= 1 << bit;
+                hashes.push(other.hash());
+            }
+        }
+        hashes.push(Snapshot::of(&vec![2.0, 1.0, -0.0]).hash());
+        hashes.push(Snapshot::of(&vec![1.0, 2.0, -0.0, 0.0]).hash());
+        let count = hashes.len();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), count);
+    }
+
+    #[test]
+    #[should_panic(expected = "as the kind of value")]
+    fn a_snapshot_of_another_kind_is_noticed() {
+        let _: [f64; 2] = Snapshot::of(&[1.0, 2.0, 3.0]).loaded::<f64, _>();
+    }
+}

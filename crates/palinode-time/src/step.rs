@@ -1,0 +1,63 @@
+//! One step of a loop, written once over any number.
+//!
+//! Input: a state, parameters and what enters at this step. Output: the state, changed in place. The driver chooses the number: a
+//! [`Passive`](palinode_core::Passive) to advance, a [`Var`](palinode_core::Var) to record, a [`Dual`](palinode_core::Dual) for
+//! sensitivities.
+
+use palinode_core::{Limits, Real, Reals};
+
+/// What a number must be to go through a [`Step`]: a [`Real`] that other crates' generic code accepts too.
+///
+/// Write your own functions over `S: Real`; where a step calls nalgebra (feature `nalgebra`), over `S: Number`.
+#[cfg(not(feature = "nalgebra"))]
+pub trait Number: Real + Limits + Send + Sync {}
+#[cfg(not(feature = "nalgebra"))]
+impl<S: Real + Limits + Send + Sync> Number for S {}
+
+/// What a number must be to go through a [`Step`]: a [`Real`] that other crates' generic code accepts too.
+///
+/// Write your own functions over `S: Real`; where a step calls nalgebra, over `S: Number`.
+#[cfg(feature = "nalgebra")]
+pub trait Number:
+    Real + Limits + Send + Sync + nalgebra::RealField + palinode_core::linalg::LinearAlgebra
+{
+}
+#[cfg(feature = "nalgebra")]
+impl<S: Real + Limits + Send + Sync + nalgebra::RealField + palinode_core::linalg::LinearAlgebra> Number
+    for S
+{
+}
+
+/// One step of a loop: a pure function of state, parameters and input that changes the state in place.
+///
+/// The attribute `#[step]` on a generic function writes this; here it is by hand:
+///
+/// ```
+/// use palinode_core::Real;
+/// use palinode_time::{Number, Step};
+///
+/// struct Damped;
+/// impl Step for Damped {
+///     type State<S: Real> = [S; 2]; // position, velocity
+///     type Params<S: Real> = S; // damping
+///     type Input<S: Real> = ();
+///     fn step<S: Number>(&self, [x, v]: &mut [S; 2], damping: &S, _: &()) {
+///         *v += (-*x - *damping * *v) * 0.01;
+///         *x += *v * 0.01;
+///     }
+/// }
+/// ```
+///
+/// A step must compute the same from the same arguments each time: it is run again when its state is needed again. Random keys, counters and
+/// caches belong into the state.
+pub trait Step {
+    /// What changes from step to step.
+    type State<S: Real>: Reals<S>;
+    /// What stays the same and is differentiated by.
+    type Params<S: Real>: Reals<S>;
+    /// What enters at one step; `()` if nothing does.
+    type Input<S: Real>: Reals<S>;
+
+    /// Takes one step.
+    fn step<S: Number>(&self, state: &mut Self::State<S>, params: &Self::Params<S>, input: &Self::Input<S>);
+}
