@@ -52,6 +52,6 @@ pub use reals::{Bits, Plain, Reals, Sink, Source};
 pub use rules::Differentiable;
 pub use snapshot::{Snapshot, SnapshotError, SnapshotStore};
 pub use tape::{
-    Compressed, Compression, CustomRule, MAX_NODES, Narrowing, Outputs, Partials, Record, Report, Row, Size,
-    Step, Table, Tape, Var, custom,
+    Compressed, Compression, CompressionStep, CustomRule, MAX_NODES, Narrowing, Outputs, Partials, Record,
+    Report, Row, Size, Table, Tape, Var, custom,
 };

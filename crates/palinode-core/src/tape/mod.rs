@@ -33,7 +33,7 @@ mod tests;
 
 pub use arena::MAX_NODES;
 pub(crate) use arena::SINK;
-pub use compress::{Compressed, Compression, Narrowing, Partials, Report, Step};
+pub use compress::{Compressed, Compression, CompressionStep, Narrowing, Partials, Report};
 pub use custom::{CustomRule, custom};
 pub use record::{Outputs, Record, Size};
 pub use trace::{Row, Table};

@@ -6,7 +6,7 @@
 
 use super::graph::{self, Graph, Mark};
 use super::partials::{Exact, Partials, Store};
-use super::report::{Report, Step};
+use super::report::{CompressionStep, Report};
 use super::sweep::{LAST, Sweep};
 use super::{Compressed, block, fuse};
 use crate::array::ArrayTape;
@@ -45,7 +45,8 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
             custom.first_output() < custom.end() && marks[custom.first_output() as usize].matters()
         });
         let arrays = tape.recorder.arrays.take();
-        let report = Report { steps: vec![Step { name: "recorded", size: recorded }], narrowing: None };
+        let report =
+            Report { steps: vec![CompressionStep { name: "recorded", size: recorded }], narrowing: None };
         let (outputs, values) = (tape.outputs.clone(), tape.values.clone());
         let mut draft = Draft {
             graph,
@@ -79,7 +80,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     fn report(&mut self, name: &'static str) {
         let (nodes, edges) = (self.nodes(), self.graph.parents.len());
         let size = size(nodes, edges, size_of::<S>(), &self.custom, &self.arrays);
-        self.report.steps.push(Step { name, size });
+        self.report.steps.push(CompressionStep { name, size });
     }
 
     fn nodes(&self) -> usize {
@@ -136,7 +137,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
                 &sweep.custom,
                 &sweep.arrays,
             );
-            compressed.report.steps.push(Step { name: partials.name(), size });
+            compressed.report.steps.push(CompressionStep { name: partials.name(), size });
         }
         Ok(compressed)
     }

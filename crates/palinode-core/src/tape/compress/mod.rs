@@ -24,7 +24,7 @@ mod sweep;
 mod tests;
 
 pub use partials::Partials;
-pub use report::{Narrowing, Report, Step};
+pub use report::{CompressionStep, Narrowing, Report};
 
 use super::record::{add, zero_filled};
 use super::{Size, Tape};
@@ -174,7 +174,7 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
         self.outputs.capacity() * size_of::<u32>()
             + (self.values.capacity() + self.gradient.capacity() + self.cotangents.capacity())
                 * size_of::<S>()
-            + self.report.steps.capacity() * size_of::<Step>()
+            + self.report.steps.capacity() * size_of::<CompressionStep>()
             + self.sweep.bytes()
     }
 }

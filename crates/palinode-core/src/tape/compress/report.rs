@@ -8,7 +8,7 @@ use palinode_num::Scalar;
 
 /// The recording after one step of compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct CompressionStep {
     /// What was done: `recorded`, `what matters`, `chains fused`, `f32 partials` and the like.
     pub name: &'static str,
     /// How large it is then, with a cotangent for each node and what custom operations saved.
@@ -57,7 +57,7 @@ impl Narrowing {
 #[non_exhaustive]
 pub struct Report {
     /// The steps in order; the first is the recording as it was.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CompressionStep>,
     /// The error that narrow partials cause; none if partials are exact.
     pub narrowing: Option<Narrowing>,
 }
@@ -66,7 +66,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.steps.iter().map(|step| step.name.len()).max().unwrap_or(0);
         writeln!(f, "{:<width$}  {:>10}  {:>10}  {:>11}", "", "nodes", "edges", "bytes")?;
-        for Step { name, size } in &self.steps {
+        for CompressionStep { name, size } in &self.steps {
             let bytes = Budget::from(size.bytes).rounded();
             writeln!(f, "{name:<width$}  {:>10}  {:>10}  {bytes:>11}", size.nodes, size.edges)?;
         }
