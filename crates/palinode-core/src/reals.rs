@@ -13,6 +13,7 @@
 use crate::{Dual, DualN, Jet, Passive, Var};
 use palinode_num::{DoubleDouble, Scalar};
 use std::collections::{BTreeMap, VecDeque};
+use std::marker::PhantomData;
 
 /// Where a value is saved to.
 pub trait Sink<S> {
@@ -65,6 +66,11 @@ pub trait Plain: Sized {
     fn save(&self, to: &mut impl FnMut(u64));
     /// A value as it was saved.
     fn load(from: &mut impl FnMut() -> u64) -> Self;
+    /// Becomes what was saved; overridden where memory can be used again.
+    #[inline]
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        *self = Self::load(from);
+    }
     /// The heap bytes that the value holds.
     #[inline]
     fn heap_bytes(&self) -> usize {
@@ -249,6 +255,11 @@ impl Plain for String {
         let bytes = Vec::<u8>::load(from);
         String::from_utf8(bytes).expect("a string was saved here")
     }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        let mut bytes = core::mem::take(self).into_bytes();
+        bytes.reload(from);
+        *self = String::from_utf8(bytes).expect("a string was saved here");
+    }
     fn heap_bytes(&self) -> usize {
         self.capacity()
     }
@@ -263,6 +274,14 @@ impl<P: Plain> Plain for Vec<P> {
         let len = usize::load(from);
         (0..len).map(|_| P::load(from)).collect()
     }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        let len = usize::load(from);
+        self.truncate(len);
+        self.iter_mut().for_each(|item| item.reload(from));
+        let more = len - self.len();
+        self.reserve_exact(more);
+        self.extend((0..more).map(|_| P::load(from)));
+    }
     fn heap_bytes(&self) -> usize {
         self.capacity() * size_of::<P>() + self.iter().map(P::heap_bytes).sum::<usize>()
     }
@@ -276,6 +295,13 @@ impl<P: Plain> Plain for Option<P> {
     fn load(from: &mut impl FnMut() -> u64) -> Self {
         bool::load(from).then(|| P::load(from))
     }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        match (bool::load(from), self) {
+            (true, Some(item)) => item.reload(from),
+            (true, empty) => *empty = Some(P::load(from)),
+            (false, item) => *item = None,
+        }
+    }
     fn heap_bytes(&self) -> usize {
         self.as_ref().map_or(0, P::heap_bytes)
     }
@@ -288,8 +314,45 @@ impl<P: Plain, const N: usize> Plain for [P; N] {
     fn load(from: &mut impl FnMut() -> u64) -> Self {
         core::array::from_fn(|_| P::load(from))
     }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        self.iter_mut().for_each(|item| item.reload(from));
+    }
     fn heap_bytes(&self) -> usize {
         self.iter().map(P::heap_bytes).sum()
+    }
+}
+
+impl<P: Plain> Plain for Box<P> {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        (**self).save(to);
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        Box::new(P::load(from))
+    }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        (**self).reload(from);
+    }
+    fn heap_bytes(&self) -> usize {
+        size_of::<P>() + (**self).heap_bytes()
+    }
+}
+
+impl Plain for () {
+    fn save(&self, _to: &mut impl FnMut(u64)) {}
+    fn load(_from: &mut impl FnMut() -> u64) -> Self {}
+}
+
+impl<T> Plain for PhantomData<T> {
+    fn save(&self, _to: &mut impl FnMut(u64)) {}
+    fn load(_from: &mut impl FnMut() -> u64) -> Self {
+        PhantomData
+    }
+}
+
+impl<S, T> Reals<S> for PhantomData<T> {
+    fn save(&self, _to: &mut impl Sink<S>) {}
+    fn load(_from: &mut impl Source<S>) -> Self {
+        PhantomData
     }
 }
 
@@ -438,6 +501,20 @@ macro_rules! tuples {
                 0 $(+ self.$index.heap_bytes())+
             }
         }
+        impl<$($item: Plain),+> Plain for ($($item,)+) {
+            fn save(&self, to: &mut impl FnMut(u64)) {
+                $(self.$index.save(to);)+
+            }
+            fn load(from: &mut impl FnMut() -> u64) -> Self {
+                ($($item::load(from),)+)
+            }
+            fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+                $(self.$index.reload(from);)+
+            }
+            fn heap_bytes(&self) -> usize {
+                0 $(+ self.$index.heap_bytes())+
+            }
+        }
     )*};
 }
 tuples! {
@@ -533,21 +610,27 @@ mod tests {
 
     #[test]
     fn plain_data_comes_back_as_it_was() {
-        fn round_trip<P: Plain + PartialEq + core::fmt::Debug>(value: P) {
-            let mut words = Vec::new();
-            value.save(&mut |word| words.push(word));
-            let mut words = words.into_iter();
+        fn round_trip<P: Plain + PartialEq + core::fmt::Debug>(value: P, mut other: P) {
+            let mut kept = Vec::new();
+            value.save(&mut |word| kept.push(word));
+            let mut words = kept.iter().copied();
             assert_eq!(P::load(&mut || words.next().expect("as many words as were saved")), value);
             assert_eq!(words.next(), None);
+            let mut words = kept.iter().copied();
+            other.reload(&mut || words.next().expect("as many words as were saved"));
+            assert_eq!(other, value);
+            assert_eq!(words.next(), None);
         }
-        round_trip(-5_i8);
-        round_trip(i64::MIN);
-        round_trip(-7_i128 << 70);
-        round_trip(u128::MAX - 3);
-        round_trip('ß');
-        round_trip(String::from("Γ and ß"));
-        round_trip(vec![Some(true), None, Some(false)]);
-        round_trip([0.1_f32, -0.0]);
+        round_trip(-5_i8, 3);
+        round_trip(i64::MIN, 0);
+        round_trip(-7_i128 << 70, 1);
+        round_trip(u128::MAX - 3, 0);
+        round_trip('ß', 'a');
+        round_trip(String::from("Γ and ß"), String::from("longer than the other"));
+        round_trip(vec![Some(true), None, Some(false)], vec![None; 7]);
+        round_trip(vec![Some(true), None, Some(false)], vec![Some(false)]);
+        round_trip([0.1_f32, -0.0], [0.0; 2]);
+        round_trip((1_u8, Some(vec!['a']), Box::new(2.5), ()), (0, None, Box::new(0.0), ()));
     }
 
     #[test]

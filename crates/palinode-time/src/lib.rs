@@ -11,4 +11,4 @@
 
 mod step;
 
-pub use step::{Number, Step};
+pub use step::{Number, PlainInput, Step};
