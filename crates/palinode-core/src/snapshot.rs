@@ -7,6 +7,7 @@
 //! error that names the step. This file knows no files: stores on disk are in `palinode-time`.
 
 use crate::reals::{Bits, Reals, Sink, Source};
+use core::time::Duration;
 use thiserror::Error;
 
 /// The words of a state: one or more per number, and those of everything else.
@@ -187,11 +188,81 @@ pub trait SnapshotStore {
     fn prefetch(&mut self, _slot: u32, _step: u64) {}
     /// The heap bytes held now.
     fn heap_bytes(&self) -> usize;
-    /// The heap bytes that it will hold at most for so many slots of snapshots of this size.
+    /// The heap bytes that it will hold at most for so many slots of snapshots of at most this size.
     fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize;
+    /// Waits until everything that was put is where it belongs. A store that writes in the background tells of a failure at its next call;
+    /// this is the call for those who have no other to make.
+    fn flush(&mut self) -> Result<(), SnapshotError> {
+        Ok(())
+    }
+    /// What reading and writing has cost so far; nothing for a store that does neither.
+    fn stats(&self) -> StoreStats {
+        StoreStats::default()
+    }
     /// Whether what comes back may differ from what was put.
     fn is_lossy(&self) -> bool {
         false
+    }
+}
+
+macro_rules! delegate {
+    ($($Pointer:ty),*) => {$(
+        impl<T: SnapshotStore + ?Sized> SnapshotStore for $Pointer {
+            #[inline]
+            fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+                (**self).put(slot, step, snapshot)
+            }
+            #[inline]
+            fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
+                (**self).get(slot, step, into)
+            }
+            #[inline]
+            fn free(&mut self, slot: u32) {
+                (**self).free(slot);
+            }
+            #[inline]
+            fn prefetch(&mut self, slot: u32, step: u64) {
+                (**self).prefetch(slot, step);
+            }
+            fn heap_bytes(&self) -> usize {
+                (**self).heap_bytes()
+            }
+            fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize {
+                (**self).heap_bytes_for(slots, reals, plain)
+            }
+            fn flush(&mut self) -> Result<(), SnapshotError> {
+                (**self).flush()
+            }
+            fn stats(&self) -> StoreStats {
+                (**self).stats()
+            }
+            fn is_lossy(&self) -> bool {
+                (**self).is_lossy()
+            }
+        }
+    )*};
+}
+delegate!(&mut T, Box<T>);
+
+/// What the reading and writing of a store has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// How long reading, writing, removing and checking took, on whatever thread.
+    pub io_time: Duration,
+    /// How long callers stood still for it.
+    pub waited: Duration,
+    /// The bytes written.
+    pub written: u64,
+    /// The bytes read.
+    pub read: u64,
+}
+
+impl StoreStats {
+    /// The part of the time of reading and writing that went by while the caller computed: 1 if it never waited. `None` if nothing
+    /// was read or written.
+    pub fn hidden(&self) -> Option<f64> {
+        let io = self.io_time.as_secs_f64();
+        (io > 0.0).then(|| (1.0 - self.waited.as_secs_f64() / io).max(0.0))
     }
 }
 
@@ -244,6 +315,25 @@ pub enum SnapshotError {
         /// What the system said.
         why: String,
     },
+    /// Too many of its numbers cannot be kept in fewer bits.
+    #[error(
+        "PAL0514: the snapshot of step {step} cannot be kept as {format}: {count} of its {of} numbers are out of range, first number \
+         {index} ({value}); keep snapshots exactly, or let tiny numbers become zero"
+    )]
+    OutOfRange {
+        /// The step.
+        step: u64,
+        /// "f32" or "bf16".
+        format: &'static str,
+        /// How many numbers are out of range.
+        count: usize,
+        /// How many numbers there are.
+        of: usize,
+        /// The first that is out of range, counted from 0.
+        index: usize,
+        /// What it is.
+        value: String,
+    },
 }
 
 impl SnapshotError {
@@ -254,6 +344,7 @@ impl SnapshotError {
             SnapshotError::Damaged { .. } => "PAL0511",
             SnapshotError::NoRoom { .. } => "PAL0512",
             SnapshotError::Failed { .. } => "PAL0513",
+            SnapshotError::OutOfRange { .. } => "PAL0514",
         }
     }
 
@@ -263,7 +354,8 @@ impl SnapshotError {
             SnapshotError::Missing { step, .. }
             | SnapshotError::Damaged { step, .. }
             | SnapshotError::NoRoom { step, .. }
-            | SnapshotError::Failed { step, .. } => *step,
+            | SnapshotError::Failed { step, .. }
+            | SnapshotError::OutOfRange { step, .. } => *step,
         }
     }
 }
