@@ -16,7 +16,6 @@
 
 mod arithmetic;
 mod constants;
-mod exact;
 mod functions;
 mod text;
 
@@ -67,7 +66,7 @@ impl DoubleDouble {
     /// A pair whose parts overlap at most slightly, with `|hi| >= |lo|`.
     #[inline]
     fn normalised(hi: f64, lo: f64) -> Self {
-        let (hi, lo) = exact::quick_two_sum(hi, lo);
+        let (hi, lo) = crate::error_free::quick_two_sum(hi, lo);
         if hi.is_finite() { Self { hi, lo } } else { Self::from(hi) }
     }
 

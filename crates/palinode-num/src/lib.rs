@@ -1,16 +1,24 @@
 //! The numbers Palinode computes with.
 //!
 //! Input: nothing. Output: [`Scalar`], the only vocabulary a derivative rule may use; [`Real`], what
-//! people write generic code in; and the leaf numbers that implement them.
+//! people write generic code in; the leaf numbers that implement them; ways to add many of them up ([`Accumulator`]); and random
+//! numbers as a function of a [`Key`].
 //!
 //! Invariant: this package knows no calculus. There is no derivative, tangent or tape in it.
 
+mod accumulate;
 mod bernoulli;
 mod double_double;
+mod error_free;
+mod exact;
 mod float;
+mod key;
 mod scalar;
 mod special;
 mod wide;
 
+pub use accumulate::{Accumulate, AccumulateProducts, Accumulator, Compensated, Naive, Summand};
 pub use double_double::{DoubleDouble, ParseDoubleDoubleError};
+pub use exact::{ExactDot, ExactSum};
+pub use key::Key;
 pub use scalar::{Constant, Logic, Real, Scalar};

@@ -4,6 +4,8 @@
 mod apply;
 #[path = "all/arithmetic.rs"]
 mod arithmetic;
+#[path = "all/exact.rs"]
+mod exact;
 #[path = "all/identities.rs"]
 mod identities;
 #[path = "all/reference.rs"]

@@ -11,7 +11,7 @@
 //! in [`Wide`].
 
 use super::DoubleDouble;
-use super::exact::{quick_two_sum, two_product, two_sum};
+use crate::error_free::{quick_two_sum, two_product, two_sum};
 use crate::scalar::Scalar;
 use crate::wide::Wide;
 use core::iter::{Product, Sum};

@@ -8,7 +8,7 @@
 
 /// The sum and its rounding error.
 #[inline(always)]
-pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let b_used = sum - a;
     let a_used = sum - b_used;
@@ -17,27 +17,27 @@ pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// The sum and its rounding error where `|a| >= |b|` or `a` is 0.
 #[inline(always)]
-pub(super) fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     (sum, b - (sum - a))
 }
 
 /// The product and its rounding error.
 #[inline(always)]
-pub(super) fn two_product(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_product(a: f64, b: f64) -> (f64, f64) {
     // Without the instruction `mul_add` is a slow library call, and Dekker's splitting gives the same result.
     if cfg!(target_feature = "fma") { two_product_fused(a, b) } else { two_product_split(a, b) }
 }
 
 #[inline(always)]
-pub(super) fn two_product_fused(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_product_fused(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;
     (product, a.mul_add(b, -product))
 }
 
 /// Factors must stay below 2^995, or the splitting overflows.
 #[inline(always)]
-pub(super) fn two_product_split(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_product_split(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;
     let (a_high, a_low) = split(a);
     let (b_high, b_low) = split(b);

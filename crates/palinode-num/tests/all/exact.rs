@@ -1,0 +1,392 @@
+//! Exact sums and dot products against big integers, and the laws of accumulators.
+
+use num_bigint::BigInt;
+use palinode_num::{
+    Accumulate, AccumulateProducts, Accumulator, Compensated, ExactDot, ExactSum, Key, Naive,
+};
+
+/// `x` as an integer number of 2^-1074.
+fn integer(x: f64) -> BigInt {
+    assert!(x.is_finite());
+    let (bits, sign) = (x.abs().to_bits(), if x < 0.0 { -1 } else { 1 });
+    let (exponent, fraction) = (bits >> 52, bits & ((1 << 52) - 1));
+    let size = if exponent == 0 {
+        BigInt::from(fraction)
+    } else {
+        BigInt::from(fraction | 1 << 52) << (exponent - 1)
+    };
+    size * sign
+}
+
+/// The number nearest to `n * 2^unit` with `precision` bits and exponents from `lowest` to below `highest`, by long division: shares
+/// nothing with the code under test.
+fn nearest(n: &BigInt, unit: i32, precision: i32, lowest: i32, highest: i32) -> f64 {
+    let size = BigInt::from(n.magnitude().clone());
+    let mut last = (size.bits() as i32 - precision + unit).max(lowest);
+    // Shifted left, so that the last bit of the result is never below a bit of the integer.
+    let shifted: BigInt = size << 4096;
+    let divisor = BigInt::from(1) << (last - unit + 4096);
+    let (mut quotient, remainder) = (&shifted / &divisor, &shifted % &divisor);
+    let twice: BigInt = remainder * 2;
+    let odd = quotient.bit(0);
+    if twice > divisor || (twice == divisor && odd) {
+        quotient += 1;
+    }
+    if quotient.bits() as i32 > precision {
+        quotient >>= 1;
+        last += 1;
+    }
+    let sign = if n.sign() == num_bigint::Sign::Minus { -1.0 } else { 1.0 };
+    if quotient.bits() as i32 + last > highest {
+        return sign * f64::INFINITY;
+    }
+    let significand: u64 = quotient.try_into().expect("at most 53 bits");
+    let power = |p: i32| f64::from_bits(((p + 1023) as u64) << 52);
+    sign * (significand as f64 * power(last / 2)) * power(last - last / 2)
+}
+
+fn nearest_f64(n: &BigInt, unit: i32) -> f64 {
+    nearest(n, unit, 53, -1074, 1024)
+}
+
+fn nearest_f32(n: &BigInt, unit: i32) -> f32 {
+    nearest(n, unit, 24, -149, 128) as f32
+}
+
+fn integer_sum(terms: &[f64]) -> BigInt {
+    terms.iter().map(|&x| integer(x)).sum()
+}
+
+fn integer_dot(a: &[f64], b: &[f64]) -> BigInt {
+    a.iter().zip(b).map(|(&a, &b)| integer(a) * integer(b)).sum()
+}
+
+/// Kinds of numbers that sums get wrong.
+const KINDS: u64 = 9;
+
+/// Number `i` of a list of one kind.
+fn nasty(kind: u64, key: Key, i: u64) -> f64 {
+    let bits = key.u64(i);
+    let within = |low: u64, count: u64| {
+        let exponent = low + key.split(1).below(count, i);
+        f64::from_bits(bits & (1 << 63 | ((1 << 52) - 1)) | exponent << 52)
+    };
+    match kind {
+        // One binade, a few, more than the fast path takes, all of them.
+        0 => within(1023, 1),
+        1 => within(1000, 30),
+        2 => within(900, 200),
+        3 => within(0, 2047),
+        // Subnormals and their neighbours; next to overflow.
+        4 => within(0, 60),
+        5 => within(1990, 57),
+        // Powers of two: ties.
+        6 => f64::from_bits(within(980, 110).to_bits() & !((1 << 52) - 1)),
+        // Everything cancels but a little.
+        7 if i.is_multiple_of(16) => within(900, 10),
+        7 => nasty(3, key, i / 2 * 2).copysign(if i.is_multiple_of(2) { 1.0 } else { -1.0 }),
+        // Mostly zeros.
+        8 if !i.is_multiple_of(5) => [0.0, -0.0][(i % 2) as usize],
+        _ => key.gaussian(i),
+    }
+}
+
+/// Lists of every kind and many lengths, with a name for messages.
+fn lists(repeats: u64) -> impl Iterator<Item = (String, Vec<f64>)> {
+    (0..KINDS * repeats).map(move |case| {
+        let (kind, round) = (case % KINDS, case / KINDS);
+        let key = Key::from_seed(case);
+        // Short, around the length of a block, and several blocks.
+        let length = match round % 4 {
+            0 => key.split(9).below(6, 0),
+            1 => key.split(9).below(200, 0),
+            2 => 500 + key.split(9).below(30, 0),
+            _ => key.split(9).below(2000, 0),
+        };
+        (format!("kind {kind}, seed {case}"), (0..length).map(|i| nasty(kind, key, i)).collect())
+    })
+}
+
+/// A random order of a list.
+fn shuffled(mut list: Vec<f64>, key: Key) -> Vec<f64> {
+    for i in (1..list.len()).rev() {
+        list.swap(i, key.below(i as u64 + 1, i as u64) as usize);
+    }
+    list
+}
+
+/// The same bits, those of zeros included: a sum below zero that rounds to zero is -0.
+fn same(found: f64, expected: f64) -> bool {
+    found.to_bits() == expected.to_bits()
+}
+
+#[test]
+fn sums_are_the_nearest_number() {
+    for (name, list) in lists(120) {
+        let exact = integer_sum(&list);
+        let mut sum = ExactSum::new();
+        sum.add_slice(&list);
+        assert!(same(sum.to_f64(), nearest_f64(&exact, -1074)), "{name}: {list:?}");
+        assert_eq!(sum.to_f32().to_bits(), nearest_f32(&exact, -1074).to_bits(), "{name}: {list:?}");
+        let one_by_one: ExactSum = list.iter().copied().collect();
+        assert_eq!(one_by_one, sum, "{name}: {list:?}");
+        assert_eq!(Accumulator::Exact.sum(&list).to_bits(), sum.to_f64().to_bits());
+        sum.negate();
+        assert!(same(sum.to_f64(), nearest_f64(&-exact, -1074)), "{name}, negated");
+    }
+}
+
+#[test]
+fn dot_products_are_the_nearest_number() {
+    for ((name, a), (other, b)) in lists(80).zip(lists(80).skip(4)) {
+        // Factors of different kinds and of the same.
+        for b in [&b, &a] {
+            let n = a.len().min(b.len());
+            let (a, b) = (&a[..n], &b[..n]);
+            let expected = nearest_f64(&integer_dot(a, b), -2148);
+            let mut dot = ExactDot::new();
+            dot.add_products(a, b);
+            assert!(same(dot.to_f64(), expected), "{name} x {other}: {} not {expected}", dot.to_f64());
+            let mut one_by_one = ExactDot::new();
+            a.iter().zip(b).for_each(|(&a, &b)| one_by_one.add_product(a, b));
+            assert!(dot == one_by_one, "{name} x {other}");
+            let narrow = nearest_f32(&integer_dot(a, b), -2148);
+            assert_eq!(dot.to_f32().to_bits(), narrow.to_bits(), "{name} x {other}");
+            // A sum and the square of a list in one accumulator.
+            dot.add_slice(a);
+            let both = integer_dot(a, b) + (integer_sum(a) << 1074);
+            assert!(same(dot.to_f64(), nearest_f64(&both, -2148)), "{name} x {other}, and the numbers");
+        }
+    }
+}
+
+#[test]
+fn order_and_grouping_do_not_matter() {
+    for (name, list) in lists(24) {
+        let key = Key::from_seed(list.len() as u64);
+        let mut whole = ExactSum::new();
+        whole.add_slice(&list);
+        let list = shuffled(list, key);
+        for pieces in [1, 2, 3, 7] {
+            let mut merged = ExactSum::new();
+            for piece in list.chunks(list.len().div_ceil(pieces).max(1)) {
+                let mut sum = ExactSum::new();
+                sum.add_slice(piece);
+                // Of the two orders of merging, one each.
+                if pieces % 2 == 0 {
+                    merged.merge(&sum);
+                } else {
+                    sum.merge(&merged);
+                    merged = sum;
+                }
+            }
+            assert!(merged == whole, "{name} in {pieces} pieces");
+            assert_eq!(merged.to_f64().to_bits(), whole.to_f64().to_bits());
+        }
+    }
+}
+
+#[test]
+fn the_order_of_a_dot_product_does_not_matter() {
+    for (name, list) in lists(12) {
+        let (mut forwards, mut backwards) = (ExactDot::new(), ExactDot::new());
+        let twin = shuffled(list.clone(), Key::from_seed(1));
+        forwards.add_products(&list, &twin);
+        let half = list.len() / 2;
+        let reversed = |x: &[f64]| x.iter().rev().copied().collect::<Vec<_>>();
+        backwards.add_products(&reversed(&twin[half..]), &reversed(&list[half..]));
+        let mut rest = ExactDot::new();
+        rest.add_products(&reversed(&list[..half]), &reversed(&twin[..half]));
+        backwards.merge(&rest);
+        assert!(forwards == backwards, "{name}");
+    }
+}
+
+/// Otherwise the tests above could not fail.
+#[test]
+fn naive_sums_do_depend_on_order() {
+    let list: Vec<f64> = (0..1000).map(|i| nasty(1, Key::from_seed(5), i)).collect();
+    let sum = |key| Accumulator::Naive.sum(&shuffled(list.clone(), Key::from_seed(key)));
+    assert!((0..20).any(|key| sum(key) != sum(20)));
+}
+
+#[test]
+fn rounding_at_the_edges() {
+    let sum = |terms: &[f64]| terms.iter().copied().collect::<ExactSum>().to_f64();
+    let ulp = f64::MAX - f64::MAX.next_down();
+    // Half a unit above the largest number is a tie, which goes to the even neighbour: infinity.
+    assert_eq!(sum(&[f64::MAX, ulp / 2.0]), f64::INFINITY);
+    assert_eq!(sum(&[f64::MAX, (ulp / 2.0).next_down()]), f64::MAX);
+    assert_eq!(sum(&[f64::MAX, ulp / 2.0, -5e-324]), f64::MAX);
+    assert_eq!(sum(&[-f64::MAX, -ulp / 2.0]), f64::NEG_INFINITY);
+    assert_eq!(sum(&[f64::MAX, f64::MAX, -f64::MAX]), f64::MAX);
+    // Ties to even, and a speck that breaks them.
+    let half = f64::EPSILON / 2.0;
+    assert_eq!(sum(&[1.0, half]), 1.0);
+    assert_eq!(sum(&[1.0, half, 5e-324]), 1.0 + f64::EPSILON);
+    assert_eq!(sum(&[1.0, half, -5e-324]), 1.0);
+    assert_eq!(sum(&[1.0 + f64::EPSILON, half]), 1.0 + 2.0 * f64::EPSILON);
+    assert_eq!(sum(&[f64::MIN_POSITIVE, -5e-324]), f64::MIN_POSITIVE.next_down());
+    // Products below the smallest subnormal: half of it is a tie, a bit more is not.
+    let product = |terms: &[(f64, f64)]| {
+        let mut dot = ExactDot::new();
+        terms.iter().for_each(|&(a, b)| dot.add_product(a, b));
+        dot.to_f64()
+    };
+    assert_eq!(product(&[(5e-324, 0.5)]), 0.0);
+    assert_eq!(product(&[(5e-324, 0.5), (5e-324, 5e-324)]), 5e-324);
+    assert_eq!(product(&[(5e-324, 0.5), (5e-324, 0.5)]), 5e-324);
+    assert_eq!(product(&[(-5e-324, 0.5), (5e-324, -1.0)]), -1e-323);
+    assert_eq!(product(&[(f64::MAX, f64::MAX), (-f64::MAX, f64::MAX), (3.0, 5.0)]), 15.0);
+    assert_eq!(product(&[(f64::MAX, f64::MAX)]), f64::INFINITY);
+    assert_eq!(Accumulator::Exact.sum(&[f32::MAX, f32::MAX, -f32::MAX, 1.0]), f32::MAX);
+    assert_eq!(Accumulator::Exact.dot(&[f32::MAX, 1.0], &[f32::MAX, 1.0]), f32::INFINITY);
+}
+
+#[test]
+fn infinities_nan_and_zeros_follow_the_rule() {
+    let (up, down, nan) = (f64::INFINITY, f64::NEG_INFINITY, f64::NAN);
+    let filler: Vec<f64> = (0..600).map(|i| nasty(0, Key::from_seed(2), i)).collect();
+    for place in [0, 1, 300, 599] {
+        // The special terms among others, so that the fast path meets them.
+        let sum = |special: &[f64]| {
+            let mut list = filler.clone();
+            list.splice(place..place, special.iter().copied());
+            let mut sum = ExactSum::new();
+            sum.add_slice(&list);
+            let mut dot = ExactDot::new();
+            dot.add_products(&list, &vec![1.0; list.len()]);
+            assert_eq!(sum.to_f64().to_bits(), dot.to_f64().to_bits(), "{special:?}");
+            assert_eq!(sum.to_f32().is_nan(), sum.to_f64().is_nan());
+            sum.to_f64()
+        };
+        assert_eq!(sum(&[up]), up);
+        assert_eq!(sum(&[down, down]), down);
+        assert_eq!(sum(&[up, -f64::MAX, -f64::MAX]), up);
+        assert!(sum(&[up, down]).is_nan());
+        assert!(sum(&[nan]).is_nan());
+        assert!(sum(&[nan, up]).is_nan());
+        let (mut a, mut b) = (filler.clone(), vec![1.0; 600]);
+        (a[place], b[place]) = (up, 0.0);
+        assert!(Accumulator::Exact.dot(&a, &b).is_nan(), "0 * inf");
+        b[place] = -2.0;
+        assert_eq!(Accumulator::Exact.dot(&a, &b), down);
+        // Factors that overflow the splitting of the fast path, beside a small and a zero one.
+        (a[place], b[place]) = (f64::MAX, 1e-300);
+        let expected = nearest_f64(&integer_dot(&a, &b), -2148);
+        assert_eq!(Accumulator::Exact.dot(&a, &b), expected);
+        (a[place], b[place]) = (f64::MAX, 0.0);
+        let expected = nearest_f64(&integer_dot(&a, &b), -2148);
+        assert_eq!(Accumulator::Exact.dot(&a, &b), expected);
+    }
+    for zeros in [&[][..], &[-0.0], &[-0.0, -0.0], &[1.0, -1.0], &[0.0; 100]] {
+        assert_eq!(Accumulator::Exact.sum::<f64>(zeros).to_bits(), 0, "{zeros:?}");
+    }
+    let mut merged = ExactSum::new();
+    merged.add(up);
+    let mut other = ExactSum::new();
+    other.add(down);
+    merged.merge(&other);
+    assert!(merged.to_f64().is_nan());
+}
+
+#[test]
+fn f32_sums_and_products_are_the_nearest_f32() {
+    for (name, list) in lists(40) {
+        let list: Vec<f32> = list.iter().map(|&x| x as f32).filter(|x| x.is_finite()).collect();
+        let wide: Vec<f64> = list.iter().map(|&x| f64::from(x)).collect();
+        let expected = nearest_f32(&integer_sum(&wide), -1074);
+        assert_eq!(Accumulator::Exact.sum(&list).to_bits(), expected.to_bits(), "{name}");
+        let expected = nearest_f32(&integer_dot(&wide, &wide), -2148);
+        assert_eq!(Accumulator::Exact.dot(&list, &list).to_bits(), expected.to_bits(), "{name}");
+    }
+}
+
+/// Carries move in time: many additions to one digit, of both signs.
+#[test]
+fn many_equal_terms() {
+    for x in [1.0 + f64::EPSILON, -f64::MAX, 5e-324, f64::from_bits(0x7fe0_0000_0000_0001)] {
+        let n = 100_000;
+        let (mut one_by_one, mut by_merging) = (ExactSum::new(), ExactSum::new());
+        by_merging.add(x);
+        let single = by_merging.clone();
+        for i in 0..n {
+            one_by_one.add(x);
+            if i > 0 {
+                by_merging.merge(&single);
+            }
+        }
+        assert_eq!(one_by_one, by_merging);
+        assert_eq!(one_by_one.to_f64(), nearest_f64(&(integer(x) * n), -1074));
+        let mut dot = ExactDot::new();
+        (0..n).for_each(|_| dot.add_product(x, x));
+        assert_eq!(dot.to_f64(), nearest_f64(&(integer(x) * integer(x) * n), -2148));
+    }
+}
+
+/// The bounds that the module states: u |s| + (n u)^2 sum |x|, and n u sum |x|.
+#[test]
+fn compensated_and_naive_sums_keep_their_bounds() {
+    let u = f64::EPSILON / 2.0;
+    for seed in 0..60 {
+        let key = Key::from_seed(seed);
+        let n = 100 + 30 * seed as usize;
+        let list = |key: Key| (0..n as u64).map(|i| nasty(1 + seed % 2, key, i)).collect::<Vec<_>>();
+        let (a, b) = (list(key), list(key.split(3)));
+        let sizes: f64 = a.iter().map(|x| x.abs()).sum();
+        let products: f64 = a.iter().zip(&b).map(|(a, b)| (a * b).abs()).sum();
+        let (sum, dot) = (Accumulator::Exact.sum(&a), Accumulator::Exact.dot(&a, &b));
+        let nu = n as f64 * u;
+        for (way, first, second) in
+            [(Accumulator::Naive, 0.0, nu * 1.01), (Accumulator::Compensated, 2.0 * u, 2.0 * nu * nu)]
+        {
+            assert!((way.sum(&a) - sum).abs() <= first * sum.abs() + second * sizes, "{way:?} {seed}");
+            assert!((way.dot(&a, &b) - dot).abs() <= first * dot.abs() + second * products, "{way:?} {seed}");
+        }
+        // Merged in two halves it keeps the bound, too.
+        let mut halves = [Compensated::default(), Compensated::default()];
+        halves[0].add_slice(&a[..n / 2]);
+        halves[1].add_slice(&a[n / 2..]);
+        let [mut first, second] = halves;
+        first.merge(&second);
+        assert!((first.total() - sum).abs() <= 2.0 * u * sum.abs() + 2.0 * nu * nu * sizes);
+        let mut naive = Naive::default();
+        naive.add_products(&a, &b);
+        assert_eq!(naive.total(), Accumulator::Naive.dot(&a, &b));
+    }
+    assert_eq!(Accumulator::Compensated.sum(&[1.0, f64::INFINITY, 2.0]), f64::INFINITY);
+    assert_eq!(Accumulator::Compensated.dot(&[3e-4f32, 1e8, -1e8], &[1.0, 1.0, 1.0]), 3e-4f32);
+}
+
+#[test]
+fn matrix_products_are_dot_products() {
+    let key = Key::from_seed(8);
+    let (rows, inner, columns) = (3, 130, 4);
+    let entries = |key: Key, n: usize| (0..n as u64).map(|i| nasty(3, key, i)).collect::<Vec<_>>();
+    let (a, b) = (entries(key.split(0), rows * inner), entries(key.split(1), inner * columns));
+    let product = Accumulator::Exact.matmul(&a, &b, rows, inner, columns);
+    for i in 0..rows {
+        for j in 0..columns {
+            let column: Vec<f64> = (0..inner).map(|l| b[l * columns + j]).collect();
+            let expected = nearest_f64(&integer_dot(&a[i * inner..(i + 1) * inner], &column), -2148);
+            assert_eq!(product[i * columns + j], expected);
+        }
+    }
+}
+
+/// A million terms of each kind: `cargo test --release -p palinode-num -- --ignored million_terms`.
+#[test]
+#[ignore = "half a minute in release"]
+fn million_terms() {
+    for kind in 0..KINDS {
+        let key = Key::from_seed(kind);
+        let list: Vec<f64> = (0..1_000_000).map(|i| nasty(kind, key, i)).collect();
+        let other: Vec<f64> =
+            (0..1_000_000).map(|i| nasty((kind * 5 + 3) % KINDS, key.split(4), i)).collect();
+        let sum = Accumulator::Exact.sum(&list);
+        assert!(same(sum, nearest_f64(&integer_sum(&list), -1074)), "kind {kind}");
+        let dot = Accumulator::Exact.dot(&list, &other);
+        assert!(same(dot, nearest_f64(&integer_dot(&list, &other), -2148)), "kind {kind}");
+        assert_eq!(Accumulator::Exact.sum(&shuffled(list, key)).to_bits(), sum.to_bits());
+    }
+}
