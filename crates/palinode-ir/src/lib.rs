@@ -22,6 +22,7 @@ pub mod passes;
 pub mod plan;
 mod program;
 mod rows;
+mod schedule;
 pub mod text;
 pub mod trace;
 pub mod transform;
@@ -31,7 +32,7 @@ mod verify;
 
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use diagnostic::{Diagnostic, Place, Severity};
-pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Rule};
+pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule};
 pub use palinode_core::{Real, Scalar};
 pub use program::{Block, Function, Inst, Program, Value, ValueInfo};
 pub use trace::{Trace, Traced};

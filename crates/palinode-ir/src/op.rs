@@ -321,6 +321,15 @@ impl Narrow {
     }
 }
 
+/// How many states of a loop its way back may keep at once. A loop that has such a limit keeps no residuals of its rounds: reverse mode makes an [`Op::Sweep`] of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Room {
+    /// So many, the initial one included; 0 counts as 1.
+    Slots(u64),
+    /// As many as fit into so many bytes; if not even one does, the run stops.
+    Bytes(u64),
+}
+
 /// The number of a function of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FuncId(pub u32);
@@ -410,10 +419,22 @@ pub enum Op {
     For {
         /// `k` runs from `n - 1` down to 0.
         descending: bool,
+        /// How much its way back may keep; nothing is said by default. It means nothing for the values.
+        room: Option<Room>,
     },
     /// `(initial values...)` and two blocks `(carried values...)`: while the first gives true, the second makes
     /// the next values.
-    While,
+    While {
+        /// As of [`Op::For`].
+        room: Option<Room>,
+    },
+    /// `(n, initial state..., initial cotangents...)` and two blocks, `advance (k, state...)` and `back (k, state..., cotangents...)`: the way back
+    /// through a loop of which nothing was kept. With `x` the state, `x[k + 1] = advance(k, x[k])`; then `c = back(k, x[k], c)` for `k` from `n - 1`
+    /// down to 0. Gives the last `c`. How often a state is computed again depends on `room`; the result does not. A negative `n` counts as 0.
+    Sweep {
+        /// How many states are kept at once.
+        room: Room,
+    },
     /// `(condition)` and two blocks without parameters: the results of the first if it holds, else of the second.
     If,
     /// Calls a function.
@@ -466,7 +487,8 @@ impl Op {
             Op::Outer { strong: true } => "strong_outer",
             Op::Linalg(op) => op.name(),
             Op::For { .. } => "for",
-            Op::While => "while",
+            Op::While { .. } => "while",
+            Op::Sweep { .. } => "sweep",
             Op::If => "if",
             Op::Call(_) => "call",
             Op::Fused => "fused",
@@ -475,7 +497,7 @@ impl Op {
 
     /// Whether its blocks run any number of times.
     pub fn repeats(&self) -> bool {
-        matches!(self, Op::For { .. } | Op::While)
+        matches!(self, Op::For { .. } | Op::While { .. } | Op::Sweep { .. })
     }
 
     /// The operand that is *consumed*: the result is a changed version of it, in the same memory if nothing else needs it.
@@ -504,7 +526,8 @@ impl Op {
             | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => None,

@@ -252,7 +252,7 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             one(Type::array(same_elem(op, args)?, 2))
         }
         Op::Linalg(kind) => linalg(op, *kind, args),
-        Op::For { .. } | Op::While | Op::If | Op::Call(_) | Op::Fused => {
+        Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) | Op::Fused => {
             Err(format!("the results of `{}` come from its blocks", op.name()))
         }
     }

@@ -7,6 +7,8 @@
 //! 3. operand and result types agree with [`crate::typing`];
 //! 4. loops: `for` has `1 + n` operands, one block with an `int` and `n` carried parameters, `n` block results and `n`
 //!    results of the same types; `while` has `n` operands, a condition block that gives one `bool`, and a body likewise;
+//!    `sweep` has a number, a state and cotangents as operands, a block that maps a counter and a state to a state, and one that maps a counter, a state and
+//!    cotangents to cotangents, which are its results;
 //! 5. `if` has a `bool` operand and two blocks without parameters whose results have the types of its own results;
 //! 6. `fused` has one block of elementwise scalar instructions, a parameter for each operand, captures nothing, and its results have
 //!    the rank of its operands;
@@ -174,7 +176,7 @@ impl Check<'_> {
         let results = self.types(&inst.results);
         let expected_blocks = match inst.op {
             Op::For { .. } | Op::Fused => 1,
-            Op::While | Op::If => 2,
+            Op::While { .. } | Op::Sweep { .. } | Op::If => 2,
             _ => 0,
         };
         if inst.blocks.len() != expected_blocks {
@@ -196,10 +198,21 @@ impl Check<'_> {
                     && results == carried;
                 self.require(fits, || "the types of a `for` and its block differ".to_string());
             }
-            Op::While => {
+            Op::While { .. } => {
                 let fits = params[0] == args && params[1] == args && given[1] == args && results == args;
                 self.require(fits, || "the types of a `while` and its blocks differ".to_string());
                 self.require(given[0] == [Type::BOOL], || "the condition of a `while` gives one bool".into());
+            }
+            Op::Sweep { .. } => {
+                let state = params[0].get(1..).unwrap_or_default();
+                let cotangents = params[1].get(1 + state.len()..).unwrap_or_default();
+                let fits = params.iter().all(|params| params.first() == Some(&Type::INT))
+                    && args == [&[Type::INT], state, cotangents].concat()
+                    && params[1].get(1..1 + state.len()) == Some(state)
+                    && given[0] == state
+                    && given[1] == cotangents
+                    && results == cotangents;
+                self.require(fits, || "the types of a `sweep` and its blocks differ".to_string());
             }
             Op::If => {
                 self.require(args == [Type::BOOL], || "`if` takes one bool".to_string());
@@ -266,7 +279,8 @@ pub fn is_elementwise(op: &Op) -> bool {
         | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         | Op::Fused => false,

@@ -30,6 +30,8 @@ mod planted_transforms;
 mod random;
 #[path = "all/random_programs.rs"]
 mod random_programs;
+#[path = "all/sweeps.rs"]
+mod sweeps;
 #[path = "all/text.rs"]
 mod text;
 #[path = "all/trace.rs"]

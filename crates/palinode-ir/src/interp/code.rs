@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use palinode_core::rules;
 
-use crate::op::{IntOp, Literal, Op};
+use crate::op::{IntOp, Literal, Op, Room};
 use crate::types::{Elem, Span, Type};
 
 /// The number of a register in its file.
@@ -393,6 +393,14 @@ pub(super) enum Ins {
         x: Slot,
     },
 
+    /// Begins the way back through a loop that kept nothing.
+    SweepStart {
+        site: u32,
+    },
+    /// Takes snapshots and restores them until a block is to run, and jumps there.
+    SweepNext {
+        site: u32,
+    },
     General {
         site: u32,
     },
@@ -418,6 +426,21 @@ pub(super) struct CallSite {
     pub(super) callee: u32,
     pub(super) operands: Vec<Operand>,
     pub(super) results: Vec<Place>,
+}
+
+/// A sweep: where its state and cotangents are, and its blocks.
+#[derive(Clone, Debug)]
+pub(super) struct SweepSite {
+    pub(super) room: Room,
+    pub(super) rounds: Slot,
+    pub(super) counter: Slot,
+    pub(super) state: Vec<Place>,
+    /// With their names.
+    pub(super) cotangents: Vec<(Place, Option<Rc<str>>)>,
+    pub(super) span: Span,
+    pub(super) advance: Target,
+    pub(super) back: Target,
+    pub(super) end: Target,
 }
 
 /// The arrays of a fused operation.
@@ -459,5 +482,6 @@ pub(super) struct FunctionCode {
     pub(super) generals: Vec<General>,
     pub(super) calls: Vec<CallSite>,
     pub(super) fused: Vec<FusedSite>,
+    pub(super) sweeps: Vec<SweepSite>,
     pub(super) lists: Vec<Slot>,
 }

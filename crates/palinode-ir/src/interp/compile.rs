@@ -56,6 +56,7 @@ impl<'a> Lower<'a> {
             generals: Vec::new(),
             calls: Vec::new(),
             fused: Vec::new(),
+            sweeps: Vec::new(),
             lists: Vec::new(),
         };
         let slots = vec![None; function.values.len()];
@@ -185,8 +186,9 @@ impl<'a> Lower<'a> {
     fn inst(&mut self, inst: &Inst, marks: &InstMarks) {
         match &inst.op {
             Op::Const(_) => {}
-            Op::For { descending } => self.for_loop(inst, marks, *descending),
-            Op::While => self.while_loop(inst, marks),
+            Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
+            Op::While { .. } => self.while_loop(inst, marks),
+            Op::Sweep { room } => self.sweep(inst, marks, *room),
             Op::If => self.branches(inst, marks),
             Op::Call(callee) => {
                 let operands = self.operands(&inst.args, &marks.dies);
@@ -291,7 +293,8 @@ impl<'a> Lower<'a> {
             | Op::Pack(_)
             | Op::Unpack(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => false,

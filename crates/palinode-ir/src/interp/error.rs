@@ -222,6 +222,14 @@ pub enum RunErrorKind {
         /// The operation.
         op: &'static str,
     },
+    /// A loop is to be gone through backwards within fewer bytes than its states take.
+    #[error("the snapshots of this loop need {needed} bytes, {budget} are allowed; allow at least that many")]
+    SnapshotOverBudget {
+        /// What is allowed.
+        budget: u64,
+        /// What is needed.
+        needed: u64,
+    },
     /// More steps than allowed.
     #[error("gave up after {limit} loop rounds and calls; a loop may not end, or `Limits::steps` is too low")]
     StepLimit {
@@ -349,6 +357,7 @@ impl RunErrorKind {
             RunErrorKind::TooLarge { .. } => "PAL0268",
             RunErrorKind::NoConvergence { .. } => "PAL0269",
             RunErrorKind::OverBudget { .. } => "PAL0275",
+            RunErrorKind::SnapshotOverBudget { .. } => "PAL0278",
             RunErrorKind::CarriesDerivative { .. } => "PAL0276",
         }
     }

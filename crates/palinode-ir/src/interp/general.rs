@@ -79,7 +79,14 @@ pub(super) fn apply<R: Real>(
         }
         Op::Outer { strong } => out.push(array_ops::outer(*strong, args, memory)?),
         Op::Linalg(kind) => linalg::apply(*kind, args, out, memory)?,
-        Op::Const(_) | Op::Dim(_) | Op::For { .. } | Op::While | Op::If | Op::Call(_) | Op::Fused => {
+        Op::Const(_)
+        | Op::Dim(_)
+        | Op::For { .. }
+        | Op::While { .. }
+        | Op::Sweep { .. }
+        | Op::If
+        | Op::Call(_)
+        | Op::Fused => {
             unreachable!("`{}` has instructions of its own", op.name())
         }
     }

@@ -44,6 +44,7 @@ use std::rc::Rc;
 
 use palinode_core::{Budget, Real};
 
+pub use run::RoundBack;
 pub(crate) use run::check_inputs;
 
 pub use error::{RunError, RunErrorKind, Shape};
@@ -158,8 +159,22 @@ impl Code {
         limits: &Limits,
         observer: &mut dyn FnMut(u64),
     ) -> Result<Vec<Datum<R>>, RunError> {
-        run::run::<R, false>(&self.functions, self.entry, inputs, limits, observer)
+        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut run::Steps(observer))
             .map(|(outputs, ..)| outputs)
+    }
+
+    /// Runs it and calls `observer` with every round through which a sweep has gone back, last rounds first.
+    ///
+    /// # Errors
+    /// As [`Code::run`].
+    pub fn run_watched<R: Real>(
+        &self,
+        inputs: &[Datum<R>],
+        limits: &Limits,
+        observer: &mut dyn FnMut(&RoundBack),
+    ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
+        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut run::RoundsBack(observer))
+            .map(|(outputs, stats, _)| (outputs, stats))
     }
 
     /// Runs it and counts what it costs.
@@ -171,7 +186,7 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
-        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut |_| {})
+        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut run::Nobody)
             .map(|(outputs, stats, _)| (outputs, stats))
     }
 
@@ -186,7 +201,7 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats, Vec<Event>), RunError> {
-        run::run::<R, true>(&self.functions, self.entry, inputs, limits, &mut |_| {})
+        run::run::<R, true>(&self.functions, self.entry, inputs, limits, &mut run::Nobody)
     }
 }
 

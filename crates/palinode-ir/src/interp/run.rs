@@ -3,8 +3,11 @@
 //! Frames are windows of four stacks on the heap: a recursion as deep as the limits allow needs no native stack.
 
 mod execute;
+mod sweep;
 
 use std::rc::Rc;
+
+pub use sweep::RoundBack;
 
 use palinode_core::Real;
 
@@ -21,6 +24,47 @@ use crate::types::{Elem, Span, Type};
 
 /// How many steps pass between two reports of progress.
 const STEPS_PER_REPORT: u64 = 1 << 16;
+
+/// What is told about a run while it goes on.
+pub(super) trait Observer {
+    /// So many steps have been taken.
+    fn steps(&mut self, _so_far: u64) {}
+
+    /// Whether [`Observer::back`] is wanted.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// A sweep has gone back through a round.
+    fn back(&mut self, _round: &RoundBack) {}
+}
+
+/// Nobody looks.
+pub(super) struct Nobody;
+
+impl Observer for Nobody {}
+
+/// Steps only.
+pub(super) struct Steps<'a>(pub(super) &'a mut dyn FnMut(u64));
+
+impl Observer for Steps<'_> {
+    fn steps(&mut self, so_far: u64) {
+        (self.0)(so_far);
+    }
+}
+
+/// Rounds of sweeps only.
+pub(super) struct RoundsBack<'a>(pub(super) &'a mut dyn FnMut(&RoundBack));
+
+impl Observer for RoundsBack<'_> {
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn back(&mut self, round: &RoundBack) {
+        (self.0)(round);
+    }
+}
 
 /// A call in progress: where its registers start, and where it goes on.
 #[derive(Clone, Copy)]
@@ -51,6 +95,8 @@ struct Machine<'c, R> {
     out: Vec<Val<R>>,
     memory: Memory,
     limits: Limits,
+    /// The sweeps that are running, outermost first.
+    sweeps: Vec<sweep::Running<R>>,
 }
 
 /// What a run gives: its results, what it cost, and the events if they were recorded.
@@ -62,7 +108,7 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
     entry: usize,
     inputs: &[Datum<R>],
     limits: &Limits,
-    observer: &mut dyn FnMut(u64),
+    observer: &mut dyn Observer,
 ) -> Result<Ran<R>, RunError> {
     let main = &functions[entry];
     let error =
@@ -81,6 +127,7 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
         out: Vec::new(),
         memory: Memory::new(limits.budget, RECORDED),
         limits: *limits,
+        sweeps: Vec::new(),
     };
     let frame = machine.enter(entry);
     for ((place, ty), input) in main.params.iter().zip(&main.param_types).zip(inputs) {
@@ -213,10 +260,10 @@ impl<R: Real> Machine<'_, R> {
     /// Counts the steps that have been taken and allows some more.
     #[cold]
     #[inline(never)]
-    fn refill(&mut self, allowed: &mut u64, observer: &mut dyn FnMut(u64)) -> Result<u64, RunErrorKind> {
+    fn refill(&mut self, allowed: &mut u64, observer: &mut dyn Observer) -> Result<u64, RunErrorKind> {
         self.memory.stats.steps += *allowed;
         if self.memory.stats.steps > 0 {
-            observer(self.memory.stats.steps);
+            observer.steps(self.memory.stats.steps);
         }
         let left = self.limits.steps - self.memory.stats.steps;
         if left == 0 {

@@ -9,9 +9,11 @@
 //! 4. An array grows by chunks, and has room for [`elements_held`]. A copy is in one buffer again, of exactly its elements.
 //! 5. Operands in chunks are brought into one buffer first, in the order of the operands: a fresh array takes the place of the log in its
 //!    register. Not where [`takes_chunks`] says so.
-//! 6. While a kernel runs, its [`super::workspace`] is charged.
+//! 6. A sweep has a buffer for the scalars of its snapshots, one for each kind, as long as it runs: [`slots_of`] times what the state has. A snapshot holds the
+//!    arrays of the state, as a register does.
+//! 7. While a kernel runs, its [`super::workspace`] is charged.
 
-use crate::op::Op;
+use crate::op::{Op, Room};
 use crate::types::Elem;
 
 /// What a recorded run did, in order, as far as memory depends on it.
@@ -69,6 +71,19 @@ pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
     })
 }
 
+/// How many snapshots a sweep of so many rounds has room for, if a state takes `each` bytes; if not even one fits, the bytes that there are. One round needs
+/// none, and states without anything in them are kept in each round.
+pub(crate) fn slots_of(room: Room, rounds: u64, each: u64) -> Result<u64, u64> {
+    let slots = match room {
+        _ if rounds <= 1 => 0,
+        _ if each == 0 => rounds,
+        Room::Slots(slots) => slots.max(1),
+        Room::Bytes(bytes) if bytes < each => return Err(bytes),
+        Room::Bytes(bytes) => bytes / each,
+    };
+    Ok(slots.min(rounds))
+}
+
 fn is_kind(elem: Elem, wanted: Elem) -> bool {
     elem == wanted || (elem.is_real() && wanted.is_real())
 }
@@ -102,7 +117,8 @@ pub(crate) fn reuses(op: &Op, result: Elem, free: &[Option<Elem>]) -> Option<usi
         | Op::Const(_)
         | Op::Dim(_)
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         // It has a rule of its own.
@@ -134,7 +150,7 @@ pub(crate) fn takes_chunks(op: &Op, operand: usize) -> bool {
     match op {
         Op::Read(_) | Op::Write(_) | Op::AddAt(_) | Op::Push | Op::Resize => operand == 0,
         // Values pass through these as they are.
-        Op::Dim(_) | Op::For { .. } | Op::While | Op::If | Op::Call(_) => true,
+        Op::Dim(_) | Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) => true,
         Op::Const(_)
         | Op::Map(_)
         | Op::Int(_)

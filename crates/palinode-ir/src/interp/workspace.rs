@@ -58,7 +58,8 @@ pub(crate) fn workspace(op: &Op, shapes: &[&[usize]], real: usize) -> usize {
         | Op::Unpack(_)
         | Op::Outer { .. }
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         | Op::Fused => 0,

@@ -157,7 +157,7 @@ impl Show<'_> {
             Op::Const(literal) if names.function.name_of(results[0]).is_none() => {
                 names.of.insert(results[0], literal_text(*literal));
             }
-            Op::For { descending } => {
+            Op::For { descending, .. } => {
                 let block = &inst.blocks[0];
                 let n = names.get(inst.args[0]);
                 let k = names.define(block.params[0]);
@@ -168,7 +168,7 @@ impl Show<'_> {
                 self.block(names, block);
                 self.phis(names, inst, head, &inst.args[1..], &block.params[1..], &block.results);
             }
-            Op::While => {
+            Op::While { .. } => {
                 let [test, body] = &inst.blocks[..] else { return };
                 let head = self.shown(inst.span);
                 self.carried(names, inst, &test.params, &body.params);

@@ -149,7 +149,8 @@ fn is_commutative(op: &Op) -> bool {
         | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         | Op::Fused => false,

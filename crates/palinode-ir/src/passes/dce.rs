@@ -42,7 +42,8 @@ struct Marker<'a> {
 impl<'a> Marker<'a> {
     fn index(&mut self, block: &'a Block) {
         for inst in &block.insts {
-            let first = usize::from(matches!(inst.op, Op::For { .. }));
+            let first = usize::from(matches!(inst.op, Op::For { .. } | Op::Sweep { .. }));
+            let state = swept_state(inst);
             for inner in &inst.blocks {
                 for (at, param) in inner.params.iter().enumerate() {
                     self.definitions[param.index()] =
@@ -51,8 +52,10 @@ impl<'a> Marker<'a> {
                 self.index(inner);
             }
             for (at, result) in inst.results.iter().enumerate() {
-                self.definitions[result.index()] =
-                    if inst.blocks.is_empty() { Definition::Of(inst) } else { Definition::Part(inst, at) };
+                self.definitions[result.index()] = match inst.blocks.is_empty() {
+                    true => Definition::Of(inst),
+                    false => Definition::Part(inst, at + state),
+                };
             }
         }
     }
@@ -84,11 +87,28 @@ impl<'a> Marker<'a> {
                 self.mark(inst.results[at]);
                 self.mark(inst.blocks[0].results[at]);
             }
-            Op::While => {
+            Op::While { .. } => {
                 self.mark(inst.args[at]);
                 self.mark(inst.results[at]);
                 self.mark(inst.blocks[0].results[0]);
                 self.mark(inst.blocks[1].results[at]);
+            }
+            // Its parts are those of its state, then its cotangents.
+            Op::Sweep { .. } => {
+                let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+                self.mark(inst.args[0]);
+                self.mark(inst.args[at + 1]);
+                self.mark(back.params[at + 1]);
+                match at.checked_sub(swept_state(inst)) {
+                    None => {
+                        self.mark(advance.params[at + 1]);
+                        self.mark(advance.results[at]);
+                    }
+                    Some(at) => {
+                        self.mark(inst.results[at]);
+                        self.mark(back.results[at]);
+                    }
+                }
             }
             Op::If => {
                 self.mark(inst.args[0]);
@@ -149,7 +169,12 @@ fn sweep_function(function: &mut Function) {
 fn sweep(block: &mut Block, live: &[bool]) {
     block.insts.retain(|inst| inst.results.iter().any(|result| live[result.index()]));
     for inst in &mut block.insts {
-        if matches!(inst.op, Op::For { .. } | Op::While | Op::If) {
+        if matches!(inst.op, Op::Sweep { .. }) {
+            let kept: Vec<bool> =
+                inst.blocks[1].params[1..].iter().map(|param| live[param.index()]).collect();
+            keep_swept(inst, &kept);
+        }
+        if matches!(inst.op, Op::For { .. } | Op::While { .. } | Op::If) {
             let kept: Vec<bool> = inst.results.iter().map(|result| live[result.index()]).collect();
             if !kept.iter().all(|&kept| kept) {
                 keep_parts(inst, &kept);
@@ -168,13 +193,35 @@ pub(super) fn keep_parts(inst: &mut Inst, kept: &[bool]) {
     };
     keep(&mut inst.results, 0);
     let own = usize::from(matches!(inst.op, Op::For { .. }));
-    if matches!(inst.op, Op::For { .. } | Op::While) {
+    if matches!(inst.op, Op::For { .. } | Op::While { .. }) {
         keep(&mut inst.args, own);
         inst.blocks.iter_mut().for_each(|block| keep(&mut block.params, own));
     }
     // The first block of a `while` gives its condition, which is no part.
-    let first = usize::from(matches!(inst.op, Op::While));
+    let first = usize::from(matches!(inst.op, Op::While { .. }));
     inst.blocks[first..].iter_mut().for_each(|block| keep(&mut block.results, 0));
+}
+
+/// How many values the state of a sweep has; 0 for everything else.
+fn swept_state(inst: &Inst) -> usize {
+    if matches!(inst.op, Op::Sweep { .. }) { inst.blocks[0].results.len() } else { 0 }
+}
+
+/// Keeps only these parts of a sweep: of its state, then of its cotangents.
+pub(super) fn keep_swept(inst: &mut Inst, kept: &[bool]) {
+    let state = swept_state(inst);
+    let rest = |values: &mut Vec<Value>, kept: &[bool]| {
+        let mut rest = values.split_off(1);
+        retain(&mut rest, kept);
+        values.append(&mut rest);
+    };
+    rest(&mut inst.args, kept);
+    retain(&mut inst.results, &kept[state..]);
+    let [advance, back] = &mut inst.blocks[..] else { unreachable!("a sweep has two blocks") };
+    rest(&mut advance.params, &kept[..state]);
+    retain(&mut advance.results, &kept[..state]);
+    rest(&mut back.params, kept);
+    retain(&mut back.results, &kept[state..]);
 }
 
 fn without_unused_params(mut program: Program) -> Program {

@@ -110,7 +110,8 @@ fn find(function: &Function) -> (Found, Concats) {
         | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         | Op::Fused => {}

@@ -109,7 +109,8 @@ impl Zeros<'_, '_> {
             | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => false,

@@ -9,7 +9,7 @@
 
 use palinode_core::rules::Op as Row;
 
-use super::dce::keep_parts;
+use super::dce::{keep_parts, keep_swept};
 use super::rewrite::{Enter, Rules, Writer, rewrite_all};
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
 use crate::program::{Inst, Program, Value};
@@ -34,7 +34,13 @@ impl Rules for Fold {
                 Some(Literal::Int(n)) if n <= 0 => Enter::Replace(inst.args[1..].to_vec()),
                 _ => unchanged(w, inst, 1),
             },
-            Op::While => unchanged(w, inst, 0),
+            Op::While { .. } => unchanged(w, inst, 0),
+            Op::Sweep { .. } => match w.literal(inst.args[0]) {
+                Some(Literal::Int(n)) if n <= 0 => {
+                    Enter::Replace(inst.args[1 + inst.blocks[0].results.len()..].to_vec())
+                }
+                _ => unchanged_in_sweep(w, inst),
+            },
             Op::Const(_)
             | Op::Map(_)
             | Op::Int(_)
@@ -84,7 +90,7 @@ impl Rules for Fold {
                 // A scalar side of an array's choice stays: it would have to be spread.
                 return (w.ty(chosen) == w.ty(inst.results[0])).then(|| vec![chosen]);
             }
-            Op::While => {
+            Op::While { .. } => {
                 let never = w.literal(inst.blocks[0].results[0]) == Some(Literal::Bool(false));
                 return never.then(|| inst.args.clone());
             }
@@ -112,6 +118,7 @@ impl Rules for Fold {
             | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => return None,
@@ -140,6 +147,30 @@ fn unchanged(w: &mut Writer<'_>, inst: &mut Inst, first: usize) -> Enter {
         w.replace(inst.results[at], initial);
     }
     keep_parts(inst, &kept);
+    Enter::Blocks
+}
+
+/// The same for the state and the cotangents of a sweep.
+fn unchanged_in_sweep(w: &mut Writer<'_>, inst: &mut Inst) -> Enter {
+    let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+    let state = advance.results.len();
+    let mut next = [&advance.results[..], &back.results[..]].concat();
+    w.resolve(&mut next);
+    let own = |at: usize| if at < state { advance.params[1 + at] } else { back.params[1 + at] };
+    let kept: Vec<bool> =
+        (0..next.len()).map(|at| next[at] != own(at) && next[at] != inst.args[1 + at]).collect();
+    if kept.iter().all(|&kept| kept) {
+        return Enter::Blocks;
+    }
+    for at in (0..kept.len()).filter(|&at| !kept[at]) {
+        let initial = inst.args[1 + at];
+        w.replace(back.params[1 + at], initial);
+        match at.checked_sub(state) {
+            None => w.replace(advance.params[1 + at], initial),
+            Some(at) => w.replace(inst.results[at], initial),
+        }
+    }
+    keep_swept(inst, &kept);
     Enter::Blocks
 }
 

@@ -184,7 +184,7 @@ impl<'a> Changes<'a> {
                     axes &= self.axes(body.results[at], body.params[at + 1]);
                     value = inst.args[at + 1];
                 }
-                Op::While => {
+                Op::While { .. } => {
                     let body = &inst.blocks[1];
                     axes &= self.axes(body.results[at], body.params[at]);
                     value = inst.args[at];
@@ -222,6 +222,7 @@ impl<'a> Changes<'a> {
                 | Op::MatMul { .. }
                 | Op::Outer { .. }
                 | Op::Linalg(_)
+                | Op::Sweep { .. }
                 | Op::Call(_)
                 | Op::Fused => return 0,
             }

@@ -57,12 +57,12 @@ impl Hoist<'_> {
         for mut inst in core::mem::take(&mut block.insts) {
             let count = self.count(&inst);
             for (at, inner) in inst.blocks.iter_mut().enumerate() {
-                if matches!(inst.op, Op::For { .. }) {
+                if matches!(inst.op, Op::For { .. } | Op::Sweep { .. }) {
                     self.ranges[inner.params[0].index()] = (0, count.1.saturating_sub(1).max(0));
                 }
                 self.block(inner, depth + 1);
-                if matches!(inst.op, Op::For { .. } | Op::While) {
-                    let starts = count.0 > 0 || (at == 0 && matches!(inst.op, Op::While));
+                if inst.op.repeats() {
+                    let starts = count.0 > 0 || (at == 0 && matches!(inst.op, Op::While { .. }));
                     self.leave(inner, depth, starts, &mut out);
                 }
             }
@@ -77,9 +77,12 @@ impl Hoist<'_> {
         values.iter().for_each(|value| self.depth[value.index()] = depth);
     }
 
-    /// The bounds of a `for`'s number of rounds; `(0, ...)` for everything else.
+    /// The bounds of the number of rounds of a `for` or a `sweep`; `(0, ...)` for everything else.
     fn count(&self, inst: &Inst) -> Range {
-        if matches!(inst.op, Op::For { .. }) { self.ranges[inst.args[0].index()] } else { (0, 0) }
+        match inst.op {
+            Op::For { .. } | Op::Sweep { .. } => self.ranges[inst.args[0].index()],
+            _ => (0, 0),
+        }
     }
 
     /// Moves what can leave `block`, which is one deeper than `depth`, to `out`.
@@ -133,7 +136,8 @@ impl Hoist<'_> {
             | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => false,

@@ -35,5 +35,5 @@ fn collect(function: &Function, inst: &Inst, found: &mut Vec<Value>) {
 
 /// Whether an instruction hands its operands to blocks or a function as values of their own.
 fn passes_on(inst: &Inst) -> bool {
-    matches!(inst.op, Op::For { .. } | Op::While | Op::Call(_))
+    matches!(inst.op, Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::Call(_))
 }

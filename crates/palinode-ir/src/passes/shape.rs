@@ -169,7 +169,8 @@ impl<'a> Shapes<'a> {
             Op::Outer { .. } => [axes_of(self, 0), axes_of(self, 1)].concat(),
             Op::Linalg(kind) => return self.linalg(*kind, inst),
             Op::For { .. } => return self.carried(inst, 1),
-            Op::While => return self.carried(inst, 0),
+            Op::While { .. } => return self.carried(inst, 0),
+            Op::Sweep { .. } => return self.swept(inst),
             Op::If => return self.branch(inst),
             Op::Call(_) => {
                 inst.results.iter().for_each(|&result| self.opaque(result));
@@ -253,6 +254,39 @@ impl<'a> Shapes<'a> {
                 }
             }
             self.define(result, axes);
+        }
+    }
+
+    /// As [`Self::carried`], for a state that two blocks are given and one makes the next of, and for cotangents of the second.
+    fn swept(&mut self, inst: &Inst) {
+        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        let state = advance.results.len();
+        for block in &inst.blocks {
+            self.opaque(block.params[0]);
+            for (at, &param) in block.params[1..].iter().enumerate() {
+                // What stands for the part in the list of broken ones.
+                let part = if at < state { advance.params[1 + at] } else { inst.results[at - state] };
+                let axis = |(&len, axis): (&Len, u8)| {
+                    if self.keeps(part, axis) { len } else { Len::Axis(param, axis) }
+                };
+                let axes = self.axes[inst.args[1 + at].index()].iter().zip(0..).map(axis).collect();
+                self.define(param, axes);
+            }
+            self.insts(&block.insts);
+        }
+        let parts = advance.params[1..].iter().chain(&inst.results);
+        let next = advance.results.iter().chain(&back.results);
+        for ((&part, &init), &next) in parts.zip(&inst.args[1..]).zip(next) {
+            let mut axes = self.axes[init.index()].clone();
+            for (at, axis) in (0..axes.len()).zip(0..) {
+                if !self.keeps(part, axis) || self.len(next, axis) != axes[at] {
+                    self.broken.insert((part, axis));
+                    axes[at] = Len::Axis(part, axis);
+                }
+            }
+            if inst.results.contains(&part) {
+                self.define(part, axes);
+            }
         }
     }
 

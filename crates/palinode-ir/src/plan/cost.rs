@@ -34,7 +34,7 @@ pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
         }
         // A block of scalar operations; the walk does not look inside.
         Op::Fused => 8.0 * made,
-        Op::For { .. } | Op::While | Op::If | Op::Call(_) => 0.0,
+        Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) => 0.0,
     }
 }
 

@@ -72,7 +72,8 @@ pub(super) fn scalar(op: &Op, args: &[Thing], result: Type) -> Thing {
         | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         | Op::Fused => None,

@@ -33,9 +33,12 @@ pub(super) fn joined(a: &State, b: &State) -> State {
             Thing::Array(id)
         }
     };
-    let frames = a.frames.iter().zip(&b.frames);
-    let frames = frames.map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| thing(a, b)).collect()).collect();
-    State { ledger, frames }
+    let mut both = |a: &[Vec<Thing>], b: &[Vec<Thing>]| -> Vec<Vec<Thing>> {
+        let lists = a.iter().zip(b);
+        lists.map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| thing(a, b)).collect()).collect()
+    };
+    let (frames, snapshots) = (both(&a.frames, &b.frames), both(&a.snapshots, &b.snapshots));
+    State { ledger, frames, snapshots }
 }
 
 /// An integer that is one or the other.

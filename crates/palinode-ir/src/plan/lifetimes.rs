@@ -215,6 +215,20 @@ impl Scan {
             for value in inst.blocks.iter().flat_map(Block::captures) {
                 self.use_at(value, end);
             }
+        }
+        if matches!(inst.op, Op::Sweep { .. }) {
+            let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+            let state = advance.results.len();
+            for (at, &next) in advance.results.iter().enumerate() {
+                self.join(back.params[1 + at], advance.params[1 + at]);
+                self.join(next, advance.params[1 + at]);
+            }
+            for (at, &result) in inst.results.iter().enumerate() {
+                self.join(back.params[1 + state + at], result);
+                self.taken.push((inst.args[1 + state + at], result, end));
+                self.join(back.results[at], result);
+            }
+        } else if inst.op.repeats() {
             let body = &inst.blocks[inst.blocks.len() - 1];
             let counters = usize::from(matches!(inst.op, Op::For { .. }));
             for (at, &result) in inst.results.iter().enumerate() {

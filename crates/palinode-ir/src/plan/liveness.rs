@@ -102,7 +102,9 @@ impl Pass<'_> {
             live.remove(result);
         }
         let (dies, blocks) = match &inst.op {
-            Op::For { .. } | Op::While => self.repeated(inst, live, &mut release_after),
+            Op::For { .. } | Op::While { .. } | Op::Sweep { .. } => {
+                self.repeated(inst, live, &mut release_after)
+            }
             Op::If => (vec![false; inst.args.len()], self.branches(inst, live)),
             Op::Const(_)
             | Op::Map(_)
@@ -150,6 +152,9 @@ impl Pass<'_> {
         release_after.extend(unneeded);
         live.extend(&captured);
         let dies = self.dying(&inst.args, live);
+        if matches!(inst.op, Op::Sweep { .. }) {
+            return (dies, inst.blocks.iter().map(|block| self.round(block, live)).collect());
+        }
         let (body, heads) = inst.blocks.split_last().expect("a loop has a body");
         let mut blocks: Vec<BlockMarks> = Vec::new();
         for head in heads {
@@ -158,11 +163,16 @@ impl Pass<'_> {
             after.extend(self.arrays(&head.params));
             blocks.push(self.block(head, &mut after));
         }
-        let mut round = live.clone();
-        let mut marks = self.block(body, &mut round);
-        self.release_unused_params(&body.params, &round, &mut marks);
-        blocks.push(marks);
+        blocks.push(self.round(body, live));
         (dies, blocks)
+    }
+
+    /// A block that is given all its parameters anew whenever it runs.
+    fn round(&self, block: &Block, live: &Live) -> BlockMarks {
+        let mut round = live.clone();
+        let mut marks = self.block(block, &mut round);
+        self.release_unused_params(&block.params, &round, &mut marks);
+        marks
     }
 
     fn branches(&self, inst: &Inst, live: &mut Live) -> Vec<BlockMarks> {

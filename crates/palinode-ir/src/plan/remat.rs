@@ -353,7 +353,8 @@ fn is_repeatable(inst: &Inst) -> bool {
         | Op::Resize
         | Op::Pack(_)
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_) => false,
     }

@@ -70,7 +70,7 @@ pub(super) fn result_shapes(op: &Op, args: &[Thing], results: usize, ledger: &Le
         Op::Outer { .. } => vec![axis(&shape(0), 0), axis(&shape(1), 0)],
         Op::Linalg(kind) => return linalg_shapes(*kind, args, ledger),
         Op::Const(_) | Op::Dim(_) => Vec::new(),
-        Op::For { .. } | Op::While | Op::If | Op::Call(_) => {
+        Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) => {
             unreachable!("`{}` is walked through, not measured", op.name())
         }
     };

@@ -88,6 +88,22 @@ pub(super) fn courses(
     }
 }
 
+/// Whether the rounds of a sweep are alike if the lengths of its state stay what they are: nothing that differs from round to round decides anything.
+pub(super) fn sweeps_alike(function: &Function, inst: &Inst) -> bool {
+    let mut check = Check { function, facts: HashMap::new(), constant: HashSet::new() };
+    let line = Fact { contents: Course::Line, ..Fact::default() };
+    for block in &inst.blocks {
+        check.set(block.params[0], line);
+    }
+    let integer = |&arg: &Value| if function.ty(arg).is_real() { Fact::default() } else { line };
+    let first = inst.args[1..].iter().map(integer).collect();
+    let state = inst.blocks[0].results.len();
+    check.swept(inst, first).is_some_and(|all| {
+        // Of an array of integers the contents may change in the rounds, and of other arrays nothing is known anyway.
+        all[..state].iter().all(|fact| fact.length == Course::Same)
+    })
+}
+
 struct Check<'a> {
     function: &'a Function,
     facts: HashMap<Value, Fact>,
@@ -120,13 +136,20 @@ impl Check<'_> {
     }
 
     fn inst(&mut self, inst: &Inst) -> Alike {
-        if decides(inst).iter().any(|&value| self.fact(value) != Fact::default()) {
+        if decides(self.function, inst).iter().any(|&value| self.fact(value) != Fact::default()) {
             return None;
         }
         match &inst.op {
             // Its own counter runs alike in every round of ours.
             Op::For { .. } => self.repeated(inst, &inst.args[1..], 1),
-            Op::While => self.repeated(inst, &inst.args, 0),
+            Op::While { .. } => self.repeated(inst, &inst.args, 0),
+            Op::Sweep { .. } => {
+                let state = inst.blocks[0].results.len();
+                let first: Vec<Fact> = inst.args[1..].iter().map(|&arg| self.fact(arg)).collect();
+                let all = self.swept(inst, first)?;
+                inst.results.iter().zip(&all[state..]).for_each(|(&result, &fact)| self.set(result, fact));
+                Some(())
+            }
             Op::If => {
                 inst.blocks.iter().try_for_each(|side| self.block(side))?;
                 for (at, &result) in inst.results.iter().enumerate() {
@@ -144,6 +167,24 @@ impl Check<'_> {
         }
     }
 
+    /// What is known of the state and the cotangents of a sweep, whatever the round, if they start with this.
+    fn swept(&mut self, inst: &Inst, mut carried: Vec<Fact>) -> Option<Vec<Fact>> {
+        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        loop {
+            for block in [advance, back] {
+                block.params[1..].iter().zip(&carried).for_each(|(&param, &fact)| self.set(param, fact));
+                self.block(block)?;
+            }
+            let next = advance.results.iter().chain(&back.results);
+            let next: Vec<Fact> =
+                carried.iter().zip(next).map(|(&fact, &next)| fact.or(self.fact(next))).collect();
+            if next == carried {
+                return Some(carried);
+            }
+            carried = next;
+        }
+    }
+
     fn repeated(&mut self, inst: &Inst, args: &[Value], counters: usize) -> Alike {
         let mut carried: Vec<Fact> = args.iter().map(|&arg| self.fact(arg)).collect();
         let body = inst.blocks.last()?;
@@ -153,7 +194,8 @@ impl Check<'_> {
                 params.zip(&carried).for_each(|(&param, &fact)| self.set(param, fact));
                 self.block(block)?;
             }
-            if inst.op == Op::While && self.contents(inst.blocks[0].results[0]) != Course::Same {
+            if matches!(inst.op, Op::While { .. }) && self.contents(inst.blocks[0].results[0]) != Course::Same
+            {
                 return None;
             }
             let next: Vec<Fact> =
@@ -200,7 +242,8 @@ impl Check<'_> {
             | Op::Fused
             | Op::Call(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If => all.length,
         };
         let contents = match op {
@@ -233,7 +276,8 @@ impl Check<'_> {
             | Op::Iota
             | Op::Call(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If => if_same(all.contents),
             // Numbers that a plan does not know.
             Op::Const(_)
@@ -264,7 +308,7 @@ impl Check<'_> {
 }
 
 /// The operands that decide a length, a trip count or a branch.
-fn decides(inst: &Inst) -> Vec<Value> {
+fn decides(function: &Function, inst: &Inst) -> Vec<Value> {
     match &inst.op {
         Op::For { .. } | Op::Iota => inst.args[..1].to_vec(),
         Op::Broadcast(_) | Op::Reshape | Op::Resize | Op::Unpack(_) => inst.args[1..].to_vec(),
@@ -302,7 +346,12 @@ fn decides(inst: &Inst) -> Vec<Value> {
         | Op::Linalg(_)
         | Op::Fused
         // Its condition is inside.
-        | Op::While => Vec::new(),
+        | Op::While { .. } => Vec::new(),
+        // The lengths of the state decide how many snapshots there are.
+        Op::Sweep { .. } => {
+            let arrays = inst.args[1..=inst.blocks[0].results.len()].iter().copied();
+            inst.args[..1].iter().copied().chain(arrays.filter(|&arg| !function.ty(arg).is_scalar())).collect()
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 //! [`MOST_ROUNDS`] rounds would have to be walked.
 
 mod operations;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -93,6 +94,8 @@ pub(super) struct State {
     pub(super) ledger: Ledger,
     /// The registers of the functions that are running, outermost first. They hold all arrays that are live between two instructions.
     pub(super) frames: Vec<Vec<Thing>>,
+    /// What the snapshots of the sweeps that are running hold, outermost sweep first.
+    pub(super) snapshots: Vec<Vec<Thing>>,
 }
 
 /// A walk through a program.
@@ -145,7 +148,7 @@ impl<'p> Walk<'p> {
         Walk {
             program,
             marks: program.functions.iter().map(liveness::mark).collect(),
-            state: State { ledger: Ledger::new(real_bytes), frames: Vec::new() },
+            state: State { ledger: Ledger::new(real_bytes), frames: Vec::new(), snapshots: Vec::new() },
             function: program.entry,
             events: events.map(<[Event]>::iter),
             exact: true,
@@ -340,8 +343,9 @@ impl<'p> Walk<'p> {
     fn inst(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
         self.running = inst.results.first().map(|&result| (self.function, result));
         match &inst.op {
-            Op::For { descending } => self.for_loop(inst, marks, *descending),
-            Op::While => self.while_loop(inst, marks),
+            Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
+            Op::While { .. } => self.while_loop(inst, marks),
+            Op::Sweep { room } => self.sweep(inst, marks, *room),
             Op::If => self.branch(inst, marks),
             Op::Call(callee) => {
                 let args = self.fetch(&inst.args, &marks.dies);

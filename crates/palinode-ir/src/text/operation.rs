@@ -4,7 +4,9 @@ use palinode_core::rules;
 
 use super::lex::Kind;
 use super::print::{CONSTANTS, constant_name};
-use crate::op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Rule};
+use crate::op::{
+    Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule,
+};
 use crate::types::Elem;
 
 /// What follows a name.
@@ -33,6 +35,8 @@ pub(super) enum Form {
     For,
     /// `(...) {...} do (...) {...}`.
     While,
+    /// `slots 3 k in n (...) {...} back k (...) (...) {...}`.
+    Sweep,
     /// `c {...} else {...}`.
     If,
     /// `(...) {...}`.
@@ -72,8 +76,9 @@ fn all() -> Vec<Op> {
         Op::MatMul { a_transposed: false, b_transposed: false, strong: true },
         Op::Outer { strong: false },
         Op::Outer { strong: true },
-        Op::For { descending: false },
-        Op::While,
+        Op::For { descending: false, room: None },
+        Op::While { room: None },
+        Op::Sweep { room: Room::Slots(1) },
         Op::If,
         Op::Call(FuncId(0)),
         Op::Fused,
@@ -111,7 +116,8 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
         Op::MatMul { .. } => Form::MatMul,
         Op::Call(_) => Form::Call,
         Op::For { .. } => Form::For,
-        Op::While => Form::While,
+        Op::While { .. } => Form::While,
+        Op::Sweep { .. } => Form::Sweep,
         Op::If => Form::If,
         Op::Fused => Form::Fused,
         Op::Map(_)
@@ -155,6 +161,7 @@ impl Operation {
             | Form::Call
             | Form::For
             | Form::While
+            | Form::Sweep
             | Form::If
             | Form::Fused => None,
         }

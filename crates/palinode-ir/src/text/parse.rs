@@ -13,7 +13,7 @@ use std::rc::Rc;
 use super::lex::{Kind, Token, lex};
 use super::name::{decode, name_in};
 use super::operation::{Form, Operation, literal, operation};
-use crate::op::{Axis, FuncId, Op};
+use crate::op::{Axis, FuncId, Op, Room};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 use crate::typing::result_types;
@@ -455,7 +455,9 @@ impl<'t, 'a> Parser<'t, 'a> {
                 return Ok((Op::Call(callee), args, Vec::new(), results));
             }
             Form::For => return self.for_loop(),
+            Form::Sweep => return self.sweep(start),
             Form::While => {
+                let room = self.room()?;
                 let (params, args) = self.carried()?;
                 let types = self.types(&params);
                 let head = Block { params, ..self.block()? };
@@ -463,7 +465,7 @@ impl<'t, 'a> Parser<'t, 'a> {
                 let params = self.list('(', ')', Self::typed)?;
                 let params = self.define_all(params)?;
                 let body = Block { params, ..self.block()? };
-                return Ok((Op::While, args, vec![head, body], types));
+                return Ok((Op::While { room }, args, vec![head, body], types));
             }
             Form::If => {
                 let condition = self.value()?;
@@ -490,7 +492,50 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
+    /// `slots 3` or `bytes 65536`, if it is there.
+    fn room(&mut self) -> Parsed<Option<Room>> {
+        let make: fn(u64) -> Room = match (self.here().kind, self.ahead(1)) {
+            (Kind::Word("slots"), Kind::Word(_)) => Room::Slots,
+            (Kind::Word("bytes"), Kind::Word(_)) => Room::Bytes,
+            _ => return Ok(None),
+        };
+        // `slots in n` is a counter of that name.
+        if self.ahead(1) == Kind::Word("in") {
+            return Ok(None);
+        }
+        self.at += 1;
+        let at = self.here();
+        match self.word("a number")?.parse() {
+            Ok(number) => Ok(Some(make(number))),
+            Err(_) => self.error(at, "expected a whole number"),
+        }
+    }
+
+    /// `slots 3 k in n (state) {...} back k (state) (cotangents) {...}`.
+    fn sweep(&mut self, start: Token<'a>) -> Parsed<Applied> {
+        let Some(room) = self.room()? else {
+            return self.error(start, "a sweep says how much it may keep: `sweep slots 3 k in n ...`");
+        };
+        let k = self.word("the counter")?;
+        let k = self.define(k, Type::INT)?;
+        self.keyword("in")?;
+        let n = self.value()?;
+        let (state, initial) = self.carried()?;
+        let advance = Block { params: [&[k], &state[..]].concat(), ..self.block()? };
+        self.keyword("back")?;
+        let k = self.word("the counter")?;
+        let k = self.define(k, Type::INT)?;
+        let state = self.list('(', ')', Self::typed)?;
+        let state = self.define_all(state)?;
+        let (cotangents, seeds) = self.carried()?;
+        let types = self.types(&cotangents);
+        let back = Block { params: [&[k], &state[..], &cotangents[..]].concat(), ..self.block()? };
+        let args = [&[n], &initial[..], &seeds[..]].concat();
+        Ok((Op::Sweep { room }, args, vec![advance, back], types))
+    }
+
     fn for_loop(&mut self) -> Parsed<Applied> {
+        let room = self.room()?;
         let k = self.word("the counter")?;
         let k = self.define(k, Type::INT)?;
         self.keyword("in")?;
@@ -502,7 +547,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         let params = [&[k], &carried[..]].concat();
         let block = Block { params, ..self.block()? };
         let args = [&[n], &initial[..]].concat();
-        Ok((Op::For { descending }, args, vec![block], types))
+        Ok((Op::For { descending, room }, args, vec![block], types))
     }
 
     /// `(param: type = operand, ...)`: the parameters and the operands.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use palinode_core::Constant;
 
 use super::name::{encode, label};
-use crate::op::{Axis, Literal, Op};
+use crate::op::{Axis, Literal, Op, Room};
 use crate::program::{Block, Function, Inst, Program, Value};
 
 /// The text form of a program; [`crate::text::parse()`] reads it back.
@@ -149,22 +149,50 @@ impl Printer<'_> {
             Op::Call(callee) => {
                 let _ = write!(self.out, " {}({args})", self.function_name(callee.index()));
             }
-            Op::For { descending } => {
+            Op::For { descending, room } => {
                 let block = inst.blocks.first();
                 let direction = if *descending { "down " } else { "" };
                 let k = self.value(block.and_then(|block| block.params.first()));
-                let text = format!(" {k} in {direction}{} ({}) ", self.value(arg(0)), self.carried(inst, 1));
+                let room = room_text(*room);
+                let text =
+                    format!("{room} {k} in {direction}{} ({}) ", self.value(arg(0)), self.carried(inst, 1));
                 self.put(&text);
                 self.braces(block, depth);
             }
-            Op::While => {
-                let text = format!(" ({}) ", self.carried(inst, 0));
+            Op::While { room } => {
+                let text = format!("{} ({}) ", room_text(*room), self.carried(inst, 0));
                 self.put(&text);
                 self.braces(inst.blocks.first(), depth);
                 let body = inst.blocks.get(1);
                 let text = format!(" do ({}) ", self.typed(body.map_or(&[], |block| &block.params)));
                 self.put(&text);
                 self.braces(body, depth);
+            }
+            Op::Sweep { room } => {
+                let (advance, back) = (inst.blocks.first(), inst.blocks.get(1));
+                let counter =
+                    |block: Option<&Block>| self.value(block.and_then(|block| block.params.first()));
+                let state = advance.map_or(0, |block| block.params.len().saturating_sub(1));
+                let text = format!(
+                    "{} {} in {} ({}) ",
+                    room_text(Some(*room)),
+                    counter(advance),
+                    self.value(arg(0)),
+                    self.carried(inst, 1)
+                );
+                let params = back.map_or(&[][..], |block| block.params.get(1..).unwrap_or_default());
+                let (state, rest) = params.split_at(state.min(params.len()));
+                let first = 1 + state.len();
+                let between = format!(
+                    " back {} ({}) ({}) ",
+                    counter(back),
+                    self.typed(state),
+                    self.initial(rest, inst.args.get(first..).unwrap_or_default())
+                );
+                self.put(&text);
+                self.braces(advance, depth);
+                self.put(&between);
+                self.braces(back, depth);
             }
             Op::If => {
                 let _ = write!(self.out, " {args} ");
@@ -198,9 +226,13 @@ impl Printer<'_> {
     /// `param: type = operand` for the parameters of the first block, without the first `skip`.
     fn carried(&self, inst: &Inst, skip: usize) -> String {
         let params = inst.blocks.first().and_then(|block| block.params.get(skip..)).unwrap_or_default();
+        self.initial(params, inst.args.get(skip..).unwrap_or_default())
+    }
+
+    fn initial(&self, params: &[Value], operands: &[Value]) -> String {
         let one = |(at, param): (usize, &Value)| {
             let (name, ty) = (self.value(Some(param)), self.ty(*param));
-            format!("{name}: {ty} = {}", self.value(inst.args.get(at + skip)))
+            format!("{name}: {ty} = {}", self.value(operands.get(at)))
         };
         params.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
     }
@@ -215,6 +247,15 @@ impl Printer<'_> {
             Axis::List => format!("@{}", next()),
         };
         axes.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// ` slots 3` or ` bytes 65536`.
+fn room_text(room: Option<Room>) -> String {
+    match room {
+        None => String::new(),
+        Some(Room::Slots(slots)) => format!(" slots {slots}"),
+        Some(Room::Bytes(bytes)) => format!(" bytes {bytes}"),
     }
 }
 

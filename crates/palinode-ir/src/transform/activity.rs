@@ -44,7 +44,7 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
         | Op::Pack(_)
         | Op::Unpack(_)
         | Op::Iota => Vec::new(),
-        Op::For { .. } | Op::While | Op::If | Op::Fused => {
+        Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Fused => {
             unreachable!("instructions with blocks are followed inside")
         }
     }
@@ -184,12 +184,24 @@ impl Flow<'_> {
     fn down(&mut self, block: &Block) {
         for inst in &block.insts {
             match &inst.op {
-                Op::For { .. } | Op::While => {
+                Op::For { .. } | Op::While { .. } => {
                     let (init, params, body) = carried(inst);
                     self.pass_down(init, params);
                     self.down(body);
                     self.pass_down(&body.results, params);
                     self.pass_down(params, &inst.results);
+                }
+                Op::Sweep { .. } => {
+                    let Swept { state, seeds, advance, back } = swept(inst);
+                    let (states, cotangents) = back.params[1..].split_at(state.len());
+                    self.pass_down(state, &advance.params[1..]);
+                    self.down(advance);
+                    self.pass_down(&advance.results, &advance.params[1..]);
+                    self.pass_down(&advance.params[1..], states);
+                    self.pass_down(seeds, cotangents);
+                    self.down(back);
+                    self.pass_down(&back.results, cotangents);
+                    self.pass_down(cotangents, &inst.results);
                 }
                 Op::If => {
                     for block in &inst.blocks {
@@ -225,13 +237,26 @@ impl Flow<'_> {
     fn up(&mut self, block: &Block) {
         for inst in block.insts.iter().rev() {
             match &inst.op {
-                Op::For { .. } | Op::While => {
+                Op::For { .. } | Op::While { .. } => {
                     let (init, params, body) = carried(inst);
                     self.pass_up(&body.results, &inst.results);
                     self.pass_up(&body.results, params);
                     self.up(body);
                     self.pass_up(params, &inst.results);
                     self.pass_up(init, params);
+                }
+                Op::Sweep { .. } => {
+                    let Swept { state, seeds, advance, back } = swept(inst);
+                    let (states, cotangents) = back.params[1..].split_at(state.len());
+                    self.pass_up(&back.results, &inst.results);
+                    self.pass_up(&back.results, cotangents);
+                    self.up(back);
+                    self.pass_up(cotangents, &inst.results);
+                    self.pass_up(seeds, cotangents);
+                    self.pass_up(&advance.params[1..], states);
+                    self.pass_up(&advance.results, &advance.params[1..]);
+                    self.up(advance);
+                    self.pass_up(state, &advance.params[1..]);
                 }
                 Op::If => {
                     for block in &inst.blocks {
@@ -258,7 +283,23 @@ impl Flow<'_> {
 /// The initial values, the block parameters and the body of a loop, carried values only.
 pub(crate) fn carried(inst: &Inst) -> (&[Value], &[Value], &Block) {
     match inst.op {
-        Op::While => (&inst.args, &inst.blocks[1].params, &inst.blocks[1]),
+        Op::While { .. } => (&inst.args, &inst.blocks[1].params, &inst.blocks[1]),
         _ => (&inst.args[1..], &inst.blocks[0].params[1..], &inst.blocks[0]),
     }
+}
+
+/// The parts of a sweep.
+pub(crate) struct Swept<'a> {
+    /// The initial state.
+    pub(crate) state: &'a [Value],
+    /// The initial cotangents.
+    pub(crate) seeds: &'a [Value],
+    pub(crate) advance: &'a Block,
+    pub(crate) back: &'a Block,
+}
+
+pub(crate) fn swept(inst: &Inst) -> Swept<'_> {
+    let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+    let (state, seeds) = inst.args[1..].split_at(advance.results.len());
+    Swept { state, seeds, advance, back }
 }

@@ -123,7 +123,8 @@ impl Splitter<'_> {
                 }
             }
             Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Const(_)

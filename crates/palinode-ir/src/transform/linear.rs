@@ -115,7 +115,7 @@ impl Check<'_> {
         let uses = args.iter().any(|&arg| self.is(arg));
         let gives = inst.results.iter().any(|&result| self.is(result));
         let holds = match &inst.op {
-            Op::For { .. } | Op::While => {
+            Op::For { .. } | Op::While { .. } => {
                 let (init, params, body) = carried(inst);
                 for block in &inst.blocks {
                     self.block(block)?;
@@ -170,6 +170,8 @@ impl Check<'_> {
             | Op::Iota
             | Op::Pack(_)
             | Op::Unpack(_)
+            // Unrolled first.
+            | Op::Sweep { .. }
             | Op::Fused => false,
         };
         if holds { Ok(()) } else { Check::refuse(inst) }
@@ -177,7 +179,7 @@ impl Check<'_> {
 
     /// The condition of a `while` uses nothing linear: its parameters are those of the body, under other names.
     fn head_is_known(&self, inst: &Inst) -> bool {
-        if inst.op != Op::While {
+        if !matches!(inst.op, Op::While { .. }) {
             return true;
         }
         let (head, body) = (&inst.blocks[0], &inst.blocks[1]);

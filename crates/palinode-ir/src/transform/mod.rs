@@ -22,15 +22,18 @@ mod linalg;
 mod linear;
 mod matrix;
 mod residual;
+mod room;
 mod shape;
 mod split;
 mod split_branches;
 mod split_calls;
 mod split_loops;
+mod split_sweeps;
 mod storage;
 mod symbol;
 mod tangent;
 mod transpose;
+mod unsweep;
 
 use std::rc::Rc;
 
@@ -44,8 +47,10 @@ use crate::verify::verified;
 use split::Splitter;
 use split_calls::Versions;
 use tangent::{Differentiator, Tangents, zeros_like};
+use unsweep::unsweep;
 
 pub use matrix::{hessian, jacobian};
+pub use room::with_room;
 pub use storage::{Choice, Recompute, Storage};
 
 /// Why a program cannot be transformed as asked.
@@ -248,7 +253,7 @@ fn reverse(
     storage: &Storage,
 ) -> Result<(Program, usize), TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(program);
+    let program = &prepare(&unsweep(program));
     let main = program.main();
     let mut differentiator = Differentiator::new(program);
     let Tangents { mut function, params: tangent_params, results: tangents, primal } =
@@ -324,7 +329,7 @@ pub struct Linearized {
 /// If an entry of `wrt` is not a real argument.
 pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(program);
+    let program = &prepare(&unsweep(program));
     let main = program.main();
     let mut differentiator = Differentiator::new(program);
     let Tangents { mut function, params: tangents, results, primal } = differentiator.tangents(main, wrt);
@@ -369,7 +374,7 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
 /// If an entry of `by` is not a real argument, or the program is not linear in them.
 pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformError> {
     check_wrt(program, by)?;
-    let program = &prepare(program);
+    let program = &prepare(&unsweep(program));
     let main = program.main();
     let marked: Vec<bool> = (0..main.body.params.len()).map(|at| by.contains(&at)).collect();
     linear::check(&program.functions, main, &marked)?;

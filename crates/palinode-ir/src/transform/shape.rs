@@ -55,7 +55,7 @@ impl Shapes {
                 Op::Broadcast(_) | Op::Reshape => {
                     self.origins.insert(inst.results[0], Origin::Lengths(inst.args[1..].to_vec()));
                 }
-                Op::For { .. } | Op::While => {
+                Op::For { .. } | Op::While { .. } => {
                     let (init, params, body) = carried(inst);
                     for (at, (&init, &param)) in init.iter().zip(params).enumerate() {
                         let origin = Origin::Carried { init, param, next: body.results[at] };

@@ -107,7 +107,7 @@ impl<'a> Splitter<'a> {
             if let Some(at) = inst.op.consumes() {
                 consumed.insert(inst.args[at]);
             }
-            if matches!(inst.op, Op::For { .. } | Op::While | Op::Call(_)) {
+            if matches!(inst.op, Op::For { .. } | Op::While { .. } | Op::Call(_)) {
                 consumed.extend(&inst.args);
             }
         });
@@ -259,7 +259,10 @@ impl<'a> Splitter<'a> {
             let wanted =
                 inst.results.iter().any(|result| self.flows(*result) && cotangents.contains_key(result));
             match &inst.op {
-                Op::For { .. } | Op::While if wanted => self.reverse_loop(inst, cotangents, &mut half),
+                Op::For { room: Some(room), .. } | Op::While { room: Some(room) } if wanted => {
+                    self.reverse_swept_loop(inst, *room, cotangents, &mut half);
+                }
+                Op::For { .. } | Op::While { .. } if wanted => self.reverse_loop(inst, cotangents, &mut half),
                 Op::If if wanted => self.reverse_branch(inst, cotangents, &mut half),
                 Op::Call(callee) if wanted => self.reverse_call(inst, *callee, cotangents, &mut half),
                 _ => {
@@ -281,7 +284,7 @@ impl<'a> Splitter<'a> {
             let mut half = KnownHalf::default();
             let wanted = inst.results.iter().any(|&result| self.flows(result));
             match &inst.op {
-                Op::For { .. } | Op::While if wanted => self.forward_loop(inst, &mut half),
+                Op::For { .. } | Op::While { .. } if wanted => self.forward_loop(inst, &mut half),
                 Op::If if wanted => self.forward_branch(inst, &mut half),
                 // A call that has tangents computes its values again.
                 Op::Call(_) if wanted => {
@@ -329,7 +332,7 @@ impl<'a> Splitter<'a> {
                 let results = keep(self, &inst.results, &body.params[1..]);
                 Inst { op: inst.op.clone(), args, blocks: vec![block], results, span: inst.span }
             }
-            Op::While => {
+            Op::While { .. } => {
                 let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
                 let mut new_head = head.clone();
                 new_head.params = keep(self, &head.params, &body.params);
@@ -338,7 +341,8 @@ impl<'a> Splitter<'a> {
                 block.results = keep(self, &body.results, &body.params);
                 let args = keep(self, &inst.args, &body.params);
                 let results = keep(self, &inst.results, &body.params);
-                Inst { op: Op::While, args, blocks: vec![new_head, block], results, span: inst.span }
+                let blocks = vec![new_head, block];
+                Inst { op: inst.op.clone(), args, blocks, results, span: inst.span }
             }
             Op::If => {
                 let results = keep(self, &inst.results, &inst.results);

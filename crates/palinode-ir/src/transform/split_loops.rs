@@ -10,6 +10,20 @@ use crate::transform::residual::Plan;
 use crate::transform::split::{Around, Cotangents, KnownHalf, Splitter, Thread};
 use crate::types::Type;
 
+/// The cotangents on their way back through a loop: of the carried values at `with`, then of `captured` ones.
+pub(crate) struct WayBack {
+    with: Vec<usize>,
+    captured: Vec<Value>,
+    pub(crate) args: Vec<Value>,
+    pub(crate) params: Vec<Value>,
+    pub(crate) results: Vec<Value>,
+}
+
+/// Whether a loop counts downwards.
+pub(crate) fn is_descending(inst: &Inst) -> bool {
+    matches!(inst.op, Op::For { descending: true, .. })
+}
+
 /// The outside of a linear loop: its operands, parameters and results without the counter.
 struct Shell {
     op: Op,
@@ -35,34 +49,52 @@ fn insts_result(insts: &[Inst], log: Value) -> Value {
 
 impl Splitter<'_> {
     pub(crate) fn reverse_loop(&mut self, inst: &Inst, cotangents: &mut Cotangents, half: &mut KnownHalf) {
-        let (init, params, body) = carried(inst);
-        let with: Vec<usize> = (0..params.len()).filter(|&at| self.flows(params[at])).collect();
+        let way = self.way_back(inst, cotangents);
+        let op = Op::For { descending: !is_descending(inst), room: None };
+        let WayBack { args, params, results, .. } = &way;
+        let shell = Shell { op, args: args.clone(), params: params.clone(), results: results.clone() };
+        self.loop_halves(inst, shell, half, |this| this.round_back(inst, &way));
+        self.leave_way_back(inst, way, cotangents);
+    }
+
+    /// The cotangents with which the way back through a loop starts, and names for them in its rounds and after it.
+    pub(crate) fn way_back(&mut self, inst: &Inst, cotangents: &mut Cotangents) -> WayBack {
+        let (_, carried, body) = carried(inst);
+        let with: Vec<usize> = (0..carried.len()).filter(|&at| self.flows(carried[at])).collect();
         let mut captured = body.captures();
         captured.retain(|&value| self.flows(value));
         let mut args = Vec::new();
         for value in with.iter().map(|&at| inst.results[at]).chain(captured.iter().copied()) {
             args.push(cotangents.remove(&value).unwrap_or_else(|| self.zeros(value)));
         }
-        let inner: Vec<Value> = with.iter().map(|&at| params[at]).chain(captured.iter().copied()).collect();
-        let inner: Vec<Value> = inner.into_iter().map(|value| self.b.fresh_like(value)).collect();
-        let results: Vec<Value> = inner.iter().map(|&value| self.b.fresh_like(value)).collect();
-        let op = Op::For { descending: inst.op != (Op::For { descending: true }) };
-        let shell = Shell { op, args, params: inner.clone(), results: results.clone() };
-        self.loop_halves(inst, shell, half, |this| {
-            let (received, accumulators) = inner.split_at(with.len());
-            let mut cotangents: Cotangents =
-                captured.iter().copied().zip(accumulators.iter().copied()).collect();
-            for (&at, &received) in with.iter().zip(received) {
-                this.contribute(&mut cotangents, body.results[at], received);
-            }
-            let known = this.reverse_insts(&body.insts, &mut cotangents);
-            let mut results = Vec::new();
-            for &at in &with {
-                results.push(cotangents.remove(&params[at]).unwrap_or_else(|| this.zeros(params[at])));
-            }
-            results.extend(captured.iter().map(|value| cotangents[value]));
-            (known, results)
-        });
+        let inner: Vec<Value> = with.iter().map(|&at| carried[at]).chain(captured.iter().copied()).collect();
+        let params: Vec<Value> = inner.into_iter().map(|value| self.b.fresh_like(value)).collect();
+        let results: Vec<Value> = params.iter().map(|&value| self.b.fresh_like(value)).collect();
+        WayBack { with, captured, args, params, results }
+    }
+
+    /// Writes the transposed body of a loop to the open block; gives its known half and the cotangents after the round.
+    pub(crate) fn round_back(&mut self, inst: &Inst, way: &WayBack) -> (KnownHalf, Vec<Value>) {
+        let (_, carried, body) = carried(inst);
+        let WayBack { with, captured, params, .. } = way;
+        let (received, accumulators) = params.split_at(with.len());
+        let mut cotangents: Cotangents = captured.iter().copied().zip(accumulators.iter().copied()).collect();
+        for (&at, &received) in with.iter().zip(received) {
+            self.contribute(&mut cotangents, body.results[at], received);
+        }
+        let known = self.reverse_insts(&body.insts, &mut cotangents);
+        let mut results = Vec::new();
+        for &at in with {
+            results.push(cotangents.remove(&carried[at]).unwrap_or_else(|| self.zeros(carried[at])));
+        }
+        results.extend(captured.iter().map(|value| cotangents[value]));
+        (known, results)
+    }
+
+    /// Takes over the cotangents that the way back through a loop gives.
+    pub(crate) fn leave_way_back(&mut self, inst: &Inst, way: WayBack, cotangents: &mut Cotangents) {
+        let (init, ..) = carried(inst);
+        let WayBack { with, captured, results, .. } = way;
         // A captured value may also be an initial value, so its accumulator comes first.
         cotangents.extend(captured.into_iter().zip(results[with.len()..].iter().copied()));
         for (&at, &result) in with.iter().zip(&results) {
@@ -74,7 +106,7 @@ impl Splitter<'_> {
         let (init, params, body) = carried(inst);
         let with: Vec<usize> = (0..params.len()).filter(|&at| self.flows(params[at])).collect();
         let pick = |values: &[Value]| -> Vec<Value> { with.iter().map(|&at| values[at]).collect() };
-        let op = Op::For { descending: inst.op == (Op::For { descending: true }) };
+        let op = Op::For { descending: is_descending(inst), room: None };
         let shell = Shell { op, args: pick(init), params: pick(params), results: pick(&inst.results) };
         self.loop_halves(inst, shell, half, |this| (this.forward_insts(&body.insts), pick(&body.results)));
     }
@@ -170,7 +202,7 @@ impl Splitter<'_> {
         };
         self.b.open_with(Vec::new());
         let mut round = k;
-        if inst.op == (Op::For { descending: true }) {
+        if is_descending(inst) {
             let one = self.b.int(1);
             let last = self.b.integer(IntOp::Sub, trips, one);
             round = self.b.integer(IntOp::Sub, last, k);
@@ -185,7 +217,7 @@ impl Splitter<'_> {
     }
 
     /// The known half of a loop: its known carried values and the logs.
-    fn known_loop(
+    pub(crate) fn known_loop(
         &mut self,
         inst: &Inst,
         known: KnownHalf,
@@ -219,7 +251,7 @@ impl Splitter<'_> {
             results.push(log_out);
             threads.push(Thread { log_in, log_out, ..thread });
         }
-        let known = if inst.op == Op::While {
+        let known = if matches!(inst.op, Op::While { .. }) {
             // Counting the rounds.
             self.b.open_with(Vec::new());
             let (start, one) = (self.b.int(0), self.b.int(1));
@@ -237,7 +269,8 @@ impl Splitter<'_> {
             }
             let head = Block { params: head_params, ..head.clone() };
             let block = Block { params: inner, insts, results: next };
-            let known = Inst { op: Op::While, args, blocks: vec![head, block], results, span: inst.span };
+            let blocks = vec![head, block];
+            let known = Inst { op: inst.op.clone(), args, blocks, results, span: inst.span };
             half.insts.push(known);
             half.insts.extend(before);
             half.insts.extend(constants.into_iter().rev());

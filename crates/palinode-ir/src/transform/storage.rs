@@ -174,7 +174,8 @@ impl Splitter<'_> {
             | Op::Pack(_)
             | Op::Unpack(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => None,

@@ -15,7 +15,7 @@ use palinode_core::rules::Op as Row;
 use crate::builder::FunctionBuilder;
 use crate::op::{Comparison, FuncId, Literal, Op, Reduction, Rule};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::transform::activity::{active, carried};
+use crate::transform::activity::{Swept, active, carried, swept};
 use crate::transform::symbol::{Partial, partial};
 use crate::types::Elem;
 
@@ -198,7 +198,8 @@ impl Writer<'_> {
             match &inst.op {
                 // A call with tangents replaces the call.
                 Op::For { .. } if concerned => self.for_loop(inst),
-                Op::While if concerned => self.while_loop(inst),
+                Op::While { .. } if concerned => self.while_loop(inst),
+                Op::Sweep { .. } if concerned => self.sweep(inst),
                 Op::If if concerned => self.branch(inst),
                 Op::Call(callee) if concerned => self.call(inst, *callee),
                 Op::Fused if concerned => unreachable!("fused operations are taken apart first"),
@@ -317,7 +318,8 @@ impl Writer<'_> {
             | Op::Pack(_)
             | Op::Unpack(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => unreachable!("`{}` has no tangent of this kind", inst.op.name()),
@@ -424,6 +426,43 @@ impl Writer<'_> {
         let body = self.loop_block(&inst.blocks[1], 0, &with, true);
         self.builder.at(inst.span);
         self.finish_loop(inst, &with, 0, vec![head, body]);
+    }
+
+    /// A sweep over a state and cotangents with tangents beside them.
+    fn sweep(&mut self, inst: &Inst) {
+        let Swept { state, seeds, advance, back } = swept(inst);
+        let active = |this: &Self, params: &[Value]| -> Vec<usize> {
+            (0..params.len()).filter(|&at| this.is_active(params[at])).collect()
+        };
+        let (states, cotangents) = back.params[1..].split_at(state.len());
+        let (moving, turning) = (active(self, states), active(self, cotangents));
+        let new_advance = self.loop_block(advance, 1, &moving, true);
+        let tangents = |this: &mut Self, of: &[Value], at: &[usize]| -> Vec<Value> {
+            at.iter().map(|&at| this.fresh_tangent(of[at])).collect()
+        };
+        let of_states = tangents(self, states, &moving);
+        let of_cotangents = tangents(self, cotangents, &turning);
+        let all = [&back.params[..1], states, &of_states, cotangents, &of_cotangents].concat();
+        self.builder.open_with(all);
+        self.insts(&back.insts);
+        let mut results = back.results.clone();
+        for &at in &turning {
+            results.push(self.tangent_or_zeros(back.results[at]));
+        }
+        let new_back = self.builder.close(&results);
+        self.builder.at(inst.span);
+        let mut args = [&inst.args[..1], state].concat();
+        for &at in &moving {
+            args.push(self.tangent_or_zeros(state[at]));
+        }
+        args.extend(seeds);
+        for &at in &turning {
+            args.push(self.tangent_or_zeros(seeds[at]));
+        }
+        let mut results = inst.results.clone();
+        results.extend(tangents(self, &inst.results, &turning));
+        let blocks = vec![new_advance, new_back];
+        self.builder.push(Inst { op: inst.op.clone(), args, blocks, results, span: inst.span });
     }
 
     fn branch(&mut self, inst: &Inst) {

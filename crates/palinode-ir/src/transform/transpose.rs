@@ -130,7 +130,8 @@ impl Splitter<'_> {
             | Op::Pack(_)
             | Op::Unpack(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::If
             | Op::Call(_)
             | Op::Fused => unreachable!("`{}` has no cotangent of this kind", inst.op.name()),

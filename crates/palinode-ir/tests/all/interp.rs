@@ -176,7 +176,8 @@ fn descending_loops_and_nests() {
         let shifted = b.integer(IntOp::Mul, params[1], ten);
         let next = b.integer(IntOp::Add, shifted, params[0]);
         let block = b.close(&[next]);
-        let digits = b.emit_blocks(Op::For { descending: true }, &[v[0], zero], vec![block], &[Type::INT]);
+        let digits =
+            b.emit_blocks(Op::For { descending: true, room: None }, &[v[0], zero], vec![block], &[Type::INT]);
         let triangle = b.for_loop(v[0], &[zero], |b, k, s| {
             b.for_loop(k, &[s[0]], |b, j, s| vec![b.integer(IntOp::Add, s[0], j)])
         });

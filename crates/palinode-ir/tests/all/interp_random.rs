@@ -147,7 +147,7 @@ impl Author<'_> {
                 let results = self.values(b, &inner, &types);
                 let block = b.close(&results);
                 let descending = self.dice.below(2) == 0;
-                b.emit_blocks(Op::For { descending }, &args, vec![block], &types)
+                b.emit_blocks(Op::For { descending, room: None }, &args, vec![block], &types)
             }
             _ => {
                 // The first carried value counts to 3.
@@ -166,7 +166,7 @@ impl Author<'_> {
                 let next = b.integer(IntOp::Add, params[0], one);
                 let results = [vec![next], self.values(b, &inner, &types[1..])].concat();
                 let body = b.close(&results);
-                let made = b.emit_blocks(Op::While, &args, vec![head, body], &types);
+                let made = b.emit_blocks(Op::While { room: None }, &args, vec![head, body], &types);
                 // The count may be 3, which is still an index.
                 made
             }
@@ -299,7 +299,7 @@ impl Walk<'_> {
             }
             Op::Call(callee) => return Walk::call(self.program, *callee, args.to_vec()),
             Op::If => return self.block(&blocks[if args[0].bool() { 0 } else { 1 }], Vec::new()),
-            Op::For { descending } => {
+            Op::For { descending, .. } => {
                 let n = args[0].int().max(0);
                 let mut state = args[1..].to_vec();
                 for k in 0..n {
@@ -308,7 +308,7 @@ impl Walk<'_> {
                 }
                 return state;
             }
-            Op::While => {
+            Op::While { .. } => {
                 let mut state = args.to_vec();
                 while self.block(&blocks[0], state.clone())[0].bool() {
                     state = self.block(&blocks[1], state);

@@ -533,7 +533,12 @@ impl Maker {
         let results = self.inside(&params, count, |this| this.next(&types, &params[1..], &initial));
         let block = self.b.close(&results);
         let descending = self.random.chance(30);
-        self.b.emit_blocks(Op::For { descending }, &[&[n], &initial[..]].concat(), vec![block], &types)
+        self.b.emit_blocks(
+            Op::For { descending, room: None },
+            &[&[n], &initial[..]].concat(),
+            vec![block],
+            &types,
+        )
     }
 
     /// What a loop carries on: something new, the old value, or the initial one.
@@ -570,7 +575,7 @@ impl Maker {
             next
         });
         let body = self.b.close(&results);
-        self.b.emit_blocks(Op::While, &initial, vec![head, body], &types)
+        self.b.emit_blocks(Op::While { room: None }, &initial, vec![head, body], &types)
     }
 
     /// `y[k] = f(a[k])` and then `z[k] = g(y[k])`, or something that only looks like it.
@@ -604,6 +609,7 @@ impl Maker {
             }
         });
         let block = self.b.close(&[result]);
-        self.b.emit_blocks(Op::For { descending }, &[self.length, start], vec![block], &[VECTOR])[0]
+        self.b.emit_blocks(Op::For { descending, room: None }, &[self.length, start], vec![block], &[VECTOR])
+            [0]
     }
 }

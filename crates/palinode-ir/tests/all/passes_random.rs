@@ -295,7 +295,7 @@ fn planted() -> Vec<(&'static str, Wrong)> {
         }),
         ("unroll: the rounds in the other order", |block| {
             first(block, &mut |inst| {
-                let Op::For { descending } = &mut inst.op else { return false };
+                let Op::For { descending, .. } = &mut inst.op else { return false };
                 *descending = !*descending;
                 true
             })

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Lower;
-use crate::interp::code::{FusedResult, FusedSite, Ins, Kind, Operand, Place, Slot};
+use crate::interp::code::{FusedResult, FusedSite, Ins, Kind, Operand, Place, Slot, SweepSite};
 use crate::interp::store_rule::fused_reuses;
-use crate::op::Op;
+use crate::op::{Op, Room};
 use crate::plan::liveness::{BlockMarks, InstMarks};
 use crate::program::{Block, Inst, Value};
 use crate::types::Elem;
@@ -41,6 +41,59 @@ impl Lower<'_> {
         self.move_results(body, &marks.blocks[1], &inst.results);
         self.emit(Ins::JumpBack { to: top });
         self.land(exit);
+    }
+
+    /// The state has a register for each value, whichever block works on it; so have the cotangents, which become the results.
+    pub(super) fn sweep(&mut self, inst: &Inst, marks: &InstMarks, room: Room) {
+        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        let (states, cotangents) = back.params[1..].split_at(advance.results.len());
+        for (&inner, &result) in cotangents.iter().zip(&inst.results) {
+            let slot = self.define(result).slot;
+            self.slots[inner.index()] = Some(slot);
+        }
+        let mut state = Vec::new();
+        for (&ours, &theirs) in advance.params[1..].iter().zip(states) {
+            let place = self.define(ours);
+            self.slots[theirs.index()] = Some(place.slot);
+            state.push(place);
+        }
+        let counter = self.define(advance.params[0]).slot;
+        self.slots[back.params[0].index()] = Some(counter);
+        // The number of rounds is looked at after the moves, which may go over its register.
+        let rounds = self.fresh(Kind::Int);
+        self.emit(Ins::MoveInt { d: rounds, a: self.slot(inst.args[0]) });
+        let to = state.iter().copied().chain(cotangents.iter().map(|&value| self.place(value)));
+        let from = inst.args[1..].iter().zip(&marks.dies[1..]);
+        let moves = to.zip(from).map(|(to, (&from, &dies))| (to, self.slot(from), dies)).collect();
+        self.parallel(moves);
+        let named = |&value: &Value| (self.place(value), self.function.name_of(value).cloned());
+        let cotangents_named = cotangents.iter().map(named).collect();
+        let site = self.out.sweeps.len() as u32;
+        self.out.sweeps.push(SweepSite {
+            room,
+            rounds,
+            counter,
+            state,
+            cotangents: cotangents_named,
+            span: self.span,
+            advance: 0,
+            back: 0,
+            end: 0,
+        });
+        self.emit(Ins::SweepStart { site });
+        let top = self.here();
+        self.emit(Ins::SweepNext { site });
+        self.out.sweeps[site as usize].advance = self.here();
+        self.hand_on_in_place(advance, &advance.params[1..]);
+        self.block(advance, &marks.blocks[0]);
+        self.move_results(advance, &marks.blocks[0], &advance.params[1..]);
+        self.emit(Ins::JumpBack { to: top });
+        self.out.sweeps[site as usize].back = self.here();
+        self.hand_on_in_place(back, cotangents);
+        self.block(back, &marks.blocks[1]);
+        self.move_results(back, &marks.blocks[1], &inst.results);
+        self.emit(Ins::JumpBack { to: top });
+        self.out.sweeps[site as usize].end = self.here();
     }
 
     /// Moves the initial values of a loop into the registers that its blocks and its results share.

@@ -4,7 +4,7 @@
 
 use palinode_core::{Real, rules};
 
-use super::{Failure, Frame, Machine};
+use super::{Failure, Frame, Machine, Observer};
 use crate::interp::code::Ins;
 use crate::interp::error::RunErrorKind;
 use crate::interp::scalar_ops::{integer, overflow};
@@ -65,7 +65,7 @@ impl<R: Real> Machine<'_, R> {
     pub(super) fn execute<const RECORDED: bool>(
         &mut self,
         mut frame: Frame,
-        observer: &mut dyn FnMut(u64),
+        observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
         let functions = self.functions;
         let trapping = self.limits.trap_nonfinite;
@@ -389,6 +389,14 @@ impl<R: Real> Machine<'_, R> {
                             store.data_mut()[place] = t[x as usize];
                         }
 
+                        Ins::SweepStart { site } => {
+                            checked!(self.sweep_start(&frame, site as usize));
+                            continue 'windows;
+                        }
+                        Ins::SweepNext { site } => {
+                            next = checked!(self.sweep_next(&frame, site as usize, observer));
+                            continue 'windows;
+                        }
                         Ins::General { site } => {
                             checked!(self.general(&frame, site as usize));
                             continue 'windows;

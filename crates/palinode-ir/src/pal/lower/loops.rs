@@ -151,7 +151,7 @@ impl Body<'_, '_> {
         next.extend(self.yielded(&ids, &params[split..]));
         let block = self.b.close(&next);
         self.b.at(span);
-        let results = self.b.emit_blocks(Op::While, &initial, vec![test, block], &types);
+        let results = self.b.emit_blocks(Op::While { room: None }, &initial, vec![test, block], &types);
         self.leave_loop(&ids, before, &results[split..]);
     }
 
@@ -340,7 +340,8 @@ impl Body<'_, '_> {
         let next = self.yielded(&ids, &params[1..]);
         let block = self.b.close(&next);
         self.b.at(span);
-        let results = self.b.emit_blocks(Op::For { descending: reversed }, &initial, vec![block], &types);
+        let results =
+            self.b.emit_blocks(Op::For { descending: reversed, room: None }, &initial, vec![block], &types);
         self.leave_loop(&ids, before, &results);
     }
 }

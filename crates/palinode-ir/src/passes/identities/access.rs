@@ -62,7 +62,8 @@ pub(super) fn read(w: &mut Writer<'_>, places: &[Axis], args: &[Value]) -> Optio
         | Op::Outer { .. }
         | Op::Linalg(_)
         | Op::For { .. }
-        | Op::While
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         | Op::Fused => None,

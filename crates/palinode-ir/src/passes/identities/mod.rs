@@ -80,7 +80,8 @@ impl Rules for Identities {
             | Op::Outer { .. }
             | Op::Linalg(_)
             | Op::For { .. }
-            | Op::While
+            | Op::While { .. }
+            | Op::Sweep { .. }
             | Op::Call(_) => None,
         };
         one.map(|value| vec![value])

@@ -19,7 +19,7 @@ fn labels(op: &Op) -> Vec<String> {
     let by_axes = |axes: &[Axis]| axes.iter().map(|axis| format!("{} {axis:?}", op.name())).collect();
     match op {
         Op::Read(axes) | Op::Write(axes) | Op::AddAt(axes) => by_axes(axes),
-        Op::For { descending: true } => vec!["for down".to_string()],
+        Op::For { descending: true, .. } => vec!["for down".to_string()],
         Op::Const(_)
         | Op::Map(_)
         | Op::Int(_)
@@ -42,8 +42,9 @@ fn labels(op: &Op) -> Vec<String> {
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)
-        | Op::For { descending: false }
-        | Op::While
+        | Op::For { descending: false, .. }
+        | Op::While { .. }
+        | Op::Sweep { .. }
         | Op::If
         | Op::Call(_)
         | Op::Fused => vec![op.name().to_string()],
@@ -65,9 +66,9 @@ fn every_operation() -> Vec<Op> {
         Op::Concat(0),
         Op::Push,
         Op::Resize,
-        Op::For { descending: false },
-        Op::For { descending: true },
-        Op::While,
+        Op::For { descending: false, room: None },
+        Op::For { descending: true, room: None },
+        Op::While { room: None },
         Op::If,
         Op::Call(palinode_ir::FuncId(0)),
         Op::Fused,

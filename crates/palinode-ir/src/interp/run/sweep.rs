@@ -1,0 +1,243 @@
+//! Sweeps: the way back through a loop that kept nothing but its initial state.
+//!
+//! Input: the registers of a state and of cotangents, a number of rounds, and how much may be kept. Output: which block runs next, and with which state. A snapshot
+//! of an array is a share of it: it costs memory once the loop's body changes the array, and none where the body leaves it alone. Scalars of snapshots
+//! have a buffer of their own.
+
+use std::rc::Rc;
+
+use palinode_core::Real;
+
+use super::{Frame, Machine, Observer};
+use crate::interp::code::{Kind, Place, SweepSite};
+use crate::interp::error::RunErrorKind;
+use crate::interp::ledger::Memory;
+use crate::interp::store::Store;
+use crate::interp::store_rule::{Event, slots_of};
+use crate::interp::value::Array;
+use crate::op::Room;
+use crate::schedule::{Action, Binomial, binomial};
+use crate::types::Span;
+
+const OP: &str = "sweep";
+
+/// A round through which a sweep has gone back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundBack {
+    /// The loop.
+    pub span: Span,
+    /// The number of the round, from 0.
+    pub round: u64,
+    /// How many rounds there are.
+    pub rounds: u64,
+    /// The sums of squares of the cotangents before this round, with their names.
+    pub cotangents: Vec<(Option<Rc<str>>, f64)>,
+}
+
+/// A sweep on its way.
+pub(super) struct Running<R> {
+    schedule: Binomial,
+    rounds: u64,
+    /// The round of the state, and the one up to which it is being advanced.
+    at: u64,
+    until: u64,
+    /// The round that was gone through last, until that is told.
+    reversed: Option<u64>,
+    /// The arrays of each snapshot.
+    arrays: Vec<Vec<Array<R>>>,
+    /// The bytes of each snapshot, as far as they are limited.
+    bytes: Vec<u64>,
+    reals: Option<Store<R>>,
+    ints: Option<Store<i64>>,
+    bools: Option<Store<bool>>,
+}
+
+fn count(state: &[Place], kind: Kind) -> usize {
+    state.iter().filter(|place| place.kind == kind).count()
+}
+
+/// Room for the scalars of one kind in all snapshots.
+fn room<T: Copy>(
+    slots: u64,
+    each: usize,
+    value: T,
+    memory: &Memory,
+) -> Result<Option<Store<T>>, RunErrorKind> {
+    if slots == 0 || each == 0 {
+        return Ok(None);
+    }
+    let all = usize::try_from(slots).ok().and_then(|slots| slots.checked_mul(each)).unwrap_or(usize::MAX);
+    Store::filled(OP, vec![all], value, memory).map(Some)
+}
+
+impl<R: Real> Machine<'_, R> {
+    /// The bytes of a state, each array for itself.
+    fn state_bytes(&self, frame: &Frame, state: &[Place]) -> u64 {
+        let one = |place: &Place| match place.kind {
+            Kind::Real => size_of::<R>(),
+            Kind::Int => size_of::<i64>(),
+            Kind::Bool => size_of::<bool>(),
+            Kind::Array => {
+                let array = &self.arrays[frame.bases[3] + place.slot as usize];
+                let elements: usize = array.shape().iter().product();
+                let size = match array {
+                    Array::Real(_) => size_of::<R>(),
+                    Array::Int(_) => size_of::<i64>(),
+                    Array::Bool(_) => size_of::<bool>(),
+                    Array::Empty => 0,
+                };
+                elements.saturating_mul(size)
+            }
+        };
+        state.iter().map(|place| one(place) as u64).sum()
+    }
+
+    #[inline(never)]
+    pub(super) fn sweep_start(&mut self, frame: &Frame, site: usize) -> Result<(), RunErrorKind> {
+        let site = &self.functions[frame.function].sweeps[site];
+        let rounds = u64::try_from(self.ints[frame.bases[1] + site.rounds as usize]).unwrap_or(0);
+        self.memory.ledger.note(Event::Trips(rounds));
+        let each = self.state_bytes(frame, &site.state);
+        let slots = slots_of(site.room, rounds, each)
+            .map_err(|budget| RunErrorKind::SnapshotOverBudget { budget, needed: each })?;
+        let state = &site.state;
+        let memory = &self.memory;
+        self.sweeps.push(Running {
+            schedule: binomial(rounds, slots),
+            rounds,
+            at: 0,
+            until: 0,
+            reversed: None,
+            arrays: Vec::new(),
+            bytes: Vec::new(),
+            reals: room(slots, count(state, Kind::Real), R::zero(), memory)?,
+            ints: room(slots, count(state, Kind::Int), 0, memory)?,
+            bools: room(slots, count(state, Kind::Bool), false, memory)?,
+        });
+        if rounds == 0 {
+            for place in state.iter().filter(|place| place.kind == Kind::Array) {
+                self.arrays[frame.bases[3] + place.slot as usize] = Array::Empty;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the program goes on.
+    #[inline(never)]
+    pub(super) fn sweep_next(
+        &mut self,
+        frame: &Frame,
+        site: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<usize, RunErrorKind> {
+        let site = &self.functions[frame.function].sweeps[site];
+        let counter = frame.bases[1] + site.counter as usize;
+        let mut running = self.sweeps.pop().expect("a sweep that runs was started");
+        if let Some(round) = running.reversed.take().filter(|_| observer.watches()) {
+            observer.back(&self.round_back(frame, site, round, running.rounds));
+        }
+        let next = loop {
+            if running.at < running.until {
+                self.ints[counter] = running.at as i64;
+                running.at += 1;
+                break site.advance;
+            }
+            match running.schedule.next() {
+                None => return Ok(site.end as usize),
+                Some(Action::Advance { from, to }) => (running.at, running.until) = (from, to),
+                Some(Action::Snapshot { slot }) => self.snapshot(frame, site, slot, &mut running)?,
+                Some(Action::Restore { slot }) => self.restore(frame, site, slot, &running),
+                Some(Action::Free { slot }) => {
+                    running.arrays[slot].clear();
+                    running.bytes[slot] = 0;
+                }
+                Some(Action::Reverse { step }) => {
+                    self.ints[counter] = step as i64;
+                    running.reversed = Some(step);
+                    break site.back;
+                }
+            }
+        };
+        self.sweeps.push(running);
+        Ok(next as usize)
+    }
+
+    fn snapshot(
+        &mut self,
+        frame: &Frame,
+        site: &SweepSite,
+        slot: usize,
+        running: &mut Running<R>,
+    ) -> Result<(), RunErrorKind> {
+        if running.arrays.len() <= slot {
+            running.arrays.resize_with(slot + 1, Vec::new);
+            running.bytes.resize(slot + 1, 0);
+        }
+        if let Room::Bytes(budget) = site.room {
+            // States may have become longer.
+            running.bytes[slot] = self.state_bytes(frame, &site.state);
+            let needed = running.bytes.iter().sum();
+            if needed > budget {
+                return Err(RunErrorKind::SnapshotOverBudget { budget, needed });
+            }
+        }
+        let arrays = &mut running.arrays[slot];
+        arrays.clear();
+        let [mut reals, mut ints, mut bools] =
+            [Kind::Real, Kind::Int, Kind::Bool].map(|kind| slot * count(&site.state, kind));
+        for place in &site.state {
+            let from = frame.bases[place.kind as usize] + place.slot as usize;
+            match place.kind {
+                Kind::Real => put(&mut running.reals, &mut reals, self.reals[from]),
+                Kind::Int => put(&mut running.ints, &mut ints, self.ints[from]),
+                Kind::Bool => put(&mut running.bools, &mut bools, self.bools[from]),
+                Kind::Array => arrays.push(self.arrays[from].clone()),
+            }
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, frame: &Frame, site: &SweepSite, slot: usize, running: &Running<R>) {
+        let mut arrays = running.arrays[slot].iter();
+        let [mut reals, mut ints, mut bools] =
+            [Kind::Real, Kind::Int, Kind::Bool].map(|kind| slot * count(&site.state, kind));
+        for place in &site.state {
+            let to = frame.bases[place.kind as usize] + place.slot as usize;
+            match place.kind {
+                Kind::Real => self.reals[to] = taken(&running.reals, &mut reals),
+                Kind::Int => self.ints[to] = taken(&running.ints, &mut ints),
+                Kind::Bool => self.bools[to] = taken(&running.bools, &mut bools),
+                Kind::Array => self.arrays[to] = arrays.next().expect("a snapshot has every array").clone(),
+            }
+        }
+    }
+
+    fn round_back(&self, frame: &Frame, site: &SweepSite, round: u64, rounds: u64) -> RoundBack {
+        let square = |value: R| value.to_f64() * value.to_f64();
+        let one = |(place, name): &(Place, Option<Rc<str>>)| {
+            let at = frame.bases[place.kind as usize] + place.slot as usize;
+            let sum = match place.kind {
+                Kind::Real => square(self.reals[at]),
+                Kind::Int | Kind::Bool => 0.0,
+                Kind::Array => match &self.arrays[at] {
+                    Array::Real(store) => store.chunks().flatten().map(|&value| square(value)).sum(),
+                    Array::Int(_) | Array::Bool(_) | Array::Empty => 0.0,
+                },
+            };
+            (name.clone(), sum)
+        };
+        RoundBack { span: site.span, round, rounds, cotangents: site.cotangents.iter().map(one).collect() }
+    }
+}
+
+const ROOM: &str = "scalars of a state have room";
+
+fn put<T: Copy>(store: &mut Option<Store<T>>, at: &mut usize, value: T) {
+    store.as_mut().expect(ROOM).data_mut()[*at] = value;
+    *at += 1;
+}
+
+fn taken<T: Copy>(store: &Option<Store<T>>, at: &mut usize) -> T {
+    *at += 1;
+    store.as_ref().expect(ROOM).data()[*at - 1]
+}

@@ -1,0 +1,231 @@
+//! An imagined sweep: the same schedule as a run follows, snapshots as holders of arrays.
+//!
+//! A long sweep whose rounds are alike is not walked to its end. A shorter one stands for it, with fewer snapshots; the bytes of the others are charged as long as it
+//! lasts. That is exact: the most is live when all snapshots are there, the state besides, and a round is gone through; and whatever the round and the distance between
+//! snapshots, each takes the same, because a round makes every array of the state anew or leaves it alone. Where that does not hold (a state whose arrays move on from
+//! one place to another, or get longer), every round is walked.
+
+use crate::interp::store_rule::slots_of;
+use crate::op::Room;
+use crate::plan::liveness::InstMarks;
+use crate::plan::walk::{Thing, Walk, Walked};
+use crate::plan::{PlanError, steady};
+use crate::program::{Block, Inst, Value};
+use crate::schedule::{Action, advances, binomial};
+use crate::types::{Elem, Span};
+
+/// A sweep of fewer rounds is walked as it is.
+const FEW_ROUNDS: u64 = 64;
+/// So many snapshots stand for all of a long sweep.
+const FEW_SLOTS: u64 = 4;
+
+/// The parts of a sweep.
+struct Parts<'p> {
+    advance: &'p Block,
+    back: &'p Block,
+    states: &'p [Value],
+    cotangents: &'p [Value],
+}
+
+/// What the rounds of a sweep did.
+#[derive(Default)]
+struct Rounds {
+    /// How many there were, how much work they were, and how many arrays they made: forwards and backwards.
+    forwards: (u64, f64, u64),
+    backwards: (u64, f64, u64),
+    /// Whether every round left the state with the same lengths, and each array in its place.
+    settled: bool,
+    /// The bytes of the arrays that a round makes anew.
+    each: u64,
+}
+
+impl<'p> Walk<'p> {
+    pub(super) fn sweep(&mut self, inst: &'p Inst, marks: &InstMarks, room: Room) -> Walked {
+        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        let (states, cotangents) = back.params[1..].split_at(advance.results.len());
+        let parts = Parts { advance, back, states, cotangents };
+        let n = self.trips(self.get(inst.args[0]).int(), inst.span)?;
+        let things = self.fetch(&inst.args[1..], &marks.dies[1..]);
+        self.set_all(&advance.params[1..], &things);
+        self.set_all(cotangents, &things[states.len()..]);
+        let each = self.state_bytes(&things[..states.len()]);
+        let slots = slots_of(room, n, each).map_err(|budget| {
+            let message = format!(
+                "the snapshots of a loop need {each} bytes, {budget} are allowed; allow at least that many"
+            );
+            PlanError::Inputs { code: "PAL0278", message }
+        })?;
+        // Scalars of all snapshots, whatever is walked.
+        let scalars = self.scalar_room(&parts, slots, inst.span)?;
+        self.state.snapshots.push(scalars);
+
+        let function = self.program.function(self.function);
+        let short = self.events.is_none() && n > FEW_ROUNDS && slots > 0;
+        if short && steady::sweeps_alike(function, inst) && self.short_sweep(&parts, marks, n, slots)? {
+            // Integers of a short sweep are not those of the long one.
+            for &value in cotangents {
+                if let Thing::Int(_) | Thing::UpTo(_) = self.get(value) {
+                    self.set(value, Thing::Int(None));
+                }
+            }
+        } else {
+            self.whole_sweep(&parts, marks, n, slots)?;
+        }
+        let scalars = self.state.snapshots.pop().expect("it was pushed");
+        self.drop_all(&scalars);
+        if n == 0 {
+            self.release(&advance.params[1..]);
+        }
+        let results: Vec<Thing> = cotangents.iter().map(|&value| self.get(value)).collect();
+        for &value in cotangents {
+            self.set(value, Thing::Unset);
+        }
+        self.define(inst, &results);
+        Ok(())
+    }
+
+    fn set_all(&mut self, values: &[Value], things: &[Thing]) {
+        values.iter().zip(things).for_each(|(&value, &thing)| self.set(value, thing));
+    }
+
+    fn state_bytes(&self, state: &[Thing]) -> u64 {
+        let ledger = self.ledger();
+        let one = |thing: &Thing| match thing {
+            Thing::Array(id) => {
+                let buffer = ledger.get(*id);
+                buffer.elements().unwrap_or(buffer.made).saturating_mul(ledger.element_bytes(buffer.elem))
+            }
+            Thing::Real => ledger.element_bytes(Elem::F64),
+            Thing::Int(_) | Thing::UpTo(_) => 8,
+            Thing::Unset => 0,
+        };
+        state.iter().map(one).fold(0, u64::saturating_add)
+    }
+
+    /// The buffers for the scalars of so many snapshots.
+    fn scalar_room(&mut self, parts: &Parts<'_>, slots: u64, span: Span) -> Walked<Vec<Thing>> {
+        let function = self.program.function(self.function);
+        let mut made = Vec::new();
+        for kind in [Elem::F64, Elem::Int, Elem::Bool] {
+            let is_kind = |elem: Elem| if elem.is_real() { kind == Elem::F64 } else { elem == kind };
+            let types = parts.states.iter().map(|&value| function.ty(value));
+            let count = types.filter(|ty| ty.is_scalar() && is_kind(ty.elem)).count() as u64;
+            if count > 0 && slots > 0 {
+                made.push(Thing::Array(self.allocate(
+                    kind,
+                    vec![Some(slots.saturating_mul(count))],
+                    span,
+                )?));
+            }
+        }
+        Ok(made)
+    }
+
+    /// Follows the schedule for `n` rounds.
+    fn whole_sweep(&mut self, parts: &Parts<'p>, marks: &InstMarks, n: u64, slots: u64) -> Walked<Rounds> {
+        let base = self.state.snapshots.len();
+        let mut rounds = Rounds { settled: true, ..Rounds::default() };
+        let state = &parts.advance.params[1..];
+        for action in binomial(n, slots) {
+            match action {
+                Action::Advance { from, to } => {
+                    for step in from..to {
+                        self.advance(parts, marks, step, &mut rounds)?;
+                    }
+                }
+                Action::Snapshot { slot } => {
+                    let things: Vec<Thing> = state.iter().map(|&value| self.get(value)).collect();
+                    things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
+                    if self.state.snapshots.len() <= base + slot {
+                        self.state.snapshots.resize(base + slot + 1, Vec::new());
+                    }
+                    self.state.snapshots[base + slot] = things;
+                }
+                Action::Restore { slot } => {
+                    let things = self.state.snapshots[base + slot].clone();
+                    things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
+                    self.set_all(state, &things);
+                }
+                Action::Free { slot } => {
+                    let things = core::mem::take(&mut self.state.snapshots[base + slot]);
+                    self.drop_all(&things);
+                }
+                Action::Reverse { step } => self.back(parts, marks, step, &mut rounds)?,
+            }
+        }
+        self.state.snapshots.truncate(base);
+        Ok(rounds)
+    }
+
+    fn advance(&mut self, parts: &Parts<'p>, marks: &InstMarks, step: u64, rounds: &mut Rounds) -> Walked {
+        self.begin_round()?;
+        let (block, marks) = (parts.advance, &marks.blocks[0]);
+        let state = &block.params[1..];
+        self.set(block.params[0], Thing::Int(Some(step as i64)));
+        let before: Vec<Thing> = state.iter().map(|&value| self.get(value)).collect();
+        let lengths: Vec<_> = before.iter().map(|thing| thing.shape(self.ledger())).collect();
+        let (work, allocations) = (self.ledger().work, self.ledger().allocations);
+        self.block(block, marks)?;
+        let next = self.fetch(&block.results, &marks.results_die);
+        self.set_all(state, &next);
+        let ledger = self.ledger();
+        rounds.forwards = (rounds.forwards.0 + 1, ledger.work - work, ledger.allocations - allocations);
+        rounds.each = 0;
+        for (at, thing) in next.iter().enumerate() {
+            let Thing::Array(id) = thing else { continue };
+            let buffer = ledger.get(*id);
+            // A buffer that something else holds was there before and will be there in every round.
+            let stays = before[at] == *thing && buffer.holders > 1;
+            let moved = before.iter().enumerate().any(|(other, old)| other != at && old == thing)
+                || next.iter().filter(|other| *other == thing).count() > 1;
+            let known = buffer.shape.iter().all(Option::is_some);
+            rounds.settled &= !moved && known && buffer.shape == lengths[at] && !buffer.in_chunks();
+            rounds.each += if stays { 0 } else { buffer.bytes };
+        }
+        Ok(())
+    }
+
+    fn back(&mut self, parts: &Parts<'p>, marks: &InstMarks, step: u64, rounds: &mut Rounds) -> Walked {
+        self.begin_round()?;
+        let (block, marks) = (parts.back, &marks.blocks[1]);
+        self.set(block.params[0], Thing::Int(Some(step as i64)));
+        for (&ours, &theirs) in parts.advance.params[1..].iter().zip(parts.states) {
+            let thing = self.get(ours);
+            self.set(ours, Thing::Unset);
+            self.set(theirs, thing);
+        }
+        let (work, allocations) = (self.ledger().work, self.ledger().allocations);
+        self.block(block, marks)?;
+        let next = self.fetch(&block.results, &marks.results_die);
+        self.set_all(parts.cotangents, &next);
+        let ledger = self.ledger();
+        rounds.backwards = (rounds.backwards.0 + 1, ledger.work - work, ledger.allocations - allocations);
+        Ok(())
+    }
+
+    /// Walks a shorter sweep instead; false, and nothing done, if that shows that its rounds are not alike.
+    fn short_sweep(&mut self, parts: &Parts<'p>, marks: &InstMarks, n: u64, slots: u64) -> Walked<bool> {
+        let few = slots.min(FEW_SLOTS);
+        // With enough rounds all slots are in use, as they are in the long one; with fewer rounds than slots, each round has one.
+        let rounds = if slots >= n { few } else { FEW_ROUNDS };
+        let before = (self.state.clone(), self.copies.clone(), self.most.clone(), self.shapes.clone());
+        // The bytes of a snapshot are known after a round.
+        let trial = self.whole_sweep(parts, marks, rounds.min(3), 1)?;
+        (self.state, self.copies, self.most, self.shapes) = before;
+        if !trial.settled {
+            return Ok(false);
+        }
+        let others = (slots - few).saturating_mul(trial.each);
+        self.state.ledger.charge(others);
+        self.stop_at_peak()?;
+        let done = self.whole_sweep(parts, marks, rounds, few)?;
+        self.state.ledger.discharge(others);
+        let (forwards, backwards) = (done.forwards, done.backwards);
+        let more = (advances(n, slots) - forwards.0, n - backwards.0);
+        let ledger = &mut self.state.ledger;
+        ledger.work += forwards.1 * more.0 as f64 + backwards.1 * more.1 as f64;
+        ledger.allocations += forwards.2 * more.0 + backwards.2 * more.1;
+        debug_assert!(done.settled, "what three rounds show holds for more");
+        Ok(true)
+    }
+}

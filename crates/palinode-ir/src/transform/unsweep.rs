@@ -1,0 +1,138 @@
+//! Sweeps as loops that keep every state.
+//!
+//! Input: a program with sweeps. Output: the same program, the same bits, where a sweep is two loops: one that appends each state to logs, and one that reads
+//! them backwards. So reverse mode needs no transpose of a sweep: what is differentiated backwards twice keeps all states the second time.
+
+use std::collections::HashMap;
+
+use crate::builder::FunctionBuilder;
+use crate::op::{Axis, IntOp, Op};
+use crate::program::{Block, Function, Inst, Program, Value};
+use crate::transform::activity::{Swept, swept};
+use crate::transform::split::read_log;
+use crate::transform::tangent::zero;
+use crate::types::{Elem, Type};
+
+/// Replaces every sweep.
+pub(crate) fn unsweep(program: &Program) -> Program {
+    let mut program = program.clone();
+    for function in &mut program.functions {
+        let mut has = false;
+        function.body.for_each_inst(&mut |inst| has |= matches!(inst.op, Op::Sweep { .. }));
+        if has {
+            *function = without_sweeps(function);
+        }
+    }
+    program
+}
+
+fn without_sweeps(function: &Function) -> Function {
+    let mut builder = FunctionBuilder::rewrite(function);
+    insts(&mut builder, &function.body.insts);
+    let (mut made, mistakes) = builder.finish(&function.body.results);
+    assert!(mistakes.is_empty(), "loops with logs are well typed: {mistakes:?}");
+    made.tangent_rule = function.tangent_rule;
+    made.renumber();
+    made
+}
+
+fn insts(b: &mut FunctionBuilder, list: &[Inst]) {
+    for inst in list {
+        let mut inst = inst.clone();
+        for block in &mut inst.blocks {
+            b.open_with(block.params.clone());
+            insts(b, &block.insts);
+            *block = b.close(&block.results);
+        }
+        b.at(inst.span);
+        if matches!(inst.op, Op::Sweep { .. }) { expand(b, &inst) } else { b.push(inst) }
+    }
+}
+
+/// The logs of one value of the state: where it begins and its lengths (of an array), and its elements last.
+fn log_types(ty: Type) -> Vec<Type> {
+    let of = |elem: Elem| Type::array(elem, 1);
+    let numbers = if ty.is_scalar() { 0 } else { 1 + usize::from(ty.rank) };
+    [vec![of(Elem::Int); numbers], vec![of(ty.elem)]].concat()
+}
+
+fn expand(b: &mut FunctionBuilder, inst: &Inst) {
+    let Swept { state, seeds, advance, back } = swept(inst);
+    let n = inst.args[0];
+    let types: Vec<Type> = state.iter().map(|&value| b.ty(value)).collect();
+    let logs: Vec<Type> = types.iter().flat_map(|&ty| log_types(ty)).collect();
+    let mut args = [&[n], state].concat();
+    for log in &logs {
+        let (none, length) = (zero(b, log.elem), b.int(0));
+        args.push(b.fill(none, &[length]));
+    }
+    let given: Vec<Value> = logs.iter().map(|&log| b.fresh(log)).collect();
+    b.open_with([&advance.params[..], &given[..]].concat());
+    let pushed = push_state(b, &advance.params[1..], &given);
+    advance.insts.iter().for_each(|inst| b.push(inst.clone()));
+    let block = b.close(&[&advance.results[..], &pushed[..]].concat());
+    let results = b.emit_blocks(
+        Op::For { descending: false, room: None },
+        &args,
+        vec![block],
+        &[&types[..], &logs[..]].concat(),
+    );
+
+    let (states, cotangents) = back.params[1..].split_at(state.len());
+    b.open_with([&back.params[..1], cotangents].concat());
+    let found = read_state(b, back.params[0], &types, &results[state.len()..]);
+    let map: HashMap<Value, Value> = states.iter().copied().zip(found).collect();
+    let mut body: Block = back.clone();
+    body.substitute(&map);
+    body.insts.into_iter().for_each(|inst| b.push(inst));
+    let block = b.close(&body.results);
+    b.push(Inst {
+        op: Op::For { descending: true, room: None },
+        args: [&[n], seeds].concat(),
+        blocks: vec![block],
+        results: inst.results.clone(),
+        span: inst.span,
+    });
+}
+
+fn push_state(b: &mut FunctionBuilder, state: &[Value], logs: &[Value]) -> Vec<Value> {
+    let mut rest = logs;
+    let mut pushed = Vec::new();
+    for &value in state {
+        let ty = b.ty(value);
+        let (own, others) = rest.split_at(log_types(ty).len());
+        rest = others;
+        let mut entries = Vec::new();
+        if let Some(elements) = own.last().filter(|_| !ty.is_scalar()) {
+            entries.push(b.dim(*elements, 0));
+            entries.extend((0..ty.rank).map(|axis| b.dim(value, axis)));
+        }
+        entries.push(value);
+        pushed.extend(own.iter().zip(entries).map(|(&log, entry)| b.emit(Op::Push, &[log, entry])));
+    }
+    pushed
+}
+
+fn read_state(b: &mut FunctionBuilder, round: Value, types: &[Type], logs: &[Value]) -> Vec<Value> {
+    let mut rest = logs;
+    let mut found = Vec::new();
+    for &ty in types {
+        let (own, others) = rest.split_at(log_types(ty).len());
+        rest = others;
+        let (elements, numbers) = own.split_last().expect("a value has a log");
+        if ty.is_scalar() {
+            found.push(read_log(b, *elements, round));
+            continue;
+        }
+        let numbers: Vec<Value> = numbers.iter().map(|&log| read_log(b, log, round)).collect();
+        let (start, lengths) = (numbers[0], &numbers[1..]);
+        let size = lengths[1..].iter().fold(lengths[0], |size, &n| b.integer(IntOp::Mul, size, n));
+        let step = b.int(1);
+        let mut read = b.emit(Op::Read(vec![Axis::Range]), &[*elements, start, size, step]);
+        if lengths.len() > 1 {
+            read = b.emit(Op::Reshape, &[&[read], lengths].concat());
+        }
+        found.push(read);
+    }
+    found
+}

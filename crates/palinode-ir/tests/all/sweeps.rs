@@ -1,0 +1,300 @@
+//! Loops that keep a few states instead of a log of every round: gradients have the same bits, whatever is kept.
+//!
+//! `PALINODE_PROGRAMS=3000 cargo test --release -p palinode-ir --test all sweeps` is the long run.
+
+use crate::agree::{check, run_on};
+use crate::random::generate::source;
+use crate::random::shrink::shrunk;
+use crate::random::source::Source;
+use crate::random_programs::{Case, compiled, from_environment};
+use palinode_core::Budget;
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
+use palinode_ir::plan::{PlanError, predict};
+use palinode_ir::transform::{self, with_room};
+use palinode_ir::{Op, Program, Room, pal, passes, text};
+
+fn compiled_source(source: &str) -> Program {
+    pal::compile(source).unwrap_or_else(|found| panic!("{found:?}\n{source}")).program
+}
+
+fn limited(program: &Program, room: Room) -> Program {
+    with_room(program, &|_| Some(room))
+}
+
+fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
+    // One NaN is as good as another.
+    data.iter()
+        .map(|datum| datum.map(|x| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }))
+        .collect()
+}
+
+/// The bits with the sign of zeros left out, which passes do not keep.
+fn values(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
+    bits(&data.iter().map(|datum| datum.map(|x| if x == 0.0 { 0.0 } else { x })).collect::<Vec<_>>())
+}
+
+fn count(program: &Program, is: fn(&Op) -> bool) -> usize {
+    let mut found = 0;
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| found += usize::from(is(&inst.op)));
+    }
+    found
+}
+
+fn sweeps(program: &Program) -> usize {
+    count(program, |op| matches!(op, Op::Sweep { .. }))
+}
+
+fn round_trip(program: &Program) -> Result<(), String> {
+    let printed = text::print(program);
+    let parsed = text::parse(&printed).map_err(|errors| format!("text: {errors:?}\n{printed}"))?;
+    let same = text::print(&parsed) == printed;
+    if same { Ok(()) } else { Err(format!("text: it changes\n{printed}")) }
+}
+
+/// Whether a gradient has the same bits with few states kept as with all rounds logged. Gives the number of sweeps.
+fn judge(case: &Case, rooms: &[Room]) -> Result<usize, String> {
+    let Case { program, inputs, wrt } = case;
+    let limits = Limits { steps: 20_000_000, ..Limits::default() };
+    let Ok(gradient) = transform::value_and_grad(program, wrt) else { return Ok(0) };
+    let Ok(expected) = Code::new(&gradient).run(inputs, &limits) else { return Ok(0) };
+    let mut found = 0;
+    for &room in rooms {
+        let swept = transform::value_and_grad(&limited(program, room), wrt)
+            .map_err(|error| format!("transform: {error}"))?;
+        found += sweeps(&swept);
+        round_trip(&swept)?;
+        let shown = |what: &str| format!("{what}: {room:?}\n{}", text::print(&swept));
+        for (what, code) in [("run", Code::new(&swept)), ("copying", Code::always_copying(&swept))] {
+            let ran = code.run(inputs, &limits).map_err(|error| format!("{}: {error}", shown(what)))?;
+            if bits(&ran) != bits(&expected) {
+                return Err(format!("{}\n{ran:?}\n{expected:?}", shown(what)));
+            }
+        }
+        let simplified = passes::simplify(&swept);
+        let ran = run_on(&simplified, inputs, "simplified")?;
+        if values(&ran) != values(&expected) {
+            return Err(format!("{}\n{ran:?}\n{expected:?}", shown("simplified")));
+        }
+    }
+    Ok(found)
+}
+
+const ROOMS: [Room; 5] =
+    [Room::Slots(1), Room::Slots(2), Room::Slots(3), Room::Slots(7), Room::Bytes(1 << 14)];
+
+fn judge_source(source: &Source, rooms: &[Room]) -> Result<usize, String> {
+    let case = compiled(source)?;
+    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&case, rooms)));
+    judged.unwrap_or_else(|panic| Err(format!("a panic: {:?}", panic.downcast_ref::<String>())))
+}
+
+#[test]
+fn gradients_have_the_same_bits_on_random_programs() {
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 150));
+    let (mut with, mut all) = (0, 0);
+    for seed in first..first + count {
+        let source = source(seed);
+        match judge_source(&source, &ROOMS) {
+            Ok(sweeps) => {
+                with += usize::from(sweeps > 0);
+                all += sweeps;
+            }
+            Err(failure) => {
+                let kind = failure.split(':').next().unwrap_or_default().to_string();
+                let small = shrunk(source, &|candidate| {
+                    judge_source(candidate, &ROOMS).is_err_and(|failure| failure.starts_with(&kind))
+                });
+                let again = judge_source(&small, &ROOMS).err().unwrap_or_default();
+                panic!("program {seed}: {failure}\n\nshrunk:\n{}\n{again}", small.text());
+            }
+        }
+    }
+    println!("{with} of {count} programs have loops that a derivative goes through, {all} sweeps");
+    assert!(with as u64 > count / 2);
+}
+
+/// All ways to differentiate agree on programs with limits, also a second time: forwards a sweep stays one, backwards it keeps all states.
+#[test]
+fn all_derivatives_agree_on_random_programs() {
+    let count = from_environment("PALINODE_PROGRAMS", 60);
+    let mut second = 0;
+    for seed in 0..count {
+        let Ok(case) = compiled(&source(seed)) else { continue };
+        let program = limited(&case.program, Room::Slots(1 + seed % 4));
+        match check(&program, &case.inputs, &case.wrt) {
+            Ok(covered) => second += usize::from(covered.second_order),
+            Err(failure) if failure.starts_with("the program itself") => {}
+            Err(failure) => panic!("program {seed}: {failure}\n{}", source(seed).text()),
+        }
+    }
+    assert!(second as f64 > 0.8 * count as f64);
+}
+
+const LORENZ: &str = "param rho = 28\nvar x = 1\nvar y = 1\nvar z = 1\nfor k in 0..200 {\n let dx = 10 * (y - x)\n \
+    let dy = x * (rho - z) - y\n let dz = x * y - 8 / 3 * z\n x += dx * 0.01\n y += dy * 0.01\n z += dz * 0.01\n}\nloss z";
+
+const HEAT: &str = "param u0: [8] = [0, 1, 2, 3, 4, 3, 2, 1]\nparam c = 0.1\nvar u = u0\nfor k in 0..50 {\n var next = u\n \
+    for i in 1..7 { next[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) }\n u = next\n}\nloss s = sum(u * u)";
+
+const IN_PLACE: &str = "param x: [6] = [1, 2, 3, 4, 5, 6]\nvar a = x\nfor k in 0..40 reversed {\n a[k % 6] = sin(a[k % 6]) * a[(k + 1) % 6]\n}\nloss s = sum(a)";
+
+const NEWTON: &str = "param m = 1.2\nvar e = m\nvar n = 0\nwhile abs(e - 0.3 * sin(e) - m) > 1e-12 {\n e -= (e - 0.3 * sin(e) - m) / (1 - 0.3 * cos(e))\n n += 1\n}\nloss e";
+
+const NESTED: &str = "param p = 0.9\nvar s = 0\nvar t = 1\nfor i in 0..12 {\n var x = t\n for j in 0..i + 2 { x = sin(p * x) + 0.1 * j }\n t = x\n s += x * x\n}\nloss s";
+
+#[test]
+fn gradients_have_the_same_bits_by_hand() {
+    for source in [LORENZ, HEAT, IN_PLACE, NEWTON, NESTED] {
+        let model = pal::compile(source).unwrap();
+        let inputs: Vec<Datum<f64>> = model
+            .arguments
+            .iter()
+            .map(|argument| {
+                let default = argument.default.as_ref().unwrap();
+                Datum::Real(palinode_ir::interp::Tensor {
+                    shape: default.shape().to_vec(),
+                    data: default.data().to_vec(),
+                })
+            })
+            .collect();
+        let wrt = (0..inputs.len()).collect();
+        let case = Case { program: model.program, inputs, wrt };
+        let rooms: Vec<Room> = (0..30).chain([49, 50, 51, 199, 200, 1000]).map(Room::Slots).collect();
+        let found = judge(&case, &rooms).unwrap_or_else(|failure| panic!("{failure}\n{source}"));
+        assert!(found >= rooms.len(), "{source}");
+    }
+}
+
+/// x <- a x + b has closed forms.
+#[test]
+fn closed_forms_hold() {
+    let source =
+        "param a = 0.99\nparam b = 0.5\nparam x0 = 2\nvar x = x0\nfor k in 0..1000 { x = a * x + b }\nloss x";
+    let program = limited(&compiled_source(source), Room::Slots(5));
+    let gradient = transform::value_and_grad(&program, &[0, 1, 2]).unwrap();
+    let (a, b, x0, t) = (0.99_f64, 0.5, 2.0, 1000);
+    let inputs = [a, b, x0].map(Datum::real);
+    let (found, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
+    let sum = (1.0 - a.powi(t)) / (1.0 - a);
+    let slope = (-f64::from(t) * a.powi(t - 1) * (1.0 - a) + 1.0 - a.powi(t)) / (1.0 - a).powi(2);
+    let expected = [f64::from(t) * a.powi(t - 1) * x0 + b * slope, sum, a.powi(t)];
+    for (found, expected) in found[1..].iter().zip(expected) {
+        let found = found.as_real().unwrap();
+        assert!((found - expected).abs() <= 1e-10 * expected.abs(), "{found} instead of {expected}");
+    }
+    // The loop itself, then the optimum for 1000 rounds and 5 snapshots.
+    assert_eq!(stats.steps, 1000 + 7284);
+    assert_eq!(stats.peak_bytes, 5 * 8);
+}
+
+#[test]
+fn the_plan_knows_the_peak_of_short_and_long_sweeps() {
+    let heat = "param u0: [16]\nparam c = 0.1\ninput n: int\nvar u = u0\nvar e = 0\nfor k in 0..n {\n var next = u\n \
+        for i in 1..15 { next[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) }\n u = next\n e += u[3]\n}\nloss s = sum(u * u) + e";
+    let fresh = "param w: [4, 4]\nparam h0: [4]\ninput n: int\nvar h = h0\nfor k in 0..n { h = tanh(w @ h) }\nloss s = sum(h)";
+    // The arrays move on from one place to the other: neighbouring states share memory.
+    let delayed = "param w: [4, 4]\nparam h0: [4]\ninput n: int\nvar h = h0\nvar g = h0\nfor k in 0..n {\n let next = tanh(w @ h) * g\n g = h\n h = next\n}\nloss s = sum(h * g)";
+    let longer = "param x: [4]\ninput n: int\nvar a = x\nfor k in 0..n { a = concat(a, [sin(sum(a))]) }\nloss s = sum(a)";
+    let vector = |n: usize| Datum::vector((0..n).map(|i| 0.1 + (i as f64) / 10.0).collect());
+    let matrix = || Datum::matrix(4, 4, (0..16).map(|i| ((i * 7) % 5) as f64 / 10.0 - 0.2).collect());
+    let cases: [(&str, Vec<Datum<f64>>, &[usize]); 4] = [
+        (heat, vec![vector(16), Datum::real(0.1)], &[0, 1]),
+        (fresh, vec![matrix(), vector(4)], &[0, 1]),
+        (delayed, vec![matrix(), vector(4)], &[0, 1]),
+        (longer, vec![vector(4)], &[0]),
+    ];
+    for (source, inputs, wrt) in cases {
+        let program = compiled_source(source);
+        for n in [0, 1, 2, 3, 5, 63, 64, 65, 66, 70, 100, 300] {
+            let mut inputs = inputs.clone();
+            inputs.push(Datum::int(n));
+            for slots in [1, 2, 3, 4, 5, 6, 9, 30, 62, 63, 64, 65, 66, 98, 99, 100, 101, 299, 300] {
+                let swept = limited(&program, Room::Slots(slots));
+                let gradient = passes::simplify(&transform::value_and_grad(&swept, wrt).unwrap());
+                let (_, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
+                let plan = predict(&gradient, &inputs, 8).unwrap();
+                assert!(plan.exact);
+                assert_eq!(plan.peak, stats.peak_bytes as u64, "{n} rounds, {slots} slots\n{source}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sweep_of_a_million_rounds_is_planned_at_once() {
+    let source =
+        "param x0: [3] = [1, 1, 1]\nvar x = x0\nfor k in 0..1000000 { x = sin(x) + 0.1 }\nloss s = sum(x)";
+    let gradient =
+        transform::value_and_grad(&limited(&compiled_source(source), Room::Slots(100)), &[0]).unwrap();
+    let plan = predict(&gradient, &[Datum::vector(vec![1.0; 3])], 8).unwrap();
+    assert!(plan.exact && plan.peak > 2400 && plan.peak < 4000, "{}", plan.peak);
+}
+
+#[test]
+fn a_limit_in_bytes_is_kept_or_refused() {
+    let source = "param x0: [10]\nvar x = x0\nfor k in 0..100 { x = sin(x) + 0.1 * x }\nloss s = sum(x)";
+    let program = compiled_source(source);
+    let inputs = [Datum::vector((0..10).map(f64::from).collect())];
+    let all = run_on(&transform::grad(&program, &[0]).unwrap(), &inputs, "all").unwrap();
+    let mut peaks = Vec::new();
+    for bytes in [80, 159, 160, 400, 4000, 8000] {
+        let swept = transform::grad(&limited(&program, Room::Bytes(bytes)), &[0]).unwrap();
+        let (found, stats) = Code::new(&swept).run_with_stats(&inputs, &Limits::default()).unwrap();
+        assert_eq!(bits(&found), bits(&all), "{bytes} bytes");
+        peaks.push(stats.peak_bytes);
+        let within = Limits { budget: Budget::from(stats.peak_bytes), ..Limits::default() };
+        assert_eq!(bits(&Code::new(&swept).run(&inputs, &within).unwrap()), bits(&all));
+    }
+    assert_eq!(peaks[0], peaks[1]);
+    assert!(peaks.windows(2).all(|pair| pair[0] <= pair[1]), "{peaks:?}");
+    let little = transform::grad(&limited(&program, Room::Bytes(79)), &[0]).unwrap();
+    let refused = Code::new(&little).run(&inputs, &Limits::default()).unwrap_err().kind;
+    assert_eq!(refused, RunErrorKind::SnapshotOverBudget { budget: 79, needed: 80 });
+    assert!(matches!(predict(&little, &inputs, 8), Err(PlanError::Inputs { code: "PAL0278", .. })));
+    // A state that gets longer: the run stops before its snapshots take more.
+    let growing = "param x: [4]\nvar a = x\nfor k in 0..50 { a = concat(a, [sin(sum(a))]) }\nloss s = sum(a)";
+    let growing = transform::grad(&limited(&compiled_source(growing), Room::Bytes(200)), &[0]).unwrap();
+    let stopped = Code::new(&growing).run(&[Datum::vector(vec![0.1; 4])], &Limits::default()).unwrap_err();
+    assert!(matches!(stopped.kind, RunErrorKind::SnapshotOverBudget { budget: 200, .. }), "{stopped}");
+    assert_eq!(stopped.kind.code(), "PAL0278");
+}
+
+#[test]
+fn rounds_are_watched_on_the_way_back() {
+    let source = "param x0 = 1\nparam a = 0.5\nvar x = x0\nfor k in 0..10 { x = a * x }\nloss x";
+    let gradient = transform::grad(&limited(&compiled_source(source), Room::Slots(3)), &[0, 1]).unwrap();
+    let mut seen = Vec::new();
+    let inputs = [Datum::real(1.0), Datum::real(0.5)];
+    Code::new(&gradient)
+        .run_watched(&inputs, &Limits::default(), &mut |round| {
+            let of_x = round.cotangents.iter().find(|(name, _)| name.as_deref() == Some("dx")).unwrap();
+            seen.push((round.round, round.rounds, of_x.1.sqrt()));
+        })
+        .unwrap();
+    let expected: Vec<(u64, u64, f64)> =
+        (0..10).rev().map(|round| (round, 10, 0.5_f64.powi(10 - round as i32))).collect();
+    assert_eq!(seen, expected);
+}
+
+/// A sweep written by hand: no transform is involved.
+#[test]
+fn a_sweep_means_what_it_says() {
+    let program = "entry fn main(n: int, x: f64, v: f64[_], c: f64) -> (f64, f64[_]) outputs (c, d) {\n\
+        \x20 zero = const 0i\n  one = const 1i\n  d = iota zero\n  e = convert<f64> d\n\
+        \x20 r, s = sweep slots 2 k in n (a: f64 = x, b: f64[_] = v) {\n\
+        \x20   h = const 0.5\n    i = const 0i\n    t = mul a, h\n    u = write b[i], t\n    yield t, u\n\
+        \x20 } back j (p: f64, q: f64[_]) (g: f64 = c, l: f64[_] = e) {\n\
+        \x20   f = add g, p\n    i2 = const 1i\n    w = read q[i2]\n    m = push l, f, w\n    yield f, m\n  }\n\
+        \x20 yield r, s\n}\n";
+    let program = text::parse(program).unwrap_or_else(|errors| panic!("{errors:?}"));
+    round_trip(&program).unwrap();
+    let inputs = |n: i64| [Datum::int(n), Datum::real(8.0), Datum::vector(vec![3.0, 4.0]), Datum::real(1.0)];
+    let found = run_on(&program, &inputs(4), "by hand").unwrap();
+    // States 8, 4, 2, 1; backwards 1 + 1, + 2, + 4, + 8.
+    let list = vec![2.0, 4.0, 4.0, 4.0, 8.0, 4.0, 16.0, 4.0];
+    assert_eq!(found, [Datum::real(16.0), Datum::vector(list)]);
+    for n in [0, -3] {
+        assert_eq!(run_on(&program, &inputs(n), "nothing").unwrap()[0], Datum::real(1.0));
+    }
+}
