@@ -258,7 +258,7 @@ pub(crate) fn walk_stmt(stmt: &Stmt, each: &mut dyn FnMut(&Expr), inner: &mut dy
             }
             block(body, each);
         }
-        StmtKind::While { condition, body } => {
+        StmtKind::While { condition, body, .. } => {
             walk(condition, each);
             block(body, each);
         }

@@ -2,15 +2,20 @@
 //!
 //! Input: a program, what to differentiate by, the shapes of its inputs, a budget. Output: the program of value and gradient that does the least work among
 //! those that fit, or a refusal that names the smallest budget that works. Tried are, in this order: keeping everything; computing more and
-//! more again in loops (`transform::Storage`); and, for each of these, computing values again outside of them (`remat`).
+//! more again in loops (`transform::Storage`); for each of these, computing values again outside of them (`remat`); and loops that keep
+//! a few states instead of something in each round (`checkpoint`).
 
 use palinode_core::Budget;
 
 use crate::interp::Datum;
 use crate::passes;
+use crate::plan::checkpoint::{self, Checkpoint, Checkpointed};
 use crate::plan::{PlanError, Prediction, narrow_kept, predict, rematerialize};
 use crate::program::Program;
 use crate::transform::{Recompute, Storage, TransformError, value_and_grad_stored};
+
+/// Overheads up to this are not worth a further search.
+const LITTLE: f64 = 1.1;
 
 /// Why there is no gradient within the budget.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -54,6 +59,8 @@ pub struct FittedGradient {
     pub recompute: Recompute,
     /// How many operations outside of loops are repeated.
     pub repeated: usize,
+    /// The loops that keep some of their states instead of something in each round.
+    pub checkpoints: Vec<Checkpoint>,
     /// Its work as a multiple of the work when everything is kept.
     pub overhead: f64,
     /// What keeping everything would take.
@@ -101,10 +108,11 @@ fn fit_levels<R>(
     budget: Budget,
 ) -> Result<FittedGradient, FitError> {
     let limit = budget.bytes() as u64;
-    let gradient = |recompute| -> Result<Program, FitError> {
+    let gradient_of = |program: &Program, recompute| -> Result<Program, FitError> {
         let storage = Storage { recompute, ..storage.clone() };
         Ok(narrow_kept(&passes::simplify(&value_and_grad_stored(program, wrt, &storage)?), &storage))
     };
+    let gradient = |recompute| gradient_of(program, recompute);
     // What the work is compared with.
     let kept = gradient(Recompute::Nothing)?;
     let all = predict(&kept, inputs, real_bytes)?;
@@ -121,9 +129,32 @@ fn fit_levels<R>(
                 prediction: fitted.prediction,
                 recompute,
                 repeated: fitted.repeated,
+                checkpoints: Vec::new(),
                 overhead,
                 store_all: bytes(all.peak),
             });
+        }
+    }
+    // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit, or do much again.
+    if best.as_ref().is_none_or(|best| best.overhead > LITTLE) {
+        for &recompute in levels {
+            let made = |program: &Program| gradient_of(program, recompute);
+            let found = checkpoint::search(program, &all.growth, inputs, real_bytes, limit, &made)?;
+            smallest = smallest.min(found.smallest);
+            for Checkpointed { program, prediction, repeated, loops } in found.fitting {
+                let overhead = prediction.work / all.work.max(1.0);
+                if best.as_ref().is_none_or(|best| overhead < best.overhead) {
+                    best = Some(FittedGradient {
+                        program,
+                        prediction,
+                        recompute,
+                        repeated,
+                        checkpoints: loops,
+                        overhead,
+                        store_all: bytes(all.peak),
+                    });
+                }
+            }
         }
     }
     best.ok_or(FitError::TooSmall { budget, smallest: bytes(smallest) })

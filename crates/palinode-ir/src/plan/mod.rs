@@ -11,6 +11,7 @@
 //! | `copies` | why an update copies |
 //! | `lifetimes` | when each array lives, and where in one arena |
 //! | `fit` | a gradient within a budget |
+//! | `checkpoint` | loops that keep a few states instead of logs |
 //! | `narrow` | arrays that wait in fewer bits, if asked for |
 //! | `remat`, `cost` | values that are computed again instead of kept |
 //! | `buffers`, `sizes`, `ints`, `known` | what it keeps books of: bytes, lengths, integers |
@@ -19,6 +20,7 @@
 //! no numbers: what depends on data comes from a recorded run, or makes the prediction a bound, or an error that says so.
 
 mod buffers;
+mod checkpoint;
 mod copies;
 mod cost;
 mod fit;
@@ -39,6 +41,7 @@ use crate::interp::{Datum, Event};
 use crate::op::FuncId;
 use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
+pub use checkpoint::Checkpoint;
 pub use copies::Because;
 pub use fit::{FitError, FittedGradient, fit_gradient, fit_stored_gradient};
 pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};

@@ -9,8 +9,8 @@ use crate::random::source::Source;
 use crate::random_programs::{Case, compiled, from_environment};
 use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
-use palinode_ir::plan::{PlanError, predict};
-use palinode_ir::transform::{self, with_room};
+use palinode_ir::plan::{FitError, PlanError, fit_gradient, predict};
+use palinode_ir::transform::{self, Storage, with_room};
 use palinode_ir::{Op, Program, Room, pal, passes, text};
 
 fn compiled_source(source: &str) -> Program {
@@ -296,5 +296,81 @@ fn a_sweep_means_what_it_says() {
     assert_eq!(found, [Datum::real(16.0), Datum::vector(list)]);
     for n in [0, -3] {
         assert_eq!(run_on(&program, &inputs(n), "nothing").unwrap()[0], Datum::real(1.0));
+    }
+}
+
+fn rooms(source: &str) -> Vec<Room> {
+    let mut found = Vec::new();
+    compiled_source(source).main().body.for_each_inst(&mut |inst| {
+        if let Op::For { room, .. } | Op::While { room } = inst.op {
+            found.extend(room);
+        }
+    });
+    found
+}
+
+#[test]
+fn budgets_are_written_at_loops() {
+    let kib = |n: u64| Room::Bytes(n << 10);
+    let body = "{ x = sin(x) }\nloss x";
+    let with = |head: &str| rooms(&format!("param p = 1\nparam a: [3]\nvar x = p\n{head} {body}"));
+    assert_eq!(with("for i in 0..9 budget 64KiB"), [kib(64)]);
+    assert_eq!(with("for i in 0..9 by 2 reversed budget 1.5MiB"), [kib(1536)]);
+    assert_eq!(with("for y in a budget 500B"), [Room::Bytes(500)]);
+    assert_eq!(with("while x > 0.5 budget 1kB"), [Room::Bytes(1000)]);
+    assert_eq!(with("for i in 0..9"), []);
+    // The word is an ordinary name elsewhere.
+    let name =
+        "param budget = 2\nvar x = budget\nwhile x > budget - 1 budget 4KiB { x = x - budget / 2 }\nloss x";
+    assert_eq!(rooms(name), [kib(4)]);
+    let left = "param p = 1\nvar x = p\nfor i in 0..9 budget 4KiB {\n    if x > 3 { break }\n    x = 2 * x\n}\nloss x";
+    assert_eq!(rooms(left), [kib(4)]);
+    let tidy = pal::format("while x>0 budget   4KiB{\nx=x-1\n}").unwrap();
+    assert_eq!(tidy, "while x > 0 budget 4KiB {\n    x = x - 1\n}\n");
+    for wrong in ["budget", "budget 4", "budget 4 KiB", "budget x", "budget 4K"] {
+        let source = format!("param p = 1\nvar x = p\nfor i in 0..9 {wrong} {body}");
+        let found = pal::compile(&source).unwrap_err();
+        assert!(found[0].code == "PAL0202" || found[0].code == "PAL0201", "{wrong}: {found:?}");
+    }
+}
+
+/// A budget for the whole program: where logs do not fit, loops keep a few states. The bits stay, the budget is kept, and so is what the plan says.
+#[test]
+fn a_budget_for_all_is_met_with_states() {
+    let lorenz = LORENZ.replace("200", "2000");
+    let heat = HEAT.replace("0..50", "0..400");
+    for (source, count) in [(lorenz.as_str(), 1), (heat.as_str(), 2)] {
+        let model = pal::compile(source).unwrap();
+        let inputs: Vec<Datum<f64>> = model
+            .arguments
+            .iter()
+            .map(|argument| {
+                let default = argument.default.as_ref().unwrap();
+                Datum::Real(palinode_ir::interp::Tensor {
+                    shape: default.shape().to_vec(),
+                    data: default.data().to_vec(),
+                })
+            })
+            .collect();
+        let wrt: Vec<usize> = (0..count).collect();
+        let fit = |budget: usize| {
+            fit_gradient(&model.program, &wrt, &inputs, 8, &Storage::default(), Budget::from(budget))
+        };
+        let Err(FitError::TooSmall { smallest, .. }) = fit(1) else { panic!("one byte is too little") };
+        let all = transform::value_and_grad(&model.program, &wrt).unwrap();
+        let (expected, kept) = Code::new(&all).run_with_stats(&inputs, &Limits::default()).unwrap();
+        assert!(smallest.bytes() * 20 < kept.peak_bytes, "{smallest} of {}", kept.peak_bytes);
+        let mut overheads = Vec::new();
+        for budget in [smallest.bytes(), 2 * smallest.bytes(), 8 * smallest.bytes()] {
+            let fitted = fit(budget).unwrap();
+            let [checkpoint] = fitted.checkpoints[..] else { panic!("{:?}", fitted.checkpoints) };
+            assert!(checkpoint.slots < checkpoint.rounds && checkpoint.fewest_rounds() > checkpoint.rounds);
+            let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
+            let (found, stats) = Code::new(&fitted.program).run_with_stats(&inputs, &limits).unwrap();
+            assert_eq!(values(&found), values(&expected), "{budget}\n{source}");
+            assert_eq!(stats.peak_bytes as u64, fitted.prediction.peak);
+            overheads.push(fitted.overhead);
+        }
+        assert!(overheads.windows(2).all(|pair| pair[0] > pair[1]), "{overheads:?}");
     }
 }

@@ -7,7 +7,7 @@ use super::expr::may_fail;
 use super::value::{Known, Slot, Val, describe};
 use super::view::Base;
 use crate::diagnostic::Diagnostic;
-use crate::op::{Axis, IntOp, Logical, Op};
+use crate::op::{Axis, IntOp, Logical, Op, Room};
 use crate::pal::names;
 use crate::pal::syntax::ast::{Block, Expr, ExprKind, Name, Over, Range};
 use crate::program::Value;
@@ -93,16 +93,17 @@ impl Body<'_, '_> {
         self.rebind(ids, results);
     }
 
-    pub(super) fn while_loop(&mut self, condition: &Expr, body: &Block, span: Span) {
+    pub(super) fn while_loop(&mut self, condition: &Expr, body: &Block, room: Option<Room>, span: Span) {
         let may_fail = may_fail(condition);
-        self.open_ended(body, span, &[], may_fail, &mut |this, _| this.condition(condition), &mut |_, _| {});
+        let test = &mut |this: &mut Self, _: &[Val]| this.condition(condition);
+        self.open_ended(body, (span, room), &[], may_fail, test, &mut |_, _| {});
     }
 
     /// A loop that runs while a condition holds and it is not left. `counters` start it off, `enter` sees them in each round.
     fn open_ended(
         &mut self,
         body: &Block,
-        span: Span,
+        (span, room): (Span, Option<Room>),
         counters: &[(Val, Val)],
         may_fail: bool,
         condition: &mut dyn FnMut(&mut Self, &[Val]) -> Option<Val>,
@@ -151,7 +152,7 @@ impl Body<'_, '_> {
         next.extend(self.yielded(&ids, &params[split..]));
         let block = self.b.close(&next);
         self.b.at(span);
-        let results = self.b.emit_blocks(Op::While { room: None }, &initial, vec![test, block], &types);
+        let results = self.b.emit_blocks(Op::While { room }, &initial, vec![test, block], &types);
         self.leave_loop(&ids, before, &results[split..]);
     }
 
@@ -200,10 +201,17 @@ impl Body<'_, '_> {
         self.loops.pop();
     }
 
-    pub(super) fn for_loop(&mut self, name: &Name, over: &Over, body: &Block, span: Span) {
+    pub(super) fn for_loop(
+        &mut self,
+        name: &Name,
+        over: &Over,
+        body: &Block,
+        room: Option<Room>,
+        span: Span,
+    ) {
         match over {
-            Over::Array(array) => self.for_array(name, array, body, span),
-            Over::Range { range, reversed } => self.for_range(name, range, *reversed, body, span),
+            Over::Array(array) => self.for_array(name, array, body, (span, room)),
+            Over::Range { range, reversed } => self.for_range(name, range, *reversed, body, (span, room)),
         }
     }
 
@@ -212,7 +220,14 @@ impl Body<'_, '_> {
         self.fit(&val, Type::INT, expr.span, what)
     }
 
-    fn for_range(&mut self, name: &Name, range: &Range, reversed: bool, body: &Block, span: Span) {
+    fn for_range(
+        &mut self,
+        name: &Name,
+        range: &Range,
+        reversed: bool,
+        body: &Block,
+        place: (Span, Option<Room>),
+    ) {
         let bound = |this: &mut Self, expr: Option<&Expr>, what: &str| {
             expr.map_or(Some(Val::int(0)), |expr| this.int_expr(expr, what))
         };
@@ -239,10 +254,10 @@ impl Body<'_, '_> {
             let id = this.define_variable(name, VariableKind::Loop, ok.then_some(at));
             this.variables[id].used = true;
         };
-        self.counted(body, span, &n, reversed, &mut enter);
+        self.counted(body, place, &n, reversed, &mut enter);
     }
 
-    fn for_array(&mut self, name: &Name, array: &Expr, body: &Block, span: Span) {
+    fn for_array(&mut self, name: &Name, array: &Expr, body: &Block, place: (Span, Option<Room>)) {
         let array_val = self.expr(array);
         let array_val = match array_val {
             Some(val) if val.ty.rank > 0 => Some(val),
@@ -282,7 +297,7 @@ impl Body<'_, '_> {
             let id = this.define_variable(name, VariableKind::Loop, element);
             this.variables[id].used = true;
         };
-        self.counted(body, span, &n, false, &mut enter);
+        self.counted(body, place, &n, false, &mut enter);
     }
 
     /// How many of `lo, lo + by, ...` come before `hi`; not more than 0 if none do.
@@ -299,7 +314,7 @@ impl Body<'_, '_> {
     fn counted(
         &mut self,
         body: &Block,
-        span: Span,
+        (span, room): (Span, Option<Room>),
         n: &Val,
         reversed: bool,
         enter: &mut dyn FnMut(&mut Self, &Val),
@@ -310,7 +325,7 @@ impl Body<'_, '_> {
             let last = if reversed { self.int(IntOp::Sub, n, &Val::int(1)) } else { n.clone() };
             return self.open_ended(
                 body,
-                span,
+                (span, room),
                 &[(Val::int(0), Val::int(1))],
                 false,
                 &mut |this, counters| {
@@ -341,7 +356,7 @@ impl Body<'_, '_> {
         let block = self.b.close(&next);
         self.b.at(span);
         let results =
-            self.b.emit_blocks(Op::For { descending: reversed, room: None }, &initial, vec![block], &types);
+            self.b.emit_blocks(Op::For { descending: reversed, room }, &initial, vec![block], &types);
         self.leave_loop(&ids, before, &results);
     }
 }

@@ -4,7 +4,7 @@ use super::body::{Binding, Body, VarId, VariableKind};
 use super::value::{Slot, Val, annotated, describe};
 use super::view::{Base, Place};
 use crate::diagnostic::Diagnostic;
-use crate::op::Op;
+use crate::op::{Op, Room};
 use crate::pal::Output;
 use crate::pal::names;
 use crate::pal::syntax::ast::{Annotation, BinaryOp, Binder, Expr, ExprKind, Length, Name, Stmt, StmtKind};
@@ -62,8 +62,12 @@ impl Body<'_, '_> {
                 }
             }
             StmtKind::Value(expr) => self.unused_value(expr),
-            StmtKind::For { name, over, body } => self.for_loop(name, over, body, span),
-            StmtKind::While { condition, body } => self.while_loop(condition, body, span),
+            StmtKind::For { name, over, budget, body } => {
+                self.for_loop(name, over, body, budget.map(Room::Bytes), span);
+            }
+            StmtKind::While { condition, budget, body } => {
+                self.while_loop(condition, body, budget.map(Room::Bytes), span);
+            }
             StmtKind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),
             StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => self.leave(stmt),
         }

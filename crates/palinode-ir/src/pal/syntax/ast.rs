@@ -181,10 +181,14 @@ pub(crate) enum StmtKind {
     For {
         name: Name,
         over: Over,
+        /// How many bytes the states may take that are kept for the way back.
+        budget: Option<u64>,
         body: Block,
     },
     While {
         condition: Expr,
+        /// As of `For`.
+        budget: Option<u64>,
         body: Block,
     },
     If {

@@ -3,6 +3,8 @@
 //! Newlines and comments are tokens: the parser drops those inside brackets, the formatter keeps all. A character or number
 //! that means nothing is reported and skipped, so one slip does not hide the others.
 
+use palinode_core::Budget;
+
 use crate::diagnostic::Diagnostic;
 use crate::types::Span;
 
@@ -13,6 +15,8 @@ pub(crate) enum Kind {
     Word,
     Int(i64),
     Real(f64),
+    /// A number of bytes, `64KiB`, after the word `budget`.
+    Bytes(u64),
     /// An operator or a bracket, by its text.
     Mark(&'static str),
     Newline,
@@ -153,6 +157,12 @@ impl Lexer<'_> {
         if word > 0 {
             let found = &self.source[span.start as usize..end + word];
             let (number, unit) = found.split_at(end - self.at);
+            let after_budget =
+                self.tokens.last().is_some_and(|last| &self.source[last.span.range()] == "budget");
+            if let Some(Ok(budget)) = after_budget.then(|| found.replace('_', "").parse::<Budget>()) {
+                self.push(Kind::Bytes(budget.bytes() as u64), end + word);
+                return;
+            }
             let problem = Diagnostic::error(
                 "PAL0201",
                 Span::new(self.at, end + word),

@@ -320,7 +320,8 @@ impl Parser<'_> {
             "for" => self.for_loop(),
             "while" => {
                 let condition = self.condition()?;
-                Ok(StmtKind::While { condition, body: self.block()? })
+                let budget = self.budget()?;
+                Ok(StmtKind::While { condition, budget, body: self.block()? })
             }
             "if" => self.branches(),
             "break" => Ok(StmtKind::Break),
@@ -410,7 +411,22 @@ impl Parser<'_> {
             return self.unexpected("`in`", Some("a loop reads `for i in 0..n { ... }`"));
         }
         let over = self.over()?;
-        Ok(StmtKind::For { name, over, body: self.block()? })
+        let budget = self.budget()?;
+        Ok(StmtKind::For { name, over, budget, body: self.block()? })
+    }
+
+    /// `budget 64KiB`, if it is there.
+    fn budget(&mut self) -> Parsed<Option<u64>> {
+        if !self.eat_word("budget") {
+            return Ok(None);
+        }
+        let token = self.peek();
+        let Kind::Bytes(bytes) = token.kind else {
+            let help = "a loop's budget is a number of bytes with its unit, without a space: `budget 64KiB`";
+            return self.unexpected("a number of bytes", Some(help));
+        };
+        self.advance();
+        Ok(Some(bytes))
     }
 
     /// `lo..hi`, `(lo..hi)`, `lo..hi by s`, `lo..hi reversed`, or an array.

@@ -51,7 +51,8 @@ fn labels(op: &Op) -> Vec<String> {
     }
 }
 
-/// Every operation there is. Whoever adds one to [`labels`] adds it here. (`pack` and `unpack` are made on request only; `plan.rs` tests them.)
+/// Every operation there is. Whoever adds one to [`labels`] adds it here. (`pack`, `unpack` and `sweep` are made on request only;
+/// `plan.rs` and `sweeps.rs` test them.)
 fn every_operation() -> Vec<Op> {
     let mut ops = vec![
         Op::Const(Literal::Int(0)),

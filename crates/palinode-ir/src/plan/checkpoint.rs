@@ -1,0 +1,143 @@
+//! Loops that keep a few of their states, chosen so that a gradient fits into a budget.
+//!
+//! Input: a program, which loops keep how much, a budget. Output: a gradient in which the loops that keep most keep states instead of logs, each as many as fit.
+//!
+//! Tried are the loop that keeps most, the two that keep most, and so on; for each of these first as few states as are worth while ([`MOST_SWEEPS`]), then, loop by loop, as
+//! many as fit. Sweeps follow each other, so that they do not compete; one inside another's round does, and gets what the outer one leaves.
+
+use crate::interp::Datum;
+use crate::op::{Op, Room};
+use crate::plan::{Fitted, Growth, Prediction, predict, rematerialize};
+use crate::program::{Block, Inst, Program};
+use crate::schedule::advances;
+use crate::types::Span;
+
+/// How many loops may keep states instead of logs.
+const MOST_LOOPS: usize = 4;
+/// No loop is run through more often than that, however small the budget.
+const MOST_SWEEPS: u64 = 100;
+
+/// A loop that keeps some of its states and computes the others again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The loop.
+    pub span: Span,
+    /// How often it runs.
+    pub rounds: u64,
+    /// How many states it keeps at once.
+    pub slots: u64,
+}
+
+impl Checkpoint {
+    /// How many rounds are run forwards in all: for the values, to get states back, and before each round is gone through backwards.
+    pub fn forward_rounds(&self) -> u64 {
+        self.rounds.saturating_add(self.fewest_rounds())
+    }
+
+    /// The fewest rounds with which any schedule of so many states can go back.
+    pub fn fewest_rounds(&self) -> u64 {
+        self.rounds.saturating_add(advances(self.rounds, self.slots))
+    }
+}
+
+/// A gradient with checkpoints.
+pub(super) struct Checkpointed {
+    pub(super) program: Program,
+    pub(super) prediction: Prediction,
+    /// How many operations outside of loops are repeated.
+    pub(super) repeated: usize,
+    pub(super) loops: Vec<Checkpoint>,
+}
+
+/// What was found: gradients that fit, and the smallest peak.
+pub(super) struct Found {
+    pub(super) fitting: Vec<Checkpointed>,
+    pub(super) smallest: u64,
+}
+
+/// The least number of states with which a loop is not run through too often.
+fn fewest(rounds: u64) -> u64 {
+    let mut slots = 1;
+    while slots < rounds && advances(rounds, slots) > rounds.saturating_mul(MOST_SWEEPS) {
+        slots += 1;
+    }
+    slots
+}
+
+/// Gradients within `limit` bytes. `gradient` differentiates and simplifies a program; `growth` are the loops that keep something.
+///
+/// # Errors
+/// Those of `gradient`.
+pub(super) fn search<R, E>(
+    program: &Program,
+    growth: &[Growth],
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    limit: u64,
+    gradient: &dyn Fn(&Program) -> Result<Program, E>,
+) -> Result<Found, E> {
+    let mut loops: Vec<&Growth> = growth.iter().filter(|growth| growth.rounds > 1).collect();
+    loops.sort_by_key(|growth| core::cmp::Reverse(growth.rounds.saturating_mul(growth.bytes_per_round)));
+    let mut found = Found { fitting: Vec::new(), smallest: u64::MAX };
+    for count in 1..=loops.len().min(MOST_LOOPS) {
+        let mut chosen: Vec<Checkpoint> = loops[..count]
+            .iter()
+            .map(|&&Growth { span, rounds, .. }| Checkpoint { span, rounds, slots: fewest(rounds) })
+            .collect();
+        let marked = crate::transform::with_room(program, &|inst| {
+            let own = match inst.op {
+                Op::For { room, .. } | Op::While { room } => room,
+                _ => None,
+            };
+            // What the source says stays.
+            own.or_else(|| slots_of(&chosen, inst).map(Room::Slots))
+        });
+        // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give up the others.
+        let Ok(fitted) = rematerialize(&gradient(&marked)?, inputs, real_bytes, limit) else { continue };
+        let Fitted { program: mut made, mut prediction, repeated, .. } = fitted;
+        found.smallest = found.smallest.min(prediction.peak);
+        if prediction.peak > limit {
+            continue;
+        }
+        for at in 0..chosen.len() {
+            // The peak rises with the number of states: the most that fit.
+            let (mut low, mut high) = (chosen[at].slots, chosen[at].rounds + 1);
+            while low + 1 < high {
+                let middle = low + (high - low) / 2;
+                chosen[at].slots = middle;
+                set_slots(&mut made, &chosen);
+                match predict(&made, inputs, real_bytes) {
+                    Ok(tried) if tried.peak <= limit => {
+                        low = middle;
+                        prediction = tried;
+                    }
+                    Ok(_) | Err(_) => high = middle,
+                }
+            }
+            chosen[at].slots = low;
+        }
+        set_slots(&mut made, &chosen);
+        found.fitting.push(Checkpointed { program: made, prediction, repeated, loops: chosen });
+    }
+    Ok(found)
+}
+
+fn slots_of(chosen: &[Checkpoint], inst: &Inst) -> Option<u64> {
+    chosen.iter().find(|checkpoint| checkpoint.span == inst.span).map(|checkpoint| checkpoint.slots)
+}
+
+/// Changes how many states the sweeps of these loops keep.
+fn set_slots(program: &mut Program, chosen: &[Checkpoint]) {
+    fn set(block: &mut Block, chosen: &[Checkpoint]) {
+        for inst in &mut block.insts {
+            let slots = slots_of(chosen, inst);
+            if let (Op::Sweep { room: Room::Slots(now) }, Some(slots)) = (&mut inst.op, slots) {
+                *now = slots;
+            }
+            inst.blocks.iter_mut().for_each(|block| set(block, chosen));
+        }
+    }
+    for function in &mut program.functions {
+        set(&mut function.body, chosen);
+    }
+}
