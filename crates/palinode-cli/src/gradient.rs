@@ -2,7 +2,7 @@
 
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind, Tensor};
 use palinode_ir::transform::{self, Storage, TransformError};
-use palinode_ir::{Program, passes, plan};
+use palinode_ir::{Program, Room, passes, plan};
 
 use crate::args::Mode;
 use crate::execute::{Cost, Unfit, run_derivative};
@@ -18,6 +18,8 @@ pub(crate) struct Gradient {
     pub(crate) mode: Mode,
     /// What loops computed again.
     pub(crate) storage: Storage,
+    /// If loops kept states instead: how many bytes of them.
+    pub(crate) states: Option<usize>,
 }
 
 /// Why there is none.
@@ -62,10 +64,11 @@ pub(crate) fn gradient(
         return by_forward(program, wrt, inputs, limits, numbers);
     }
     let storage = |recompute| Storage { recompute, ..asked.storage.clone() };
-    let derived = |storage: &Storage| -> Result<Program, NoGradient> {
+    let derived_from = |program: &Program, storage: &Storage| -> Result<Program, NoGradient> {
         let derived = passes::simplify(&transform::value_and_grad_stored(program, wrt, storage)?);
         Ok(plan::narrow_kept(&derived, storage))
     };
+    let derived = |storage: &Storage| derived_from(program, storage);
     match within {
         Within::AnyMemory => {
             let storage = asked.storage.clone();
@@ -78,19 +81,34 @@ pub(crate) fn gradient(
         // Nobody knows beforehand what fits: with least work first.
         Within::Stopping { budget } => {
             let limits = Limits { budget: *budget, ..*limits };
-            let mut levels = asked.levels().iter().peekable();
+            let levels = asked.levels().iter().map(|&level| (level, None));
+            let least = *asked.levels().last().expect("there is a level");
+            // Then loops keep states in a part of the budget: what else there is takes the rest.
+            let parts = [2, 4, 16, 64].map(|part| (least, Some(budget.bytes() / part)));
+            let mut left = levels.chain(parts).peekable();
             loop {
-                let level = *levels.next().expect("a level did not fit, and the last one is returned");
+                let (level, states) = left.next().expect("the last one is returned");
                 let storage = storage(level);
-                match by_reverse(&derived(&storage)?, inputs, &limits, storage) {
+                let program = match states {
+                    None => derived(&storage)?,
+                    Some(bytes) => derived_from(&limited(program, bytes), &storage)?,
+                };
+                match by_reverse(&program, inputs, &limits, storage) {
                     Err(NoGradient::Run(error))
-                        if matches!(error.kind, RunErrorKind::OverBudget { .. })
-                            && levels.peek().is_some() => {}
-                    done => return done,
+                        if matches!(
+                            error.kind,
+                            RunErrorKind::OverBudget { .. } | RunErrorKind::SnapshotOverBudget { .. }
+                        ) && left.peek().is_some() => {}
+                    done => return done.map(|gradient| Gradient { states, ..gradient }),
                 }
             }
         }
     }
+}
+
+/// The same program, whose loops keep states in so many bytes unless the source says otherwise.
+fn limited(program: &Program, bytes: usize) -> Program {
+    transform::with_room(program, &|inst| inst.op.room().or(Some(Room::Bytes(bytes as u64))))
 }
 
 fn by_reverse(
@@ -103,7 +121,7 @@ fn by_reverse(
     let _progress = Progress::start("running forwards and backwards", 1);
     let ran = run_derivative(&code, inputs, limits, 1)?;
     let parts = ran.outputs.into_iter().skip(1).map(tensor).collect();
-    Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse, storage })
+    Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse, storage, states: None })
 }
 
 fn by_forward(
@@ -130,7 +148,7 @@ fn by_forward(
             progress.advance();
         }
     }
-    Ok(Gradient { parts, cost, mode: Mode::Forward, storage: Storage::default() })
+    Ok(Gradient { parts, cost, mode: Mode::Forward, storage: Storage::default(), states: None })
 }
 
 fn tensor(datum: Datum<f64>) -> Tensor<f64> {

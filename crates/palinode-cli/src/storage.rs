@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
-use palinode_ir::plan::{self, FitError, FittedGradient, PlanError, Prediction};
+use palinode_ir::plan::{self, Checkpoint, FitError, FittedGradient, PlanError, Prediction};
 use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Program, Span, passes};
 
@@ -328,19 +328,29 @@ fn what_works(
 ) -> String {
     let least = handy(smallest.prediction.peak);
     let most = handy(smallest.store_all.bytes() as u64);
-    let mut words = vec![format!("--budget {} works {}", compact(least), times(smallest.overhead))];
+    let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
     let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
     if between > least
         && between < most
         && let Ok(fitted) = asked.fit(program, wrt, inputs, between)
         && amount(fitted.overhead) != amount(smallest.overhead)
     {
-        words.push(format!("{} {}", compact(between), times(fitted.overhead)));
+        words.push(format!("{} {}", compact(between), price(&fitted)));
     }
     if most > least {
         words.push(format!("{} keeps everything", compact(most)));
     }
     words.join("; ")
+}
+
+/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where loops keep states.
+fn price(fitted: &FittedGradient) -> String {
+    match fitted.checkpoints.iter().max_by_key(|checkpoint| checkpoint.forward_rounds()) {
+        None => times(fitted.overhead),
+        Some(longest) => {
+            format!("with {} forward sweeps", sweeps(longest.forward_rounds(), longest.rounds))
+        }
+    }
 }
 
 /// `with 1.7 times the work`.
@@ -383,6 +393,32 @@ pub(crate) fn chosen(program: &Program, recompute: Recompute, repeated: usize) -
         n if has_loops => format!("{loops}; {} outside of them", again(n)),
         n => again(n),
     }
+}
+
+/// How a gradient stays within its budget, in lines of words; `line` finds the line of a place.
+pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usize>) -> Vec<String> {
+    if fitted.checkpoints.is_empty() {
+        return vec![chosen(&fitted.program, fitted.recompute, fitted.repeated)];
+    }
+    let one = |checkpoint: &Checkpoint| {
+        let place = line(checkpoint.span).map_or(String::new(), |line| format!(" in line {line}"));
+        format!(
+            "the loop{place} keeps {} of {} states: {} forward sweeps (at best {})",
+            numbers::count(checkpoint.slots),
+            numbers::count(checkpoint.rounds),
+            sweeps(checkpoint.forward_rounds(), checkpoint.rounds),
+            sweeps(checkpoint.fewest_rounds(), checkpoint.rounds)
+        )
+    };
+    let mut lines: Vec<String> = fitted.checkpoints.iter().map(one).collect();
+    lines.extend((fitted.repeated > 0).then(|| format!("{} outside of loops", again(fitted.repeated))));
+    lines
+}
+
+/// How often a loop is run through, from its rounds.
+pub(crate) fn sweeps(run: u64, rounds: u64) -> String {
+    let times = run as f64 / rounds.max(1) as f64;
+    if times < 10.0 { format!("{times:.2}") } else { format!("{times:.1}") }
 }
 
 fn again(n: usize) -> String {

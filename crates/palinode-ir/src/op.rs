@@ -495,6 +495,11 @@ impl Op {
         }
     }
 
+    /// How much the way back through a loop may keep, if that is limited.
+    pub fn room(&self) -> Option<Room> {
+        if let Op::For { room, .. } | Op::While { room } = self { *room } else { None }
+    }
+
     /// Whether its blocks run any number of times.
     pub fn repeats(&self) -> bool {
         matches!(self, Op::For { .. } | Op::While { .. } | Op::Sweep { .. })

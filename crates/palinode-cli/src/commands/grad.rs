@@ -73,7 +73,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         rounding,
         checked: checked.as_ref(),
     };
-    let (text, fields) = (answer.text(args.show.look()), answer.json(session));
+    let (text, fields) = (answer.text(args.show.look(), session), answer.json(session));
     session.answer(&text, fields);
     match checked {
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
@@ -192,7 +192,7 @@ impl Answer<'_> {
         self.output().unit.as_ref().map_or(self.value, |unit| unit.from_si(self.value))
     }
 
-    fn text(&self, look: Look) -> String {
+    fn text(&self, look: Look, session: &Session) -> String {
         let output = self.output();
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
         let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value(), look.digits));
@@ -224,7 +224,7 @@ impl Answer<'_> {
         {
             out.push_str(&decisions_line(checked, look));
         }
-        out.push_str(&self.memory_line());
+        out.push_str(&self.memory_line(session));
         if let Some(error) = self.rounding {
             let error = numbers::short(error, 2);
             out.push_str(&format!(
@@ -234,19 +234,25 @@ impl Answer<'_> {
         out
     }
 
-    fn memory_line(&self) -> String {
+    fn memory_line(&self, session: &Session) -> String {
         let arrays = numbers::bytes(self.gradient.cost.arrays);
         match self.within {
             Within::AnyMemory => {}
             Within::Planned { budget, fitted } => {
                 let work = storage::against_all(fitted.overhead, fitted.store_all);
-                let how = storage::chosen(&fitted.program, fitted.recompute, fitted.repeated);
+                let line = |span| storage::line(session, self.loaded, span);
+                let how = storage::kept_by(fitted, &line).join("\n         ");
                 return format!(
                     "memory   peak {arrays} of arrays, within {budget}; {work}\n         {how}\n"
                 );
             }
             Within::Stopping { budget } => {
-                let how = storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0);
+                let how = match self.gradient.states {
+                    None => storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0),
+                    Some(bytes) => {
+                        format!("each loop keeps as many states as fit into {}", numbers::bytes(bytes))
+                    }
+                };
                 return format!(
                     "memory   peak {arrays} of arrays, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n"
                 );
@@ -314,7 +320,10 @@ impl Answer<'_> {
         }
         match self.within {
             Within::AnyMemory => {}
-            Within::Planned { budget, fitted } => all["budget"] = budget_json(*budget, fitted),
+            Within::Planned { budget, fitted } => {
+                let line = |span| storage::line(session, self.loaded, span);
+                all["budget"] = budget_json(*budget, fitted, &line);
+            }
             Within::Stopping { budget } => all["budget"] = json!({ "budget_bytes": budget.bytes() }),
         }
         if let Some(checked) = self.checked {

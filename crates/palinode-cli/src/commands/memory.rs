@@ -153,8 +153,10 @@ impl Answer<'_> {
         out.push_str(&layout(&peaks, "   "));
         if let Some((budget, fitted)) = &self.fitted {
             let work = storage::against_all(fitted.overhead, fitted.store_all);
-            let how = storage::chosen(&fitted.program, fitted.recompute, fitted.repeated);
-            out.push_str(&format!("\n{}{budget} is kept with {work}\n{:9}{how}\n", label("budget"), ""));
+            out.push_str(&format!("\n{}{budget} is kept with {work}\n", label("budget")));
+            for how in storage::kept_by(fitted, &|span| self.line(span)) {
+                out.push_str(&format!("{:9}{how}\n", ""));
+            }
         }
         let arrays = self.arrays();
         let place = |span| self.line(span);
@@ -294,14 +296,27 @@ impl Answer<'_> {
             "arrays": arrays.json(&|span| self.line(span)),
         });
         if let Some((budget, fitted)) = &self.fitted {
-            all["budget"] = budget_json(*budget, fitted);
+            all["budget"] = budget_json(*budget, fitted, &|span| self.line(span));
         }
         all
     }
 }
 
 /// How a budget was kept.
-pub(crate) fn budget_json(budget: Budget, fitted: &FittedGradient) -> Value {
+pub(crate) fn budget_json(
+    budget: Budget,
+    fitted: &FittedGradient,
+    line: &dyn Fn(palinode_ir::Span) -> Option<usize>,
+) -> Value {
+    let checkpoint = |checkpoint: &plan::Checkpoint| {
+        json!({
+            "line": line(checkpoint.span),
+            "rounds": checkpoint.rounds,
+            "slots": checkpoint.slots,
+            "forward_rounds": checkpoint.forward_rounds(),
+            "fewest_rounds": checkpoint.fewest_rounds(),
+        })
+    };
     json!({
         "budget_bytes": budget.bytes(),
         "planned_bytes": fitted.prediction.peak,
@@ -309,6 +324,7 @@ pub(crate) fn budget_json(budget: Budget, fitted: &FittedGradient) -> Value {
         "work": fitted.overhead,
         "recompute": storage::word(fitted.recompute),
         "repeated": fitted.repeated,
+        "checkpoints": fitted.checkpoints.iter().map(checkpoint).collect::<Vec<_>>(),
     })
 }
 

@@ -79,9 +79,10 @@ impl Hoist<'_> {
 
     /// The bounds of the number of rounds of a `for` or a `sweep`; `(0, ...)` for everything else.
     fn count(&self, inst: &Inst) -> Range {
-        match inst.op {
-            Op::For { .. } | Op::Sweep { .. } => self.ranges[inst.args[0].index()],
-            _ => (0, 0),
+        if matches!(inst.op, Op::For { .. } | Op::Sweep { .. }) {
+            self.ranges[inst.args[0].index()]
+        } else {
+            (0, 0)
         }
     }
 

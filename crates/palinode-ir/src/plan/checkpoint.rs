@@ -85,12 +85,8 @@ pub(super) fn search<R, E>(
             .map(|&&Growth { span, rounds, .. }| Checkpoint { span, rounds, slots: fewest(rounds) })
             .collect();
         let marked = crate::transform::with_room(program, &|inst| {
-            let own = match inst.op {
-                Op::For { room, .. } | Op::While { room } => room,
-                _ => None,
-            };
             // What the source says stays.
-            own.or_else(|| slots_of(&chosen, inst).map(Room::Slots))
+            inst.op.room().or_else(|| slots_of(&chosen, inst).map(Room::Slots))
         });
         // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give up the others.
         let Ok(fitted) = rematerialize(&gradient(&marked)?, inputs, real_bytes, limit) else { continue };

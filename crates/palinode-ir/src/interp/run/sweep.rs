@@ -30,6 +30,10 @@ pub struct RoundBack {
     pub round: u64,
     /// How many rounds there are.
     pub rounds: u64,
+    /// How many states are kept at once.
+    pub slots: u64,
+    /// The bytes of the initial state.
+    pub state_bytes: u64,
     /// The sums of squares of the cotangents before this round, with their names.
     pub cotangents: Vec<(Option<Rc<str>>, f64)>,
 }
@@ -38,6 +42,8 @@ pub struct RoundBack {
 pub(super) struct Running<R> {
     schedule: Binomial,
     rounds: u64,
+    slots: u64,
+    state_bytes: u64,
     /// The round of the state, and the one up to which it is being advanced.
     at: u64,
     until: u64,
@@ -105,6 +111,8 @@ impl<R: Real> Machine<'_, R> {
         self.sweeps.push(Running {
             schedule: binomial(rounds, slots),
             rounds,
+            slots,
+            state_bytes: each,
             at: 0,
             until: 0,
             reversed: None,
@@ -134,7 +142,7 @@ impl<R: Real> Machine<'_, R> {
         let counter = frame.bases[1] + site.counter as usize;
         let mut running = self.sweeps.pop().expect("a sweep that runs was started");
         if let Some(round) = running.reversed.take().filter(|_| observer.watches()) {
-            observer.back(&self.round_back(frame, site, round, running.rounds));
+            observer.back(&self.round_back(frame, site, round, &running));
         }
         let next = loop {
             if running.at < running.until {
@@ -212,7 +220,7 @@ impl<R: Real> Machine<'_, R> {
         }
     }
 
-    fn round_back(&self, frame: &Frame, site: &SweepSite, round: u64, rounds: u64) -> RoundBack {
+    fn round_back(&self, frame: &Frame, site: &SweepSite, round: u64, running: &Running<R>) -> RoundBack {
         let square = |value: R| value.to_f64() * value.to_f64();
         let one = |(place, name): &(Place, Option<Rc<str>>)| {
             let at = frame.bases[place.kind as usize] + place.slot as usize;
@@ -226,7 +234,9 @@ impl<R: Real> Machine<'_, R> {
             };
             (name.clone(), sum)
         };
-        RoundBack { span: site.span, round, rounds, cotangents: site.cotangents.iter().map(one).collect() }
+        let &Running { rounds, slots, state_bytes, .. } = running;
+        let cotangents = site.cotangents.iter().map(one).collect();
+        RoundBack { span: site.span, round, rounds, slots, state_bytes, cotangents }
     }
 }
 
