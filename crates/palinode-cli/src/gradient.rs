@@ -85,23 +85,25 @@ pub(crate) fn gradient(
             let least = *asked.levels().last().expect("there is a level");
             // Then loops keep states in a part of the budget: what else there is takes the rest.
             let parts = [2, 4, 16, 64].map(|part| (least, Some(budget.bytes() / part)));
-            let mut left = levels.chain(parts).peekable();
-            loop {
-                let (level, states) = left.next().expect("the last one is returned");
+            let mut refused = None;
+            for (level, states) in levels.chain(parts) {
                 let storage = storage(level);
                 let program = match states {
                     None => derived(&storage)?,
                     Some(bytes) => derived_from(&limited(program, bytes), &storage)?,
                 };
                 match by_reverse(&program, inputs, &limits, storage) {
+                    Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
+                        refused = Some(error);
+                    }
+                    // A part of the budget, not the budget itself, was too small for a state.
                     Err(NoGradient::Run(error))
-                        if matches!(
-                            error.kind,
-                            RunErrorKind::OverBudget { .. } | RunErrorKind::SnapshotOverBudget { .. }
-                        ) && left.peek().is_some() => {}
+                        if states.is_some()
+                            && matches!(error.kind, RunErrorKind::SnapshotOverBudget { .. }) => {}
                     done => return done.map(|gradient| Gradient { states, ..gradient }),
                 }
             }
+            Err(NoGradient::Run(refused.expect("what keeps everything did not fit")))
         }
     }
 }

@@ -72,7 +72,7 @@ fn errors_have_a_code_and_a_place() {
         ("run nan.pal", "PAL0260", 3, Some(("nan.pal", 3))),
         ("grad fit.pal --data twice.csv", "PAL0287", 1, Some(("twice.csv", 1))),
         ("grad", "PAL0298", 2, None),
-        ("grad drag.pal --budget 1KiB", "PAL0412", 1, None),
+        ("grad drag.pal --budget 8B", "PAL0412", 1, None),
         ("grad drag.pal --budget 1K", "PAL0108", 2, Some(("command line", 1))),
         ("grad drag.pal --store vv=keep", "PAL0289", 2, Some(("command line", 1))),
         ("memory kepler.pal --budget 1KiB", "PAL0410", 1, Some(("kepler.pal", 4))),

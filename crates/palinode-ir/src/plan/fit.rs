@@ -80,7 +80,7 @@ pub fn fit_gradient<R>(
     storage: &Storage,
     budget: Budget,
 ) -> Result<FittedGradient, FitError> {
-    fit_levels(program, wrt, inputs, real_bytes, storage, &Recompute::ALL, budget)
+    fit_levels(program, wrt, inputs, real_bytes, storage, &Recompute::ALL, true, budget)
 }
 
 /// As [`fit_gradient`], but loops compute again exactly what `storage` says; only outside of them something may be computed again to save memory.
@@ -95,9 +95,10 @@ pub fn fit_stored_gradient<R>(
     storage: &Storage,
     budget: Budget,
 ) -> Result<FittedGradient, FitError> {
-    fit_levels(program, wrt, inputs, real_bytes, storage, &[storage.recompute], budget)
+    fit_levels(program, wrt, inputs, real_bytes, storage, &[storage.recompute], false, budget)
 }
 
+#[allow(clippy::too_many_arguments)]
 fn fit_levels<R>(
     program: &Program,
     wrt: &[usize],
@@ -105,6 +106,7 @@ fn fit_levels<R>(
     real_bytes: usize,
     storage: &Storage,
     levels: &[Recompute],
+    may_keep_states: bool,
     budget: Budget,
 ) -> Result<FittedGradient, FitError> {
     let limit = budget.bytes() as u64;
@@ -136,7 +138,7 @@ fn fit_levels<R>(
         }
     }
     // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit, or do much again.
-    if best.as_ref().is_none_or(|best| best.overhead > LITTLE) {
+    if may_keep_states && best.as_ref().is_none_or(|best| best.overhead > LITTLE) {
         for &recompute in levels {
             let made = |program: &Program| gradient_of(program, recompute);
             let found = checkpoint::search(program, &all.growth, inputs, real_bytes, limit, &made)?;

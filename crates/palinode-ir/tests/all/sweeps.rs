@@ -198,20 +198,21 @@ fn the_plan_knows_the_peak_of_short_and_long_sweeps() {
     let longer = "param x: [4]\ninput n: int\nvar a = x\nfor k in 0..n { a = concat(a, [sin(sum(a))]) }\nloss s = sum(a)";
     let vector = |n: usize| Datum::vector((0..n).map(|i| 0.1 + (i as f64) / 10.0).collect());
     let matrix = || Datum::matrix(4, 4, (0..16).map(|i| ((i * 7) % 5) as f64 / 10.0 - 0.2).collect());
-    let cases: [(&str, Vec<Datum<f64>>, &[usize]); 4] = [
-        (heat, vec![vector(16), Datum::real(0.1)], &[0, 1]),
-        (fresh, vec![matrix(), vector(4)], &[0, 1]),
-        (delayed, vec![matrix(), vector(4)], &[0, 1]),
-        (longer, vec![vector(4)], &[0]),
+    let cases = [
+        (heat, vec![vector(16), Datum::real(0.1)]),
+        (fresh, vec![matrix(), vector(4)]),
+        (delayed, vec![matrix(), vector(4)]),
+        (longer, vec![vector(4)]),
     ];
-    for (source, inputs, wrt) in cases {
+    for (source, inputs) in cases {
+        let wrt: Vec<usize> = (0..inputs.len()).collect();
         let program = compiled_source(source);
         for n in [0, 1, 2, 3, 5, 63, 64, 65, 66, 70, 100, 300] {
             let mut inputs = inputs.clone();
             inputs.push(Datum::int(n));
             for slots in [1, 2, 3, 4, 5, 6, 9, 30, 62, 63, 64, 65, 66, 98, 99, 100, 101, 299, 300] {
                 let swept = limited(&program, Room::Slots(slots));
-                let gradient = passes::simplify(&transform::value_and_grad(&swept, wrt).unwrap());
+                let gradient = passes::simplify(&transform::value_and_grad(&swept, &wrt).unwrap());
                 let (_, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
                 let plan = predict(&gradient, &inputs, 8).unwrap();
                 assert!(plan.exact);

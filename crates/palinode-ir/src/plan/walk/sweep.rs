@@ -30,9 +30,9 @@ struct Parts<'p> {
 /// What the rounds of a sweep did.
 #[derive(Default)]
 struct Rounds {
-    /// How many there were, how much work they were, and how many arrays they made: forwards and backwards.
-    forwards: (u64, f64, u64),
-    backwards: (u64, f64, u64),
+    /// How much work the last one was, and how many arrays it made: forwards and backwards.
+    forwards: (f64, u64),
+    backwards: (f64, u64),
     /// Whether every round left the state with the same lengths, and each array in its place.
     settled: bool,
     /// The bytes of the arrays that a round makes anew.
@@ -169,7 +169,7 @@ impl<'p> Walk<'p> {
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(state, &next);
         let ledger = self.ledger();
-        rounds.forwards = (rounds.forwards.0 + 1, ledger.work - work, ledger.allocations - allocations);
+        rounds.forwards = (ledger.work - work, ledger.allocations - allocations);
         rounds.each = 0;
         for (at, thing) in next.iter().enumerate() {
             let Thing::Array(id) = thing else { continue };
@@ -199,7 +199,7 @@ impl<'p> Walk<'p> {
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(parts.cotangents, &next);
         let ledger = self.ledger();
-        rounds.backwards = (rounds.backwards.0 + 1, ledger.work - work, ledger.allocations - allocations);
+        rounds.backwards = (ledger.work - work, ledger.allocations - allocations);
         Ok(())
     }
 
@@ -218,13 +218,17 @@ impl<'p> Walk<'p> {
         let others = (slots - few).saturating_mul(trial.each);
         self.state.ledger.charge(others);
         self.stop_at_peak()?;
+        let (work, allocations) = (self.ledger().work, self.ledger().allocations);
         let done = self.whole_sweep(parts, marks, rounds, few)?;
         self.state.ledger.discharge(others);
+        // What the long one does instead; few snapshots may have made the short one go forwards more often.
         let (forwards, backwards) = (done.forwards, done.backwards);
-        let more = (advances(n, slots) - forwards.0, n - backwards.0);
+        let (there, back) = (advances(n, slots), n);
         let ledger = &mut self.state.ledger;
-        ledger.work += forwards.1 * more.0 as f64 + backwards.1 * more.1 as f64;
-        ledger.allocations += forwards.2 * more.0 + backwards.2 * more.1;
+        ledger.work = work + forwards.0 * there as f64 + backwards.0 * back as f64;
+        let made = forwards.1.saturating_mul(there).saturating_add(backwards.1.saturating_mul(back));
+        // It numbers arrays too, so it never goes back.
+        ledger.allocations = ledger.allocations.max(allocations.saturating_add(made));
         debug_assert!(done.settled, "what three rounds show holds for more");
         Ok(true)
     }
