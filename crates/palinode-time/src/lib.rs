@@ -6,9 +6,18 @@
 //! | part | holds |
 //! |---|---|
 //! | [`Step`], [`Number`] | one step of a loop, over any number |
+//! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
+//! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |
 //!
 //! Absent from this package: the terminal, derivative formulas, global state.
 
+mod batch;
+mod forward_gradient;
 mod step;
 
+pub use batch::{Batch, BatchGradient};
+pub use forward_gradient::{
+    Directions, Draw, EstimateError, ForwardDescent, ForwardGradient, GradientEstimate, OwnDirection,
+    Perturbed, Progress, estimate_gradient, forward_gradient,
+};
 pub use step::{Number, PlainInput, Step};

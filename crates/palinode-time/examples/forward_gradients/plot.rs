@@ -1,0 +1,101 @@
+//! Curves on logarithmic axes, as SVG.
+
+use std::fmt::Write;
+
+pub(crate) struct Curve {
+    pub(crate) name: &'static str,
+    /// Seconds and loss.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+pub(crate) struct Panel {
+    pub(crate) title: String,
+    pub(crate) curves: Vec<Curve>,
+}
+
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 300.0;
+const MARGIN: f64 = 55.0;
+const COLOURS: [&str; 2] = ["#1f6fb2", "#c8552b"];
+
+/// All panels, two in a row.
+pub(crate) fn draw(panels: &[Panel]) -> String {
+    let rows = panels.len().div_ceil(2);
+    let (width, height) = (2.0 * WIDTH, rows as f64 * HEIGHT);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
+    );
+    for (i, panel) in panels.iter().enumerate() {
+        let (x, y) = ((i % 2) as f64 * WIDTH, (i / 2) as f64 * HEIGHT);
+        let _ = writeln!(svg, "<g transform=\"translate({x} {y})\">\n{}</g>", draw_panel(panel));
+    }
+    svg + "</svg>\n"
+}
+
+/// The powers of ten around some positive numbers.
+fn decades(numbers: impl Iterator<Item = f64>) -> (i32, i32) {
+    let logs = numbers.filter(|x| *x > 0.0).map(f64::log10);
+    let (low, high) = logs.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
+    let low = low.max(-16.0).floor() as i32;
+    (low, (high.ceil() as i32).max(low + 1))
+}
+
+fn draw_panel(panel: &Panel) -> String {
+    let all = || panel.curves.iter().flat_map(|curve| &curve.points);
+    let (x_low, x_high) = decades(all().map(|p| p.0));
+    let (y_low, y_high) = decades(all().map(|p| p.1));
+    let scale = |value: f64, low: i32, high: i32| {
+        ((value.max(1e-300).log10() - f64::from(low)) / f64::from(high - low)).clamp(0.0, 1.0)
+    };
+    let place_x = |x: f64| MARGIN + scale(x, x_low, x_high) * (WIDTH - 1.5 * MARGIN);
+    let place_y = |y: f64| HEIGHT - MARGIN - scale(y, y_low, y_high) * (HEIGHT - 2.0 * MARGIN);
+    let (left, right) = (MARGIN, WIDTH - 0.5 * MARGIN);
+    let (top, bottom) = (MARGIN, HEIGHT - MARGIN);
+
+    let mut svg = String::new();
+    let _ = writeln!(
+        svg,
+        "<text x=\"{left}\" y=\"{}\" font-size=\"13\" font-weight=\"bold\">{}</text>",
+        top - 25.0,
+        panel.title
+    );
+    for power in x_low..=x_high {
+        let x = place_x(10f64.powi(power));
+        let _ = writeln!(svg, "<path d=\"M{x:.1} {top}V{bottom}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">1e{power}</text>",
+            bottom + 15.0
+        );
+    }
+    // At most eight labels.
+    for power in (y_low..=y_high).step_by(((y_high - y_low) as usize).div_ceil(8)) {
+        let y = place_y(10f64.powi(power));
+        let _ = writeln!(svg, "<path d=\"M{left} {y:.1}H{right}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">1e{power}</text>",
+            left - 5.0,
+            y + 4.0
+        );
+    }
+    let _ = writeln!(
+        svg,
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">seconds</text>",
+        (left + right) / 2.0,
+        bottom + 32.0
+    );
+    for (i, (curve, colour)) in panel.curves.iter().zip(COLOURS).enumerate() {
+        let line: String =
+            curve.points.iter().map(|&(x, y)| format!(" {:.1},{:.1}", place_x(x), place_y(y))).collect();
+        let _ = writeln!(
+            svg,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>",
+            line.trim()
+        );
+        let (x, y) = (left + 150.0 * i as f64, top - 8.0);
+        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\">{}</text>", curve.name);
+    }
+    svg
+}

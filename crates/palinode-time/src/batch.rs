@@ -1,0 +1,226 @@
+//! Gradients of batches: a closure per sample, sums over samples, on one thread or many.
+//!
+//! Input: parameters, a number of samples, a closure that gives the loss of one sample. Output: the sum of losses and the sum of gradients.
+//!
+//! Invariants: with [`Accumulator::Exact`] the sums are rounded once, so the bits depend on the samples alone: not on their order, not on
+//! the number of threads, not on which thread took which. With the others they do. Of several samples that fail the first is named, whatever the threads do.
+//!
+//! Memory: a tape and a sum per parameter for every piece of the batch that is under way (560 bytes a parameter if exact).
+
+use crate::forward_gradient::{Directions, EstimateError, ForwardGradient, Perturbed};
+use crate::forward_gradient::{finite_answer, finite_parameters};
+use core::ops::Range;
+use palinode_core::{
+    Accumulate, Accumulator, Compensated, DualN, Error as CoreError, ExactSum, Key, Naive, Tape, Var,
+};
+
+/// How many samples a piece of a batch has at most.
+#[cfg(feature = "rayon")]
+const PIECE: usize = 1024;
+
+/// A batch of samples, and how to add up over it.
+///
+/// ```
+/// use palinode_core::Accumulator;
+/// use palinode_time::Batch;
+///
+/// let data = [(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)];
+/// let sum = Batch::new(data.len()).accumulate(Accumulator::Exact).value_and_grad(&[2.0, 0.0], |p, sample| {
+///     let (x, y) = data[sample];
+///     (p[0] * x + p[1] - y).powi(2)
+/// })?;
+/// assert_eq!((sum.value, &sum.gradient[..]), (3.0, &[-6.0, -6.0][..]));
+/// assert_eq!(sum.mean().gradient, [-2.0, -2.0]);
+/// # Ok::<(), palinode_time::EstimateError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Batch {
+    samples: usize,
+    accumulator: Accumulator,
+    parallel: bool,
+}
+
+/// The value and the gradient of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchGradient {
+    /// The sum of the samples' values.
+    pub value: f64,
+    /// The sum of their gradients.
+    pub gradient: Vec<f64>,
+    /// How many samples there were.
+    pub samples: usize,
+}
+
+impl BatchGradient {
+    /// The mean in place of the sum.
+    pub fn mean(mut self) -> Self {
+        let samples = self.samples.max(1) as f64;
+        self.value /= samples;
+        self.gradient.iter_mut().for_each(|g| *g /= samples);
+        self
+    }
+}
+
+impl Batch {
+    /// Samples `0..samples`, added up exactly, on this thread.
+    pub fn new(samples: usize) -> Self {
+        Batch { samples, accumulator: Accumulator::Exact, parallel: false }
+    }
+
+    /// How sums over samples are computed.
+    pub fn accumulate(self, accumulator: Accumulator) -> Self {
+        Batch { accumulator, ..self }
+    }
+
+    /// On the threads of rayon's current pool.
+    #[cfg(feature = "rayon")]
+    pub fn parallel(self) -> Self {
+        Batch { parallel: true, ..self }
+    }
+
+    /// The value and the gradient, summed over samples: `loss(p, i)` is recorded and swept for each sample `i`.
+    ///
+    /// # Errors
+    /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606).
+    pub fn value_and_grad(
+        &self,
+        parameters: &[f64],
+        loss: impl Fn(&[Var<f64>], usize) -> Var<f64> + Sync,
+    ) -> Result<BatchGradient, EstimateError> {
+        finite_parameters(parameters)?;
+        let piece = |samples: Range<usize>, sums: &mut dyn FnMut(f64, &[f64])| {
+            let (mut tape, mut gradient) = (Tape::new(), vec![0.0; parameters.len()]);
+            for sample in samples {
+                let value = tape
+                    .gradient_into(|p| loss(p, sample), parameters, &mut gradient)
+                    .map_err(|error| (sample, error))?;
+                sums(value, &gradient);
+            }
+            Ok(())
+        };
+        let (value, gradient) = self.add_up(parameters.len(), &piece)?;
+        Ok(BatchGradient { value, gradient, samples: self.samples })
+    }
+
+    /// The forward gradient of the sum over samples: the same `K` directions for every sample, and slopes summed.
+    ///
+    /// # Errors
+    /// Those of [`forward_gradient`](crate::forward_gradient), with the number of the sample (PAL0606).
+    pub fn forward_gradient<'a, const K: usize>(
+        &self,
+        parameters: &[f64],
+        directions: Directions<'a>,
+        key: Key,
+        loss: impl Fn(&Perturbed<'_, 'a, K>, usize) -> DualN<f64, K> + Sync,
+    ) -> Result<ForwardGradient<'a, K>, EstimateError> {
+        finite_parameters(parameters)?;
+        let draw = directions.draw::<K>(key, parameters.len())?;
+        let piece = |samples: Range<usize>, sums: &mut dyn FnMut(f64, &[f64])| {
+            // A draw remembers its last block, so each piece has its own; the same key makes the same directions.
+            let draw = directions.draw::<K>(key, parameters.len()).expect("it was drawn before");
+            let p = Perturbed::new(parameters, &draw);
+            for sample in samples {
+                let answer = loss(&p, sample);
+                finite_answer(answer.value, &answer.tangents.0).map_err(|error| (sample, error))?;
+                sums(answer.value, &answer.tangents.0);
+            }
+            Ok(())
+        };
+        let (value, slopes) = self.add_up(K, &piece)?;
+        let slopes = core::array::from_fn(|lane| slopes[lane]);
+        ForwardGradient::new(value, slopes, draw)
+    }
+
+    /// Sums over all samples: of a value and of `width` more numbers, which `piece` gives sample by sample.
+    fn add_up(&self, width: usize, piece: &Piece<'_>) -> Result<(f64, Vec<f64>), EstimateError> {
+        match self.accumulator {
+            Accumulator::Naive => self.add_up_by::<Naive<f64>>(width, piece),
+            Accumulator::Compensated => self.add_up_by::<Compensated<f64>>(width, piece),
+            Accumulator::Exact => self.add_up_by::<ExactSum>(width, piece),
+        }
+    }
+
+    fn add_up_by<A: Accumulate<f64>>(
+        &self,
+        width: usize,
+        piece: &Piece<'_>,
+    ) -> Result<(f64, Vec<f64>), EstimateError> {
+        let sums = if self.parallel {
+            self.in_parallel::<A>(width, piece)
+        } else {
+            Sums::<A>::of(0..self.samples, width, piece)
+        };
+        if let Some((sample, error)) = sums.failure {
+            return Err(EstimateError::Sample { sample, error });
+        }
+        Ok((sums.value.total(), sums.rest.iter().map(A::total).collect()))
+    }
+
+    #[cfg(not(feature = "rayon"))]
+    fn in_parallel<A: Accumulate<f64>>(&self, width: usize, piece: &Piece<'_>) -> Sums<A> {
+        Sums::of(0..self.samples, width, piece)
+    }
+
+    #[cfg(feature = "rayon")]
+    fn in_parallel<A: Accumulate<f64>>(&self, width: usize, piece: &Piece<'_>) -> Sums<A> {
+        use rayon::iter::{IntoParallelIterator, ParallelIterator};
+        // Several pieces for each thread, so that a slow one does not hold up the rest.
+        let length = (self.samples / (8 * rayon::current_num_threads())).clamp(1, PIECE);
+        (0..self.samples.div_ceil(length))
+            .into_par_iter()
+            .fold(
+                || Sums::<A>::zero(width),
+                |mut sums, i| {
+                    sums.add(i * length..self.samples.min((i + 1) * length), piece);
+                    sums
+                },
+            )
+            .reduce(|| Sums::zero(width), Sums::merge)
+    }
+}
+
+/// Goes through some samples and hands their values and other numbers over; stops at the first that fails.
+type Piece<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(f64, &[f64])) -> Result<(), Failure> + Sync + 'a;
+
+/// A sample and what is wrong with it.
+type Failure = (usize, CoreError);
+
+struct Sums<A> {
+    value: A,
+    rest: Vec<A>,
+    failure: Option<Failure>,
+}
+
+impl<A: Accumulate<f64>> Sums<A> {
+    fn zero(width: usize) -> Self {
+        Sums { value: A::default(), rest: vec![A::default(); width], failure: None }
+    }
+
+    fn of(samples: Range<usize>, width: usize, piece: &Piece<'_>) -> Self {
+        let mut sums = Self::zero(width);
+        sums.add(samples, piece);
+        sums
+    }
+
+    fn add(&mut self, samples: Range<usize>, piece: &Piece<'_>) {
+        let Sums { value, rest, .. } = self;
+        let failure = piece(samples, &mut |new_value, new_rest| {
+            value.add(new_value);
+            rest.iter_mut().zip(new_rest).for_each(|(sum, &x)| sum.add(x));
+        });
+        self.failure = first(self.failure.take(), failure.err());
+    }
+
+    #[cfg(feature = "rayon")]
+    fn merge(mut self, other: Self) -> Self {
+        self.value.merge(&other.value);
+        self.rest.iter_mut().zip(&other.rest).for_each(|(sum, more)| sum.merge(more));
+        self.failure = first(self.failure, other.failure);
+        self
+    }
+}
+
+/// The failure with the smaller number.
+fn first(a: Option<Failure>, b: Option<Failure>) -> Option<Failure> {
+    [a, b].into_iter().flatten().min_by_key(|(sample, _)| *sample)
+}

@@ -1,0 +1,80 @@
+//! What can go wrong with estimates, each with a code, the cause and the next step.
+
+use palinode_core::Error as CoreError;
+use thiserror::Error;
+
+/// A mistake or a limit that a caller can do something about. Every code has a page in `docs/book/errors`.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum EstimateError {
+    /// An error of the tape or of the numbers.
+    #[error(transparent)]
+    Core(#[from] CoreError),
+    /// A frame cannot have more orthonormal directions than there are parameters.
+    #[error(
+        "PAL0605: {directions} orthonormal directions need at least as many parameters, and there {are} {parameters}; \
+         take fewer directions, or independent ones (Directions::Rademacher)",
+        are = if *parameters == 1 { "is" } else { "are" }
+    )]
+    FrameTooLarge {
+        /// How many directions were asked for.
+        directions: usize,
+        /// How many parameters there are.
+        parameters: usize,
+    },
+    /// One sample of a batch failed.
+    #[error("PAL0606: sample {sample} of the batch: {error}")]
+    Sample {
+        /// Which sample, from 0: the first that fails.
+        sample: usize,
+        /// What is wrong with it.
+        error: CoreError,
+    },
+    /// A standard error needs at least two rounds.
+    #[error(
+        "PAL0607: a standard error needs at least 2 rounds, not {rounds}; ask for more rounds, or use forward_gradient"
+    )]
+    TooFewRounds {
+        /// How many rounds were asked for.
+        rounds: usize,
+    },
+}
+
+impl EstimateError {
+    /// The code, such as `PAL0605`; `docs/book/errors/PAL0605.md` explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            EstimateError::Core(error) => error.code(),
+            EstimateError::FrameTooLarge { .. } => "PAL0605",
+            EstimateError::Sample { .. } => "PAL0606",
+            EstimateError::TooFewRounds { .. } => "PAL0607",
+        }
+    }
+}
+
+pub(crate) fn finite_parameters(parameters: &[f64]) -> Result<(), CoreError> {
+    match parameters.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(position) => {
+            Err(CoreError::NonFiniteInput { what: "input", position, value: parameters[position] })
+        }
+    }
+}
+
+pub(crate) fn finite_answer(value: f64, slopes: &[f64]) -> Result<(), CoreError> {
+    if !value.is_finite() {
+        return Err(CoreError::NonFiniteOutput { position: 0, value });
+    }
+    match slopes.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(position) => Err(CoreError::NonFiniteDerivativeOf {
+            what: "derivative in direction",
+            position,
+            value: slopes[position],
+        }),
+    }
+}
+
+pub(crate) fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), CoreError> {
+    if expected == found { Ok(()) } else { Err(CoreError::Length { what, expected, found }) }
+}

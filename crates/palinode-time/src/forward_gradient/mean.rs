@@ -1,0 +1,65 @@
+//! The mean of many forward gradients, with a standard error for every entry.
+
+use super::error::EstimateError;
+use super::{Directions, Perturbed, forward_gradient};
+use palinode_core::{DualN, Key};
+
+/// An unbiased estimate of a gradient, entry by entry, and how far to trust it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GradientEstimate {
+    /// The value of the closure, the mean over rounds.
+    pub value: f64,
+    /// The estimate: its expectation is the gradient.
+    pub gradient: Vec<f64>,
+    /// The standard error of each entry, from how the rounds scatter.
+    pub standard_error: Vec<f64>,
+    /// How many rounds there were.
+    pub rounds: usize,
+    /// How many directions in all.
+    pub directions: usize,
+}
+
+/// The mean of `rounds` forward gradients of `K` directions each. Round `r` uses `key.fold(r)`.
+///
+/// ```
+/// use palinode_core::Key;
+/// use palinode_time::{Directions, estimate_gradient};
+///
+/// let (key, p) = (Key::from_seed(1), [3.0, 4.0]);
+/// let estimate = estimate_gradient::<4>(&p, Directions::Gaussian, key, 250, |p| p.get(0) * p.get(1))?;
+/// for (i, exact) in [4.0, 3.0].into_iter().enumerate() {
+///     assert!((estimate.gradient[i] - exact).abs() < 4.0 * estimate.standard_error[i]);
+/// }
+/// # Ok::<(), palinode_time::EstimateError>(())
+/// ```
+///
+/// # Errors
+/// Fewer than two rounds (PAL0607), and those of [`forward_gradient`].
+pub fn estimate_gradient<const K: usize>(
+    parameters: &[f64],
+    directions: Directions<'_>,
+    key: Key,
+    rounds: usize,
+    mut f: impl FnMut(&Perturbed<'_, '_, K>) -> DualN<f64, K>,
+) -> Result<GradientEstimate, EstimateError> {
+    if rounds < 2 {
+        return Err(EstimateError::TooFewRounds { rounds });
+    }
+    let n = parameters.len();
+    // Welford's updates of mean and scatter.
+    let (mut value, mut gradient, mut scatter) = (0.0, vec![0.0; n], vec![0.0; n]);
+    for round in 0..rounds {
+        let one = forward_gradient(parameters, directions, key.fold(round as u64), &mut f)?;
+        let share = 1.0 / (round + 1) as f64;
+        value += (one.value() - value) * share;
+        for (i, (mean, scatter)) in gradient.iter_mut().zip(&mut scatter).enumerate() {
+            let entry = one.entry(i);
+            let apart = entry - *mean;
+            *mean += apart * share;
+            *scatter += apart * (entry - *mean);
+        }
+    }
+    let of_mean = 1.0 / (rounds as f64 * (rounds - 1) as f64);
+    let standard_error = scatter.into_iter().map(|s| (s * of_mean).sqrt()).collect();
+    Ok(GradientEstimate { value, gradient, standard_error, rounds, directions: rounds * K })
+}

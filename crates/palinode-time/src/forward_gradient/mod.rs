@@ -1,0 +1,199 @@
+//! Forward gradients: unbiased estimates of a gradient from directional derivatives, without a tape.
+//!
+//! Input: parameters, random directions and a closure that reads parameters through [`Perturbed`]. Output: a [`ForwardGradient`]: the value, one
+//! slope per direction, and from these every entry of the estimate, made when it is asked for.
+//!
+//! For a random direction v with E[v v^T] = I, the slope (g . v) times v is an unbiased estimate of the gradient g (Baydin, Pearlmutter, Syme,
+//! Wood and Torr, "Gradients without backpropagation", 2022). One pass of the closure gives the slopes of all `K` directions.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `directions.rs` | [`Directions`]: the families, their laws, and [`Draw`]: entries made from a key |
+//! | `perturbed.rs` | [`Perturbed`]: parameters that are duals while they are read |
+//! | `mean.rs` | [`estimate_gradient`]: the mean of many, with a standard error per entry |
+//! | `descent.rs` | [`ForwardDescent`]: training in place |
+//!
+//! Invariants: nothing here allocates but what returns a `Vec`; memory beyond the parameters does not depend on their number, nor on how long
+//! the closure computes. Directions are made again from their key each time, never stored. Same key, same bits.
+//!
+//! Known limits: the error grows with the number of parameters (the laws stand at [`Directions`]); it is no replacement for reverse mode
+//! where its tape fits.
+
+mod descent;
+mod directions;
+mod error;
+mod mean;
+mod perturbed;
+
+pub use descent::{ForwardDescent, Progress};
+pub use directions::{Directions, Draw, OwnDirection};
+pub use error::EstimateError;
+pub(crate) use error::{finite_answer, finite_parameters};
+pub use mean::{GradientEstimate, estimate_gradient};
+pub use perturbed::Perturbed;
+
+use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, ExactDot, Key, Naive};
+
+/// An unbiased estimate of a gradient: a value and slopes, from which its entries are made again on request.
+///
+/// It holds no entries and does not borrow the parameters, so an update in place needs no memory:
+///
+/// ```
+/// use palinode_core::Key;
+/// use palinode_time::{Directions, forward_gradient};
+///
+/// let mut p = vec![1.0; 1000];
+/// let loss = |p: &palinode_time::Perturbed<4>| (0..p.len()).map(|i| p.get(i) * p.get(i)).sum();
+/// let estimate = forward_gradient::<4>(&p, Directions::Rademacher, Key::from_seed(1), loss)?;
+/// assert_eq!(estimate.value(), 1000.0);
+/// estimate.add_to(&mut p, -1e-4);
+/// # Ok::<(), palinode_time::EstimateError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ForwardGradient<'a, const K: usize> {
+    value: f64,
+    slopes: [f64; K],
+    draw: Draw<'a, K>,
+    /// A guess of the gradient, and the slopes of what it misses.
+    control: Option<(&'a [f64], [f64; K])>,
+}
+
+/// A forward gradient: runs `f` once, on parameters that move in `K` random directions at the same time.
+///
+/// ```
+/// use palinode_core::Key;
+/// use palinode_time::{Directions, forward_gradient};
+///
+/// // As many orthonormal directions as parameters: the estimate is the gradient.
+/// let key = Key::from_seed(3);
+/// let estimate =
+///     forward_gradient::<2>(&[2.0, 5.0], Directions::CoordinateFrame, key, |p| p.get(0) * p.get(1))?;
+/// let g = estimate.gradient();
+/// assert!((g[0] - 5.0).abs() < 1e-14 && (g[1] - 2.0).abs() < 1e-14);
+/// assert_eq!(estimate.standard_error(), 0.0);
+/// # Ok::<(), palinode_time::EstimateError>(())
+/// ```
+///
+/// # Errors
+/// Parameters, the value or a slope that are infinite or NaN (PAL0102 to PAL0104); a frame with more directions than parameters (PAL0605).
+pub fn forward_gradient<'a, const K: usize>(
+    parameters: &[f64],
+    directions: Directions<'a>,
+    key: Key,
+    f: impl FnOnce(&Perturbed<'_, 'a, K>) -> DualN<f64, K>,
+) -> Result<ForwardGradient<'a, K>, EstimateError> {
+    error::finite_parameters(parameters)?;
+    let draw = directions.draw(key, parameters.len())?;
+    let answer = f(&Perturbed::new(parameters, &draw));
+    ForwardGradient::new(answer.value, answer.tangents.0, draw)
+}
+
+impl<'a, const K: usize> ForwardGradient<'a, K> {
+    pub(crate) fn new(value: f64, slopes: [f64; K], draw: Draw<'a, K>) -> Result<Self, EstimateError> {
+        error::finite_answer(value, &slopes)?;
+        Ok(ForwardGradient { value, slopes, draw, control: None })
+    }
+
+    /// The value of the closure.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// The directional derivatives, one per direction.
+    pub fn slopes(&self) -> [f64; K] {
+        self.slopes
+    }
+
+    /// The directions.
+    pub fn draw(&self) -> &Draw<'a, K> {
+        &self.draw
+    }
+
+    /// Entry `i` of the estimate.
+    #[inline]
+    pub fn entry(&self, i: usize) -> f64 {
+        let along = |slopes: &[f64; K]| {
+            self.draw.at(i).iter().zip(slopes).map(|(v, slope)| v * slope).sum::<f64>() / K as f64
+        };
+        match &self.control {
+            None => along(&self.slopes),
+            Some((guess, missed)) => guess[i] + along(missed),
+        }
+    }
+
+    /// Adds the estimate, times `factor`, to `target`: with `-rate` a step of gradient descent, in place.
+    ///
+    /// # Panics
+    /// If `target` has another length than the parameters.
+    pub fn add_to(&self, target: &mut [f64], factor: f64) {
+        assert_eq!(target.len(), self.draw.len(), "the estimate has {} entries", self.draw.len());
+        target.iter_mut().enumerate().for_each(|(i, x)| *x += factor * self.entry(i));
+    }
+
+    /// All entries.
+    pub fn gradient(&self) -> Vec<f64> {
+        (0..self.draw.len()).map(|i| self.entry(i)).collect()
+    }
+
+    /// Estimates the difference to a guess of the gradient and adds the guess: still unbiased, with the error of `g - guess` in place of
+    /// that of `g`. A running mean of earlier estimates is such a guess. It must not depend on this draw.
+    ///
+    /// The inner products of guess and directions are accumulated as asked for.
+    ///
+    /// # Errors
+    /// If the guess has another length than the parameters (PAL0101).
+    pub fn with_guess(mut self, guess: &'a [f64], how: Accumulator) -> Result<Self, EstimateError> {
+        error::same_length("the guess", self.draw.len(), guess.len())?;
+        let along = match how {
+            Accumulator::Naive => self.inner_products::<Naive<f64>>(guess),
+            Accumulator::Compensated => self.inner_products::<Compensated<f64>>(guess),
+            Accumulator::Exact => self.inner_products::<ExactDot>(guess),
+        };
+        let missed = core::array::from_fn(|lane| self.slopes[lane] - along[lane]);
+        self.control = Some((guess, missed));
+        Ok(self)
+    }
+
+    fn inner_products<A: AccumulateProducts<f64>>(&self, x: &[f64]) -> [f64; K] {
+        let mut sums: [A; K] = core::array::from_fn(|_| A::default());
+        for (i, &x) in x.iter().enumerate() {
+            for (sum, v) in sums.iter_mut().zip(self.draw.at(i)) {
+                sum.add_product(x, v);
+            }
+        }
+        sums.map(|sum| sum.total())
+    }
+
+    /// The standard error of the estimate as a vector: the root of an unbiased estimate of its expected squared distance to the
+    /// gradient, from the slopes and the law of the directions.
+    pub fn standard_error(&self) -> f64 {
+        let slopes = self.control.as_ref().map_or(&self.slopes, |(_, missed)| missed);
+        let squares = slopes.map(|slope| slope * slope);
+        let mean = squares.iter().sum::<f64>() / K as f64;
+        let squared = match self.draw.directions().relative_error(self.draw.len(), K) {
+            // The mean square of a slope is the squared norm of the gradient.
+            Some(law) => law * mean,
+            None => {
+                let norms = self.draw.squared_norms();
+                let second = squares.iter().zip(norms).map(|(square, norm)| square * norm).sum::<f64>();
+                (second / K as f64 - mean) / K as f64
+            }
+        };
+        squared.max(0.0).sqrt()
+    }
+}
+
+/// What the estimate is and how far to trust it.
+impl<const K: usize> core::fmt::Display for ForwardGradient<'_, K> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "value {}; unbiased estimate of the gradient by {} parameters from {K} {} direction{}, standard error {:.3e}",
+            self.value,
+            self.draw.len(),
+            self.draw.directions().name(),
+            if K == 1 { "" } else { "s" },
+            self.standard_error(),
+        )
+    }
+}

@@ -1,0 +1,338 @@
+//! The laws of forward gradients, within bounds that a wrong constant breaks.
+
+use palinode_core::{Accumulator, DualN, Key, grad};
+use palinode_time::{
+    Directions, Draw, ForwardDescent, ForwardGradient, Perturbed, estimate_gradient, forward_gradient,
+};
+
+/// A gradient without symmetries.
+fn slope_of(i: usize) -> f64 {
+    1.0 + (3.7 * i as f64).sin() + if i == 2 { 2.0 } else { 0.0 }
+}
+
+/// A linear function, whose gradient is known and whose slopes are exact but for roundings.
+fn linear<const K: usize>(p: &Perturbed<'_, '_, K>) -> DualN<f64, K> {
+    (0..p.len()).map(|i| p.get(i) * slope_of(i)).sum()
+}
+
+/// Uniform numbers of variance 1: their fourth moment is 9/5.
+fn uniform_direction(key: Key, lane: usize, i: usize) -> f64 {
+    (key.split(lane as u64).uniform(i as u64) - 0.5) * 12f64.sqrt()
+}
+
+const FAMILIES: [Directions<'static>; 7] = [
+    Directions::Gaussian,
+    Directions::Rademacher,
+    Directions::Sphere,
+    Directions::Coordinate,
+    Directions::CoordinateFrame,
+    Directions::HadamardFrame,
+    Directions::Own(&uniform_direction),
+];
+
+/// E |estimate - g|^2 / |g|^2, from the oracles: written down once more.
+fn law(family: Directions<'_>, n: f64, k: f64) -> f64 {
+    match family {
+        Directions::Gaussian => (n + 3.0 - 2.0) / k,
+        Directions::Rademacher => (n + 1.0 - 2.0) / k,
+        Directions::Own(_) => (n + 1.8 - 2.0) / k,
+        Directions::Sphere | Directions::Coordinate => (n - 1.0) / k,
+        Directions::CoordinateFrame | Directions::HadamardFrame => n / k - 1.0,
+    }
+}
+
+/// Mean and standard error.
+#[derive(Default)]
+struct Mean {
+    count: f64,
+    mean: f64,
+    scatter: f64,
+}
+
+impl Mean {
+    fn add(&mut self, x: f64) {
+        self.count += 1.0;
+        let apart = x - self.mean;
+        self.mean += apart / self.count;
+        self.scatter += apart * (x - self.mean);
+    }
+    fn standard_error(&self) -> f64 {
+        (self.scatter / self.count / (self.count - 1.0)).sqrt()
+    }
+}
+
+/// Checks a family's law, its bias and the standard error that it states, on `count` draws.
+fn check_laws<const K: usize>(n: usize, count: u64) {
+    let gradient: Vec<f64> = (0..n).map(slope_of).collect();
+    let size: f64 = gradient.iter().map(|g| g * g).sum();
+    for (number, family) in FAMILIES.into_iter().enumerate() {
+        let name = format!("{family:?}, n = {n}, k = {K}");
+        let (mut error, mut stated, mut mean) = (Mean::default(), Mean::default(), vec![0.0; n]);
+        let key = Key::from_seed(100 + number as u64);
+        let parameters = vec![0.5; n];
+        for draw in 0..count {
+            let estimate = forward_gradient::<K>(&parameters, family, key.fold(draw), linear).unwrap();
+            let mut apart = 0.0;
+            for (i, (mean, g)) in mean.iter_mut().zip(&gradient).enumerate() {
+                let entry = estimate.entry(i);
+                *mean += entry / count as f64;
+                apart += (entry - g).powi(2);
+            }
+            error.add(apart / size);
+            stated.add(estimate.standard_error().powi(2) / size);
+        }
+        let expected = law(family, n as f64, K as f64);
+        if expected == 0.0 {
+            assert!(error.mean < 1e-25 && stated.mean == 0.0, "{name}: {} is not 0", error.mean);
+            continue;
+        }
+        let bound = 5.0 * error.standard_error();
+        assert!((error.mean - expected).abs() < bound, "{name}: {} +- {bound}, not {expected}", error.mean);
+        // The test has power: the laws of the families are 1/k or more apart.
+        assert!(bound < 0.45 / K as f64, "{name}: {bound}; take more draws");
+        let bound = 5.0 * stated.standard_error() + 1e-12;
+        assert!(
+            (stated.mean - expected).abs() < bound,
+            "{name}: stated {} +- {bound}, not {expected}",
+            stated.mean
+        );
+        // The mean of all has the law divided by their number.
+        let bias: f64 = mean.iter().zip(&gradient).map(|(m, g)| (m - g).powi(2)).sum::<f64>() / size;
+        assert!(bias < 4.0 * expected / count as f64, "{name}: bias^2 {bias}");
+    }
+}
+
+#[test]
+fn one_direction_follows_the_laws() {
+    check_laws::<1>(20, 200_000);
+}
+
+#[test]
+fn four_directions_follow_the_laws() {
+    check_laws::<4>(20, 60_000);
+}
+
+#[test]
+fn twenty_directions_follow_the_laws() {
+    check_laws::<20>(20, 24_000);
+}
+
+#[test]
+fn laws_for_a_power_of_two_and_a_prime() {
+    check_laws::<4>(16, 50_000);
+    check_laws::<4>(7, 30_000);
+}
+
+/// Frames are orthogonal for every number of parameters.
+#[test]
+fn frames_are_orthogonal() {
+    for n in 6..70 {
+        for family in [Directions::CoordinateFrame, Directions::HadamardFrame] {
+            let draw: Draw<6> = family.draw(Key::from_seed(n as u64), n).unwrap();
+            let mut products = [[0.0; 6]; 6];
+            for i in 0..n {
+                let v = draw.at(i);
+                for (a, row) in products.iter_mut().enumerate() {
+                    for (b, product) in row.iter_mut().enumerate() {
+                        *product += v[a] * v[b] / n as f64;
+                    }
+                }
+            }
+            for (a, row) in products.iter().enumerate() {
+                for (b, product) in row.iter().enumerate() {
+                    let expected = if a == b { 1.0 } else { 0.0 };
+                    assert!((product - expected).abs() < 1e-13, "{family:?} {n} {a} {b}: {product}");
+                }
+            }
+        }
+    }
+}
+
+/// Entries do not depend on what was read before: the block at hand is only a shortcut.
+#[test]
+fn entries_are_the_same_in_any_order() {
+    for family in FAMILIES {
+        let draw: Draw<3> = family.draw(Key::from_seed(4), 1000).unwrap();
+        let forwards: Vec<[f64; 3]> = (0..1000).map(|i| draw.at(i)).collect();
+        let order = Key::from_seed(5);
+        for read in 0..3000 {
+            let i = order.below(1000, read) as usize;
+            assert_eq!(draw.at(i), forwards[i], "{family:?} {i}");
+        }
+        let other: Draw<3> = family.draw(Key::from_seed(6), 1000).unwrap();
+        assert!((0..1000).any(|i| other.at(i) != forwards[i]), "{family:?}: another key, another draw");
+    }
+}
+
+/// Any program: the frame with as many directions as parameters gives the gradient of the tape.
+#[test]
+fn a_full_frame_is_the_gradient() {
+    fn f<S: palinode_core::Real>(x: &[S]) -> S {
+        let mut state = x[0];
+        let mut rounds = 0;
+        while state < 50.0 && rounds < 100 {
+            state = state * x[1].abs() + x[2].sin() * x[3] + 0.7;
+            rounds += 1;
+        }
+        state.ln() * x[4]
+    }
+    let x = [0.3, 1.4, 0.2, -0.5, 2.0];
+    let expected = grad(f, &x).unwrap();
+    for family in [Directions::CoordinateFrame, Directions::HadamardFrame] {
+        let estimate = forward_gradient::<5>(&x, family, Key::from_seed(2), |p| {
+            f(&core::array::from_fn::<_, 5, _>(|i| p.get(i)))
+        });
+        for (found, expected) in estimate.unwrap().gradient().iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-10 * expected.abs().max(1.0), "{found} {expected}");
+        }
+    }
+}
+
+fn one_draw<'a>(key: u64) -> ForwardGradient<'a, 2> {
+    forward_gradient(&[0.5; 20], Directions::Rademacher, Key::from_seed(key), linear).unwrap()
+}
+
+#[test]
+fn a_guess_leaves_only_the_error_of_what_it_misses() {
+    let gradient: Vec<f64> = (0..20).map(slope_of).collect();
+    let exact = one_draw(1).with_guess(&gradient, Accumulator::Exact).unwrap();
+    assert!(exact.standard_error() < 1e-14);
+    assert!(exact.gradient().iter().zip(&gradient).all(|(a, b)| (a - b).abs() < 1e-14));
+
+    // Half the gradient: a quarter of the squared error, and no bias.
+    let half: Vec<f64> = gradient.iter().map(|g| g / 2.0).collect();
+    let size: f64 = gradient.iter().map(|g| g * g).sum();
+    let (mut error, mut mean) = (Mean::default(), vec![0.0; 20]);
+    let count = 40_000;
+    for key in 0..count {
+        let estimate = one_draw(key).with_guess(&half, Accumulator::Naive).unwrap();
+        let entries = estimate.gradient();
+        error.add(entries.iter().zip(&gradient).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / size);
+        mean.iter_mut().zip(entries).for_each(|(mean, entry)| *mean += entry / count as f64);
+    }
+    let expected = 19.0 / 2.0 / 4.0;
+    assert!((error.mean - expected).abs() < 5.0 * error.standard_error(), "{}", error.mean);
+    assert!(error.standard_error() < 0.02 * expected);
+    let bias: f64 = mean.iter().zip(&gradient).map(|(m, g)| (m - g).powi(2)).sum::<f64>() / size;
+    assert!(bias < 4.0 * expected / count as f64);
+}
+
+/// Value and slopes of a layer's inner product are the nearest numbers.
+#[test]
+fn inner_products_are_exact_on_request() {
+    let key = Key::from_seed(9);
+    let parameters: Vec<f64> =
+        (0..300).map(|i| key.gaussian(i) * 10f64.powi((key.below(60, i) as i32) - 30)).collect();
+    let x: Vec<DualN<f64, 2>> =
+        (0..200).map(|i| DualN::new(key.split(1).gaussian(i), [key.split(2).gaussian(i), 0.0])).collect();
+    let draw: Draw<2> = Directions::Gaussian.draw(key, 300).unwrap();
+    let start = 50;
+    for how in [Accumulator::Naive, Accumulator::Compensated, Accumulator::Exact] {
+        let found =
+            forward_gradient::<2>(&parameters, Directions::Gaussian, key, |p| p.dot(start, &x, how)).unwrap();
+        let values: Vec<f64> = x.iter().map(|x| x.value).collect();
+        let here = &parameters[start..start + 200];
+        let value = how.dot(here, &values);
+        assert_eq!(found.value().to_bits(), value.to_bits(), "{how:?}");
+        for lane in 0..2 {
+            // v . x + p . dx, as one list of products.
+            let mut a: Vec<f64> = Vec::new();
+            let mut b: Vec<f64> = Vec::new();
+            for i in 0..200 {
+                a.extend([draw.at(start + i)[lane], x[i].tangents[lane]]);
+                b.extend([x[i].value, here[i]]);
+            }
+            assert_eq!(found.slopes()[lane].to_bits(), how.dot(&a, &b).to_bits(), "{how:?}");
+        }
+    }
+}
+
+#[test]
+fn means_have_a_standard_error_for_every_entry() {
+    let estimate =
+        estimate_gradient::<4>(&[0.5; 10], Directions::Sphere, Key::from_seed(3), 2000, linear).unwrap();
+    assert_eq!((estimate.rounds, estimate.directions), (2000, 8000));
+    let size: f64 = (0..10).map(|i| slope_of(i).powi(2)).sum();
+    for i in 0..10 {
+        assert!((estimate.gradient[i] - slope_of(i)).abs() < 4.5 * estimate.standard_error[i]);
+    }
+    // All together they are what the law says.
+    let squared: f64 = estimate.standard_error.iter().map(|e| e * e).sum();
+    let expected = 9.0 / 8000.0 * size;
+    assert!((squared / expected - 1.0).abs() < 0.15, "{squared} {expected}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let key = Key::from_seed(1);
+    let frame = forward_gradient::<4>(&[1.0; 3], Directions::HadamardFrame, key, linear).unwrap_err();
+    assert_eq!(frame.code(), "PAL0605");
+    assert_eq!(
+        frame.to_string(),
+        "PAL0605: 4 orthonormal directions need at least as many parameters, and there are 3; take fewer directions, or \
+         independent ones (Directions::Rademacher)"
+    );
+    let rounds = estimate_gradient::<1>(&[1.0], Directions::Gaussian, key, 1, linear).unwrap_err();
+    assert_eq!(rounds.code(), "PAL0607");
+    let input = forward_gradient::<1>(&[1.0, f64::NAN], Directions::Gaussian, key, linear).unwrap_err();
+    assert_eq!(input.code(), "PAL0102");
+    let output = forward_gradient::<1>(&[-1.0], Directions::Gaussian, key, |p| p.get(0).ln()).unwrap_err();
+    assert_eq!(output.code(), "PAL0103");
+    let slope = forward_gradient::<1>(&[0.0], Directions::Gaussian, key, |p| p.get(0).sqrt()).unwrap_err();
+    assert_eq!(slope.code(), "PAL0104");
+    let guess = one_draw(1).with_guess(&[1.0; 3], Accumulator::Exact).unwrap_err();
+    assert_eq!(guess.code(), "PAL0101");
+}
+
+#[test]
+fn estimates_say_what_they_are() {
+    let text = one_draw(1).to_string();
+    let start =
+        "; unbiased estimate of the gradient by 20 parameters from 2 Rademacher directions, standard error ";
+    assert!(text.starts_with("value ") && text.contains(start), "{text}");
+}
+
+fn rosenbrock<const K: usize>(p: &Perturbed<'_, '_, K>, _: u64) -> DualN<f64, K> {
+    let (x, y) = (p.get(0), p.get(1));
+    (1.0 - x).powi(2) + 100.0 * (y - x * x).powi(2)
+}
+
+#[test]
+fn descent_arrives_and_can_be_taken_up_again() {
+    let descent = ForwardDescent::new(Key::from_seed(6)).rate(5e-4).steps(30_000);
+    let mut p = [-1.0, 1.0];
+    let last = descent.run::<1>(&mut p, rosenbrock).unwrap();
+    assert!(last.value < 1e-3 && (p[0] - 1.0).abs() < 0.05, "{last:?} {p:?}");
+
+    // In two parts: the same bits.
+    let mut again = [-1.0, 1.0];
+    descent.steps(1000).run::<1>(&mut again, rosenbrock).unwrap();
+    descent.starting_at(1000).steps(29_000).run::<1>(&mut again, rosenbrock).unwrap();
+    assert_eq!(again.map(f64::to_bits), p.map(f64::to_bits));
+
+    // Stopped by its watcher, with a decaying rate.
+    let mut seen = 0;
+    let stopped = descent
+        .decay(1e-3)
+        .watch::<1>(&mut [-1.0, 1.0], rosenbrock, |progress, _| {
+            seen += 1;
+            progress.step < 9
+        })
+        .unwrap();
+    assert_eq!((seen, stopped.step), (10, 9));
+}
+
+/// The draws are those that the key documents, so they can be made elsewhere too.
+#[test]
+fn entries_are_draws_of_the_key() {
+    let key = Key::from_seed(8);
+    let signs: Draw<7> = Directions::Rademacher.draw(key, 300).unwrap();
+    let normals: Draw<7> = Directions::Gaussian.draw(key, 300).unwrap();
+    for i in 0..300 {
+        for lane in 0..7 {
+            let counter = (7 * i + lane) as u64;
+            assert_eq!(signs.at(i)[lane], key.split(0).rademacher(counter));
+            assert_eq!(normals.at(i)[lane], key.split(0).gaussian(counter));
+        }
+    }
+}
