@@ -219,6 +219,37 @@ pub enum Error {
         /// Where it is in the program.
         written_at: &'static core::panic::Location<'static>,
     },
+    /// A schedule cannot be made with such an argument.
+    #[error("PAL0501: {what} is {value}; it must {must}")]
+    ScheduleArgument {
+        /// Which argument.
+        what: &'static str,
+        /// What was passed.
+        value: f64,
+        /// "be at least 1" and the like.
+        must: &'static str,
+    },
+    /// No schedule keeps as little as was asked for.
+    #[error(
+        "PAL0502: {bytes} bytes are not enough for any schedule of this loop; the smallest that works is {smallest} bytes"
+    )]
+    ScheduleBudget {
+        /// The bytes (or slots) that were given.
+        bytes: u64,
+        /// The fewest that work.
+        smallest: u64,
+    },
+    /// A schedule would need a table, or slots, beyond what is sensible.
+    #[error(
+        "PAL0504: {what} for {steps} steps would need too large a plan; use a binomial schedule, which needs none, or \
+         larger periods"
+    )]
+    PlanTooLarge {
+        /// How many steps the loop has.
+        steps: u64,
+        /// What was asked for.
+        what: &'static str,
+    },
     /// An iterative decomposition did not converge.
     #[error("PAL0113: {what} did not converge; check the matrix for NaN or extreme scales")]
     NoConvergence {
@@ -284,6 +315,9 @@ impl Error {
             Error::NoConvergence { .. } => "PAL0113",
             Error::NonFiniteEntry { .. } => "PAL0114",
             Error::Overwritten { .. } => "PAL0115",
+            Error::ScheduleArgument { .. } => "PAL0501",
+            Error::ScheduleBudget { .. } => "PAL0502",
+            Error::PlanTooLarge { .. } => "PAL0504",
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | [`grad`], [`jacobian`], [`hessian`], ... | from a closure and a point to a derivative |
 //! | [`decision`] | what a program decided by active values |
 //! | [`Reals`], [`Snapshot`], [`SnapshotStore`] | values with numbers inside, as words, and where such words are kept |
+//! | [`schedule`] | which states of a loop to keep so that it can be reversed in little memory |
 //! | [`Budget`] | how many bytes something may take |
 //!
 //! Absent from this package: programs, files, the terminal, global state.
@@ -31,6 +32,7 @@ mod number;
 mod passive;
 mod reals;
 pub mod rules;
+pub mod schedule;
 mod snapshot;
 mod tape;
 

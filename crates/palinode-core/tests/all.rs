@@ -31,6 +31,12 @@ mod programs;
 mod reference;
 #[path = "all/rules.rs"]
 mod rules;
+#[path = "all/schedule.rs"]
+mod schedule;
+#[path = "all/schedule_check.rs"]
+mod schedule_check;
+#[path = "all/schedule_optimal.rs"]
+mod schedule_optimal;
 #[path = "all/strong_zero.rs"]
 mod strong_zero;
 #[path = "all/tape.rs"]

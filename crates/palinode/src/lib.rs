@@ -57,6 +57,7 @@ mod documents {
         ForwardGradients = "docs/book/forward-gradients.md";
         Programs = "docs/book/programs.md";
         Language = "docs/book/language.md";
+        Schedules = "docs/book/schedules.md";
         Pal0101 = "docs/book/errors/PAL0101.md";
         Pal0102 = "docs/book/errors/PAL0102.md";
         Pal0103 = "docs/book/errors/PAL0103.md";
@@ -99,6 +100,10 @@ mod documents {
         Pal0273 = "docs/book/errors/PAL0273.md";
         Pal0274 = "docs/book/errors/PAL0274.md";
         Pal0280 = "docs/book/errors/PAL0280.md";
+        Pal0501 = "docs/book/errors/PAL0501.md";
+        Pal0502 = "docs/book/errors/PAL0502.md";
+        Pal0503 = "docs/book/errors/PAL0503.md";
+        Pal0504 = "docs/book/errors/PAL0504.md";
         Pal0605 = "docs/book/errors/PAL0605.md";
         Pal0606 = "docs/book/errors/PAL0606.md";
         Pal0607 = "docs/book/errors/PAL0607.md";

@@ -1,0 +1,62 @@
+//! The words of a schedule: where something is kept, and what a driver does next.
+
+/// Where a snapshot is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tier {
+    /// In memory.
+    Memory,
+    /// On disk: more room, but a write and a read take time.
+    Disk,
+}
+
+/// A place for one snapshot. Indices count from 0 in each tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot {
+    /// Where the slot is.
+    pub tier: Tier,
+    /// Which of its tier's slots it is.
+    pub index: u32,
+}
+
+/// What to do next. A driver follows a stream of actions and needs no judgement of its own.
+///
+/// It has one *live state*, at first the one before step 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Run steps `from..to` and keep nothing. The live state goes from that before `from` to that before `to`.
+    Advance {
+        /// The first step to run.
+        from: u64,
+        /// The first step not to run.
+        to: u64,
+    },
+    /// Keep the live state, which is that before `step`, in a slot.
+    Snapshot {
+        /// The step that the state is before.
+        step: u64,
+        /// Where to keep it.
+        slot: Slot,
+    },
+    /// The live state becomes what the slot holds. The slot stays in use until it is freed.
+    Restore {
+        /// The step that the state is before.
+        step: u64,
+        /// Where it is kept.
+        slot: Slot,
+    },
+    /// Run `step` from the live state and keep its residuals until it is reversed. The live state moves to `step + 1`.
+    Record {
+        /// The step to run.
+        step: u64,
+    },
+    /// Carry the cotangent back over `step`, then forget its residuals.
+    Reverse {
+        /// The step to go back over.
+        step: u64,
+    },
+    /// The slot is free again. Right after a `Restore` of the same slot, a driver may move instead of copy.
+    Free {
+        /// Which slot.
+        slot: Slot,
+    },
+}

@@ -1,0 +1,53 @@
+//! Binomial coefficients kept in a table that grows by addition, for those who ask for many costs: no division.
+
+use super::binomial;
+
+/// `beta(s, r) = C(s + r, s)` for all `s` up to a width.
+#[derive(Clone, Debug)]
+pub(super) struct Betas {
+    width: usize,
+    /// `beta(s, r)` at `r * width + s`.
+    rows: Vec<u64>,
+}
+
+impl Betas {
+    /// For costs with up to `slots` slots.
+    pub(super) fn new(slots: u32) -> Betas {
+        let width = slots as usize + 2;
+        let mut betas = Betas { width, rows: vec![1; width] };
+        betas.grow();
+        betas.grow();
+        betas
+    }
+
+    /// The fewest advances over `steps` steps: `r n - beta(s + 1, r - 1)` with the least `r` for which `beta(s, r) >= n`.
+    /// `near` is where to look for that `r`, and where it was found.
+    pub(super) fn advances(&mut self, steps: u64, slots: u64, near: &mut usize) -> u64 {
+        // With one or two slots `r` is large, and its closed form is at hand.
+        if slots <= 2 || steps <= slots + 1 {
+            return binomial::advances(steps, slots);
+        }
+        let column = slots as usize;
+        let mut r = (*near).clamp(2, self.rows.len() / self.width - 1);
+        while self.rows[r * self.width + column] < steps {
+            r += 1;
+            if r * self.width == self.rows.len() {
+                self.grow();
+            }
+        }
+        while self.rows[(r - 1) * self.width + column] >= steps {
+            r -= 1;
+        }
+        *near = r;
+        (r as u64).saturating_mul(steps).saturating_sub(self.rows[(r - 1) * self.width + column + 1])
+    }
+
+    fn grow(&mut self) {
+        let above = self.rows.len() - self.width;
+        self.rows.push(1);
+        for s in 1..self.width {
+            let beta = self.rows[above + s].saturating_add(self.rows[above + self.width + s - 1]);
+            self.rows.push(beta);
+        }
+    }
+}

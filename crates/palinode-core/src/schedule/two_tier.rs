@@ -1,0 +1,208 @@
+//! Snapshots in memory and on disk, where a write and a read cost time (H-Revolve; Herrmann & Pallez).
+//!
+//! A stretch whose first state is live is done in memory alone, by the closed form, or its first state is written to disk,
+//! it is divided, and the state is read again for the left part. Inside a stretch that is done in memory nothing goes to
+//! disk.
+//!
+//! Input: steps, slots of each tier, costs of a write and a read in forward steps. Output: actions. Disk slots are freed
+//! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps; longer loops are divided at multiples of a block of
+//! steps only, which is exact but for that, and the gap to a bound without any disk costs is reported.
+
+use super::sweep::{Choice, Held, Plan, Sweep, actions};
+use super::tally::tally;
+use super::{Cost, Tier, binomial};
+use crate::Error;
+
+/// The actions of [`two_tier`].
+#[derive(Clone, Debug)]
+pub struct TwoTier {
+    sweep: Sweep<Tiers>,
+    steps: u64,
+    cost: Cost,
+    bound: u64,
+}
+
+actions!(TwoTier);
+
+/// The best schedule with `ram_slots` snapshots in memory and `disk_slots` on disk, if a write to disk costs as much as
+/// `write_cost` forward steps and a read as much as `read_cost`. The first state takes a slot, too, in either tier.
+///
+/// ```
+/// use palinode_core::schedule::two_tier;
+///
+/// let schedule = two_tier(100, 3, 5, 2.0, 2.0)?;
+/// assert_eq!(schedule.total(), 393.0); // forward steps, and two for each write and read
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn two_tier(
+    steps: u64,
+    ram_slots: u32,
+    disk_slots: u32,
+    write_cost: f64,
+    read_cost: f64,
+) -> Result<TwoTier, Error> {
+    for (what, value) in [("the cost of a write", write_cost), ("the cost of a read", read_cost)] {
+        if !(value >= 0.0 && value.is_finite()) {
+            return Err(Error::ScheduleArgument { what, value, must: "be finite and not negative" });
+        }
+    }
+    let ram = binomial::useful(steps, ram_slots)?;
+    let bound = binomial::known(steps, u64::from(ram_slots) + u64::from(disk_slots)).forward;
+    let plan = Tiers::new(steps, ram, disk_slots, write_cost, read_cost);
+    let cost = tally(&plan, steps, |steps, _, stored, choice| plan.known(steps, stored, choice));
+    let slots = ram as usize + plan.disk as usize;
+    Ok(TwoTier { sweep: Sweep::new(plan, steps, slots), steps, cost, bound })
+}
+
+impl TwoTier {
+    /// Up to so many steps the schedule is optimal.
+    pub const EXACT_STEPS: u64 = 2000;
+
+    /// What it costs, computed.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Forward steps, and what writes and reads of the disk cost.
+    pub fn total(&self) -> f64 {
+        let Tiers { write, read, .. } = self.sweep.plan();
+        self.cost.with_disk(*write, *read)
+    }
+
+    /// No schedule with so many slots takes less: forward evaluations if the disk cost nothing.
+    pub fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    /// The total by the bound.
+    pub fn gap(&self) -> f64 {
+        if self.steps == 0 { 1.0 } else { self.total() / self.bound as f64 }
+    }
+
+    /// Whether it is optimal.
+    pub fn is_exact(&self) -> bool {
+        self.sweep.plan().block == 1
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Tiers {
+    ram: u32,
+    /// Disk slots that are of use.
+    disk: u32,
+    write: f64,
+    read: f64,
+    /// Steps are divided at multiples of this.
+    block: u64,
+    /// For `m` disk slots and `k` blocks, at `(m - 1) * stride + k`: how many blocks to advance over from a state on disk
+    /// (0: do it in memory), and [`TO_DISK`] if a live state is worth writing.
+    lefts: Box<[u16]>,
+    stride: usize,
+}
+
+const TO_DISK: u16 = 1 << 15;
+
+impl Plan for Tiers {
+    #[inline]
+    fn choose(&self, steps: u64, held: Held, stored: Option<Tier>) -> Choice {
+        let left = match stored {
+            Some(Tier::Memory) => 0,
+            _ if held.memory > 0 => 0,
+            _ => self.left(steps, self.disk - held.disk, stored.is_some()),
+        };
+        match left {
+            0 if steps == 1 => Choice::Record,
+            0 => Choice::Split {
+                left: binomial::split(steps, u64::from(self.ram - held.memory)),
+                tier: Tier::Memory,
+            },
+            left => Choice::Split { left, tier: Tier::Disk },
+        }
+    }
+}
+
+impl Tiers {
+    /// How far to advance from a state on disk, or one that is worth writing there; 0 if memory does.
+    fn left(&self, steps: u64, free: u32, stored: bool) -> u64 {
+        if free == 0 {
+            return 0;
+        }
+        let blocks = steps.div_ceil(self.block) as usize;
+        let entry = self.lefts[(free as usize - 1) * self.stride + blocks];
+        if stored || entry & TO_DISK != 0 { u64::from(entry & !TO_DISK) * self.block } else { 0 }
+    }
+
+    /// A stretch that is done in memory alone.
+    fn known(&self, steps: u64, stored: Option<Tier>, choice: Choice) -> Option<Cost> {
+        let begins =
+            stored != Some(Tier::Memory) && matches!(choice, Choice::Split { tier: Tier::Memory, .. });
+        begins.then(|| binomial::known(steps, self.ram.into()))
+    }
+
+    fn new(steps: u64, ram: u32, disk: u32, write: f64, read: f64) -> Tiers {
+        let block = steps.div_ceil(TwoTier::EXACT_STEPS).max(1);
+        let blocks = steps.div_ceil(block) as usize;
+        let stride = blocks + 1;
+        let in_memory: Vec<f64> =
+            (0..=blocks as u64).map(|k| binomial::known(k * block, ram.into()).forward as f64).collect();
+        // A part of one step is never worth a slot.
+        let least_right = if block == 1 { 2 } else { 1 };
+        let mut lefts = Vec::new();
+        let mut used = 0;
+        // `above`: from a live state, with a disk slot less; backwards, so that both rows are read in one direction.
+        let mut above: Vec<f64> = in_memory.iter().rev().copied().collect();
+        let mut live = in_memory.clone();
+        // What the left part costs from a state on disk: to advance over it, to read the state, and to come back.
+        let mut back = vec![0.0; stride];
+        while used < disk {
+            let mut row = vec![0; stride];
+            let mut changed = false;
+            for k in 1..=blocks {
+                let end = (k + 1).saturating_sub(least_right).max(1);
+                let (lefts, rest) = (&back[1..end], &above[blocks - k + 1..blocks - k + end]);
+                let best = least_sum(lefts, rest);
+                if best < in_memory[k] {
+                    let place = lefts.iter().zip(rest).position(|(left, rest)| left + rest == best);
+                    row[k] = place.map_or(0, |place| place as u16 + 1);
+                }
+                let on_disk = best.min(in_memory[k]);
+                back[k] = (k as u64 * block) as f64 + read + on_disk;
+                let written = write + on_disk;
+                let now = if written < in_memory[k] { written } else { in_memory[k] };
+                if written < in_memory[k] {
+                    row[k] |= TO_DISK;
+                }
+                changed |= now != above[blocks - k];
+                live[k] = now;
+            }
+            if !changed {
+                break; // a further slot would change nothing
+            }
+            lefts.extend_from_slice(&row);
+            used += 1;
+            for k in 0..=blocks {
+                above[blocks - k] = live[k];
+            }
+        }
+        Tiers { ram, disk: used, write, read, block, lefts: lefts.into(), stride }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of_val::<[u16]>(&self.lefts)
+    }
+}
+
+/// The least sum of two numbers at the same place; in lanes, because the order of comparisons binds the compiler.
+fn least_sum(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut least = [f64::INFINITY; LANES];
+    let (mut a, mut b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    for (a, b) in a.by_ref().zip(b.by_ref()) {
+        for lane in 0..LANES {
+            let sum = a[lane] + b[lane];
+            least[lane] = if sum < least[lane] { sum } else { least[lane] };
+        }
+    }
+    let rest = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a + b);
+    rest.chain(least).fold(f64::INFINITY, f64::min)
+}
