@@ -72,6 +72,11 @@ impl Snapshot {
         &self.plain
     }
 
+    /// The words of the numbers and those of everything else, to be filled by a store.
+    pub fn words_mut(&mut self) -> (&mut Vec<u64>, &mut Vec<u64>) {
+        (&mut self.reals, &mut self.plain)
+    }
+
     /// The words of the numbers, to be changed (by a store that keeps fewer bits).
     pub fn reals_mut(&mut self) -> &mut [u64] {
         &mut self.reals

@@ -8,12 +8,14 @@
 //! | [`Step`], [`Number`] | one step of a loop, over any number |
 //! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
 //! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |
+//! | [`MemoryStore`], [`DiskStore`], [`Compressed`], [`Lossy`] | where snapshots are kept |
 //!
 //! Absent from this package: the terminal, derivative formulas, global state.
 
 mod batch;
 mod forward_gradient;
 mod step;
+mod store;
 
 pub use batch::{Batch, BatchGradient};
 pub use forward_gradient::{
@@ -21,3 +23,9 @@ pub use forward_gradient::{
     Perturbed, Progress, estimate_gradient, forward_gradient,
 };
 pub use step::{Number, PlainInput, Step};
+pub use store::{Compressed, DiskStore, Lossy, MemoryStore};
+
+/// The book's page on stores: its code blocks run as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/book/snapshot-stores.md")]
+struct SnapshotStores;

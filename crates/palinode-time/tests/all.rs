@@ -1,6 +1,17 @@
-//! All integration tests of `palinode-time`, in one binary.
+//! All integration tests of `palinode-time` but those that need an allocator of their own, in one binary.
+
+// Indices name numbers of a state here; iterators would hide which.
+#![allow(clippy::needless_range_loop)]
 
 #[path = "all/batch.rs"]
 mod batch;
 #[path = "all/forward_gradient.rs"]
 mod forward_gradient;
+#[path = "all/store.rs"]
+mod store;
+#[path = "all/store_disk.rs"]
+mod store_disk;
+#[path = "all/store_killed.rs"]
+mod store_killed;
+#[path = "all/store_sweep.rs"]
+mod store_sweep;

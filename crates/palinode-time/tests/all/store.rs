@@ -1,0 +1,286 @@
+//! Every store, and every store in every other, gives back what was put.
+
+use palinode_core::{Budget, Snapshot, SnapshotError, SnapshotStore};
+use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory of a test's own, removed at its end with what is left in it.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("palinode-test-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
+        Scratch(path)
+    }
+
+    /// The names of what is in it.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("it can be read");
+        entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into()).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Every exact store, and every two-deep stack of them.
+fn exact_stores(directory: &Path) -> Vec<(&'static str, Box<dyn SnapshotStore>)> {
+    let disk = || DiskStore::new(directory);
+    vec![
+        ("memory", Box::new(MemoryStore::new())),
+        ("disk", Box::new(disk())),
+        ("compressed memory", Box::new(Compressed::new(MemoryStore::new()))),
+        ("compressed disk", Box::new(Compressed::new(disk()))),
+        ("compressed twice", Box::new(Compressed::new(Compressed::new(MemoryStore::new())))),
+    ]
+}
+
+/// The same with numbers rounded to `f32` on the way. In `Compressed<Lossy>` nothing is left to round: the words are no numbers any more.
+fn lossy_stores(directory: &Path) -> Vec<(&'static str, Box<dyn SnapshotStore>, bool)> {
+    let disk = || DiskStore::new(directory);
+    vec![
+        ("lossy memory", Box::new(Lossy::f32(MemoryStore::new())), true),
+        ("lossy disk", Box::new(Lossy::f32(disk())), true),
+        ("lossy compressed memory", Box::new(Lossy::f32(Compressed::new(MemoryStore::new()))), true),
+        ("lossy compressed disk", Box::new(Lossy::f32(Compressed::new(disk()))), true),
+        ("lossy twice", Box::new(Lossy::f32(Lossy::bf16(MemoryStore::new()))), true),
+        ("compressed lossy", Box::new(Compressed::new(Lossy::bf16(MemoryStore::new()))), false),
+    ]
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    Put { slot: u32, step: u64, snapshot: Snapshot },
+    Get { slot: u32 },
+    Prefetch { slot: u32 },
+    Free { slot: u32 },
+    Flush,
+}
+
+/// Words as numbers have them: smooth, equal, or anything.
+fn words(most: usize) -> impl Strategy<Value = Vec<u64>> {
+    let smooth = (0..most, any::<f64>())
+        .prop_map(|(n, shift)| (0..n).map(|i| (0.01 * i as f64 + shift).sin().to_bits()).collect());
+    let equal = (0..most, any::<u64>()).prop_map(|(n, word)| vec![word; n]);
+    prop_oneof![smooth, equal, prop::collection::vec(any::<u64>(), 0..most)]
+}
+
+fn actions(numbers: impl Strategy<Value = Vec<u64>> + 'static) -> impl Strategy<Value = Vec<Action>> {
+    let snapshot = (numbers, words(9)).prop_map(|(reals, plain)| Snapshot::from_words(reals, plain));
+    let slot = 0..40_u32;
+    let action = prop_oneof![
+        5 => (slot.clone(), 0..9_u64, snapshot).prop_map(|(slot, step, snapshot)| Action::Put { slot, step, snapshot }),
+        5 => slot.clone().prop_map(|slot| Action::Get { slot }),
+        3 => slot.clone().prop_map(|slot| Action::Prefetch { slot }),
+        2 => slot.prop_map(|slot| Action::Free { slot }),
+        1 => Just(Action::Flush),
+    ];
+    prop::collection::vec(action, 1..60)
+}
+
+/// Does all of it, and compares with a map of what was put.
+fn follow(
+    name: &str,
+    store: &mut dyn SnapshotStore,
+    actions: &[Action],
+    expected: impl Fn(&Snapshot) -> Snapshot,
+) {
+    let mut model = BTreeMap::new();
+    let mut got = Snapshot::from_words(vec![7; 3], vec![8]);
+    let last = (0..40).map(|slot| Action::Get { slot });
+    for action in actions.iter().cloned().chain(last) {
+        match action {
+            Action::Put { slot, step, snapshot } => {
+                store.put(slot, step, &snapshot).unwrap_or_else(|error| panic!("{name}: {error}"));
+                model.insert(slot, (step, expected(&snapshot)));
+            }
+            Action::Get { slot } => match model.get(&slot) {
+                Some((step, snapshot)) => {
+                    store.get(slot, *step, &mut got).unwrap_or_else(|error| panic!("{name}: {error}"));
+                    assert_eq!(&got, snapshot, "{name}, slot {slot}");
+                    let error = store.get(slot, step + 1, &mut got).expect_err("that step is not there");
+                    assert!(matches!(error, SnapshotError::Missing { .. }), "{name}: {error}");
+                    assert_eq!(error.step(), step + 1);
+                }
+                None => {
+                    let error = store.get(slot, 3, &mut got).expect_err("the slot is empty");
+                    assert!(matches!(error, SnapshotError::Missing { step: 3, .. }), "{name}: {error}");
+                }
+            },
+            Action::Prefetch { slot } => store.prefetch(slot, model.get(&slot).map_or(5, |&(step, _)| step)),
+            Action::Free { slot } => {
+                store.free(slot);
+                model.remove(&slot);
+            }
+            Action::Flush => store.flush().unwrap_or_else(|error| panic!("{name}: {error}")),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_exact_store_gives_back_every_bit(actions in actions(words(300))) {
+        let scratch = Scratch::new();
+        for (name, mut store) in exact_stores(&scratch.0) {
+            prop_assert!(!store.is_lossy());
+            follow(name, &mut store, &actions, Snapshot::clone);
+        }
+        prop_assert!(scratch.names().is_empty());
+    }
+
+    #[test]
+    fn every_lossy_store_gives_back_the_nearest_f32(
+        actions in actions(prop::collection::vec((-1e30..1e30).prop_map(f64::to_bits), 0..300)),
+    ) {
+        let scratch = Scratch::new();
+        let rounded = |snapshot: &Snapshot| {
+            let nearest = |&word: &u64| f64::from(f64::from_bits(word) as f32).to_bits();
+            Snapshot::from_words(snapshot.reals().iter().map(nearest).collect(), snapshot.plain().to_vec())
+        };
+        for (name, mut store, rounds) in lossy_stores(&scratch.0) {
+            prop_assert!(store.is_lossy());
+            follow(name, &mut store, &actions, |snapshot| if rounds { rounded(snapshot) } else { snapshot.clone() });
+        }
+    }
+
+    #[test]
+    fn compression_gives_back_blocks_of_any_length(
+        reals in prop_oneof![0..10_usize, 4090..4100_usize, 8185..8200_usize],
+        plain in prop_oneof![0..10_usize, 4090..4100_usize],
+        seed in any::<u64>(),
+        noise in 0..64_u32,
+    ) {
+        // A ramp with so many random bits below.
+        let word = |i: usize| {
+            let random = (i as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            ((i as u64) << 40).wrapping_add(seed).wrapping_add(random >> noise)
+        };
+        let snapshot = Snapshot::from_words((0..reals).map(word).collect(), (0..plain).map(word).collect());
+        let mut store = Compressed::new(MemoryStore::new());
+        store.put(0, 1, &snapshot)?;
+        let mut got = Snapshot::new();
+        store.get(0, 1, &mut got)?;
+        prop_assert_eq!(&got, &snapshot);
+        // Never more than a word for each block and two in all.
+        let most = snapshot.bytes() + 8 * (2 + (reals + plain).div_ceil(4096));
+        prop_assert!(snapshot.bytes() as f64 / store.ratio().unwrap() <= most as f64 + 0.5);
+    }
+}
+
+/// A smooth field of two waves, after some steps of diffusion.
+fn field(n: usize) -> Vec<f64> {
+    let wave = |i: usize| (6.3 * i as f64 / n as f64).sin() + 0.3 * (31.0 * i as f64 / n as f64).cos() + 1.5;
+    let mut field: Vec<f64> = (0..n).map(wave).collect();
+    for _ in 0..50 {
+        let old = field.clone();
+        for i in 1..n - 1 {
+            field[i] = old[i] + 0.2 * (old[i + 1] - 2.0 * old[i] + old[i - 1]);
+        }
+    }
+    field
+}
+
+#[test]
+fn smooth_fields_become_smaller_and_noise_does_not_grow() {
+    let ratio = |words: Vec<u64>| {
+        let mut store = Compressed::new(MemoryStore::new());
+        store.put(0, 0, &Snapshot::from_words(words, vec![])).expect("there is memory");
+        store.ratio().expect("something was put")
+    };
+    let bits = |numbers: Vec<f64>| numbers.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+    for (n, least) in [(512, 1.5), (4096, 3.0), (65536, 6.0)] {
+        let ratio = ratio(bits(field(n)));
+        println!("{n} points: {ratio:.2}");
+        assert!(ratio > least, "{n} points: {ratio}");
+    }
+    assert!(ratio(vec![0; 10_000]) > 150.0);
+    let mut state = 1_u64;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 29
+    });
+    assert!(ratio(noise.take(10_000).collect()) > 0.999);
+}
+
+#[test]
+fn memory_refuses_what_is_beyond_its_budget_and_keeps_what_it_has() {
+    let mut store = MemoryStore::within(Budget::from(8192));
+    let small = Snapshot::of(&vec![1.0; 100]);
+    store.put(0, 0, &small).expect("it fits");
+    let held = store.heap_bytes();
+    let error = store.put(1, 5, &Snapshot::of(&vec![2.0; 1000])).expect_err("it does not fit");
+    assert!(matches!(error, SnapshotError::NoRoom { step: 5, .. }), "{error}");
+    assert!(error.to_string().contains("a budget of 8 KiB"), "{error}");
+    assert!(store.heap_bytes() <= 8192 && held <= 8192);
+    let mut got = Snapshot::new();
+    store.get(0, 0, &mut got).expect("it is still there");
+    assert_eq!(got, small);
+}
+
+#[test]
+fn numbers_out_of_range_are_kept_exactly_or_refused() {
+    let round_trip = |store: &mut dyn SnapshotStore, state: &[f64]| -> Result<Vec<f64>, SnapshotError> {
+        store.put(0, 4, &Snapshot::of(&state.to_vec()))?;
+        let mut got = Snapshot::new();
+        store.get(0, 4, &mut got)?;
+        Ok(got.loaded::<f64, Vec<f64>>())
+    };
+    let specials =
+        [1e39, -1e300, 1e-39, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::NAN];
+    let mut state = specials.to_vec();
+    state.resize(200, 1.0 + f64::EPSILON);
+    // 3.4e38 is an f32, but rounds to infinity in bf16.
+    state[9] = f64::from(f32::MAX);
+    for store in
+        [&mut Lossy::f32(MemoryStore::new()) as &mut dyn SnapshotStore, &mut Lossy::bf16(MemoryStore::new())]
+    {
+        let got = round_trip(store, &state).expect("four or five of 200 may be out of range");
+        for (at, (got, was)) in got.iter().zip(&state).enumerate() {
+            let is_rounded = at > 9;
+            let same = got.to_bits() == was.to_bits() || got.is_nan() && was.is_nan();
+            assert!(if is_rounded { *got == 1.0 } else { same }, "{at}: {was} became {got}");
+        }
+    }
+    let tail: Vec<f64> = (0..64).map(|i| (-f64::from(i * i)).exp()).collect();
+    let error = round_trip(&mut Lossy::bf16(MemoryStore::new()), &tail).expect_err("most of it is below f32");
+    assert_eq!((error.code(), error.step()), ("PAL0514", 4));
+    assert!(
+        error.to_string().contains("18 of its 64 numbers are out of range, first number 10 (3.7"),
+        "{error}"
+    );
+    let flushed =
+        round_trip(&mut Lossy::f32(MemoryStore::new()).tiny_to_zero(), &tail).expect("tiny is zero now");
+    assert_eq!((flushed[9], flushed[10]), (f64::from(tail[9] as f32), 0.0));
+    // The words of f32 are not those of f64.
+    let singles = Snapshot::of(&vec![1.0_f32; 8]);
+    assert_eq!(Lossy::f32(MemoryStore::new()).put(0, 0, &singles).expect_err("not f64").code(), "PAL0514");
+}
+
+#[test]
+fn bf16_is_the_nearest_and_even() {
+    let mut store = Lossy::bf16(MemoryStore::new());
+    let cases = [
+        (1.0, 1.0),
+        (1.0 + 1.0 / 256.0, 1.0),              // a tie: to even
+        (1.0 + 3.0 / 256.0, 1.0 + 1.0 / 64.0), // a tie: to even, upwards
+        (1.0 + 1.1 / 256.0, 1.0 + 1.0 / 128.0),
+        (-3.999, -4.0),
+    ];
+    for (was, nearest) in cases {
+        store.put(0, 0, &Snapshot::of(&was)).expect("in range");
+        let mut got = Snapshot::new();
+        store.get(0, 0, &mut got).expect("it was put");
+        assert_eq!(got.loaded::<f64, f64>(), nearest, "{was}");
+    }
+}
