@@ -1,5 +1,6 @@
 //! What the tape takes from the allocator: counted, exact, bounded.
 
+use palinode_core::schedule::{self, Action, Mixed, Online, binomial, periodic, two_tier};
 use palinode_core::{
     Array, Compression, CustomRule, DoubleDouble, Dual, Error, Partials, Scalar, Tape, Var, WhenOverwritten,
     custom,
@@ -297,4 +298,32 @@ fn the_tape_and_the_allocator() {
     compressed_recordings_are_counted();
     updates_of_elements_allocate_nothing();
     arrays_are_counted();
+}
+
+/// A stream is walked without a call of the allocator, and holds what it says.
+fn walked_without_allocation<I: Iterator<Item = Action>>(
+    make: impl FnOnce() -> I,
+    heap_bytes: impl FnOnce(&I) -> usize,
+) {
+    let (actions, _, live, _) = measured(make);
+    assert_eq!(live, heap_bytes(&actions));
+    // By reference: to drop the stream frees its memory.
+    let mut actions = actions;
+    let (forward, calls, ..) = measured(|| schedule::cost(actions.by_ref()).forward);
+    assert!(forward >= 1000 && calls == 0, "{calls} calls");
+}
+
+#[test]
+fn schedules_and_the_allocator() {
+    walked_without_allocation(|| binomial(1000, 10).unwrap(), |actions| actions.heap_bytes());
+    walked_without_allocation(|| periodic(1000, 7).unwrap(), |actions| actions.heap_bytes());
+    walked_without_allocation(|| Mixed::new(1000, 10).unwrap(), |actions| actions.heap_bytes());
+    walked_without_allocation(|| Mixed::new(3000, 10).unwrap(), |actions| actions.heap_bytes());
+    walked_without_allocation(|| two_tier(1000, 5, 10, 2.0, 2.0).unwrap(), |actions| actions.heap_bytes());
+    let online = || {
+        let mut online = Online::new(10).unwrap();
+        (0..1000).for_each(|_| drop(online.before_step()));
+        online.reverse()
+    };
+    walked_without_allocation(online, |actions| actions.heap_bytes());
 }

@@ -71,7 +71,8 @@ fn signed(advances: u64) -> i64 {
 }
 
 /// What to do before a step: nothing, a snapshot, or a slot freed and a snapshot taken.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
+#[must_use = "the way back relies on these actions"]
 pub struct Due([Option<Action>; 2]);
 
 impl Iterator for Due {
@@ -314,7 +315,7 @@ actions!(OnlineReverse);
 pub fn online_cost(steps: u64, slots: u32) -> Result<Cost, Error> {
     let mut online = Online::new(slots)?;
     while online.steps < steps {
-        online.before_step();
+        let _ = online.before_step();
         online.skip(online.next.min(steps).saturating_sub(online.steps));
     }
     Ok(online.cost())
