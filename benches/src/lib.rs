@@ -6,6 +6,7 @@
 pub mod args;
 pub mod bars;
 pub mod heap;
+pub mod loops;
 pub mod measure;
 pub mod num;
 pub mod peer;

@@ -54,6 +54,6 @@ pub use reals::{Bits, Plain, Reals, Sink, Source};
 pub use rules::Differentiable;
 pub use snapshot::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
 pub use tape::{
-    Compressed, Compression, CompressionStep, CustomRule, MAX_NODES, Narrowing, Outputs, Partials, Record,
-    Report, Row, Size, Table, Tape, Var, custom,
+    Boundary, Compressed, Compression, CompressionStep, CustomRule, MAX_NODES, Narrowing, Outputs, Partials,
+    Record, Report, Row, Size, Table, Tape, Var, custom,
 };

@@ -19,6 +19,14 @@ use std::marker::PhantomData;
 pub trait Sink<S> {
     /// Takes the next number.
     fn real(&mut self, number: S);
+    /// Takes the next numbers; overridden where many go faster than one by one.
+    #[inline]
+    fn reals(&mut self, numbers: &[S])
+    where
+        S: Copy,
+    {
+        numbers.iter().for_each(|&number| self.real(number));
+    }
     /// Takes the next word of what is not a number.
     fn word(&mut self, word: u64);
 }
@@ -27,6 +35,11 @@ pub trait Sink<S> {
 pub trait Source<S> {
     /// The next number.
     fn real(&mut self) -> S;
+    /// The next numbers; overridden where many go faster than one by one.
+    #[inline]
+    fn reals(&mut self, numbers: &mut [S]) {
+        numbers.iter_mut().for_each(|number| *number = self.real());
+    }
     /// The next word of what is not a number.
     fn word(&mut self) -> u64;
 }
@@ -58,6 +71,16 @@ pub trait Reals<S>: Sized {
     fn heap_bytes(&self) -> usize {
         0
     }
+    /// Writes many values; numbers do it at once.
+    #[inline]
+    fn save_slice(values: &[Self], to: &mut impl Sink<S>) {
+        values.iter().for_each(|value| value.save(to));
+    }
+    /// Many values become what was saved; numbers do it at once.
+    #[inline]
+    fn reload_slice(values: &mut [Self], from: &mut impl Source<S>) {
+        values.iter_mut().for_each(|value| value.reload(from));
+    }
 }
 
 /// Data without numbers to differentiate by: integers, flags, constants.
@@ -80,6 +103,15 @@ pub trait Plain: Sized {
 
 /// A number that can be kept as words, bit for bit.
 pub trait Bits: Scalar {
+    /// Whether it is one word, given by [`Bits::to_word`].
+    const ONE_WORD: bool = false;
+    /// Its word, if it has one.
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        let mut word = 0;
+        self.save_bits(&mut |only| word = only);
+        word
+    }
     /// Shows its words.
     fn save_bits(self, to: &mut impl FnMut(u64));
     /// The number that these words are of.
@@ -97,8 +129,17 @@ macro_rules! floats {
             fn load(from: &mut impl Source<$float>) -> Self {
                 from.real()
             }
+            #[inline(always)]
+            fn save_slice(values: &[Self], to: &mut impl Sink<Self>) {
+                to.reals(values);
+            }
+            #[inline(always)]
+            fn reload_slice(values: &mut [Self], from: &mut impl Source<Self>) {
+                from.reals(values);
+            }
         }
         impl Bits for $float {
+            const ONE_WORD: bool = true;
             #[inline(always)]
             fn save_bits(self, to: &mut impl FnMut(u64)) {
                 to(u64::from(self.to_bits()));
@@ -133,6 +174,14 @@ macro_rules! leaves {
             fn load(from: &mut impl Source<$Number>) -> Self {
                 from.real()
             }
+            #[inline(always)]
+            fn save_slice(values: &[Self], to: &mut impl Sink<Self>) {
+                to.reals(values);
+            }
+            #[inline(always)]
+            fn reload_slice(values: &mut [Self], from: &mut impl Source<Self>) {
+                from.reals(values);
+            }
         }
     )*};
 }
@@ -160,6 +209,7 @@ impl Bits for DoubleDouble {
 
 /// The words of its primal.
 impl<S: Bits> Bits for Passive<S> {
+    const ONE_WORD: bool = S::ONE_WORD;
     #[inline(always)]
     fn save_bits(self, to: &mut impl FnMut(u64)) {
         self.primal().save_bits(to);
@@ -359,7 +409,7 @@ impl<S, T> Reals<S> for PhantomData<T> {
 impl<S, R: Reals<S>, const N: usize> Reals<S> for [R; N] {
     #[inline]
     fn save(&self, to: &mut impl Sink<S>) {
-        self.iter().for_each(|item| item.save(to));
+        R::save_slice(self, to);
     }
     #[inline]
     fn load(from: &mut impl Source<S>) -> Self {
@@ -367,7 +417,7 @@ impl<S, R: Reals<S>, const N: usize> Reals<S> for [R; N] {
     }
     #[inline]
     fn reload(&mut self, from: &mut impl Source<S>) {
-        self.iter_mut().for_each(|item| item.reload(from));
+        R::reload_slice(self, from);
     }
     fn heap_bytes(&self) -> usize {
         self.iter().map(R::heap_bytes).sum()
@@ -378,7 +428,7 @@ impl<S, R: Reals<S>> Reals<S> for Vec<R> {
     #[inline]
     fn save(&self, to: &mut impl Sink<S>) {
         to.word(self.len() as u64);
-        self.iter().for_each(|item| item.save(to));
+        R::save_slice(self, to);
     }
     #[inline]
     fn load(from: &mut impl Source<S>) -> Self {
@@ -391,7 +441,7 @@ impl<S, R: Reals<S>> Reals<S> for Vec<R> {
     fn reload(&mut self, from: &mut impl Source<S>) {
         let len = from.word() as usize;
         self.truncate(len);
-        self.iter_mut().for_each(|item| item.reload(from));
+        R::reload_slice(self, from);
         let more = len - self.len();
         self.reserve_exact(more);
         self.extend((0..more).map(|_| R::load(from)));
@@ -538,7 +588,7 @@ mod matrices {
     {
         #[inline]
         fn save(&self, to: &mut impl Sink<S>) {
-            self.iter().for_each(|item| item.save(to));
+            S::save_slice(self.as_slice(), to);
         }
         #[inline]
         fn load(from: &mut impl Source<S>) -> Self {
@@ -548,7 +598,7 @@ mod matrices {
         }
         #[inline]
         fn reload(&mut self, from: &mut impl Source<S>) {
-            self.iter_mut().for_each(|item| item.reload(from));
+            S::reload_slice(self.as_mut_slice(), from);
         }
     }
 
@@ -558,7 +608,7 @@ mod matrices {
                 fn save(&self, to: &mut impl Sink<S>) {
                     to.word(self.nrows() as u64);
                     to.word(self.ncols() as u64);
-                    self.iter().for_each(|item| item.save(to));
+                    S::save_slice(self.as_slice(), to);
                 }
                 fn load(from: &mut impl Source<S>) -> Self {
                     let ($rows, $columns) = (from.word() as usize, from.word() as usize);
@@ -567,7 +617,7 @@ mod matrices {
                 fn reload(&mut self, from: &mut impl Source<S>) {
                     let ($rows, $columns) = (from.word() as usize, from.word() as usize);
                     if self.shape() == ($rows, $columns) {
-                        self.iter_mut().for_each(|item| item.reload(from));
+                        S::reload_slice(self.as_mut_slice(), from);
                     } else {
                         *self = OMatrix::from_iterator_generic($r, $c, (0..$rows * $columns).map(|_| S::load(from)));
                     }

@@ -137,11 +137,21 @@ impl<S: Bits> Sink<S> for Snapshot {
     fn real(&mut self, number: S) {
         number.save_bits(&mut |word| self.reals.push(word));
     }
+    #[inline]
+    fn reals(&mut self, numbers: &[S]) {
+        if S::ONE_WORD {
+            self.reals.extend(numbers.iter().map(|number| number.to_word()));
+        } else {
+            numbers.iter().for_each(|&number| self.real(number));
+        }
+    }
     #[inline(always)]
     fn word(&mut self, word: u64) {
         self.plain.push(word);
     }
 }
+
+const OTHER_KIND: &str = "a snapshot is read as the kind of value that it was taken of";
 
 /// The words of a snapshot that are still to be read.
 struct Words<'a> {
@@ -151,8 +161,7 @@ struct Words<'a> {
 
 #[inline(always)]
 fn next(words: &mut &[u64]) -> u64 {
-    let (&first, rest) =
-        words.split_first().expect("a snapshot is read as the kind of value that it was taken of");
+    let (&first, rest) = words.split_first().expect(OTHER_KIND);
     *words = rest;
     first
 }
@@ -160,10 +169,7 @@ fn next(words: &mut &[u64]) -> u64 {
 impl Words<'_> {
     #[inline(always)]
     fn check_end(&self) {
-        assert!(
-            self.reals.is_empty() && self.plain.is_empty(),
-            "a snapshot is read as the kind of value that it was taken of"
-        );
+        assert!(self.reals.is_empty() && self.plain.is_empty(), "{OTHER_KIND}");
     }
 }
 
@@ -171,6 +177,16 @@ impl<S: Bits> Source<S> for Words<'_> {
     #[inline(always)]
     fn real(&mut self) -> S {
         S::load_bits(&mut || next(&mut self.reals))
+    }
+    #[inline]
+    fn reals(&mut self, numbers: &mut [S]) {
+        if S::ONE_WORD {
+            let (words, rest) = self.reals.split_at_checked(numbers.len()).expect(OTHER_KIND);
+            self.reals = rest;
+            numbers.iter_mut().zip(words).for_each(|(number, &word)| *number = S::load_bits(&mut || word));
+        } else {
+            numbers.iter_mut().for_each(|number| *number = self.real());
+        }
     }
     #[inline(always)]
     fn word(&mut self) -> u64 {

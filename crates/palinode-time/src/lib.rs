@@ -6,6 +6,9 @@
 //! | part | holds |
 //! |---|---|
 //! | [`Step`], [`Number`] | one step of a loop, over any number |
+//! | [`Rollout`], [`Gradient`], [`Report`] | loops of steps and their gradients, inside a budget |
+//! | [`StepRule`], [`ReversibleStep`] | steps that bring their own reverse, or can be undone |
+//! | [`Health`] | whether a gradient vanishes or explodes on its way back |
 //! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
 //! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |
 //! | [`MemoryStore`], [`DiskStore`], [`Compressed`], [`Lossy`] | where snapshots are kept |
@@ -13,16 +16,25 @@
 //! Absent from this package: the terminal, derivative formulas, global state.
 
 mod batch;
+mod error;
 mod forward_gradient;
+mod health;
+mod rollout;
 mod step;
 mod store;
 
 pub use batch::{Batch, BatchGradient};
+pub use error::Error;
 pub use forward_gradient::{
     Directions, Draw, EstimateError, ForwardDescent, ForwardGradient, GradientEstimate, OwnDirection,
     Perturbed, Progress, estimate_gradient, forward_gradient,
 };
-pub use step::{Number, PlainInput, Step};
+pub use health::{Health, Verdict};
+pub use rollout::{
+    Differentiate, Direction, Gradient, Inner, Nested, Repeat, Report, Rollout, Ruled, Schedule, StopMargin,
+    Taped, Truncation,
+};
+pub use step::{Number, PlainInput, ReversibleStep, Step, StepRule};
 pub use store::{Compressed, DiskStore, Lossy, MemoryStore};
 
 /// The book's page on stores: its code blocks run as doctests.

@@ -91,3 +91,58 @@ impl<S, P: Plain> Reals<S> for PlainInput<P> {
         self.0.heap_bytes()
     }
 }
+
+/// A step that knows its own reverse, for where a hand-written one is faster than a tape: a stencil, a solver.
+///
+/// ```
+/// use palinode_time::{Number, Step, StepRule};
+///
+/// struct Decay; // x <- x - k x
+/// impl Step for Decay {
+///     type State<S: Number> = Vec<S>;
+///     type Params<S: Number> = S;
+///     type Input<S: Number> = ();
+///     fn step<S: Number>(&self, x: &mut Vec<S>, k: &S, _: &()) {
+///         x.iter_mut().for_each(|x| *x -= *k * *x);
+///     }
+/// }
+/// impl StepRule for Decay {
+///     fn reverse<S: Number>(&self, before: &Vec<S>, k: &S, _: &(), state: &mut Vec<S>, params: &mut S, _: &mut ()) {
+///         for (x, c) in before.iter().zip(state) {
+///             *params -= *x * *c;
+///             *c -= *k * *c;
+///         }
+///     }
+/// }
+/// ```
+///
+/// A rule is checked against the tape by `Rollout::check_rule`.
+pub trait StepRule: Step {
+    /// Carries cotangents back over one step. `before` is the state before the step. `of_state` holds the cotangent of the state after
+    /// it and must become that of the state before it; to `of_params` and `of_input` this step's part is *added*.
+    ///
+    /// The state before and the state after must have the same shape.
+    fn reverse<S: Number>(
+        &self,
+        before: &Self::State<S>,
+        params: &Self::Params<S>,
+        input: &Self::Input<S>,
+        of_state: &mut Self::State<S>,
+        of_params: &mut Self::Params<S>,
+        of_input: &mut Self::Input<S>,
+    );
+}
+
+/// A step that can be undone, so that a reverse sweep needs no snapshots.
+///
+/// In floating point an inverse undoes only up to rounding; what that comes to is measured and reported. On integers (a leapfrog on a lattice)
+/// it is exact.
+pub trait ReversibleStep: Step {
+    /// Undoes [`Step::step`]: the state after a step becomes the state before it.
+    fn step_back<S: Number>(
+        &self,
+        state: &mut Self::State<S>,
+        params: &Self::Params<S>,
+        input: &Self::Input<S>,
+    );
+}

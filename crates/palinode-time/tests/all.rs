@@ -7,6 +7,12 @@
 mod batch;
 #[path = "all/forward_gradient.rs"]
 mod forward_gradient;
+#[path = "all/models.rs"]
+mod models;
+#[path = "all/rollout.rs"]
+mod rollout;
+#[path = "all/rollout_forms.rs"]
+mod rollout_forms;
 #[path = "all/store.rs"]
 mod store;
 #[path = "all/store_disk.rs"]

@@ -21,6 +21,9 @@ pub use palinode_core::*;
 /// Programs: pure single assignment with structured loops, the `.pal` language, transforms, an interpreter.
 #[cfg(feature = "ir")]
 pub use palinode_ir as ir;
+/// Derives for values with numbers inside, and `#[step]`.
+#[cfg(feature = "time")]
+pub use palinode_macros::{Plain, Reals, step};
 /// Loops: rollouts inside a budget, snapshot stores, implicit functions; batches and estimators.
 #[cfg(feature = "time")]
 pub use palinode_time as time;
@@ -31,6 +34,10 @@ pub mod prelude {
         Array, Budget, Dual, DualN, Error, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp,
         jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
     };
+    #[cfg(feature = "time")]
+    pub use palinode_macros::{Plain, Reals, step};
+    #[cfg(feature = "time")]
+    pub use palinode_time::{Gradient, Number, Rollout, Step};
 }
 
 /// The README and the book: their code blocks run as doctests.
@@ -73,6 +80,9 @@ mod documents {
         Pal0113 = "docs/book/errors/PAL0113.md";
         Pal0114 = "docs/book/errors/PAL0114.md";
         Pal0115 = "docs/book/errors/PAL0115.md";
+        Pal0520 = "docs/book/errors/PAL0520.md";
+        Pal0521 = "docs/book/errors/PAL0521.md";
+        Rollouts = "docs/book/rollouts.md";
         Pal0240 = "docs/book/errors/PAL0240.md";
         Pal0250 = "docs/book/errors/PAL0250.md";
         Pal0251 = "docs/book/errors/PAL0251.md";

@@ -87,6 +87,10 @@ pub(crate) struct Arena<S> {
 unsafe impl<S: Send> Send for Arena<S> {}
 
 impl<S: Scalar> Arena<S> {
+    pub(crate) fn set_byte_limit(&mut self, bytes: usize) {
+        self.byte_limit = bytes;
+    }
+
     pub(crate) fn new(node_limit: u32, byte_limit: usize) -> Self {
         Arena {
             partials: core::ptr::NonNull::dangling().as_ptr(),

@@ -17,6 +17,7 @@
 //! is kept from one recording to the next, so a repeated recording of the same size allocates nothing.
 
 mod arena;
+mod boundary;
 mod carry;
 mod compress;
 mod custom;
@@ -33,6 +34,7 @@ mod tests;
 
 pub use arena::MAX_NODES;
 pub(crate) use arena::SINK;
+pub use boundary::Boundary;
 pub use compress::{Compressed, Compression, CompressionStep, Narrowing, Partials, Report};
 pub use custom::{CustomRule, custom};
 pub use record::{Outputs, Record, Size};
@@ -116,6 +118,11 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             cotangents: Vec::new(),
             gradient: Vec::new(),
         }
+    }
+
+    /// Allows so many bytes from now on; see [`Tape::with_budget`]. What is held already stays.
+    pub fn set_budget(&mut self, budget: Budget) {
+        self.recorder.arena.set_byte_limit(budget.bytes());
     }
 
     /// A tape that records every operation with its name and value, for [`Record::table`]. Slower and larger.

@@ -135,7 +135,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         for (cotangent, &start) in tape.cotangents[1..=count].iter_mut().zip(&*inputs) {
             *cotangent = [start];
         }
-        for (&node, &cotangent) in tape.outputs.iter().zip(outputs) {
+        // From the last, as the nodes after them would be swept.
+        for (&node, &cotangent) in tape.outputs.iter().zip(outputs).rev() {
             add(&mut tape.cotangents[node as usize], [cotangent]);
         }
         tape.recorder.reverse(&mut tape.cotangents, count as u32 + 1)?;

@@ -1,0 +1,145 @@
+//! The Lorenz system: 1e4 steps, 10 snapshots.
+
+use super::{Line, Size, race};
+use crate::heap;
+use echidna::checkpoint::grad_checkpointed;
+use palinode::prelude::*;
+use palinode::time::{Number, Rollout, Schedule, Step};
+use std::hint::black_box;
+
+const SNAPSHOTS: u32 = 10;
+const START: [f64; 3] = [1.0, 1.0, 1.0];
+const PARAMS: [f64; 3] = [10.0, 10.0, 8.0 / 3.0];
+
+pub(super) struct Lorenz;
+
+impl Step for Lorenz {
+    type State<S: Number> = [S; 3];
+    type Params<S: Number> = [S; 3];
+    type Input<S: Number> = ();
+    #[inline]
+    fn step<S: Real>(&self, state: &mut [S; 3], params: &[S; 3], _: &()) {
+        euler(state, params);
+    }
+}
+
+#[inline(always)]
+fn euler<S: Real>([x, y, z]: &mut [S; 3], [sigma, rho, beta]: &[S; 3]) {
+    let (dx, dy, dz) = (*sigma * (*y - *x), *x * (*rho - *z) - *y, *x * *y - *beta * *z);
+    *x += dx * 0.001;
+    *y += dy * 0.001;
+    *z += dz * 0.001;
+}
+
+fn loss<S: Real>([x, y, z]: &[S; 3]) -> S {
+    *x * *x + *y * *y + *z * *z
+}
+
+#[inline(never)]
+fn plain(steps: u64) -> f64 {
+    let (mut state, params) = (black_box(START), black_box(PARAMS));
+    (0..steps).for_each(|_| euler(&mut state, &params));
+    loss(&state)
+}
+
+/// The same gradient by echidna: parameters ride along in the state, because it differentiates by that alone.
+fn by_echidna(steps: usize) -> Vec<f64> {
+    let step = |s: &[echidna::BReverse<f64>]| {
+        let (x, y, z, sigma, rho, beta) = (s[0], s[1], s[2], s[3], s[4], s[5]);
+        let (dx, dy, dz) = (sigma * (y - x), x * (rho - z) - y, x * y - beta * z);
+        vec![x + dx * 0.001, y + dy * 0.001, z + dz * 0.001, sigma, rho, beta]
+    };
+    let loss = |s: &[echidna::BReverse<f64>]| s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
+    let start: Vec<f64> = START.iter().chain(&PARAMS).copied().collect();
+    grad_checkpointed(step, loss, &start, steps, SNAPSHOTS as usize)
+}
+
+pub(super) fn lines(size: Size) -> Vec<Line> {
+    let (steps, rounds) = if size == Size::Full { (10_000_u64, 30) } else { (1_000, 3) };
+    let n = steps as f64;
+    let rollout = || Rollout::new(Lorenz).steps(steps).schedule(Schedule::Binomial { snapshots: SNAPSHOTS });
+    let run = rollout();
+    let gradient = run.value_and_grad(&START, &PARAMS, loss).expect("a gradient");
+
+    let mut whole = Tape::new();
+    let inputs: Vec<f64> = START.iter().chain(&PARAMS).copied().collect();
+    let record = |tape: &mut Tape<f64>| {
+        let mut record = tape
+            .record(&inputs, |v| {
+                let (mut state, params) = ([v[0], v[1], v[2]], [v[3], v[4], v[5]]);
+                (0..steps).for_each(|_| euler(&mut state, &params));
+                loss(&state)
+            })
+            .expect("a recording");
+        record.reverse(&[1.0]).expect("a sweep").to_vec()
+    };
+    let by_tape = record(&mut whole);
+    let by_peer = by_echidna(steps as usize);
+    for i in 0..6 {
+        let ours = if i < 3 { gradient.initial[i] } else { gradient.params[i - 3] };
+        assert!((ours - by_tape[i]).abs() <= 1e-8 * by_tape[i].abs(), "{ours} and {}", by_tape[i]);
+        assert!((ours - by_peer[i]).abs() <= 1e-8 * by_peer[i].abs(), "{ours} and {}", by_peer[i]);
+    }
+
+    // One step at a time on a warm tape, without a driver: what recording and sweeping themselves take.
+    let mut small = Tape::new();
+    let bare = |tape: &mut Tape<f64>| {
+        let mut totals = [0.0; 6];
+        for _ in 0..steps {
+            let mut record = tape
+                .record(&inputs, |v| {
+                    let (mut state, params) = ([v[0], v[1], v[2]], [v[3], v[4], v[5]]);
+                    euler(&mut state, &params);
+                    state
+                })
+                .expect("a recording");
+            record.reverse_onto(&[1.0, 0.5, 0.25], &mut totals).expect("a sweep");
+        }
+        black_box(totals);
+    };
+    let [plain_ns, ours, stored, alone, echidna] = race(
+        rounds,
+        &mut [
+            Box::new(|| {
+                black_box(plain(steps));
+            }),
+            Box::new(|| {
+                black_box(run.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
+            }),
+            Box::new(|| {
+                black_box(record(&mut whole));
+            }),
+            Box::new(|| bare(&mut small)),
+            Box::new(|| {
+                black_box(by_echidna(steps as usize));
+            }),
+        ],
+    );
+    let evaluations = gradient.report.forward as f64;
+    let advanced = evaluations - n;
+    // What recording, sweeping and stepping take without a driver is in the tape that stores all, and in the plain loop.
+    let overhead = (ours - stored - advanced * plain_ns / n) / evaluations;
+    let calls = heap::calls();
+    black_box(run.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
+    let allocations = (heap::calls() - calls) as f64;
+    let calls = heap::calls();
+    let half = Rollout::new(Lorenz).steps(steps / 2).schedule(Schedule::Binomial { snapshots: SNAPSHOTS });
+    black_box(half.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
+    let for_half = (heap::calls() - calls) as f64;
+    vec![
+        Line::new(format!("plain f64, {steps} steps"), plain_ns / n, None, "ns/step"),
+        Line::new(
+            format!("rollout, {SNAPSHOTS} snapshots, {:.2} forward sweeps", gradient.report.sweeps()),
+            ours / n,
+            None,
+            "ns/step",
+        ),
+        Line::new("the same tape storing all", stored / n, None, "ns/step"),
+        Line::new("one step at a time on a warm tape, without a driver", alone / n, None, "ns/step"),
+        Line::new("echidna grad_checkpointed, as many snapshots", echidna / n, None, "ns/step"),
+        Line::new("rollout / storing all", ours / stored, Some(2.0), "x"),
+        Line::new("20 x rollout / echidna", 20.0 * ours / echidna, Some(1.0), ""),
+        Line::new("driver, per evaluation of a step", overhead, Some(10.0), "ns"),
+        Line::new("allocations of the second half of the steps", allocations - for_half, Some(0.0), ""),
+    ]
+}

@@ -1,0 +1,141 @@
+//! What can go wrong with a loop, each with a code, the place, the cause and the next step.
+
+use palinode_core::{Budget, SnapshotError};
+use thiserror::Error;
+
+/// A mistake or a limit that a caller can do something about. Every code has a page in `docs/book/errors`.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error of a tape or of a text.
+    #[error(transparent)]
+    Core(#[from] palinode_core::Error),
+    /// A snapshot that could not be kept or did not come back.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The budget does not hold one snapshot besides what is always there.
+    #[error(
+        "PAL0520: {budget} is not enough: this rollout needs at least {smallest} ({} for states and cotangents, {} for one step's \
+         residuals, {} for one snapshot); raise the budget to {smallest}, or record smaller steps",
+        Budget::from(*states).rounded(), Budget::from(*residuals).rounded(), Budget::from(*snapshot).rounded()
+    )]
+    BudgetTooSmall {
+        /// What was allowed.
+        budget: Budget,
+        /// The smallest budget that works.
+        smallest: Budget,
+        /// Bytes for the live state, parameters and cotangents.
+        states: usize,
+        /// Bytes for the residuals of one step and of the loss.
+        residuals: usize,
+        /// Bytes for one snapshot.
+        snapshot: usize,
+    },
+    /// A state grew beyond what was planned for.
+    #[error(
+        "PAL0527: at step {step} the state has grown, and the next snapshot would make it {needed} bytes of {budget}; raise the budget, or \
+         ask for fewer snapshots"
+    )]
+    OverBudget {
+        /// The step.
+        step: u64,
+        /// What was allowed.
+        budget: Budget,
+        /// What it would be.
+        needed: usize,
+    },
+    /// A state that was computed again differs from what it was the first time.
+    #[error(
+        "PAL0521: step {step} computed something else when it was run again: it depends on something that is not in its state, parameters or \
+         input (a counter, a cache, a clock, a random generator); move that into the state"
+    )]
+    Diverged {
+        /// The first step that is known to differ.
+        step: u64,
+    },
+    /// The step takes an input and none was given.
+    #[error(
+        "PAL0522: the step takes an input at every step and none was given; give one with .input(..) or a list with .inputs(..)"
+    )]
+    NoInput,
+    /// There are fewer inputs than steps.
+    #[error(
+        "PAL0522: there are {inputs} inputs for {steps} steps; give one for each, or one for all with .input(..)"
+    )]
+    TooFewInputs {
+        /// How many inputs there are.
+        inputs: usize,
+        /// How many steps.
+        steps: u64,
+    },
+    /// A rule cannot carry cotangents over a change of shape.
+    #[error(
+        "PAL0523: the state has {after} numbers (with parameters and input) after the step and {before} before it; a step that changes \
+         the shape of its state is differentiated by the tape, not by a rule"
+    )]
+    ShapeChanged {
+        /// Before the step.
+        before: usize,
+        /// After the step.
+        after: usize,
+    },
+    /// Neither a number of steps nor a condition.
+    #[error(
+        "PAL0524: the rollout has no length; give it one with .steps(n), .until(|state| ..) or .inputs(..)"
+    )]
+    NoLength,
+    /// The condition did not become true.
+    #[error(
+        "PAL0525: the condition was not met within {limit} steps; check it, or allow more with .at_most(n)"
+    )]
+    TooLong {
+        /// How many steps were allowed.
+        limit: u64,
+    },
+    /// A cotangent became infinite or NaN on the way back.
+    #[error("PAL0526: the cotangent is {value} when the reverse sweep has passed step {step}: {cause}")]
+    NonFiniteCotangent {
+        /// The step.
+        step: u64,
+        /// What it is.
+        value: f64,
+        /// What is known about why.
+        cause: &'static str,
+    },
+    /// A rule that comes with a step does not agree with the tape.
+    #[error(
+        "PAL0528: the rule of the step is wrong: the cotangent of {what} {position} is {by_rule} by the rule and {by_tape} by the tape, \
+         after step {step}"
+    )]
+    WrongRule {
+        /// "state", "parameter" or "input".
+        what: &'static str,
+        /// Which number of it, from 0.
+        position: usize,
+        /// The step.
+        step: u64,
+        /// What the rule says.
+        by_rule: f64,
+        /// What the tape says.
+        by_tape: f64,
+    },
+}
+
+impl Error {
+    /// The code, such as `PAL0520`; `docs/book/errors/PAL0520.md` explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Core(error) => error.code(),
+            Error::Snapshot(error) => error.code(),
+            Error::BudgetTooSmall { .. } => "PAL0520",
+            Error::Diverged { .. } => "PAL0521",
+            Error::NoInput | Error::TooFewInputs { .. } => "PAL0522",
+            Error::ShapeChanged { .. } => "PAL0523",
+            Error::NoLength => "PAL0524",
+            Error::TooLong { .. } => "PAL0525",
+            Error::NonFiniteCotangent { .. } => "PAL0526",
+            Error::OverBudget { .. } => "PAL0527",
+            Error::WrongRule { .. } => "PAL0528",
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! How one step is differentiated: by the tape, by the user's own rule, or, if the step is itself a loop, by going through that loop.
+//!
+//! Input: a state before a step. Output: residuals of the step, then cotangents before it from those after it.
+//!
+//! Invariants: cotangents of parameters and inputs go on from the running totals, in the order in which one recording of everything would
+//! add them, so that the bits do not depend on the schedule; after the first step nothing is allocated unless a state has grown.
+
+use super::Inner;
+pub(super) use super::flat::Flat;
+use super::flat::{Recorded, Verbatim, reading, refill, reloaded, same_bits};
+use crate::error::Error;
+use crate::step::{Step, StepRule};
+use palinode_core::{Boundary, Budget, Passive, Reals, Tape, Var};
+
+/// What does not change from step to step.
+pub struct Fixed<'a, St: Step, T: Inner> {
+    pub(super) step: &'a St,
+    pub(super) params: &'a St::Params<Passive<T>>,
+}
+
+/// The running cotangents.
+#[derive(Default)]
+pub struct Cotangents<T> {
+    /// Of the state after the step, then before it.
+    pub(super) state: Vec<T>,
+    /// Of the parameters, summed over the steps so far.
+    pub(super) params: Vec<T>,
+    /// Of the input of this step.
+    pub(super) input: Vec<T>,
+}
+
+impl<T> Cotangents<T> {
+    pub(super) fn heap_bytes(&self) -> usize {
+        (self.state.capacity() + self.params.capacity() + self.input.capacity()) * size_of::<T>()
+    }
+}
+
+/// A way to differentiate a step. `kept` numbers the steps whose residuals are held at the same time.
+pub trait Backend<St: Step, T: Inner> {
+    /// Takes these steps from `before` and keeps their residuals. Says whether the state after them has the bits of `expected`, if given.
+    /// What `before` holds afterwards does not matter.
+    fn record(
+        &mut self,
+        kept: usize,
+        fixed: &Fixed<'_, St, T>,
+        before: &mut St::State<Passive<T>>,
+        inputs: &[St::Input<Passive<T>>],
+        steps: u64,
+        expected: Option<&Flat<T>>,
+    ) -> Result<bool, Error>;
+
+    /// The state becomes that after the recorded steps.
+    fn after(
+        &mut self,
+        kept: usize,
+        fixed: &Fixed<'_, St, T>,
+        inputs: &[St::Input<Passive<T>>],
+        steps: u64,
+        state: &mut St::State<Passive<T>>,
+    );
+
+    /// Carries the cotangents back over the recorded steps.
+    fn reverse(
+        &mut self,
+        kept: usize,
+        fixed: &Fixed<'_, St, T>,
+        inputs: &[St::Input<Passive<T>>],
+        steps: u64,
+        cotangents: &mut Cotangents<T>,
+    ) -> Result<(), Error>;
+
+    /// The heap bytes held.
+    fn heap_bytes(&self) -> usize;
+
+    /// The bytes that it may take at most; recording more is an error. Without effect on steps whose memory is the user's.
+    fn limit(&mut self, budget: Budget);
+
+    /// Gives the memory of residuals back.
+    fn forget(&mut self) {}
+
+    /// The bytes held for residuals that are kept once.
+    fn residual_bytes(&mut self) -> usize;
+
+    /// The bytes that the steps recorded last need of these.
+    fn needed_bytes(&mut self) -> usize;
+
+    /// Whether several steps can be recorded at once, and a step can be recorded only by running it with recorded numbers, so that its bits need not be those of the step that
+    /// advances.
+    const RECORDS: bool;
+}
+
+/// Differentiates a step by recording it on a dynamic tape of its own.
+pub struct ByTape<St: Step, T: Inner = f64> {
+    tapes: Vec<Tape<T>>,
+    limit: Budget,
+    numbers: Flat<T>,
+    state: Option<St::State<Var<T>>>,
+    params: Option<St::Params<Var<T>>>,
+    input: Option<St::Input<Var<T>>>,
+    /// The words of the state after the step recorded last.
+    words_after: Vec<Vec<u64>>,
+    inputs: Vec<T>,
+    /// What goes from one step of a recording to the next.
+    crossing: Flat<Var<T>>,
+    boundary: Boundary<T>,
+}
+
+impl<St: Step, T: Inner> Default for ByTape<St, T> {
+    fn default() -> Self {
+        ByTape {
+            tapes: Vec::new(),
+            limit: Budget::UNLIMITED,
+            numbers: Flat::default(),
+            state: None,
+            params: None,
+            input: None,
+            words_after: Vec::new(),
+            inputs: Vec::new(),
+            crossing: Flat::default(),
+            boundary: Boundary::new(),
+        }
+    }
+}
+
+impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
+    const RECORDS: bool = true;
+
+    #[inline]
+    fn record(
+        &mut self,
+        kept: usize,
+        fixed: &Fixed<'_, St, T>,
+        before: &mut St::State<Passive<T>>,
+        inputs: &[St::Input<Passive<T>>],
+        steps: u64,
+        expected: Option<&Flat<T>>,
+    ) -> Result<bool, Error> {
+        while self.tapes.len() <= kept {
+            self.tapes.push(Tape::with_budget(self.limit));
+            self.words_after.push(Vec::new());
+        }
+        let ByTape { tapes, numbers, state, params, input, words_after, crossing, boundary, .. } = self;
+        numbers.clear();
+        before.save(numbers);
+        fixed.params.save(numbers);
+        inputs.iter().for_each(|input| input.save(numbers));
+        let words = &mut words_after[kept];
+        let record = tapes[kept].record(&numbers.reals, |vars| {
+            let mut source = reading(vars, &numbers.plain, |var: Var<T>| var);
+            let state = refill(state, &mut source);
+            let params = refill(params, &mut source);
+            let mut input = refill(input, &mut source);
+            boundary.begin(vars);
+            for done in 1..=steps {
+                fixed.step.step(state, params, input);
+                if done < steps {
+                    crossing.clear();
+                    state.save(&mut Verbatim(crossing));
+                    boundary.cross(&mut crossing.reals);
+                    state.reload(&mut crossing.read(|var| var));
+                    if inputs.len() > 1 {
+                        input = reloaded(input, &mut source);
+                    }
+                }
+            }
+            Shape::of(&*state, words);
+            Recorded(&*state)
+        })?;
+        Ok(expected
+            .is_none_or(|expected| expected.plain == *words && same_bits(record.values(), &expected.reals)))
+    }
+
+    fn after(
+        &mut self,
+        kept: usize,
+        _fixed: &Fixed<'_, St, T>,
+        _inputs: &[St::Input<Passive<T>>],
+        _steps: u64,
+        state: &mut St::State<Passive<T>>,
+    ) {
+        let record =
+            self.tapes[kept].recorded().expect("a step is recorded before the state after it is asked for");
+        state.reload(&mut reading(record.values(), &self.words_after[kept], Passive::lift));
+    }
+
+    #[inline]
+    fn reverse(
+        &mut self,
+        kept: usize,
+        _fixed: &Fixed<'_, St, T>,
+        _inputs: &[St::Input<Passive<T>>],
+        _steps: u64,
+        cotangents: &mut Cotangents<T>,
+    ) -> Result<(), Error> {
+        let mut record = self.tapes[kept].recorded().expect("a step is recorded before it is reversed");
+        let Cotangents { state, params, input } = cotangents;
+        let before = record.input_count() - params.len() - input.len();
+        self.inputs.clear();
+        self.inputs.resize(before, T::zero());
+        self.inputs.extend_from_slice(params);
+        self.inputs.extend_from_slice(input);
+        record.reverse_onto(state, &mut self.inputs)?;
+        let (of_state, rest) = self.inputs.split_at(before);
+        let (of_params, of_input) = rest.split_at(params.len());
+        state.clear();
+        state.extend_from_slice(of_state);
+        params.copy_from_slice(of_params);
+        input.copy_from_slice(of_input);
+        Ok(())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.tapes.iter().map(Tape::heap_bytes).sum::<usize>()
+            + self.tapes.capacity() * size_of::<Tape<T>>()
+            + self.numbers.heap_bytes()
+            + self.state.as_ref().map_or(0, Reals::heap_bytes)
+            + self.params.as_ref().map_or(0, Reals::heap_bytes)
+            + self.input.as_ref().map_or(0, Reals::heap_bytes)
+            + self.words_after.iter().map(|words| words.capacity() * size_of::<u64>()).sum::<usize>()
+            + self.words_after.capacity() * size_of::<Vec<u64>>()
+            + self.inputs.capacity() * size_of::<T>()
+            + self.crossing.heap_bytes()
+            + self.boundary.heap_bytes()
+    }
+
+    fn limit(&mut self, budget: Budget) {
+        self.limit = budget;
+        self.tapes.iter_mut().for_each(|tape| tape.set_budget(budget));
+    }
+
+    fn forget(&mut self) {
+        self.tapes.clear();
+        self.words_after.clear();
+    }
+
+    fn residual_bytes(&mut self) -> usize {
+        self.tapes.first().map_or(0, Tape::heap_bytes)
+    }
+
+    fn needed_bytes(&mut self) -> usize {
+        self.tapes.first_mut().and_then(Tape::recorded).map_or(0, |record| record.size().bytes)
+    }
+}
+
+/// The list becomes the numbers of a value.
+fn numbers_of<T: Inner>(value: &impl Reals<Passive<T>>, list: &mut Vec<T>) {
+    struct Numbers<'a, T>(&'a mut Vec<T>);
+    impl<T: Inner> palinode_core::Sink<Passive<T>> for Numbers<'_, T> {
+        #[inline(always)]
+        fn real(&mut self, number: Passive<T>) {
+            self.0.push(number.primal());
+        }
+        #[inline]
+        fn reals(&mut self, numbers: &[Passive<T>]) {
+            self.0.extend(numbers.iter().map(|number| number.primal()));
+        }
+        fn word(&mut self, _word: u64) {}
+    }
+    list.clear();
+    value.save(&mut Numbers(list));
+}
+
+/// Takes the words of a value and counts its numbers.
+struct Shape<'a> {
+    numbers: usize,
+    words: &'a mut Vec<u64>,
+}
+
+impl Shape<'_> {
+    /// The list becomes the words of the value; tells how many numbers it has.
+    fn of<S: Copy>(value: &impl Reals<S>, words: &mut Vec<u64>) -> usize {
+        words.clear();
+        let mut shape = Shape { numbers: 0, words };
+        value.save(&mut shape);
+        shape.numbers
+    }
+}
+
+impl<S: Copy> palinode_core::Sink<S> for Shape<'_> {
+    #[inline(always)]
+    fn real(&mut self, _number: S) {
+        self.numbers += 1;
+    }
+    #[inline(always)]
+    fn reals(&mut self, numbers: &[S]) {
+        self.numbers += numbers.len();
+    }
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.words.push(word);
+    }
+}
+
+/// Differentiates a step by the rule that comes with it; see [`StepRule`].
+pub struct ByRule<St: Step, T: Inner = f64> {
+    before: Vec<Option<St::State<Passive<T>>>>,
+    numbers: Flat<T>,
+    state: Option<St::State<Passive<T>>>,
+    params: Option<St::Params<Passive<T>>>,
+    input: Option<St::Input<Passive<T>>>,
+}
+
+impl<St: Step, T: Inner> Default for ByRule<St, T> {
+    fn default() -> Self {
+        ByRule { before: Vec::new(), numbers: Flat::default(), state: None, params: None, input: None }
+    }
+}
+
+/// Puts a state into a slot, in exchange for the memory of the state that was there.
+pub(super) fn exchange<T: Inner, R: Reals<Passive<T>>>(
+    slots: &mut Vec<Option<R>>,
+    kept: usize,
+    state: &mut R,
+    numbers: &mut Flat<T>,
+) {
+    while slots.len() <= kept {
+        slots.push(None);
+    }
+    match &mut slots[kept] {
+        Some(slot) => core::mem::swap(slot, state),
+        empty => {
+            numbers.clear();
+            state.save(numbers);
+            *empty = Some(R::load(&mut numbers.read(Passive::lift)));
+        }
+    }
+}
+
+impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
+    const RECORDS: bool = false;
+
+    fn record(
+        &mut self,
+        kept: usize,
+        _fixed: &Fixed<'_, St, T>,
+        before: &mut St::State<Passive<T>>,
+        _inputs: &[St::Input<Passive<T>>],
+        _steps: u64,
+        _expected: Option<&Flat<T>>,
+    ) -> Result<bool, Error> {
+        exchange(&mut self.before, kept, before, &mut self.numbers);
+        Ok(true)
+    }
+
+    fn after(
+        &mut self,
+        kept: usize,
+        fixed: &Fixed<'_, St, T>,
+        inputs: &[St::Input<Passive<T>>],
+        _steps: u64,
+        state: &mut St::State<Passive<T>>,
+    ) {
+        self.numbers.clear();
+        self.before[kept].iter().for_each(|before| before.save(&mut self.numbers));
+        state.reload(&mut self.numbers.read(Passive::lift));
+        fixed.step.step(state, fixed.params, &inputs[0]);
+    }
+
+    fn reverse(
+        &mut self,
+        kept: usize,
+        fixed: &Fixed<'_, St, T>,
+        inputs: &[St::Input<Passive<T>>],
+        _steps: u64,
+        cotangents: &mut Cotangents<T>,
+    ) -> Result<(), Error> {
+        let input = &inputs[0];
+        let before = self.before[kept].as_ref().expect("a step is recorded before it is reversed");
+        // Cotangents take the shape of what they are of, which the words tell.
+        let words = &mut self.numbers.plain;
+        let shape_of_state = Shape::of(before, words);
+        if shape_of_state != cotangents.state.len() {
+            return Err(Error::ShapeChanged { before: shape_of_state, after: cotangents.state.len() });
+        }
+        let of_state = refill(&mut self.state, &mut reading(&cotangents.state, words, Passive::lift));
+        Shape::of(fixed.params, words);
+        let of_params = refill(&mut self.params, &mut reading(&cotangents.params, words, Passive::lift));
+        Shape::of(input, words);
+        let of_input = refill(&mut self.input, &mut reading(&cotangents.input, words, Passive::lift));
+        fixed.step.reverse(before, fixed.params, input, of_state, of_params, of_input);
+        numbers_of(of_state, &mut cotangents.state);
+        numbers_of(of_params, &mut cotangents.params);
+        numbers_of(of_input, &mut cotangents.input);
+        Ok(())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.before.iter().flatten().map(Reals::heap_bytes).sum::<usize>()
+            + self.before.capacity() * size_of::<Option<St::State<Passive<T>>>>()
+            + self.numbers.heap_bytes()
+            + self.state.as_ref().map_or(0, Reals::heap_bytes)
+            + self.params.as_ref().map_or(0, Reals::heap_bytes)
+            + self.input.as_ref().map_or(0, Reals::heap_bytes)
+    }
+
+    fn limit(&mut self, _budget: Budget) {}
+
+    fn residual_bytes(&mut self) -> usize {
+        self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
+    }
+
+    fn needed_bytes(&mut self) -> usize {
+        self.residual_bytes()
+    }
+}

@@ -1,0 +1,722 @@
+//! Follows a stream of actions: advances, keeps and restores states, records steps and carries cotangents back over them.
+//!
+//! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
+//! cotangents of the initial state, the parameters and the inputs.
+//!
+//! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
+//! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
+
+use super::Inner;
+use super::backend::{Backend, Cotangents, Fixed};
+use super::flat::{Flat, Verbatim, reading, refill};
+use super::forward::take_steps;
+use super::hashes::Hashes;
+use crate::error::Error;
+use crate::health::Health;
+use crate::step::Step;
+use palinode_core::schedule::{Action, Slot, Tier};
+use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
+use std::collections::VecDeque;
+
+/// How many actions a slow store is told ahead.
+const AHEAD: usize = 16;
+
+/// What enters at each step.
+pub(super) enum Inputs<I> {
+    /// The same at every step.
+    Same(I),
+    /// One for each step.
+    Each(Vec<I>),
+}
+
+impl<I> Inputs<I> {
+    #[inline(always)]
+    pub(super) fn at(&self, step: u64) -> &I {
+        match self {
+            Inputs::Same(input) => input,
+            Inputs::Each(inputs) => &inputs[step as usize],
+        }
+    }
+
+    /// Those of the steps from `from` to `to`: one for each, or the one for all.
+    #[inline(always)]
+    pub(super) fn of(&self, from: u64, to: u64) -> &[I] {
+        match self {
+            Inputs::Same(input) => core::slice::from_ref(input),
+            Inputs::Each(inputs) => &inputs[from as usize..to as usize],
+        }
+    }
+}
+
+/// Where snapshots go.
+pub(super) struct Stores<'a> {
+    pub(super) memory: &'a mut dyn SnapshotStore,
+    pub(super) disk: Option<&'a mut dyn SnapshotStore>,
+    /// The most bytes that both may hold on the heap.
+    pub(super) limit: usize,
+}
+
+impl Stores<'_> {
+    fn of(&mut self, slot: Slot) -> &mut dyn SnapshotStore {
+        match (slot.tier, &mut self.disk) {
+            (Tier::Disk, Some(disk)) => *disk,
+            (Tier::Disk, None) | (Tier::Memory, _) => self.memory,
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.memory.heap_bytes() + self.disk.as_ref().map_or(0, |disk| disk.heap_bytes())
+    }
+}
+
+/// When the loss is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Of the last state.
+    Last,
+    /// Of the state after each step, summed.
+    Each,
+}
+
+/// A loss: of the state after so many steps.
+pub(super) type Loss<'a, St, T> = dyn FnMut(u64, &<St as Step>::State<Var<T>>) -> Var<T> + 'a;
+
+/// Where the live state stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Live {
+    /// It is the state before this step.
+    Before(u64),
+    /// The steps from this one on were recorded from it; the state after them is with the backend.
+    Recorded(u64),
+}
+
+/// How states are advanced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advance {
+    /// With numbers that only compute.
+    Passively,
+    /// By recording and forgetting: where a library computes something else with recorded numbers.
+    ByRecording,
+}
+
+/// What was counted on the way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) advanced: u64,
+    pub(super) recorded: u64,
+    pub(super) snapshots: u64,
+    pub(super) restores: u64,
+}
+
+pub(super) struct Engine<'a, St: Step, T: Inner, B> {
+    step: &'a St,
+    params: St::Params<Passive<T>>,
+    pub(super) inputs: Inputs<St::Input<Passive<T>>>,
+    pub(super) live: St::State<Passive<T>>,
+    at: Live,
+    pub(super) backend: B,
+    pub(super) advance_by: Advance,
+    pub(super) cotangents: Cotangents<T>,
+    /// The cotangents of all inputs, one after the other; empty if there is one input for all.
+    pub(super) of_inputs: Vec<T>,
+    /// How many of these are final, from the end.
+    reversed_inputs: usize,
+    /// Which units are recorded and not yet reversed, by the place where their residuals are: the first step of each.
+    recorded: Vec<Option<u64>>,
+    /// How many steps are recorded at once: a unit. Schedules count in units.
+    pub(super) stride: u64,
+    /// The step at which the first unit begins.
+    pub(super) offset: u64,
+    /// The state from which this step was recorded last: what the step before it must end in.
+    expected: Flat<T>,
+    expected_before: Option<u64>,
+    snapshot: Snapshot,
+    loss_tape: Tape<T>,
+    loss_state: Option<St::State<Var<T>>>,
+    /// The state after a recorded step, for the loss.
+    after: Option<St::State<Passive<T>>>,
+    numbers: Flat<T>,
+    pub(super) value: T,
+    pub(super) when: When,
+    /// The number of steps, once it is known.
+    pub(super) steps: u64,
+    pub(super) clip: Option<f64>,
+    pub(super) health: Health,
+    pub(super) hashes: Option<Hashes>,
+    pub(super) counts: Counts,
+    /// Whether a restored state has the bits that it had when it was kept.
+    pub(super) trusts_snapshots: bool,
+    /// After how many steps, counted from the end, the cotangent is cut each time.
+    pub(super) window: Option<u64>,
+    /// How often it was.
+    pub(super) cuts: u64,
+    /// What was cut: norm, and the steps before the cut.
+    cut_off: Vec<(f64, u64)>,
+    /// The sum of the norms of the cotangents that steps were given.
+    norms: f64,
+    /// The loss after so many steps has been taken already.
+    pub(super) loss_taken_at: Option<u64>,
+}
+
+/// The parts of an engine that a caller sets.
+pub(super) struct Setup<'a, St: Step, T: Inner, B> {
+    pub(super) step: &'a St,
+    pub(super) state: St::State<Passive<T>>,
+    pub(super) params: St::Params<Passive<T>>,
+    pub(super) inputs: Inputs<St::Input<Passive<T>>>,
+    pub(super) backend: B,
+    pub(super) when: When,
+    pub(super) clip: Option<f64>,
+}
+
+impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
+    pub(super) fn new(setup: Setup<'a, St, T, B>) -> Self {
+        let Setup { step, state, params, inputs, backend, when, clip } = setup;
+        Engine {
+            step,
+            params,
+            inputs,
+            live: state,
+            at: Live::Before(0),
+            backend,
+            advance_by: Advance::Passively,
+            cotangents: Cotangents { state: Vec::new(), params: Vec::new(), input: Vec::new() },
+            of_inputs: Vec::new(),
+            reversed_inputs: 0,
+            recorded: Vec::new(),
+            stride: 1,
+            offset: 0,
+            expected: Flat::default(),
+            expected_before: None,
+            snapshot: Snapshot::new(),
+            loss_tape: Tape::new(),
+            loss_state: None,
+            after: None,
+            numbers: Flat::default(),
+            value: T::zero(),
+            when,
+            steps: 0,
+            clip,
+            health: Health::new(),
+            hashes: None,
+            counts: Counts::default(),
+            trusts_snapshots: true,
+            window: None,
+            cuts: 0,
+            cut_off: Vec::new(),
+            norms: 0.0,
+            loss_taken_at: None,
+        }
+    }
+
+    /// Starts from this state again, with nothing reversed yet. Memory is kept.
+    pub(super) fn restart(&mut self, initial: &Snapshot, steps: u64) -> Result<(), Error> {
+        initial.restore(&mut self.live);
+        self.at = Live::Before(0);
+        self.steps = steps;
+        self.recorded.iter_mut().for_each(|place| *place = None);
+        self.expected_before = None;
+        self.value = T::zero();
+        self.health = Health::new();
+        self.counts = Counts::default();
+        self.numbers.clear();
+        self.params.save(&mut self.numbers);
+        self.cotangents.params.clear();
+        self.cotangents.params.resize(self.numbers.reals.len(), T::zero());
+        self.cotangents.state.clear();
+        self.cotangents.input.clear();
+        self.of_inputs.clear();
+        self.reversed_inputs = 0;
+        match &self.inputs {
+            Inputs::Same(input) => {
+                self.numbers.clear();
+                input.save(&mut self.numbers);
+                self.cotangents.input.resize(self.numbers.reals.len(), T::zero());
+            }
+            Inputs::Each(inputs) => {
+                let count = |input| {
+                    self.numbers.clear();
+                    Reals::save(input, &mut self.numbers);
+                    self.numbers.reals.len()
+                };
+                let all = inputs[..(steps as usize).min(inputs.len())].iter().map(count).sum();
+                self.of_inputs.reserve_exact(all);
+                self.of_inputs.resize(all, T::zero());
+            }
+        }
+        self.cuts = 0;
+        self.cut_off.clear();
+        self.norms = 0.0;
+        if let Some(hashes) = &mut self.hashes {
+            hashes.clear();
+            hashes.see(0, &self.live, &mut self.snapshot)?;
+        }
+        Ok(())
+    }
+
+    /// The live state moves from that before `from` to that before `to`.
+    pub(super) fn advance(&mut self, from: u64, to: u64) -> Result<(), Error> {
+        self.settle();
+        debug_assert_eq!(self.at, Live::Before(from));
+        self.counts.advanced += to - from;
+        self.at = Live::Before(to);
+        if self.advance_by == Advance::ByRecording {
+            return (from..to).try_for_each(|step| self.advance_by_recording(step));
+        }
+        let Engine { step, params, inputs, live, hashes, snapshot, .. } = self;
+        let Some(hashes) = hashes else {
+            take_steps(*step, live, params, inputs, from, to);
+            return Ok(());
+        };
+        (from..to).try_for_each(|at| {
+            step.step(live, params, inputs.at(at));
+            hashes.see(at + 1, live, snapshot)
+        })
+    }
+
+    #[cold]
+    fn advance_by_recording(&mut self, step: u64) -> Result<(), Error> {
+        let place = self.recorded.len();
+        let Engine { step: body, params, inputs, live, backend, .. } = self;
+        let fixed = &Fixed { step: *body, params };
+        let inputs = inputs.of(step, step + 1);
+        backend.record(place, fixed, live, inputs, 1, None)?;
+        backend.after(place, fixed, inputs, 1, live);
+        match &mut self.hashes {
+            Some(hashes) => hashes.see(step + 1, &self.live, &mut self.snapshot),
+            None => Ok(()),
+        }
+    }
+
+    /// The live state becomes that after the steps that were recorded from it.
+    fn settle(&mut self) {
+        if let Live::Recorded(from) = self.at {
+            let (place, to) = (self.place_of(from), self.end_of(from));
+            let Engine { step: body, params, inputs, live, backend, .. } = self;
+            backend.after(place, &Fixed { step: *body, params }, inputs.of(from, to), to - from, live);
+            self.at = Live::Before(to);
+        }
+    }
+
+    /// The first step of a unit; one past the last step for one past the last unit.
+    #[inline(always)]
+    fn first(&self, unit: u64) -> u64 {
+        (self.offset + unit * self.stride).min(self.steps)
+    }
+
+    /// One past the last step of the unit that begins at a step.
+    #[inline(always)]
+    fn end_of(&self, from: u64) -> u64 {
+        (from + self.stride).min(self.steps)
+    }
+
+    fn place_of(&self, step: u64) -> usize {
+        self.recorded
+            .iter()
+            .position(|&recorded| recorded == Some(step))
+            .expect("a step is recorded before it is reversed")
+    }
+
+    /// Follows the actions.
+    pub(super) fn follow(
+        &mut self,
+        actions: impl Iterator<Item = Action>,
+        stores: &mut Stores<'_>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        if stores.disk.is_none() {
+            return actions.into_iter().try_for_each(|action| self.act(action, stores, loss));
+        }
+        // A slow store is told some actions ahead what it will be asked for.
+        let mut actions = actions;
+        let mut ahead = VecDeque::with_capacity(AHEAD);
+        loop {
+            while ahead.len() < AHEAD
+                && let Some(action) = actions.next()
+            {
+                if let Action::Restore { step, slot } = action
+                    && slot.tier == Tier::Disk
+                {
+                    stores.of(slot).prefetch(slot.index, self.first(step));
+                }
+                ahead.push_back(action);
+            }
+            let Some(action) = ahead.pop_front() else { return Ok(()) };
+            self.act(action, stores, loss)?;
+        }
+    }
+
+    #[inline]
+    pub(super) fn act(
+        &mut self,
+        action: Action,
+        stores: &mut Stores<'_>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        match action {
+            Action::Advance { from, to } => self.advance(self.first(from), self.first(to)),
+            Action::Snapshot { step, slot } => self.keep(self.first(step), slot, stores),
+            Action::Restore { step, slot } => {
+                let step = self.first(step);
+                stores.of(slot).get(slot.index, step, &mut self.snapshot)?;
+                self.snapshot.restore(&mut self.live);
+                self.at = Live::Before(step);
+                self.counts.restores += 1;
+                Ok(())
+            }
+            Action::Free { slot } => {
+                stores.of(slot).free(slot.index);
+                Ok(())
+            }
+            Action::Record { step } => self.record(self.first(step)),
+            Action::Reverse { step } => self.reverse(self.first(step), loss),
+        }
+    }
+
+    fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_>) -> Result<(), Error> {
+        self.settle();
+        debug_assert_eq!(self.at, Live::Before(step));
+        let size = self.snapshot.bytes();
+        self.snapshot.take(&self.live);
+        if self.snapshot.bytes() > size && self.counts.snapshots > 0 {
+            // A state that grows: the store may need more than was planned.
+            let needed = stores.heap_bytes() + self.snapshot.bytes() - size;
+            if needed > stores.limit {
+                return Err(Error::OverBudget { step, budget: stores.limit.into(), needed });
+            }
+        }
+        self.counts.snapshots += 1;
+        Ok(stores.of(slot).put(slot.index, step, &self.snapshot)?)
+    }
+
+    /// Records the unit that begins at a step.
+    pub(super) fn record(&mut self, from: u64) -> Result<(), Error> {
+        self.settle();
+        debug_assert_eq!(self.at, Live::Before(from));
+        let to = self.end_of(from);
+        self.counts.recorded += to - from;
+        let place = match self.recorded.iter().position(Option::is_none) {
+            Some(place) => place,
+            None => {
+                self.recorded.push(None);
+                self.recorded.len() - 1
+            }
+        };
+        self.recorded[place] = Some(from);
+        // What these steps must end in is known if the next ones were recorded last.
+        let is_known = B::RECORDS && self.expected_before == Some(to) && self.trusts_snapshots;
+        let Engine { step: body, params, inputs, live, backend, expected, numbers, .. } = self;
+        let expected = is_known.then_some(&*expected);
+        let fixed = &Fixed { step: *body, params };
+        if B::RECORDS {
+            numbers.clear();
+            live.save(numbers);
+        }
+        if !backend.record(place, fixed, live, inputs.of(from, to), to - from, expected)? {
+            return Err(Error::Diverged { step: to - 1 });
+        }
+        if B::RECORDS {
+            core::mem::swap(&mut self.numbers, &mut self.expected);
+            self.expected_before = Some(from);
+        }
+        self.at = Live::Recorded(from);
+        Ok(())
+    }
+
+    /// Records a step and leaves the live state before it.
+    pub(super) fn record_and_stay(&mut self, step: u64) -> Result<(), Error> {
+        self.snapshot.take(&self.live);
+        self.record(step)?;
+        self.snapshot.restore(&mut self.live);
+        Ok(())
+    }
+
+    /// Carries the cotangents back over the unit that begins at a step.
+    pub(super) fn reverse(&mut self, from: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
+        let (place, to) = (self.place_of(from), self.end_of(from));
+        if let Some(window) = self.window
+            && to < self.steps
+            && (self.steps - to).is_multiple_of(window)
+        {
+            let norm = self.squared_norm().sqrt();
+            self.note_cut(norm, to);
+            self.cut();
+        }
+        if (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to) {
+            self.loss_after(place, from, to, loss)?;
+        }
+        let Engine {
+            step: body,
+            params,
+            inputs,
+            backend,
+            cotangents,
+            of_inputs,
+            reversed_inputs,
+            numbers,
+            ..
+        } = self;
+        let of_steps = inputs.of(from, to);
+        if let Inputs::Each(_) = inputs {
+            numbers.clear();
+            of_steps.iter().for_each(|input| input.save(numbers));
+            cotangents.input.clear();
+            cotangents.input.resize(numbers.reals.len(), T::zero());
+        }
+        backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, cotangents)?;
+        if let Inputs::Each(_) = inputs {
+            // From the end, because inputs need not have the same size.
+            let end = of_inputs.len() - *reversed_inputs;
+            of_inputs[end - cotangents.input.len()..end].copy_from_slice(&cotangents.input);
+            *reversed_inputs += cotangents.input.len();
+        }
+        self.recorded[place] = None;
+        self.look_at_cotangent(from, to - from)
+    }
+
+    /// The square of the norm of the cotangent of the state.
+    #[inline]
+    pub(super) fn squared_norm(&self) -> f64 {
+        self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum()
+    }
+
+    /// Adds the loss of the state after a recorded unit, and its cotangent.
+    fn loss_after(
+        &mut self,
+        place: usize,
+        from: u64,
+        to: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        let Engine { step: body, params, inputs, backend, after, live, numbers, .. } = self;
+        let fixed = &Fixed { step: *body, params };
+        if after.is_none() {
+            numbers.clear();
+            live.save(numbers);
+            refill(after, &mut numbers.read(Passive::lift));
+        }
+        let Some(state) = after else { unreachable!("filled above") };
+        backend.after(place, fixed, inputs.of(from, to), to - from, state);
+        numbers.clear();
+        state.save(numbers);
+        self.loss_of_numbers(to, loss)
+    }
+
+    /// Adds the loss of the live state, and its cotangent.
+    pub(super) fn loss_of_live(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
+        self.numbers.clear();
+        self.live.save(&mut self.numbers);
+        self.loss_of_numbers(steps, loss)
+    }
+
+    fn loss_of_numbers(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
+        let Engine { loss_tape, loss_state, numbers, cotangents, .. } = self;
+        let mut record = loss_tape.record(&numbers.reals, |vars| {
+            loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
+        })?;
+        let value = record.values()[0];
+        self.value += value;
+        if cotangents.state.is_empty() {
+            cotangents.state.resize(numbers.reals.len(), T::zero());
+        }
+        record.reverse_onto(&[T::one()], &mut cotangents.state)?;
+        Ok(())
+    }
+
+    /// Notes how large the cotangent of the state before `step` is, and clips it if asked to.
+    #[inline]
+    fn look_at_cotangent(&mut self, step: u64, steps: u64) -> Result<(), Error> {
+        // A long list takes long to sum, and a number that is not finite stays so.
+        let long = self.cotangents.state.len() > 64;
+        if long && self.clip.is_none() && self.window.is_none() && !self.health.is_due() {
+            self.health.skip(steps);
+            return Ok(());
+        }
+        let squared = self.squared_norm();
+        if !squared.is_finite() {
+            self.check_finite(step)?;
+        }
+        self.health.see(step, steps, squared);
+        self.norms += squared.sqrt() * steps as f64;
+        if let Some(most) = self.clip
+            && squared > most * most
+        {
+            let factor = T::from_f64(most / squared.sqrt());
+            self.cotangents.state.iter_mut().for_each(|c| *c *= factor);
+            self.health.see_clipping();
+        }
+        Ok(())
+    }
+
+    /// A square may overflow where the number does not.
+    #[cold]
+    fn check_finite(&self, step: u64) -> Result<(), Error> {
+        let bad = self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN)).find(|c| !c.is_finite());
+        let Some(value) = bad else { return Ok(()) };
+        let cause = match self.health.verdict() {
+            crate::Verdict::Exploding => {
+                "it has grown at every step until it overflowed; shorten the loop, clip, or ask for a statistical sensitivity"
+            }
+            _ => {
+                "a step has a vertical slope or an undefined derivative there (sqrt at 0, a division by 0); keep the state off that point"
+            }
+        };
+        Err(Error::NonFiniteCotangent { step, value, cause })
+    }
+
+    /// From here on the cotangent is cut: nothing flows back to earlier steps.
+    pub(super) fn cut(&mut self) {
+        self.cotangents.state.iter_mut().for_each(|c| *c = T::zero());
+    }
+
+    /// Notes what is about to be cut, and over how many steps it would have been carried.
+    pub(super) fn note_cut(&mut self, norm: f64, steps: u64) {
+        self.cuts += 1;
+        // The last few hundred tell the rest.
+        if self.cut_off.len() < 256 {
+            self.cut_off.push((norm, steps));
+        }
+    }
+
+    /// About how much is missing from the cotangent of the parameters because of the cuts: as much per norm of a cotangent as in
+    /// the windows, while what was cut goes on to grow or shrink as it did there.
+    pub(super) fn missing(&self) -> f64 {
+        let of_params: f64 =
+            self.cotangents.params.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum();
+        let gain = of_params.sqrt() / self.norms;
+        let rate = self.health.growth_rate().unwrap_or(0.0);
+        let series = |steps: u64| {
+            // The sum of exp(rate j) over j = 0 .. steps - 1.
+            if rate.abs() < 1e-12 { steps as f64 } else { (rate * steps as f64).exp_m1() / rate.exp_m1() }
+        };
+        let seen: f64 = self.cut_off.iter().map(|&(norm, steps)| norm * series(steps)).sum();
+        let all = self.cuts as f64 / self.cut_off.len().max(1) as f64;
+        gain * seen * all
+    }
+
+    /// There are at least so many steps.
+    pub(super) fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    /// There are so many steps, now that it is known: makes the list of the cotangents of their inputs.
+    pub(super) fn all_inputs(&mut self, steps: u64) {
+        self.steps = steps;
+        if let Inputs::Each(inputs) = &self.inputs {
+            let mut all = 0;
+            for input in &inputs[..steps as usize] {
+                self.numbers.clear();
+                input.save(&mut self.numbers);
+                all += self.numbers.reals.len();
+            }
+            self.of_inputs.clear();
+            self.of_inputs.resize(all, T::zero());
+        }
+    }
+
+    /// The derivative of the loss of a state in the direction of its tangent.
+    pub(super) fn derivative_of_loss(
+        &mut self,
+        state: &St::State<Dual<T>>,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<T, Error> {
+        let mut duals = Flat::default();
+        state.save(&mut Verbatim(&mut duals));
+        let values: Vec<T> = duals.reals.iter().map(|dual: &Dual<T>| dual.value).collect();
+        let Engine { loss_tape, loss_state, .. } = self;
+        let mut record = loss_tape.record(&values, |vars| {
+            loss(steps, refill(loss_state, &mut reading(vars, &duals.plain, |var: Var<T>| var)))
+        })?;
+        let cotangents = record.reverse(&[T::one()])?;
+        Ok(cotangents.iter().zip(&duals.reals).fold(T::zero(), |sum, (&c, dual)| sum + c * dual.tangent))
+    }
+
+    /// The cotangents of the inputs, all in one list.
+    pub(super) fn of_all_inputs(&self) -> &[T] {
+        match self.inputs {
+            Inputs::Same(_) => &self.cotangents.input,
+            Inputs::Each(_) => &self.of_inputs,
+        }
+    }
+
+    /// Gives the memory of recordings back.
+    pub(super) fn forget_recordings(&mut self) {
+        self.backend.forget();
+    }
+
+    /// No recording may take more than this from now on.
+    pub(super) fn limit(&mut self, budget: Budget) {
+        self.backend.limit(budget);
+        self.loss_tape.set_budget(budget);
+    }
+
+    /// The bytes of the gradient in the shapes of state, parameters and inputs, about.
+    pub(super) fn result_bytes(&self) -> usize {
+        let numbers = self.snapshot.reals().len() + self.cotangents.params.len() + self.of_all_inputs().len();
+        2 * numbers * size_of::<f64>()
+    }
+
+    /// The live state, that after `step`, becomes that before it by what the caller does to it.
+    pub(super) fn undo(
+        &mut self,
+        step: u64,
+        undo: impl FnOnce(&St, &mut St::State<Passive<T>>, &St::Params<Passive<T>>, &St::Input<Passive<T>>),
+    ) {
+        undo(self.step, &mut self.live, &self.params, self.inputs.at(step));
+        self.at = Live::Before(step);
+    }
+
+    /// Records the first step and the loss of the initial state once, so that all lists have their size, and forgets them.
+    pub(super) fn warm_up(
+        &mut self,
+        initial: &Snapshot,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        self.restart(initial, steps)?;
+        self.snapshot.take(&self.live);
+        self.loss_of_live(0, loss)?;
+        if steps > 0 {
+            self.cotangents.state.clear();
+            self.record(0)?;
+            let when = core::mem::replace(&mut self.when, When::Each);
+            let reversed = self.reverse(0, loss);
+            self.when = when;
+            // What is infinite here need not be on the way.
+            if let Err(error) = reversed
+                && !matches!(error, Error::NonFiniteCotangent { .. })
+            {
+                return Err(error);
+            }
+        }
+        self.restart(initial, steps)
+    }
+
+    /// The heap bytes held, stores not included.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let inputs = match &self.inputs {
+            Inputs::Same(input) => input.heap_bytes(),
+            Inputs::Each(inputs) => {
+                inputs.capacity() * size_of::<St::Input<Passive<T>>>()
+                    + inputs.iter().map(Reals::heap_bytes).sum::<usize>()
+            }
+        };
+        self.params.heap_bytes()
+            + inputs
+            + self.live.heap_bytes()
+            + self.backend.heap_bytes()
+            + self.cotangents.heap_bytes()
+            + self.of_inputs.capacity() * size_of::<T>()
+            + self.recorded.capacity() * size_of::<Option<u64>>()
+            + self.expected.heap_bytes()
+            + self.snapshot.heap_bytes()
+            + self.loss_tape.heap_bytes()
+            + self.loss_state.as_ref().map_or(0, Reals::heap_bytes)
+            + self.after.as_ref().map_or(0, Reals::heap_bytes)
+            + self.numbers.heap_bytes()
+            + self.health.heap_bytes()
+            + self.cut_off.capacity() * size_of::<(f64, u64)>()
+            + self.hashes.as_ref().map_or(0, Hashes::heap_bytes)
+    }
+}

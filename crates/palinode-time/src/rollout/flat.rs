@@ -1,0 +1,191 @@
+//! A state as a flat list of numbers, and back: what tapes and cotangents work on.
+//!
+//! Input: a value with numbers inside. Output: the list of its numbers, and the words of the rest. Lists are filled again and again and
+//! allocate only when a value is larger than any before.
+
+use palinode_core::{Bits, Outputs, Passive, Real, Reals, Scalar, Sink, Source, Var};
+
+/// Numbers and words of one or more values, one after the other.
+#[derive(Clone, Debug)]
+pub struct Flat<T> {
+    pub(super) reals: Vec<T>,
+    pub(super) plain: Vec<u64>,
+}
+
+impl<T> Default for Flat<T> {
+    fn default() -> Self {
+        Flat { reals: Vec::new(), plain: Vec::new() }
+    }
+}
+
+impl<T> Flat<T> {
+    pub(super) fn clear(&mut self) {
+        self.reals.clear();
+        self.plain.clear();
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.reals.capacity() * size_of::<T>() + self.plain.capacity() * size_of::<u64>()
+    }
+
+    /// Reads values over another number, made of these numbers one by one.
+    pub(super) fn read<'a, S>(&'a self, number: impl FnMut(T) -> S + 'a) -> Reading<'a, T, impl FnMut(T) -> S>
+    where
+        T: Copy,
+    {
+        reading(&self.reals, &self.plain, number)
+    }
+}
+
+/// A source that makes numbers out of the given ones.
+pub(super) fn reading<'a, T, F>(reals: &'a [T], plain: &'a [u64], number: F) -> Reading<'a, T, F> {
+    Reading { reals, plain, number }
+}
+
+/// Whether two lists have the same bits.
+#[inline]
+pub(super) fn same_bits<T: Bits>(a: &[T], b: &[T]) -> bool {
+    // One word for most numbers; several are folded into one, whose coincidence is as unlikely as that of a hash.
+    let folded = |number: T| {
+        let mut fold = 0_u64;
+        number.save_bits(&mut |word| fold = fold.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word);
+        fold
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(&x, &y)| folded(x) == folded(y))
+}
+
+/// Takes primals of passive numbers.
+impl<T: Scalar> Sink<Passive<T>> for Flat<T> {
+    #[inline(always)]
+    fn real(&mut self, number: Passive<T>) {
+        self.reals.push(number.primal());
+    }
+    #[inline]
+    fn reals(&mut self, numbers: &[Passive<T>]) {
+        self.reals.extend(numbers.iter().map(|number| number.primal()));
+    }
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.plain.push(word);
+    }
+}
+
+/// Takes primals of recorded numbers.
+impl<T: Scalar<Bool = bool>> Sink<Var<T>> for Flat<T> {
+    #[inline(always)]
+    fn real(&mut self, number: Var<T>) {
+        self.reals.push(number.primal());
+    }
+    #[inline]
+    fn reals(&mut self, numbers: &[Var<T>]) {
+        self.reals.extend(numbers.iter().map(|number| number.primal()));
+    }
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.plain.push(word);
+    }
+}
+
+/// Takes the numbers as they are.
+pub(super) struct Verbatim<'a, T>(pub(super) &'a mut Flat<T>);
+
+impl<T> Sink<T> for Verbatim<'_, T> {
+    #[inline(always)]
+    fn real(&mut self, number: T) {
+        self.0.reals.push(number);
+    }
+    #[inline]
+    fn reals(&mut self, numbers: &[T])
+    where
+        T: Copy,
+    {
+        self.0.reals.extend_from_slice(numbers);
+    }
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.0.plain.push(word);
+    }
+}
+
+/// See [`reading`].
+pub(super) struct Reading<'a, T, F> {
+    reals: &'a [T],
+    plain: &'a [u64],
+    number: F,
+}
+
+impl<T: Copy, S, F: FnMut(T) -> S> Source<S> for Reading<'_, T, F> {
+    #[inline(always)]
+    fn real(&mut self) -> S {
+        let (&first, rest) = self.reals.split_first().expect("as many numbers as were saved");
+        self.reals = rest;
+        (self.number)(first)
+    }
+    #[inline]
+    fn reals(&mut self, numbers: &mut [S]) {
+        let (first, rest) =
+            self.reals.split_at_checked(numbers.len()).expect("as many numbers as were saved");
+        self.reals = rest;
+        numbers.iter_mut().zip(first).for_each(|(number, &value)| *number = (self.number)(value));
+    }
+    #[inline(always)]
+    fn word(&mut self) -> u64 {
+        let (&first, rest) = self.plain.split_first().expect("as many words as were saved");
+        self.plain = rest;
+        first
+    }
+}
+
+/// A value that is loaded the first time and reloaded from then on.
+#[inline]
+pub(super) fn refill<'v, S: Real, R: Reals<S>>(
+    value: &'v mut Option<R>,
+    from: &mut impl Source<S>,
+) -> &'v mut R {
+    match value {
+        Some(value) => reloaded(value, from),
+        empty => empty.insert(R::load(from)),
+    }
+}
+
+/// The value, after it has become what was saved.
+#[inline]
+pub(super) fn reloaded<'v, S: Real, R: Reals<S>>(value: &'v mut R, from: &mut impl Source<S>) -> &'v mut R {
+    value.reload(from);
+    value
+}
+
+/// The numbers of a recorded state, as the outputs of a recording.
+pub(super) struct Recorded<'a, R>(pub(super) &'a R);
+
+impl<T: Scalar<Bool = bool>, R: Reals<Var<T>>> Outputs<T> for Recorded<'_, R> {
+    fn for_each(&self, see: &mut dyn FnMut(Var<T>)) {
+        self.0.save(&mut Seen(see));
+    }
+}
+
+struct Seen<'a, T>(&'a mut dyn FnMut(Var<T>));
+
+impl<T> Sink<Var<T>> for Seen<'_, T> {
+    fn real(&mut self, number: Var<T>) {
+        (self.0)(number);
+    }
+    fn word(&mut self, _word: u64) {}
+}
+
+/// A source of nothing, which notes when it is asked for something.
+#[derive(Default)]
+pub(super) struct Nothing {
+    pub(super) asked: bool,
+}
+
+impl<S: Scalar> Source<S> for Nothing {
+    fn real(&mut self) -> S {
+        self.asked = true;
+        S::zero()
+    }
+    fn word(&mut self) -> u64 {
+        self.asked = true;
+        0
+    }
+}

@@ -1,0 +1,129 @@
+//! Loops run forward: without derivatives, or with the derivative in one direction, streaming.
+
+use super::engine::{Engine, Inputs, Loss};
+use super::reverse::{Swept, with_tangents};
+use super::{Backend, Differentiate, Direction, Length, Rollout};
+use crate::error::Error;
+use crate::step::{Number, Step};
+use palinode_core::{Dual, Passive, Snapshot};
+
+impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
+    pub(super) fn run_plain(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+    ) -> Result<St::State<f64>, Error> {
+        let (state, _) = self.run_passively(initial, params)?;
+        Ok(Snapshot::of(&state).loaded())
+    }
+
+    /// How many steps the condition lets it take.
+    pub(super) fn count_steps(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+    ) -> Result<u64, Error> {
+        Ok(self.run_passively(initial, params)?.1)
+    }
+
+    fn run_passively(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+    ) -> Result<(St::State<Passive<f64>>, u64), Error> {
+        let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
+        let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
+        let inputs = self.inputs_over(Passive::lift)?;
+        let steps = match self.length()? {
+            Length::Steps(steps) => *steps,
+            Length::Until(_) => u64::MAX,
+        };
+        if let Length::Until(condition) = self.length()? {
+            let mut taken = 0;
+            while !condition(&state) {
+                self.may_take(&inputs, taken)?;
+                self.step.step(&mut state, &params, inputs.at(taken));
+                taken += 1;
+            }
+            return Ok((state, taken));
+        }
+        self.check_inputs(&inputs, steps)?;
+        take_steps(&self.step, &mut state, &params, &inputs, 0, steps);
+        Ok((state, steps))
+    }
+
+    /// Whether step `taken` may be taken: it is not one too many, and has an input.
+    pub(super) fn may_take<I>(&self, inputs: &Inputs<I>, taken: u64) -> Result<(), Error> {
+        if taken >= self.at_most {
+            return Err(Error::TooLong { limit: self.at_most });
+        }
+        self.check_inputs(inputs, taken + 1)
+    }
+
+    pub(super) fn forward(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        direction: Direction<'_, St>,
+        loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
+    ) -> Result<(f64, f64), Error> {
+        let state = self.forward_state(initial, params, direction)?;
+        let loss = loss(&state);
+        Ok((super::reverse::finite_value(loss.value)?, loss.tangent))
+    }
+
+    /// The last state and its tangent in a direction.
+    fn forward_state(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        direction: Direction<'_, St>,
+    ) -> Result<St::State<Dual<f64>>, Error> {
+        let steps = match self.length()? {
+            Length::Steps(steps) => *steps,
+            Length::Until(_) => self.count_steps(initial, params)?,
+        };
+        let inputs = self.inputs_over(Dual::lift)?;
+        self.check_inputs(&inputs, steps)?;
+        let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
+        let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
+        take_steps(&self.step, &mut state, &params, &inputs, 0, steps);
+        Ok(state)
+    }
+
+    /// How far the derivative in the gradient's own direction, by lossy snapshots, is from the exact one, which a streaming forward
+    /// sweep gives: relative to it.
+    pub(super) fn error_in_own_direction<B: Backend<St, f64>>(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        swept: &mut Swept<'_, St, f64, B>,
+        loss: &mut Loss<'_, St, f64>,
+    ) -> Result<f64, Error> {
+        let Engine { cotangents, .. } = &swept.engine;
+        let by_state = super::reverse::reshaped(initial, &cotangents.state);
+        let by_params = super::reverse::reshaped(params, &cotangents.params);
+        let squares = cotangents.state.iter().chain(&cotangents.params);
+        let by_snapshots: f64 = squares.map(|c| c * c).sum();
+        let last = self.forward_state(initial, params, (&by_state, &by_params))?;
+        let exact = swept.engine.derivative_of_loss(&last, swept.report.steps, loss)?;
+        Ok((by_snapshots - exact).abs() / exact.abs())
+    }
+}
+
+/// Takes the steps from `from` to `to`.
+pub(super) fn take_steps<St: Step, S: Number>(
+    step: &St,
+    state: &mut St::State<S>,
+    params: &St::Params<S>,
+    inputs: &Inputs<St::Input<S>>,
+    from: u64,
+    to: u64,
+) {
+    match inputs {
+        Inputs::Same(input) => (from..to).for_each(|_| step.step(state, params, input)),
+        Inputs::Each(inputs) => {
+            inputs[from as usize..to as usize].iter().for_each(|input| step.step(state, params, input));
+        }
+    }
+}

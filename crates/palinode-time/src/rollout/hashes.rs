@@ -1,0 +1,69 @@
+//! Hashes of the states of a loop, to notice when a step that is run again computes something else.
+//!
+//! Input: states by step. Output: nothing, or the step at which a state differs from what it was the first time.
+//!
+//! Invariant: the memory is fixed: when the list is full, every second hash is dropped and from then on only every second step is
+//! hashed. While every step is hashed, the step named is the first that differs.
+
+use super::Inner;
+use crate::error::Error;
+use palinode_core::{Passive, Reals, Snapshot};
+
+/// See the module's documentation.
+pub(super) struct Hashes {
+    /// The hash of the state before step `position * stride`.
+    hashes: Vec<u64>,
+    stride: u64,
+    capacity: usize,
+}
+
+impl Hashes {
+    pub(super) fn new(capacity: usize) -> Self {
+        Hashes { hashes: Vec::with_capacity(capacity.max(2)), stride: 1, capacity: capacity.max(2) }
+    }
+
+    /// Notes the state before `step`, or compares it with what was noted.
+    pub(super) fn see<T: Inner>(
+        &mut self,
+        step: u64,
+        state: &impl Reals<Passive<T>>,
+        scratch: &mut Snapshot,
+    ) -> Result<(), Error> {
+        if !step.is_multiple_of(self.stride) {
+            return Ok(());
+        }
+        scratch.take(state);
+        let hash = scratch.hash();
+        let position = (step / self.stride) as usize;
+        if position < self.hashes.len() {
+            return if self.hashes[position] == hash {
+                Ok(())
+            } else {
+                Err(Error::Diverged { step: step.saturating_sub(1) })
+            };
+        }
+        if position == self.capacity {
+            let mut index = 0;
+            self.hashes.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.stride *= 2;
+            return if step.is_multiple_of(self.stride) { self.see(step, state, scratch) } else { Ok(()) };
+        }
+        if position == self.hashes.len() {
+            self.hashes.push(hash);
+        }
+        Ok(())
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.hashes.clear();
+        self.stride = 1;
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.hashes.capacity() * size_of::<u64>()
+    }
+}

@@ -1,0 +1,386 @@
+//! Rollouts: a loop of steps, and the gradient of what it reaches, inside a budget.
+//!
+//! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`Report`].
+//!
+//! ```text
+//! Rollout (this file) ──► plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
+//!        │                                                              │
+//!        └──► engine.rs: follows the actions ◄──────────────────────────┘
+//!                │   backend.rs: one step, by tape or by rule          store/: where snapshots are
+//!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?
+//!                ▼
+//!          gradient, report.rs
+//! ```
+//!
+//! Invariant: for one step, state, parameters and loss, every exact schedule, tier and budget gives the same bits.
+
+mod backend;
+mod engine;
+mod flat;
+mod forward;
+mod hashes;
+mod nested;
+mod plan;
+mod report;
+mod reverse;
+mod reversible;
+mod rule_check;
+mod while_loop;
+
+pub use nested::{Nested, Repeat};
+pub use plan::Schedule;
+pub use report::{Report, StopMargin, Truncation};
+
+use crate::error::Error;
+use crate::step::{Number, Step, StepRule};
+use backend::{Backend, ByRule, ByTape};
+use palinode_core::{Bits, Budget, Dual, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var};
+use std::marker::PhantomData;
+
+/// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
+#[cfg(not(feature = "nalgebra"))]
+pub trait Inner: Bits + Real + Limits + Reals<Self> + Send + Sync + Default {}
+#[cfg(not(feature = "nalgebra"))]
+impl<T: Bits + Real + Limits + Reals<T> + Send + Sync + Default> Inner for T {}
+
+/// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
+#[cfg(feature = "nalgebra")]
+pub trait Inner:
+    Bits + Real + Limits + Reals<Self> + Send + Sync + Default + palinode_core::linalg::LinearAlgebra
+{
+}
+#[cfg(feature = "nalgebra")]
+impl<T> Inner for T where
+    T: Bits + Real + Limits + Reals<T> + Send + Sync + Default + palinode_core::linalg::LinearAlgebra
+{
+}
+
+/// How the steps of a rollout are differentiated.
+pub trait Differentiate<St: Step> {
+    /// What does it, over an inner number.
+    #[doc(hidden)]
+    type By<T: Inner>: Backend<St, T> + Default;
+}
+
+/// By recording each step on a dynamic tape.
+#[derive(Clone, Copy, Debug)]
+pub struct Taped;
+
+impl<St: Step> Differentiate<St> for Taped {
+    type By<T: Inner> = ByTape<St, T>;
+}
+
+/// By the rule that the step brings along.
+#[derive(Clone, Copy, Debug)]
+pub struct Ruled;
+
+impl<St: StepRule> Differentiate<St> for Ruled {
+    type By<T: Inner> = ByRule<St, T>;
+}
+
+/// When a loop stops: a test of its state.
+type Until<'a, St> = Box<dyn Fn(&<St as Step>::State<Passive<f64>>) -> bool + 'a>;
+
+enum Length<'a, St: Step> {
+    Steps(u64),
+    Until(Until<'a, St>),
+}
+
+/// What enters at the steps, as given.
+enum Given<I> {
+    Same(I),
+    Each(Vec<I>),
+}
+
+/// A loop of steps.
+///
+/// ```
+/// use palinode_time::{Number, Rollout, Step};
+///
+/// /// x <- a x + b.
+/// struct Affine;
+/// impl Step for Affine {
+///     type State<S: Number> = S;
+///     type Params<S: Number> = [S; 2];
+///     type Input<S: Number> = ();
+///     fn step<S: Number>(&self, x: &mut S, [a, b]: &[S; 2], _: &()) {
+///         *x = *a * *x + *b;
+///     }
+/// }
+///
+/// let run = Rollout::new(Affine).steps(1000).budget("4KiB");
+/// let gradient = run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x)?;
+/// assert_eq!((gradient.value, gradient.params[1]), (2.0, 2.0)); // b / (1 - a), 1 / (1 - a)
+/// assert!(gradient.report.peak_bytes <= 4096);
+/// # Ok::<(), palinode_time::Error>(())
+/// ```
+pub struct Rollout<'a, St: Step, How = Taped> {
+    step: St,
+    length: Option<Length<'a, St>>,
+    at_most: u64,
+    inputs: Option<Given<St::Input<f64>>>,
+    budget: Result<Budget, palinode_core::Error>,
+    schedule: Schedule,
+    memory: Option<StoreMaker<'a>>,
+    disk: Option<(StoreMaker<'a>, u32)>,
+    verify: bool,
+    clip: Option<f64>,
+    window: Option<u64>,
+    at_once: Option<u64>,
+    how: PhantomData<How>,
+}
+
+/// Makes a snapshot store for one run.
+type StoreMaker<'a> = Box<dyn Fn() -> Result<Box<dyn SnapshotStore>, palinode_core::SnapshotError> + 'a>;
+
+/// The value of a loss and its gradient, in the shapes of what it is by.
+pub struct Gradient<St: Step> {
+    /// The value of the loss.
+    pub value: f64,
+    /// By the initial state; its plain fields are those of the initial state.
+    pub initial: St::State<f64>,
+    /// By the parameters.
+    pub params: St::Params<f64>,
+    /// By the inputs: one entry per step, or one in all if the same input entered at every step.
+    pub inputs: Vec<St::Input<f64>>,
+    /// How it went.
+    pub report: Report,
+}
+
+impl<St: Step> core::fmt::Debug for Gradient<St>
+where
+    St::State<f64>: core::fmt::Debug,
+    St::Params<f64>: core::fmt::Debug,
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Gradient")
+            .field("value", &self.value)
+            .field("initial", &self.initial)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A direction in which to differentiate: tangents of the initial state and of the parameters.
+pub type Direction<'d, St> = (&'d <St as Step>::State<f64>, &'d <St as Step>::Params<f64>);
+
+impl<'a, St: Step> Rollout<'a, St> {
+    /// A rollout of this step, of no length yet.
+    pub fn new(step: St) -> Self {
+        Rollout {
+            step,
+            length: None,
+            at_most: u64::MAX,
+            inputs: None,
+            budget: Ok(Budget::UNLIMITED),
+            schedule: Schedule::Best,
+            memory: None,
+            disk: None,
+            verify: false,
+            clip: None,
+            window: None,
+            at_once: None,
+            how: PhantomData,
+        }
+    }
+
+    /// Differentiates by the step's own rule instead of a tape.
+    pub fn by_rule(self) -> Rollout<'a, St, Ruled>
+    where
+        St: StepRule,
+    {
+        self.differentiated()
+    }
+
+    fn differentiated<How: Differentiate<St>>(self) -> Rollout<'a, St, How> {
+        let Rollout {
+            step,
+            length,
+            at_most,
+            inputs,
+            budget,
+            schedule,
+            memory,
+            disk,
+            verify,
+            clip,
+            window,
+            at_once,
+            how: _,
+        } = self;
+        Rollout {
+            step,
+            length,
+            at_most,
+            inputs,
+            budget,
+            schedule,
+            memory,
+            disk,
+            verify,
+            clip,
+            window,
+            at_once,
+            how: PhantomData,
+        }
+    }
+}
+
+impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
+    /// Takes so many steps.
+    #[must_use]
+    pub fn steps(mut self, steps: u64) -> Self {
+        self.length = Some(Length::Steps(steps));
+        self
+    }
+
+    /// Takes steps until the condition holds; it is tested before each step. No maximum is needed.
+    ///
+    /// The gradient is that of the number of steps taken; the report says how close the condition came to another number.
+    #[must_use]
+    pub fn until(mut self, condition: impl Fn(&St::State<Passive<f64>>) -> bool + 'a) -> Self {
+        self.length = Some(Length::Until(Box::new(condition)));
+        self
+    }
+
+    /// Gives up with an error if the condition of [`Rollout::until`] does not hold after so many steps.
+    #[must_use]
+    pub fn at_most(mut self, steps: u64) -> Self {
+        self.at_most = steps;
+        self
+    }
+
+    /// The same input at every step.
+    #[must_use]
+    pub fn input(mut self, input: impl Into<St::Input<f64>>) -> Self {
+        self.inputs = Some(Given::Same(input.into()));
+        self
+    }
+
+    /// One input for each step. Without a length, as many steps are taken as there are inputs.
+    #[must_use]
+    pub fn inputs(mut self, inputs: impl IntoIterator<Item = impl Into<St::Input<f64>>>) -> Self {
+        self.inputs = Some(Given::Each(inputs.into_iter().map(Into::into).collect()));
+        self
+    }
+
+    /// The bytes that snapshots, states, residuals and cotangents may take together: `"64MiB"`, a number, or a [`Budget`]. What does not
+    /// fit is computed again; what cannot fit is refused before the first step.
+    #[must_use]
+    pub fn budget(mut self, budget: impl IntoBudget) -> Self {
+        self.budget = budget.into_budget();
+        self
+    }
+
+    /// Which snapshots are kept. The default is the best for the budget.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = schedule;
+        self
+    }
+
+    /// Keeps snapshots that are meant for memory in a store of one's own, such as a compressing or a lossy one.
+    #[must_use]
+    pub fn store<S: SnapshotStore + 'static>(mut self, make: impl Fn() -> S + 'a) -> Self {
+        self.memory = Some(Box::new(move || Ok(Box::new(make()))));
+        self
+    }
+
+    /// Keeps up to `slots` snapshots in a second store that is large and slow, such as one on disk.
+    #[must_use]
+    pub fn second_store<S: SnapshotStore + 'static>(
+        mut self,
+        slots: u32,
+        make: impl Fn() -> Result<S, palinode_core::SnapshotError> + 'a,
+    ) -> Self {
+        self.disk = Some((Box::new(move || Ok(Box::new(make()?))), slots));
+        self
+    }
+
+    /// Hashes states and compares them when they are computed again: a step that depends on something hidden is found at once.
+    #[must_use]
+    pub fn verify(mut self) -> Self {
+        self.verify = true;
+        self
+    }
+
+    /// Scales the cotangent of the state down to this norm whenever it is larger. The result is then not the exact gradient; the report
+    /// counts how often it happened.
+    #[must_use]
+    pub fn clip(mut self, norm: f64) -> Self {
+        self.clip = Some(norm);
+        self
+    }
+
+    /// Carries cotangents back over at most so many steps: the last ones for a loss of the last state; for a loss along the way the loop is
+    /// cut into windows of this length, counted from its end. The result is biased; the report estimates by how much.
+    #[must_use]
+    pub fn truncate(mut self, window: u64) -> Self {
+        self.window = Some(window.max(1));
+        self
+    }
+
+    /// Records so many steps on one tape; schedules then count in such units. The default is as many as fit a processor's cache, because
+    /// starting a recording costs as much as a small step does.
+    #[must_use]
+    pub fn record_at_once(mut self, steps: u64) -> Self {
+        self.at_once = Some(steps.max(1));
+        self
+    }
+
+    /// The last state, without derivatives.
+    pub fn run(&self, initial: &St::State<f64>, params: &St::Params<f64>) -> Result<St::State<f64>, Error> {
+        self.run_plain(initial, params)
+    }
+
+    /// The loss of the last state and its gradient.
+    pub fn value_and_grad(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
+    ) -> Result<Gradient<St>, Error> {
+        self.gradient(initial, params, engine::When::Last, &mut |_, state| loss(state))
+    }
+
+    /// The sum of a loss over the states after each step, and its gradient. The loss is also told how many steps have been taken, from 1.
+    pub fn value_and_grad_along(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        loss: impl Fn(u64, &St::State<Var<f64>>) -> Var<f64>,
+    ) -> Result<Gradient<St>, Error> {
+        self.gradient(initial, params, engine::When::Each, &mut |step, state| loss(step, state))
+    }
+
+    /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward over checkpointed reverse.
+    pub fn hvp(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        direction: Direction<'_, St>,
+        loss: impl Fn(&St::State<Var<Dual<f64>>>) -> Var<Dual<f64>>,
+    ) -> Result<(Gradient<St>, Gradient<St>), Error> {
+        self.second_order(initial, params, direction, &mut |_, state| loss(state))
+    }
+
+    /// The loss of the last state and its derivative in a direction, streaming: nothing is kept from step to step.
+    pub fn jvp(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        direction: Direction<'_, St>,
+        loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
+    ) -> Result<(f64, f64), Error> {
+        self.forward(initial, params, direction, loss)
+    }
+}
+
+/// A number of this level, so that the compiler sees that passive and recorded numbers go through steps.
+#[allow(dead_code)]
+fn numbers_fit<T: Inner>() {
+    fn is_number<S: Number>() {}
+    is_number::<Passive<T>>();
+    is_number::<Var<T>>();
+    is_number::<Dual<T>>();
+}

@@ -1,0 +1,132 @@
+//! What a rollout tells about itself, in one line for people and as numbers for programs.
+
+use crate::health::Health;
+use core::fmt;
+use palinode_core::Budget;
+
+/// How a gradient of a rollout was computed, and what to think of it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The steps of the loop.
+    pub steps: u64,
+    /// Evaluations of a step, recorded ones included.
+    pub forward: u64,
+    /// The fewest evaluations that a schedule with as many snapshots can do with.
+    pub optimum: u64,
+    /// The most snapshots in memory at once.
+    pub snapshots: u64,
+    /// The most snapshots in the second store at once.
+    pub second_snapshots: u64,
+    /// The most heap bytes held.
+    pub peak_bytes: usize,
+    /// What was allowed.
+    pub budget: Budget,
+    /// The cotangent on its way back.
+    pub health: Health,
+    /// For a loop with a condition: how close it came to another number of steps.
+    pub stop: Option<StopMargin>,
+    /// For a truncated sweep: what was left out.
+    pub truncation: Option<Truncation>,
+    /// For reversible steps: the largest difference, relative to the largest number of the state, between the initial state and what undoing all
+    /// steps came back to.
+    pub drift: Option<f64>,
+    /// Whether steps were advanced by recording them, because a library computes something else with recorded numbers.
+    pub advanced_by_recording: bool,
+    /// For lossy snapshots: the largest relative difference between a state as it was recorded and as it had been kept.
+    pub lossy: Option<f64>,
+}
+
+/// How close the condition of a loop came to stopping it one step earlier or later.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StopMargin {
+    /// The smallest distance between the two sides of a comparison when it stopped.
+    pub at_stop: f64,
+    /// The same one step earlier, when it went on; infinite if there was none.
+    pub before_stop: f64,
+}
+
+impl StopMargin {
+    /// Whether a change of a thousandth of a step would have changed the number of steps. The gradient is then right only on this side.
+    pub fn is_near_a_change(&self) -> bool {
+        let whole = self.at_stop + self.before_stop;
+        self.at_stop <= whole * 1e-3 || self.before_stop <= whole * 1e-3
+    }
+}
+
+/// What a truncated sweep left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Truncation {
+    /// Over how many steps cotangents were carried.
+    pub window: u64,
+    /// How often a cotangent was cut.
+    pub cuts: u64,
+    /// An estimate of the norm of what is missing from the gradient by the parameters: the cotangents that were cut would have grown or shrunk
+    /// as they did inside the window.
+    pub bias: f64,
+}
+
+impl Report {
+    /// Forward sweeps: evaluations per step of the loop.
+    pub fn sweeps(&self) -> f64 {
+        if self.steps == 0 { 0.0 } else { self.forward as f64 / self.steps as f64 }
+    }
+}
+
+/// `1,000,000` for 1000000.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = if self.steps == 1 { "step" } else { "steps" };
+        write!(f, "{} {steps}", grouped(self.steps))?;
+        if self.steps > 0 {
+            let optimum = self.optimum as f64 / self.steps as f64;
+            write!(f, " · {:.2} forward sweeps (optimum {optimum:.2})", self.sweeps())?;
+        }
+        write!(f, " · peak {}", Budget::from(self.peak_bytes).rounded())?;
+        if !self.budget.is_unlimited() {
+            write!(f, " of {}", self.budget)?;
+        }
+        if self.second_snapshots > 0 {
+            write!(f, " · {} snapshots in the second store", grouped(self.second_snapshots))?;
+        }
+        write!(f, " · {}", self.health)?;
+        if let Some(stop) = self.stop {
+            write!(f, " · stopped with a margin of {:.1e}", stop.at_stop)?;
+            if stop.is_near_a_change() {
+                f.write_str(" (close to another number of steps: the gradient holds on this side only)")?;
+            }
+        }
+        if let Some(truncation) = self.truncation {
+            let Truncation { window, cuts, bias } = truncation;
+            write!(
+                f,
+                " · cut {cuts} times after {} steps: about {bias:.1e} of the gradient is missing",
+                grouped(window)
+            )?;
+        }
+        if let Some(drift) = self.drift {
+            write!(f, " · undoing the steps drifted by {drift:.1e}")?;
+        }
+        if self.advanced_by_recording {
+            f.write_str(" · advanced by recording, because a library computes otherwise with plain numbers")?;
+        }
+        if let Some(error) = self.lossy {
+            write!(
+                f,
+                " · lossy snapshots: states differ by up to {error:.1e}, so this is not the exact gradient"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,403 @@
+//! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
+
+use super::backend::Backend;
+use super::engine::{Advance, Engine, Inputs, Loss, Setup, Stores, When};
+use super::flat::{Flat, Nothing, Verbatim, reading};
+use super::hashes::Hashes;
+use super::plan::{self, Needs};
+use super::{
+    Differentiate, Direction, Given, Gradient, Inner, Length, Report, Rollout, Schedule, Truncation,
+};
+use crate::error::Error;
+use crate::step::Step;
+use crate::store::MemoryStore;
+use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotStore};
+
+/// The most states that are hashed at once.
+const HASHES: usize = 1 << 16;
+
+/// The bytes of residuals that a first-level cache is about to hold.
+const CACHE: usize = 1 << 15;
+/// Beyond so many steps, starting a recording costs nothing more.
+pub(super) const MOST_AT_ONCE: usize = 64;
+
+/// What a reverse sweep ends with.
+pub(super) struct Swept<'a, St: Step, T: Inner, B> {
+    pub(super) engine: Engine<'a, St, T, B>,
+    pub(super) report: Report,
+}
+
+impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
+    pub(super) fn gradient(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        when: When,
+        loss: &mut Loss<'_, St, f64>,
+    ) -> Result<Gradient<St>, Error> {
+        let budget = self.budget.clone()?;
+        let start = Snapshot::of(initial);
+        let engine = Engine::new(Setup {
+            step: &self.step,
+            state: start.loaded(),
+            params: Snapshot::of(params).loaded(),
+            inputs: self.inputs_over(Passive::lift)?,
+            backend: How::By::<f64>::default(),
+            when,
+            clip: self.clip,
+        });
+        let mut swept = match self.length()? {
+            Length::Steps(steps) => self.sweep(engine, &start, *steps, budget, loss)?,
+            Length::Until(condition) => self.sweep_until(engine, &start, condition, budget, loss)?,
+        };
+        if self.is_lossy()? {
+            swept.report.lossy = Some(self.error_in_own_direction(initial, params, &mut swept, loss)?);
+        }
+        let Swept { engine, report } = swept;
+        let value = finite_value(engine.value)?;
+        let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
+        self.shaped(initial, params, value, lists, report)
+    }
+
+    pub(super) fn second_order(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        direction: Direction<'_, St>,
+        loss: &mut Loss<'_, St, Dual<f64>>,
+    ) -> Result<(Gradient<St>, Gradient<St>), Error> {
+        let budget = self.budget.clone()?;
+        let state: St::State<Passive<Dual<f64>>> = with_tangents(initial, direction.0, Passive::lift)?;
+        let start = Snapshot::of(&state);
+        let engine = Engine::new(Setup {
+            step: &self.step,
+            state,
+            params: with_tangents(params, direction.1, Passive::lift)?,
+            inputs: self.inputs_over(|x| Passive::lift(Dual::lift(x)))?,
+            backend: How::By::<Dual<f64>>::default(),
+            when: When::Last,
+            clip: self.clip,
+        });
+        let steps = match self.length()? {
+            Length::Steps(steps) => *steps,
+            Length::Until(_) => self.count_steps(initial, params)?,
+        };
+        let Swept { engine, report } = self.sweep(engine, &start, steps, budget, loss)?;
+        finite_value(engine.value.value)?;
+        let part = |of: fn(&Dual<f64>) -> f64| {
+            let list = |numbers: &[Dual<f64>]| numbers.iter().map(of).collect::<Vec<f64>>();
+            let (by_state, by_params) = (list(&engine.cotangents.state), list(&engine.cotangents.params));
+            let by_inputs = list(engine.of_all_inputs());
+            self.shaped(
+                initial,
+                params,
+                of(&engine.value),
+                [&by_state, &by_params, &by_inputs],
+                report.clone(),
+            )
+        };
+        Ok((part(|c| c.value)?, part(|c| c.tangent)?))
+    }
+
+    /// Sets a reverse sweep over so many steps up, plans it within the budget, and runs it.
+    pub(super) fn sweep<'e, T: Inner, B: Backend<St, T>>(
+        &self,
+        mut engine: Engine<'e, St, T, B>,
+        start: &Snapshot,
+        steps: u64,
+        budget: Budget,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<Swept<'e, St, T, B>, Error> {
+        self.check_inputs(&engine.inputs, steps)?;
+        let needs = self.needs(&mut engine, start, (steps, steps), (budget, plan::BOOKKEEPING), loss)?;
+        let (mut memory, mut disk) = self.stores()?;
+        let mut stores = Stores {
+            limit: budget.bytes().saturating_sub(needs.states + needs.residuals),
+            memory: memory.as_mut(),
+            disk: disk.as_mut().map(|disk| disk.as_mut() as &mut dyn SnapshotStore),
+        };
+        engine.trusts_snapshots =
+            !stores.memory.is_lossy() && !stores.disk.as_ref().is_some_and(|disk| disk.is_lossy());
+        // A window at the end needs no snapshots before it.
+        let skipped = match self.window {
+            Some(window) if engine.when == When::Last => steps.saturating_sub(window),
+            _ => 0,
+        };
+        engine.window = self.window.filter(|_| engine.when == When::Each);
+        let disk_slots = self.disk.as_ref().map_or(0, |(_, slots)| *slots);
+        let mut go = |engine: &mut Engine<'e, St, T, B>, stores: &mut Stores<'_>| {
+            let units = (steps - skipped).div_ceil(engine.stride);
+            let planned = plan::plan(self.schedule, units, budget, needs, stores, disk_slots)?;
+            engine.restart(start, steps)?;
+            if steps == 0 {
+                engine.loss_of_live(0, loss)?;
+            }
+            engine.offset = skipped;
+            engine.advance(0, skipped)?;
+            engine.follow(planned.actions, stores, loss)?;
+            Ok::<_, Error>((planned.cost, planned.optimum, planned.heap_bytes))
+        };
+        let (cost, optimum, bookkeeping) = match go(&mut engine, &mut stores) {
+            Err(Error::Diverged { .. }) if B::RECORDS && engine.advance_by == Advance::Passively => {
+                engine.advance_by = Advance::ByRecording;
+                go(&mut engine, &mut stores)?
+            }
+            other => other?,
+        };
+        let peak_bytes =
+            engine.heap_bytes() + stores.heap_bytes() + bookkeeping + start.heap_bytes() + needs.results;
+        let mut report = self.report(&engine, steps, budget, peak_bytes);
+        // What is recorded is counted in steps, what is advanced in units.
+        report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
+        report.snapshots = cost.peak_slots.memory;
+        report.second_snapshots = cost.peak_slots.disk;
+        if skipped > 0 {
+            let squared: f64 =
+                engine.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum();
+            engine.note_cut(squared.sqrt(), skipped);
+            engine.cut();
+        }
+        report.truncation = self.window.filter(|_| engine.cuts > 0).map(|window| Truncation {
+            window,
+            cuts: engine.cuts,
+            bias: engine.missing(),
+        });
+        Ok(Swept { engine, report })
+    }
+
+    /// What is always there, found by recording the first steps and the loss once; and how many steps are recorded at once. At
+    /// least `steps` steps can be taken, at most `most_steps`.
+    pub(super) fn needs<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        start: &Snapshot,
+        (steps, most_steps): (u64, u64),
+        (budget, bookkeeping): (Budget, usize),
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<Needs, Error> {
+        if self.verify {
+            let affordable = budget.bytes() / 16 / size_of::<u64>();
+            engine.hashes =
+                Some(Hashes::new(affordable.min(HASHES).min(most_steps.saturating_add(2) as usize)));
+        }
+        engine.limit(budget);
+        engine.stride = 1;
+        let over = match engine.warm_up(start, steps, loss) {
+            Err(Error::Core(palinode_core::Error::ByteLimit { .. })) => {
+                // To name what is enough, the step is recorded once without a limit.
+                engine.limit(Budget::UNLIMITED);
+                engine.warm_up(start, steps, loss)?;
+                true
+            }
+            other => {
+                other?;
+                false
+            }
+        };
+        let mut needs = needs_of(engine, start);
+        let (memory, _) = self.stores()?;
+        plan::slots_within(budget, needs, memory.as_ref(), bookkeeping, 1)?;
+        if over {
+            // It fits after all: the limit counted what a recording needs on the way.
+            engine.limit(budget);
+            engine.warm_up(start, steps, loss)?;
+        }
+        let at_once = self.steps_at_once(engine, budget, needs).min(steps);
+        if at_once > 1 {
+            engine.stride = at_once;
+            engine.warm_up(start, steps, loss)?;
+            let larger = needs_of(engine, start);
+            if plan::slots_within(budget, larger, memory.as_ref(), bookkeeping, 1).is_ok() {
+                return Ok(larger);
+            }
+            engine.stride = 1;
+            engine.forget_recordings();
+            engine.warm_up(start, steps, loss)?;
+            needs = needs_of(engine, start);
+        }
+        Ok(needs)
+    }
+
+    /// How many steps are recorded on one tape.
+    fn steps_at_once<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        budget: Budget,
+        needs: Needs,
+    ) -> u64 {
+        let in_steps = matches!(self.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
+        if !B::RECORDS || engine.when == When::Each || in_steps || self.window.is_some() {
+            return 1;
+        }
+        if let Some(at_once) = self.at_once {
+            return at_once;
+        }
+        let left = budget.bytes().saturating_sub(needs.states + needs.residuals);
+        let bytes = CACHE.min(left / 8);
+        (bytes / engine.backend.needed_bytes().max(1)).clamp(1, MOST_AT_ONCE) as u64
+    }
+
+    /// A report of a finished sweep; what only the caller knows is still missing.
+    pub(super) fn report<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &Engine<'_, St, T, B>,
+        steps: u64,
+        budget: Budget,
+        peak_bytes: usize,
+    ) -> Report {
+        Report {
+            steps,
+            forward: engine.counts.advanced + engine.counts.recorded,
+            optimum: 0,
+            snapshots: 0,
+            second_snapshots: 0,
+            peak_bytes,
+            budget,
+            health: engine.health.clone(),
+            stop: None,
+            truncation: None,
+            drift: None,
+            advanced_by_recording: engine.advance_by == Advance::ByRecording,
+            lossy: None,
+        }
+    }
+
+    pub(super) fn length(&self) -> Result<&Length<'a, St>, Error> {
+        self.length.as_ref().ok_or(Error::NoLength)
+    }
+
+    #[allow(clippy::type_complexity)] // two stores, the second of which may be missing
+    pub(super) fn stores(&self) -> Result<(Box<dyn SnapshotStore>, Option<Box<dyn SnapshotStore>>), Error> {
+        let memory = match &self.memory {
+            Some(make) => make()?,
+            None => Box::new(MemoryStore::new()),
+        };
+        let disk = self.disk.as_ref().map(|(make, _)| make()).transpose()?;
+        Ok((memory, disk))
+    }
+
+    fn is_lossy(&self) -> Result<bool, Error> {
+        Ok(match &self.memory {
+            Some(make) => make()?.is_lossy(),
+            None => false,
+        })
+    }
+
+    /// The inputs over another number.
+    pub(super) fn inputs_over<S: crate::Number>(
+        &self,
+        mut number: impl FnMut(f64) -> S,
+    ) -> Result<Inputs<St::Input<S>>, Error> {
+        let mut over = |input: &St::Input<f64>| {
+            let mut flat = Flat::default();
+            input.save(&mut Verbatim(&mut flat));
+            St::Input::<S>::load(&mut reading(&flat.reals, &flat.plain, &mut number))
+        };
+        match &self.inputs {
+            Some(Given::Same(input)) => Ok(Inputs::Same(over(input))),
+            Some(Given::Each(inputs)) => Ok(Inputs::Each(inputs.iter().map(over).collect())),
+            None => {
+                let mut nothing = Nothing::default();
+                let input = St::Input::<S>::load(&mut nothing);
+                if nothing.asked { Err(Error::NoInput) } else { Ok(Inputs::Same(input)) }
+            }
+        }
+    }
+
+    pub(super) fn check_inputs<I>(&self, inputs: &Inputs<I>, steps: u64) -> Result<(), Error> {
+        match inputs {
+            Inputs::Each(inputs) if (inputs.len() as u64) < steps => {
+                Err(Error::TooFewInputs { inputs: inputs.len(), steps })
+            }
+            Inputs::Each(_) | Inputs::Same(_) => Ok(()),
+        }
+    }
+
+    /// The lists of cotangents, by state, parameters and inputs, in the shapes of what they are of.
+    pub(super) fn shaped(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        value: f64,
+        [by_state, by_params, by_inputs]: [&[f64]; 3],
+        report: Report,
+    ) -> Result<Gradient<St>, Error> {
+        let mut rest = by_inputs;
+        let mut by_input = |input: &St::Input<f64>| {
+            let count = numbers_in(input);
+            let (first, others) = rest.split_at(count.min(rest.len()));
+            rest = others;
+            reshaped(input, first)
+        };
+        let inputs = match &self.inputs {
+            Some(Given::Same(input)) => vec![by_input(input)],
+            Some(Given::Each(inputs)) => inputs[..report.steps as usize].iter().map(by_input).collect(),
+            None => Vec::new(),
+        };
+        Ok(Gradient {
+            value,
+            initial: reshaped(initial, by_state),
+            params: reshaped(params, by_params),
+            inputs,
+            report,
+        })
+    }
+}
+
+/// What the engine holds now that it has recorded.
+fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &mut Engine<'_, St, T, B>,
+    start: &Snapshot,
+) -> Needs {
+    let residuals = engine.backend.residual_bytes();
+    let results = engine.result_bytes();
+    Needs {
+        states: engine.heap_bytes() - residuals + start.heap_bytes() + results,
+        residuals,
+        results,
+        reals: start.reals().len(),
+        plain: start.plain().len(),
+    }
+}
+
+/// A value of the shape of another, with these numbers.
+pub(super) fn reshaped<R: Reals<f64>>(like: &R, numbers: &[f64]) -> R {
+    let mut flat = Flat::default();
+    like.save(&mut Verbatim(&mut flat));
+    R::load(&mut reading(numbers, &flat.plain, |number| number))
+}
+
+fn numbers_in<R: Reals<f64>>(value: &R) -> usize {
+    let mut flat = Flat::default();
+    value.save(&mut Verbatim(&mut flat));
+    flat.reals.len()
+}
+
+/// A value over duals of which one part is the primal and the other the tangent.
+pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
+    value: &A,
+    tangent: &A,
+    number: impl Fn(Dual<f64>) -> S,
+) -> Result<B, Error> {
+    let (mut values, mut tangents) = (Flat::default(), Flat::default());
+    value.save(&mut Verbatim(&mut values));
+    tangent.save(&mut Verbatim(&mut tangents));
+    if values.reals.len() != tangents.reals.len() {
+        return Err(Error::Core(palinode_core::Error::Length {
+            what: "the direction",
+            expected: values.reals.len(),
+            found: tangents.reals.len(),
+        }));
+    }
+    let duals: Vec<Dual<f64>> =
+        values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect();
+    Ok(B::load(&mut reading(&duals, &values.plain, number)))
+}
+
+pub(super) fn finite_value(value: f64) -> Result<f64, Error> {
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Error::Core(palinode_core::Error::NonFiniteOutput { position: 0, value }))
+    }
+}

@@ -1,0 +1,81 @@
+//! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
+
+use super::engine::{Engine, Setup, When};
+use super::reverse::{Swept, finite_value};
+use super::{Differentiate, Gradient, Length, Rollout};
+use crate::error::Error;
+use crate::step::ReversibleStep;
+use palinode_core::{Passive, Snapshot, Var};
+
+impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
+    /// [`Rollout::value_and_grad`] without snapshots: states are got back by undoing steps. The report says how far that drifted; on
+    /// integers it does not.
+    pub fn value_and_grad_by_undoing(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
+    ) -> Result<Gradient<St>, Error> {
+        let loss = &mut |_: u64, state: &St::State<Var<f64>>| loss(state);
+        let budget = self.budget.clone()?;
+        let start = Snapshot::of(initial);
+        let mut engine = Engine::new(Setup {
+            step: &self.step,
+            state: start.loaded(),
+            params: Snapshot::of(params).loaded(),
+            inputs: self.inputs_over(Passive::lift)?,
+            backend: How::By::<f64>::default(),
+            when: When::Last,
+            clip: self.clip,
+        });
+        let steps = match self.length()? {
+            Length::Steps(steps) => *steps,
+            Length::Until(_) => self.count_steps(initial, params)?,
+        };
+        self.check_inputs(&engine.inputs, steps)?;
+        let needs = self.needs(&mut engine, &start, (steps.min(1), steps), (budget, 0), loss)?;
+        if !budget.allows(needs.states + needs.residuals) {
+            return Err(Error::BudgetTooSmall {
+                budget,
+                smallest: (needs.states + needs.residuals).into(),
+                states: needs.states,
+                residuals: needs.residuals,
+                snapshot: 0,
+            });
+        }
+        engine.restart(&start, steps)?;
+        // A state that comes back need not have its bits.
+        engine.trusts_snapshots = false;
+        engine.advance(0, steps)?;
+        engine.loss_of_live(steps, loss)?;
+        engine.loss_taken_at = Some(steps);
+        for step in (0..steps).rev() {
+            engine.undo(step, |body, state, params, input| body.step_back(state, params, input));
+            engine.record_and_stay(step)?;
+            engine.reverse(step, loss)?;
+        }
+        let peak_bytes = engine.heap_bytes() + start.heap_bytes() + needs.results;
+        let mut report = self.report(&engine, steps, budget, peak_bytes);
+        report.optimum = report.forward;
+        report.drift = Some(drift(&start, &Snapshot::of(&engine.live)));
+        let Swept { engine, report } = Swept { engine, report };
+        let value = finite_value(engine.value)?;
+        let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
+        self.shaped(initial, params, value, lists, report)
+    }
+}
+
+/// The largest difference between two states, relative to the largest number of the first.
+fn drift(start: &Snapshot, back: &Snapshot) -> f64 {
+    if start == back {
+        return 0.0;
+    }
+    if start.plain() != back.plain() || start.reals().len() != back.reals().len() {
+        return f64::INFINITY;
+    }
+    let numbers =
+        || start.reals().iter().zip(back.reals()).map(|(&a, &b)| (f64::from_bits(a), f64::from_bits(b)));
+    let largest = numbers().map(|(a, _)| a.abs()).fold(0.0, f64::max);
+    let difference = numbers().map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    difference / if largest > 0.0 { largest } else { 1.0 }
+}

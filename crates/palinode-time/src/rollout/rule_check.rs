@@ -1,0 +1,76 @@
+//! Checks a rule that a step brings along against the tape.
+
+use super::backend::{Backend, ByRule, ByTape, Cotangents, Fixed};
+use super::{Differentiate, Length, Rollout};
+use crate::error::Error;
+use crate::step::StepRule;
+use palinode_core::{Passive, Reals, Snapshot};
+
+impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
+    /// Compares the step's rule with the tape at the first `steps` states of the loop, for cotangents that tell every entry apart. The
+    /// first difference larger than rounding is an error that names it.
+    pub fn check_rule(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        steps: u64,
+    ) -> Result<(), Error> {
+        let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
+        let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
+        let inputs = self.inputs_over(Passive::lift)?;
+        let steps = match self.length {
+            Some(Length::Steps(all)) => steps.min(all),
+            Some(Length::Until(_)) | None => steps,
+        };
+        self.check_inputs(&inputs, steps)?;
+        let fixed = Fixed { step: &self.step, params: &params };
+        let (mut by_rule, mut by_tape) = (ByRule::<St, f64>::default(), ByTape::<St, f64>::default());
+        let count = |value: &dyn Fn(&mut super::flat::Flat<f64>)| {
+            let mut flat = super::flat::Flat::default();
+            value(&mut flat);
+            flat.reals.len()
+        };
+        let of_params = count(&|flat| params.save(flat));
+        for step in 0..steps {
+            let input = inputs.of(step, step + 1);
+            let of_input = count(&|flat| input[0].save(flat));
+            by_tape.record(0, &fixed, &mut state, input, 1, None)?;
+            by_rule.record(0, &fixed, &mut state, input, 1, None)?;
+            by_tape.after(0, &fixed, input, 1, &mut state);
+            let of_state = count(&|flat| state.save(flat));
+            // Numbers without a common pattern, so that a mix-up of entries shows.
+            let pattern =
+                |n: usize| (1..=n).map(|i| (i as f64 * 0.754_877_666).fract() - 0.4).collect::<Vec<f64>>();
+            let seeds = || Cotangents {
+                state: pattern(of_state),
+                params: pattern(of_params),
+                input: pattern(of_input),
+            };
+            let (mut rule, mut tape) = (seeds(), seeds());
+            by_rule.reverse(0, &fixed, input, 1, &mut rule)?;
+            by_tape.reverse(0, &fixed, input, 1, &mut tape)?;
+            compare("state", step, &rule.state, &tape.state)?;
+            compare("parameter", step, &rule.params, &tape.params)?;
+            compare("input", step, &rule.input, &tape.input)?;
+        }
+        Ok(())
+    }
+}
+
+fn compare(what: &'static str, step: u64, by_rule: &[f64], by_tape: &[f64]) -> Result<(), Error> {
+    let scale = by_tape.iter().fold(0.0, |largest: f64, c| largest.max(c.abs()));
+    let wrong = |(rule, tape): (&f64, &f64)| {
+        let difference = (rule - tape).abs();
+        difference > 1e-9 * scale || difference.is_nan()
+    };
+    match by_rule.iter().zip(by_tape).position(wrong) {
+        None => Ok(()),
+        Some(position) => Err(Error::WrongRule {
+            what,
+            position,
+            step,
+            by_rule: by_rule[position],
+            by_tape: by_tape[position],
+        }),
+    }
+}

@@ -1,0 +1,284 @@
+//! Other forms of loops and of their derivatives: conditions, directions, second order, windows, rules, undoing, nesting.
+
+use crate::models::{Affine, Lattice, Leapfrog, Lorenz};
+use crate::rollout::bits;
+use palinode_core::{Dual, Real, Var};
+use palinode_time::{Error, Number, Repeat, Rollout, Schedule, Step, Verdict};
+
+const CHAOTIC: [f64; 3] = [10.0, 28.0, 8.0 / 3.0];
+
+fn squares<S: Real>([x, y, z]: &[S; 3]) -> S {
+    *x * *x + *y * *y + *z * *z
+}
+
+/// x <- 2 x.
+struct Doubling;
+
+impl Step for Doubling {
+    type State<S: Number> = S;
+    type Params<S: Number> = ();
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, x: &mut S, _: &(), _: &()) {
+        *x *= 2.0;
+    }
+}
+
+#[test]
+fn a_loop_until_a_condition_has_the_derivative_of_its_number_of_steps() {
+    // while x < 1 { x = 2 x }: 2^k with k the trip count.
+    for (start, steps) in [(0.3, 2), (0.01, 7), (2.0, 0), (0.5000001, 1), (1e-300, 997)] {
+        let run = Rollout::new(Doubling).until(|x| *x >= 1.0);
+        let gradient = run.value_and_grad(&start, &(), |x| *x).expect("a gradient");
+        assert_eq!(gradient.report.steps, steps, "{start}");
+        assert_eq!(gradient.initial, 2_f64.powi(steps as i32), "{start}");
+    }
+}
+
+#[test]
+fn a_condition_close_to_another_number_of_steps_is_flagged() {
+    let stop = |start: f64| {
+        let run = Rollout::new(Doubling).until(|x| *x >= 1.0);
+        run.value_and_grad(&start, &(), |x| *x).expect("a gradient").report.stop.expect("a margin")
+    };
+    let far = stop(0.3); // 0.6, 1.2
+    assert!((far.at_stop - 0.2).abs() < 1e-12 && (far.before_stop - 0.4).abs() < 1e-12, "{far:?}");
+    assert!(!far.is_near_a_change());
+    assert!(stop(0.25 + 1e-9).is_near_a_change(), "it only just stopped");
+    assert!(stop(0.5 - 1e-9).is_near_a_change(), "it nearly stopped a step earlier");
+}
+
+#[test]
+fn loops_with_a_condition_have_the_bits_of_loops_with_a_number() {
+    let start = [1.0, 1.0, 1.0];
+    let by_number = |steps| Rollout::new(Lorenz).steps(steps).value_and_grad(&start, &CHAOTIC, squares);
+    let by_condition = |budget: usize| {
+        let run = Rollout::new(Lorenz).until(|[_, _, z]| *z > 20.0).budget(budget);
+        run.value_and_grad(&start, &CHAOTIC, squares)
+    };
+    let reference = by_condition(usize::MAX).expect("a gradient");
+    assert!(reference.report.steps > 100);
+    assert_eq!(bits(&reference), bits(&by_number(reference.report.steps).expect("a gradient")));
+    let Err(Error::BudgetTooSmall { smallest, .. }) = by_condition(1) else { panic!("1 byte is not enough") };
+    for more in [0, 300, 3000, 30_000] {
+        let gradient = by_condition(smallest.bytes() + more).expect("a gradient");
+        assert_eq!(bits(&gradient), bits(&reference), "{more}");
+        assert!(gradient.report.peak_bytes <= smallest.bytes() + more);
+    }
+}
+
+#[test]
+fn a_condition_that_never_holds_is_an_error_if_asked_for() {
+    let run = Rollout::new(Affine).until(|x| *x > 3.0).at_most(1000);
+    let error = run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect_err("it converges to 2");
+    assert_eq!(error, Error::TooLong { limit: 1000 });
+}
+
+#[test]
+fn forward_and_reverse_agree_in_every_direction() {
+    let run = Rollout::new(Lorenz).steps(300);
+    let start = [1.0, 2.0, 3.0];
+    let gradient = run.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+    for k in 0..6 {
+        let mut direction = ([0.0; 3], [0.0; 3]);
+        if k < 3 {
+            direction.0[k] = 1.0
+        } else {
+            direction.1[k - 3] = 1.0
+        }
+        let (value, derivative) =
+            run.jvp(&start, &CHAOTIC, (&direction.0, &direction.1), squares).expect("a derivative");
+        assert_eq!(value.to_bits(), gradient.value.to_bits());
+        let reverse = if k < 3 { gradient.initial[k] } else { gradient.params[k - 3] };
+        assert!((derivative - reverse).abs() <= 1e-11 * reverse.abs(), "{k}: {derivative} and {reverse}");
+    }
+}
+
+#[test]
+fn second_order_is_the_derivative_of_the_gradient() {
+    let run = || Rollout::new(Lorenz).steps(150);
+    let start = [1.0, 2.0, 3.0];
+    let direction = ([0.3, -0.2, 0.5], [0.1, 0.4, -0.6]);
+    let hvp = |run: Rollout<'static, Lorenz>| {
+        let loss = |state: &[Var<Dual<f64>>; 3]| squares(state);
+        run.hvp(&start, &CHAOTIC, (&direction.0, &direction.1), loss).expect("a product")
+    };
+    let (gradient, product) = hvp(run());
+    let plain = run().value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+    assert_eq!(bits(&gradient), bits(&plain), "the first order is that of the plain sweep");
+    let moved = |h: f64| {
+        let start: [f64; 3] = std::array::from_fn(|i| start[i] + h * direction.0[i]);
+        let params: [f64; 3] = std::array::from_fn(|i| CHAOTIC[i] + h * direction.1[i]);
+        run().value_and_grad(&start, &params, squares).expect("a gradient")
+    };
+    let (up, down) = (moved(1e-5), moved(-1e-5));
+    for i in 0..3 {
+        for (found, up, down) in [
+            (product.initial[i], up.initial[i], down.initial[i]),
+            (product.params[i], up.params[i], down.params[i]),
+        ] {
+            let difference = (up - down) / 2e-5;
+            assert!(
+                (found - difference).abs() <= 1e-6 * difference.abs().max(1.0),
+                "{found} and {difference}"
+            );
+        }
+    }
+    for snapshots in [1, 3, 20] {
+        let (_, other) = hvp(run().schedule(Schedule::Binomial { snapshots }));
+        assert_eq!(bits(&other), bits(&product), "{snapshots} snapshots");
+    }
+}
+
+#[test]
+fn a_window_leaves_out_what_its_bias_says() {
+    // A contraction: what comes from before the window shrinks by 0.9 a step.
+    let exact =
+        Rollout::new(Affine).steps(400).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
+    for window in [10, 40, 100] {
+        let run = Rollout::new(Affine).steps(400).truncate(window);
+        let cut = run.value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
+        let truncation = cut.report.truncation.expect("it was cut");
+        let missing: f64 = (0..2).map(|i| (exact.params[i] - cut.params[i]).powi(2)).sum::<f64>().sqrt();
+        assert!(
+            missing > 0.0 && truncation.bias / missing > 0.5 && truncation.bias / missing < 2.0,
+            "window {window}: {missing:e} is missing, {:e} was estimated",
+            truncation.bias
+        );
+        assert_eq!((truncation.cuts, cut.initial), (1, 0.0));
+        assert!(cut.report.forward <= 400 + window);
+    }
+    let whole = Rollout::new(Affine).steps(400).truncate(400).value_and_grad(&1.0, &[0.9, 0.5], |x| *x);
+    let whole = whole.expect("a gradient");
+    assert_eq!(bits(&whole), bits(&exact));
+    assert_eq!(whole.report.truncation, None);
+}
+
+#[test]
+fn windows_along_the_way_cut_each_loss() {
+    let loss = |_: u64, x: &Var<f64>| *x;
+    let run = Rollout::new(Affine).steps(100);
+    let cut = run.truncate(10).value_and_grad_along(&1.0, &[0.9, 0.5], loss).expect("a gradient");
+    // By hand: within a window of 10 steps, dx_t/db sums over the steps since the window's start.
+    let by_b: f64 = (0..10).flat_map(|_| (1..=10).map(|k| (1.0 - 0.9_f64.powi(k)) / 0.1)).sum();
+    assert!((cut.params[1] - by_b).abs() < 1e-10, "{} and {by_b}", cut.params[1]);
+    assert_eq!(cut.report.truncation.expect("it was cut").cuts, 9);
+}
+
+#[test]
+fn clipping_is_counted() {
+    let run = Rollout::new(Affine).steps(50).clip(2.0);
+    let clipped = run.value_and_grad(&1.0, &[1.1, 0.0], |x| *x).expect("a gradient");
+    assert_eq!(clipped.initial, 2.0);
+    assert!(clipped.report.health.clipped() > 0);
+    assert!(clipped.report.to_string().contains("not the exact gradient"));
+}
+
+#[test]
+fn growth_of_a_cotangent_is_judged() {
+    let verdict = |a: f64| {
+        let gradient =
+            Rollout::new(Affine).steps(300).value_and_grad(&1.0, &[a, 0.1], |x| *x).expect("a gradient");
+        let rate = gradient.report.health.growth_rate().expect("enough steps");
+        assert!((rate - a.ln()).abs() < 1e-12, "{rate}");
+        gradient.report.health.verdict()
+    };
+    assert_eq!(
+        (verdict(1.001), verdict(1.1), verdict(0.9)),
+        (Verdict::Steady, Verdict::Exploding, Verdict::Vanishing)
+    );
+    // The largest Lyapunov exponent of the Lorenz system is 0.906; per step of 0.001.
+    let run = Rollout::new(Lorenz).steps(40_000).schedule(Schedule::Binomial { snapshots: 200 });
+    let health = run.value_and_grad(&[1.0, 1.0, 20.0], &CHAOTIC, squares).expect("a gradient").report.health;
+    let exponent = health.growth_rate().expect("enough steps") * 1000.0;
+    assert!((exponent - 0.906).abs() < 0.15, "{exponent}");
+    assert_eq!(health.verdict(), Verdict::Exploding);
+}
+
+#[test]
+fn a_rule_gives_what_the_tape_gives_and_is_checked() {
+    let run = || Rollout::new(Affine).steps(200);
+    run().check_rule(&1.5, &[0.97, 0.3], 10).expect("a right rule");
+    let by_tape = run().value_and_grad(&1.5, &[0.97, 0.3], |x| *x).expect("a gradient");
+    let by_rule = |schedule| {
+        run().by_rule().schedule(schedule).value_and_grad(&1.5, &[0.97, 0.3], |x| *x).expect("a gradient")
+    };
+    let reference = by_rule(Schedule::Best);
+    for i in 0..2 {
+        assert!((reference.params[i] - by_tape.params[i]).abs() < 1e-12 * by_tape.params[i].abs());
+    }
+    for schedule in
+        [Schedule::Binomial { snapshots: 2 }, Schedule::Mixed { slots: 5 }, Schedule::Periodic { every: 9 }]
+    {
+        assert_eq!(bits(&by_rule(schedule)), bits(&reference), "{schedule:?}");
+    }
+}
+
+/// The rule of [`Affine`] with a planted mistake.
+struct Planted;
+
+impl Step for Planted {
+    type State<S: Number> = S;
+    type Params<S: Number> = [S; 2];
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, x: &mut S, params: &[S; 2], input: &()) {
+        Affine.step(x, params, input);
+    }
+}
+
+impl palinode_time::StepRule for Planted {
+    fn reverse<S: Number>(
+        &self,
+        before: &S,
+        [a, _]: &[S; 2],
+        _: &(),
+        of_state: &mut S,
+        [of_a, of_b]: &mut [S; 2],
+        _: &mut (),
+    ) {
+        *of_a += *before * *of_state;
+        *of_b -= *of_state;
+        *of_state = *a * *of_state;
+    }
+}
+
+#[test]
+fn a_wrong_rule_is_named() {
+    let error = Rollout::new(Planted).check_rule(&1.5, &[0.97, 0.3], 3).expect_err("a flipped sign");
+    assert!(matches!(error, Error::WrongRule { what: "parameter", position: 1, step: 0, .. }), "{error}");
+}
+
+#[test]
+fn undoing_drifts_in_floats_and_not_on_a_lattice() {
+    let loss = |[x, v]: &[Var<f64>; 2]| *x * *x + *v;
+    let start = [1.0, 0.25];
+    let floats = Rollout::new(Leapfrog)
+        .steps(100_000)
+        .value_and_grad_by_undoing(&start, &1.3, loss)
+        .expect("a gradient");
+    let drift = floats.report.drift.expect("it is measured");
+    assert!(drift > 0.0 && drift < 1e-10, "{drift}");
+    let reference =
+        Rollout::new(Leapfrog).steps(100_000).value_and_grad(&start, &1.3, loss).expect("a gradient");
+    assert!((floats.params - reference.params).abs() <= 1e-9 * reference.params.abs());
+    let lattice = Rollout::new(Lattice)
+        .steps(100_000)
+        .value_and_grad_by_undoing(&start, &1.3, loss)
+        .expect("a gradient");
+    assert_eq!(lattice.report.drift, Some(0.0));
+    let kept = Rollout::new(Lattice).steps(100_000).value_and_grad(&start, &1.3, loss).expect("a gradient");
+    assert_eq!(bits(&lattice), bits(&kept), "the states came back bit for bit");
+    assert_eq!(lattice.report.snapshots, 0);
+}
+
+#[test]
+fn a_loop_in_a_loop_has_the_bits_of_one_loop() {
+    let start = [1.0, 1.0, 1.0];
+    let flat =
+        Rollout::new(Lorenz).steps(30 * 17).value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+    for (inner, outer) in [(1, 1), (3, 2), (17, 30), (5, 4)] {
+        let body = Repeat::new(Lorenz, 17).snapshots(inner);
+        let run = Rollout::new(body).steps(30).schedule(Schedule::Binomial { snapshots: outer }).nested();
+        let nested = run.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+        assert_eq!(bits(&nested), bits(&flat), "{inner} and {outer} snapshots");
+    }
+}
