@@ -99,7 +99,16 @@ impl Snapshot {
     /// If the snapshot is of another kind of value.
     #[inline]
     pub fn restore<S: Bits>(&self, value: &mut impl Reals<S>) {
-        let mut words = Words { reals: &self.reals, plain: &self.plain };
+        Snapshot::restore_words(&self.reals, &self.plain, value);
+    }
+
+    /// [`Snapshot::restore`] for words that are kept elsewhere; see [`SnapshotStore::view`].
+    ///
+    /// # Panics
+    /// If the words are of another kind of value.
+    #[inline]
+    pub fn restore_words<S: Bits>(reals: &[u64], plain: &[u64], value: &mut impl Reals<S>) {
+        let mut words = Words { reals, plain };
         value.reload(&mut words);
         words.check_end();
     }
@@ -203,6 +212,11 @@ pub trait SnapshotStore {
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError>;
     /// Fills the snapshot with what the slot holds, which must be the state before `step`.
     fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError>;
+    /// The words of what the slot holds, if it is the state before `step` and lies in memory as it was put: for reading without a copy.
+    #[inline]
+    fn view(&self, _slot: u32, _step: u64) -> Option<(&[u64], &[u64])> {
+        None
+    }
     /// The slot is not needed any more.
     fn free(&mut self, slot: u32);
     /// The slot will be asked for soon: a store that is slow may begin to fetch it.
@@ -236,6 +250,10 @@ macro_rules! delegate {
             #[inline]
             fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
                 (**self).get(slot, step, into)
+            }
+            #[inline]
+            fn view(&self, slot: u32, step: u64) -> Option<(&[u64], &[u64])> {
+                (**self).view(slot, step)
             }
             #[inline]
             fn free(&mut self, slot: u32) {

@@ -36,9 +36,10 @@ pub struct Health {
     clipped: u64,
 }
 
+/// Nothing seen, no memory taken.
 impl Default for Health {
     fn default() -> Self {
-        Health::new()
+        Health::empty()
     }
 }
 
@@ -60,8 +61,12 @@ pub enum Verdict {
 impl Health {
     /// Nothing seen yet.
     pub fn new() -> Self {
+        Health { kept: Vec::with_capacity(KEPT), ..Health::empty() }
+    }
+
+    fn empty() -> Self {
         Health {
-            kept: Vec::with_capacity(KEPT),
+            kept: Vec::new(),
             stride: 1,
             told: 0,
             count: 0,
@@ -77,6 +82,13 @@ impl Health {
             xy: 0.0,
             clipped: 0,
         }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        let mut kept = core::mem::take(&mut self.kept);
+        kept.clear();
+        *self = Health { kept, ..Health::empty() };
     }
 
     /// Notes the square of the norm of the cotangent of the state before `step`, after it was carried over so many steps. The logarithm is

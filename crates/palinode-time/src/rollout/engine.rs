@@ -217,7 +217,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.recorded.iter_mut().for_each(|place| *place = None);
         self.expected_before = None;
         self.value = T::zero();
-        self.health = Health::new();
+        self.health.clear();
         self.counts = Counts::default();
         self.numbers.clear();
         self.params.save(&mut self.numbers);
@@ -358,8 +358,14 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             Action::Snapshot { step, slot } => self.keep(self.first(step), slot, stores),
             Action::Restore { step, slot } => {
                 let step = self.first(step);
-                stores.of(slot).get(slot.index, step, &mut self.snapshot)?;
-                self.snapshot.restore(&mut self.live);
+                let store = stores.of(slot);
+                match store.view(slot.index, step) {
+                    Some((reals, plain)) => Snapshot::restore_words(reals, plain, &mut self.live),
+                    None => {
+                        store.get(slot.index, step, &mut self.snapshot)?;
+                        self.snapshot.restore(&mut self.live);
+                    }
+                }
                 self.at = Live::Before(step);
                 self.counts.restores += 1;
                 Ok(())

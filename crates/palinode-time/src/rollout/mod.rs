@@ -33,6 +33,7 @@ pub use report::{Report, StopMargin, Truncation};
 
 use crate::error::Error;
 use crate::step::{Number, Step, StepRule};
+use crate::store::DiskStore;
 use backend::{Backend, ByRule, ByTape};
 use palinode_core::{Bits, Budget, Dual, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var};
 use std::marker::PhantomData;
@@ -295,6 +296,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     ) -> Self {
         self.disk = Some((Box::new(move || Ok(Box::new(make()?))), slots));
         self
+    }
+
+    /// Keeps up to `slots` snapshots in files in this directory, written and fetched on another thread; see [`DiskStore`].
+    #[must_use]
+    pub fn disk(self, slots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
+        let directory = directory.into();
+        self.second_store(slots, move || Ok(DiskStore::new(&directory)))
     }
 
     /// Hashes states and compares them when they are computed again: a step that depends on something hidden is found at once.

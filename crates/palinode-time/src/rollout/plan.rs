@@ -129,7 +129,13 @@ pub(super) fn plan(
     };
     match method {
         Schedule::Best if stores.disk.is_some() && disk_slots > 0 => {
-            let memory = within(steps)?;
+            // The buffers of the second store count, too.
+            let buffers = stores
+                .disk
+                .as_ref()
+                .map_or(0, |disk| disk.heap_bytes_for(disk_slots as usize, needs.reals, needs.plain));
+            let needs = Needs { states: needs.states + buffers, ..needs };
+            let memory = slots_within(budget, needs, &*stores.memory, BOOKKEEPING, steps)?;
             let actions = schedule::two_tier(steps, memory, disk_slots, WRITE_COST, READ_COST)?;
             let (cost, optimum, bytes) = (actions.cost(), actions.bound(), actions.heap_bytes());
             planned(Box::new(actions), cost, optimum, bytes)

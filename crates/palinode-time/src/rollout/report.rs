@@ -2,7 +2,7 @@
 
 use crate::health::Health;
 use core::fmt;
-use palinode_core::Budget;
+use palinode_core::{Budget, StoreStats};
 
 /// How a gradient of a rollout was computed, and what to think of it.
 #[derive(Clone, Debug)]
@@ -32,8 +32,10 @@ pub struct Report {
     pub drift: Option<f64>,
     /// Whether steps were advanced by recording them, because a library computes something else with recorded numbers.
     pub advanced_by_recording: bool,
-    /// For lossy snapshots: the largest relative difference between a state as it was recorded and as it had been kept.
+    /// For lossy snapshots: how far the derivative in the gradient's own direction is from the exact one, relative to it.
     pub lossy: Option<f64>,
+    /// What reading and writing the second store took, and how much of that was waited for.
+    pub io: Option<StoreStats>,
 }
 
 /// How close the condition of a loop came to stopping it one step earlier or later.
@@ -106,6 +108,9 @@ impl fmt::Display for Report {
             if stop.is_near_a_change() {
                 f.write_str(" (close to another number of steps: the gradient holds on this side only)")?;
             }
+        }
+        if let Some(hidden) = self.io.and_then(|io| io.hidden()) {
+            write!(f, " · I/O hidden {:.0} %", hidden * 100.0)?;
         }
         if let Some(truncation) = self.truncation {
             let Truncation { window, cuts, bias } = truncation;

@@ -144,24 +144,30 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             }
             other => other?,
         };
+        let mut io = None;
+        if let Some(disk) = &mut stores.disk {
+            disk.flush()?;
+            io = Some(disk.stats());
+        }
         let peak_bytes =
             engine.heap_bytes() + stores.heap_bytes() + bookkeeping + start.heap_bytes() + needs.results;
-        let mut report = self.report(&engine, steps, budget, peak_bytes);
-        // What is recorded is counted in steps, what is advanced in units.
-        report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
-        report.snapshots = cost.peak_slots.memory;
-        report.second_snapshots = cost.peak_slots.disk;
         if skipped > 0 {
-            let squared: f64 =
-                engine.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum();
-            engine.note_cut(squared.sqrt(), skipped);
+            let norm = engine.squared_norm().sqrt();
+            engine.note_cut(norm, skipped);
             engine.cut();
         }
-        report.truncation = self.window.filter(|_| engine.cuts > 0).map(|window| Truncation {
+        let truncation = self.window.filter(|_| engine.cuts > 0).map(|window| Truncation {
             window,
             cuts: engine.cuts,
             bias: engine.missing(),
         });
+        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+        report.truncation = truncation;
+        // What is recorded is counted in steps, what is advanced in units.
+        report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
+        report.snapshots = cost.peak_slots.memory;
+        report.second_snapshots = cost.peak_slots.disk;
+        report.io = io;
         Ok(Swept { engine, report })
     }
 
@@ -240,7 +246,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// A report of a finished sweep; what only the caller knows is still missing.
     pub(super) fn report<T: Inner, B: Backend<St, T>>(
         &self,
-        engine: &Engine<'_, St, T, B>,
+        engine: &mut Engine<'_, St, T, B>,
         steps: u64,
         budget: Budget,
         peak_bytes: usize,
@@ -253,12 +259,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             second_snapshots: 0,
             peak_bytes,
             budget,
-            health: engine.health.clone(),
+            health: core::mem::take(&mut engine.health),
             stop: None,
             truncation: None,
             drift: None,
             advanced_by_recording: engine.advance_by == Advance::ByRecording,
             lossy: None,
+            io: None,
         }
     }
 
@@ -277,10 +284,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     fn is_lossy(&self) -> Result<bool, Error> {
-        Ok(match &self.memory {
-            Some(make) => make()?.is_lossy(),
-            None => false,
-        })
+        let lossy = |maker: Option<&super::StoreMaker<'_>>| {
+            Ok::<_, Error>(maker.map(|make| make()).transpose()?.is_some_and(|store| store.is_lossy()))
+        };
+        Ok(lossy(self.memory.as_ref())? || lossy(self.disk.as_ref().map(|(make, _)| make))?)
     }
 
     /// The inputs over another number.

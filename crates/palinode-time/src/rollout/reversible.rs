@@ -55,7 +55,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             engine.reverse(step, loss)?;
         }
         let peak_bytes = engine.heap_bytes() + start.heap_bytes() + needs.results;
-        let mut report = self.report(&engine, steps, budget, peak_bytes);
+        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
         report.optimum = report.forward;
         report.drift = Some(drift(&start, &Snapshot::of(&engine.live)));
         let Swept { engine, report } = Swept { engine, report };

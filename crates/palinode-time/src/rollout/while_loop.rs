@@ -79,7 +79,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let bookkeeping = BOOKKEEPING * cost.peak_slots.memory as usize;
         let peak_bytes =
             engine.heap_bytes() + stores.heap_bytes() + bookkeeping + start.heap_bytes() + needs.results;
-        let mut report = self.report(&engine, steps, budget, peak_bytes);
+        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
         let snapshots = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX).max(1);
         // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
         let units = steps.div_ceil(engine.stride);

@@ -183,13 +183,20 @@ impl SnapshotStore for MemoryStore {
 
     #[inline]
     fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
+        let (reals, plain) =
+            self.view(slot, step).ok_or(SnapshotError::Missing { step, place: String::new() })?;
+        into.copy_from_words(reals, plain);
+        Ok(())
+    }
+
+    #[inline]
+    fn view(&self, slot: u32, step: u64) -> Option<(&[u64], &[u64])> {
         match self.words(slot) {
             [at, lengths, words @ ..] if *at == step && *lengths != EMPTY => {
                 let (reals, plain) = unpack(*lengths);
-                into.copy_from_words(&words[..reals], &words[reals..reals + plain]);
-                Ok(())
+                Some((&words[..reals], &words[reals..reals + plain]))
             }
-            _ => Err(SnapshotError::Missing { step, place: String::new() }),
+            _ => None,
         }
     }
 

@@ -282,3 +282,52 @@ fn a_loop_in_a_loop_has_the_bits_of_one_loop() {
         assert_eq!(bits(&nested), bits(&flat), "{inner} and {outer} snapshots");
     }
 }
+
+#[test]
+fn a_disk_tier_has_the_same_bits_and_leaves_no_files() {
+    let scratch = crate::store::Scratch::new();
+    let start = [1.0, 1.0, 1.0];
+    let reference =
+        Rollout::new(Lorenz).steps(500).value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+    let Err(Error::BudgetTooSmall { smallest, .. }) =
+        Rollout::new(Lorenz).steps(500).budget(1).value_and_grad(&start, &CHAOTIC, squares)
+    else {
+        panic!("1 byte is not enough")
+    };
+    for (slots, at_once) in [(1, 1), (7, 1), (30, 1), (5, 8)] {
+        let run = Rollout::new(Lorenz).steps(500).record_at_once(at_once).disk(slots, &scratch.0);
+        let run = run.budget(smallest.bytes() + 20_000);
+        let gradient = run.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+        assert_eq!(bits(&gradient), bits(&reference), "{slots} slots on disk");
+        assert!(gradient.report.peak_bytes <= smallest.bytes() + 20_000);
+    }
+    let on_disk = Rollout::new(Lorenz).steps(500).record_at_once(1).disk(20, &scratch.0);
+    let gradient = on_disk.store(palinode_time::MemoryStore::new).budget(smallest.bytes() + 18_000);
+    let gradient = gradient.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+    assert_eq!(bits(&gradient), bits(&reference));
+    assert_eq!(scratch.names(), Vec::<String>::new(), "no files are left");
+}
+
+#[test]
+fn compressed_snapshots_have_the_same_bits_and_lossy_ones_say_how_far_off_they_are() {
+    use palinode_time::{Compressed, Lossy, MemoryStore};
+    let start = [1.0, 1.0, 1.0];
+    let run =
+        || Rollout::new(Lorenz).steps(3000).record_at_once(1).schedule(Schedule::Binomial { snapshots: 10 });
+    let exact = run().value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+    let compressed = run().store(|| Compressed::new(MemoryStore::new()));
+    let compressed = compressed.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+    assert_eq!(bits(&compressed), bits(&exact));
+    for (lossy, least, most) in [
+        (run().store(|| Lossy::f32(MemoryStore::new())), 1e-10, 1e-4),
+        (run().store(|| Lossy::bf16(MemoryStore::new())), 1e-6, 0.5),
+    ] {
+        let gradient = lossy.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
+        let told = gradient.report.lossy.expect("it is told");
+        let off = (0..3).map(|i| (gradient.initial[i] - exact.initial[i]).abs()).fold(0.0, f64::max)
+            / exact.initial.iter().fold(0.0, |largest: f64, c| largest.max(c.abs()));
+        assert!(told > least && told < most, "{told:e} was told");
+        assert!(told / off > 0.01 && told / off < 100.0, "{told:e} was told, {off:e} is true");
+        assert!(gradient.report.to_string().contains("not the exact gradient"));
+    }
+}
