@@ -61,6 +61,11 @@ fn any_nan<S: Scalar<Bool = bool>, const N: usize>(lanes: &[S; N]) -> bool {
     lanes.iter().fold(false, |found, &lane| found | !lane.equal(lane))
 }
 
+/// `libm`'s function gives numbers for some arguments below -2^25, where there is no real value.
+fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+}
+
 fn powi_f64(x: f64, n: i32) -> f64 {
     match n {
         0 => 1.0,
@@ -212,7 +217,7 @@ macro_rules! impl_scalar {
             standard_functions_of_two! { copysign min max powf hypot atan2 }
             functions_through_f64! {
                 asinh = libm::asinh;
-                acosh = libm::acosh;
+                acosh = acosh;
                 atanh = libm::atanh;
                 erf = libm::erf;
                 erfc = libm::erfc;
