@@ -8,11 +8,14 @@
 
 mod accumulate;
 mod bernoulli;
+mod decimal;
 mod double_double;
 mod error_free;
 mod exact;
 mod float;
 mod key;
+mod posit;
+mod quire;
 mod scalar;
 mod special;
 mod wide;
@@ -21,4 +24,6 @@ pub use accumulate::{Accumulate, AccumulateProducts, Accumulator, Compensated, N
 pub use double_double::{DoubleDouble, ParseDoubleDoubleError};
 pub use exact::{ExactDot, ExactSum};
 pub use key::Key;
+pub use posit::{Integer, ParsePositError, Posit, Posit8, Posit16, Posit32, Posit64, Width};
+pub use quire::{Quire, Quire8, Quire16, Quire32, Quire64};
 pub use scalar::{Constant, Logic, Real, Scalar};

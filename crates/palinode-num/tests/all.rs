@@ -8,6 +8,8 @@ mod arithmetic;
 mod exact;
 #[path = "all/identities.rs"]
 mod identities;
+#[path = "all/posit.rs"]
+mod posit;
 #[path = "all/reference.rs"]
 mod reference;
 #[path = "all/special_values.rs"]

@@ -58,6 +58,7 @@ mod documents {
         Nesting = "docs/book/nesting.md";
         Decisions = "docs/book/decisions.md";
         CustomRules = "docs/book/custom-rules.md";
+        Posits = "docs/book/posits.md";
         ThirdPartyCrates = "docs/book/third-party-crates.md";
         LinearAlgebra = "docs/book/linear-algebra.md";
         ExactSums = "docs/book/exact-sums.md";
@@ -114,6 +115,7 @@ mod documents {
         Pal0502 = "docs/book/errors/PAL0502.md";
         Pal0503 = "docs/book/errors/PAL0503.md";
         Pal0504 = "docs/book/errors/PAL0504.md";
+        Pal0601 = "docs/book/errors/PAL0601.md";
         Pal0605 = "docs/book/errors/PAL0605.md";
         Pal0606 = "docs/book/errors/PAL0606.md";
         Pal0607 = "docs/book/errors/PAL0607.md";

@@ -10,6 +10,7 @@
 //! few hundred digits are possible. `{:e}` writes the same digits with an exponent.
 
 use super::DoubleDouble;
+use crate::decimal::Decimal;
 use core::fmt;
 use core::str::FromStr;
 
@@ -26,122 +27,6 @@ impl fmt::Display for ParseDoubleDoubleError {
 }
 
 impl core::error::Error for ParseDoubleDoubleError {}
-
-/// A decimal number that is not negative: `0.d1 d2 d3 ... * 10^point`.
-#[derive(Clone, Debug)]
-struct Decimal {
-    digits: Vec<u8>,
-    point: i64,
-}
-
-impl Decimal {
-    /// From text without a sign that `f64` was able to read.
-    fn parse(text: &str) -> Option<Self> {
-        let (number, exponent) = match text.split_once(['e', 'E']) {
-            Some((number, exponent)) => (number, exponent.parse::<i64>().ok()?),
-            None => (text, 0),
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let digits = whole.bytes().chain(fraction.bytes()).map(|byte| byte - b'0').collect();
-        Some(Self { digits, point: whole.len() as i64 + exponent }.trimmed())
-    }
-
-    /// All digits of the magnitude of a finite `f64`.
-    fn exactly(v: f64) -> Self {
-        /// The smallest subnormal ends at this digit after the point.
-        const LAST_DIGIT: usize = 1074;
-        Self::parse(&format!("{:.LAST_DIGIT$}", v.abs())).expect("f64 writes plain decimals")
-    }
-
-    fn trimmed(mut self) -> Self {
-        let leading = self.digits.iter().take_while(|&&digit| digit == 0).count();
-        self.digits.drain(..leading);
-        self.point -= leading as i64;
-        while self.digits.last() == Some(&0) {
-            self.digits.pop();
-        }
-        if self.digits.is_empty() {
-            self.point = 0;
-        }
-        self
-    }
-
-    /// The digit of weight `10^-place` (place 0 is the units).
-    fn digit(&self, place: i64) -> u8 {
-        usize::try_from(place + self.point - 1)
-            .ok()
-            .and_then(|index| self.digits.get(index))
-            .copied()
-            .unwrap_or(0)
-    }
-
-    fn last_place(&self) -> i64 {
-        self.digits.len() as i64 - self.point
-    }
-
-    fn is_below(&self, other: &Self) -> bool {
-        if self.digits.is_empty() || other.digits.is_empty() {
-            return !other.digits.is_empty();
-        }
-        (self.point, &self.digits) < (other.point, &other.digits)
-    }
-
-    /// `self + sign * other`, where a difference must not be negative.
-    fn combine(&self, other: &Self, sign: i8) -> Self {
-        let first = -self.point.max(other.point);
-        let last = self.last_place().max(other.last_place());
-        let mut carry = 0;
-        let mut digits: Vec<u8> = (first..=last)
-            .rev()
-            .map(|place| {
-                let total = self.digit(place) as i8 + sign * other.digit(place) as i8 + carry;
-                carry = total.div_euclid(10);
-                total.rem_euclid(10) as u8
-            })
-            .collect();
-        digits.reverse();
-        Self { digits, point: 1 - first }.trimmed()
-    }
-
-    /// Rounded to this many digits, ties to even.
-    fn rounded(mut self, count: i64) -> Self {
-        let Ok(count) = usize::try_from(count) else { return Self { digits: Vec::new(), point: 0 } };
-        if count >= self.digits.len() {
-            return self;
-        }
-        let rest = self.digits.split_off(count);
-        let odd = self.digits.last().is_some_and(|digit| digit % 2 == 1);
-        if rest[0] > 5 || rest[0] == 5 && (rest.len() > 1 || odd) {
-            let unit = Self { digits: vec![1], point: self.point - count as i64 + 1 };
-            return self.combine(&unit, 1);
-        }
-        self.trimmed()
-    }
-
-    /// In scientific form; the form that `f64` reads.
-    fn scientific(&self) -> String {
-        if self.digits.is_empty() {
-            return "0e0".into();
-        }
-        let mut text: String = self.digits.iter().map(|&digit| char::from(b'0' + digit)).collect();
-        if text.len() > 1 {
-            text.insert(1, '.');
-        }
-        format!("{text}e{}", self.point - 1)
-    }
-
-    /// In positional form, with at least this many digits after the point.
-    fn positional(&self, decimals: i64) -> String {
-        let mut text = String::new();
-        for place in (1 - self.point).min(0)..=self.last_place().max(decimals) {
-            if place == 1 {
-                text.push('.');
-            }
-            text.push(char::from(b'0' + self.digit(place)));
-        }
-        text
-    }
-}
 
 impl FromStr for DoubleDouble {
     type Err = ParseDoubleDoubleError;

@@ -1,0 +1,160 @@
+//! `cargo bench -p benches --bench quire [-- --quick]`: exact dot products of posits, ours and the other crates', in one run.
+//!
+//! Time: nanoseconds per multiply-add of a dot product of 4096 terms, the rounding at its end included; the minimum over rounds
+//! in which everyone takes a turn, one thread. Two kinds of data: factors between 2^-8 and 2^8, as in a network, and
+//! uniformly random encodings, which are mostly of such a size but reach both ends of the range.
+//!
+//! Also counted: single products whose rounding out of the quire is not the rounded product.
+
+use benches::rng::SplitMix;
+use palinode::{Posit32, Quire, Quire32, Width};
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+const TERMS: usize = 4096;
+
+/// A dot product of all terms, as the bits of the result.
+type Dot<'a> = Box<dyn Fn() -> u64 + 'a>;
+
+struct Contestant<'a> {
+    name: &'static str,
+    dot: Dot<'a>,
+    best: Duration,
+}
+
+struct Data {
+    a: Vec<Posit32>,
+    b: Vec<Posit32>,
+}
+
+impl Data {
+    fn new(number: impl Fn(&mut SplitMix) -> Posit32) -> Self {
+        let mut rng = SplitMix::new(31);
+        let a = (0..TERMS).map(|_| number(&mut rng)).collect();
+        Self { a, b: (0..TERMS).map(|_| number(&mut rng)).collect() }
+    }
+
+    fn pairs<T>(&self, convert: impl Fn(Posit32) -> T) -> Vec<(T, T)> {
+        self.a.iter().zip(&self.b).map(|(&x, &y)| (convert(x), convert(y))).collect()
+    }
+}
+
+fn like_a_network(rng: &mut SplitMix) -> Posit32 {
+    let size = (16.0 * rng.uniform() - 8.0).exp2();
+    Posit32::from_f64(if rng.uniform() < 0.5 { -size } else { size })
+}
+
+fn any_encoding(rng: &mut SplitMix) -> Posit32 {
+    let x = Posit32::from_bits(rng.next_u64() as i32);
+    if x.is_nar() { Posit32::ONE } else { x }
+}
+
+fn in_width<W: Width>(data: &Data) -> Dot<'static> {
+    let (a, b): (Vec<_>, Vec<_>) = data.pairs(Posit32::convert::<W>).into_iter().unzip();
+    Box::new(move || Quire::dot(black_box(&a), black_box(&b)).to_f64().to_bits())
+}
+
+fn contestants(data: &Data) -> Vec<Contestant<'_>> {
+    let fast = data.pairs(|x| fast_posit::p32::from_bits(x.to_bits()));
+    let soft = data.pairs(|x| softposit::P32::from_bits(x.to_bits() as u32));
+    let naive = data.pairs(Posit32::to_f64);
+    let all: Vec<(&'static str, Dot<'_>)> = vec![
+        (
+            "palinode posit32",
+            Box::new(|| Quire32::dot(black_box(&data.a), black_box(&data.b)).to_bits() as u64),
+        ),
+        (
+            "  one by one",
+            Box::new(|| {
+                let mut quire = Quire32::new();
+                black_box(&data.a)
+                    .iter()
+                    .zip(black_box(&data.b))
+                    .for_each(|(&x, &y)| quire.add_product(x, y));
+                quire.to_posit().to_bits() as u64
+            }),
+        ),
+        (
+            "fast-posit p32",
+            Box::new(move || {
+                let mut quire = fast_posit::q32::ZERO;
+                black_box(&fast).iter().for_each(|&(x, y)| quire.add_prod(x, y));
+                <fast_posit::p32 as fast_posit::RoundFrom<_>>::round_from(&quire).to_bits() as u64
+            }),
+        ),
+        (
+            "softposit P32",
+            Box::new(move || {
+                let mut quire = softposit::Q32::init();
+                black_box(&soft).iter().for_each(|&(x, y)| quire += (x, y));
+                u64::from(quire.to_posit().to_bits())
+            }),
+        ),
+        ("palinode posit16", in_width::<i16>(data)),
+        ("palinode posit64", in_width::<i64>(data)),
+        ("naive f64", Box::new(move || black_box(&naive).iter().map(|(x, y)| x * y).sum::<f64>().to_bits())),
+    ];
+    all.into_iter().map(|(name, dot)| Contestant { name, dot, best: Duration::MAX }).collect()
+}
+
+fn measure(data: &Data, title: &str, rounds: usize) {
+    let mut all = contestants(data);
+    for _ in 0..rounds {
+        for contestant in &mut all {
+            let start = Instant::now();
+            for _ in 0..8 {
+                black_box((contestant.dot)());
+            }
+            contestant.best = contestant.best.min(start.elapsed() / 8);
+        }
+    }
+    let ns = |c: &Contestant<'_>| c.best.as_secs_f64() * 1e9 / TERMS as f64;
+    let ours = ns(&all[0]);
+    println!("\nquire multiply-add, {title}\n{:<18}{:>8}{:>16}", "", "ns", "over posit32");
+    for contestant in &all {
+        println!("{:<18}{:>8.2}{:>16.2}", contestant.name, ns(contestant), ns(contestant) / ours);
+    }
+}
+
+/// How many products come out of the quire rounded another way than the product itself.
+fn count_wrong_roundings(data: &Data) {
+    let (mut ours, mut fast, mut soft, mut tried) = (0, 0, 0, 0);
+    for shift in 0..16 {
+        for (&x, &y) in data.a.iter().zip(data.b.iter().cycle().skip(shift)) {
+            let expected = (x * y).to_bits();
+            tried += 1;
+            let mut quire = Quire32::new();
+            quire.add_product(x, y);
+            ours += usize::from(quire.to_posit().to_bits() != expected);
+            let mut quire = fast_posit::q32::ZERO;
+            quire.add_prod(fast_posit::p32::from_bits(x.to_bits()), fast_posit::p32::from_bits(y.to_bits()));
+            let rounded: fast_posit::p32 = fast_posit::RoundFrom::round_from(&quire);
+            fast += usize::from(rounded.to_bits() != expected);
+            let mut quire = softposit::Q32::init();
+            quire += (
+                softposit::P32::from_bits(x.to_bits() as u32),
+                softposit::P32::from_bits(y.to_bits() as u32),
+            );
+            soft += usize::from(quire.to_posit().to_bits() as i32 != expected);
+        }
+    }
+    println!(
+        "\nwrong roundings of {tried} single products: palinode {ours}, fast-posit {fast}, softposit {soft}"
+    );
+}
+
+fn main() -> ExitCode {
+    // Rows and rounds of the table are for the other bench; a run for some of its rows is not for this one.
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let quick = args.iter().any(|arg| arg == "--quick");
+    if args.iter().any(|arg| arg != "--quick" && arg != "quire") {
+        return ExitCode::SUCCESS;
+    }
+    let rounds = if quick { 30 } else { 1000 };
+    measure(&Data::new(like_a_network), "factors between 2^-8 and 2^8", rounds);
+    let random = Data::new(any_encoding);
+    measure(&random, "random encodings", rounds);
+    count_wrong_roundings(&random);
+    ExitCode::SUCCESS
+}

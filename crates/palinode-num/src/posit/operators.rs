@@ -1,0 +1,212 @@
+//! Operators and comparisons of posits, with posits and with `f64`s.
+//!
+//! An `f64` beside a posit is data: it is rounded to the posit's width first, as a literal would be. So `x == 0.1` holds
+//! for the posit nearest to 0.1, and derivative numbers over posits decide as the posits themselves do.
+//!
+//! Order: by the standard, a total one. NaR equals itself and is below every number. An `f64` that is infinite or NaN
+//! compares as NaR.
+
+use super::arithmetic::{Term, product, quotient, remainder, sum};
+use super::{Posit, Width};
+use core::cmp::Ordering;
+use core::iter::{Product, Sum};
+use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+
+impl<W: Width> Neg for Posit<W> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(self.0.negated())
+    }
+}
+
+impl<W: Width> Add for Posit<W> {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        let (Some(a), Some(b)) = (self.unpack(), other.unpack()) else {
+            // At least one is zero or NaR.
+            return if self.is_nar() || other.is_zero() { self } else { other };
+        };
+        Self::nearest_or_zero(sum(a.into(), b.into()))
+    }
+}
+
+impl<W: Width> Sub for Posit<W> {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        self + -other
+    }
+}
+
+impl<W: Width> Mul for Posit<W> {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        let (Some(a), Some(b)) = (self.unpack(), other.unpack()) else {
+            return if self.is_nar() || other.is_nar() { Self::NAR } else { Self::ZERO };
+        };
+        Self::nearest_or_zero(product(a, b).unpacked())
+    }
+}
+
+impl<W: Width> Div for Posit<W> {
+    type Output = Self;
+    fn div(self, other: Self) -> Self {
+        let (Some(a), Some(b)) = (self.unpack(), other.unpack()) else {
+            let undefined = self.is_nar() || other.is_nar() || other.is_zero();
+            return if undefined { Self::NAR } else { Self::ZERO };
+        };
+        Self::nearest(quotient(a, b, W::BITS <= 32))
+    }
+}
+
+impl<W: Width> Rem for Posit<W> {
+    type Output = Self;
+    /// The remainder of the truncated division, exact before its rounding; `x % 0` is NaR.
+    fn rem(self, other: Self) -> Self {
+        let (Some(a), Some(b)) = (self.unpack(), other.unpack()) else {
+            let undefined = self.is_nar() || other.is_nar() || other.is_zero();
+            return if undefined { Self::NAR } else { Self::ZERO };
+        };
+        Self::nearest_or_zero(remainder(a, b))
+    }
+}
+
+impl<W: Width> Posit<W> {
+    /// The smaller of the two; a NaR is ignored.
+    #[must_use]
+    #[inline]
+    pub fn min(self, other: Self) -> Self {
+        if other.is_nar() || self < other && !self.is_nar() { self } else { other }
+    }
+
+    /// The larger of the two; a NaR is ignored.
+    #[must_use]
+    #[inline]
+    pub fn max(self, other: Self) -> Self {
+        // NaR is below everything.
+        if self > other { self } else { other }
+    }
+
+    /// Held between `low` and `high`; NaR stays, and if `low > high`, `high` wins.
+    #[must_use]
+    #[inline]
+    pub fn clamp(self, low: Self, high: Self) -> Self {
+        if self.is_nar() { self } else { self.max(low).min(high) }
+    }
+
+    /// `self * factor + addend` with one rounding.
+    ///
+    /// ```
+    /// use palinode_num::Posit16;
+    ///
+    /// let x = Posit16::from_f64(1.0 + 1.0 / 1024.0);
+    /// assert_eq!((x * x - x * x).to_f64(), 0.0);
+    /// // What the product lost in rounding, found by the fused operation.
+    /// assert_eq!(x.fused_mul_add(x, -(x * x)).to_f64(), 2f64.powi(-20));
+    /// ```
+    #[must_use]
+    pub fn fused_mul_add(self, factor: Self, addend: Self) -> Self {
+        if self.is_nar() || factor.is_nar() || addend.is_nar() {
+            return Self::NAR;
+        }
+        let (Some(a), Some(b)) = (self.unpack(), factor.unpack()) else { return addend };
+        let term: Term = product(a, b);
+        match addend.unpack() {
+            None => Self::nearest_or_zero(term.unpacked()),
+            Some(c) => Self::nearest_or_zero(sum(term, c.into())),
+        }
+    }
+}
+
+macro_rules! mixed_operators {
+    ($($operator:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
+        impl<W: Width> $operator<f64> for Posit<W> {
+            type Output = Self;
+            #[inline]
+            fn $method(self, other: f64) -> Self {
+                self.$method(Self::from_f64(other))
+            }
+        }
+        impl<W: Width> $operator<Posit<W>> for f64 {
+            type Output = Posit<W>;
+            #[inline]
+            fn $method(self, other: Posit<W>) -> Posit<W> {
+                Posit::from_f64(self).$method(other)
+            }
+        }
+        impl<W: Width> $assign for Posit<W> {
+            #[inline]
+            fn $assign_method(&mut self, other: Self) {
+                *self = self.$method(other);
+            }
+        }
+        impl<W: Width> $assign<f64> for Posit<W> {
+            #[inline]
+            fn $assign_method(&mut self, other: f64) {
+                *self = self.$method(Self::from_f64(other));
+            }
+        }
+    )*};
+}
+
+mixed_operators! {
+    Add add AddAssign add_assign;
+    Sub sub SubAssign sub_assign;
+    Mul mul MulAssign mul_assign;
+    Div div DivAssign div_assign;
+    Rem rem RemAssign rem_assign;
+}
+
+impl<W: Width> PartialEq<f64> for Posit<W> {
+    #[inline]
+    fn eq(&self, other: &f64) -> bool {
+        *self == Self::from_f64(*other)
+    }
+}
+
+impl<W: Width> PartialOrd<f64> for Posit<W> {
+    #[inline]
+    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
+        self.partial_cmp(&Self::from_f64(*other))
+    }
+}
+
+impl<W: Width> PartialEq<Posit<W>> for f64 {
+    #[inline]
+    fn eq(&self, other: &Posit<W>) -> bool {
+        Posit::from_f64(*self) == *other
+    }
+}
+
+impl<W: Width> PartialOrd<Posit<W>> for f64 {
+    #[inline]
+    fn partial_cmp(&self, other: &Posit<W>) -> Option<Ordering> {
+        Posit::from_f64(*self).partial_cmp(other)
+    }
+}
+
+impl<W: Width> Sum for Posit<W> {
+    /// Term by term, each sum rounded; a [`Quire`](crate::Quire) rounds once.
+    fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+        terms.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl<'a, W: Width> Sum<&'a Posit<W>> for Posit<W> {
+    fn sum<I: Iterator<Item = &'a Posit<W>>>(terms: I) -> Self {
+        terms.copied().sum()
+    }
+}
+
+impl<W: Width> Product for Posit<W> {
+    fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
+        factors.fold(Self::ONE, Mul::mul)
+    }
+}
+
+impl<'a, W: Width> Product<&'a Posit<W>> for Posit<W> {
+    fn product<I: Iterator<Item = &'a Posit<W>>>(factors: I) -> Self {
+        factors.copied().product()
+    }
+}

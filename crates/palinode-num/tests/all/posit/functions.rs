@@ -1,0 +1,238 @@
+//! Functions of posits against mpmath (`reference/posits.tsv`): every argument of 8 and 16 bits, random ones of 32 and 64.
+
+use super::exact::{Source, bits_of, cases, from_bits};
+use crate::table::read;
+use palinode_num::{Constant, DoubleDouble, Posit, Posit8, Posit16, Posit32, Posit64, Scalar, Width};
+
+fn one<S: Scalar>(op: &str) -> Option<fn(S) -> S> {
+    Some(match op {
+        "sqrt" => S::sqrt,
+        "cbrt" => S::cbrt,
+        "exp" => S::exp,
+        "exp2" => S::exp2,
+        "exp_m1" => S::exp_m1,
+        "ln" => S::ln,
+        "ln_1p" => S::ln_1p,
+        "log2" => S::log2,
+        "log10" => S::log10,
+        "sin" => S::sin,
+        "cos" => S::cos,
+        "tan" => S::tan,
+        "asin" => S::asin,
+        "acos" => S::acos,
+        "atan" => S::atan,
+        "sinh" => S::sinh,
+        "cosh" => S::cosh,
+        "tanh" => S::tanh,
+        "asinh" => S::asinh,
+        "acosh" => S::acosh,
+        "atanh" => S::atanh,
+        "erf" => S::erf,
+        "erfc" => S::erfc,
+        "lgamma" => S::lgamma,
+        "logistic" => S::logistic,
+        "softplus" => S::softplus,
+        _ => return None,
+    })
+}
+
+fn apply<S: Scalar>(op: &str, x: S, y: Option<S>) -> S {
+    match (op, y) {
+        ("hypot", Some(y)) => x.hypot(y),
+        ("atan2", Some(y)) => x.atan2(y),
+        ("powf", Some(y)) => x.powf(y),
+        _ => one(op).unwrap_or_else(|| panic!("reference/posits.tsv: no function {op}"))(x),
+    }
+}
+
+fn hexadecimal(text: &str) -> u64 {
+    u64::from_str_radix(text, 16).unwrap_or_else(|_| panic!("{text} is not hexadecimal"))
+}
+
+/// FNV-1a.
+fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn check<W: Width>(op: &str, x: &str, y: &str, result: &str) {
+    let posit = |text: &str| from_bits::<W>(hexadecimal(text));
+    let y = (y != "-").then(|| posit(y));
+    let (x, expected) = (posit(x), posit(result));
+    let found = apply(op, x, y);
+    assert_eq!(found, expected, "{op} of {x:e} and {y:?} in {} bits", W::BITS);
+}
+
+#[test]
+fn functions_are_correctly_rounded() {
+    let (mut all, mut wide) = (0, 0);
+    for row in read("posits.tsv") {
+        let (op, result) = (row.get("op"), row.get("result"));
+        match row.get("width") {
+            "8" => {
+                for i in 0..256 {
+                    let x: Posit8 = from_bits(i as u64);
+                    let expected: Posit8 = from_bits(hexadecimal(&result[2 * i..2 * i + 2]));
+                    assert_eq!(apply(op, x, None), expected, "{op} of {x} in 8 bits");
+                }
+                all += 1;
+            }
+            "16" => {
+                let results = (0..1 << 16).map(|i| bits_of(apply(op, from_bits::<i16>(i), None)) as u16);
+                let found = hash(results.flat_map(u16::to_le_bytes));
+                assert_eq!(found, hexadecimal(result), "{op} of some number of 16 bits");
+                all += 1;
+            }
+            "32" => {
+                check::<i32>(op, row.get("x"), row.get("y"), result);
+                wide += 1;
+            }
+            _ => {
+                check::<i64>(op, row.get("x"), row.get("y"), result);
+                wide += 1;
+            }
+        }
+    }
+    assert!(all >= 52 && wide >= 2000, "reference/posits.tsv has {all} full and {wide} single rows");
+}
+
+/// The quick way (through `f64`) must agree with the sure way (through double-double), which it stands in for.
+#[test]
+fn the_quick_way_agrees_with_the_sure_way() {
+    const UNARY: [&str; 24] = [
+        "cbrt", "exp", "exp2", "exp_m1", "ln", "ln_1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos",
+        "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "logistic", "softplus",
+    ];
+    let mut source = Source(3);
+    for _ in 0..cases(100) {
+        let (x, y): (Posit32, Posit32) = (source.posit(), source.posit());
+        if x.is_nar() || y.is_nar() {
+            continue;
+        }
+        for op in UNARY.into_iter().chain(["hypot", "atan2"]) {
+            let (a, b) = (x.to_double_double(), y.to_double_double());
+            let pair = op == "hypot" || op == "atan2";
+            let precise = apply(op, a, pair.then_some(b));
+            let found = apply(op, x, pair.then_some(y));
+            if precise.hi().is_finite() && (precise.hi() != 0.0 || found.is_zero()) {
+                assert_eq!(found, Posit::from_double_double(precise), "{op} of {x:e} and {y:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn powers_are_those_of_exact_integers() {
+    for base in 1..40i32 {
+        for n in -6..=6 {
+            let exact = DoubleDouble::from(base).powi(n);
+            assert_eq!(Posit64::from_int(-base).powi(n).abs(), Posit64::from_double_double(exact));
+            assert_eq!(
+                Posit32::from_int(base).powf(Posit32::from_int(n)),
+                Posit32::from_double_double(exact)
+            );
+            let sign = Posit16::from_int(if n % 2 == 0 { 1 } else { -1 });
+            let expected = Posit16::from_double_double(exact) * sign;
+            assert_eq!(Posit16::from_int(-base).powi(n), expected);
+            assert_eq!(Posit16::from_int(-base).powf(Posit16::from_int(n)), expected);
+        }
+    }
+}
+
+#[test]
+fn poles_and_domains_are_nar_and_limits_are_the_ends() {
+    fn of<W: Width>() {
+        let p = Posit::<W>::from_f64;
+        let (zero, one, max, min) =
+            (Posit::<W>::ZERO, Posit::<W>::ONE, Posit::<W>::MAX, Posit::<W>::MIN_POSITIVE);
+        let nars = [
+            zero.ln(),
+            zero.log2(),
+            zero.log10(),
+            p(-1.0).ln(),
+            p(-1.0).ln_1p(),
+            p(-2.0).ln_1p(),
+            p(2.0).asin(),
+            p(-2.0).acos(),
+            p(0.5).acosh(),
+            one.atanh(),
+            p(-1.0).atanh(),
+            zero.lgamma(),
+            p(-3.0).lgamma(),
+            zero.polygamma(0),
+            p(-2.0).polygamma(1),
+            zero.powi(-3),
+            zero.powf(p(-0.5)),
+            p(-2.0).powf(p(0.5)),
+            p(-2.0).sqrt(),
+            zero.recip(),
+            Posit::NAR.powi(0),
+            Posit::NAR.powf(zero),
+            zero.powf(Posit::NAR),
+        ];
+        assert!(nars.iter().all(|x| x.is_nar()), "{nars:?}");
+        for op in ["exp", "sin", "cos", "erf", "lgamma", "softplus", "logistic", "cbrt", "atan"] {
+            assert!(apply(op, Posit::<W>::NAR, None).is_nar(), "{op}");
+        }
+        assert!(
+            max.hypot(Posit::NAR).is_nar()
+                && Posit::NAR.atan2(one).is_nar()
+                && Posit::<W>::NAR.polygamma(2).is_nar()
+        );
+        assert!(Posit::<W>::NAR.relu().is_nar() && Posit::<W>::NAR.clamp(zero, one).is_nar());
+        assert_eq!((max.exp(), (-max).exp(), max.exp2(), (-max).exp2()), (max, min, max, min));
+        assert_eq!((max.sinh(), (-max).sinh(), max.cosh(), (-max).exp_m1()), (max, -max, max, -one));
+        assert_eq!((max.erfc(), (-max).erfc(), max.erf(), max.tanh()), (min, p(2.0), one, one));
+        assert_eq!(
+            ((-max).logistic(), max.logistic(), (-max).softplus(), max.softplus()),
+            (min, one, min, max)
+        );
+        assert_eq!((max.powi(3), (-max).powi(3), max.powi(-3), (-max).powi(-3)), (max, -max, min, -min));
+        assert_eq!((max.powf(max), min.powf(max), max.powf(-max)), (max, min, min));
+        assert_eq!((min.polygamma(0), min.polygamma(1), max.polygamma(1)), (-max, max, min));
+        assert_eq!((max.polygamma(9), max.polygamma(8)), (min, -min));
+        assert_eq!((zero.powi(0), zero.powi(3), zero.powf(one), one.powf(max)), (one, zero, zero, one));
+        assert_eq!(
+            (zero.sin(), zero.exp_m1(), zero.sinh(), zero.erf(), one.ln()),
+            (zero, zero, zero, zero, zero)
+        );
+        assert_eq!((one.acos(), one.acosh(), one.lgamma(), p(2.0).lgamma()), (zero, zero, zero, zero));
+        let pi = Posit::<W>::constant(Constant::Pi);
+        assert_eq!((zero.atan2(-one), zero.atan2(one), zero.atan2(zero)), (pi, zero, zero));
+        assert_eq!((one.atan2(zero), (-one).atan2(zero)), (pi * 0.5, pi * -0.5));
+        assert_eq!((zero.signum(), one.copysign(zero), one.copysign(-max)), (one, one, -one));
+    }
+    of::<i8>();
+    of::<i16>();
+    of::<i32>();
+    of::<i64>();
+}
+
+#[test]
+fn constants_are_rounded_once() {
+    let text = [
+        (Constant::Pi, "3.14159265358979323846264338327950288"),
+        (Constant::E, "2.71828182845904523536028747135266250"),
+        (Constant::Ln2, "0.693147180559945309417232121458176568"),
+        (Constant::Ln10, "2.30258509299404568401799145468436421"),
+        (Constant::TwoOverSqrtPi, "1.12837916709551257389615890312154517"),
+    ];
+    for (name, digits) in text {
+        assert_eq!(digits.parse(), Ok(Posit8::constant(name)));
+        assert_eq!(digits.parse(), Ok(Posit16::constant(name)));
+        assert_eq!(digits.parse(), Ok(Posit32::constant(name)));
+        assert_eq!(digits.parse(), Ok(Posit64::constant(name)));
+    }
+}
+
+#[test]
+fn polygamma_is_that_of_double_double() {
+    for order in [0, 1, 2, 5] {
+        for i in 0..256 {
+            let x: Posit8 = from_bits(i);
+            let precise = x.to_double_double().polygamma(order);
+            if precise.hi().is_finite() && precise.hi() != 0.0 {
+                assert_eq!(x.polygamma(order), Posit::from_double_double(precise), "{x} {order}");
+            }
+        }
+    }
+}

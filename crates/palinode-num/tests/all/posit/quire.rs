@@ -1,0 +1,259 @@
+//! Quires against exact fractions: every sum is exact, and is rounded once.
+
+use super::exact::{Fraction, Source, cases, from_bits, is_nearest, value};
+use num_bigint::BigInt;
+use palinode_num::{
+    Accumulate, Accumulator, Compensated, Posit, Posit8, Posit16, Posit32, Quire, Quire32, Width,
+};
+
+/// What a quire holds, from its encoding.
+fn held<W: Width>(quire: &Quire<W>) -> Fraction {
+    let words = quire.to_words();
+    let top = words.len() - 1;
+    let n = words.iter().rev().fold(BigInt::ZERO, |n, &word| (n << 64) + word);
+    let n = if words[top] >> 63 == 1 { n - (BigInt::from(1) << (64 * words.len())) } else { n };
+    Fraction::scaled(n, 16 - 8 * i64::from(W::BITS))
+}
+
+fn exact_dot<W: Width>(a: &[Posit<W>], b: &[Posit<W>]) -> Option<Fraction> {
+    // As integers in units of the smallest product, so that sums need no common denominators.
+    let point = 8 * i64::from(W::BITS) - 16;
+    let mut sum = BigInt::ZERO;
+    for (&x, &y) in a.iter().zip(b) {
+        let term = value(x)?.times(&value(y)?);
+        sum += (term.numerator << point) / term.denominator;
+    }
+    Some(Fraction::scaled(sum, -point))
+}
+
+/// A number that is not NaR.
+fn number<W: Width>(source: &mut Source) -> Posit<W> {
+    loop {
+        let x = source.posit();
+        if !x.is_nar() {
+            return x;
+        }
+    }
+}
+
+fn random_dots<W: Width>(count: usize) {
+    let mut source = Source(W::BITS.into());
+    for _ in 0..count {
+        let length = 1 + source.below(16) as usize;
+        let mut a: Vec<Posit<W>> = (0..length).map(|_| number(&mut source)).collect();
+        let mut b: Vec<Posit<W>> = (0..length).map(|_| number(&mut source)).collect();
+        // Half of the sums cancel almost: the first terms come again with the other sign.
+        if source.below(2) == 0 {
+            let again: Vec<Posit<W>> = a.iter().map(|&x| -x).collect();
+            a.extend(&again[1..]);
+            let others = b.clone();
+            b.extend(&others[1..]);
+        }
+        let exact = exact_dot(&a, &b).expect("numbers");
+        let mut quire = Quire::new();
+        quire.add_products(&a, &b);
+        assert!(held(&quire).compare(&exact).is_eq(), "{a:?} . {b:?}");
+        let found = quire.to_posit();
+        assert!(is_nearest(Some(&exact), found), "{a:?} . {b:?} is not {found}");
+        assert_eq!(Quire::dot(&a, &b), found);
+        check_order_and_parts(&a, &b, &quire, &mut source);
+    }
+}
+
+/// Backwards, in two parts, subtracted from nothing, and taken away again.
+fn check_order_and_parts<W: Width>(a: &[Posit<W>], b: &[Posit<W>], whole: &Quire<W>, source: &mut Source) {
+    let mut backwards = Quire::new();
+    a.iter().zip(b).rev().for_each(|(&x, &y)| backwards.add_product(y, x));
+    assert_eq!(&backwards, whole);
+    let cut = source.below(a.len() as u64 + 1) as usize;
+    let (mut left, mut right) = (Quire::new(), Quire::new());
+    left.add_products(&a[..cut], &b[..cut]);
+    right.add_products(&a[cut..], &b[cut..]);
+    left.merge(&right);
+    assert_eq!(&left, whole);
+    let mut minus = Quire::new();
+    a.iter().zip(b).for_each(|(&x, &y)| minus.sub_product(x, y));
+    minus.negate();
+    assert_eq!(&minus, whole);
+    minus.unmerge(whole);
+    assert_eq!(minus, Quire::new());
+    assert!(minus.to_posit().is_zero());
+}
+
+#[test]
+fn random_dot_products_are_exact_and_rounded_once() {
+    random_dots::<i8>(cases(4000));
+    random_dots::<i16>(cases(4000));
+    random_dots::<i32>(cases(4000));
+    random_dots::<i64>(cases(4000));
+}
+
+/// `cargo test --release -p palinode-num posit -- --ignored`
+#[test]
+#[ignore = "a minute; the command is above"]
+fn a_hundred_thousand_random_dot_products_per_width() {
+    random_dots::<i8>(100_000);
+    random_dots::<i16>(100_000);
+    random_dots::<i32>(100_000);
+    random_dots::<i64>(100_000);
+}
+
+#[test]
+fn every_product_of_eight_bits() {
+    for i in 0..1u64 << 16 {
+        let (a, b): (Posit8, Posit8) = (from_bits(i), from_bits(i >> 8));
+        let mut quire = Quire::new();
+        quire.add_product(a, b);
+        assert_eq!(quire.to_posit(), a * b, "{a} * {b}");
+        quire += a;
+        assert_eq!(quire.to_posit(), a.fused_mul_add(b, a));
+        quire -= b;
+        let exact = value(a).zip(value(b)).map(|(x, y)| x.times(&y).plus(&x).plus(&y.negated()));
+        assert!(is_nearest(exact.as_ref(), quire.to_posit()));
+        assert_eq!(quire.is_nar(), a.is_nar() || b.is_nar());
+    }
+}
+
+#[test]
+fn two_to_the_31_products_of_the_largest_are_one_too_many() {
+    fn of<W: Width>() {
+        let max = Posit::<W>::MAX;
+        let most = (1u64 << 31) - 1;
+        for sign in [max, -max] {
+            let mut quire = Quire::new();
+            quire.add_product_times(sign, max, most);
+            assert!(!quire.is_nar());
+            assert_eq!(quire.to_posit(), sign);
+            let full = quire.clone();
+            // What is left of the range can still be filled: all but the last unit.
+            quire.add_product(sign, max);
+            assert!(quire.is_nar() && quire.to_posit().is_nar(), "{quire:?}");
+            // NaR stays, whatever is added or merged, until it is cleared.
+            quire.add_product(-sign, max);
+            quire.negate();
+            quire.merge(&full);
+            assert!(quire.is_nar());
+            let mut other = full.clone();
+            other.merge(&quire);
+            assert!(other.is_nar());
+            quire.clear();
+            assert_eq!(quire, Quire::new());
+
+            let mut once = full.clone();
+            once.add_product_times(sign, max, 1);
+            assert!(once.is_nar());
+            let mut twice = full.clone();
+            twice.merge(&full);
+            assert!(twice.is_nar());
+            // Away from the border it goes on, one step at a time.
+            let mut back = full.clone();
+            back.add_product(-sign, max);
+            back.add_product(sign, max);
+            assert_eq!(back, full);
+            back.unmerge(&full);
+            assert_eq!(back, Quire::new());
+        }
+    }
+    of::<i8>();
+    of::<i16>();
+    of::<i32>();
+    of::<i64>();
+}
+
+#[test]
+fn the_range_ends_at_the_last_unit() {
+    // 2^31 - 1 largest products and a sum just below one more: the largest magnitude a quire of 8 bits holds is 2^127 - 1 units.
+    let (max, min) = (Posit8::MAX, Posit8::MIN_POSITIVE);
+    let mut quire = Quire::new();
+    quire.add_product_times(max, max, (1 << 31) - 1);
+    quire.add_product_times(max, min, (1 << 48) - 1);
+    quire.add_product_times(min, min, (1 << 48) - 1);
+    let mut full = quire.clone();
+    assert!(!quire.is_nar());
+    assert_eq!(quire.to_words(), vec![u64::MAX, u64::MAX >> 1]);
+    quire.add_product(min, min);
+    assert!(quire.is_nar());
+    assert_eq!(quire.to_words(), vec![0, 1 << 63]);
+    // The same below zero: -2^127 units is the encoding of NaR.
+    full.negate();
+    assert_eq!(full.to_words(), vec![1, 1 << 63]);
+    full.sub_product(min, min);
+    assert!(full.is_nar());
+}
+
+#[test]
+fn many_at_once_is_one_by_one() {
+    fn of<W: Width>() {
+        let mut source = Source(5);
+        for _ in 0..200 {
+            let (a, b): (Posit<W>, Posit<W>) = (source.posit(), source.posit());
+            let times = source.below(50);
+            let (mut once, mut many) = (Quire::new(), Quire::new());
+            once.add_product_times(a, b, times);
+            (0..times).for_each(|_| many.add_product(a, b));
+            assert_eq!(once, many, "{times} times {a} * {b}");
+        }
+    }
+    of::<i8>();
+    of::<i16>();
+    of::<i32>();
+    of::<i64>();
+}
+
+#[test]
+fn room_runs_out_and_comes_back() {
+    // Close to the end of the range every step is checked, and steps away from it are taken as they come.
+    let (max, one) = (Posit32::MAX, Posit32::ONE);
+    let mut quire = Quire32::new();
+    quire.add_product_times(max, max, (1 << 31) - 3);
+    for _ in 0..100 {
+        quire.add_product(max, max);
+        quire.add_product(one, one);
+        quire.sub_product(max, max);
+    }
+    quire.add_product_times(-max, max, (1 << 31) - 3);
+    assert_eq!(quire.to_posit(), 100.0);
+    assert_eq!(format!("{:?}", Quire::<i8>::new()), "Quire8(00000000000000000000000000000000: 0)");
+}
+
+#[test]
+fn nar_in_nar_out() {
+    let mut quire = Quire32::new();
+    quire += Posit32::NAR;
+    assert!(quire.is_nar());
+    let a = [Posit32::ONE, Posit32::NAR];
+    assert!(Quire32::dot(&a, &[Posit32::ONE, Posit32::ZERO]).is_nar());
+    assert_eq!(Quire32::dot(&[], &[]), Posit32::ZERO);
+}
+
+#[test]
+#[should_panic(expected = "quire: the slices have 1 and 2 elements")]
+fn slices_of_unequal_length_are_refused() {
+    let _ = Quire32::dot(&[Posit32::ONE], &[Posit32::ONE; 2]);
+}
+
+#[test]
+fn accumulators_take_posits() {
+    let mut source = Source(17);
+    let terms: Vec<Posit16> =
+        (0..500).map(|_| Posit16::from_f64(source.below(1000) as f64 / 7.0 - 60.0)).collect();
+    let exact = exact_dot(&terms, &terms).expect("numbers");
+    assert!(is_nearest(Some(&exact), Accumulator::Exact.dot(&terms, &terms)));
+    let ones = vec![Posit16::ONE; terms.len()];
+    let sum = exact_dot(&terms, &ones).expect("numbers");
+    let found = Accumulator::Exact.sum(&terms);
+    assert!(is_nearest(Some(&sum), found));
+    // Naive sums of 16 bits go astray; compensated ones hardly do.
+    let apart = |x: Posit16| (x.to_f64() - found.to_f64()).abs() / found.to_f64().abs();
+    assert!(apart(Accumulator::Naive.sum(&terms)) > 8.0 * apart(Accumulator::Compensated.sum(&terms)));
+    let mut parts = Quire::default();
+    terms.chunks(7).for_each(|chunk| {
+        let mut part = Quire::<i16>::default();
+        part.add_slice(chunk);
+        Accumulate::merge(&mut parts, &part);
+    });
+    assert_eq!(parts.total(), found);
+    let mut with_nar = Compensated::default();
+    with_nar.add_slice(&[Posit16::ONE, Posit16::NAR]);
+    assert!(with_nar.total().is_nar());
+}

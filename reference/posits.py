@@ -1,0 +1,213 @@
+"""Writes posits.tsv: the functions of posits, correctly rounded, from mpmath.
+
+Needs mpmath; run from anywhere: python3 posits.py [op ...]   (with ops: print those rows, write nothing)
+
+Posits are decoded by the formula of the Posit Standard (2022), section 3.3, and rounded by comparison with the borders
+between them: the posits of one bit more. Neither is how the Rust code does it.
+
+Rows (tab separated, one header line): op, width, x, y, result. Encodings are hexadecimal.
+- width 8: x and y are `-`, result is all 256 results, from the encoding 00 on.
+- width 16: x and y are `-`, result is the FNV-1a hash (64 bits) of all 65536 results, two bytes each, low byte first.
+- width 32 and 64: one random argument (or two) and the result.
+"""
+
+import random
+import sys
+from bisect import bisect_left
+from fractions import Fraction
+from pathlib import Path
+
+from mpmath import mp, mpf
+
+from functions import SMOOTH
+
+DIGITS = 70
+
+
+def value(bits, width):
+    """The standard's formula, as a fraction; None for NaR."""
+    if bits == 0:
+        return Fraction(0)
+    if bits == 1 << (width - 1):
+        return None
+    text = format(bits, f"0{width}b")
+    s, body = int(text[0]), text[1:]
+    run = len(body) - len(body.lstrip(body[0]))
+    r = run - 1 if body[0] == "1" else -run
+    rest = body[run + 1 :]
+    e = int(rest[:2].ljust(2, "0"), 2)
+    f = Fraction(int(rest[2:], 2), 1 << len(rest[2:])) if rest[2:] else Fraction(0)
+    power = (1 - 2 * s) * (4 * r + e + s)
+    return ((1 - 3 * s) + f) * Fraction(2) ** power
+
+
+def fraction(x):
+    """An mpf as a fraction."""
+    man, exp = x.man_exp
+    return Fraction(int(man)) * Fraction(2) ** exp
+
+
+def rounded(x, width, borders=None):
+    """The encoding of the posit nearest to an mpf (None is NaR)."""
+    if x is None:
+        return 1 << (width - 1)
+    if x == 0:
+        return 0
+    size = abs(x)
+    largest = (1 << (width - 1)) - 1
+    if borders is not None:
+        # How many borders are below tells between which of them it lies.
+        index = bisect_left(borders, size)
+        code = index + 1
+        if index < len(borders) and borders[index] == size and code % 2 == 1:
+            code += 1
+    else:
+        size = fraction(size)
+        low, high = 1, largest
+        while low < high:
+            middle = (low + high) // 2
+            border = value(2 * middle + 1, width + 1)
+            if size < border or size == border and middle % 2 == 0:
+                high = middle
+            else:
+                low = middle + 1
+        code = low
+    return code if x > 0 else (1 << width) - code
+
+
+def as_mpf(v):
+    return mpf(v.numerator) / mpf(v.denominator)
+
+
+ANY = lambda x: True
+DOMAIN = {
+    "cbrt": ANY,
+    "exp": ANY,
+    "exp2": ANY,
+    "exp_m1": ANY,
+    "ln": lambda x: x > 0,
+    "ln_1p": lambda x: x > -1,
+    "log2": lambda x: x > 0,
+    "log10": lambda x: x > 0,
+    "sin": ANY,
+    "cos": ANY,
+    "tan": ANY,
+    "asin": lambda x: abs(x) <= 1,
+    "acos": lambda x: abs(x) <= 1,
+    "atan": ANY,
+    "sinh": ANY,
+    "cosh": ANY,
+    "tanh": ANY,
+    "asinh": ANY,
+    "acosh": lambda x: x >= 1,
+    "atanh": lambda x: abs(x) < 1,
+    "erf": ANY,
+    "erfc": ANY,
+    "lgamma": lambda x: x > 0 or x != mp.floor(x),
+    "logistic": ANY,
+    "softplus": ANY,
+    "sqrt": lambda x: x >= 0,
+}
+OF_TWO = ["hypot", "atan2", "powf"]
+
+
+def exactly(op, *x):
+    """The function in many digits; exact where the result may lie on a border."""
+    v = x[0]
+    if op == "exp2" and v == mp.floor(v):
+        return mp.ldexp(1, int(v)) if abs(v) < 2000 else (mpf(10) ** 400 if v > 0 else mpf(10) ** -400)
+    # Beyond these sizes every result is an end of the range or a limit, and evaluating it takes forever.
+    if op in ("exp", "exp2", "exp_m1", "sinh", "cosh", "logistic", "softplus", "erfc", "tanh", "erf") and abs(v) > 4000:
+        huge, tiny = mpf(10) ** 400, mpf(10) ** -400
+        grown, gone = {
+            "exp": (huge, tiny),
+            "exp2": (huge, tiny),
+            "exp_m1": (huge, -1 + tiny),
+            "sinh": (huge, -huge),
+            "cosh": (huge, huge),
+            "logistic": (1 - tiny, tiny),
+            "softplus": (v, tiny),
+            "erfc": (tiny, 2 - tiny),
+            "tanh": (1 - tiny, -1 + tiny),
+            "erf": (1 - tiny, -1 + tiny),
+        }[op]
+        return grown if v > 0 else gone
+    if op == "softplus" and v < -150:
+        # ln(1 + e^v) is e^v but for 65 digits.
+        return mp.exp(v)
+    # Small arguments cancel against 1: as many digits more.
+    size = max((abs(mp.log(abs(t), 10)) for t in x if t != 0), default=0)
+    with mp.workdps(DIGITS + 2 * int(size)):
+        return SMOOTH[op](*x)
+
+
+def all_results(op, width):
+    borders = [as_mpf(value(2 * code + 1, width + 1)) for code in range(1, (1 << (width - 1)) - 1)]
+    for bits in range(1 << width):
+        v = value(bits, width)
+        x = None if v is None else as_mpf(v)
+        inside = x is not None and DOMAIN[op](x)
+        yield rounded(exactly(op, x) if inside else None, width, borders)
+
+
+def fnv(data):
+    state = 0xCBF29CE484222325
+    for byte in data:
+        state = (state ^ byte) * 0x100000001B3 % (1 << 64)
+    return state
+
+
+def random_bits(source, width):
+    """Encodings of every length of regime."""
+    bits = source.getrandbits(width)
+    shift = source.randrange(0, width - 2) if source.random() < 0.3 else 0
+    sign = bits >> (width - 1)
+    signed = (bits - (sign << width)) >> shift
+    return signed % (1 << width)
+
+
+def random_rows(op, width, count):
+    source = random.Random(f"{op} {width}")
+    done = 0
+    while done < count:
+        codes = [random_bits(source, width) for _ in range(2 if op in OF_TWO else 1)]
+        values = [value(code, width) for code in codes]
+        if any(v is None or v == 0 for v in values):
+            continue
+        x = [as_mpf(v) for v in values]
+        if op == "powf":
+            x[0], codes[0] = abs(x[0]), codes[0] if x[0] > 0 else (1 << width) - codes[0]
+            if abs(x[1] * mp.log(x[0])) > 600:
+                continue
+        elif op in DOMAIN and not DOMAIN[op](x[0]):
+            continue
+        done += 1
+        y = f"{codes[1]:x}" if op in OF_TWO else "-"
+        yield f"{op}\t{width}\t{codes[0]:x}\t{y}\t{rounded(exactly(op, *x), width):x}"
+
+
+def rows(op):
+    if op in DOMAIN:
+        eight = bytes(all_results(op, 8))
+        yield f"{op}\t8\t-\t-\t{eight.hex()}"
+        sixteen = b"".join(code.to_bytes(2, "little") for code in all_results(op, 16))
+        yield f"{op}\t16\t-\t-\t{fnv(sixteen):016x}"
+    for width in (32, 64):
+        yield from random_rows(op, width, 40)
+
+
+def main(asked):
+    mp.dps = DIGITS
+    lines = ["op\twidth\tx\ty\tresult"]
+    for op in asked or [*DOMAIN, *OF_TWO]:
+        for line in rows(op):
+            lines.append(line)
+            if asked:
+                print(line if len(line) < 100 else line[:100] + "...", flush=True)
+        print(op, "done", file=sys.stderr, flush=True)
+    if not asked:
+        (Path(__file__).parent / "posits.tsv").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
