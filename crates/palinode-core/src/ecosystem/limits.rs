@@ -2,7 +2,7 @@
 
 use crate::{Dual, DualN, Jet, Passive, Var};
 use core::fmt::LowerExp;
-use palinode_num::{DoubleDouble, Scalar};
+use palinode_num::{DoubleDouble, Posit, Scalar, Width};
 
 /// A number with the limits of a floating-point format.
 ///
@@ -55,6 +55,20 @@ impl Limits for DoubleDouble {
     /// 2^-969: below it the low part is subnormal.
     fn smallest() -> Self {
         DoubleDouble::from(f64::MIN_POSITIVE / f64::EPSILON * 2.0)
+    }
+}
+
+impl<W: Width> Limits for Posit<W> {
+    /// `2^(5 - BITS)`. Precision is that high from 1/16 to 16, and falls from there on both sides.
+    fn epsilon() -> Self {
+        Posit::ONE.next_up() - Posit::ONE
+    }
+    fn largest() -> Self {
+        Posit::MAX
+    }
+    /// The smallest of all: precision tapers, and there is no other border to name.
+    fn smallest() -> Self {
+        Posit::MIN_POSITIVE
     }
 }
 

@@ -16,7 +16,7 @@ mod table;
 pub use op::{Op, RuleVisitor};
 pub use table::*;
 
-use palinode_num::Scalar;
+use palinode_num::{DoubleDouble, Posit, Scalar, Width};
 
 /// Where a function has no derivative, and what a rule answers there.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -225,8 +225,8 @@ pub trait Differentiable: Scalar {
 }
 
 macro_rules! plain_numbers {
-    ($($number:ty),*) => {$(
-        impl Differentiable for $number {
+    ($([$($generics:tt)*] $number:ty),*) => {$(
+        impl<$($generics)*> Differentiable for $number {
             #[inline(always)]
             fn unary<R: Unary>(rule: R, x: Self) -> Self {
                 rule.value(x)
@@ -242,4 +242,4 @@ macro_rules! plain_numbers {
         }
     )*};
 }
-plain_numbers!(f32, f64, palinode_num::DoubleDouble);
+plain_numbers!([] f32, [] f64, [] DoubleDouble, [W: Width] Posit<W>);

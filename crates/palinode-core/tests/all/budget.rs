@@ -11,11 +11,15 @@
 //!   `x^2` into `x^2 / 2` ulp; `x^(y - 1)` turns half an ulp of `y - 1` into `|y - 1| |ln x| / 2`.
 //! - *size*: where a derivative is a difference of larger terms (it crosses zero, or nesting differentiates a
 //!   quotient), the error is measured against the terms. Each such case is named in [`size_of_terms`].
+//! - *taper*: precision of posits falls away from 1, and what an intermediate loses is lost. Their unit is one ulp at the square of
+//!   the [`reach`], the largest magnitude or reciprocal of one among arguments and results: terms of first and second order
+//!   are products of at most two such. For all other numbers it is one ulp of 1.
 //! - *floor*: an intermediate as small as an argument or its reciprocal is known to one smallest number
 //!   only. This matters next to the ends of the range, and for double-double below 1e-292.
 
 use crate::leaf::Leaf;
 use crate::reference::Sample;
+use palinode_core::DoubleDouble;
 
 /// What may be lost: `ulp` units of `epsilon * size`, and `floor` absolutely.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,8 @@ pub(crate) struct Allowed {
     pub(crate) ulp: f64,
     pub(crate) size: f64,
     pub(crate) floor: f64,
+    /// One ulp, relatively.
+    pub(crate) epsilon: f64,
 }
 
 /// (operation, ulp of the value, ulp of the first partials, how they are counted).
@@ -162,11 +168,25 @@ fn floor<S: Leaf>(sample: &Sample, result: f64, factor: f64) -> f64 {
     S::SMALLEST * (1.0 + factor) + through_arguments
 }
 
+/// See *taper* in the module's documentation.
+pub(crate) fn reach(sample: &Sample) -> f64 {
+    let results = [Some(sample.value)].into_iter();
+    let results = results.chain(sample.first.iter().copied()).chain(sample.second.iter().flatten().copied());
+    let results = results.flatten().map(DoubleDouble::hi);
+    let sizes = results.chain(sample.args.iter().copied()).map(f64::abs).filter(|&size| size != 0.0);
+    sizes.fold(1.0, |reach: f64, size| reach.max(size).max(1.0 / size))
+}
+
+fn epsilon<S: Leaf>(sample: &Sample) -> f64 {
+    let reach = reach(sample);
+    S::epsilon_at(reach * reach).unwrap_or(f64::INFINITY)
+}
+
 /// The budget of the value.
 pub(crate) fn value<S: Leaf>(sample: &Sample) -> Allowed {
     let (ulp, _) = counted(&sample.op);
     let ulp = if ulp == 0.0 { EXACT } else { ulp + REFERENCE };
-    Allowed { ulp, size: size_of_terms(sample, &[]), floor: S::SMALLEST }
+    Allowed { ulp, size: size_of_terms(sample, &[]), floor: S::SMALLEST, epsilon: epsilon::<S>(sample) }
 }
 
 /// The budget of the partial by argument `i`.
@@ -174,7 +194,8 @@ pub(crate) fn first<S: Leaf>(sample: &Sample, i: usize) -> Allowed {
     let (_, first) = counted(&sample.op);
     let result = sample.first[i].map_or(0.0, |d| d.hi());
     let ulp = if first == 0.0 { EXACT } else { first + condition(sample, 1) + REFERENCE };
-    Allowed { ulp, size: size_of_terms(sample, &[i]), floor: floor::<S>(sample, result, growth(sample)) }
+    let floor = floor::<S>(sample, result, growth(sample));
+    Allowed { ulp, size: size_of_terms(sample, &[i]), floor, epsilon: epsilon::<S>(sample) }
 }
 
 /// The budget of the second derivative by arguments `i` and `j`.
@@ -183,7 +204,8 @@ pub(crate) fn second<S: Leaf>(sample: &Sample, i: usize, j: usize) -> Allowed {
     let result = sample.second[i][j].map_or(0.0, |d| d.hi());
     let ulp = if first == 0.0 { EXACT } else { 2.0 * first + 2.0 + condition(sample, 2) + REFERENCE };
     let growth = growth(sample);
-    Allowed { ulp, size: size_of_terms(sample, &[i, j]), floor: floor::<S>(sample, result, growth * growth) }
+    let floor = floor::<S>(sample, result, growth * growth);
+    Allowed { ulp, size: size_of_terms(sample, &[i, j]), floor, epsilon: epsilon::<S>(sample) }
 }
 
 /// What an underflowed power or exponential is multiplied with to give a derivative.

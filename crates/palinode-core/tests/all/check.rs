@@ -180,12 +180,28 @@ struct Lifted<S: Leaf> {
     dual_n: Box<dyn Fn(&[DualN<S, 3>]) -> DualN<S, 3>>,
     var: Box<dyn Fn(&[Var<S>]) -> Var<S>>,
     dual_dual: Box<dyn Fn(&[Dual<Dual<S>>]) -> Dual<Dual<S>>>,
-    var_dual: Box<dyn Fn(&[Var<Dual<S>>]) -> Var<Dual<S>>>,
-    dual_var: Box<dyn Fn(&[Dual<Var<S>>]) -> Dual<Var<S>>>,
-    var_var: Box<dyn Fn(&[Var<Var<S>>]) -> Var<Var<S>>>,
     jet: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
     /// The same through the method or operator of that name: products and quotients of jets have their own recurrences.
     jet_method: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
+    nested_tapes: Option<NestedTapes<S>>,
+}
+
+/// Tapes in second order. They take most of the time to compile.
+#[allow(clippy::type_complexity)]
+struct NestedTapes<S: Leaf> {
+    var_dual: Box<dyn Fn(&[Var<Dual<S>>]) -> Var<Dual<S>>>,
+    dual_var: Box<dyn Fn(&[Dual<Var<S>>]) -> Dual<Var<S>>>,
+    var_var: Box<dyn Fn(&[Var<Var<S>>]) -> Var<Var<S>>>,
+}
+
+impl<S: Leaf> NestedTapes<S> {
+    fn of<R: AnyRule>(rule: R) -> Self {
+        NestedTapes {
+            var_dual: Box::new(move |args| rule.apply(args)),
+            dual_var: Box::new(move |args| rule.apply(args)),
+            var_var: Box::new(move |args| rule.apply(args)),
+        }
+    }
 }
 
 impl<S: Leaf> Lifted<S> {
@@ -198,11 +214,10 @@ impl<S: Leaf> Lifted<S> {
             dual_n: Box::new(move |args| rule.apply(args)),
             var: Box::new(move |args| rule.apply(args)),
             dual_dual: Box::new(move |args| rule.apply(args)),
-            var_dual: Box::new(move |args| rule.apply(args)),
-            dual_var: Box::new(move |args| rule.apply(args)),
-            var_var: Box::new(move |args| rule.apply(args)),
             jet: Box::new(move |args| rule.apply(args)),
             jet_method: Box::new(move |args| rule.value(args)),
+            // Not `then`: only a branch on a constant leaves the other side uncompiled.
+            nested_tapes: if S::NESTED_TAPES { Some(NestedTapes::of(rule)) } else { None },
         }
     }
 }
@@ -224,8 +239,8 @@ impl<S: Leaf> Noting<'_, S> {
         expected: DoubleDouble,
         allowed: budget::Allowed,
     ) {
-        let budget::Allowed { ulp, size, floor } = allowed;
-        let error = ulps(got, expected, size.max(expected.hi().abs()), floor);
+        let budget::Allowed { ulp, size, floor, epsilon } = allowed;
+        let error = ulps(got, expected, size.max(expected.hi().abs()), floor, epsilon);
         let worst = self.report.worst.entry((S::NAME, self.name.to_string(), mode)).or_insert(0.0);
         *worst = worst.max(error);
         if error > ulp {
@@ -257,9 +272,34 @@ impl<S: Leaf> Noting<'_, S> {
 
 /// Value and derivatives of first and second order in every mode, at one sample.
 pub(crate) fn against_reference<S: Leaf, R: AnyRule>(rule: R, sample: &Sample, report: &mut Report) {
-    if S::holds(sample.fits_f32) {
+    if S::ROUNDS_ARGUMENTS {
+        if let Some(rounded) = at_rounded_arguments::<S, R>(rule, sample) {
+            compare(&Lifted::<S>::of(rule), &rounded, report);
+        }
+    } else if S::holds(sample.fits_f32) {
         compare(&Lifted::<S>::of(rule), sample, report);
     }
+}
+
+/// The sample at arguments that `S` holds, with results from the rule in double-double, which is itself held to the
+/// reference. `None` where the results are not numbers, or `S` has too few bits for them.
+fn at_rounded_arguments<S: Leaf, R: AnyRule>(rule: R, sample: &Sample) -> Option<Sample> {
+    let args: Vec<DoubleDouble> = sample.args.iter().map(|&v| S::from_f64(v).wide()).collect();
+    let n = args.len();
+    let finite = |number: DoubleDouble| number.hi().is_finite().then_some(number);
+    let derivative = |i: usize, j: usize| {
+        let seeded = |k: usize| Dual::new(Dual::new(args[k], unit(k, j)), Dual::lift(unit(k, i)));
+        rule.apply(&(0..n).map(seeded).collect::<Vec<_>>()).tangent
+    };
+    let rounded = Sample {
+        args: args.iter().map(|x| x.hi()).collect(),
+        value: finite(rule.value(&args))?,
+        first: (0..n).map(|i| finite(derivative(i, i).value)).collect(),
+        second: (0..n).map(|i| (0..n).map(|j| finite(derivative(i, j).tangent)).collect()).collect(),
+        ..sample.clone()
+    };
+    let reach = budget::reach(&rounded);
+    S::epsilon_at(reach * reach).map(|_| rounded)
 }
 
 fn unit<S: Scalar>(k: usize, i: usize) -> S {
@@ -317,6 +357,24 @@ fn second_order<S: Leaf>(rule: &Lifted<S>, args: &[S], noting: &mut Noting<'_, S
             let seeded: Vec<_> = (0..n).map(seeded).collect();
             noting.second("dual dual", i, j, (rule.dual_dual)(&seeded).tangent.tangent);
         }
+        let along = |k: usize| if k == i { Jet::variable(args[k]) } else { Jet::lift(args[k]) };
+        let curve: Vec<Jet<S, 2>> = (0..n).map(along).collect();
+        for (mode, f) in [("jet", &rule.jet), ("jet method", &rule.jet_method)] {
+            let z = f(&curve).derivatives();
+            noting.first(mode, i, z[1]);
+            noting.second(mode, i, i, z[2]);
+        }
+    }
+    if S::NESTED_TAPES
+        && let Some(rule) = &rule.nested_tapes
+    {
+        second_order_on_tapes(rule, args, noting);
+    }
+}
+
+fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mut Noting<'_, S>) {
+    let n = args.len();
+    for i in 0..n {
         let seeded: Vec<Dual<S>> = (0..n).map(|k| Dual::new(args[k], unit(k, i))).collect();
         let mut tape = Tape::new();
         let mut record = tape.record(&seeded, |x| (rule.var_dual)(x)).expect("room");
@@ -330,14 +388,6 @@ fn second_order<S: Leaf>(rule: &Lifted<S>, args: &[S], noting: &mut Noting<'_, S
         });
         for (j, &got) in record.expect("room").reverse(&[S::one()]).expect("lengths").iter().enumerate() {
             noting.second("dual var", i, j, got);
-        }
-
-        let along = |k: usize| if k == i { Jet::variable(args[k]) } else { Jet::lift(args[k]) };
-        let curve: Vec<Jet<S, 2>> = (0..n).map(along).collect();
-        for (mode, f) in [("jet", &rule.jet), ("jet method", &rule.jet_method)] {
-            let z = f(&curve).derivatives();
-            noting.first(mode, i, z[1]);
-            noting.second(mode, i, i, z[2]);
         }
     }
     let mut outer = Tape::new();

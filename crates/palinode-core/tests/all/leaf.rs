@@ -1,6 +1,6 @@
 //! The number types that rules are tested on, and how far a result is from the truth in each.
 
-use palinode_core::{Differentiable, DoubleDouble, Scalar};
+use palinode_core::{Differentiable, DoubleDouble, Posit, Scalar, Width};
 
 /// A plain number type under test.
 pub(crate) trait Leaf: Scalar<Bool = bool> + Differentiable + PartialOrd {
@@ -15,6 +15,16 @@ pub(crate) trait Leaf: Scalar<Bool = bool> + Differentiable + PartialOrd {
     fn holds(fits_f32: bool) -> bool {
         let _ = fits_f32;
         true
+    }
+    /// Whether the arguments of the reference do not fit, so that results are held to double-double at rounded ones.
+    const ROUNDS_ARGUMENTS: bool = false;
+    /// Whether tapes are also nested, in each other and in duals; not for each of several numbers that are the same code.
+    const NESTED_TAPES: bool = true;
+    /// One ulp of numbers as large as `reach`, or as small as its reciprocal, relatively; `None` where too few bits are left
+    /// for a rounding to be a small error.
+    fn epsilon_at(reach: f64) -> Option<f64> {
+        let _ = reach;
+        Some(Self::EPSILON)
     }
 }
 
@@ -62,9 +72,45 @@ impl Leaf for DoubleDouble {
     }
 }
 
+impl<W: Width> Leaf for Posit<W> {
+    const NAME: &'static str = match W::BITS {
+        8 => "posit8",
+        16 => "posit16",
+        32 => "posit32",
+        _ => "posit64",
+    };
+    const EPSILON: f64 = 1.0 / (1u64 << (W::BITS - 5)) as f64;
+    /// The second smallest: what underflows is rounded up to one of the two.
+    const SMALLEST: f64 = 16.0 / Self::LARGEST;
+    const LARGEST: f64 = {
+        // 2^(4 BITS - 8)
+        let (mut power, mut left) = (1.0, 4 * W::BITS - 8);
+        while left > 0 {
+            power *= 2.0;
+            left -= 1;
+        }
+        power
+    };
+    const ROUNDS_ARGUMENTS: bool = true;
+    const NESTED_TAPES: bool = W::BITS == 32;
+    fn wide(self) -> DoubleDouble {
+        self.to_double_double()
+    }
+    fn bits(self) -> [u64; 2] {
+        [self.to_bits().to_pattern(), 0]
+    }
+    fn epsilon_at(reach: f64) -> Option<f64> {
+        /// So many bits of fraction make a rounding a small error.
+        const FEWEST: i32 = 6;
+        // Every factor of 16 makes the regime one bit longer, and the fraction one bit shorter.
+        let bits = W::BITS as i32 - 5 - (reach.log2() / 4.0).floor() as i32;
+        (bits >= FEWEST).then(|| f64::from(-bits).exp2())
+    }
+}
+
 /// The error of `found` in ulp of `size`, which is at least the magnitude of `expected`; infinite if it is not even
-/// in the right place. An absolute error of `floor` is forgiven: it is what underflow costs.
-pub(crate) fn ulps<S: Leaf>(found: S, expected: DoubleDouble, size: f64, floor: f64) -> f64 {
+/// in the right place. An absolute error of `floor` is forgiven: it is what underflow costs. `epsilon` is one ulp, relatively.
+pub(crate) fn ulps<S: Leaf>(found: S, expected: DoubleDouble, size: f64, floor: f64, epsilon: f64) -> f64 {
     let found = found.wide();
     let target = expected.hi();
     if found.hi().is_nan() {
@@ -81,7 +127,7 @@ pub(crate) fn ulps<S: Leaf>(found: S, expected: DoubleDouble, size: f64, floor: 
         return if close { 0.0 } else { f64::INFINITY };
     }
     let error = (found - expected).abs().hi();
-    if error <= floor { 0.0 } else { error / size / S::EPSILON }
+    if error <= floor { 0.0 } else { error / size / epsilon }
 }
 
 /// Equal in every bit, or both NaN.

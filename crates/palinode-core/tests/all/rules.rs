@@ -4,8 +4,8 @@ use crate::check::{AnyRule, ForRule, Report, Visit, against_reference, promises}
 use crate::leaf::Leaf;
 use crate::reference::{NO_PARAMETER, Sample, names, samples};
 use core::marker::PhantomData;
-use palinode_core::DoubleDouble;
 use palinode_core::rules::Op;
+use palinode_core::{DoubleDouble, Posit16, Posit32, Posit64};
 
 struct Against<'a, S>(&'a Sample, &'a mut Report, PhantomData<S>);
 
@@ -69,6 +69,13 @@ fn double_double_against_the_reference() {
 }
 
 #[test]
+fn posits_against_double_double() {
+    whole_table::<Posit16>();
+    whole_table::<Posit32>();
+    whole_table::<Posit64>();
+}
+
+#[test]
 fn kinks_together_and_z_are_as_promised() {
     fn of<S: Leaf>(report: &mut Report) {
         for op in Op::ALL {
@@ -84,5 +91,8 @@ fn kinks_together_and_z_are_as_promised() {
     of::<f32>(&mut report);
     of::<f64>(&mut report);
     of::<DoubleDouble>(&mut report);
+    of::<Posit16>(&mut report);
+    of::<Posit32>(&mut report);
+    of::<Posit64>(&mut report);
     report.expect_clean();
 }
