@@ -7,7 +7,7 @@
 //! Also counted: single products whose rounding out of the quire is not the rounded product.
 
 use benches::rng::SplitMix;
-use palinode::{Posit32, Quire, Quire32, Width};
+use palinode::{Posit32, PositWidth, Quire, Quire32};
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ fn any_encoding(rng: &mut SplitMix) -> Posit32 {
     if x.is_nar() { Posit32::ONE } else { x }
 }
 
-fn in_width<W: Width>(data: &Data) -> Dot<'static> {
+fn in_width<W: PositWidth>(data: &Data) -> Dot<'static> {
     let (a, b): (Vec<_>, Vec<_>) = data.pairs(Posit32::convert::<W>).into_iter().unzip();
     Box::new(move || Quire::dot(black_box(&a), black_box(&b)).to_f64().to_bits())
 }

@@ -24,6 +24,6 @@ pub use accumulate::{Accumulate, AccumulateProducts, Accumulator, Compensated, N
 pub use double_double::{DoubleDouble, ParseDoubleDoubleError};
 pub use exact::{ExactDot, ExactSum};
 pub use key::Key;
-pub use posit::{Integer, ParsePositError, Posit, Posit8, Posit16, Posit32, Posit64, Width};
+pub use posit::{ParsePositError, Posit, Posit8, Posit16, Posit32, Posit64, PositInteger, PositWidth};
 pub use quire::{Quire, Quire8, Quire16, Quire32, Quire64};
 pub use scalar::{Constant, Logic, Real, Scalar};

@@ -35,10 +35,10 @@ mod pattern;
 mod text;
 mod width;
 
-pub use convert::Integer;
+pub use convert::PositInteger;
 pub(crate) use pattern::Unpacked;
 pub use text::ParsePositError;
-pub use width::Width;
+pub use width::PositWidth;
 
 /// A posit that is stored in the integer `W`; use the names [`Posit8`], [`Posit16`], [`Posit32`] and [`Posit64`].
 ///
@@ -65,7 +65,7 @@ pub type Posit32 = Posit<i32>;
 /// 64 bits: 59 bits of fraction next to 1, from 2^-248 to 2^248.
 pub type Posit64 = Posit<i64>;
 
-impl<W: Width> Posit<W> {
+impl<W: PositWidth> Posit<W> {
     /// How many bits an encoding has.
     pub const BITS: u32 = W::BITS;
     /// Zero.

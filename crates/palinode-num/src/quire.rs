@@ -17,7 +17,7 @@
 mod accumulate;
 mod digits;
 
-use crate::posit::{Posit, Unpacked, Width};
+use crate::posit::{Posit, PositWidth, Unpacked};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{AddAssign, SubAssign};
@@ -39,7 +39,7 @@ use digits::{DIGIT_BITS, Layout, Long};
 /// assert_eq!(quire.to_posit(), Posit32::MIN_POSITIVE);
 /// ```
 #[derive(Clone)]
-pub struct Quire<W: Width> {
+pub struct Quire<W: PositWidth> {
     digits: W::Digits,
     /// How many products can be added whatever they are.
     room: u32,
@@ -89,17 +89,17 @@ const BLOCK: usize = 16;
 
 /// The encoding of a narrow posit, aligned at the sign bit of 32.
 #[inline(always)]
-fn aligned<W: Width>(x: Posit<W>) -> i32 {
+fn aligned<W: PositWidth>(x: Posit<W>) -> i32 {
     (x.pattern() >> 32) as i32
 }
 
 /// Zero or NaR: nothing is left when the sign is shifted out.
 #[inline(always)]
-fn is_special<W: Width>(x: Posit<W>) -> bool {
+fn is_special<W: PositWidth>(x: Posit<W>) -> bool {
     x.pattern() << 1 == 0
 }
 
-impl<W: Width> Quire<W> {
+impl<W: PositWidth> Quire<W> {
     const LAYOUT: Layout = Layout::of(W::BITS);
 
     /// A quire that holds zero.
@@ -356,36 +356,36 @@ impl<W: Width> Quire<W> {
     }
 }
 
-impl<W: Width> Default for Quire<W> {
+impl<W: PositWidth> Default for Quire<W> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<W: Width> AddAssign<Posit<W>> for Quire<W> {
+impl<W: PositWidth> AddAssign<Posit<W>> for Quire<W> {
     #[inline]
     fn add_assign(&mut self, term: Posit<W>) {
         self.add_product(term, Posit::ONE);
     }
 }
 
-impl<W: Width> SubAssign<Posit<W>> for Quire<W> {
+impl<W: PositWidth> SubAssign<Posit<W>> for Quire<W> {
     #[inline]
     fn sub_assign(&mut self, term: Posit<W>) {
         self.sub_product(term, Posit::ONE);
     }
 }
 
-impl<W: Width> PartialEq for Quire<W> {
+impl<W: PositWidth> PartialEq for Quire<W> {
     /// The same value, or both NaR.
     fn eq(&self, other: &Self) -> bool {
         self.to_words() == other.to_words()
     }
 }
 
-impl<W: Width> Eq for Quire<W> {}
+impl<W: PositWidth> Eq for Quire<W> {}
 
-impl<W: Width> fmt::Debug for Quire<W> {
+impl<W: PositWidth> fmt::Debug for Quire<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Quire{}(", W::BITS)?;
         for word in self.to_words().iter().rev() {

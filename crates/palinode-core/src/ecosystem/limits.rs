@@ -2,7 +2,7 @@
 
 use crate::{Dual, DualN, Jet, Passive, Var};
 use core::fmt::LowerExp;
-use palinode_num::{DoubleDouble, Posit, Scalar, Width};
+use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
 
 /// A number with the limits of a floating-point format.
 ///
@@ -58,7 +58,7 @@ impl Limits for DoubleDouble {
     }
 }
 
-impl<W: Width> Limits for Posit<W> {
+impl<W: PositWidth> Limits for Posit<W> {
     /// `2^(5 - BITS)`. Precision is that high from 1/16 to 16, and falls from there on both sides.
     fn epsilon() -> Self {
         Posit::ONE.next_up() - Posit::ONE

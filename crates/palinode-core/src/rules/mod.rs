@@ -16,7 +16,7 @@ mod table;
 pub use op::{Op, RuleVisitor};
 pub use table::*;
 
-use palinode_num::{DoubleDouble, Posit, Scalar, Width};
+use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
 
 /// Where a function has no derivative, and what a rule answers there.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -242,4 +242,4 @@ macro_rules! plain_numbers {
         }
     )*};
 }
-plain_numbers!([] f32, [] f64, [] DoubleDouble, [W: Width] Posit<W>);
+plain_numbers!([] f32, [] f64, [] DoubleDouble, [W: PositWidth] Posit<W>);

@@ -1,6 +1,6 @@
 //! The number types that rules are tested on, and how far a result is from the truth in each.
 
-use palinode_core::{Differentiable, DoubleDouble, Posit, Scalar, Width};
+use palinode_core::{Differentiable, DoubleDouble, Posit, PositWidth, Scalar};
 
 /// A plain number type under test.
 pub(crate) trait Leaf: Scalar<Bool = bool> + Differentiable + PartialOrd {
@@ -72,7 +72,7 @@ impl Leaf for DoubleDouble {
     }
 }
 
-impl<W: Width> Leaf for Posit<W> {
+impl<W: PositWidth> Leaf for Posit<W> {
     const NAME: &'static str = match W::BITS {
         8 => "posit8",
         16 => "posit16",

@@ -6,7 +6,7 @@
 
 use super::arithmetic::{Whole, sum, whole};
 use super::pattern::{Unpacked, narrow};
-use super::{Posit, Posit8, Posit16, Posit32, Posit64, Width};
+use super::{Posit, Posit8, Posit16, Posit32, Posit64, PositWidth};
 use crate::double_double::DoubleDouble;
 use crate::wide;
 
@@ -25,7 +25,7 @@ impl Unpacked {
     }
 }
 
-impl<W: Width> Posit<W> {
+impl<W: PositWidth> Posit<W> {
     /// The nearest posit; NaR if `v` is infinite or NaN.
     #[must_use]
     pub fn from_f64(v: f64) -> Self {
@@ -95,14 +95,14 @@ impl<W: Width> Posit<W> {
     /// # Ok::<(), palinode_num::ParsePositError>(())
     /// ```
     #[must_use]
-    pub fn convert<V: Width>(self) -> Posit<V> {
+    pub fn convert<V: PositWidth>(self) -> Posit<V> {
         let pattern = self.pattern();
         Posit::from_pattern(if V::BITS < W::BITS { narrow::<V>(pattern) } else { pattern })
     }
 
     /// The nearest posit to an integer of any primitive type.
     #[must_use]
-    pub fn from_integer<T: Integer>(n: T) -> Self {
+    pub fn from_integer<T: PositInteger>(n: T) -> Self {
         let (negative, magnitude) = n.sign_and_magnitude();
         Self::nearest_or_zero(Unpacked::from_wide(negative, 127, magnitude, false))
     }
@@ -117,7 +117,7 @@ impl<W: Width> Posit<W> {
     /// assert_eq!(Posit32::NAR.to_integer::<i64>(), None);
     /// ```
     #[must_use]
-    pub fn to_integer<T: Integer>(self) -> Option<T> {
+    pub fn to_integer<T: PositInteger>(self) -> Option<T> {
         if self.is_nar() {
             return None;
         }
@@ -135,7 +135,7 @@ impl<W: Width> Posit<W> {
 }
 
 /// A primitive integer.
-pub trait Integer: Copy {
+pub trait PositInteger: Copy {
     /// Whether it is negative, and how large it is.
     fn sign_and_magnitude(self) -> (bool, u128);
     /// The integer, if the type holds it.
@@ -144,7 +144,7 @@ pub trait Integer: Copy {
 
 macro_rules! integers {
     (signed: $($signed:ident)*; unsigned: $($unsigned:ident)*) => {
-        $(impl Integer for $signed {
+        $(impl PositInteger for $signed {
             #[inline]
             fn sign_and_magnitude(self) -> (bool, u128) {
                 (self < 0, self.unsigned_abs() as u128)
@@ -157,7 +157,7 @@ macro_rules! integers {
                 (magnitude <= reach).then(|| if negative { low.wrapping_neg() } else { low })
             }
         })*
-        $(impl Integer for $unsigned {
+        $(impl PositInteger for $unsigned {
             #[inline]
             fn sign_and_magnitude(self) -> (bool, u128) {
                 (false, self as u128)

@@ -21,7 +21,7 @@
 //! written so that it takes no side. `<` and `==` follow the standard.
 
 use super::arithmetic::{Whole, square_root, whole};
-use super::{Posit, Width};
+use super::{Posit, PositWidth};
 use crate::double_double::DoubleDouble;
 use crate::scalar::{Constant, Real, Scalar};
 
@@ -33,7 +33,7 @@ type Both = (fn(f64) -> f64, fn(DoubleDouble) -> DoubleDouble);
 /// A function of two arguments, at both precisions.
 type BothOfTwo = (fn(f64, f64) -> f64, fn(DoubleDouble, DoubleDouble) -> DoubleDouble);
 
-impl<W: Width> Posit<W> {
+impl<W: PositWidth> Posit<W> {
     /// The posit nearest to a value of which only this much is known, if all it may be rounds to the same.
     #[inline]
     fn surely(near: f64) -> Option<Self> {
@@ -120,7 +120,7 @@ macro_rules! elementary {
     };
 }
 
-impl<W: Width> Scalar for Posit<W> {
+impl<W: PositWidth> Scalar for Posit<W> {
     type Bool = bool;
 
     #[inline]
@@ -304,7 +304,7 @@ impl<W: Width> Scalar for Posit<W> {
     }
 }
 
-impl<W: Width> Real for Posit<W> {
+impl<W: PositWidth> Real for Posit<W> {
     #[inline]
     fn to_f64(self) -> f64 {
         self.to_f64()

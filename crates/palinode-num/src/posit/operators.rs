@@ -7,12 +7,12 @@
 //! compares as NaR.
 
 use super::arithmetic::{Term, product, quotient, remainder, sum};
-use super::{Posit, Width};
+use super::{Posit, PositWidth};
 use core::cmp::Ordering;
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
-impl<W: Width> Neg for Posit<W> {
+impl<W: PositWidth> Neg for Posit<W> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
@@ -20,7 +20,7 @@ impl<W: Width> Neg for Posit<W> {
     }
 }
 
-impl<W: Width> Add for Posit<W> {
+impl<W: PositWidth> Add for Posit<W> {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         let (Some(a), Some(b)) = (self.unpack(), other.unpack()) else {
@@ -31,7 +31,7 @@ impl<W: Width> Add for Posit<W> {
     }
 }
 
-impl<W: Width> Sub for Posit<W> {
+impl<W: PositWidth> Sub for Posit<W> {
     type Output = Self;
     #[inline]
     fn sub(self, other: Self) -> Self {
@@ -39,7 +39,7 @@ impl<W: Width> Sub for Posit<W> {
     }
 }
 
-impl<W: Width> Mul for Posit<W> {
+impl<W: PositWidth> Mul for Posit<W> {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
         let (Some(a), Some(b)) = (self.unpack(), other.unpack()) else {
@@ -49,7 +49,7 @@ impl<W: Width> Mul for Posit<W> {
     }
 }
 
-impl<W: Width> Div for Posit<W> {
+impl<W: PositWidth> Div for Posit<W> {
     type Output = Self;
     fn div(self, other: Self) -> Self {
         let (Some(a), Some(b)) = (self.unpack(), other.unpack()) else {
@@ -60,7 +60,7 @@ impl<W: Width> Div for Posit<W> {
     }
 }
 
-impl<W: Width> Rem for Posit<W> {
+impl<W: PositWidth> Rem for Posit<W> {
     type Output = Self;
     /// The remainder of the truncated division, exact before its rounding; `x % 0` is NaR.
     fn rem(self, other: Self) -> Self {
@@ -72,7 +72,7 @@ impl<W: Width> Rem for Posit<W> {
     }
 }
 
-impl<W: Width> Posit<W> {
+impl<W: PositWidth> Posit<W> {
     /// The smaller of the two; a NaR is ignored.
     #[must_use]
     #[inline]
@@ -121,27 +121,27 @@ impl<W: Width> Posit<W> {
 
 macro_rules! mixed_operators {
     ($($operator:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
-        impl<W: Width> $operator<f64> for Posit<W> {
+        impl<W: PositWidth> $operator<f64> for Posit<W> {
             type Output = Self;
             #[inline]
             fn $method(self, other: f64) -> Self {
                 self.$method(Self::from_f64(other))
             }
         }
-        impl<W: Width> $operator<Posit<W>> for f64 {
+        impl<W: PositWidth> $operator<Posit<W>> for f64 {
             type Output = Posit<W>;
             #[inline]
             fn $method(self, other: Posit<W>) -> Posit<W> {
                 Posit::from_f64(self).$method(other)
             }
         }
-        impl<W: Width> $assign for Posit<W> {
+        impl<W: PositWidth> $assign for Posit<W> {
             #[inline]
             fn $assign_method(&mut self, other: Self) {
                 *self = self.$method(other);
             }
         }
-        impl<W: Width> $assign<f64> for Posit<W> {
+        impl<W: PositWidth> $assign<f64> for Posit<W> {
             #[inline]
             fn $assign_method(&mut self, other: f64) {
                 *self = self.$method(Self::from_f64(other));
@@ -158,54 +158,54 @@ mixed_operators! {
     Rem rem RemAssign rem_assign;
 }
 
-impl<W: Width> PartialEq<f64> for Posit<W> {
+impl<W: PositWidth> PartialEq<f64> for Posit<W> {
     #[inline]
     fn eq(&self, other: &f64) -> bool {
         *self == Self::from_f64(*other)
     }
 }
 
-impl<W: Width> PartialOrd<f64> for Posit<W> {
+impl<W: PositWidth> PartialOrd<f64> for Posit<W> {
     #[inline]
     fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
         self.partial_cmp(&Self::from_f64(*other))
     }
 }
 
-impl<W: Width> PartialEq<Posit<W>> for f64 {
+impl<W: PositWidth> PartialEq<Posit<W>> for f64 {
     #[inline]
     fn eq(&self, other: &Posit<W>) -> bool {
         Posit::from_f64(*self) == *other
     }
 }
 
-impl<W: Width> PartialOrd<Posit<W>> for f64 {
+impl<W: PositWidth> PartialOrd<Posit<W>> for f64 {
     #[inline]
     fn partial_cmp(&self, other: &Posit<W>) -> Option<Ordering> {
         Posit::from_f64(*self).partial_cmp(other)
     }
 }
 
-impl<W: Width> Sum for Posit<W> {
+impl<W: PositWidth> Sum for Posit<W> {
     /// Term by term, each sum rounded; a [`Quire`](crate::Quire) rounds once.
     fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
         terms.fold(Self::ZERO, Add::add)
     }
 }
 
-impl<'a, W: Width> Sum<&'a Posit<W>> for Posit<W> {
+impl<'a, W: PositWidth> Sum<&'a Posit<W>> for Posit<W> {
     fn sum<I: Iterator<Item = &'a Posit<W>>>(terms: I) -> Self {
         terms.copied().sum()
     }
 }
 
-impl<W: Width> Product for Posit<W> {
+impl<W: PositWidth> Product for Posit<W> {
     fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
         factors.fold(Self::ONE, Mul::mul)
     }
 }
 
-impl<'a, W: Width> Product<&'a Posit<W>> for Posit<W> {
+impl<'a, W: PositWidth> Product<&'a Posit<W>> for Posit<W> {
     fn product<I: Iterator<Item = &'a Posit<W>>>(factors: I) -> Self {
         factors.copied().product()
     }

@@ -6,7 +6,7 @@
 //! Rounding is to the nearest *encoding*, ties to the even one. Where a number has no bit of fraction left this is not the nearest
 //! number: between 2^52 and 2^56 in 16 bits the border is 2^54, the number whose encoding continues with a single 1.
 
-use super::Width;
+use super::PositWidth;
 
 /// A real number that is not zero: `(-1)^negative * significand * 2^(scale - 63)` with the top bit of the significand
 /// set, and a little more (less than one unit of the significand) where `more` says so.
@@ -56,7 +56,7 @@ impl Unpacked {
 
     /// The pattern of the nearest posit of this width.
     #[inline(always)]
-    pub(crate) fn pack<W: Width>(self) -> u64 {
+    pub(crate) fn pack<W: PositWidth>(self) -> u64 {
         let unit = 1u64 << (64 - W::BITS);
         let largest_scale = 4 * W::BITS as i32 - 8;
         let magnitude = if self.scale >= largest_scale {
@@ -112,6 +112,6 @@ impl Unpacked {
 
 /// The pattern of the nearest posit of this width, from any pattern.
 #[inline]
-pub(super) fn narrow<W: Width>(pattern: u64) -> u64 {
+pub(super) fn narrow<W: PositWidth>(pattern: u64) -> u64 {
     if pattern << 1 == 0 { pattern } else { Unpacked::of(pattern).pack::<W>() }
 }

@@ -8,7 +8,7 @@
 
 use super::big::Big;
 use super::pattern::Unpacked;
-use super::{Posit, Width};
+use super::{Posit, PositWidth};
 use crate::decimal::Decimal;
 use core::fmt;
 use core::str::FromStr;
@@ -76,7 +76,7 @@ impl Decimal {
     }
 }
 
-impl<W: Width> FromStr for Posit<W> {
+impl<W: PositWidth> FromStr for Posit<W> {
     type Err = ParsePositError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -109,7 +109,7 @@ impl<W: Width> FromStr for Posit<W> {
     }
 }
 
-impl<W: Width> Posit<W> {
+impl<W: PositWidth> Posit<W> {
     /// The fewest digits that read back as the same number.
     fn short_decimal(number: Unpacked) -> Decimal {
         let magnitude = Unpacked { negative: false, ..number };
@@ -134,7 +134,7 @@ fn zero() -> Decimal {
     Decimal { digits: Vec::new(), point: 0 }
 }
 
-impl<W: Width> fmt::Display for Posit<W> {
+impl<W: PositWidth> fmt::Display for Posit<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let precision = f.precision();
         self.write(f, |number| match precision {
@@ -148,7 +148,7 @@ impl<W: Width> fmt::Display for Posit<W> {
     }
 }
 
-impl<W: Width> fmt::LowerExp for Posit<W> {
+impl<W: PositWidth> fmt::LowerExp for Posit<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let precision = f.precision();
         self.write(f, |number| match precision {
@@ -164,7 +164,7 @@ impl<W: Width> fmt::LowerExp for Posit<W> {
     }
 }
 
-impl<W: Width> fmt::Debug for Posit<W> {
+impl<W: PositWidth> fmt::Debug for Posit<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -12,7 +12,7 @@ mod sealed {
 }
 
 /// The integer that holds a posit: `i8`, `i16`, `i32` or `i64`.
-pub trait Width: sealed::Sealed + Copy + Debug + Default + Ord + Hash + Send + Sync + 'static {
+pub trait PositWidth: sealed::Sealed + Copy + Debug + Default + Ord + Hash + Send + Sync + 'static {
     /// How many bits it has.
     const BITS: u32;
     /// The encoding of 0.
@@ -42,7 +42,7 @@ pub trait Width: sealed::Sealed + Copy + Debug + Default + Ord + Hash + Send + S
 
 macro_rules! widths {
     ($($Int:ident holds $digits:literal digits;)*) => {$(
-        impl Width for $Int {
+        impl PositWidth for $Int {
             const BITS: u32 = $Int::BITS;
             const ZERO: Self = 0;
             const ONE: Self = 1 << ($Int::BITS - 2);

@@ -2,9 +2,9 @@
 
 use super::Quire;
 use crate::accumulate::{Accumulate, AccumulateProducts, Summand};
-use crate::posit::{Posit, Width};
+use crate::posit::{Posit, PositWidth};
 
-impl<W: Width> Accumulate<Posit<W>> for Quire<W> {
+impl<W: PositWidth> Accumulate<Posit<W>> for Quire<W> {
     #[inline]
     fn add(&mut self, term: Posit<W>) {
         *self += term;
@@ -17,7 +17,7 @@ impl<W: Width> Accumulate<Posit<W>> for Quire<W> {
     }
 }
 
-impl<W: Width> AccumulateProducts<Posit<W>> for Quire<W> {
+impl<W: PositWidth> AccumulateProducts<Posit<W>> for Quire<W> {
     #[inline]
     fn add_product(&mut self, a: Posit<W>, b: Posit<W>) {
         Quire::add_product(self, a, b);
@@ -27,7 +27,7 @@ impl<W: Width> AccumulateProducts<Posit<W>> for Quire<W> {
     }
 }
 
-impl<W: Width> Summand for Posit<W> {
+impl<W: PositWidth> Summand for Posit<W> {
     type ExactSum = Quire<W>;
     type ExactDot = Quire<W>;
     /// The error is rounded where precision tapers: compensated sums of posits are better than naive ones, not exact to twice the bits.

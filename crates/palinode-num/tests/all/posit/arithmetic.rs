@@ -2,7 +2,7 @@
 
 use super::exact::{Fraction, Source, bits_of, cases, from_bits, is_nearest, value};
 use num_bigint::BigInt;
-use palinode_num::{Posit, Posit8, Posit16, Posit32, Posit64, Scalar, Width};
+use palinode_num::{Posit, Posit8, Posit16, Posit32, Posit64, PositWidth, Scalar};
 use std::cmp::Ordering;
 
 fn exact_remainder(a: &Fraction, b: &Fraction) -> Fraction {
@@ -11,7 +11,7 @@ fn exact_remainder(a: &Fraction, b: &Fraction) -> Fraction {
 }
 
 /// Every operation of two arguments.
-fn check_pair<W: Width>(a: Posit<W>, b: Posit<W>) {
+fn check_pair<W: PositWidth>(a: Posit<W>, b: Posit<W>) {
     let both = value(a).zip(value(b));
     let both = both.as_ref();
     let divisible = both.filter(|(_, y)| !y.is_zero());
@@ -47,14 +47,14 @@ fn check_pair<W: Width>(a: Posit<W>, b: Posit<W>) {
     assert_eq!(a.strong_mul(b), strong);
 }
 
-fn check_fused<W: Width>(a: Posit<W>, b: Posit<W>, c: Posit<W>) {
+fn check_fused<W: PositWidth>(a: Posit<W>, b: Posit<W>, c: Posit<W>) {
     let exact = value(a).zip(value(b)).zip(value(c)).map(|((x, y), z)| x.times(&y).plus(&z));
     let found = a.mul_add(b, c);
     assert!(is_nearest(exact.as_ref(), found), "{a} * {b} + {c} is not {found}");
 }
 
 /// Every operation of one argument that arithmetic can judge.
-fn check_one<W: Width>(a: Posit<W>) {
+fn check_one<W: PositWidth>(a: Posit<W>) {
     let exact = value(a);
     let exact = exact.as_ref();
     assert!(is_nearest(exact, a), "{a} must be nearest to itself");
@@ -78,7 +78,7 @@ fn check_one<W: Width>(a: Posit<W>) {
 }
 
 /// A root is right if its borders, squared, lie on the right sides; borders are posits of the next width.
-fn check_root<W: Width>(a: Posit<W>) {
+fn check_root<W: PositWidth>(a: Posit<W>) {
     let root = a.sqrt();
     if a.is_nar() || a.is_negative() || a.is_zero() {
         return assert_eq!(root, if a.is_zero() { a } else { Posit::NAR });
@@ -94,7 +94,7 @@ fn check_root<W: Width>(a: Posit<W>) {
     assert!(square(2 * code + 1).compare(&exact).is_gt(), "the root of {a} is below {root}");
 }
 
-fn check_whole<W: Width>(a: Posit<W>) {
+fn check_whole<W: PositWidth>(a: Posit<W>) {
     let Some(exact) = value(a) else {
         return assert!(a.floor().is_nar() && a.ceil().is_nar() && a.round().is_nar() && a.trunc().is_nar());
     };
@@ -129,7 +129,7 @@ fn eight_bits_exhaustively() {
 /// A checker that accepted a neighbour would accept everything here.
 #[test]
 fn the_checker_sees_one_ulp() {
-    fn of<W: Width>() {
+    fn of<W: PositWidth>() {
         let mut source = Source(1);
         for _ in 0..300 {
             let (a, b): (Posit<W>, Posit<W>) = (source.posit(), source.posit());
@@ -156,7 +156,7 @@ fn every_number_of_sixteen_bits() {
     }
 }
 
-fn random<W: Width>(count: usize) {
+fn random<W: PositWidth>(count: usize) {
     let mut source = Source(u64::from(W::BITS));
     for _ in 0..count {
         let (a, b, c) = (source.posit::<W>(), source.posit(), source.posit());
@@ -199,7 +199,7 @@ fn every_fused_product_of_eight_bits() {
 
 #[test]
 fn the_ends_hold_everything() {
-    fn of<W: Width>() {
+    fn of<W: PositWidth>() {
         let (max, min) = (Posit::<W>::MAX, Posit::<W>::MIN_POSITIVE);
         let (zero, one, nar) = (Posit::<W>::ZERO, Posit::<W>::ONE, Posit::<W>::NAR);
         assert_eq!((max + max, max * max, -max - max), (max, max, -max));

@@ -3,10 +3,12 @@
 use super::exact::{Fraction, Source, bits_of, cases, from_bits, is_nearest, standard, value};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
-use palinode_num::{DoubleDouble, Integer, Posit, Posit8, Posit16, Posit32, Posit64, Real, Scalar, Width};
+use palinode_num::{
+    DoubleDouble, Posit, Posit8, Posit16, Posit32, Posit64, PositInteger, PositWidth, Real, Scalar,
+};
 
 /// To everything and back.
-fn check_from<W: Width>(a: Posit<W>) {
+fn check_from<W: PositWidth>(a: Posit<W>) {
     let exact = value(a);
     let exact = exact.as_ref();
     assert!(is_nearest(exact, a.convert::<i8>()), "{a} in 8 bits is not {}", a.convert::<i8>());
@@ -31,7 +33,7 @@ fn check_from<W: Width>(a: Posit<W>) {
     check_integers(a, exact);
 }
 
-fn check_integers<W: Width>(a: Posit<W>, exact: Option<&Fraction>) {
+fn check_integers<W: PositWidth>(a: Posit<W>, exact: Option<&Fraction>) {
     // Twice the number, cut, tells halves; ties go to even.
     let nearest = exact.map(|x| {
         let floor = {
@@ -47,7 +49,7 @@ fn check_integers<W: Width>(a: Posit<W>, exact: Option<&Fraction>) {
         };
         floor + i32::from(up)
     });
-    fn check<W: Width, T: Integer + PartialEq + std::fmt::Debug>(
+    fn check<W: PositWidth, T: PositInteger + PartialEq + std::fmt::Debug>(
         a: Posit<W>,
         nearest: Option<&BigInt>,
         convert: fn(&BigInt) -> Option<T>,
@@ -69,7 +71,7 @@ fn check_integers<W: Width>(a: Posit<W>, exact: Option<&Fraction>) {
     check(a, nearest, BigInt::to_usize);
 }
 
-fn check_float<W: Width>(v: f64) {
+fn check_float<W: PositWidth>(v: f64) {
     let exact = v.is_finite().then(|| Fraction::from_f64(v));
     let found = Posit::<W>::from_f64(v);
     assert!(is_nearest(exact.as_ref(), found), "{v:e} in {} bits is not {found}", W::BITS);
@@ -78,7 +80,7 @@ fn check_float<W: Width>(v: f64) {
     assert!(is_nearest(exact.as_ref(), Posit::<W>::from_f32(single)));
 }
 
-fn check_integer<W: Width, T: Integer + Into<BigInt>>(n: T) {
+fn check_integer<W: PositWidth, T: PositInteger + Into<BigInt>>(n: T) {
     let found = Posit::<W>::from_integer(n);
     assert!(is_nearest(Some(&Fraction::scaled(n, 0)), found));
 }
@@ -106,7 +108,7 @@ fn integers_of_sixteen_bits_exhaustively() {
 }
 
 /// Next to every border, where floats are as close to it as floats can be.
-fn borders<W: Width>(codes: impl Iterator<Item = u128>) {
+fn borders<W: PositWidth>(codes: impl Iterator<Item = u128>) {
     for code in codes {
         let border = standard(2 * code + 1, W::BITS + 1).expect("a number");
         let below: Posit<W> = from_bits(code as u64);
@@ -134,7 +136,7 @@ fn floats_next_to_borders_go_the_right_way() {
 
 #[test]
 fn random_numbers_convert() {
-    fn of<W: Width>(count: usize) {
+    fn of<W: PositWidth>(count: usize) {
         let mut source = Source(7 + u64::from(W::BITS));
         for _ in 0..count {
             check_from(source.posit::<W>());
@@ -172,7 +174,7 @@ fn widening_is_the_same_number() {
     }
 }
 
-fn reads_back<W: Width>(a: Posit<W>) {
+fn reads_back<W: PositWidth>(a: Posit<W>) {
     assert_eq!(a.to_string().parse(), Ok(a), "{a}");
     assert_eq!(format!("{a:e}").parse(), Ok(a), "{a:e}");
 }
@@ -189,7 +191,7 @@ fn text_of_eight_and_sixteen_bits_reads_back() {
 
 #[test]
 fn random_text_reads_back_and_is_short() {
-    fn of<W: Width>() {
+    fn of<W: PositWidth>() {
         let mut source = Source(99);
         for _ in 0..cases(300) {
             let a: Posit<W> = source.posit();

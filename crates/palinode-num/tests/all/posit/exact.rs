@@ -5,7 +5,7 @@
 
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
-use palinode_num::{Posit, Width};
+use palinode_num::{Posit, PositWidth};
 use std::cmp::Ordering;
 
 /// `numerator / denominator`, not reduced, the denominator positive.
@@ -103,21 +103,21 @@ pub(crate) fn standard(bits: u128, width: u32) -> Option<Fraction> {
 }
 
 /// The encoding of a posit in the low bits.
-pub(crate) fn bits_of<W: Width>(x: Posit<W>) -> u128 {
+pub(crate) fn bits_of<W: PositWidth>(x: Posit<W>) -> u128 {
     u128::from(x.to_bits().to_pattern() >> (64 - W::BITS))
 }
 
-pub(crate) fn from_bits<W: Width>(bits: u64) -> Posit<W> {
+pub(crate) fn from_bits<W: PositWidth>(bits: u64) -> Posit<W> {
     Posit::from_bits(W::from_pattern(bits << (64 - W::BITS)))
 }
 
 /// The exact value; `None` for NaR.
-pub(crate) fn value<W: Width>(x: Posit<W>) -> Option<Fraction> {
+pub(crate) fn value<W: PositWidth>(x: Posit<W>) -> Option<Fraction> {
     standard(bits_of(x), W::BITS)
 }
 
 /// Whether `found` is what `exact` rounds to: `None` is NaR.
-pub(crate) fn is_nearest<W: Width>(exact: Option<&Fraction>, found: Posit<W>) -> bool {
+pub(crate) fn is_nearest<W: PositWidth>(exact: Option<&Fraction>, found: Posit<W>) -> bool {
     let Some(exact) = exact else { return found.is_nar() };
     if found.is_nar() || exact.is_zero() || found.is_zero() {
         return exact.is_zero() && found.is_zero();
@@ -165,7 +165,7 @@ impl Source {
     }
 
     /// Any encoding; long regimes, few bits and the ends come often.
-    pub(crate) fn posit<W: Width>(&mut self) -> Posit<W> {
+    pub(crate) fn posit<W: PositWidth>(&mut self) -> Posit<W> {
         let bits = self.next() as i64;
         let bits = match self.below(8) {
             // Long regimes: the sign and the regime bit repeated.

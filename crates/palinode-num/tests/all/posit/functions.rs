@@ -2,7 +2,7 @@
 
 use super::exact::{Source, bits_of, cases, from_bits};
 use crate::table::read;
-use palinode_num::{Constant, DoubleDouble, Posit, Posit8, Posit16, Posit32, Posit64, Scalar, Width};
+use palinode_num::{Constant, DoubleDouble, Posit, Posit8, Posit16, Posit32, Posit64, PositWidth, Scalar};
 
 fn one<S: Scalar>(op: &str) -> Option<fn(S) -> S> {
     Some(match op {
@@ -54,7 +54,7 @@ fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn check<W: Width>(op: &str, x: &str, y: &str, result: &str) {
+fn check<W: PositWidth>(op: &str, x: &str, y: &str, result: &str) {
     let posit = |text: &str| from_bits::<W>(hexadecimal(text));
     let y = (y != "-").then(|| posit(y));
     let (x, expected) = (posit(x), posit(result));
@@ -140,7 +140,7 @@ fn powers_are_those_of_exact_integers() {
 
 #[test]
 fn poles_and_domains_are_nar_and_limits_are_the_ends() {
-    fn of<W: Width>() {
+    fn of<W: PositWidth>() {
         let p = Posit::<W>::from_f64;
         let (zero, one, max, min) =
             (Posit::<W>::ZERO, Posit::<W>::ONE, Posit::<W>::MAX, Posit::<W>::MIN_POSITIVE);

@@ -3,11 +3,11 @@
 use super::exact::{Fraction, Source, cases, from_bits, is_nearest, value};
 use num_bigint::BigInt;
 use palinode_num::{
-    Accumulate, Accumulator, Compensated, Posit, Posit8, Posit16, Posit32, Quire, Quire32, Width,
+    Accumulate, Accumulator, Compensated, Posit, Posit8, Posit16, Posit32, PositWidth, Quire, Quire32,
 };
 
 /// What a quire holds, from its encoding.
-fn held<W: Width>(quire: &Quire<W>) -> Fraction {
+fn held<W: PositWidth>(quire: &Quire<W>) -> Fraction {
     let words = quire.to_words();
     let top = words.len() - 1;
     let n = words.iter().rev().fold(BigInt::ZERO, |n, &word| (n << 64) + word);
@@ -15,7 +15,7 @@ fn held<W: Width>(quire: &Quire<W>) -> Fraction {
     Fraction::scaled(n, 16 - 8 * i64::from(W::BITS))
 }
 
-fn exact_dot<W: Width>(a: &[Posit<W>], b: &[Posit<W>]) -> Option<Fraction> {
+fn exact_dot<W: PositWidth>(a: &[Posit<W>], b: &[Posit<W>]) -> Option<Fraction> {
     // As integers in units of the smallest product, so that sums need no common denominators.
     let point = 8 * i64::from(W::BITS) - 16;
     let mut sum = BigInt::ZERO;
@@ -27,7 +27,7 @@ fn exact_dot<W: Width>(a: &[Posit<W>], b: &[Posit<W>]) -> Option<Fraction> {
 }
 
 /// A number that is not NaR.
-fn number<W: Width>(source: &mut Source) -> Posit<W> {
+fn number<W: PositWidth>(source: &mut Source) -> Posit<W> {
     loop {
         let x = source.posit();
         if !x.is_nar() {
@@ -36,7 +36,7 @@ fn number<W: Width>(source: &mut Source) -> Posit<W> {
     }
 }
 
-fn random_dots<W: Width>(count: usize) {
+fn random_dots<W: PositWidth>(count: usize) {
     let mut source = Source(W::BITS.into());
     for _ in 0..count {
         let length = 1 + source.below(16) as usize;
@@ -61,7 +61,12 @@ fn random_dots<W: Width>(count: usize) {
 }
 
 /// Backwards, in two parts, subtracted from nothing, and taken away again.
-fn check_order_and_parts<W: Width>(a: &[Posit<W>], b: &[Posit<W>], whole: &Quire<W>, source: &mut Source) {
+fn check_order_and_parts<W: PositWidth>(
+    a: &[Posit<W>],
+    b: &[Posit<W>],
+    whole: &Quire<W>,
+    source: &mut Source,
+) {
     let mut backwards = Quire::new();
     a.iter().zip(b).rev().for_each(|(&x, &y)| backwards.add_product(y, x));
     assert_eq!(&backwards, whole);
@@ -116,7 +121,7 @@ fn every_product_of_eight_bits() {
 
 #[test]
 fn two_to_the_31_products_of_the_largest_are_one_too_many() {
-    fn of<W: Width>() {
+    fn of<W: PositWidth>() {
         let max = Posit::<W>::MAX;
         let most = (1u64 << 31) - 1;
         for sign in [max, -max] {
@@ -183,7 +188,7 @@ fn the_range_ends_at_the_last_unit() {
 
 #[test]
 fn many_at_once_is_one_by_one() {
-    fn of<W: Width>() {
+    fn of<W: PositWidth>() {
         let mut source = Source(5);
         for _ in 0..200 {
             let (a, b): (Posit<W>, Posit<W>) = (source.posit(), source.posit());
