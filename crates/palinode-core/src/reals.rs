@@ -11,7 +11,7 @@
 //! any other field is [`Plain`].
 
 use crate::{Dual, DualN, Jet, Passive, Var};
-use palinode_num::{DoubleDouble, Scalar};
+use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 
@@ -187,6 +187,7 @@ macro_rules! leaves {
 }
 leaves! {
     [] DoubleDouble;
+    [W: PositWidth] Posit<W>;
     [S: Scalar] Dual<S>;
     [S: Scalar, const N: usize] DualN<S, N>;
     [S: Scalar, const K: usize] Jet<S, K>;
@@ -204,6 +205,19 @@ impl Bits for DoubleDouble {
     fn load_bits(from: &mut impl FnMut() -> u64) -> Self {
         let (hi, lo) = (f64::load_bits(from), f64::load_bits(from));
         DoubleDouble::from_sum(hi, lo)
+    }
+}
+
+/// The encoding, aligned at the sign bit.
+impl<W: PositWidth> Bits for Posit<W> {
+    const ONE_WORD: bool = true;
+    #[inline]
+    fn save_bits(self, to: &mut impl FnMut(u64)) {
+        to(self.to_bits().to_pattern());
+    }
+    #[inline]
+    fn load_bits(from: &mut impl FnMut() -> u64) -> Self {
+        Posit::from_bits(W::from_pattern(from()))
     }
 }
 
@@ -681,6 +695,23 @@ mod tests {
         round_trip(vec![Some(true), None, Some(false)], vec![Some(false)]);
         round_trip([0.1_f32, -0.0], [0.0; 2]);
         round_trip((1_u8, Some(vec!['a']), Box::new(2.5), ()), (0, None, Box::new(0.0), ()));
+    }
+
+    #[test]
+    fn posits_come_back_bit_for_bit() {
+        fn round_trip<W: PositWidth>() {
+            let numbers =
+                [Posit::<W>::NAR, Posit::MIN_POSITIVE, -Posit::MAX, Posit::ZERO, Posit::ONE.next_up()];
+            let kept = Snapshot::of::<Posit<W>>(&numbers);
+            assert_eq!(kept.loaded::<Posit<W>, [Posit<W>; 5]>(), numbers);
+            for x in numbers {
+                assert_eq!(Posit::<W>::load_bits(&mut || x.to_word()), x);
+            }
+        }
+        round_trip::<i8>();
+        round_trip::<i16>();
+        round_trip::<i32>();
+        round_trip::<i64>();
     }
 
     #[test]
