@@ -57,7 +57,7 @@ pub(super) fn condense(block: &[f64]) -> Option<Condensed> {
     let mut largest = [0.0; LANES];
     for chunk in chunks {
         for (largest, x) in largest.iter_mut().zip(chunk) {
-            // A NaN is passed over here and makes the sums NaN below.
+            // A NaN is passed over here and found below.
             *largest = if x.abs() > *largest { x.abs() } else { *largest };
         }
     }
@@ -81,10 +81,9 @@ pub(super) fn condense(block: &[f64]) -> Option<Condensed> {
             left[i] |= x.to_bits();
         }
     }
-    // The sign of a zero does not matter.
+    // The sign of a zero does not matter; a NaN is left over as itself.
     let nothing_left = left.into_iter().fold(0, |all, bits| all | bits) << 1 == 0;
-    let finite = sums.as_flattened().iter().all(|sum| sum.is_finite());
-    (nothing_left && finite).then_some(sums)
+    nothing_left.then_some(sums)
 }
 
 /// 1.5 times a power of two: in the middle of its binade, so that both signs round alike.
@@ -102,7 +101,8 @@ pub(super) fn condense_products(a: &[f64], b: &[f64]) -> Option<[Condensed; 2]> 
     if !exact { None } else { Some([condense(products)?, condense(errors)?]) }
 }
 
-/// 2^-960: the error of a product above it is a multiple of 2^-1066 or more.
+/// 2^-960: the error of a product above it is a multiple of 2^-1066 or more. (Smaller products would be left over as well, unless they
+/// have underflowed to zero.)
 const EXACT_ERRORS: f64 = f64::from_bits((1023 - 960) << 52);
 
 /// Products and errors, and the size of the smallest product. An error is infinite or NaN where its computation overflowed.

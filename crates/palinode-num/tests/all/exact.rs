@@ -282,12 +282,29 @@ fn infinities_nan_and_zeros_follow_the_rule() {
     for zeros in [&[][..], &[-0.0], &[-0.0, -0.0], &[1.0, -1.0], &[0.0; 100]] {
         assert_eq!(Accumulator::Exact.sum::<f64>(zeros).to_bits(), 0, "{zeros:?}");
     }
-    let mut merged = ExactSum::new();
-    merged.add(up);
-    let mut other = ExactSum::new();
-    other.add(down);
-    merged.merge(&other);
-    assert!(merged.to_f64().is_nan());
+    // Merged and negated, nothing is forgotten.
+    for [first, second] in
+        [[up, down], [down, up], [down, 1.0], [1.0, down], [up, 1.0], [nan, 1.0], [1.0, nan]]
+    {
+        let (mut sum, mut other): (ExactSum, ExactSum) =
+            ([first].into_iter().collect(), [second].into_iter().collect());
+        let (mut dot, mut other_dot) = (ExactDot::new(), ExactDot::new());
+        dot.add(first);
+        other_dot.add_product(-1.0, -second);
+        sum.merge(&other);
+        dot.merge(&other_dot);
+        let expected = first + second;
+        assert_eq!(sum.to_f64().to_bits() << 1, expected.to_bits() << 1, "{first} and {second}");
+        assert!(sum.to_f64() == expected || expected.is_nan(), "{first} and {second}");
+        assert_eq!(dot.to_f64().to_bits(), sum.to_f64().to_bits(), "{first} and {second}");
+        other.merge(&sum);
+        for (negated, kept) in [(&mut sum, expected), (&mut other, expected + second)] {
+            negated.negate();
+            assert!(negated.to_f64() == -kept || kept.is_nan(), "{first} and {second}, negated");
+        }
+        dot.negate();
+        assert!(dot.to_f64() == -expected || expected.is_nan());
+    }
 }
 
 #[test]
