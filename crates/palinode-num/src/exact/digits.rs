@@ -45,6 +45,26 @@ impl<const N: usize> Digits<N> {
         self.digits[digit + 1] += (high ^ sign) - sign;
     }
 
+    /// [`add`](Self::add) of a product below 2^106: four digits, found by one test of the bounds.
+    #[inline(always)]
+    pub(super) fn add_wide(&mut self, product: u128, position: usize, sign: i64) {
+        if self.room == 0 {
+            self.carry();
+        }
+        self.room -= 1;
+        let (digit, shift) = (position / 32, position as u32 % 32);
+        let (low, high) = (product as u64, (product >> 64) as u64);
+        let parts = [
+            low << shift & LOW as u64,
+            low >> (32 - shift) & LOW as u64,
+            (low >> 32 >> (32 - shift) | high << shift) & LOW as u64,
+            high >> (32 - shift),
+        ];
+        for (digit, part) in self.digits[digit..digit + 4].iter_mut().zip(parts) {
+            *digit += (part as i64 ^ sign) - sign;
+        }
+    }
+
     /// Adds another number of the same units.
     pub(super) fn merge(&mut self, other: &Self) {
         // With carries moved, both have digits below 2^32, or a last digit that no sum of f64s fills.

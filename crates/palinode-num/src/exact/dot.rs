@@ -45,9 +45,7 @@ impl ExactDot {
         match (Parts::of(a), Parts::of(b)) {
             (Some(x), Some(y)) => {
                 let product = u128::from(x.integer) * u128::from(y.integer);
-                let (position, sign) = (x.position + y.position, x.sign ^ y.sign);
-                self.digits.add(product as u64 & ((1 << 53) - 1), position, sign);
-                self.digits.add((product >> 53) as u64, position + 53, sign);
+                self.digits.add_wide(product, x.position + y.position, x.sign ^ y.sign);
             }
             (Some(_), None) | (None, Some(_)) | (None, None) => self.beyond.add(a * b),
         }
