@@ -1,6 +1,6 @@
 //! What can go wrong with estimates, each with a code, the cause and the next step.
 
-use palinode_core::Error as CoreError;
+use palinode_core::{Error as CoreError, Scalar};
 use thiserror::Error;
 
 /// A mistake or a limit that a caller can do something about. Every code has a page in `docs/book/errors`.
@@ -52,26 +52,28 @@ impl EstimateError {
     }
 }
 
-pub(crate) fn finite_parameters(parameters: &[f64]) -> Result<(), CoreError> {
-    match parameters.iter().position(|x| !x.is_finite()) {
+/// The first number that is infinite or NaN, and its place.
+fn non_finite<S: Scalar>(numbers: &[S]) -> Option<(usize, f64)> {
+    let values = numbers.iter().map(|x| x.peek().unwrap_or(0.0));
+    values.enumerate().find(|(_, value)| !value.is_finite())
+}
+
+pub(crate) fn finite_parameters<S: Scalar>(parameters: &[S]) -> Result<(), CoreError> {
+    match non_finite(parameters) {
         None => Ok(()),
-        Some(position) => {
-            Err(CoreError::NonFiniteInput { what: "input", position, value: parameters[position] })
-        }
+        Some((position, value)) => Err(CoreError::NonFiniteInput { what: "input", position, value }),
     }
 }
 
-pub(crate) fn finite_answer(value: f64, slopes: &[f64]) -> Result<(), CoreError> {
-    if !value.is_finite() {
-        return Err(CoreError::NonFiniteOutput { position: 0, value });
+pub(crate) fn finite_answer<S: Scalar>(value: S, slopes: &[S]) -> Result<(), CoreError> {
+    if let Some((position, value)) = non_finite(&[value]) {
+        return Err(CoreError::NonFiniteOutput { position, value });
     }
-    match slopes.iter().position(|x| !x.is_finite()) {
+    match non_finite(slopes) {
         None => Ok(()),
-        Some(position) => Err(CoreError::NonFiniteDerivativeOf {
-            what: "derivative in direction",
-            position,
-            value: slopes[position],
-        }),
+        Some((position, value)) => {
+            Err(CoreError::NonFiniteDerivativeOf { what: "derivative in direction", position, value })
+        }
     }
 }
 

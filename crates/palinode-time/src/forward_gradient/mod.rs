@@ -32,7 +32,7 @@ pub(crate) use error::{finite_answer, finite_parameters};
 pub use mean::{GradientEstimate, estimate_gradient};
 pub use perturbed::Perturbed;
 
-use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, ExactDot, Key, Naive};
+use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, Key, Naive, Summand};
 
 /// An unbiased estimate of a gradient: a value and slopes, from which its entries are made again on request.
 ///
@@ -50,12 +50,12 @@ use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, ExactDo
 /// # Ok::<(), palinode_time::EstimateError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ForwardGradient<'a, const K: usize> {
-    value: f64,
-    slopes: [f64; K],
+pub struct ForwardGradient<'a, const K: usize, S = f64> {
+    value: S,
+    slopes: [S; K],
     draw: Draw<'a, K>,
     /// A guess of the gradient, and the slopes of what it misses.
-    control: Option<(&'a [f64], [f64; K])>,
+    control: Option<(&'a [S], [S; K])>,
 }
 
 /// A forward gradient: runs `f` once, on parameters that move in `K` random directions at the same time.
@@ -82,25 +82,48 @@ pub fn forward_gradient<'a, const K: usize>(
     key: Key,
     f: impl FnOnce(&Perturbed<'_, 'a, K>) -> DualN<f64, K>,
 ) -> Result<ForwardGradient<'a, K>, EstimateError> {
+    forward_gradient_in(parameters, directions, key, f)
+}
+
+/// [`forward_gradient`] in another number: `f32`, or posits, whose exact inner products are quires.
+///
+/// ```
+/// use palinode_core::Key;
+/// use palinode_time::{Directions, forward_gradient_in};
+///
+/// let (p, key) = ([2.0_f32, 5.0], Key::from_seed(3));
+/// let estimate = forward_gradient_in::<2, f32>(&p, Directions::HadamardFrame, key, |p| p.get(0) * p.get(1))?;
+/// assert_eq!(estimate.gradient(), [5.0_f32, 2.0]);
+/// # Ok::<(), palinode_time::EstimateError>(())
+/// ```
+///
+/// # Errors
+/// Those of [`forward_gradient`].
+pub fn forward_gradient_in<'a, const K: usize, S: Summand>(
+    parameters: &[S],
+    directions: Directions<'a>,
+    key: Key,
+    f: impl FnOnce(&Perturbed<'_, 'a, K, S>) -> DualN<S, K>,
+) -> Result<ForwardGradient<'a, K, S>, EstimateError> {
     error::finite_parameters(parameters)?;
     let draw = directions.draw(key, parameters.len())?;
     let answer = f(&Perturbed::new(parameters, &draw));
     ForwardGradient::new(answer.value, answer.tangents.0, draw)
 }
 
-impl<'a, const K: usize> ForwardGradient<'a, K> {
-    pub(crate) fn new(value: f64, slopes: [f64; K], draw: Draw<'a, K>) -> Result<Self, EstimateError> {
+impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
+    pub(crate) fn new(value: S, slopes: [S; K], draw: Draw<'a, K>) -> Result<Self, EstimateError> {
         error::finite_answer(value, &slopes)?;
         Ok(ForwardGradient { value, slopes, draw, control: None })
     }
 
     /// The value of the closure.
-    pub fn value(&self) -> f64 {
+    pub fn value(&self) -> S {
         self.value
     }
 
     /// The directional derivatives, one per direction.
-    pub fn slopes(&self) -> [f64; K] {
+    pub fn slopes(&self) -> [S; K] {
         self.slopes
     }
 
@@ -111,9 +134,11 @@ impl<'a, const K: usize> ForwardGradient<'a, K> {
 
     /// Entry `i` of the estimate.
     #[inline]
-    pub fn entry(&self, i: usize) -> f64 {
-        let along = |slopes: &[f64; K]| {
-            self.draw.at(i).iter().zip(slopes).map(|(v, slope)| v * slope).sum::<f64>() / K as f64
+    pub fn entry(&self, i: usize) -> S {
+        let along = |slopes: &[S; K]| {
+            let terms = self.draw.at(i).into_iter().zip(slopes);
+            let sum = terms.fold(S::zero(), |sum, (v, &slope)| sum + S::from_f64(v) * slope);
+            sum / S::from_int(K as i32)
         };
         match &self.control {
             None => along(&self.slopes),
@@ -125,13 +150,13 @@ impl<'a, const K: usize> ForwardGradient<'a, K> {
     ///
     /// # Panics
     /// If `target` has another length than the parameters.
-    pub fn add_to(&self, target: &mut [f64], factor: f64) {
+    pub fn add_to(&self, target: &mut [S], factor: S) {
         assert_eq!(target.len(), self.draw.len(), "the estimate has {} entries", self.draw.len());
-        target.iter_mut().enumerate().for_each(|(i, x)| *x += factor * self.entry(i));
+        target.iter_mut().enumerate().for_each(|(i, x)| *x = *x + factor * self.entry(i));
     }
 
     /// All entries.
-    pub fn gradient(&self) -> Vec<f64> {
+    pub fn gradient(&self) -> Vec<S> {
         (0..self.draw.len()).map(|i| self.entry(i)).collect()
     }
 
@@ -142,23 +167,23 @@ impl<'a, const K: usize> ForwardGradient<'a, K> {
     ///
     /// # Errors
     /// If the guess has another length than the parameters (PAL0101).
-    pub fn with_guess(mut self, guess: &'a [f64], how: Accumulator) -> Result<Self, EstimateError> {
+    pub fn with_guess(mut self, guess: &'a [S], how: Accumulator) -> Result<Self, EstimateError> {
         error::same_length("the guess", self.draw.len(), guess.len())?;
         let along = match how {
-            Accumulator::Naive => self.inner_products::<Naive<f64>>(guess),
-            Accumulator::Compensated => self.inner_products::<Compensated<f64>>(guess),
-            Accumulator::Exact => self.inner_products::<ExactDot>(guess),
+            Accumulator::Naive => self.inner_products::<Naive<S>>(guess),
+            Accumulator::Compensated => self.inner_products::<Compensated<S>>(guess),
+            Accumulator::Exact => self.inner_products::<S::ExactDot>(guess),
         };
         let missed = core::array::from_fn(|lane| self.slopes[lane] - along[lane]);
         self.control = Some((guess, missed));
         Ok(self)
     }
 
-    fn inner_products<A: AccumulateProducts<f64>>(&self, x: &[f64]) -> [f64; K] {
+    fn inner_products<A: AccumulateProducts<S>>(&self, x: &[S]) -> [S; K] {
         let mut sums: [A; K] = core::array::from_fn(|_| A::default());
         for (i, &x) in x.iter().enumerate() {
             for (sum, v) in sums.iter_mut().zip(self.draw.at(i)) {
-                sum.add_product(x, v);
+                sum.add_product(x, S::from_f64(v));
             }
         }
         sums.map(|sum| sum.total())
@@ -168,7 +193,7 @@ impl<'a, const K: usize> ForwardGradient<'a, K> {
     /// gradient, from the slopes and the law of the directions.
     pub fn standard_error(&self) -> f64 {
         let slopes = self.control.as_ref().map_or(&self.slopes, |(_, missed)| missed);
-        let squares = slopes.map(|slope| slope * slope);
+        let squares = slopes.map(|slope| slope.peek().unwrap_or(f64::NAN).powi(2));
         let mean = squares.iter().sum::<f64>() / K as f64;
         let squared = match self.draw.directions().relative_error(self.draw.len(), K) {
             // The mean square of a slope is the squared norm of the gradient.
@@ -184,7 +209,7 @@ impl<'a, const K: usize> ForwardGradient<'a, K> {
 }
 
 /// What the estimate is and how far to trust it.
-impl<const K: usize> core::fmt::Display for ForwardGradient<'_, K> {
+impl<const K: usize, S: Summand + core::fmt::Display> core::fmt::Display for ForwardGradient<'_, K, S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(
             f,

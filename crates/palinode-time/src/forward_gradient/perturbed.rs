@@ -5,17 +5,17 @@
 
 use super::directions::Draw;
 use palinode_core::rules::{Binary, Multiply};
-use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, ExactDot, Naive};
+use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, Naive, Summand};
 
-/// Parameters that move in `K` directions.
+/// Parameters that move in `K` directions; numbers of type `S`.
 #[derive(Debug)]
-pub struct Perturbed<'p, 'a, const K: usize> {
-    values: &'p [f64],
+pub struct Perturbed<'p, 'a, const K: usize, S = f64> {
+    values: &'p [S],
     draw: &'p Draw<'a, K>,
 }
 
-impl<'p, 'a, const K: usize> Perturbed<'p, 'a, K> {
-    pub(crate) fn new(values: &'p [f64], draw: &'p Draw<'a, K>) -> Self {
+impl<'p, 'a, const K: usize, S: Summand> Perturbed<'p, 'a, K, S> {
+    pub(crate) fn new(values: &'p [S], draw: &'p Draw<'a, K>) -> Self {
         Perturbed { values, draw }
     }
 
@@ -34,8 +34,8 @@ impl<'p, 'a, const K: usize> Perturbed<'p, 'a, K> {
     /// # Panics
     /// If there is none of that number.
     #[inline]
-    pub fn get(&self, i: usize) -> DualN<f64, K> {
-        DualN::new(self.values[i], self.draw.at(i))
+    pub fn get(&self, i: usize) -> DualN<S, K> {
+        DualN::new(self.values[i], self.draw.at(i).map(S::from_f64))
     }
 
     /// The inner product of `x` and as many parameters from `start` on, as a layer of a network computes it, accumulated as asked for. With
@@ -54,15 +54,15 @@ impl<'p, 'a, const K: usize> Perturbed<'p, 'a, K> {
     ///
     /// # Panics
     /// If there are not as many parameters.
-    pub fn dot(&self, start: usize, x: &[DualN<f64, K>], how: Accumulator) -> DualN<f64, K> {
+    pub fn dot(&self, start: usize, x: &[DualN<S, K>], how: Accumulator) -> DualN<S, K> {
         match how {
-            Accumulator::Naive => self.dot_by::<Naive<f64>>(start, x),
-            Accumulator::Compensated => self.dot_by::<Compensated<f64>>(start, x),
-            Accumulator::Exact => self.dot_by::<ExactDot>(start, x),
+            Accumulator::Naive => self.dot_by::<Naive<S>>(start, x),
+            Accumulator::Compensated => self.dot_by::<Compensated<S>>(start, x),
+            Accumulator::Exact => self.dot_by::<S::ExactDot>(start, x),
         }
     }
 
-    fn dot_by<A: AccumulateProducts<f64>>(&self, start: usize, x: &[DualN<f64, K>]) -> DualN<f64, K> {
+    fn dot_by<A: AccumulateProducts<S>>(&self, start: usize, x: &[DualN<S, K>]) -> DualN<S, K> {
         let mut value = A::default();
         let mut slopes: [A; K] = core::array::from_fn(|_| A::default());
         for (i, x) in x.iter().enumerate() {
@@ -73,7 +73,7 @@ impl<'p, 'a, const K: usize> Perturbed<'p, 'a, K> {
             let (dp, dx) = (Multiply {}.dx(p.value, x.value, z), Multiply {}.dy(p.value, x.value, z));
             for (lane, slope) in slopes.iter_mut().enumerate() {
                 for (tangent, partial) in [(p.tangents[lane], dp), (x.tangents[lane], dx)] {
-                    if tangent != 0.0 && partial != 0.0 {
+                    if !tangent.vanishes() && !partial.vanishes() {
                         slope.add_product(tangent, partial);
                     }
                 }
