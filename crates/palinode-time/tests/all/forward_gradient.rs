@@ -1,8 +1,9 @@
 //! The laws of forward gradients, within bounds that a wrong constant breaks.
 
-use palinode_core::{Accumulator, DualN, Key, grad};
+use palinode_core::{Accumulator, DualN, Key, Posit32, grad};
 use palinode_time::{
     Directions, Draw, ForwardDescent, ForwardGradient, Perturbed, estimate_gradient, forward_gradient,
+    forward_gradient_in,
 };
 
 /// A gradient without symmetries.
@@ -335,4 +336,32 @@ fn entries_are_draws_of_the_key() {
             assert_eq!(normals.at(i)[lane], key.split(0).gaussian(counter));
         }
     }
+}
+
+/// In posits an exact inner product is a quire: value and slopes are rounded once, whatever cancels.
+#[test]
+fn inner_products_of_posits_are_exact_by_quires() {
+    let number = |x: f64| Posit32::from_f64(x);
+    // 1 is lost beside 2^60 in a posit32, not in its quire.
+    let parameters = [2f64.powi(60), 1.0, -(2f64.powi(60)), 0.5].map(number);
+    let ones = [DualN::lift(number(1.0)); 4];
+    let key = Key::from_seed(4);
+    let run = |how| {
+        forward_gradient_in::<2, Posit32>(&parameters, Directions::Rademacher, key, |p| p.dot(0, &ones, how))
+            .unwrap()
+    };
+    assert_eq!(run(Accumulator::Naive).value(), number(0.5));
+    let exact = run(Accumulator::Exact);
+    assert_eq!(exact.value(), number(1.5));
+    let draw: Draw<2> = Directions::Rademacher.draw(key, 4).unwrap();
+    for lane in 0..2 {
+        let slope: f64 = (0..4).map(|i| draw.at(i)[lane]).sum();
+        assert_eq!(exact.slopes()[lane], number(slope));
+    }
+    // And with as many directions as parameters, the gradient itself.
+    let p = [2.0, 5.0].map(number);
+    let estimate =
+        forward_gradient_in::<2, Posit32>(&p, Directions::HadamardFrame, key, |p| p.get(0) * p.get(1))
+            .unwrap();
+    assert_eq!(estimate.gradient(), [5.0, 2.0].map(number));
 }
