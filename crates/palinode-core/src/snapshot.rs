@@ -223,7 +223,7 @@ pub trait SnapshotStore {
     fn prefetch(&mut self, _slot: u32, _step: u64) {}
     /// The heap bytes held now.
     fn heap_bytes(&self) -> usize;
-    /// The heap bytes that it will hold at most for so many slots of snapshots of at most this size.
+    /// The heap bytes that it will hold at most for so many slots of snapshots of this size.
     fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize;
     /// Waits until everything that was put is where it belongs. A store that writes in the background tells of a failure at its next call;
     /// this is the call for those who have no other to make.

@@ -7,6 +7,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// So many random cases, or as many as `PROPTEST_CASES` says.
+fn cases(usually: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usually)
+}
+
 /// A directory of a test's own, removed at its end with what is left in it.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
@@ -127,7 +132,7 @@ fn follow(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(48), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_exact_store_gives_back_every_bit(actions in actions(words(300))) {
@@ -174,7 +179,9 @@ proptest! {
         prop_assert_eq!(&got, &snapshot);
         // Never more than a word for each block and two in all.
         let most = snapshot.bytes() + 8 * (2 + (reals + plain).div_ceil(4096));
-        prop_assert!(snapshot.bytes() as f64 / store.ratio().unwrap() <= most as f64 + 0.5);
+        if snapshot.bytes() > 0 {
+            prop_assert!(snapshot.bytes() as f64 / store.ratio().unwrap() <= most as f64 + 0.5);
+        }
     }
 }
 
@@ -282,5 +289,61 @@ fn bf16_is_the_nearest_and_even() {
         let mut got = Snapshot::new();
         store.get(0, 0, &mut got).expect("it was put");
         assert_eq!(got.loaded::<f64, f64>(), nearest, "{was}");
+    }
+}
+
+/// A store that gives back what it likes.
+struct Broken(Snapshot);
+
+impl SnapshotStore for Broken {
+    fn put(&mut self, _: u32, _: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        self.0.copy_from(snapshot);
+        Ok(())
+    }
+    fn get(&mut self, _: u32, _: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
+        into.copy_from(&self.0);
+        Ok(())
+    }
+    fn free(&mut self, _: u32) {}
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+    fn heap_bytes_for(&self, _: usize, _: usize, _: usize) -> usize {
+        0
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(256), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever comes back from inside, a store around it gives a snapshot or an error with the step.
+    #[test]
+    fn what_cannot_be_unpacked_is_damaged(
+        words in prop_oneof![words(50), prop::collection::vec(prop_oneof![0..300_u64, any::<u64>()], 0..50)],
+    ) {
+        let broken = || Broken(Snapshot::from_words(vec![], words.clone()));
+        let mut got = Snapshot::new();
+        let results = [
+            Compressed::new(broken()).get(0, 9, &mut got),
+            Lossy::f32(broken()).get(0, 9, &mut got),
+            Lossy::bf16(broken()).get(0, 9, &mut got),
+        ];
+        for error in results.into_iter().filter_map(Result::err) {
+            prop_assert!(matches!(error, SnapshotError::Damaged { step: 9, .. }), "{error}");
+        }
+    }
+
+    /// The same for words that were packed and then changed in one place.
+    #[test]
+    fn what_was_changed_inside_does_no_harm(state in words(5000), at in any::<prop::sample::Index>(), bit in 0..64_u32) {
+        let mut store = Compressed::new(Broken(Snapshot::new()));
+        store.put(0, 9, &Snapshot::from_words(state, vec![1]))?;
+        let mut words = store.store().0.plain().to_vec();
+        let at = at.index(words.len());
+        words[at] ^= 1 << bit;
+        let mut store = Compressed::new(Broken(Snapshot::from_words(vec![], words)));
+        if let Err(error) = store.get(0, 9, &mut Snapshot::new()) {
+            prop_assert!(matches!(error, SnapshotError::Damaged { step: 9, .. }), "{error}");
+        }
     }
 }
