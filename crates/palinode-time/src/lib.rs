@@ -36,8 +36,3 @@ pub use rollout::{
 };
 pub use step::{Number, PlainInput, ReversibleStep, Step, StepRule};
 pub use store::{Compressed, DiskStore, Lossy, MemoryStore};
-
-/// The book's page on stores: its code blocks run as doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/book/snapshot-stores.md")]
-struct SnapshotStores;

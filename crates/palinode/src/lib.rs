@@ -66,6 +66,7 @@ mod documents {
         Programs = "docs/book/programs.md";
         Language = "docs/book/language.md";
         Schedules = "docs/book/schedules.md";
+        SnapshotStores = "docs/book/snapshot-stores.md";
         Pal0101 = "docs/book/errors/PAL0101.md";
         Pal0102 = "docs/book/errors/PAL0102.md";
         Pal0103 = "docs/book/errors/PAL0103.md";
