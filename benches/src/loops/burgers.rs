@@ -4,6 +4,7 @@ use super::{Line, Size, race};
 use crate::heap;
 use palinode::prelude::*;
 use palinode::time::{Number, Rollout, Step, StepRule};
+use palinode::{Reals, Sink, Source};
 use std::f64::consts::PI;
 use std::hint::black_box;
 
@@ -19,60 +20,83 @@ fn stencil<S: Real>(left: S, here: S, right: S) -> S {
     here - here * (right - left) * C + (right - here * 2.0 + left) * V
 }
 
+/// A field, and room for the next one, which is no part of the state.
+pub(super) struct Field<S> {
+    u: Vec<S>,
+    next: Vec<S>,
+}
+
+impl<S: Real> Field<S> {
+    fn new(u: Vec<S>) -> Self {
+        Field { next: u.clone(), u }
+    }
+
+    /// Each number becomes a function of itself and its neighbours; periodic.
+    #[inline(always)]
+    fn update(&mut self, new: impl Fn(usize, [S; 3]) -> S, fill: impl Fn(&mut [S], &[S])) {
+        let Field { u, next } = self;
+        let last = u.len() - 1;
+        next[0] = new(0, [u[last], u[0], u[1]]);
+        fill(&mut next[1..last], u);
+        next[last] = new(last, [u[last - 1], u[last], u[0]]);
+        core::mem::swap(u, next);
+    }
+}
+
+impl<S: Real + Reals<S>> Reals<S> for Field<S> {
+    fn save(&self, to: &mut impl Sink<S>) {
+        self.u.save(to);
+    }
+    fn load(from: &mut impl Source<S>) -> Self {
+        Field::new(Vec::load(from))
+    }
+    fn reload(&mut self, from: &mut impl Source<S>) {
+        self.u.reload(from);
+    }
+    fn heap_bytes(&self) -> usize {
+        self.u.heap_bytes() + self.next.heap_bytes()
+    }
+}
+
 impl Step for Burgers {
-    type State<S: Number> = Vec<S>;
+    type State<S: Number> = Field<S>;
     type Params<S: Number> = ();
     type Input<S: Number> = ();
     #[inline]
-    fn step<S: Real>(&self, u: &mut Vec<S>, _: &(), _: &()) {
-        let last = u.len() - 1;
-        let (first, at_first) = (u[0], stencil(u[last], u[0], u[1]));
-        let at_last = stencil(u[last - 1], u[last], first);
-        blockwise(u, |_, new, u| {
+    fn step<S: Real>(&self, field: &mut Field<S>, _: &(), _: &()) {
+        let at = |_: usize, [left, here, right]: [S; 3]| stencil(left, here, right);
+        field.update(at, |new, u| {
             new.iter_mut().zip(u.windows(3)).for_each(|(new, u)| *new = stencil(u[0], u[1], u[2]));
         });
-        (u[0], u[last]) = (at_first, at_last);
     }
 }
 
 /// A gather: each cotangent is made of its neighbours', so that the loop is as regular as the step's.
 impl StepRule for Burgers {
     #[inline]
-    fn reverse<S: Real>(&self, u: &Vec<S>, _: &(), _: &(), of_u: &mut Vec<S>, _: &mut (), _: &mut ()) {
-        let last = u.len() - 1;
+    fn reverse<S: Real>(
+        &self,
+        before: &Field<S>,
+        _: &(),
+        _: &(),
+        field: &mut Field<S>,
+        _: &mut (),
+        _: &mut (),
+    ) {
+        let u = &before.u[..];
+        let n = u.len();
         let gather = |[u_left, u_right]: [S; 2], [left, here, right]: [S; 3]| {
-            here * ((u_right - u_left) * -C + (1.0 - 2.0 * V)) + left * (u_left * -C + V) + right * (u_right * C + V)
+            here * ((u_right - u_left) * -C + (1.0 - 2.0 * V))
+                + left * (u_left * -C + V)
+                + right * (u_right * C + V)
         };
-        let at_first = gather([u[last], u[1]], [of_u[last], of_u[0], of_u[1]]);
-        let at_last = gather([u[last - 1], u[0]], [of_u[last - 1], of_u[last], of_u[0]]);
-        blockwise(of_u, |start, new, c| {
-            let around = u[start - 1..].windows(3);
-            new.iter_mut().zip(c.windows(3)).zip(around).for_each(|((new, c), u)| {
-                *new = gather([u[0], u[2]], [c[0], c[1], c[2]]);
-            });
+        let at = |i: usize, c: [S; 3]| gather([u[(i + n - 1) % n], u[(i + 1) % n]], c);
+        field.update(at, |new, c| {
+            let around = u.windows(3).zip(c.windows(3));
+            new.iter_mut()
+                .zip(around)
+                .for_each(|(new, (u, c))| *new = gather([u[0], u[2]], [c[0], c[1], c[2]]));
         });
-        (of_u[0], of_u[last]) = (at_first, at_last);
-    }
-}
-
-/// Replaces every number but the first and the last by what `fill` makes of the old ones, block by block: the new numbers wait in a buffer until
-/// the old ones are not needed any more, so that the inner loop is a plain one. `fill` gets the position of the first new number, room
-/// for the new ones, and the old ones from one before to one after.
-#[inline(always)]
-fn blockwise<S: Real>(u: &mut [S], fill: impl Fn(usize, &mut [S], &[S])) {
-    const BLOCK: usize = 256;
-    let n = u.len();
-    let mut buffer = [S::zero(); BLOCK];
-    let mut left = u[0];
-    for start in (1..n - 1).step_by(BLOCK) {
-        let end = (start + BLOCK).min(n - 1);
-        // The number to the left has been replaced already: it is put back for a moment.
-        let replaced = core::mem::replace(&mut u[start - 1], left);
-        let new = &mut buffer[..end - start];
-        fill(start, new, &u[start - 1..=end]);
-        u[start - 1] = replaced;
-        left = u[end - 1];
-        u[start..end].copy_from_slice(new);
     }
 }
 
@@ -98,8 +122,8 @@ fn plain(u: &mut Vec<f64>, next: &mut Vec<f64>, steps: u64) -> f64 {
 
 pub(super) fn lines(size: Size) -> Vec<Line> {
     let (n, steps, rounds) = if size == Size::Full { (1000, 10_000_u64, 4) } else { (1000, 300, 1) };
-    let initial = start(n);
-    let loss = |u: &Vec<Var<f64>>| u.iter().map(|&u| u * u).sum::<Var<f64>>();
+    let initial = Field::new(start(n));
+    let loss = |field: &Field<Var<f64>>| field.u.iter().map(|&u| u * u).sum::<Var<f64>>();
     let by_tape = Rollout::new(Burgers).steps(steps).budget(BUDGET);
     let by_rule = Rollout::new(Burgers).steps(steps).budget(BUDGET).by_rule();
     by_rule.check_rule(&initial, &(), 3).expect("a right rule");
@@ -114,17 +138,17 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
         measured(&mut || by_tape.value_and_grad(&initial, &(), loss).expect("a gradient"));
     let (of_rule, rule_peak) =
         measured(&mut || by_rule.value_and_grad(&initial, &(), loss).expect("a gradient"));
-    let scale = of_tape.initial.iter().fold(0.0_f64, |largest, c| largest.max(c.abs()));
-    for (tape, rule) in of_tape.initial.iter().zip(&of_rule.initial) {
+    let scale = of_tape.initial.u.iter().fold(0.0_f64, |largest, c| largest.max(c.abs()));
+    for (tape, rule) in of_tape.initial.u.iter().zip(&of_rule.initial.u) {
         assert!((tape - rule).abs() <= 1e-9 * scale, "{tape} and {rule}");
     }
 
-    let (mut u, mut next) = (initial.clone(), initial.clone());
+    let (mut u, mut next) = (initial.u.clone(), initial.u.clone());
     let [plain_ns, advanced, tape, rule] = race(
         rounds,
         &mut [
             Box::new(|| {
-                u.copy_from_slice(&initial);
+                u.copy_from_slice(&initial.u);
                 black_box(plain(&mut u, &mut next, steps));
             }),
             Box::new(|| {
@@ -141,6 +165,7 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let per_step = 1e-3 / steps as f64;
     vec![
         Line::new(format!("plain f64, {n} points, {steps} steps"), plain_ns * per_step, None, "us/step"),
+        Line::new("the same as the driver advances it", advanced * per_step, None, "us/step"),
         Line::new(
             format!("by the step's own rule, {:.2} forward sweeps", of_rule.report.sweeps()),
             rule * per_step,

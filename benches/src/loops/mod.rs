@@ -3,6 +3,7 @@
 //! Every time is the minimum over rounds in which all contestants take their turn.
 
 mod burgers;
+mod disk;
 mod long;
 mod lorenz;
 
@@ -34,8 +35,13 @@ impl Line {
 
 /// What there is to measure.
 type Part = (&'static str, fn(Size) -> Vec<Line>);
-const PARTS: [Part; 4] =
-    [("planning", planning), ("lorenz", lorenz::lines), ("burgers", burgers::lines), ("long", long::lines)];
+const PARTS: [Part; 5] = [
+    ("planning", planning),
+    ("lorenz", lorenz::lines),
+    ("burgers", burgers::lines),
+    ("disk", disk::lines),
+    ("long", long::lines),
+];
 
 /// The parts asked for, or everything, as text.
 pub fn report(size: Size, wanted: &[String]) -> String {

@@ -69,6 +69,10 @@ pub trait Backend<St: Step, T: Inner> {
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error>;
 
+    /// The list becomes the cotangent of the state, where the backend has kept it in another form since the last [`reverse`](Self::reverse). From
+    /// then on the list is what counts, until the next.
+    fn release_cotangent(&mut self, _state: &mut Vec<T>) {}
+
     /// The heap bytes held.
     fn heap_bytes(&self) -> usize;
 
@@ -298,11 +302,20 @@ pub struct ByRule<St: Step, T: Inner = f64> {
     state: Option<St::State<Passive<T>>>,
     params: Option<St::Params<Passive<T>>>,
     input: Option<St::Input<Passive<T>>>,
+    /// Whether `state` is the cotangent, and the list is not: a large one is not copied at every step.
+    holds_cotangent: bool,
 }
 
 impl<St: Step, T: Inner> Default for ByRule<St, T> {
     fn default() -> Self {
-        ByRule { before: Vec::new(), numbers: Flat::default(), state: None, params: None, input: None }
+        ByRule {
+            before: Vec::new(),
+            numbers: Flat::default(),
+            state: None,
+            params: None,
+            input: None,
+            holds_cotangent: false,
+        }
     }
 }
 
@@ -368,20 +381,30 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         let before = self.before[kept].as_ref().expect("a step is recorded before it is reversed");
         // Cotangents take the shape of what they are of, which the words tell.
         let words = &mut self.numbers.plain;
-        let shape_of_state = Shape::of(before, words);
-        if shape_of_state != cotangents.state.len() {
-            return Err(Error::ShapeChanged { before: shape_of_state, after: cotangents.state.len() });
+        if !self.holds_cotangent {
+            let shape_of_state = Shape::of(before, words);
+            if shape_of_state != cotangents.state.len() {
+                return Err(Error::ShapeChanged { before: shape_of_state, after: cotangents.state.len() });
+            }
+            refill(&mut self.state, &mut reading(&cotangents.state, words, Passive::lift));
+            self.holds_cotangent = true;
         }
-        let of_state = refill(&mut self.state, &mut reading(&cotangents.state, words, Passive::lift));
+        let Some(of_state) = &mut self.state else { unreachable!("filled above") };
         Shape::of(fixed.params, words);
         let of_params = refill(&mut self.params, &mut reading(&cotangents.params, words, Passive::lift));
         Shape::of(input, words);
         let of_input = refill(&mut self.input, &mut reading(&cotangents.input, words, Passive::lift));
         fixed.step.reverse(before, fixed.params, input, of_state, of_params, of_input);
-        numbers_of(of_state, &mut cotangents.state);
         numbers_of(of_params, &mut cotangents.params);
         numbers_of(of_input, &mut cotangents.input);
         Ok(())
+    }
+
+    fn release_cotangent(&mut self, state: &mut Vec<T>) {
+        if self.holds_cotangent {
+            self.state.iter().for_each(|of_state| numbers_of(of_state, state));
+            self.holds_cotangent = false;
+        }
     }
 
     fn heap_bytes(&self) -> usize {

@@ -223,6 +223,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.params.save(&mut self.numbers);
         self.cotangents.params.clear();
         self.cotangents.params.resize(self.numbers.reals.len(), T::zero());
+        self.release_cotangent();
         self.cotangents.state.clear();
         self.cotangents.input.clear();
         self.of_inputs.clear();
@@ -480,9 +481,16 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.look_at_cotangent(from, to - from)
     }
 
+    /// The list of cotangents of the state is what it says.
+    #[inline]
+    pub(super) fn release_cotangent(&mut self) {
+        self.backend.release_cotangent(&mut self.cotangents.state);
+    }
+
     /// The square of the norm of the cotangent of the state.
     #[inline]
-    pub(super) fn squared_norm(&self) -> f64 {
+    pub(super) fn squared_norm(&mut self) -> f64 {
+        self.release_cotangent();
         self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum()
     }
 
@@ -516,6 +524,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     }
 
     fn loss_of_numbers(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
+        self.release_cotangent();
         let Engine { loss_tape, loss_state, numbers, cotangents, .. } = self;
         let mut record = loss_tape.record(&numbers.reals, |vars| {
             loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
@@ -572,6 +581,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     /// From here on the cotangent is cut: nothing flows back to earlier steps.
     pub(super) fn cut(&mut self) {
+        self.release_cotangent();
         self.cotangents.state.iter_mut().for_each(|c| *c = T::zero());
     }
 
@@ -684,6 +694,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.snapshot.take(&self.live);
         self.loss_of_live(0, loss)?;
         if steps > 0 {
+            self.release_cotangent();
             self.cotangents.state.clear();
             self.record(0)?;
             let when = core::mem::replace(&mut self.when, When::Each);

@@ -251,6 +251,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         budget: Budget,
         peak_bytes: usize,
     ) -> Report {
+        engine.release_cotangent();
         Report {
             steps,
             forward: engine.counts.advanced + engine.counts.recorded,

@@ -48,6 +48,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
             };
             let (mut rule, mut tape) = (seeds(), seeds());
             by_rule.reverse(0, &fixed, input, 1, &mut rule)?;
+            by_rule.release_cotangent(&mut rule.state);
             by_tape.reverse(0, &fixed, input, 1, &mut tape)?;
             compare("state", step, &rule.state, &tape.state)?;
             compare("parameter", step, &rule.params, &tape.params)?;
