@@ -17,6 +17,7 @@ Examples:
   palinode grad model.pal --check             the gradient by all params, compared with differences
   palinode grad model.pal --set k=0.5 --data measured.csv
   palinode memory model.pal                   which arrays it takes, when, and what is kept
+  palinode loop model.pal                     how the way back through its loops goes
   palinode help grad                          options and examples of a command
   palinode help PAL0253                       what an error code means
 
@@ -98,6 +99,18 @@ kind of state lies in it, where it is made, the last line that uses it forwards 
 backwards, the operation on the way back that it is kept for, and what changes it in place.
 The chart shows the same over time. Where memory depends on data, the model is run once.")]
     Memory(MemoryArgs),
+
+    /// Show how the way back through loops goes: which states are kept, and how the gradient fares
+    #[command(after_help = "\
+Examples:
+  palinode loop lorenz.pal
+  palinode loop lorenz.pal --states 30      with so many states kept at once
+  palinode loop lorenz.pal --budget 4KiB    with as many as fit
+
+Of each loop that no other loop is around, and that the derivative goes through: a picture of
+its way back (rounds to the right, time downwards), how often it is run forwards for that,
+and the size of the cotangent round by round: whether it vanishes, explodes or stays.")]
+    Loop(LoopArgs),
 
     /// Show the execution trace, forwards and backwards
     #[command(after_help = "\
@@ -246,6 +259,20 @@ pub(crate) struct MemoryArgs {
     /// Show at most so many arrays, the largest; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(crate) rows: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoopArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) derivative: DerivativeArgs,
+    #[command(flatten)]
+    pub(crate) storage: StorageArgs,
+
+    /// Keep so many states of each loop at once; 10 unless a budget, or the model, says otherwise
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub(crate) states: Option<u64>,
 }
 
 #[derive(Debug, Args)]

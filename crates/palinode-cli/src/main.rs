@@ -7,7 +7,8 @@
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
 //! | `execute`, `gradient`, `differences`, `checking`, `progress` | running and measuring |
 //! | `storage` | how much memory a gradient may take, and what it keeps |
-//! | `numbers`, `table`, `value`, `lifetimes`, `chart` | results as text and as JSON |
+//! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
+//! | `numbers`, `table`, `value`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //!
 //! Absent from this package: calculus, and knowledge of what a program means.
@@ -22,16 +23,19 @@ mod differences;
 mod execute;
 mod files;
 mod gradient;
+mod health;
 mod inputs;
 mod lifetimes;
 mod model;
 mod numbers;
 mod pages;
+mod picture;
 mod problem;
 mod progress;
 mod render;
 mod session;
 mod sources;
+mod stops;
 mod storage;
 mod table;
 mod value;
@@ -99,7 +103,7 @@ fn bug(panic: &(dyn std::any::Any + Send)) -> Failed {
 
 /// The commands by name.
 const COMMANDS: &[&str] =
-    &["run", "grad", "jvp", "hessian", "memory", "tape", "ir", "fmt", "check", "help", "completions"];
+    &["run", "grad", "jvp", "hessian", "memory", "loop", "tape", "ir", "fmt", "check", "help", "completions"];
 
 fn name(command: &Command) -> &'static str {
     match command {
@@ -108,6 +112,7 @@ fn name(command: &Command) -> &'static str {
         Command::Jvp(_) => "jvp",
         Command::Hessian(_) => "hessian",
         Command::Memory(_) => "memory",
+        Command::Loop(_) => "loop",
         Command::Tape(_) => "tape",
         Command::Ir(_) => "ir",
         Command::Fmt(_) => "fmt",
@@ -124,6 +129,7 @@ fn dispatch(session: &mut Session, command: &Command) -> Result<(), Failed> {
         Command::Jvp(args) => commands::jvp::run(session, args),
         Command::Hessian(args) => commands::hessian::run(session, args),
         Command::Memory(args) => commands::memory::run(session, args),
+        Command::Loop(args) => commands::loops::run(session, args),
         Command::Tape(args) => commands::tape::run(session, args),
         Command::Ir(args) => commands::ir::run(session, args),
         Command::Fmt(args) => commands::fmt::run(session, args),

@@ -16,9 +16,10 @@ use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
+use crate::stops::Stop;
 use crate::storage::{Asked, Within};
-use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout};
-use crate::{execute, inputs, model, numbers, storage, value};
+use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout, styled};
+use crate::{execute, inputs, model, numbers, stops, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
@@ -60,8 +61,10 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         }
     }
 
+    let stops = stops::stops(&program, &inputs, &limits, None);
     let answer = Answer {
         loaded: &loaded,
+        stops: &stops,
         objective,
         wrt: &wrt,
         inputs: &inputs,
@@ -158,6 +161,7 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
 
 struct Answer<'a> {
     loaded: &'a Loaded,
+    stops: &'a [Stop],
     objective: usize,
     wrt: &'a [usize],
     inputs: &'a [Datum<f64>],
@@ -223,6 +227,11 @@ impl Answer<'_> {
             && checked.decisions.count() > 0
         {
             out.push_str(&decisions_line(checked, look));
+        }
+        for stop in self.stops {
+            if let Some(words) = stop.flag(storage::line(session, self.loaded, stop.span)) {
+                out.push_str(&format!("rounds   {}\n", styled(DOUBT, &words)));
+            }
         }
         out.push_str(&self.memory_line(session));
         if let Some(error) = self.rounding {
@@ -325,6 +334,11 @@ impl Answer<'_> {
                 all["budget"] = budget_json(*budget, fitted, &line);
             }
             Within::Stopping { budget } => all["budget"] = json!({ "budget_bytes": budget.bytes() }),
+        }
+        if !self.stops.is_empty() {
+            let line = |stop: &Stop| storage::line(session, self.loaded, stop.span);
+            let name = |at: usize| self.loaded.arguments()[at].name.to_string();
+            all["stops"] = self.stops.iter().map(|stop| stop.json(line(stop), &name)).collect();
         }
         if let Some(checked) = self.checked {
             all["decisions"] = json!({

@@ -7,6 +7,7 @@ pub(crate) mod help;
 pub(crate) mod hessian;
 pub(crate) mod ir;
 pub(crate) mod jvp;
+pub(crate) mod loops;
 pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod tape;

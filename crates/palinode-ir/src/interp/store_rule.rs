@@ -71,11 +71,12 @@ pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
     })
 }
 
-/// How many snapshots a sweep of so many rounds has room for, if a state takes `each` bytes; if not even one fits, the bytes that there are. One round needs
-/// none, and states without anything in them are kept in each round.
-pub(crate) fn slots_of(room: Room, rounds: u64, each: u64) -> Result<u64, u64> {
+/// How many snapshots a sweep of so many rounds has room for, if a state of so many values takes `each` bytes; if not even one fits, the bytes that there are.
+/// One round needs none, nor does a state of nothing.
+pub(crate) fn slots_of(room: Room, rounds: u64, values: usize, each: u64) -> Result<u64, u64> {
     let slots = match room {
-        _ if rounds <= 1 => 0,
+        _ if rounds <= 1 || values == 0 => 0,
+        // Arrays that are empty, for now.
         _ if each == 0 => rounds,
         Room::Slots(slots) => slots.max(1),
         Room::Bytes(bytes) if bytes < each => return Err(bytes),

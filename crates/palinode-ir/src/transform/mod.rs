@@ -20,6 +20,7 @@ mod activity;
 mod lengths;
 mod linalg;
 mod linear;
+mod margins;
 mod matrix;
 mod residual;
 mod room;
@@ -49,6 +50,7 @@ use split_calls::Versions;
 use tangent::{Differentiator, Tangents, zeros_like};
 use unsweep::unsweep;
 
+pub use margins::{Margins, with_margins};
 pub use matrix::{hessian, jacobian};
 pub use room::with_room;
 pub use storage::{Choice, Recompute, Storage};

@@ -375,3 +375,57 @@ fn a_budget_for_all_is_met_with_states() {
         assert!(overheads.windows(2).all(|pair| pair[0] > pair[1]), "{overheads:?}");
     }
 }
+
+/// The margins of conditions: of the last round that ran, and of the one that did not.
+#[test]
+fn loops_say_how_close_they_came_to_another_number_of_rounds() {
+    let margins = |source: &str, x: f64| {
+        let (program, found) = transform::with_margins(&compiled_source(source));
+        let results = run_on(&program, &[Datum::real(x)], "margins").unwrap();
+        let number = |at: usize| results[at].as_real().unwrap();
+        found.iter().map(|margins| (number(margins.last), number(margins.stop))).collect::<Vec<_>>()
+    };
+    let doubling = "param x0 = 0.1\nvar x = x0\nwhile x < 1 { x = 2 * x }\nloss x";
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    let [(last, stop)] = margins(doubling, 0.1)[..] else { panic!() };
+    assert!(close(last, 0.2) && close(stop, -0.375));
+    // A power of two is met exactly, and no round at all is as far away as can be.
+    assert_eq!(margins(doubling, 0.125), [(0.5, 0.0)]);
+    let [(last, stop)] = margins(doubling, 3.0)[..] else { panic!() };
+    assert!(last == f64::INFINITY && close(stop, -2.0 / 3.0));
+    // Several comparisons, and a loop that is left early: the closest counts.
+    let both = "param x0 = 1\nvar x = x0\nwhile x < 100 and x > 0.5 { x = 3 * x }\nloss x";
+    let [(last, stop)] = margins(both, 1.0)[..] else { panic!() };
+    assert!(close(last, 0.19) && close(stop, -143.0 / 243.0), "{last} {stop}");
+    // Nothing to measure: integers, loops over ranges.
+    let none = "param x0 = 1\nvar x = x0\nvar n = 0\nwhile n < 3 { x = x * x\n n += 1 }\nfor i in 0..3 { x = x + 1 }\nloss x";
+    assert!(margins(none, 1.0).is_empty());
+    // The margin is differentiated like any other result.
+    let (program, found) = transform::with_margins(&compiled_source(doubling));
+    let mut only = program.clone();
+    let entry = only.entry.index();
+    only.functions[entry].body.results = vec![program.main().body.results[found[0].last]];
+    only.outputs = vec!["last".into()];
+    let slope = run_on(&transform::grad(&only, &[0]).unwrap(), &[Datum::real(0.1)], "slope").unwrap();
+    assert!(close(slope[0].as_real().unwrap(), -8.0));
+}
+
+/// Rounds that need nothing of each other have no state, whatever they may keep.
+#[test]
+fn loops_without_a_state_keep_none() {
+    let source = "param a = 0.5\nvar s = 0\nfor k in 0..100000 { s += sin(a * k) }\nloss s";
+    let program = compiled_source(source);
+    let (expected, kept) = Code::new(&transform::value_and_grad(&program, &[0]).unwrap())
+        .run_with_stats(&[Datum::real(0.5)], &Limits::default())
+        .unwrap();
+    for room in [Room::Slots(1), Room::Bytes(0)] {
+        let swept = passes::simplify(&transform::value_and_grad(&limited(&program, room), &[0]).unwrap());
+        let (found, stats) =
+            Code::new(&swept).run_with_stats(&[Datum::real(0.5)], &Limits::default()).unwrap();
+        assert_eq!(values(&found), values(&expected));
+        assert_eq!((stats.steps, stats.peak_bytes), (200_000, 0));
+        assert!(kept.peak_bytes > 100_000);
+        let plan = predict(&swept, &[Datum::real(0.5)], 8).unwrap();
+        assert!(plan.exact && plan.peak == 0);
+    }
+}

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use palinode_core::Real;
+use palinode_core::schedule::Action;
 
 use super::{Frame, Machine, Observer};
 use crate::interp::code::{Kind, Place, SweepSite};
@@ -16,7 +17,7 @@ use crate::interp::store::Store;
 use crate::interp::store_rule::{Event, slots_of};
 use crate::interp::value::Array;
 use crate::op::Room;
-use crate::schedule::{Action, Binomial, binomial};
+use crate::schedule::{Schedule, schedule};
 use crate::types::Span;
 
 const OP: &str = "sweep";
@@ -40,7 +41,7 @@ pub struct RoundBack {
 
 /// A sweep on its way.
 pub(super) struct Running<R> {
-    schedule: Binomial,
+    schedule: Schedule,
     rounds: u64,
     slots: u64,
     state_bytes: u64,
@@ -104,12 +105,12 @@ impl<R: Real> Machine<'_, R> {
         let rounds = u64::try_from(self.ints[frame.bases[1] + site.rounds as usize]).unwrap_or(0);
         self.memory.ledger.note(Event::Trips(rounds));
         let each = self.state_bytes(frame, &site.state);
-        let slots = slots_of(site.room, rounds, each)
+        let slots = slots_of(site.room, rounds, site.state.len(), each)
             .map_err(|budget| RunErrorKind::SnapshotOverBudget { budget, needed: each })?;
         let state = &site.state;
         let memory = &self.memory;
         self.sweeps.push(Running {
-            schedule: binomial(rounds, slots),
+            schedule: schedule(rounds, slots),
             rounds,
             slots,
             state_bytes: each,
@@ -153,12 +154,18 @@ impl<R: Real> Machine<'_, R> {
             match running.schedule.next() {
                 None => return Ok(site.end as usize),
                 Some(Action::Advance { from, to }) => (running.at, running.until) = (from, to),
-                Some(Action::Snapshot { slot }) => self.snapshot(frame, site, slot, &mut running)?,
-                Some(Action::Restore { slot }) => self.restore(frame, site, slot, &running),
-                Some(Action::Free { slot }) => {
-                    running.arrays[slot].clear();
-                    running.bytes[slot] = 0;
+                Some(Action::Snapshot { slot, .. }) => {
+                    self.snapshot(frame, site, slot.index as usize, &mut running)?;
                 }
+                Some(Action::Restore { slot, .. }) => {
+                    self.restore(frame, site, slot.index as usize, &running);
+                }
+                Some(Action::Free { slot }) => {
+                    running.arrays[slot.index as usize].clear();
+                    running.bytes[slot.index as usize] = 0;
+                }
+                // The round is run and gone back through in one block.
+                Some(Action::Record { .. }) => {}
                 Some(Action::Reverse { step }) => {
                     self.ints[counter] = step as i64;
                     running.reversed = Some(step);

@@ -5,13 +5,15 @@
 //! snapshots, each takes the same, because a round makes every array of the state anew or leaves it alone. Where that does not hold (a state whose arrays move on from
 //! one place to another, or get longer), every round is walked.
 
+use palinode_core::schedule::Action;
+
 use crate::interp::store_rule::slots_of;
 use crate::op::Room;
 use crate::plan::liveness::InstMarks;
 use crate::plan::walk::{Thing, Walk, Walked};
 use crate::plan::{PlanError, steady};
 use crate::program::{Block, Inst, Value};
-use crate::schedule::{Action, advances, binomial};
+use crate::schedule::{advances, schedule};
 use crate::types::{Elem, Span};
 
 /// A sweep of fewer rounds is walked as it is.
@@ -49,7 +51,7 @@ impl<'p> Walk<'p> {
         self.set_all(&advance.params[1..], &things);
         self.set_all(cotangents, &things[states.len()..]);
         let each = self.state_bytes(&things[..states.len()]);
-        let slots = slots_of(room, n, each).map_err(|budget| {
+        let slots = slots_of(room, n, states.len(), each).map_err(|budget| {
             let message = format!(
                 "the snapshots of a loop need {each} bytes, {budget} are allowed; allow at least that many"
             );
@@ -60,7 +62,7 @@ impl<'p> Walk<'p> {
         self.state.snapshots.push(scalars);
 
         let function = self.program.function(self.function);
-        let short = self.events.is_none() && n > FEW_ROUNDS && slots > 0;
+        let short = self.events.is_none() && n > FEW_ROUNDS;
         if short && steady::sweeps_alike(function, inst) && self.short_sweep(&parts, marks, n, slots)? {
             // Integers of a short sweep are not those of the long one.
             for &value in cotangents {
@@ -126,14 +128,15 @@ impl<'p> Walk<'p> {
         let base = self.state.snapshots.len();
         let mut rounds = Rounds { settled: true, ..Rounds::default() };
         let state = &parts.advance.params[1..];
-        for action in binomial(n, slots) {
+        for action in schedule(n, slots) {
             match action {
                 Action::Advance { from, to } => {
                     for step in from..to {
                         self.advance(parts, marks, step, &mut rounds)?;
                     }
                 }
-                Action::Snapshot { slot } => {
+                Action::Snapshot { slot, .. } => {
+                    let slot = slot.index as usize;
                     let things: Vec<Thing> = state.iter().map(|&value| self.get(value)).collect();
                     things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
                     if self.state.snapshots.len() <= base + slot {
@@ -141,15 +144,16 @@ impl<'p> Walk<'p> {
                     }
                     self.state.snapshots[base + slot] = things;
                 }
-                Action::Restore { slot } => {
-                    let things = self.state.snapshots[base + slot].clone();
+                Action::Restore { slot, .. } => {
+                    let things = self.state.snapshots[base + slot.index as usize].clone();
                     things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
                     self.set_all(state, &things);
                 }
                 Action::Free { slot } => {
-                    let things = core::mem::take(&mut self.state.snapshots[base + slot]);
+                    let things = core::mem::take(&mut self.state.snapshots[base + slot.index as usize]);
                     self.drop_all(&things);
                 }
+                Action::Record { .. } => {}
                 Action::Reverse { step } => self.back(parts, marks, step, &mut rounds)?,
             }
         }
@@ -210,7 +214,7 @@ impl<'p> Walk<'p> {
         let rounds = if slots >= n { few } else { FEW_ROUNDS };
         let before = (self.state.clone(), self.copies.clone(), self.most.clone(), self.shapes.clone());
         // The bytes of a snapshot are known after a round.
-        let trial = self.whole_sweep(parts, marks, rounds.min(3), 1)?;
+        let trial = self.whole_sweep(parts, marks, rounds.min(3), few.min(1))?;
         (self.state, self.copies, self.most, self.shapes) = before;
         if !trial.settled {
             return Ok(false);

@@ -1,0 +1,386 @@
+//! `palinode loop`: how the way back through a model's loops goes: which states are kept, how often rounds are computed again, and how the gradient fares.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use palinode_core::schedule::binomial;
+use palinode_ir::interp::{Code, Datum, Limits, RoundBack, Stats};
+use palinode_ir::plan::{self, Checkpoint};
+use palinode_ir::{Block, Function, Op, Program, Room, Span, passes, transform};
+use serde_json::{Value, json};
+
+use crate::args::LoopArgs;
+use crate::commands::grad::no_gradient;
+use crate::commands::headline;
+use crate::execute::Cost;
+use crate::gradient::NoGradient;
+use crate::health::Health;
+use crate::model::Loaded;
+use crate::picture::picture;
+use crate::problem::{Exit, Failed, Problem};
+use crate::session::Session;
+use crate::stops::Stop;
+use crate::storage::{self, REAL, Within, size, sweeps};
+use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
+use crate::{execute, inputs, model, numbers, stops, value};
+
+/// States to keep where nothing is said.
+const STATES: u64 = 10;
+/// Longer loops have no picture: it would have to follow every round.
+const MOST_DRAWN: u64 = 5_000_000;
+
+/// A loop of the model that no other loop is around.
+struct Outermost {
+    span: Span,
+    is_while: bool,
+    /// What the source says about its budget.
+    room: Option<Room>,
+    /// The names of what it carries.
+    carried: Vec<Rc<str>>,
+}
+
+/// What was seen of one on the way back.
+struct Seen {
+    rounds: u64,
+    slots: u64,
+    state_bytes: u64,
+    health: Health,
+    /// How often its way back was gone.
+    times: u64,
+}
+
+pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> {
+    let loaded = model::load(session, &args.model.model)?;
+    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let wrt = loaded.wrt(&args.derivative.wrt)?;
+    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let limits = execute::limits(&args.model);
+    let asked = storage::read(session, &loaded, &args.storage)?;
+    let program = passes::inline(&loaded.only(objective));
+    let mut loops = Vec::new();
+    outermost(program.main(), &program.main().body, &mut loops);
+    if loops.is_empty() {
+        let problem = Problem::new("PAL0279", Exit::Input, "the model has no loop");
+        return Err(problem.help("`palinode memory` shows what the rest takes").into());
+    }
+    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
+    let choose = |of: &Outermost| match (&within, of.room) {
+        (_, Some(room)) => room,
+        (Within::Planned { fitted, .. }, None) => {
+            let chosen = fitted.checkpoints.iter().find(|checkpoint| checkpoint.span == of.span);
+            Room::Slots(chosen.map_or(args.states.unwrap_or(STATES), |checkpoint| checkpoint.slots))
+        }
+        (Within::Stopping { budget }, None) => Room::Bytes(budget.bytes() as u64 / 2),
+        (Within::AnyMemory, None) => Room::Slots(args.states.unwrap_or(STATES)),
+    };
+    let limited = transform::with_room(&program, &|inst| {
+        let own = loops.iter().find(|of| of.span == inst.span).map(&choose);
+        own.or(inst.op.room())
+    });
+    let watched = watch(&limited, &loops, &wrt, &inputs, &limits, &asked.storage)
+        .map_err(|error| no_gradient(error, &loaded))?;
+    if watched.seen.is_empty() {
+        let message = "no loop lies between what is differentiated and the loss";
+        return Err(Problem::new("PAL0279", Exit::Input, message)
+            .help("choose others with --of and --wrt")
+            .into());
+    }
+    let stops = stops::stops(&limited, &inputs, &limits, Some(&wrt));
+    // What a log of every round takes, if that is known.
+    let logs =
+        transform::value_and_grad_stored(&transform::with_room(&program, &|_| None), &wrt, &asked.storage)
+            .ok()
+            .and_then(|derived| plan::predict(&passes::simplify(&derived), &inputs, REAL).ok());
+    let answer =
+        Answer { session, loaded: &loaded, objective, loops: &loops, within: &within, watched, stops, logs };
+    let (text, fields) = (answer.text(), answer.json());
+    session.answer(&text, fields);
+    Ok(())
+}
+
+fn outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>) {
+    for inst in &block.insts {
+        if inst.op.repeats() {
+            let (is_while, counters) =
+                (matches!(inst.op, Op::While { .. }), usize::from(!matches!(inst.op, Op::While { .. })));
+            let params = &inst.blocks[0].params[counters..];
+            let carried = params.iter().filter_map(|&param| function.name_of(param).cloned()).collect();
+            found.push(Outermost { span: inst.span, is_while, room: inst.op.room(), carried });
+        } else {
+            inst.blocks.iter().for_each(|inner| outermost(function, inner, found));
+        }
+    }
+}
+
+/// A gradient whose way back was looked at.
+struct Watched {
+    value: f64,
+    cost: Cost,
+    stats: Stats,
+    /// By the place of the loop.
+    seen: BTreeMap<Span, Seen>,
+}
+
+fn watch(
+    program: &Program,
+    loops: &[Outermost],
+    wrt: &[usize],
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    storage: &transform::Storage,
+) -> Result<Watched, NoGradient> {
+    let derived = passes::simplify(&transform::value_and_grad_stored(program, wrt, storage)?);
+    let code = Code::new(&derived);
+    // An infinity is shown, not a reason to stop.
+    let limits = Limits { trap_nonfinite: false, ..*limits };
+    let mut seen: BTreeMap<Span, Seen> = BTreeMap::new();
+    let started = Instant::now();
+    let (outputs, stats) = code
+        .run_watched(inputs, &limits, &mut |round| {
+            let Some(of) = loops.iter().find(|of| of.span == round.span) else { return };
+            let entry = seen.entry(round.span).or_insert_with(|| Seen {
+                rounds: round.rounds,
+                slots: round.slots,
+                state_bytes: round.state_bytes,
+                health: Health::new(round.rounds as usize),
+                times: 0,
+            });
+            entry.times += u64::from(round.round + 1 == round.rounds);
+            if entry.times == 1 {
+                entry.health.see(round.round as usize, norm(round, of));
+            }
+        })
+        .map_err(NoGradient::Run)?;
+    let cost = Cost {
+        steps: stats.steps,
+        seconds: started.elapsed().as_secs_f64(),
+        peak: 0,
+        arrays: stats.peak_bytes,
+    };
+    let value = outputs[0].as_real().expect("the objective is a real number");
+    Ok(Watched { value, cost, stats, seen })
+}
+
+/// The size of the cotangent of what the loop carries; what it adds up for captured values does not count.
+fn norm(round: &RoundBack, of: &Outermost) -> f64 {
+    let is_carried = |name: &Option<Rc<str>>| {
+        name.as_ref()
+            .and_then(|name| name.strip_prefix('d'))
+            .is_some_and(|name| of.carried.iter().any(|own| **own == *name))
+    };
+    let of_state = || round.cotangents.iter().filter(|(name, _)| is_carried(name));
+    let sum: f64 = match of_state().next() {
+        Some(_) => of_state().map(|(_, square)| square).sum(),
+        None => round.cotangents.iter().map(|(_, square)| square).sum(),
+    };
+    sum.sqrt()
+}
+
+struct Answer<'a> {
+    session: &'a Session,
+    loaded: &'a Loaded,
+    objective: usize,
+    loops: &'a [Outermost],
+    within: &'a Within,
+    watched: Watched,
+    stops: Vec<Stop>,
+    /// What a log of every round takes, if that is known.
+    logs: Option<plan::Prediction>,
+}
+
+impl Answer<'_> {
+    fn line(&self, span: Span) -> Option<usize> {
+        storage::line(self.session, self.loaded, span)
+    }
+
+    fn place(&self, span: Span) -> String {
+        self.line(span).map_or("somewhere".to_string(), |line| format!("line {line}"))
+    }
+
+    fn value(&self) -> f64 {
+        let unit = self.loaded.model.outputs[self.objective].unit.as_ref();
+        unit.map_or(self.watched.value, |unit| unit.from_si(self.watched.value))
+    }
+
+    fn text(&self) -> String {
+        let output = &self.loaded.model.outputs[self.objective];
+        let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
+        let mut out = headline(
+            &format!("{} = {}{unit}", output.name, numbers::short(self.value(), 7)),
+            self.watched.cost,
+        );
+        for of in self.loops {
+            out.push('\n');
+            match self.watched.seen.get(&of.span) {
+                Some(seen) => out.push_str(&self.one(of, seen)),
+                None => {
+                    let head = format!("{}: no derivative goes through this loop", self.place(of.span));
+                    out.push_str(&format!("{}\n", styled(STRONG, &head)));
+                }
+            }
+        }
+        let peak = size(self.watched.stats.peak_bytes as u64);
+        let kept = match &self.logs {
+            Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
+            None => String::new(),
+        };
+        let budget = match self.within {
+            Within::AnyMemory => String::new(),
+            Within::Planned { budget, .. } | Within::Stopping { budget } => format!(", within {budget}"),
+        };
+        out.push_str(&format!("\n{}peak {peak} of arrays{budget}{kept}\n", label("memory")));
+        out
+    }
+
+    fn one(&self, of: &Outermost, seen: &Seen) -> String {
+        let kind = if of.is_while { "while" } else { "for" };
+        let rounds = numbers::plural(seen.rounds, "round");
+        let head =
+            format!("{}: {kind}, {rounds}, a state of {}", self.place(of.span), size(seen.state_bytes));
+        let mut out = format!("{}\n\n", styled(STRONG, &head));
+        let actions = binomial(seen.rounds, u32::try_from(seen.slots).unwrap_or(u32::MAX));
+        if let (Ok(actions), true) = (actions, seen.rounds <= MOST_DRAWN) {
+            let (lines, more) = picture(seen.rounds, actions);
+            for line in &lines {
+                out.push_str(&format!("  {line}\n"));
+            }
+            let more = match more {
+                0 => String::new(),
+                more => format!("; {} not shown", numbers::plural(more, "shorter run")),
+            };
+            let legend =
+                "● state kept   ─ run forwards   ◀ round gone back through   ░ gone back through before";
+            out.push_str(&format!("  {}{more}\n\n", styled(HEADING, legend)));
+        }
+        if seen.slots == 0 && seen.rounds > 1 {
+            out.push_str(&format!(
+                "{}rounds need nothing of each other, so no state is kept\n",
+                label("schedule")
+            ));
+            out.push_str(&self.health(seen));
+            return out;
+        }
+        let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
+        out.push_str(&format!(
+            "{}{} of {}, {}: {} forward sweeps (at best {})\n",
+            label("schedule"),
+            numbers::count(seen.slots),
+            numbers::plural(seen.rounds, "state"),
+            size(seen.slots.saturating_mul(seen.state_bytes)),
+            sweeps(checkpoint.forward_rounds(), seen.rounds),
+            sweeps(checkpoint.fewest_rounds(), seen.rounds)
+        ));
+        out.push_str(&self.others(of, seen));
+        out.push_str(&self.health(seen));
+        if let Some(stop) = self.stop(of.span) {
+            let words = stop.words(&|at| self.name(at));
+            out.push_str(&format!("{}{words}\n", label("stop")));
+            if let Some(words) = stop.flag(None) {
+                out.push_str(&format!("{:10}{}\n", "", styled(DOUBT, &words)));
+            }
+        }
+        out
+    }
+
+    fn stop(&self, span: Span) -> Option<&Stop> {
+        self.stops.iter().find(|stop| stop.span == span)
+    }
+
+    fn name(&self, argument: usize) -> String {
+        self.loaded.arguments()[argument].name.to_string()
+    }
+
+    /// What other numbers of states would cost.
+    fn others(&self, of: &Outermost, seen: &Seen) -> String {
+        let mut slots = 3;
+        let mut words = Vec::new();
+        while slots < seen.rounds && words.len() < 5 {
+            if slots != seen.slots {
+                let other = Checkpoint { span: of.span, rounds: seen.rounds, slots };
+                words.push(format!(
+                    "{} states ({}) {}",
+                    numbers::count(slots),
+                    size(slots.saturating_mul(seen.state_bytes)),
+                    sweeps(other.forward_rounds(), seen.rounds)
+                ));
+            }
+            slots = if words.len() % 2 == 1 { slots * 10 / 3 } else { slots * 3 };
+        }
+        if words.is_empty() { String::new() } else { format!("{:10}{}\n", "", words.join(", ")) }
+    }
+
+    fn health(&self, seen: &Seen) -> String {
+        let norms = seen.health.norms();
+        let (Some(first), Some(last)) = (norms.first(), norms.last()) else { return String::new() };
+        let style = match seen.health.verdict() {
+            crate::health::Verdict::Steady | crate::health::Verdict::TooShort => GOOD,
+            _ => DOUBT,
+        };
+        let again = match seen.times {
+            1 => String::new(),
+            times => {
+                format!("; the loop is gone back through {} times, this is the first", numbers::count(times))
+            }
+        };
+        let rows = vec![vec![
+            Cell::new(numbers::short(*first, 3)),
+            Cell::new(seen.health.line()),
+            Cell::new(numbers::short(*last, 3)),
+        ]];
+        format!(
+            "{}size before the first round, in between, before the last (logarithmic)\n{}{:10}{}{again}\n",
+            label("cotangent"),
+            layout(&rows, "  ").replacen("  ", &" ".repeat(10), 1),
+            "",
+            styled(style, &seen.health.words())
+        )
+    }
+
+    fn json(&self) -> Value {
+        let one = |of: &Outermost| {
+            let kind = if of.is_while { "while" } else { "for" };
+            let Some(seen) = self.watched.seen.get(&of.span) else {
+                return json!({ "line": self.line(of.span), "kind": kind, "differentiated": false });
+            };
+            let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
+            let norms = seen.health.norms();
+            let every = norms.len().div_ceil(256).max(1);
+            let thinned = norms.iter().step_by(every).map(|&norm| value::number(norm));
+            json!({
+                "line": self.line(of.span),
+                "kind": kind,
+                "differentiated": true,
+                "rounds": seen.rounds,
+                "state_bytes": seen.state_bytes,
+                "slots": seen.slots,
+                "forward_rounds": checkpoint.forward_rounds(),
+                "fewest_rounds": checkpoint.fewest_rounds(),
+                "stop": self.stop(of.span).map(|stop| stop.json(self.line(of.span), &|at| self.name(at))),
+                "health": {
+                    "verdict": seen.health.verdict().word(),
+                    "growth_per_round": seen.health.growth().map(value::number),
+                    "norms": thinned.collect::<Vec<_>>(),
+                    "rounds_between_norms": every,
+                },
+            })
+        };
+        let output = &self.loaded.model.outputs[self.objective];
+        json!({
+            "model": self.session.sources.name_of(self.loaded.file),
+            "output": { "name": &*output.name, "value": value::number(self.value()), "unit": value::unit(output.unit.as_ref()) },
+            "loops": self.loops.iter().map(one).collect::<Vec<_>>(),
+            "steps": self.watched.stats.steps,
+            "seconds": self.watched.cost.seconds,
+            "memory": {
+                "arrays_peak_bytes": self.watched.stats.peak_bytes,
+                "logs_peak_bytes": self.logs.as_ref().map(|logs| logs.peak),
+            },
+        })
+    }
+}
+
+/// The word before a line.
+fn label(word: &str) -> String {
+    styled(HEADING, &format!("{word:<10}"))
+}
