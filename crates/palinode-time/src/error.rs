@@ -70,7 +70,7 @@ pub enum Error {
     },
     /// A rule cannot carry cotangents over a change of shape.
     #[error(
-        "PAL0523: the state has {after} numbers (with parameters and input) after the step and {before} before it; a step that changes \
+        "PAL0523: the state has {after} numbers after the step and {before} before it; a step that changes \
          the shape of its state is differentiated by the tape, not by a rule"
     )]
     ShapeChanged {
@@ -101,6 +101,14 @@ pub enum Error {
         value: f64,
         /// What is known about why.
         cause: &'static str,
+    },
+    /// Two things that were asked for do not go together.
+    #[error("PAL0529: {what} and {with} do not go together; leave one of them out")]
+    NotTogether {
+        /// The one.
+        what: &'static str,
+        /// The other.
+        with: &'static str,
     },
     /// A rule that comes with a step does not agree with the tape.
     #[error(
@@ -136,6 +144,7 @@ impl Error {
             Error::NonFiniteCotangent { .. } => "PAL0526",
             Error::OverBudget { .. } => "PAL0527",
             Error::WrongRule { .. } => "PAL0528",
+            Error::NotTogether { .. } => "PAL0529",
         }
     }
 }

@@ -100,7 +100,9 @@ impl Health {
             self.keep(step, squared_norm.sqrt());
         }
         self.told += 1;
-        if squared_norm == 0.0 && self.vanished_at.is_none() {
+        if squared_norm != 0.0 {
+            self.vanished_at = None;
+        } else if self.vanished_at.is_none() {
             self.vanished_at = Some(step);
         }
     }

@@ -78,20 +78,35 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
         }));
         let least_later = self.least_later.iter().rev();
         self.last = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+            let written = recorder.arena.next_node() - 1;
+            // Pending forms first, copies after them: so copies are swept before, as seeds are in a recording of one part.
+            for number in numbers.iter_mut() {
+                if let [i, j] = number.parents()
+                    && i != SINK
+                    && own_node(number).is_none()
+                {
+                    let [p, q] = number.partials();
+                    let node = if j == SINK {
+                        recorder.arena.push([i], [p])
+                    } else {
+                        recorder.arena.push([i, j], [p, q])
+                    };
+                    *number = Var::of_node(number.primal(), node, stamp);
+                }
+            }
             let mut highest = last;
             for (number, &later) in numbers.iter_mut().zip(least_later) {
                 let own = own_node(number);
                 let is_alone = own.is_some_and(|node| node > highest && node < later);
                 highest = own.map_or(highest, |node| node.max(highest));
-                let ([i, j], [p, q]) = (number.parents(), number.partials());
-                let node = if is_alone {
+                let [i, _] = number.parents();
+                // What was pending has a node of its own by now.
+                let node = if is_alone || own.is_some_and(|node| node > written) {
                     i
                 } else if i == SINK {
                     recorder.arena.push([SINK], [S::zero()])
-                } else if j == SINK {
-                    recorder.arena.push([i], [p])
                 } else {
-                    recorder.arena.push([i, j], [p, q])
+                    recorder.arena.push([i], [S::one()])
                 };
                 *number = Var::of_node(number.primal(), node, stamp);
             }

@@ -381,11 +381,15 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         let before = self.before[kept].as_ref().expect("a step is recorded before it is reversed");
         // Cotangents take the shape of what they are of, which the words tell.
         let words = &mut self.numbers.plain;
+        let numbers_after = match &self.state {
+            Some(of_state) if self.holds_cotangent => Shape::of(of_state, words),
+            _ => cotangents.state.len(),
+        };
+        let numbers_before = Shape::of(before, words);
+        if numbers_before != numbers_after {
+            return Err(Error::ShapeChanged { before: numbers_before, after: numbers_after });
+        }
         if !self.holds_cotangent {
-            let shape_of_state = Shape::of(before, words);
-            if shape_of_state != cotangents.state.len() {
-                return Err(Error::ShapeChanged { before: shape_of_state, after: cotangents.state.len() });
-            }
             refill(&mut self.state, &mut reading(&cotangents.state, words, Passive::lift));
             self.holds_cotangent = true;
         }
@@ -419,7 +423,8 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     fn limit(&mut self, _budget: Budget) {}
 
     fn residual_bytes(&mut self) -> usize {
-        self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
+        size_of::<St::State<Passive<T>>>()
+            + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
     }
 
     fn needed_bytes(&mut self) -> usize {

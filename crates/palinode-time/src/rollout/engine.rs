@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::health::Health;
 use crate::step::Step;
 use palinode_core::schedule::{Action, Slot, Tier};
-use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
+use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotError, SnapshotStore, Tape, Var};
 use std::collections::VecDeque;
 
 /// How many actions a slow store is told ahead.
@@ -383,17 +383,16 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_>) -> Result<(), Error> {
         self.settle();
         debug_assert_eq!(self.at, Live::Before(step));
-        let size = self.snapshot.bytes();
         self.snapshot.take(&self.live);
-        if self.snapshot.bytes() > size && self.counts.snapshots > 0 {
-            // A state that grows: the store may need more than was planned.
-            let needed = stores.heap_bytes() + self.snapshot.bytes() - size;
-            if needed > stores.limit {
-                return Err(Error::OverBudget { step, budget: stores.limit.into(), needed });
-            }
-        }
         self.counts.snapshots += 1;
-        Ok(stores.of(slot).put(slot.index, step, &self.snapshot)?)
+        match stores.of(slot).put(slot.index, step, &self.snapshot) {
+            // The store in memory has the rest of the budget, and refuses what a state that grows would take beyond it.
+            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => {
+                let needed = stores.heap_bytes() + self.snapshot.bytes();
+                Err(Error::OverBudget { step, budget: stores.limit.into(), needed })
+            }
+            other => Ok(other?),
+        }
     }
 
     /// Records the unit that begins at a step.
@@ -516,6 +515,17 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.loss_of_numbers(to, loss)
     }
 
+    /// A loop of no steps: its last state is the first, and there is none along the way.
+    pub(super) fn no_steps(&mut self, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
+        if self.when == When::Last {
+            return self.loss_of_live(0, loss);
+        }
+        self.numbers.clear();
+        self.live.save(&mut self.numbers);
+        self.cotangents.state.resize(self.numbers.reals.len(), T::zero());
+        Ok(())
+    }
+
     /// Adds the loss of the live state, and its cotangent.
     pub(super) fn loss_of_live(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
         self.numbers.clear();
@@ -547,7 +557,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             self.health.skip(steps);
             return Ok(());
         }
-        let squared = self.squared_norm();
+        let mut squared = self.squared_norm();
+        if squared == 0.0 && self.cotangents.state.iter().any(|c| c.peek() != Some(0.0)) {
+            squared = f64::MIN_POSITIVE;
+        }
         if !squared.is_finite() {
             self.check_finite(step)?;
         }
@@ -556,7 +569,11 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         if let Some(most) = self.clip
             && squared > most * most
         {
-            let factor = T::from_f64(most / squared.sqrt());
+            // Squares overflow long before numbers do.
+            let sizes = || self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).abs());
+            let largest = sizes().fold(0.0, f64::max);
+            let norm = largest * sizes().map(|size| (size / largest).powi(2)).sum::<f64>().sqrt();
+            let factor = T::from_f64(most / norm);
             self.cotangents.state.iter_mut().for_each(|c| *c *= factor);
             self.health.see_clipping();
         }
@@ -583,6 +600,13 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     pub(super) fn cut(&mut self) {
         self.release_cotangent();
         self.cotangents.state.iter_mut().for_each(|c| *c = T::zero());
+    }
+
+    /// Nothing flows back to the initial state, which has so many numbers.
+    pub(super) fn cut_all(&mut self, numbers: usize) {
+        self.release_cotangent();
+        self.cotangents.state.clear();
+        self.cotangents.state.resize(numbers, T::zero());
     }
 
     /// Notes what is about to be cut, and over how many steps it would have been carried.
@@ -667,9 +691,31 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.loss_tape.set_budget(budget);
     }
 
+    /// Recordings may grow beyond what they take now by so many bytes, all of them together.
+    pub(super) fn limit_growth(&mut self, spare: usize) {
+        let held = self.backend.residual_bytes();
+        self.backend.limit(held.saturating_add(spare / 2).into());
+        let held = self.loss_tape.heap_bytes();
+        self.loss_tape.set_budget(held.saturating_add(spare / 2).into());
+    }
+
+    /// Makes room for the cotangents of all inputs that there are.
+    pub(super) fn reserve_inputs(&mut self) {
+        if let Inputs::Each(inputs) = &self.inputs {
+            let mut all = 0;
+            for input in inputs {
+                self.numbers.clear();
+                input.save(&mut self.numbers);
+                all += self.numbers.reals.len();
+            }
+            self.of_inputs.reserve_exact(all);
+        }
+    }
+
     /// The bytes of the gradient in the shapes of state, parameters and inputs, about.
     pub(super) fn result_bytes(&self) -> usize {
-        let numbers = self.snapshot.reals().len() + self.cotangents.params.len() + self.of_all_inputs().len();
+        let inputs = self.of_inputs.capacity().max(self.cotangents.input.len());
+        let numbers = self.snapshot.reals().len() + self.cotangents.params.len() + inputs;
         2 * numbers * size_of::<f64>()
     }
 
@@ -692,7 +738,6 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     ) -> Result<(), Error> {
         self.restart(initial, steps)?;
         self.snapshot.take(&self.live);
-        self.loss_of_live(0, loss)?;
         if steps > 0 {
             self.release_cotangent();
             self.cotangents.state.clear();

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, Inputs, Loss};
 use super::reverse::{Swept, with_tangents};
-use super::{Backend, Differentiate, Direction, Length, Rollout};
+use super::{Backend, Differentiate, Direction, Known, Rollout};
 use crate::error::Error;
 use crate::step::{Number, Step};
 use palinode_core::{Dual, Passive, Snapshot};
@@ -35,10 +35,10 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
         let inputs = self.inputs_over(Passive::lift)?;
         let steps = match self.length()? {
-            Length::Steps(steps) => *steps,
-            Length::Until(_) => u64::MAX,
+            Known::Steps(steps) => steps,
+            Known::Until(_) => u64::MAX,
         };
-        if let Length::Until(condition) = self.length()? {
+        if let Known::Until(condition) = self.length()? {
             let mut taken = 0;
             while !condition(&state) {
                 self.may_take(&inputs, taken)?;
@@ -80,8 +80,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         direction: Direction<'_, St>,
     ) -> Result<St::State<Dual<f64>>, Error> {
         let steps = match self.length()? {
-            Length::Steps(steps) => *steps,
-            Length::Until(_) => self.count_steps(initial, params)?,
+            Known::Steps(steps) => steps,
+            Known::Until(_) => self.count_steps(initial, params)?,
         };
         let inputs = self.inputs_over(Dual::lift)?;
         self.check_inputs(&inputs, steps)?;

@@ -87,6 +87,12 @@ enum Length<'a, St: Step> {
     Until(Until<'a, St>),
 }
 
+/// The length of a loop, as far as it is known.
+enum Known<'r, 'a, St: Step> {
+    Steps(u64),
+    Until(&'r Until<'a, St>),
+}
+
 /// What enters at the steps, as given.
 enum Given<I> {
     Same(I),
@@ -315,7 +321,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// Scales the cotangent of the state down to this norm whenever it is larger. The result is then not the exact gradient; the report
     /// counts how often it happened.
     #[must_use]
+    ///
+    /// # Panics
+    /// If the norm is not a positive number.
     pub fn clip(mut self, norm: f64) -> Self {
+        assert!(norm > 0.0, "clip: a norm to clip at must be positive, not {norm}");
         self.clip = Some(norm);
         self
     }

@@ -51,7 +51,8 @@ impl StopMargin {
     /// Whether a change of a thousandth of a step would have changed the number of steps. The gradient is then right only on this side.
     pub fn is_near_a_change(&self) -> bool {
         let whole = self.at_stop + self.before_stop;
-        self.at_stop <= whole * 1e-3 || self.before_stop <= whole * 1e-3
+        // Without a comparison of numbers there is no margin.
+        whole.is_finite() && (self.at_stop <= whole * 1e-3 || self.before_stop <= whole * 1e-3)
     }
 }
 

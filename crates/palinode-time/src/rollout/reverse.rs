@@ -6,7 +6,7 @@ use super::flat::{Flat, Nothing, Verbatim, reading};
 use super::hashes::Hashes;
 use super::plan::{self, Needs};
 use super::{
-    Differentiate, Direction, Given, Gradient, Inner, Length, Report, Rollout, Schedule, Truncation,
+    Differentiate, Direction, Given, Gradient, Inner, Known, Length, Report, Rollout, Schedule, Truncation,
 };
 use crate::error::Error;
 use crate::step::Step;
@@ -15,6 +15,8 @@ use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotStore};
 
 /// The most states that are hashed at once.
 const HASHES: usize = 1 << 16;
+/// The same inside a budget, whose smallest must not depend on itself.
+const FEW_HASHES: usize = 1 << 10;
 
 /// The bytes of residuals that a first-level cache is about to hold.
 const CACHE: usize = 1 << 15;
@@ -47,10 +49,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             clip: self.clip,
         });
         let mut swept = match self.length()? {
-            Length::Steps(steps) => self.sweep(engine, &start, *steps, budget, loss)?,
-            Length::Until(condition) => self.sweep_until(engine, &start, condition, budget, loss)?,
+            Known::Steps(steps) => self.sweep(engine, &start, steps, budget, loss)?,
+            Known::Until(condition) => self.sweep_until(engine, &start, condition, budget, loss)?,
         };
-        if self.is_lossy()? {
+        if when == When::Last && self.window.is_none() && self.clip.is_none() && self.is_lossy()? {
             swept.report.lossy = Some(self.error_in_own_direction(initial, params, &mut swept, loss)?);
         }
         let Swept { engine, report } = swept;
@@ -79,8 +81,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             clip: self.clip,
         });
         let steps = match self.length()? {
-            Length::Steps(steps) => *steps,
-            Length::Until(_) => self.count_steps(initial, params)?,
+            Known::Steps(steps) => steps,
+            Known::Until(_) => self.count_steps(initial, params)?,
         };
         let Swept { engine, report } = self.sweep(engine, &start, steps, budget, loss)?;
         finite_value(engine.value.value)?;
@@ -110,9 +112,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     ) -> Result<Swept<'e, St, T, B>, Error> {
         self.check_inputs(&engine.inputs, steps)?;
         let needs = self.needs(&mut engine, start, (steps, steps), (budget, plan::BOOKKEEPING), loss)?;
-        let (mut memory, mut disk) = self.stores()?;
+        let limit = budget.bytes().saturating_sub(needs.states + needs.residuals);
+        let (mut memory, mut disk) = self.stores(limit)?;
         let mut stores = Stores {
-            limit: budget.bytes().saturating_sub(needs.states + needs.residuals),
+            limit,
             memory: memory.as_mut(),
             disk: disk.as_mut().map(|disk| disk.as_mut() as &mut dyn SnapshotStore),
         };
@@ -128,9 +131,17 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let mut go = |engine: &mut Engine<'e, St, T, B>, stores: &mut Stores<'_>| {
             let units = (steps - skipped).div_ceil(engine.stride);
             let planned = plan::plan(self.schedule, units, budget, needs, stores, disk_slots)?;
+            let kept = stores.memory.heap_bytes_for(
+                planned.cost.peak_slots.memory as usize,
+                needs.reals,
+                needs.plain,
+            );
+            if !budget.is_unlimited() && planned.cost.peak_residuals <= 1 {
+                engine.limit_growth(stores.limit.saturating_sub(kept + planned.heap_bytes));
+            }
             engine.restart(start, steps)?;
             if steps == 0 {
-                engine.loss_of_live(0, loss)?;
+                engine.no_steps(loss)?;
             }
             engine.offset = skipped;
             engine.advance(0, skipped)?;
@@ -154,7 +165,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if skipped > 0 {
             let norm = engine.squared_norm().sqrt();
             engine.note_cut(norm, skipped);
-            engine.cut();
+            engine.cut_all(start.reals().len() / words_per_number::<T>());
         }
         let truncation = self.window.filter(|_| engine.cuts > 0).map(|window| Truncation {
             window,
@@ -182,12 +193,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
         if self.verify {
-            let affordable = budget.bytes() / 16 / size_of::<u64>();
-            engine.hashes =
-                Some(Hashes::new(affordable.min(HASHES).min(most_steps.saturating_add(2) as usize)));
+            let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
+            engine.hashes = Some(Hashes::new(most.min(most_steps.saturating_add(2) as usize)));
         }
         engine.limit(budget);
         engine.stride = 1;
+        engine.reserve_inputs();
         let over = match engine.warm_up(start, steps, loss) {
             Err(Error::Core(palinode_core::Error::ByteLimit { .. })) => {
                 // To name what is enough, the step is recorded once without a limit.
@@ -201,7 +212,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             }
         };
         let mut needs = needs_of(engine, start);
-        let (memory, _) = self.stores()?;
+        let memory = self.memory_store(usize::MAX)?;
         plan::slots_within(budget, needs, memory.as_ref(), bookkeeping, 1)?;
         if over {
             // It fits after all: the limit counted what a recording needs on the way.
@@ -232,7 +243,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         needs: Needs,
     ) -> u64 {
         let in_steps = matches!(self.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
-        if !B::RECORDS || engine.when == When::Each || in_steps || self.window.is_some() {
+        if !B::RECORDS
+            || engine.when == When::Each
+            || in_steps
+            || self.window.is_some()
+            || self.clip.is_some()
+        {
             return 1;
         }
         if let Some(at_once) = self.at_once {
@@ -270,18 +286,30 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
     }
 
-    pub(super) fn length(&self) -> Result<&Length<'a, St>, Error> {
-        self.length.as_ref().ok_or(Error::NoLength)
+    /// How long the loop is: as was said, or as many steps as there are inputs.
+    pub(super) fn length(&self) -> Result<Known<'_, 'a, St>, Error> {
+        match (&self.length, &self.inputs) {
+            (Some(Length::Steps(steps)), _) => Ok(Known::Steps(*steps)),
+            (Some(Length::Until(condition)), _) => Ok(Known::Until(condition)),
+            (None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
+            (None, Some(Given::Same(_)) | None) => Err(Error::NoLength),
+        }
     }
 
     #[allow(clippy::type_complexity)] // two stores, the second of which may be missing
-    pub(super) fn stores(&self) -> Result<(Box<dyn SnapshotStore>, Option<Box<dyn SnapshotStore>>), Error> {
-        let memory = match &self.memory {
-            Some(make) => make()?,
-            None => Box::new(MemoryStore::new()),
-        };
+    pub(super) fn stores(
+        &self,
+        limit: usize,
+    ) -> Result<(Box<dyn SnapshotStore>, Option<Box<dyn SnapshotStore>>), Error> {
         let disk = self.disk.as_ref().map(|(make, _)| make()).transpose()?;
-        Ok((memory, disk))
+        Ok((self.memory_store(limit)?, disk))
+    }
+
+    fn memory_store(&self, limit: usize) -> Result<Box<dyn SnapshotStore>, Error> {
+        Ok(match &self.memory {
+            Some(make) => make()?,
+            None => Box::new(MemoryStore::within(limit.into())),
+        })
     }
 
     fn is_lossy(&self) -> Result<bool, Error> {
@@ -330,6 +358,16 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         [by_state, by_params, by_inputs]: [&[f64]; 3],
         report: Report,
     ) -> Result<Gradient<St>, Error> {
+        for (what, list) in [
+            ("cotangent of state number", by_state),
+            ("cotangent of parameter", by_params),
+            ("cotangent of input number", by_inputs),
+        ] {
+            if let Some(position) = list.iter().position(|c| !c.is_finite()) {
+                let value = list[position];
+                return Err(palinode_core::Error::NonFiniteDerivativeOf { what, position, value }.into());
+            }
+        }
         let mut rest = by_inputs;
         let mut by_input = |input: &St::Input<f64>| {
             let count = numbers_in(input);
@@ -350,6 +388,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             report,
         })
     }
+}
+
+/// How many words a number is kept in.
+fn words_per_number<T: Inner>() -> usize {
+    let mut words = 0;
+    T::zero().save_bits(&mut |_| words += 1);
+    words
 }
 
 /// What the engine holds now that it has recorded.

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, Setup, When};
 use super::reverse::{Swept, finite_value};
-use super::{Differentiate, Gradient, Length, Rollout};
+use super::{Differentiate, Gradient, Known, Rollout};
 use crate::error::Error;
 use crate::step::ReversibleStep;
 use palinode_core::{Passive, Snapshot, Var};
@@ -18,6 +18,9 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
     ) -> Result<Gradient<St>, Error> {
         let loss = &mut |_: u64, state: &St::State<Var<f64>>| loss(state);
         let budget = self.budget.clone()?;
+        if self.window.is_some() {
+            return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
+        }
         let start = Snapshot::of(initial);
         let mut engine = Engine::new(Setup {
             step: &self.step,
@@ -29,8 +32,8 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             clip: self.clip,
         });
         let steps = match self.length()? {
-            Length::Steps(steps) => *steps,
-            Length::Until(_) => self.count_steps(initial, params)?,
+            Known::Steps(steps) => steps,
+            Known::Until(_) => self.count_steps(initial, params)?,
         };
         self.check_inputs(&engine.inputs, steps)?;
         let needs = self.needs(&mut engine, &start, (steps.min(1), steps), (budget, 0), loss)?;

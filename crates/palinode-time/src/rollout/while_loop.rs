@@ -22,6 +22,15 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         budget: Budget,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Swept<'e, St, f64, B>, Error> {
+        if self.window.is_some() {
+            return Err(Error::NotTogether { what: "a window (.truncate)", with: "a condition (.until)" });
+        }
+        if self.disk.is_some() || self.schedule != super::Schedule::Best {
+            return Err(Error::NotTogether {
+                what: "a schedule or a second store",
+                with: "a condition (.until)",
+            });
+        }
         // As many steps are recorded at once as can be taken for certain.
         let mut certain = 0;
         engine.restart(start, 0)?;
@@ -33,14 +42,15 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             certain += 1;
         }
         let needs = self.needs(&mut engine, start, (certain, u64::MAX), (budget, BOOKKEEPING), loss)?;
-        let (mut memory, _) = self.stores()?;
+        let limit = budget.bytes().saturating_sub(needs.states + needs.residuals);
+        let (mut memory, _) = self.stores(limit)?;
         let slots = plan::slots_within(budget, needs, memory.as_ref(), BOOKKEEPING, u64::MAX)?;
-        let mut stores = Stores {
-            limit: budget.bytes().saturating_sub(needs.states + needs.residuals),
-            memory: memory.as_mut() as &mut dyn SnapshotStore,
-            disk: None,
-        };
+        let mut stores = Stores { limit, memory: memory.as_mut() as &mut dyn SnapshotStore, disk: None };
         engine.trusts_snapshots = !stores.memory.is_lossy();
+        if !budget.is_unlimited() {
+            let kept = stores.memory.heap_bytes_for(slots as usize, needs.reals, needs.plain);
+            engine.limit_growth(stores.limit.saturating_sub(kept + slots as usize * BOOKKEEPING));
+        }
         let mut go = |engine: &mut Engine<'e, St, f64, B>, stores: &mut Stores<'_>| {
             engine.restart(start, 0)?;
             let mut online = Online::new(slots)?;
@@ -64,7 +74,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let cost = online.cost();
             engine.all_inputs(taken);
             if taken == 0 {
-                engine.loss_of_live(0, loss)?;
+                engine.no_steps(loss)?;
             }
             engine.follow(online.reverse(), stores, loss)?;
             Ok::<_, Error>((taken, cost, StopMargin { at_stop, before_stop }))

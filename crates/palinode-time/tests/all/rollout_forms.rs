@@ -331,3 +331,164 @@ fn compressed_snapshots_have_the_same_bits_and_lossy_ones_say_how_far_off_they_a
         assert!(gradient.report.to_string().contains("not the exact gradient"));
     }
 }
+
+/// What crosses is a parameter, a multiple of it, and something that depends on both.
+struct Multiples;
+
+impl Step for Multiples {
+    type State<S: Number> = [S; 3];
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, state: &mut [S; 3], p: &S, _: &()) {
+        let [x, y, z] = *state;
+        *state = [*p, *p * 0.7, z * 0.9 + x * y];
+    }
+}
+
+/// The same number in three multiples.
+struct Thrice;
+
+impl Step for Thrice {
+    type State<S: Number> = [S; 3];
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, state: &mut [S; 3], p: &S, _: &()) {
+        let b = (state[0] * state[1] + state[2]).sin() * *p;
+        *state = [b, b * 0.5, b * 0.3];
+    }
+}
+
+#[test]
+fn multiples_of_one_number_have_the_same_bits_however_many_steps_go_on_a_tape() {
+    let start = [1.1, -0.4, 0.2];
+    let of_multiples = |at_once| {
+        let run = Rollout::new(Multiples).steps(5).record_at_once(at_once);
+        bits(&run.value_and_grad(&start, &0.3, |s| s[2]).expect("a gradient"))
+    };
+    let of_thrice = |at_once| {
+        let run = Rollout::new(Thrice).steps(40).record_at_once(at_once);
+        bits(&run.value_and_grad(&start, &0.9, |s| s[0] * 1.1 + s[1] * 1.3 + s[2] * 1.7).expect("a gradient"))
+    };
+    for at_once in 2..=41 {
+        assert_eq!(of_multiples(at_once), of_multiples(1), "{at_once}");
+        assert_eq!(of_thrice(at_once), of_thrice(1), "{at_once}");
+    }
+}
+
+#[test]
+fn clipping_does_not_depend_on_the_schedule_and_survives_huge_cotangents() {
+    let clipped = |run: Rollout<'static, Affine>| {
+        bits(&run.clip(2.0).value_and_grad(&1.0, &[1.1, 0.0], |x| *x).expect("a gradient"))
+    };
+    let reference = clipped(Rollout::new(Affine).steps(50));
+    for schedule in [Schedule::Periodic { every: 1 }, Schedule::Binomial { snapshots: 3 }] {
+        assert_eq!(clipped(Rollout::new(Affine).steps(50).schedule(schedule)), reference, "{schedule:?}");
+    }
+    let huge = Rollout::new(Affine).steps(1).clip(1.0).value_and_grad(&1.0, &[1e200, 0.0], |x| *x);
+    assert_eq!(huge.expect("a gradient").initial, 1.0);
+}
+
+#[test]
+fn a_loss_along_the_way_is_asked_from_the_first_step_on() {
+    let data = [0.5, 0.25, 0.125];
+    let run = |steps| Rollout::new(Affine).steps(steps);
+    let loss = |t: u64, x: &Var<f64>| *x - data[t as usize - 1];
+    let gradient = run(3).value_and_grad_along(&1.0, &[0.5, 0.0], loss).expect("a gradient");
+    assert_eq!((gradient.value, gradient.initial), (0.0, 0.875));
+    let nothing = run(0).value_and_grad_along(&1.0, &[0.5, 0.0], loss).expect("a gradient");
+    assert_eq!((nothing.value, nothing.initial, nothing.params), (0.0, 0.0, [0.0, 0.0]));
+}
+
+/// A list that loses its last number, or gains one, at each step.
+struct Resizing(i32);
+
+impl Step for Resizing {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, list: &mut Vec<S>, k: &S, _: &()) {
+        list.iter_mut().for_each(|x| *x *= *k);
+        if self.0 > 0 {
+            list.push(*k);
+        } else {
+            list.pop();
+        }
+    }
+}
+
+impl palinode_time::StepRule for Resizing {
+    fn reverse<S: Number>(&self, _: &Vec<S>, k: &S, _: &(), of: &mut Vec<S>, _: &mut S, _: &mut ()) {
+        of.iter_mut().for_each(|c| *c *= *k);
+    }
+}
+
+#[test]
+fn a_window_over_a_list_that_shrinks_gives_zeros_in_the_shape_of_the_first() {
+    for change in [-1, 1] {
+        let run = Rollout::new(Resizing(change)).steps(5).truncate(2);
+        let gradient = run.value_and_grad(&vec![1.0; 10], &0.5, |list| list[0]).expect("a gradient");
+        assert_eq!(gradient.initial, vec![0.0; 10]);
+        assert!(gradient.params != 0.0);
+    }
+}
+
+#[test]
+fn a_rule_for_a_state_that_changes_its_shape_is_refused() {
+    for length in [3, 200] {
+        let run = Rollout::new(Resizing(1)).steps(5).by_rule();
+        let error =
+            run.value_and_grad(&vec![1.0; length], &0.5, |list| list[0]).expect_err("the shape changes");
+        assert_eq!(error.code(), "PAL0523");
+    }
+}
+
+#[test]
+fn a_growing_state_is_refused_where_the_budget_ends() {
+    let run = |budget: usize| Rollout::new(Resizing(1)).steps(400).record_at_once(1).budget(budget);
+    let run = |budget| run(budget).value_and_grad(&vec![1.0], &0.999, |list| list[0]);
+    let Err(Error::BudgetTooSmall { smallest, .. }) = run(1) else { panic!("1 byte is not enough") };
+    let error = run(smallest.bytes() + 5000).expect_err("it grows beyond that");
+    assert!(matches!(error.code(), "PAL0527" | "PAL0107"), "{error}");
+    assert!(run(10_000_000).is_ok());
+}
+
+#[test]
+fn inputs_give_the_length_and_conditions_without_numbers_have_no_margin() {
+    use crate::models::Heat;
+    let run = Rollout::new(Heat).inputs([0.1, 0.2, 0.3]);
+    let gradient = run.value_and_grad(&vec![0.0; 5], &0.1, |u| u[1]).expect("a gradient");
+    assert_eq!((gradient.report.steps, gradient.inputs.len()), (3, 3));
+    let run = Rollout::new(Affine).until(|x| x.primal().is_finite());
+    let stop =
+        run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect("a gradient").report.stop.expect("a margin");
+    assert!(!stop.is_near_a_change(), "{stop:?}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let error =
+        Rollout::new(Affine).until(|x| *x > 1.5).truncate(3).value_and_grad(&1.0, &[0.5, 1.0], |x| *x);
+    assert_eq!(error.expect_err("a window and a condition").code(), "PAL0529");
+    let undone = Rollout::new(Leapfrog).steps(10).truncate(3);
+    let error =
+        undone.value_and_grad_by_undoing(&[1.0, 0.0], &1.0, |[x, _]| *x).expect_err("a window and undoing");
+    assert_eq!(error.code(), "PAL0529");
+}
+
+/// x <- x + sqrt(p).
+struct Root;
+
+impl Step for Root {
+    type State<S: Number> = S;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, x: &mut S, p: &S, _: &()) {
+        *x += p.sqrt();
+    }
+}
+
+#[test]
+fn a_parameter_without_a_derivative_is_told() {
+    let error = Rollout::new(Root).steps(3).value_and_grad(&1.0, &0.0, |x| *x).expect_err("a vertical slope");
+    assert_eq!(error.code(), "PAL0104");
+}
