@@ -250,6 +250,14 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
     },
+    /// The rule of a custom operation has no derivative to give, for a reason of its own.
+    #[error("{text}")]
+    OfRule {
+        /// The code of that reason.
+        code: &'static str,
+        /// What happened and what to do, the code first.
+        text: String,
+    },
     /// An iterative decomposition did not converge.
     #[error("PAL0113: {what} did not converge; check the matrix for NaN or extreme scales")]
     NoConvergence {
@@ -318,6 +326,7 @@ impl Error {
             Error::ScheduleArgument { .. } => "PAL0501",
             Error::ScheduleBudget { .. } => "PAL0502",
             Error::PlanTooLarge { .. } => "PAL0504",
+            Error::OfRule { code, .. } => code,
         }
     }
 }

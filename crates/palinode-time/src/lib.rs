@@ -9,6 +9,7 @@
 //! | [`Rollout`], [`Gradient`], [`Report`] | loops of steps and their gradients, inside a budget |
 //! | [`StepRule`], [`ReversibleStep`] | steps that bring their own reverse, or can be undone |
 //! | [`Health`] | whether a gradient vanishes or explodes on its way back |
+//! | [`implicit`] | fixed points and roots, differentiated by the equation they satisfy |
 //! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
 //! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |
 //! | [`MemoryStore`], [`DiskStore`], [`Compressed`], [`Lossy`] | where snapshots are kept |
@@ -19,6 +20,7 @@ mod batch;
 mod error;
 mod forward_gradient;
 mod health;
+pub mod implicit;
 mod rollout;
 mod step;
 mod store;

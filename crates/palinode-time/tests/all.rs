@@ -1,4 +1,4 @@
-//! All integration tests of `palinode-time` but those that need an allocator of their own, in one binary.
+//! All integration tests of `palinode-time` but those that need an allocator or a process of their own, in one binary.
 
 // Indices name numbers of a state here; iterators would hide which.
 #![allow(clippy::needless_range_loop)]
@@ -7,6 +7,12 @@
 mod batch;
 #[path = "all/forward_gradient.rs"]
 mod forward_gradient;
+#[path = "all/implicit.rs"]
+mod implicit;
+#[path = "all/implicit_errors.rs"]
+mod implicit_errors;
+#[path = "all/implicit_orders.rs"]
+mod implicit_orders;
 #[path = "all/models.rs"]
 mod models;
 #[path = "all/rollout.rs"]

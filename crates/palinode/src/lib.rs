@@ -66,6 +66,9 @@ mod documents {
         Programs = "docs/book/programs.md";
         Language = "docs/book/language.md";
         Schedules = "docs/book/schedules.md";
+        Implicit = "docs/book/implicit.md";
+        Pal0540 = "docs/book/errors/PAL0540.md";
+        Pal0542 = "docs/book/errors/PAL0542.md";
         SnapshotStores = "docs/book/snapshot-stores.md";
         Pal0101 = "docs/book/errors/PAL0101.md";
         Pal0102 = "docs/book/errors/PAL0102.md";

@@ -93,3 +93,10 @@ pub use triangular::{Triangle, solve_triangular};
 pub trait LinearAlgebra: palinode_num::Real + kernel::Kernel {}
 
 impl<T: palinode_num::Real + kernel::Kernel> LinearAlgebra for T {}
+
+/// What the inner number of a [`LinearAlgebra`] number is: one of them, or `f32`.
+///
+/// For bounds on the inner number of a `Dual` or a `Var`. The trait cannot be implemented elsewhere.
+pub trait InnerNumber: kernel::Kernel {}
+
+impl<T: kernel::Kernel> InnerNumber for T {}

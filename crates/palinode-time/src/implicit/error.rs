@@ -1,0 +1,130 @@
+//! Why there is no solution, or no derivative of it.
+
+use thiserror::Error;
+
+/// A solution or its derivative that could not be given. Every code has a page in `docs/book/errors`.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ImplicitError {
+    /// The iterations ran out.
+    #[error(
+        "PAL0540: {method} did not converge: after {iterations} iterations the residual is {residual:.3e} (smallest so far {smallest:.3e}), \
+         and {tolerance:.1e} was asked for; {advice}"
+    )]
+    NotConverged {
+        /// "Picard", "Anderson" or "Newton".
+        method: &'static str,
+        /// How many iterations there were.
+        iterations: usize,
+        /// The residual, or Newton's step, at the end, relative to `1 + max |x|`.
+        residual: f64,
+        /// The smallest of them on the way.
+        smallest: f64,
+        /// What it should have become.
+        tolerance: f64,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The iteration left the finite numbers.
+    #[error(
+        "PAL0541: {method} diverged: at iteration {iteration} component {component} is {value}; start nearer to the solution, \
+         damp the iteration, or use Newton"
+    )]
+    Diverged {
+        /// "Picard", "Anderson" or "Newton".
+        method: &'static str,
+        /// Which iteration, from 0.
+        iteration: usize,
+        /// Which component, from 0.
+        component: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// The linear system of the derivative has no solution, or none that can be trusted.
+    #[error(
+        "PAL0542: the solution has no {which} here: its linear system was solved to a relative residual of {residual:.1e} only, not {tolerance:.1e} \
+         ({products} products, condition number {condition}); the equation does not determine the solution at this point (a fold, a free \
+         direction), or the linear solver needs more products or directions"
+    )]
+    NoDerivative {
+        /// "derivative" or "adjoint".
+        which: &'static str,
+        /// What was reached.
+        residual: f64,
+        /// What was asked for.
+        tolerance: f64,
+        /// How many products with the map's Jacobian it took.
+        products: usize,
+        /// Of the scaled matrix, or "unknown".
+        condition: String,
+    },
+    /// Newton met a matrix that it cannot divide by.
+    #[error(
+        "PAL0543: the Jacobian is singular at Newton's iteration {iteration} (residual {residual:.3e}); start elsewhere, remove what is \
+         redundant among the equations, or use Anderson"
+    )]
+    SingularJacobian {
+        /// Which iteration, from 0.
+        iteration: usize,
+        /// The residual there.
+        residual: f64,
+    },
+    /// There are not as many equations as unknowns.
+    #[error("PAL0544: the {what} gives {found} numbers for {expected} unknowns; it must give {expected}")]
+    Length {
+        /// "map" or "residual".
+        what: &'static str,
+        /// How many unknowns there are.
+        expected: usize,
+        /// How many numbers came back.
+        found: usize,
+    },
+    /// A limit makes no sense.
+    #[error("PAL0545: the {what} is {value}; it must {must}")]
+    Option {
+        /// Which limit.
+        what: &'static str,
+        /// What was given.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// A partial derivative of the equation is infinite or NaN at the solution.
+    #[error(
+        "PAL0546: the equation has no finite derivative at the solution (a partial is {value}): it has a vertical slope there (sqrt at 0, a \
+         division by 0); write it another way, or move off that point"
+    )]
+    NotSmooth {
+        /// The partial.
+        value: f64,
+    },
+    /// A recording of the equation failed.
+    #[error(transparent)]
+    Tape(#[from] palinode_core::Error),
+}
+
+impl ImplicitError {
+    /// The code, such as `PAL0540`; `docs/book/errors/PAL0540.md` explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ImplicitError::NotConverged { .. } => "PAL0540",
+            ImplicitError::Diverged { .. } => "PAL0541",
+            ImplicitError::NoDerivative { .. } => "PAL0542",
+            ImplicitError::SingularJacobian { .. } => "PAL0543",
+            ImplicitError::Length { .. } => "PAL0544",
+            ImplicitError::Option { .. } => "PAL0545",
+            ImplicitError::NotSmooth { .. } => "PAL0546",
+            ImplicitError::Tape(error) => error.code(),
+        }
+    }
+}
+
+/// What a sweep that meets it returns.
+impl From<ImplicitError> for palinode_core::Error {
+    fn from(error: ImplicitError) -> Self {
+        match error {
+            ImplicitError::Tape(error) => error,
+            error => palinode_core::Error::OfRule { code: error.code(), text: error.to_string() },
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! An equation, recorded once at a point, as a linear map: products with its Jacobian and the transpose, and linear systems with them.
+//!
+//! Input: the point `(x, p)` and the residual `R` over `Var`s. Output: products with `R_x`, `R_p` and their transposes by sweeps over that one recording; solutions of `R_x y = b` and
+//! `R_x^T w = v` for plain numbers.
+//!
+//! Invariants: nothing is recorded again; the residual of a linear system is computed from its answer by a sweep, and an answer that fails it is an error.
+
+use super::dense::{Lu, norm};
+use super::error::ImplicitError;
+use super::gmres::gmres;
+use super::lift::Inner;
+use super::options::LinearOptions;
+use super::report::LinearReport;
+use palinode_core::{Record, Tape, Var};
+
+/// How many columns of a matrix one forward sweep gives.
+const LANES: usize = 8;
+
+/// The recording of a residual at a point.
+pub(super) struct Linearised<S> {
+    tape: Tape<S>,
+    unknowns: usize,
+    values: Vec<S>,
+}
+
+impl<S: Inner> Linearised<S> {
+    pub(super) fn of(
+        x: &[S],
+        params: &[S],
+        residual: impl FnOnce(&[Var<S>], &[Var<S>]) -> Result<Vec<Var<S>>, ImplicitError>,
+    ) -> Result<Self, ImplicitError> {
+        let mut tape = Tape::new();
+        let mut failure = None;
+        let inputs = [x, params].concat();
+        let record = tape.record(&inputs, |inputs| {
+            let (x, params) = inputs.split_at(x.len());
+            residual(x, params).unwrap_or_else(|error| {
+                failure = Some(error);
+                Vec::new()
+            })
+        })?;
+        let values = record.values().to_vec();
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(Linearised { tape, unknowns: x.len(), values }),
+        }
+    }
+
+    /// The residual at the point.
+    pub(super) fn values(&self) -> &[S] {
+        &self.values
+    }
+
+    pub(super) fn unknowns(&self) -> usize {
+        self.unknowns
+    }
+
+    fn record(&mut self) -> Record<'_, S> {
+        self.tape.recorded().expect("it was recorded when this was made")
+    }
+
+    /// `R_x^T w` and `R_p^T w`, in one sweep.
+    pub(super) fn transposed(&mut self, w: &[S]) -> Result<(Vec<S>, Vec<S>), ImplicitError> {
+        let unknowns = self.unknowns;
+        let mut record = self.record();
+        let both = record.reverse(w)?;
+        let (of_x, of_params) = both.split_at(unknowns);
+        Ok((of_x.to_vec(), of_params.to_vec()))
+    }
+
+    /// `R_x dx + R_p dp`; what is missing is zero.
+    pub(super) fn times(&mut self, dx: Option<&[S]>, dp: Option<&[S]>) -> Result<Vec<S>, ImplicitError> {
+        let unknowns = self.unknowns;
+        let record = self.record();
+        let mut tangents = vec![S::zero(); record.input_count()];
+        if let Some(dx) = dx {
+            tangents[..unknowns].copy_from_slice(dx);
+        }
+        if let Some(dp) = dp {
+            tangents[unknowns..].copy_from_slice(dp);
+        }
+        Ok(record.forward(&tangents)?)
+    }
+
+    /// The heap bytes of the recording.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.tape.heap_bytes() + self.values.capacity() * size_of::<S>()
+    }
+}
+
+impl Linearised<f64> {
+    /// `R_x` by columns.
+    fn matrix(&mut self) -> Result<Vec<f64>, ImplicitError> {
+        let unknowns = self.unknowns;
+        let record = self.record();
+        let mut columns = vec![0.0; unknowns * unknowns];
+        for first in (0..unknowns).step_by(LANES) {
+            let mut tangents = vec![[0.0; LANES]; record.input_count()];
+            let lanes = LANES.min(unknowns - first);
+            (0..lanes).for_each(|lane| tangents[first + lane][lane] = 1.0);
+            for (row, tangents) in record.forward_many(&tangents)?.iter().enumerate() {
+                (0..lanes).for_each(|lane| columns[(first + lane) * unknowns + row] = tangents[lane]);
+            }
+        }
+        Ok(columns)
+    }
+}
+
+/// Linear systems with the matrix `R_x` of a recording.
+pub(super) struct System {
+    pub(super) at: Linearised<f64>,
+    /// If it is solved directly.
+    factors: Option<Lu>,
+    options: LinearOptions,
+}
+
+/// The answer of a linear system.
+pub(super) struct Answer {
+    /// What solves it.
+    pub(super) solution: Vec<f64>,
+    /// `R_p^T` times it, for a transposed system.
+    pub(super) of_params: Vec<f64>,
+    pub(super) report: LinearReport,
+}
+
+impl System {
+    pub(super) fn new(mut at: Linearised<f64>, options: &LinearOptions) -> Result<Self, ImplicitError> {
+        let unknowns = at.unknowns();
+        let factors = if options.is_direct(unknowns) {
+            let matrix = at.matrix()?;
+            matrix.iter().try_for_each(|&entry| finite(entry))?;
+            Some(Lu::of(unknowns, matrix))
+        } else {
+            None
+        };
+        Ok(System { at, factors, options: options.clone() })
+    }
+
+    /// `y` of `R_x y = b`.
+    pub(super) fn solve(&mut self, b: &[f64]) -> Result<Answer, ImplicitError> {
+        self.answer(b, "derivative", Lu::solve, |at, y| Ok((at.times(Some(y), None)?, Vec::new())))
+    }
+
+    /// `w` of `R_x^T w = v`.
+    pub(super) fn solve_transposed(&mut self, v: &[f64]) -> Result<Answer, ImplicitError> {
+        self.answer(v, "adjoint", Lu::solve_transposed, Linearised::transposed)
+    }
+
+    /// `product` gives the image under the matrix, and what else its sweep knows. The last product is of the answer: it checks it.
+    fn answer(
+        &mut self,
+        right: &[f64],
+        which: &'static str,
+        by_factors: fn(&Lu, &[f64]) -> Vec<f64>,
+        product: impl Fn(&mut Linearised<f64>, &[f64]) -> Result<(Vec<f64>, Vec<f64>), ImplicitError>,
+    ) -> Result<Answer, ImplicitError> {
+        right.iter().try_for_each(|&entry| finite(entry))?;
+        let unknowns = self.at.unknowns();
+        let (tolerance, condition) = (self.options.tolerance, self.factors.as_ref().map(|lu| lu.condition));
+        let mut products = 0;
+        let mut solution = match &self.factors {
+            Some(lu) if lu.is_singular() => {
+                return Err(no_derivative(which, 1.0, tolerance, unknowns, condition));
+            }
+            Some(lu) => {
+                products += unknowns;
+                by_factors(lu, right)
+            }
+            None => {
+                let image = |x: &[f64]| product(&mut self.at, x).map(|(image, _)| image);
+                // Half of the tolerance, so that the check below does not fail by rounding.
+                let (directions, most) = (self.options.directions, self.options.products);
+                let reached = gmres(image, right, 0.5 * tolerance, directions, most)?;
+                products += reached.products;
+                reached.x
+            }
+        };
+        let size = norm(right);
+        for round in 0.. {
+            let (image, of_params) = product(&mut self.at, &solution)?;
+            products += 1;
+            image.iter().chain(&of_params).try_for_each(|&entry| finite(entry))?;
+            let rest: Vec<f64> = right.iter().zip(&image).map(|(right, image)| right - image).collect();
+            let residual = if size == 0.0 { 0.0 } else { norm(&rest) / size };
+            if residual <= tolerance {
+                let report = LinearReport { direct: self.factors.is_some(), products, residual, condition };
+                return Ok(Answer { solution, of_params, report });
+            }
+            match &self.factors {
+                // A matrix of high condition needs its answer corrected.
+                Some(lu) if round < 3 => {
+                    solution.iter_mut().zip(by_factors(lu, &rest)).for_each(|(entry, more)| *entry += more);
+                }
+                _ => return Err(no_derivative(which, residual, tolerance, products, condition)),
+            }
+        }
+        unreachable!("the loop returns")
+    }
+
+    /// The heap bytes held.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let unknowns = self.at.unknowns();
+        let factors =
+            self.factors.as_ref().map_or(0, |_| (unknowns * unknowns + 3 * unknowns) * size_of::<f64>());
+        self.at.heap_bytes() + factors
+    }
+}
+
+fn finite(value: f64) -> Result<(), ImplicitError> {
+    if value.is_finite() { Ok(()) } else { Err(ImplicitError::NotSmooth { value }) }
+}
+
+fn no_derivative(
+    which: &'static str,
+    residual: f64,
+    tolerance: f64,
+    products: usize,
+    condition: Option<f64>,
+) -> ImplicitError {
+    let condition = condition.map_or("unknown".into(), |condition| format!("{condition:.1e}"));
+    ImplicitError::NoDerivative { which, residual, tolerance, products, condition }
+}

@@ -1,0 +1,160 @@
+//! Equations over any number: the user's, and the linear ones that its derivatives satisfy.
+//!
+//! The derivative of an implicit function is an implicit function again, of a linear equation: `R_x y = b` forward, `R_x^T w = v` in reverse, with the solution, the parameters and the
+//! right side as its parameters. So one trait serves all orders: a number with derivatives solves the equation of its inner number, then the linear equation of its inner number.
+
+use super::Equation;
+use super::error::ImplicitError;
+use super::forward::{Equations, Form, solve};
+use super::lift::Implicit;
+use super::linearised::{Linearised, System};
+use super::options::{LinearOptions, Solver};
+use super::report::Report;
+use crate::Number;
+use palinode_core::Dual;
+use std::sync::Arc;
+
+/// An equation `R(x, p) = 0` that is solved in plain numbers and evaluated in any.
+pub trait Problem: Send + Sync + 'static {
+    /// How many unknowns and equations there are.
+    fn unknowns(&self) -> usize;
+    /// Zero at the solution.
+    fn residual<S: Number + Implicit>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError>;
+    /// The solution.
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError>;
+    /// How the linear systems of its derivatives are solved.
+    fn linear(&self) -> &LinearOptions;
+    /// How the operation is called in tables.
+    fn name(&self) -> &'static str;
+}
+
+/// The user's equation.
+pub(super) struct Given<E> {
+    pub(super) equation: E,
+    pub(super) form: Form,
+    pub(super) start: Vec<f64>,
+    pub(super) solver: Solver,
+}
+
+/// As many numbers as unknowns.
+pub(super) fn checked<S>(form: Form, unknowns: usize, value: Vec<S>) -> Result<Vec<S>, ImplicitError> {
+    if value.len() == unknowns {
+        Ok(value)
+    } else {
+        Err(ImplicitError::Length { what: form.what(), expected: unknowns, found: value.len() })
+    }
+}
+
+impl<E: Equation> Problem for Given<E> {
+    fn unknowns(&self) -> usize {
+        self.start.len()
+    }
+
+    fn residual<S: Number + Implicit>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
+        let mut value = checked(self.form, x.len(), self.equation.eval(x, params))?;
+        if self.form == Form::FixedPoint {
+            value.iter_mut().zip(x).for_each(|(value, x)| *value -= *x);
+        }
+        Ok(value)
+    }
+
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+        struct AtParams<'a, E>(&'a Given<E>, &'a [f64]);
+        impl<E: Equation> Equations for AtParams<'_, E> {
+            fn evaluate(&self, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
+                checked(self.0.form, x.len(), self.0.equation.eval(x, self.1))
+            }
+            fn linearise(&self, x: &[f64]) -> Result<Linearised<f64>, ImplicitError> {
+                linearised(self.0, x, self.1)
+            }
+        }
+        solve(&AtParams(self, params), self.form, self.start.clone(), &self.solver)
+    }
+
+    fn linear(&self) -> &LinearOptions {
+        &self.solver.linear
+    }
+
+    fn name(&self) -> &'static str {
+        self.form.name()
+    }
+}
+
+/// The recording of a problem at a point.
+pub(super) fn linearised<S: super::lift::Inner, P: Problem>(
+    problem: &P,
+    x: &[S],
+    params: &[S],
+) -> Result<Linearised<S>, ImplicitError> {
+    Linearised::of(x, params, |x, params| problem.residual(x, params))
+}
+
+/// The solution, the parameters and the right side of a linear equation, from its own parameters.
+fn parts<S>(unknowns: usize, params: &[S]) -> (&[S], &[S], &[S]) {
+    let (x, rest) = params.split_at(unknowns);
+    let (params, right) = rest.split_at(rest.len() - unknowns);
+    (x, params, right)
+}
+
+fn minus<S: Number>(image: impl IntoIterator<Item = S>, right: &[S]) -> Vec<S> {
+    image.into_iter().zip(right).map(|(image, right)| image - *right).collect()
+}
+
+/// `R_x(x, p) y = b`, with parameters `x, p, b`.
+pub(super) struct Linear<P>(pub(super) Arc<P>);
+
+/// `R_x(x, p)^T w = v`, with parameters `x, p, v`.
+pub(super) struct Transposed<P>(pub(super) Arc<P>);
+
+impl<P: Problem> Problem for Linear<P> {
+    fn unknowns(&self) -> usize {
+        self.0.unknowns()
+    }
+
+    fn residual<S: Number + Implicit>(&self, y: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
+        let (x, params, b) = parts(y.len(), params);
+        let x: Vec<Dual<S>> = x.iter().zip(y).map(|(&x, &y)| Dual::new(x, y)).collect();
+        let params: Vec<Dual<S>> = params.iter().map(|&p| Dual::lift(p)).collect();
+        Ok(minus(self.0.residual(&x, &params)?.into_iter().map(|image| image.tangent), b))
+    }
+
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+        let (x, params, b) = parts(self.unknowns(), params);
+        let answer = System::new(linearised(&*self.0, x, params)?, self.linear())?.solve(b)?;
+        Ok((answer.solution, Report::of_linear(answer.report)))
+    }
+
+    fn linear(&self) -> &LinearOptions {
+        self.0.linear()
+    }
+
+    fn name(&self) -> &'static str {
+        "tangent"
+    }
+}
+
+impl<P: Problem> Problem for Transposed<P> {
+    fn unknowns(&self) -> usize {
+        self.0.unknowns()
+    }
+
+    fn residual<S: Number + Implicit>(&self, w: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
+        let (x, params, v) = parts(w.len(), params);
+        let (image, _) = linearised(&*self.0, x, params)?.transposed(w)?;
+        Ok(minus(image, v))
+    }
+
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+        let (x, params, v) = parts(self.unknowns(), params);
+        let answer = System::new(linearised(&*self.0, x, params)?, self.linear())?.solve_transposed(v)?;
+        Ok((answer.solution, Report::of_linear(answer.report)))
+    }
+
+    fn linear(&self) -> &LinearOptions {
+        self.0.linear()
+    }
+
+    fn name(&self) -> &'static str {
+        "adjoint"
+    }
+}
