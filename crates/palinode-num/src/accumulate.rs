@@ -211,7 +211,7 @@ impl Summand for f64 {
     type ExactDot = ExactDot;
     #[inline(always)]
     fn product_and_error(self, other: Self) -> (Self, Self) {
-        error_free::two_product(self, other)
+        error_free::two_product_of_any(self, other)
     }
 }
 

@@ -45,6 +45,20 @@ pub(crate) fn two_product_split(a: f64, b: f64) -> (f64, f64) {
     (product, error)
 }
 
+/// [`two_product`] for factors of any size: where splitting would overflow, they are scaled, exactly. Provided the product does not overflow.
+#[inline]
+pub(crate) fn two_product_of_any(a: f64, b: f64) -> (f64, f64) {
+    const LARGE: f64 = f64::MAX / (1_u64 << 40) as f64;
+    const DOWN: f64 = 1.0 / (1_u64 << 60) as f64;
+    if a.abs() < LARGE && b.abs() < LARGE {
+        return two_product(a, b);
+    }
+    // The other factor is small, or the product would overflow: scaling the large one down and the error up loses nothing.
+    let (large, other) = if a.abs() >= b.abs() { (a, b) } else { (b, a) };
+    let (_, error) = two_product(large * DOWN, other);
+    (a * b, error / DOWN)
+}
+
 /// `a` as a sum of two halves of at most 26 bits.
 #[inline(always)]
 fn split(a: f64) -> (f64, f64) {
@@ -59,6 +73,17 @@ mod tests {
     use super::{quick_two_sum, two_product_fused, two_product_split, two_sum};
     use crate::wide::Wide;
     use proptest::prelude::*;
+
+    #[test]
+    fn factors_that_cannot_be_split_are_scaled() {
+        let large = 2e300;
+        assert_eq!(super::two_product_of_any(large, 1.0), (large, 0.0));
+        assert_eq!(super::two_product_of_any(-1.0, large), (-large, 0.0));
+        let (a, b) = (f64::MAX / 3.0, 1.0 / 3.0);
+        assert_eq!(super::two_product_of_any(a, b), two_product_fused(a, b));
+        let sum = crate::Accumulator::Compensated.dot(&[large, 1.0, -large], &[1.0; 3]);
+        assert_eq!(sum, 1.0);
+    }
 
     fn is_exact(wide: Wide, (rounded, error): (f64, f64)) -> bool {
         (wide - Wide::from_f64(rounded) - Wide::from_f64(error)).is_zero()

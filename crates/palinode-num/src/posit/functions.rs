@@ -11,7 +11,8 @@
 //! (1) The result is taken from the platform's `f64` function where everything within 2^-45 of it rounds to the same posit; otherwise,
 //! about once in 2^16 calls, from the double-double function, which errs by less than 2^-100. Functions of one argument
 //! are tested against mpmath at every argument of 8 and 16 bits. For 32 bits it would take a true value within 2^-100 of a border to be rounded the other way,
-//! which is not expected to exist in so short a format, but not proved.
+//! which is not expected of transcendental functions in so short a format, but not proved. It does exist where a function is next to exact: `atan2(y, x)` with
+//! `y / x` below 2^-60 and exactly on a border is rounded as `y / x` is, a tie to even.
 //! (2) The double-double function, rounded once. Two microseconds or so each.
 //!
 //! Invariants: NaR in, NaR out. A pole or an argument outside the domain is NaR. What overflows is the largest number, what underflows

@@ -95,7 +95,7 @@ impl<'a> ForwardDescent<'a> {
         mut go_on: impl FnMut(Progress, &[f64]) -> bool,
     ) -> Result<Progress, EstimateError> {
         let mut last = Progress { step: self.first, value: f64::NAN, standard_error: f64::NAN };
-        for step in self.first..self.first + self.steps {
+        for step in self.first..self.first.saturating_add(self.steps) {
             let estimate =
                 forward_gradient(parameters, self.directions, self.key.fold(step), |p| loss(p, step))?;
             estimate.add_to(parameters, -self.rate / (1.0 + self.decay * step as f64));
