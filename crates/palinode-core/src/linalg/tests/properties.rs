@@ -41,9 +41,11 @@ fn check(operation: Operation, shape: (usize, usize), noise: &[f64], direction: 
         let moved: Vec<f64> = x.iter().zip(v).map(|(x, v)| x + t * v).collect();
         operation.run(shape, &moved).unwrap()
     };
-    let differences = slope(1e-3 * gap, at);
+    // The error of the differences grows with a power of the step, which a wide gap must not make long.
+    let narrow = gap.min(1.0);
+    let differences = slope(1e-3 * narrow, at);
     let error = distance(&differences, &forward);
-    assert!(error < 1e-10 / gap, "{}: differences are {error} off", place());
+    assert!(error < 1e-9 / narrow, "{}: differences are {error} off", place());
 }
 
 fn numbers() -> impl Strategy<Value = Vec<f64>> {
