@@ -110,6 +110,18 @@ pub enum Error {
         /// The other.
         with: &'static str,
     },
+    /// A step could not be taken: see [`Notes`](crate::Notes).
+    #[error("PAL0534: step {step} failed: {reason}")]
+    StepFailed {
+        /// The step.
+        step: u64,
+        /// What it noted.
+        reason: String,
+    },
+    /// A program that cannot be a step, or values that do not fit it.
+    #[cfg(feature = "ir")]
+    #[error(transparent)]
+    Program(#[from] crate::ProgramStepError),
     /// A rule that comes with a step does not agree with the tape.
     #[error(
         "PAL0528: the rule of the step is wrong: the cotangent of {what} {position} is {by_rule} by the rule and {by_tape} by the tape, \
@@ -145,6 +157,17 @@ impl Error {
             Error::OverBudget { .. } => "PAL0527",
             Error::WrongRule { .. } => "PAL0528",
             Error::NotTogether { .. } => "PAL0529",
+            Error::StepFailed { .. } => "PAL0534",
+            #[cfg(feature = "ir")]
+            Error::Program(error) => error.code(),
         }
+    }
+
+    /// An error of steps counted from 0, as one of steps counted from `first`.
+    pub(crate) fn counted_from(mut self, first: u64) -> Error {
+        if let Error::StepFailed { step, .. } = &mut self {
+            *step += first;
+        }
+        self
     }
 }

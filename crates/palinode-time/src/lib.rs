@@ -8,6 +8,8 @@
 //! | [`Step`], [`Number`] | one step of a loop, over any number |
 //! | [`Rollout`], [`Gradient`], [`Report`] | loops of steps and their gradients, inside a budget |
 //! | [`StepRule`], [`ReversibleStep`] | steps that bring their own reverse, or can be undone |
+//! | `ProgramStep` (feature `ir`) | steps that are programs, `.pal` source among them |
+//! | [`Notes`] | what a step tells its rollout: that it failed, what memory it took |
 //! | [`Health`] | whether a gradient vanishes or explodes on its way back |
 //! | [`implicit`] | fixed points and roots, differentiated by the equation they satisfy |
 //! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
@@ -21,6 +23,8 @@ mod error;
 mod forward_gradient;
 mod health;
 pub mod implicit;
+#[cfg(feature = "ir")]
+mod program_step;
 mod rollout;
 mod step;
 mod store;
@@ -32,9 +36,11 @@ pub use forward_gradient::{
     Perturbed, Progress, estimate_gradient, forward_gradient, forward_gradient_in,
 };
 pub use health::{Health, Verdict};
+#[cfg(feature = "ir")]
+pub use program_step::{ProgramStep, ProgramStepError, ProgramValues};
 pub use rollout::{
     Differentiate, Direction, Gradient, Inner, Nested, Repeat, Report, Rollout, Ruled, Schedule, StopMargin,
     Taped, Truncation,
 };
-pub use step::{Number, PlainInput, ReversibleStep, Step, StepRule};
+pub use step::{Notes, Number, PlainInput, ReversibleStep, Step, StepRule};
 pub use store::{Compressed, DiskStore, Lossy, MemoryStore};

@@ -5,6 +5,7 @@
 //! sensitivities.
 
 use palinode_core::{Limits, Plain, Real, Reals, Sink, Source};
+use std::cell::{Cell, RefCell};
 
 /// What a number must be to go through a [`Step`]: a [`Real`] that other crates' generic code accepts too.
 ///
@@ -59,6 +60,75 @@ pub trait Step {
 
     /// Takes one step.
     fn step<S: Number>(&self, state: &mut Self::State<S>, params: &Self::Params<S>, input: &Self::Input<S>);
+
+    /// What the step notes for the rollout. A step that cannot fail and takes no memory to speak of has nothing to note.
+    #[inline(always)]
+    fn notes(&self) -> Option<&Notes> {
+        None
+    }
+}
+
+/// What a step notes for the rollout that takes it: why it could not be taken, and the memory that it took.
+///
+/// ```
+/// use palinode_time::{Error, Notes, Number, Rollout, Step};
+///
+/// #[derive(Default)]
+/// struct Halve(Notes);
+/// impl Step for Halve {
+///     type State<S: Number> = S;
+///     type Params<S: Number> = ();
+///     type Input<S: Number> = ();
+///     fn step<S: Number>(&self, x: &mut S, _: &(), _: &()) {
+///         if *x < 0.1 {
+///             return self.0.fail("too small to halve");
+///         }
+///         *x = *x * 0.5;
+///     }
+///     fn notes(&self) -> Option<&Notes> {
+///         Some(&self.0)
+///     }
+/// }
+///
+/// let failed = Rollout::new(Halve::default()).steps(10).value_and_grad(&1.0, &(), |x| *x).unwrap_err();
+/// assert_eq!(failed, Error::StepFailed { step: 4, reason: "too small to halve".into() });
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    failure: RefCell<Option<String>>,
+    bytes: Cell<usize>,
+}
+
+impl Notes {
+    /// The step could not be taken, and left its state alone. The rollout ends with this reason, or with that of the first failure.
+    pub fn fail(&self, reason: impl Into<String>) {
+        self.failure.borrow_mut().get_or_insert_with(|| reason.into());
+    }
+
+    /// Whether a step has failed and nobody has asked why.
+    pub fn has_failed(&self) -> bool {
+        self.failure.borrow().is_some()
+    }
+
+    /// A step or its rule took so many heap bytes while it ran, beyond its arguments. The largest number counts in the budget.
+    pub fn took(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get().max(bytes));
+    }
+
+    /// The most bytes that were noted.
+    pub fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// Forgets what an earlier rollout left.
+    pub(crate) fn clear(&self) {
+        self.failure.take();
+        self.bytes.set(0);
+    }
+
+    pub(crate) fn take_failure(&self) -> Option<String> {
+        self.failure.take()
+    }
 }
 
 /// An argument of a step that holds nothing to differentiate by: a step size, an index, a table of constants.

@@ -15,6 +15,9 @@ mod implicit_errors;
 mod implicit_orders;
 #[path = "all/models.rs"]
 mod models;
+#[cfg(feature = "ir")]
+#[path = "all/program_step.rs"]
+mod program_step;
 #[path = "all/rollout.rs"]
 mod rollout;
 #[path = "all/rollout_forms.rs"]

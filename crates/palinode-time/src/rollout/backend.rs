@@ -8,6 +8,7 @@
 use super::Inner;
 pub(super) use super::flat::Flat;
 use super::flat::{Recorded, Verbatim, reading, refill, reloaded, same_bits};
+use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
 use palinode_core::{Boundary, Budget, Passive, Reals, Tape, Var};
@@ -38,7 +39,7 @@ impl<T> Cotangents<T> {
 /// A way to differentiate a step. `kept` numbers the steps whose residuals are held at the same time.
 pub trait Backend<St: Step, T: Inner> {
     /// Takes these steps from `before` and keeps their residuals. Says whether the state after them has the bits of `expected`, if given.
-    /// What `before` holds afterwards does not matter.
+    /// What `before` holds afterwards does not matter. Errors count steps from the first of these.
     fn record(
         &mut self,
         kept: usize,
@@ -49,7 +50,7 @@ pub trait Backend<St: Step, T: Inner> {
         expected: Option<&Flat<T>>,
     ) -> Result<bool, Error>;
 
-    /// The state becomes that after the recorded steps.
+    /// The state becomes that after the recorded steps. Whether a step notes a failure here is for the caller to ask.
     fn after(
         &mut self,
         kept: usize,
@@ -149,6 +150,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         fixed.params.save(numbers);
         inputs.iter().for_each(|input| input.save(numbers));
         let words = &mut words_after[kept];
+        let mut taken = Ok(());
         let record = tapes[kept].record(&numbers.reals, |vars| {
             let mut source = reading(vars, &numbers.plain, |var: Var<T>| var);
             let state = refill(state, &mut source);
@@ -157,6 +159,10 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             boundary.begin(vars);
             for done in 1..=steps {
                 fixed.step.step(state, params, input);
+                taken = taken_well(fixed.step, done - 1);
+                if taken.is_err() {
+                    break;
+                }
                 if done < steps {
                     crossing.clear();
                     state.save(&mut Verbatim(crossing));
@@ -170,6 +176,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             Shape::of(&*state, words);
             Recorded(&*state)
         })?;
+        taken?;
         Ok(expected
             .is_none_or(|expected| expected.plain == *words && same_bits(record.values(), &expected.reals)))
     }

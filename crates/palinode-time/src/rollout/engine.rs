@@ -9,11 +9,11 @@
 use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed};
 use super::flat::{Flat, Verbatim, reading, refill};
-use super::forward::take_steps;
+use super::forward::{begin, take_steps, taken_well};
 use super::hashes::Hashes;
 use crate::error::Error;
 use crate::health::Health;
-use crate::step::Step;
+use crate::step::{Notes, Step};
 use palinode_core::schedule::{Action, Slot, Tier};
 use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotError, SnapshotStore, Tape, Var};
 use std::collections::VecDeque;
@@ -172,6 +172,7 @@ pub(super) struct Setup<'a, St: Step, T: Inner, B> {
 impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     pub(super) fn new(setup: Setup<'a, St, T, B>) -> Self {
         let Setup { step, state, params, inputs, backend, when, clip } = setup;
+        begin(step);
         Engine {
             step,
             params,
@@ -257,7 +258,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     /// The live state moves from that before `from` to that before `to`.
     pub(super) fn advance(&mut self, from: u64, to: u64) -> Result<(), Error> {
-        self.settle();
+        self.settle()?;
         debug_assert_eq!(self.at, Live::Before(from));
         self.counts.advanced += to - from;
         self.at = Live::Before(to);
@@ -266,11 +267,11 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         let Engine { step, params, inputs, live, hashes, snapshot, .. } = self;
         let Some(hashes) = hashes else {
-            take_steps(*step, live, params, inputs, from, to);
-            return Ok(());
+            return take_steps(*step, live, params, inputs, from, to);
         };
         (from..to).try_for_each(|at| {
             step.step(live, params, inputs.at(at));
+            taken_well(*step, at)?;
             hashes.see(at + 1, live, snapshot)
         })
     }
@@ -281,8 +282,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let Engine { step: body, params, inputs, live, backend, .. } = self;
         let fixed = &Fixed { step: *body, params };
         let inputs = inputs.of(step, step + 1);
-        backend.record(place, fixed, live, inputs, 1, None)?;
+        backend.record(place, fixed, live, inputs, 1, None).map_err(|error| error.counted_from(step))?;
         backend.after(place, fixed, inputs, 1, live);
+        taken_well(*body, step)?;
         match &mut self.hashes {
             Some(hashes) => hashes.see(step + 1, &self.live, &mut self.snapshot),
             None => Ok(()),
@@ -290,13 +292,15 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     }
 
     /// The live state becomes that after the steps that were recorded from it.
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Result<(), Error> {
         if let Live::Recorded(from) = self.at {
             let (place, to) = (self.place_of(from), self.end_of(from));
             let Engine { step: body, params, inputs, live, backend, .. } = self;
             backend.after(place, &Fixed { step: *body, params }, inputs.of(from, to), to - from, live);
+            taken_well(*body, from)?;
             self.at = Live::Before(to);
         }
+        Ok(())
     }
 
     /// The first step of a unit; one past the last step for one past the last unit.
@@ -381,7 +385,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     }
 
     fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_>) -> Result<(), Error> {
-        self.settle();
+        self.settle()?;
         debug_assert_eq!(self.at, Live::Before(step));
         self.snapshot.take(&self.live);
         self.counts.snapshots += 1;
@@ -397,7 +401,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     /// Records the unit that begins at a step.
     pub(super) fn record(&mut self, from: u64) -> Result<(), Error> {
-        self.settle();
+        self.settle()?;
         debug_assert_eq!(self.at, Live::Before(from));
         let to = self.end_of(from);
         self.counts.recorded += to - from;
@@ -418,7 +422,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             numbers.clear();
             live.save(numbers);
         }
-        if !backend.record(place, fixed, live, inputs.of(from, to), to - from, expected)? {
+        let recorded = backend.record(place, fixed, live, inputs.of(from, to), to - from, expected);
+        if !recorded.map_err(|error| error.counted_from(from))? {
             return Err(Error::Diverged { step: to - 1 });
         }
         if B::RECORDS {
@@ -469,7 +474,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             cotangents.input.clear();
             cotangents.input.resize(numbers.reals.len(), T::zero());
         }
-        backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, cotangents)?;
+        let reversed =
+            backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, cotangents);
+        reversed.map_err(|error| error.counted_from(from))?;
+        taken_well(*body, from)?;
         if let Inputs::Each(_) = inputs {
             // From the end, because inputs need not have the same size.
             let end = of_inputs.len() - *reversed_inputs;
@@ -510,6 +518,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         let Some(state) = after else { unreachable!("filled above") };
         backend.after(place, fixed, inputs.of(from, to), to - from, state);
+        taken_well(*body, from)?;
         numbers.clear();
         state.save(numbers);
         self.loss_of_numbers(to, loss)
@@ -767,6 +776,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.params.heap_bytes()
             + inputs
             + self.live.heap_bytes()
+            + self.step.notes().map_or(0, Notes::bytes)
             + self.backend.heap_bytes()
             + self.cotangents.heap_bytes()
             + self.of_inputs.capacity() * size_of::<T>()

@@ -4,7 +4,7 @@ use super::engine::{Engine, Inputs, Loss};
 use super::reverse::{Swept, with_tangents};
 use super::{Backend, Differentiate, Direction, Known, Rollout};
 use crate::error::Error;
-use crate::step::{Number, Step};
+use crate::step::{Notes, Number, Step};
 use palinode_core::{Dual, Passive, Snapshot};
 
 impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
@@ -31,6 +31,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         initial: &St::State<f64>,
         params: &St::Params<f64>,
     ) -> Result<(St::State<Passive<f64>>, u64), Error> {
+        begin(&self.step);
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
         let inputs = self.inputs_over(Passive::lift)?;
@@ -43,12 +44,13 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             while !condition(&state) {
                 self.may_take(&inputs, taken)?;
                 self.step.step(&mut state, &params, inputs.at(taken));
+                taken_well(&self.step, taken)?;
                 taken += 1;
             }
             return Ok((state, taken));
         }
         self.check_inputs(&inputs, steps)?;
-        take_steps(&self.step, &mut state, &params, &inputs, 0, steps);
+        take_steps(&self.step, &mut state, &params, &inputs, 0, steps)?;
         Ok((state, steps))
     }
 
@@ -79,6 +81,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         params: &St::Params<f64>,
         direction: Direction<'_, St>,
     ) -> Result<St::State<Dual<f64>>, Error> {
+        begin(&self.step);
         let steps = match self.length()? {
             Known::Steps(steps) => steps,
             Known::Until(_) => self.count_steps(initial, params)?,
@@ -87,7 +90,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         self.check_inputs(&inputs, steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
-        take_steps(&self.step, &mut state, &params, &inputs, 0, steps);
+        take_steps(&self.step, &mut state, &params, &inputs, 0, steps)?;
         Ok(state)
     }
 
@@ -119,11 +122,31 @@ pub(super) fn take_steps<St: Step, S: Number>(
     inputs: &Inputs<St::Input<S>>,
     from: u64,
     to: u64,
-) {
+) -> Result<(), Error> {
     match inputs {
-        Inputs::Same(input) => (from..to).for_each(|_| step.step(state, params, input)),
+        Inputs::Same(input) => (from..to).try_for_each(|at| {
+            step.step(state, params, input);
+            taken_well(step, at)
+        }),
         Inputs::Each(inputs) => {
-            inputs[from as usize..to as usize].iter().for_each(|input| step.step(state, params, input));
+            (from..to).zip(&inputs[from as usize..to as usize]).try_for_each(|(at, input)| {
+                step.step(state, params, input);
+                taken_well(step, at)
+            })
         }
+    }
+}
+
+/// A rollout starts: what a step noted before is forgotten.
+pub(super) fn begin<St: Step>(step: &St) {
+    step.notes().into_iter().for_each(Notes::clear);
+}
+
+/// Whether the step that was just taken says that it could be.
+#[inline(always)]
+pub(super) fn taken_well<St: Step>(step: &St, at: u64) -> Result<(), Error> {
+    match step.notes().and_then(Notes::take_failure) {
+        None => Ok(()),
+        Some(reason) => Err(Error::StepFailed { step: at, reason }),
     }
 }

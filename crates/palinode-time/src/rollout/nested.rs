@@ -9,7 +9,7 @@ use super::backend::{Backend, ByTape, Cotangents, Fixed, Flat, exchange};
 use super::flat::refill;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
-use crate::step::{Number, Step};
+use crate::step::{Notes, Number, Step};
 use crate::store::MemoryStore;
 use palinode_core::schedule::{self, Action};
 use palinode_core::{Budget, Passive, Reals, Snapshot, SnapshotStore};
@@ -63,6 +63,11 @@ impl<St: Step> Step for Repeat<St> {
 
     fn step<S: Number>(&self, state: &mut St::State<S>, params: &St::Params<S>, input: &St::Input<S>) {
         (0..self.times).for_each(|_| self.step.step(state, params, input));
+    }
+
+    #[inline(always)]
+    fn notes(&self) -> Option<&Notes> {
+        self.step.notes()
     }
 }
 

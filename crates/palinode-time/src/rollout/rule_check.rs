@@ -1,6 +1,7 @@
 //! Checks a rule that a step brings along against the tape.
 
 use super::backend::{Backend, ByRule, ByTape, Cotangents, Fixed};
+use super::forward::{begin, taken_well};
 use super::{Differentiate, Length, Rollout};
 use crate::error::Error;
 use crate::step::StepRule;
@@ -23,6 +24,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
             Some(Length::Until(_)) | None => steps,
         };
         self.check_inputs(&inputs, steps)?;
+        begin(&self.step);
         let fixed = Fixed { step: &self.step, params: &params };
         let (mut by_rule, mut by_tape) = (ByRule::<St, f64>::default(), ByTape::<St, f64>::default());
         let count = |value: &dyn Fn(&mut super::flat::Flat<f64>)| {
@@ -34,7 +36,8 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         for step in 0..steps {
             let input = inputs.of(step, step + 1);
             let of_input = count(&|flat| input[0].save(flat));
-            by_tape.record(0, &fixed, &mut state, input, 1, None)?;
+            let recorded = by_tape.record(0, &fixed, &mut state, input, 1, None);
+            recorded.map_err(|error| error.counted_from(step))?;
             by_rule.record(0, &fixed, &mut state, input, 1, None)?;
             by_tape.after(0, &fixed, input, 1, &mut state);
             let of_state = count(&|flat| state.save(flat));
@@ -50,6 +53,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
             by_rule.reverse(0, &fixed, input, 1, &mut rule)?;
             by_rule.release_cotangent(&mut rule.state);
             by_tape.reverse(0, &fixed, input, 1, &mut tape)?;
+            taken_well(&self.step, step)?;
             compare("state", step, &rule.state, &tape.state)?;
             compare("parameter", step, &rule.params, &tape.params)?;
             compare("input", step, &rule.input, &tape.input)?;

@@ -1,0 +1,74 @@
+//! What a rollout of a program takes from the allocator: never more than its budget, what the interpreter takes included.
+//!
+//! One test, because all threads are counted.
+
+#![cfg(feature = "ir")]
+
+use palinode_ir::interp::Datum;
+use palinode_time::{Differentiate, Error, ProgramStep, Rollout};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+const SOURCE: &str = "
+    input u: [n]
+    param conductivity = 0.2
+    param gain = 1.5
+    var rod = u
+    for i in 1..n - 1 {
+        rod[i] = u[i] + conductivity * (u[i - 1] - u[i] * 2 + u[i + 1])
+    }
+    output next_u = tanh(rod * gain)
+";
+
+/// The most bytes that were taken at a time, and what the rollout reports or refuses.
+fn peak<How: Differentiate<ProgramStep>>(
+    run: &Rollout<'_, ProgramStep, How>,
+    start: &palinode_time::ProgramValues<f64>,
+    params: &palinode_time::ProgramValues<f64>,
+) -> (usize, Result<usize, usize>) {
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let gradient = run.value_and_grad(start, params, |state| state.elements(0).iter().map(|&u| u * u).sum());
+    let taken = ALLOCATOR.peak_usage() - before;
+    match gradient {
+        Ok(gradient) => (taken, Ok(gradient.report.peak_bytes)),
+        Err(Error::BudgetTooSmall { smallest, .. }) => (taken, Err(smallest.bytes())),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn keeps_its_budget<How: Differentiate<ProgramStep>>(
+    length: usize,
+    make: impl Fn(ProgramStep) -> Rollout<'static, ProgramStep, How>,
+) {
+    let step = ProgramStep::from_source(SOURCE).expect("a step");
+    let rod = (0..length).map(|i| (i as f64 * 0.7).sin()).collect();
+    let start = step.state(&[("u", Datum::vector(rod))]).expect("a state");
+    let params = step.params(&[]).expect("parameters");
+    let smallest = match peak(&make(step.clone()).budget(1), &start, &params).1 {
+        Err(smallest) => smallest,
+        Ok(bytes) => panic!("1 byte cannot be enough, and {bytes} are reported"),
+    };
+    for more in [0, 10_000, 1_000_000] {
+        let (taken, reported) = peak(&make(step.clone()).budget(smallest + more), &start, &params);
+        let reported = reported.expect("it fits");
+        assert!(reported <= smallest + more, "{length}: {reported} of {}", smallest + more);
+        assert!(
+            taken <= smallest + more,
+            "{length}: {taken} taken, {} allowed, {reported} reported",
+            smallest + more
+        );
+        // What is counted is what is taken, about: a bound that is always kept could be far too high.
+        assert!(reported <= 2 * taken + 20_000, "{length}: {taken} taken, {reported} reported");
+    }
+}
+
+#[test]
+fn the_interpreter_is_inside_the_budget() {
+    for length in [5, 100, 3000] {
+        keeps_its_budget(length, |step| step.rollout().steps(40));
+        keeps_its_budget(length, |step| step.rollout().steps(40).by_rule());
+    }
+}
