@@ -58,7 +58,7 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let (steps, rounds) = if size == Size::Full { (10_000_u64, 30) } else { (1_000, 3) };
     let n = steps as f64;
     let rollout = || Rollout::new(Lorenz).steps(steps).schedule(Schedule::Binomial { snapshots: SNAPSHOTS });
-    let run = rollout();
+    let (run, on_tape) = (rollout(), rollout().tape_only());
     let gradient = run.value_and_grad(&START, &PARAMS, loss).expect("a gradient");
 
     let mut whole = Tape::new();
@@ -97,7 +97,7 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
         }
         black_box(totals);
     };
-    let [plain_ns, ours, stored, alone, echidna] = race(
+    let [plain_ns, ours, taped, stored, alone, echidna] = race(
         rounds,
         &mut [
             Box::new(|| {
@@ -105,6 +105,9 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
             }),
             Box::new(|| {
                 black_box(run.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
+            }),
+            Box::new(|| {
+                black_box(on_tape.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
             }),
             Box::new(|| {
                 black_box(record(&mut whole));
@@ -118,7 +121,7 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let evaluations = gradient.report.forward as f64;
     let advanced = evaluations - n;
     // What recording, sweeping and stepping take without a driver is in the tape that stores all, and in the plain loop.
-    let overhead = (ours - stored - advanced * plain_ns / n) / evaluations;
+    let overhead = (taped - stored - advanced * plain_ns / n) / evaluations;
     let calls = heap::calls();
     black_box(run.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
     let allocations = (heap::calls() - calls) as f64;
@@ -134,10 +137,13 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
             None,
             "ns/step",
         ),
+        Line::new("the same with every step on the tape", taped / n, None, "ns/step"),
         Line::new("the same tape storing all", stored / n, None, "ns/step"),
         Line::new("one step at a time on a warm tape, without a driver", alone / n, None, "ns/step"),
         Line::new("echidna grad_checkpointed, as many snapshots", echidna / n, None, "ns/step"),
-        Line::new("rollout / storing all", ours / stored, Some(2.0), "x"),
+        Line::new("rollout on the tape / storing all", taped / stored, Some(2.0), "x"),
+        Line::new("echidna / rollout", echidna / ours, None, "x"),
+        Line::new("echidna / rollout on the tape", echidna / taped, None, "x"),
         Line::new("20 x rollout / echidna", 20.0 * ours / echidna, Some(1.0), ""),
         Line::new("driver, per evaluation of a step", overhead, Some(10.0), "ns"),
         Line::new("allocations of the second half of the steps", allocations - for_half, Some(0.0), ""),

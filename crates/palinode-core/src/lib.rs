@@ -39,8 +39,8 @@ mod tape;
 pub use array::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};
 pub use budget::{Budget, IntoBudget};
 pub use drivers::{
-    Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad,
-    vjp,
+    InputGroups, Looked, MOST_GROUPS, Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
+    sparse_jacobian, value_and_grad, vjp,
 };
 pub use dual::Dual;
 pub use dual_n::{DualN, Lanes};

@@ -22,6 +22,8 @@ mod program_step;
 mod rollout;
 #[path = "all/rollout_forms.rs"]
 mod rollout_forms;
+#[path = "all/rollout_narrow.rs"]
+mod rollout_narrow;
 #[path = "all/store.rs"]
 mod store;
 #[path = "all/store_disk.rs"]

@@ -1,5 +1,5 @@
 //! Forward gradients take no memory beyond the parameters, however many there are and however long the loss computes. A binary of
-//! its own, for its allocator, with one test, so that nothing else allocates meanwhile.
+//! its own, for its allocator, without a harness, whose own thread allocates when it likes.
 
 use palinode_core::{Accumulator, DualN, Key, value_and_grad};
 use palinode_time::{Directions, ForwardDescent, Perturbed, forward_gradient};
@@ -25,7 +25,10 @@ fn chain<const K: usize>(p: &Perturbed<'_, '_, K>, depth: usize) -> DualN<f64, K
     state
 }
 
-#[test]
+fn main() {
+    forward_gradients_allocate_nothing();
+}
+
 fn forward_gradients_allocate_nothing() {
     let key = Key::from_seed(1);
     let families = [

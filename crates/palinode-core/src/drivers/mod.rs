@@ -16,6 +16,7 @@
 mod check;
 mod colouring;
 mod first;
+mod groups;
 mod second;
 mod sparse;
 
@@ -23,5 +24,6 @@ mod sparse;
 const LANES: usize = 8;
 
 pub use first::{derivatives, grad, jacobian, jvp, value_and_grad, vjp};
+pub use groups::{InputGroups, Looked, MOST_GROUPS};
 pub use second::{hessian, hvp};
 pub use sparse::{Sparse, sparse_hessian, sparse_jacobian};

@@ -437,6 +437,17 @@ impl<S: Scalar> Arena<S> {
         }
     }
 
+    /// Shows every node in order, with its parents, while the answer is true; allocates nothing.
+    pub(crate) fn for_each_parents(
+        &self,
+        mut see: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> bool,
+    ) -> bool {
+        self.filled().all(|(first_node, parents, _)| {
+            let mut nodes = (first_node..).zip(parents.chunk_by(|_, &next| next & FIRST == 0));
+            nodes.all(|(node, edges)| see(node, &mut edges.iter().map(|parent| parent & !FIRST)))
+        })
+    }
+
     /// Shows every node: its number, parents and partials.
     pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, &[u32], &[S])) {
         for (first_node, parents, partials) in self.filled() {

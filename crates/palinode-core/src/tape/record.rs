@@ -298,8 +298,26 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     }
 
     /// The nodes and the sink.
-    fn node_count(&self) -> usize {
+    pub(crate) fn node_count(&self) -> usize {
         self.tape.recorder.arena.next_node() as usize
+    }
+
+    /// The node of each output.
+    pub(crate) fn output_nodes(&self) -> &[u32] {
+        &self.tape.outputs
+    }
+
+    /// Whether there are custom operations or arrays, whose dependences are not edges.
+    pub(crate) fn has_more_than_edges(&self) -> bool {
+        !self.tape.recorder.custom.is_empty() || !self.tape.recorder.arrays.is_empty()
+    }
+
+    /// Shows every node in order, with its parents, while the answer is true.
+    pub(crate) fn for_each_parents(
+        &self,
+        see: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> bool,
+    ) -> bool {
+        self.tape.recorder.arena.for_each_parents(see)
     }
 }
 

@@ -6,12 +6,13 @@
 //! add them, so that the bits do not depend on the schedule; after the first step nothing is allocated unless a state has grown.
 
 use super::Inner;
+use super::columns::{Columns, Narrow, with_lanes};
 pub(super) use super::flat::Flat;
 use super::flat::{Recorded, Verbatim, reading, refill, reloaded, same_bits};
 use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
-use palinode_core::{Boundary, Budget, Passive, Reals, Tape, Var};
+use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision};
 
 /// What does not change from step to step.
 pub struct Fixed<'a, St: Step, T: Inner> {
@@ -83,6 +84,24 @@ pub trait Backend<St: Step, T: Inner> {
     /// Gives the memory of residuals back.
     fn forget(&mut self) {}
 
+    /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps: `inputs` are
+    /// those of all of them, or the one for all. Tells whether there is one and how many bytes looking took, or `None` if that would be more
+    /// than `spare`.
+    fn narrow(
+        &mut self,
+        _fixed: &Fixed<'_, St, T>,
+        _first: &mut St::State<Passive<T>>,
+        _inputs: &[St::Input<Passive<T>>],
+        _spare: usize,
+    ) -> Result<Option<(bool, usize)>, Error> {
+        Ok(Some((false, 0)))
+    }
+
+    /// In how many directions at once partials are found, since [`narrow`](Self::narrow) found a way.
+    fn directions(&self) -> Option<usize> {
+        None
+    }
+
     /// The bytes held for residuals that are kept once.
     fn residual_bytes(&mut self) -> usize;
 
@@ -108,6 +127,8 @@ pub struct ByTape<St: Step, T: Inner = f64> {
     /// What goes from one step of a recording to the next.
     crossing: Flat<Var<T>>,
     boundary: Boundary<T>,
+    /// Instead of all that, if the step is narrow.
+    columns: Option<Columns<St, T>>,
 }
 
 impl<St: Step, T: Inner> Default for ByTape<St, T> {
@@ -123,6 +144,7 @@ impl<St: Step, T: Inner> Default for ByTape<St, T> {
             inputs: Vec::new(),
             crossing: Flat::default(),
             boundary: Boundary::new(),
+            columns: None,
         }
     }
 }
@@ -140,6 +162,9 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         steps: u64,
         expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
+        if let Some(columns) = &mut self.columns {
+            return with_lanes!(columns, lanes => lanes.record(kept, fixed, before, inputs, steps, expected));
+        }
         while self.tapes.len() <= kept {
             self.tapes.push(Tape::with_budget(self.limit));
             self.words_after.push(Vec::new());
@@ -189,6 +214,9 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         _steps: u64,
         state: &mut St::State<Passive<T>>,
     ) {
+        if let Some(columns) = &self.columns {
+            return with_lanes!(columns, lanes => lanes.after(kept, state));
+        }
         let record =
             self.tapes[kept].recorded().expect("a step is recorded before the state after it is asked for");
         state.reload(&mut reading(record.values(), &self.words_after[kept], Passive::lift));
@@ -200,9 +228,13 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         kept: usize,
         _fixed: &Fixed<'_, St, T>,
         _inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
+        steps: u64,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
+        if let Some(columns) = &mut self.columns {
+            with_lanes!(columns, lanes => lanes.reverse(kept, steps, cotangents));
+            return Ok(());
+        }
         let mut record = self.tapes[kept].recorded().expect("a step is recorded before it is reversed");
         let Cotangents { state, params, input } = cotangents;
         let before = record.input_count() - params.len() - input.len();
@@ -232,6 +264,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             + self.inputs.capacity() * size_of::<T>()
             + self.crossing.heap_bytes()
             + self.boundary.heap_bytes()
+            + self.columns.as_ref().map_or(0, |columns| with_lanes!(columns, lanes => lanes.heap_bytes()))
     }
 
     fn limit(&mut self, budget: Budget) {
@@ -242,15 +275,66 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
     fn forget(&mut self) {
         self.tapes.clear();
         self.words_after.clear();
+        if let Some(columns) = &mut self.columns {
+            with_lanes!(columns, lanes => lanes.forget());
+        }
+    }
+
+    fn narrow(
+        &mut self,
+        fixed: &Fixed<'_, St, T>,
+        first: &mut St::State<Passive<T>>,
+        inputs: &[St::Input<Passive<T>>],
+        spare: usize,
+    ) -> Result<Option<(bool, usize)>, Error> {
+        let mut words = Vec::new();
+        let state = Shape::of(&*first, &mut words);
+        let (recorded, decisions) = decision::watch(|| self.record(0, fixed, first, &inputs[..1], 1, None));
+        recorded?;
+        let (alike, of_lists) = are_alike(inputs);
+        let beside = words.capacity() * size_of::<u64>();
+        if decisions.count() > 0 || words != self.words_after[0] || !alike {
+            return Ok(Some((false, beside + of_lists)));
+        }
+        let params = Shape::of(fixed.params, &mut Vec::new());
+        let record = self.tapes[0].recorded().expect("a step was recorded");
+        if record.output_count() != state {
+            return Ok(Some((false, beside + of_lists)));
+        }
+        let looked = record.look_for_groups(spare.saturating_sub(beside));
+        let Some(Looked { groups, bytes }) = looked else { return Ok(None) };
+        let bytes = beside + bytes.max(of_lists);
+        let Some(groups) = groups else { return Ok(Some((false, bytes))) };
+        let columns = Columns::new(Narrow { groups, state, params, words });
+        *self = ByTape { limit: self.limit, columns: Some(columns), ..ByTape::default() };
+        Ok(Some((true, bytes)))
+    }
+
+    fn directions(&self) -> Option<usize> {
+        self.columns.as_ref().map(|columns| with_lanes!(columns, lanes => lanes.directions()))
     }
 
     fn residual_bytes(&mut self) -> usize {
-        self.tapes.first().map_or(0, Tape::heap_bytes)
+        match &self.columns {
+            Some(columns) => with_lanes!(columns, lanes => lanes.residual_bytes()),
+            None => self.tapes.first().map_or(0, Tape::heap_bytes),
+        }
     }
 
     fn needed_bytes(&mut self) -> usize {
+        if self.columns.is_some() {
+            return self.residual_bytes();
+        }
         self.tapes.first_mut().and_then(Tape::recorded).map_or(0, |record| record.size().bytes)
     }
+}
+
+/// Whether all values have the same words and as many numbers; and the bytes that it took to find out.
+fn are_alike<T: Inner, R: Reals<Passive<T>>>(values: &[R]) -> (bool, usize) {
+    let (mut first, mut words) = (Vec::new(), Vec::new());
+    let numbers = values.first().map_or(0, |value| Shape::of(value, &mut first));
+    let alike = values.iter().all(|value| Shape::of(value, &mut words) == numbers && words == first);
+    (alike, (first.capacity() + words.capacity()) * size_of::<u64>())
 }
 
 /// The list becomes the numbers of a value.

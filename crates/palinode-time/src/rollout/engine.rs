@@ -764,6 +764,25 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.restart(initial, steps)
     }
 
+    /// Looks for a cheaper way to the partials of the steps from this state on. Tells whether there is one and how many bytes were held meanwhile;
+    /// `None` if that would be more than the budget.
+    pub(super) fn narrow(
+        &mut self,
+        initial: &Snapshot,
+        budget: Budget,
+    ) -> Result<Option<(bool, usize)>, Error> {
+        self.restart(initial, self.steps)?;
+        let held = self.heap_bytes() + initial.heap_bytes() + self.result_bytes();
+        let Engine { step: body, params, inputs, live, backend, .. } = self;
+        let inputs = match inputs {
+            Inputs::Same(input) => core::slice::from_ref(input),
+            Inputs::Each(inputs) => inputs,
+        };
+        let spare = budget.bytes().saturating_sub(held);
+        let found = backend.narrow(&Fixed { step: *body, params }, live, inputs, spare)?;
+        Ok(found.map(|(found, bytes)| (found, held + bytes)))
+    }
+
     /// The heap bytes held, stores not included.
     pub(super) fn heap_bytes(&self) -> usize {
         let inputs = match &self.inputs {

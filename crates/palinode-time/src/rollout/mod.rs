@@ -7,6 +7,7 @@
 //!        │                                                              │
 //!        └──► engine.rs: follows the actions ◄──────────────────────────┘
 //!                │   backend.rs: one step, by tape or by rule          store/: where snapshots are
+//!                │   columns.rs: one step, by forward numbers
 //!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?
 //!                ▼
 //!          gradient, report.rs
@@ -15,6 +16,7 @@
 //! Invariant: for one step, state, parameters and loss, every exact schedule, tier and budget gives the same bits.
 
 mod backend;
+mod columns;
 mod engine;
 mod flat;
 mod forward;
@@ -35,7 +37,9 @@ use crate::error::Error;
 use crate::step::{Number, Step, StepRule};
 use crate::store::DiskStore;
 use backend::{Backend, ByRule, ByTape};
-use palinode_core::{Bits, Budget, Dual, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var};
+use palinode_core::{
+    Bits, Budget, Dual, DualN, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var,
+};
 use std::marker::PhantomData;
 
 /// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
@@ -134,6 +138,7 @@ pub struct Rollout<'a, St: Step, How = Taped> {
     clip: Option<f64>,
     window: Option<u64>,
     at_once: Option<u64>,
+    tape_only: bool,
     how: PhantomData<How>,
 }
 
@@ -187,6 +192,7 @@ impl<'a, St: Step> Rollout<'a, St> {
             clip: None,
             window: None,
             at_once: None,
+            tape_only: false,
             how: PhantomData,
         }
     }
@@ -213,6 +219,7 @@ impl<'a, St: Step> Rollout<'a, St> {
             clip,
             window,
             at_once,
+            tape_only,
             how: _,
         } = self;
         Rollout {
@@ -228,6 +235,7 @@ impl<'a, St: Step> Rollout<'a, St> {
             clip,
             window,
             at_once,
+            tape_only,
             how: PhantomData,
         }
     }
@@ -346,6 +354,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
+    /// Records every step on the tape. Otherwise a step whose numbers each depend on few numbers before is recorded once, and from then on its
+    /// partials are found by forward numbers, a few at a time, which is faster.
+    #[must_use]
+    pub fn tape_only(mut self) -> Self {
+        self.tape_only = true;
+        self
+    }
+
     /// The last state, without derivatives.
     pub fn run(&self, initial: &St::State<f64>, params: &St::Params<f64>) -> Result<St::State<f64>, Error> {
         self.run_plain(initial, params)
@@ -401,4 +417,5 @@ fn numbers_fit<T: Inner>() {
     is_number::<Passive<T>>();
     is_number::<Var<T>>();
     is_number::<Dual<T>>();
+    is_number::<DualN<T, 4>>();
 }

@@ -199,6 +199,24 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         self.inner.limit(budget);
     }
 
+    fn narrow(
+        &mut self,
+        fixed: &Fixed<'_, Repeat<St>, T>,
+        first: &mut St::State<Passive<T>>,
+        inputs: &[St::Input<Passive<T>>],
+        spare: usize,
+    ) -> Result<Option<(bool, usize)>, Error> {
+        if fixed.step.times == 0 {
+            return Ok(Some((false, 0)));
+        }
+        let fixed = Fixed { step: &fixed.step.step, params: fixed.params };
+        self.inner.narrow(&fixed, first, inputs, spare)
+    }
+
+    fn directions(&self) -> Option<usize> {
+        self.inner.directions()
+    }
+
     fn residual_bytes(&mut self) -> usize {
         self.inner.residual_bytes() + self.store.heap_bytes()
     }

@@ -49,6 +49,8 @@ pub(super) struct Needs {
     /// Words of a snapshot.
     pub(super) reals: usize,
     pub(super) plain: usize,
+    /// Bytes that were held in all while a cheaper way to the partials was looked for.
+    pub(super) least: usize,
 }
 
 /// A stream of actions with what is known of it.
@@ -78,10 +80,11 @@ pub(super) fn slots_within(
             .saturating_add(store.heap_bytes_for(slots as usize, needs.reals, needs.plain))
             .saturating_add(bookkeeping.saturating_mul(slots as usize))
     };
-    if !budget.allows(bytes(1)) {
+    let least = bytes(1).max(needs.least);
+    if !budget.allows(least) {
         return Err(Error::BudgetTooSmall {
             budget,
-            smallest: bytes(1).into(),
+            smallest: least.into(),
             states: needs.states,
             residuals: needs.residuals,
             snapshot: bytes(1) - fixed,

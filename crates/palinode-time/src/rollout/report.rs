@@ -32,6 +32,9 @@ pub struct Report {
     pub drift: Option<f64>,
     /// Whether steps were advanced by recording them, because a library computes something else with recorded numbers.
     pub advanced_by_recording: bool,
+    /// For steps whose numbers each depend on few numbers before: in how many directions at once their partials were found by forward numbers.
+    /// `None` if every step was recorded, or went by its own rule.
+    pub directions: Option<usize>,
     /// For lossy snapshots: how far the derivative in the gradient's own direction is from the exact one, relative to it.
     pub lossy: Option<f64>,
     /// What reading and writing the second store took, and how much of that was waited for.

@@ -20,6 +20,8 @@ const FEW_HASHES: usize = 1 << 10;
 
 /// The bytes of residuals that a first-level cache is about to hold.
 const CACHE: usize = 1 << 15;
+/// Partials by forward numbers are written once and read once, in order: a second-level cache is near enough.
+const CACHE_FOR_LANES: usize = 1 << 19;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
 
@@ -199,7 +201,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.limit(budget);
         engine.stride = 1;
         engine.reserve_inputs();
-        let over = match engine.warm_up(start, steps, loss) {
+        let mut over = match engine.warm_up(start, steps, loss) {
             Err(Error::Core(palinode_core::Error::ByteLimit { .. })) => {
                 // To name what is enough, the step is recorded once without a limit.
                 engine.limit(Budget::UNLIMITED);
@@ -213,6 +215,22 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         let mut needs = needs_of(engine, start);
         let memory = self.memory_store(usize::MAX)?;
+        if steps > 0 && !self.tape_only {
+            let within = if over { Budget::UNLIMITED } else { budget };
+            let (narrow, held) = match engine.narrow(start, within)? {
+                Some(found) => found,
+                None => {
+                    over = true;
+                    engine.limit(Budget::UNLIMITED);
+                    engine.narrow(start, Budget::UNLIMITED)?.unwrap_or_default()
+                }
+            };
+            if narrow {
+                engine.warm_up(start, steps, loss)?;
+                needs = needs_of(engine, start);
+            }
+            needs.least = held;
+        }
         plan::slots_within(budget, needs, memory.as_ref(), bookkeeping, 1)?;
         if over {
             // It fits after all: the limit counted what a recording needs on the way.
@@ -223,14 +241,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if at_once > 1 {
             engine.stride = at_once;
             engine.warm_up(start, steps, loss)?;
-            let larger = needs_of(engine, start);
+            let larger = Needs { least: needs.least, ..needs_of(engine, start) };
             if plan::slots_within(budget, larger, memory.as_ref(), bookkeeping, 1).is_ok() {
                 return Ok(larger);
             }
             engine.stride = 1;
             engine.forget_recordings();
             engine.warm_up(start, steps, loss)?;
-            needs = needs_of(engine, start);
+            needs = Needs { least: needs.least, ..needs_of(engine, start) };
         }
         Ok(needs)
     }
@@ -255,7 +273,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             return at_once;
         }
         let left = budget.bytes().saturating_sub(needs.states + needs.residuals);
-        let bytes = CACHE.min(left / 8);
+        let cache = if engine.backend.directions().is_some() { CACHE_FOR_LANES } else { CACHE };
+        let bytes = cache.min(left / 8);
         (bytes / engine.backend.needed_bytes().max(1)).clamp(1, MOST_AT_ONCE) as u64
     }
 
@@ -281,6 +300,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             truncation: None,
             drift: None,
             advanced_by_recording: engine.advance_by == Advance::ByRecording,
+            directions: engine.backend.directions(),
             lossy: None,
             io: None,
         }
@@ -410,6 +430,7 @@ fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
         results,
         reals: start.reals().len(),
         plain: start.plain().len(),
+        least: 0,
     }
 }
 

@@ -1,0 +1,275 @@
+//! Narrow steps go by forward numbers and everything else by the tape: the same gradients, and never a formula that is not the step's.
+
+use crate::models::{Affine, Heat, Lorenz, Rnn};
+use crate::rollout::bits;
+use palinode_core::{Real, Reals, Sink, Source, Var};
+use palinode_time::{Gradient, Number, PlainInput, Repeat, Rollout, Schedule, Step};
+use proptest::prelude::*;
+
+fn flat<R: Reals<f64>>(value: &R) -> Vec<f64> {
+    struct List(Vec<f64>);
+    impl Sink<f64> for List {
+        fn real(&mut self, number: f64) {
+            self.0.push(number);
+        }
+        fn word(&mut self, _word: u64) {}
+    }
+    let mut list = List(Vec::new());
+    value.save(&mut list);
+    list.0
+}
+
+fn numbers<St: Step>(gradient: &Gradient<St>) -> Vec<f64> {
+    let inputs = gradient.inputs.iter().flat_map(flat);
+    flat(&gradient.initial).into_iter().chain(flat(&gradient.params)).chain(inputs).collect()
+}
+
+/// The gradients differ by rounding at most, relative to their largest number; tells in how many directions the first went.
+fn agrees<St: Step>(ours: &Gradient<St>, taped: &Gradient<St>) -> Option<usize> {
+    assert_eq!(ours.value.to_bits(), taped.value.to_bits(), "values do not depend on how partials are found");
+    assert_eq!(taped.report.directions, None);
+    let (a, b) = (numbers(ours), numbers(taped));
+    let scale = b.iter().fold(0.0_f64, |largest, c| largest.max(c.abs()));
+    for (i, (a, b)) in a.iter().zip(&b).enumerate() {
+        assert!((a - b).abs() <= 1e-11 * scale, "number {i}: {a} and {b} of {scale}");
+    }
+    ours.report.directions
+}
+
+/// Both ways, with a loss of the last state and along the way.
+fn directions<St: Step>(
+    make: impl Fn() -> Rollout<'static, St>,
+    initial: &St::State<f64>,
+    params: &St::Params<f64>,
+    loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
+) -> Option<usize> {
+    let last = |run: Rollout<'static, St>| run.value_and_grad(initial, params, &loss).expect("a gradient");
+    let along = |run: Rollout<'static, St>| {
+        run.value_and_grad_along(initial, params, |_, state| loss(state)).expect("a gradient")
+    };
+    let found = agrees(&last(make()), &last(make().tape_only()));
+    assert_eq!(agrees(&along(make()), &along(make().tape_only())), found);
+    found
+}
+
+#[allow(clippy::ptr_arg)] // a loss is given the state as it is
+fn squares(u: &Vec<Var<f64>>) -> Var<f64> {
+    u.iter().map(|&u| u * u).sum()
+}
+
+/// A ring in which each number meets its neighbours and a parameter.
+struct Ring;
+
+impl Step for Ring {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
+        let (n, old) = (u.len(), u.clone());
+        for i in 0..n {
+            u[i] = old[i] - *k * old[i] * (old[(i + 1) % n] - old[(i + n - 1) % n]).sin();
+        }
+    }
+}
+
+#[test]
+fn narrow_steps_have_the_gradients_of_the_tape() {
+    let wave = |n: usize| (0..n).map(|i| (i as f64 * 0.7).sin()).collect::<Vec<f64>>();
+    let lorenz = directions(
+        || Rollout::new(Lorenz).steps(300),
+        &[1.0, 1.0, 1.0],
+        &[10.0, 28.0, 8.0 / 3.0],
+        |[x, y, z]| *x * *x + *y * *y + *z * *z,
+    );
+    assert_eq!(lorenz, Some(6));
+    assert_eq!(directions(|| Rollout::new(Affine).steps(40), &0.5, &[0.9, 0.1], |x| *x), Some(3));
+    let sources = || (0..60).map(|i| (i as f64 * 0.1).cos() * 0.05);
+    let each = || Rollout::new(Heat).inputs(sources());
+    assert_eq!(directions(each, &wave(20), &0.2, squares), Some(5), "three neighbours, parameter, source");
+    assert_eq!(directions(|| Rollout::new(Heat).steps(60).input(0.03), &wave(20), &0.2, squares), Some(5));
+    for (n, expected) in [(5, 6), (6, 7), (9, 4), (10, 5), (30, 4), (100, 5)] {
+        let found = directions(|| Rollout::new(Ring).steps(25), &wave(n), &0.1, squares);
+        assert_eq!(found, Some(expected), "a ring of {n}");
+    }
+    let nested = || Rollout::new(Repeat::new(Ring, 7).snapshots(2)).steps(5).nested();
+    let flat = Rollout::new(Ring).steps(35).value_and_grad(&wave(30), &0.1, squares).expect("a gradient");
+    let nested = nested().value_and_grad(&wave(30), &0.1, squares).expect("a gradient");
+    assert_eq!(bits(&nested), bits(&flat));
+    assert_eq!((nested.report.directions, flat.report.directions), (Some(4), Some(4)));
+}
+
+#[test]
+fn wide_steps_are_recorded() {
+    let (n, h) = (5, vec![0.1; 5]);
+    let weights: Vec<f64> = (0..n * n).map(|i| (i as f64 * 1.3).sin() * 0.4).collect();
+    let make = || Rollout::new(Rnn).inputs((0..40).map(|i| [(i as f64).sin(), (i as f64).cos()]));
+    assert_eq!(directions(make, &h, &(weights, vec![0.05; n]), squares), None);
+}
+
+#[test]
+fn second_derivatives_go_by_forward_numbers_too() {
+    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
+    let along: Vec<f64> = (0..12).map(|i| (i as f64 * 0.3).cos()).collect();
+    let loss = |u: &Vec<Var<palinode_core::Dual<f64>>>| u.iter().map(|&u| u * u * u).sum();
+    let run = |run: Rollout<'static, Ring>| {
+        run.steps(30).budget("64KiB").hvp(&initial, &0.1, (&along, &0.5), loss).expect("a product")
+    };
+    let ((ours, our_product), (taped, product)) =
+        (run(Rollout::new(Ring)), run(Rollout::new(Ring).tape_only()));
+    assert_eq!(agrees(&ours, &taped), Some(4));
+    agrees(&our_product, &product);
+}
+
+/// Which of two numbers it adds depends on a third, and changes on the way.
+struct Switch;
+
+impl Step for Switch {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
+        let old = u.clone();
+        let n = u.len();
+        for i in 0..n {
+            let other = if old[(i + 1) % n] > 0.5 { old[(i + 2) % n] } else { old[(i + 5) % n] };
+            u[i] = old[i] + *k * (other - old[i]);
+        }
+    }
+}
+
+/// Rounds what it turns into an index.
+struct Lookup;
+
+impl Step for Lookup {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
+        let old = u.clone();
+        let n = u.len();
+        for i in 0..n {
+            let at = (old[i] * 7.0).to_f64().abs() as usize % n;
+            u[i] = old[i] + *k * old[at];
+        }
+    }
+}
+
+#[test]
+fn a_step_that_decides_by_its_numbers_is_recorded_each_time() {
+    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
+    assert_eq!(directions(|| Rollout::new(Switch).steps(40), &initial, &0.3, squares), None);
+    assert_eq!(directions(|| Rollout::new(Lookup).steps(40), &initial, &0.01, squares), None);
+}
+
+/// Counts its steps, and takes another neighbour at every other one.
+#[derive(Clone, Debug)]
+struct Counted<S> {
+    u: Vec<S>,
+    steps: u64,
+}
+
+impl<S: Reals<S>> Reals<S> for Counted<S> {
+    fn save(&self, to: &mut impl Sink<S>) {
+        self.u.save(to);
+        to.word(self.steps);
+    }
+    fn load(from: &mut impl Source<S>) -> Self {
+        let u = Vec::load(from);
+        Counted { u, steps: from.word() }
+    }
+    fn heap_bytes(&self) -> usize {
+        self.u.heap_bytes()
+    }
+}
+
+struct Alternating;
+
+impl Step for Alternating {
+    type State<S: Number> = Counted<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, state: &mut Counted<S>, k: &S, _: &()) {
+        let old = state.u.clone();
+        let n = old.len();
+        let distance = 1 + (state.steps % 3) as usize;
+        for i in 0..n {
+            state.u[i] = old[i] + *k * (old[(i + distance) % n] - old[i]);
+        }
+        state.steps += 1;
+    }
+}
+
+/// A step as long as its input says, which goes the other way if that is negative.
+struct Timed;
+
+impl Step for Timed {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = PlainInput<f64>;
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, PlainInput(dt): &PlainInput<f64>) {
+        let (n, old) = (u.len(), u.clone());
+        let distance = if *dt < 0.0 { n - 1 } else { 1 };
+        for i in 0..n {
+            u[i] = old[i] + *k * (old[(i + distance) % n] - old[i]) * dt.abs();
+        }
+    }
+}
+
+#[test]
+fn a_step_that_counts_or_is_told_otherwise_is_recorded_each_time() {
+    let u: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
+    let initial = Counted { u: u.clone(), steps: 0 };
+    let make = || Rollout::new(Alternating).steps(20);
+    assert_eq!(directions(make, &initial, &0.3, |state| squares(&state.u)), None);
+    let changing = || Rollout::new(Timed).inputs((0..20).map(|i| if i == 11 { -0.5 } else { 0.5 }));
+    assert_eq!(directions(changing, &u, &0.3, squares), None);
+    let same = || Rollout::new(Timed).inputs((0..20).map(|_| 0.5));
+    assert_eq!(directions(same, &u, &0.3, squares), Some(3));
+    assert_eq!(directions(|| Rollout::new(Timed).steps(20).input(-0.5), &u, &0.3, squares), Some(3));
+}
+
+/// One number after the other by a formula of its own.
+#[derive(Clone, Debug)]
+struct Formulas(Vec<(u8, usize, usize, usize)>);
+
+impl Step for Formulas {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = Vec<S>;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, p: &Vec<S>, _: &()) {
+        let old = u.clone();
+        for (u, &(kind, a, b, c)) in u.iter_mut().zip(&self.0) {
+            let (x, y, k) = (old[a % old.len()], old[b % old.len()], p[c % p.len()]);
+            *u = match kind % 6 {
+                0 => x * y * 0.5 + k * 0.1,
+                1 => (x * k).sin() - y * 0.3,
+                2 => (x - y).tanh() + x * 0.2,
+                3 => x / (y * y + 2.0),
+                4 => x.max(y) * 0.7 + k.exp() * 0.05,
+                _ => S::from_f64(0.3),
+            };
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn random_formulas_agree_with_the_tape(
+        formulas in prop::collection::vec((any::<u8>(), 0..40_usize, 0..40_usize, 0..3_usize), 1..40),
+        params in prop::collection::vec(-1.0..1.0, 1..3),
+        steps in 1..20_u64,
+    ) {
+        let initial: Vec<f64> = (0..formulas.len()).map(|i| (i as f64 * 1.7).cos()).collect();
+        let make = || Rollout::new(Formulas(formulas.clone())).steps(steps);
+        let taped = make().tape_only().value_and_grad(&initial, &params, squares).expect("a gradient");
+        let ours = make().value_and_grad(&initial, &params, squares).expect("a gradient");
+        agrees(&ours, &taped);
+        for snapshots in [1, 3] {
+            let some = make().schedule(Schedule::Binomial { snapshots });
+            let some = some.value_and_grad(&initial, &params, squares).expect("a gradient");
+            prop_assert_eq!(bits(&some), bits(&ours));
+        }
+    }
+}
