@@ -54,7 +54,8 @@ Examples:
   palinode run drag.pal
   palinode run drag.pal --set v0=25 --set k=0.02
   palinode run fit.pal --data measured.csv --full
-  palinode run heat.pal --budget 64KiB      stop before it takes more")]
+  palinode run heat.pal --budget 64KiB      stop before it takes more
+  palinode run fit.pal --accumulate exact   sums that do not depend on an order")]
     Run(RunArgs),
 
     /// Compute the gradient of the loss
@@ -206,6 +207,25 @@ pub(crate) struct ShowArgs {
     pub(crate) digits: u8,
 }
 
+/// How sums are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sums {
+    /// One term after the other, each rounded
+    Naive,
+    /// With the rounding errors added up beside: about twice the digits
+    Compensated,
+    /// Rounded once, the same in any order
+    Exact,
+}
+
+/// How a model adds up.
+#[derive(Debug, Args)]
+pub(crate) struct SumArgs {
+    /// How `sum`, `mean`, `dot` and products of matrices add up, in derivatives too; not what a loop adds up itself
+    #[arg(long, value_enum, default_value_t = Sums::Naive, value_name = "HOW")]
+    pub(crate) accumulate: Sums,
+}
+
 /// What is differentiated, by what.
 #[derive(Debug, Args)]
 pub(crate) struct DerivativeArgs {
@@ -279,6 +299,8 @@ pub(crate) struct LoopArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) sums: SumArgs,
 
     /// Stay within so many bytes of arrays, such as 64KiB, 1.5MiB or 500kB
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
@@ -304,6 +326,8 @@ pub(crate) struct GradArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
+    pub(crate) sums: SumArgs,
+    #[command(flatten)]
     pub(crate) derivative: DerivativeArgs,
 
     /// Which way derivatives are carried
@@ -325,6 +349,8 @@ pub(crate) struct GradArgs {
 pub(crate) struct JvpArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) sums: SumArgs,
 
     /// Where to go: `a=1`, `a=1,b=0.5`, `w=[1,0]`; not needed if there is a single param
     #[arg(long, value_name = "NAME=VALUE")]
@@ -338,6 +364,8 @@ pub(crate) struct JvpArgs {
 pub(crate) struct HessianArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) sums: SumArgs,
     #[command(flatten)]
     pub(crate) derivative: DerivativeArgs,
     #[command(flatten)]

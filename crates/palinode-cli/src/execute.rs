@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use palinode_core::Accumulator;
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
 
 use crate::MEMORY;
-use crate::args::ModelArgs;
+use crate::args::{ModelArgs, SumArgs, Sums};
 
 /// A run that came to its end.
 pub(crate) struct Ran {
@@ -39,6 +40,16 @@ impl Cost {
 /// When to give up, as the command line says.
 pub(crate) fn limits(args: &ModelArgs) -> Limits {
     Limits { steps: args.steps, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
+}
+
+/// The same, and how to add up.
+pub(crate) fn limits_and_sums(model: &ModelArgs, sums: &SumArgs) -> Limits {
+    let accumulator = match sums.accumulate {
+        Sums::Naive => Accumulator::Naive,
+        Sums::Compensated => Accumulator::Compensated,
+        Sums::Exact => Accumulator::Exact,
+    };
+    Limits { accumulator, ..limits(model) }
 }
 
 /// Runs it.

@@ -27,7 +27,7 @@ pub struct Jet<S, const K: usize> {
     /// Coefficients of order 1, 2, ..., `K`.
     higher: [S; K],
     /// Up to which order the coefficients have been computed.
-    known: usize,
+    pub(crate) known: usize,
 }
 
 impl<S: Scalar, const K: usize> Jet<S, K> {
@@ -89,7 +89,7 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     }
 
     /// The same curve, known only up to order `k`.
-    fn up_to(mut self, k: usize) -> Self {
+    pub(crate) fn up_to(mut self, k: usize) -> Self {
         self.known = self.known.min(k);
         for coefficient in &mut self.higher[self.known..] {
             *coefficient = S::zero();

@@ -34,6 +34,7 @@ mod reals;
 pub mod rules;
 pub mod schedule;
 mod snapshot;
+mod sums;
 mod tape;
 
 pub use array::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};

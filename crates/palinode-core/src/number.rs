@@ -307,6 +307,18 @@ macro_rules! derivative_number {
             fn carries_nothing(self) -> bool {
                 !self.is_active() && self.primal().carries_nothing()
             }
+            fn sum_with(terms: &[Self], how: palinode_num::Accumulator) -> Self {
+                match how {
+                    palinode_num::Accumulator::Naive => Self::sum_of(terms),
+                    _ => crate::sums::Accumulated::accumulated_sum(terms, how),
+                }
+            }
+            fn dot_with(a: &[Self], b: &[Self], how: palinode_num::Accumulator) -> Self {
+                match how {
+                    palinode_num::Accumulator::Naive => Self::dot(a, b),
+                    _ => crate::sums::Accumulated::accumulated_dot(a, b, how),
+                }
+            }
             #[inline(always)]
             fn vanishes(self) -> bool {
                 !self.is_active() && self.primal().vanishes()

@@ -3,6 +3,8 @@
 // Indices name arguments, lanes and outputs here; iterators would hide which.
 #![allow(clippy::needless_range_loop)]
 
+#[path = "all/accumulators.rs"]
+mod accumulators;
 #[path = "all/arrays.rs"]
 mod arrays;
 #[path = "all/arrays_agree.rs"]

@@ -1,5 +1,7 @@
 //! The integration tests of `palinode-ir`, in one binary.
 
+#[path = "all/accumulators.rs"]
+mod accumulators;
 #[path = "all/agree.rs"]
 mod agree;
 #[path = "all/agree_precisely.rs"]

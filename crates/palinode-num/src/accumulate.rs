@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | [`Naive`] | n u times the sum of sizes | yes | 1 |
 //! | [`Compensated`] | u times the total, and (n u)^2 times the sum of sizes | yes | 2 |
-//! | [`ExactSum`], [`ExactDot`] | half a unit in the last place of the total | no | about 1, products 3; over all exponents 3 and 6 |
+//! | [`ExactSum`], [`ExactDot`] | half a unit in the last place of the total | no | about 1, products 3; over 512 binades 3 and 6 |
 //!
 //! (u is 2^-53 for `f64`.) Papers: Neumaier (1974) and Ogita, Rump and Oishi, "Accurate sum and dot product" (2005), for the
 //! compensated ones.

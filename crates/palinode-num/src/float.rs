@@ -12,6 +12,7 @@
 //! `lgamma` is accurate relative to 1, not to itself, next to its zeros at negative arguments. `f32` takes
 //! what is not from the standard library through `f64` and rounds once more.
 
+use crate::accumulate::Accumulator;
 use crate::scalar::{Constant, Real, Scalar};
 use crate::special::{self, F64_SERIES};
 
@@ -135,6 +136,14 @@ macro_rules! impl_scalar {
             #[inline(always)]
             fn from_f64(v: f64) -> Self {
                 v as Self
+            }
+            #[inline]
+            fn sum_with(terms: &[Self], how: Accumulator) -> Self {
+                how.sum(terms)
+            }
+            #[inline]
+            fn dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
+                how.dot(a, b)
             }
             #[inline(always)]
             fn peek(self) -> Option<f64> {

@@ -6,6 +6,7 @@
 //!
 //! [`Real`] is what people write generic code in: real `bool`s, `<`, and `f64` on the right of an operator.
 
+use crate::accumulate::Accumulator;
 use core::fmt::{Debug, Display};
 use core::iter::{Product, Sum};
 use core::ops::{
@@ -305,6 +306,46 @@ pub trait Scalar:
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         a.iter().zip(b).fold(Self::zero(), |sum, (&x, &y)| sum + x * y)
+    }
+    /// [`sum_of`](Self::sum_of), accumulated as asked for. A number with derivatives accumulates its value and every tangent that way.
+    /// Numbers that only write down what is computed (symbols) have no sum to choose, and add one after the other.
+    ///
+    /// ```
+    /// use palinode_num::{Accumulator, Scalar};
+    ///
+    /// assert_eq!(f64::sum_with(&[1e100, 1.0, -1e100], Accumulator::Naive), 0.0);
+    /// assert_eq!(f64::sum_with(&[1e100, 1.0, -1e100], Accumulator::Exact), 1.0);
+    /// ```
+    #[inline]
+    fn sum_with(terms: &[Self], how: Accumulator) -> Self {
+        let _ = how;
+        Self::sum_of(terms)
+    }
+    /// [`dot`](Self::dot), accumulated as asked for; see [`sum_with`](Self::sum_with).
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline]
+    fn dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
+        let _ = how;
+        Self::dot(a, b)
+    }
+    /// [`dot_with`](Self::dot_with) in which a zero factor wins over everything, as in [`strong_mul`](Self::strong_mul).
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn strong_dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
+        let finite = |x: &Self| x.peek().is_some_and(f64::is_finite);
+        if a.iter().chain(b).all(finite) {
+            return Self::dot_with(a, b, how);
+        }
+        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
+        let counts = |(x, y): &(Self, Self)| !x.vanishes() && !y.vanishes();
+        let (a, b): (Vec<Self>, Vec<Self>) = a.iter().copied().zip(b.iter().copied()).filter(counts).unzip();
+        if a.iter().chain(&b).all(finite) {
+            return Self::dot_with(&a, &b, how);
+        }
+        a.iter().zip(b).fold(Self::zero(), |sum, (&x, y)| x.strong_add_to(y, sum))
     }
     /// `offset + sum of coefficients[i] * x[i]` with constant coefficients. A tape records it as one node.
     ///

@@ -5,13 +5,16 @@
 //! Invariants: with [`Accumulator::Exact`] the sums are rounded once, so the bits depend on the samples alone: not on their order, not on
 //! the number of threads, not on which thread took which. With the others they do. Of several samples that fail the first is named, whatever the threads do.
 //!
+//! Numbers: `f64`, `f32` and posits, whose exact sums are quires.
+//!
 //! Memory: a tape and a sum per parameter for every piece of the batch that is under way (560 bytes a parameter if exact).
 
 use crate::forward_gradient::{Directions, EstimateError, ForwardGradient, Perturbed};
 use crate::forward_gradient::{finite_answer, finite_parameters};
+use core::marker::PhantomData;
 use core::ops::Range;
 use palinode_core::{
-    Accumulate, Accumulator, Compensated, DualN, Error as CoreError, ExactSum, Key, Naive, Tape, Var,
+    Accumulate, Accumulator, Compensated, DualN, Error as CoreError, Key, Naive, Summand, Tape, Var,
 };
 
 /// How many samples a piece of a batch has at most.
@@ -42,21 +45,21 @@ pub struct Batch {
 
 /// The value and the gradient of a batch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BatchGradient {
+pub struct BatchGradient<S = f64> {
     /// The sum of the samples' values.
-    pub value: f64,
+    pub value: S,
     /// The sum of their gradients.
-    pub gradient: Vec<f64>,
+    pub gradient: Vec<S>,
     /// How many samples there were.
     pub samples: usize,
 }
 
-impl BatchGradient {
+impl<S: Summand> BatchGradient<S> {
     /// The mean in place of the sum.
     pub fn mean(mut self) -> Self {
-        let samples = self.samples.max(1) as f64;
-        self.value /= samples;
-        self.gradient.iter_mut().for_each(|g| *g /= samples);
+        let samples = S::from_f64(self.samples.max(1) as f64);
+        self.value = self.value / samples;
+        self.gradient.iter_mut().for_each(|g| *g = *g / samples);
         self
     }
 }
@@ -82,14 +85,14 @@ impl Batch {
     ///
     /// # Errors
     /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606).
-    pub fn value_and_grad(
+    pub fn value_and_grad<S: Summand<Bool = bool>>(
         &self,
-        parameters: &[f64],
-        loss: impl Fn(&[Var<f64>], usize) -> Var<f64> + Sync,
-    ) -> Result<BatchGradient, EstimateError> {
+        parameters: &[S],
+        loss: impl Fn(&[Var<S>], usize) -> Var<S> + Sync,
+    ) -> Result<BatchGradient<S>, EstimateError> {
         finite_parameters(parameters)?;
-        let piece = |samples: Range<usize>, sums: &mut dyn FnMut(f64, &[f64])| {
-            let (mut tape, mut gradient) = (Tape::new(), vec![0.0; parameters.len()]);
+        let piece = |samples: Range<usize>, sums: &mut dyn FnMut(S, &[S])| {
+            let (mut tape, mut gradient) = (Tape::new(), vec![S::zero(); parameters.len()]);
             for sample in samples {
                 let value = tape
                     .gradient_into(|p| loss(p, sample), parameters, &mut gradient)
@@ -113,9 +116,23 @@ impl Batch {
         key: Key,
         loss: impl Fn(&Perturbed<'_, 'a, K>, usize) -> DualN<f64, K> + Sync,
     ) -> Result<ForwardGradient<'a, K>, EstimateError> {
+        self.forward_gradient_in(parameters, directions, key, loss)
+    }
+
+    /// [`forward_gradient`](Self::forward_gradient) in another number.
+    ///
+    /// # Errors
+    /// Those of [`forward_gradient`](Self::forward_gradient).
+    pub fn forward_gradient_in<'a, const K: usize, S: Summand>(
+        &self,
+        parameters: &[S],
+        directions: Directions<'a>,
+        key: Key,
+        loss: impl Fn(&Perturbed<'_, 'a, K, S>, usize) -> DualN<S, K> + Sync,
+    ) -> Result<ForwardGradient<'a, K, S>, EstimateError> {
         finite_parameters(parameters)?;
         let draw = directions.draw::<K>(key, parameters.len())?;
-        let piece = |samples: Range<usize>, sums: &mut dyn FnMut(f64, &[f64])| {
+        let piece = |samples: Range<usize>, sums: &mut dyn FnMut(S, &[S])| {
             // A draw remembers its last block, so each piece has its own; the same key makes the same directions.
             let draw = directions.draw::<K>(key, parameters.len()).expect("it was drawn before");
             let p = Perturbed::new(parameters, &draw);
@@ -132,23 +149,23 @@ impl Batch {
     }
 
     /// Sums over all samples: of a value and of `width` more numbers, which `piece` gives sample by sample.
-    fn add_up(&self, width: usize, piece: &Piece<'_>) -> Result<(f64, Vec<f64>), EstimateError> {
+    fn add_up<S: Summand>(&self, width: usize, piece: &Piece<'_, S>) -> Result<(S, Vec<S>), EstimateError> {
         match self.accumulator {
-            Accumulator::Naive => self.add_up_by::<Naive<f64>>(width, piece),
-            Accumulator::Compensated => self.add_up_by::<Compensated<f64>>(width, piece),
-            Accumulator::Exact => self.add_up_by::<ExactSum>(width, piece),
+            Accumulator::Naive => self.add_up_by::<S, Naive<S>>(width, piece),
+            Accumulator::Compensated => self.add_up_by::<S, Compensated<S>>(width, piece),
+            Accumulator::Exact => self.add_up_by::<S, S::ExactSum>(width, piece),
         }
     }
 
-    fn add_up_by<A: Accumulate<f64>>(
+    fn add_up_by<S: Summand, A: Accumulate<S>>(
         &self,
         width: usize,
-        piece: &Piece<'_>,
-    ) -> Result<(f64, Vec<f64>), EstimateError> {
-        let sums = if self.parallel {
-            self.in_parallel::<A>(width, piece)
+        piece: &Piece<'_, S>,
+    ) -> Result<(S, Vec<S>), EstimateError> {
+        let sums: Sums<S, A> = if self.parallel {
+            self.in_parallel(width, piece)
         } else {
-            Sums::<A>::of(0..self.samples, width, piece)
+            Sums::of(0..self.samples, width, piece)
         };
         if let Some((sample, error)) = sums.failure {
             return Err(EstimateError::Sample { sample, error });
@@ -157,20 +174,20 @@ impl Batch {
     }
 
     #[cfg(not(feature = "rayon"))]
-    fn in_parallel<A: Accumulate<f64>>(&self, width: usize, piece: &Piece<'_>) -> Sums<A> {
+    fn in_parallel<S: Summand, A: Accumulate<S>>(&self, width: usize, piece: &Piece<'_, S>) -> Sums<S, A> {
         Sums::of(0..self.samples, width, piece)
     }
 
     #[cfg(feature = "rayon")]
-    fn in_parallel<A: Accumulate<f64>>(&self, width: usize, piece: &Piece<'_>) -> Sums<A> {
+    fn in_parallel<S: Summand, A: Accumulate<S>>(&self, width: usize, piece: &Piece<'_, S>) -> Sums<S, A> {
         use rayon::iter::{IntoParallelIterator, ParallelIterator};
         // Several pieces for each thread, so that a slow one does not hold up the rest.
         let length = (self.samples / (8 * rayon::current_num_threads())).clamp(1, PIECE);
         (0..self.samples.div_ceil(length))
             .into_par_iter()
             .fold(
-                || Sums::<A>::zero(width),
-                |mut sums, i| {
+                || Sums::zero(width),
+                |mut sums: Sums<S, A>, i| {
                     sums.add(i * length..self.samples.min((i + 1) * length), piece);
                     sums
                 },
@@ -180,29 +197,31 @@ impl Batch {
 }
 
 /// Goes through some samples and hands their values and other numbers over; stops at the first that fails.
-type Piece<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(f64, &[f64])) -> Result<(), Failure> + Sync + 'a;
+type Piece<'a, S> = dyn Fn(Range<usize>, &mut dyn FnMut(S, &[S])) -> Result<(), Failure> + Sync + 'a;
 
 /// A sample and what is wrong with it.
 type Failure = (usize, CoreError);
 
-struct Sums<A> {
+/// Sums of numbers `S`, each by an `A`.
+struct Sums<S, A> {
     value: A,
     rest: Vec<A>,
     failure: Option<Failure>,
+    numbers: PhantomData<S>,
 }
 
-impl<A: Accumulate<f64>> Sums<A> {
+impl<S: Summand, A: Accumulate<S>> Sums<S, A> {
     fn zero(width: usize) -> Self {
-        Sums { value: A::default(), rest: vec![A::default(); width], failure: None }
+        Sums { value: A::default(), rest: vec![A::default(); width], failure: None, numbers: PhantomData }
     }
 
-    fn of(samples: Range<usize>, width: usize, piece: &Piece<'_>) -> Self {
+    fn of(samples: Range<usize>, width: usize, piece: &Piece<'_, S>) -> Self {
         let mut sums = Self::zero(width);
         sums.add(samples, piece);
         sums
     }
 
-    fn add(&mut self, samples: Range<usize>, piece: &Piece<'_>) {
+    fn add(&mut self, samples: Range<usize>, piece: &Piece<'_, S>) {
         let Sums { value, rest, .. } = self;
         let failure = piece(samples, &mut |new_value, new_rest| {
             value.add(new_value);

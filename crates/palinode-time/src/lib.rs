@@ -33,7 +33,7 @@ pub use batch::{Batch, BatchGradient};
 pub use error::Error;
 pub use forward_gradient::{
     Directions, Draw, EstimateError, ForwardDescent, ForwardGradient, GradientEstimate, OwnDirection,
-    Perturbed, Progress, estimate_gradient, forward_gradient, forward_gradient_in,
+    Perturbed, Progress, estimate_gradient, estimate_gradient_in, forward_gradient, forward_gradient_in,
 };
 pub use health::{Health, Verdict};
 #[cfg(feature = "ir")]

@@ -25,7 +25,7 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
-    let limits = execute::limits(&args.model);
+    let limits = execute::limits_and_sums(&args.model, &args.sums);
     let ran = run_model(&loaded, &inputs, &limits)?;
     let found = objective_value(&loaded, &ran, objective, &limits)?;
 

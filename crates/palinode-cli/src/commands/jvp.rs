@@ -28,7 +28,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let moves = directions(session, &loaded, args, &inputs)?;
-    let limits = execute::limits(&args.model);
+    let limits = execute::limits_and_sums(&args.model, &args.sums);
     run_model(&loaded, &inputs, &limits)?;
 
     let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();

@@ -13,7 +13,7 @@ use crate::{execute, inputs, model, numbers, storage, value};
 pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
-    let limits = execute::limits(&args.model);
+    let limits = execute::limits_and_sums(&args.model, &args.sums);
     let budget = match &args.budget {
         Some(word) => Some(storage::budget(session, word).map_err(|problem| *problem)?),
         None => None,

@@ -3,7 +3,7 @@
 //! `C = A B`. Cotangents: `A' = C' B^T`, `B' = A^T C'`; see `linalg/matmul.rs` for where they come from.
 //!
 //! Input: matrices as rows after rows. Output: the same. The arithmetic on `f64` and `f32` is nalgebra's (feature
-//! `nalgebra`), on other numbers a plain loop. In a sweep a zero wins over infinities and NaN, as everywhere on the tape;
+//! `nalgebra`), on other numbers a plain loop; products that are compensated or exact are dot products, entry by entry. In a sweep a zero wins over infinities and NaN, as everywhere on the tape;
 //! numbers that are not finite therefore take the plain loop.
 
 use super::residual::Residual;
@@ -13,7 +13,7 @@ use super::view::{Places, Shape, View};
 use super::{Array, need_at};
 use crate::tape::with_recorder;
 use core::panic::Location;
-use palinode_num::Scalar;
+use palinode_num::{Accumulator, Scalar};
 use std::collections::HashSet;
 
 /// A recorded product.
@@ -26,6 +26,8 @@ pub(crate) struct Product<S> {
     regions: [Option<Region>; 2],
     /// A factor whose other one is active.
     kept: [Residual<S>; 2],
+    /// How the entries of every product are added up: of the values, the cotangents and the tangents.
+    how: Accumulator,
 }
 
 impl<S: Scalar<Bool = bool>> Array<S> {
@@ -44,6 +46,28 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// If the shapes do not fit, or the arrays belong to different tapes.
     #[track_caller]
     pub fn matmul(&self, other: &Array<S>) -> Array<S> {
+        self.matmul_with(other, Accumulator::Naive)
+    }
+
+    /// [`matmul`](Self::matmul) with every entry accumulated as asked for: those of the product, and on the way back those of the
+    /// two products that are the factors' cotangents. With [`Accumulator::Exact`] each is rounded once, so that it does not matter in
+    /// which order the samples of a batch are the rows of a matrix.
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Array, value_and_grad};
+    ///
+    /// let samples = Array::from_values([1e100, 1.0, -1e100]).reshaped(&[3, 1]);
+    /// let (_, g) = value_and_grad(|w| {
+    ///     samples.matmul_with(&Array::from_vars(w), Accumulator::Exact).sum()
+    /// }, &[0.0])?;
+    /// assert_eq!(g, [1.0]);
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the shapes do not fit, or the arrays belong to different tapes.
+    #[track_caller]
+    pub fn matmul_with(&self, other: &Array<S>, how: Accumulator) -> Array<S> {
         let (left, right) = (self.shape(), other.shape());
         let fits = match (left, right) {
             ([m, k], [l, n]) if k == l => Some(([*m, *k, *n], vec![*m, *n])),
@@ -62,7 +86,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let at = Location::caller();
         let stamp = self.stamp().join(other.stamp());
         stamp.check();
-        let values = product(size, &self.values(), &other.values(), false);
+        let values = product(size, &self.values(), &other.values(), false, how);
         let [active, other_active] = [self.is_active(), other.is_active()];
         if !active && !other_active {
             return Array::constant_of(values, &shape);
@@ -76,7 +100,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let kept = [keep(self, other_active), keep(other, active)];
         let regions = [self.region(), other.region()];
         let output = result.region().expect("it has just been made active");
-        let product = Product { size, output, replaces: true, regions, kept };
+        let product = Product { size, output, replaces: true, regions, kept, how };
         with_recorder(stamp, |recorder| recorder.push_whole(Whole::Product(Box::new(product))));
         result
     }
@@ -84,7 +108,19 @@ impl<S: Scalar<Bool = bool>> Array<S> {
 
 /// `a b`, or the same where zeros win over what is not finite.
 #[allow(clippy::ptr_arg)] // a `Vec` can be asked for its type
-fn product<S: Scalar>([m, k, n]: [usize; 3], a: &Vec<S>, b: &Vec<S>, strong: bool) -> Vec<S> {
+fn product<S: Scalar>(
+    [m, k, n]: [usize; 3],
+    a: &Vec<S>,
+    b: &Vec<S>,
+    strong: bool,
+    how: Accumulator,
+) -> Vec<S> {
+    if how != Accumulator::Naive {
+        let dot = if strong { S::strong_dot_with } else { S::dot_with };
+        let columns = transposed(k, n, b);
+        let entry = |i: usize, j: usize| dot(&a[i * k..(i + 1) * k], &columns[j * k..(j + 1) * k], how);
+        return (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
+    }
     #[cfg(feature = "nalgebra")]
     if !strong || a.iter().chain(b).all(|x| x.peek().is_some_and(f64::is_finite)) {
         let c = library::<f64, S>([m, k, n], a, b).or_else(|| library::<f32, S>([m, k, n], a, b));
@@ -147,8 +183,8 @@ impl<S: Scalar> Product<S> {
         let a_transposed = self.regions[1].is_some().then(|| transposed(m, k, &self.factor(0)));
         for lane in 0..N {
             let c: Vec<S> = received.iter().map(|cotangent| cotangent[lane]).collect();
-            let a = b_transposed.as_ref().map(|b| product([m, n, k], &c, b, true));
-            let b = a_transposed.as_ref().map(|a| product([k, m, n], a, &c, true));
+            let a = b_transposed.as_ref().map(|b| product([m, n, k], &c, b, true, self.how));
+            let b = a_transposed.as_ref().map(|a| product([k, m, n], a, &c, true, self.how));
             for (region, contribution) in self.regions.iter().zip([a, b]) {
                 let (Some(region), Some(contribution)) = (region, contribution) else { continue };
                 for (place, x) in arrays.places(region).zip(contribution) {
@@ -167,18 +203,36 @@ impl<S: Scalar> Product<S> {
         let [m, _, n] = self.size;
         sent.resize(m * n, [S::zero(); N]);
         for lane in 0..N {
-            let tangent =
-                |region: &Region| arrays.places(region).map(|place| tangents[place][lane]).collect();
-            let terms = [
-                self.regions[0].as_ref().map(|a| product(self.size, &tangent(a), &self.factor(1), true)),
-                self.regions[1].as_ref().map(|b| product(self.size, &self.factor(0), &tangent(b), true)),
-            ];
-            for term in terms.into_iter().flatten() {
+            let tangent = |region: &Region| -> Vec<S> {
+                arrays.places(region).map(|place| tangents[place][lane]).collect()
+            };
+            let terms: Vec<Vec<S>> = match &self.regions {
+                [Some(a), Some(b)] if self.how != Accumulator::Naive => {
+                    vec![self.forward_both(&tangent(a), &tangent(b))]
+                }
+                [a, b] => {
+                    let term = |a: &Vec<S>, b: &Vec<S>| product(self.size, a, b, true, self.how);
+                    let by_a = a.as_ref().map(|a| term(&tangent(a), &self.factor(1)));
+                    let by_b = b.as_ref().map(|b| term(&self.factor(0), &tangent(b)));
+                    [by_a, by_b].into_iter().flatten().collect()
+                }
+            };
+            for term in terms {
                 for (sent, x) in sent.iter_mut().zip(term) {
                     super::sweep::accumulate(core::array::from_mut(&mut sent[lane]), [x]);
                 }
             }
         }
+    }
+
+    /// `da b + a db` with entries that are single sums: the product of `[da a]` and `b` above `db`.
+    fn forward_both(&self, da: &[S], db: &[S]) -> Vec<S> {
+        let [m, k, n] = self.size;
+        let (a, mut below) = (self.factor(0), self.factor(1));
+        let row = |x: &[S], i: usize| x[i * k..(i + 1) * k].to_vec();
+        let beside = (0..m).flat_map(|i| [row(da, i), row(&a, i)]).flatten().collect();
+        below.extend_from_slice(db);
+        product([m, 2 * k, n], &beside, &below, true, self.how)
     }
 
     /// For each active factor, which of its elements the marked elements of the result depend on.
@@ -208,10 +262,12 @@ impl<S: Scalar> Product<S> {
         (added, self.output.places.len())
     }
 
-    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all three.
+    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all three; for products entry by
+    /// entry the columns of each second factor, too.
     pub(crate) fn scratch(&self) -> usize {
         let [m, k, n] = self.size;
-        2 * m * n + 3 * (m * k + k * n)
+        let columns = if self.how == Accumulator::Naive { 0 } else { m * n + 2 * (m * k + k * n) };
+        2 * m * n + 3 * (m * k + k * n) + columns
     }
 
     pub(crate) fn bytes(&self, mut seen: Option<&mut HashSet<*const ()>>) -> usize {

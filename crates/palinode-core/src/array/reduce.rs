@@ -1,7 +1,8 @@
 //! Reductions: sums, means, dot products, largest and smallest elements, of all elements or along an axis.
 //!
 //! Input: an array. Output: a `Var`, or an array with an axis less. One entry on the tape each. Sums go from the first
-//! element to the last.
+//! element to the last, unless an [`Accumulator`] says otherwise; what it says is for values. In reverse a sum has nothing to add up, in
+//! a forward sweep over the tape tangents are added one after the other.
 //!
 //! Elements that tie for the largest or smallest share its derivative equally, as in programs.
 
@@ -12,7 +13,7 @@ use super::{Array, formula, need_at};
 use crate::rules::Multiply;
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
-use palinode_num::Scalar;
+use palinode_num::{Accumulator, Scalar};
 use std::sync::Arc;
 
 /// A new node for a number that an operation on whole arrays makes.
@@ -32,9 +33,25 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// The sum of all elements.
     #[track_caller]
     pub fn sum(&self) -> Var<S> {
+        self.sum_with(Accumulator::Naive)
+    }
+
+    /// The sum of all elements, accumulated as asked for. Its cotangent goes to every element as it is, so there is nothing to
+    /// accumulate on the way back.
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Array, value_and_grad};
+    ///
+    /// let f = |how| value_and_grad(|x| Array::from_vars(x).sum_with(how), &[1e100, 1.0, -1e100]);
+    /// assert_eq!(f(Accumulator::Naive)?, (0.0, vec![1.0; 3]));
+    /// assert_eq!(f(Accumulator::Exact)?, (1.0, vec![1.0; 3]));
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn sum_with(&self, how: Accumulator) -> Var<S> {
         let stamp = self.stamp();
         stamp.check();
-        let value = S::sum_of(&self.values());
+        let value = S::sum_with(&self.values(), how);
         let Some(from) = self.region() else { return Var::lift(value) };
         let node = leaf("sum", value, stamp);
         self.record(stamp, Linear::moving("sum", to_node(node, self.len()), true, Some(from)));
@@ -44,7 +61,13 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// The mean of all elements.
     #[track_caller]
     pub fn mean(&self) -> Var<S> {
-        self.sum() / self.len() as f64
+        self.mean_with(Accumulator::Naive)
+    }
+
+    /// The mean of all elements, with the sum accumulated as asked for.
+    #[track_caller]
+    pub fn mean_with(&self, how: Accumulator) -> Var<S> {
+        self.sum_with(how) / self.len() as f64
     }
 
     /// The sum of the products of corresponding elements.
@@ -53,6 +76,15 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// If the shapes differ, or the arrays belong to different tapes.
     #[track_caller]
     pub fn dot(&self, other: &Array<S>) -> Var<S> {
+        self.dot_with(other, Accumulator::Naive)
+    }
+
+    /// [`dot`](Self::dot), accumulated as asked for. On the way back every element gets one product, so there is nothing to accumulate.
+    ///
+    /// # Panics
+    /// If the shapes differ, or the arrays belong to different tapes.
+    #[track_caller]
+    pub fn dot_with(&self, other: &Array<S>, how: Accumulator) -> Var<S> {
         let (mine, theirs) = (self.shape(), other.shape());
         assert!(
             mine == theirs,
@@ -63,7 +95,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let at = Location::caller();
         let stamp = self.stamp().join(other.stamp());
         stamp.check();
-        let value = S::dot(&self.values(), &other.values());
+        let value = S::dot_with(&self.values(), &other.values(), how);
         let regions = [self.region(), other.region()];
         if regions.iter().all(Option::is_none) {
             return Var::lift(value);
@@ -130,19 +162,42 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// If there is no such axis.
     #[track_caller]
     pub fn sum_axis(&self, axis: usize) -> Array<S> {
+        self.sum_axis_with(axis, Accumulator::Naive)
+    }
+
+    /// The sums along an axis, each accumulated as asked for.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    #[track_caller]
+    pub fn sum_axis_with(&self, axis: usize, how: Accumulator) -> Array<S> {
         let (outer, length, inner) = self.split_at(axis);
         let stamp = self.stamp();
         stamp.check();
         let from = self.values();
-        let mut values = vec![S::zero(); outer * inner];
-        for o in 0..outer {
-            for k in 0..length {
-                for i in 0..inner {
-                    let sum = &mut values[o * inner + i];
-                    *sum = *sum + from[(o * length + k) * inner + i];
+        let values = match how {
+            Accumulator::Naive => {
+                let mut values = vec![S::zero(); outer * inner];
+                for o in 0..outer {
+                    for k in 0..length {
+                        for i in 0..inner {
+                            let sum = &mut values[o * inner + i];
+                            *sum = *sum + from[(o * length + k) * inner + i];
+                        }
+                    }
                 }
+                values
             }
-        }
+            Accumulator::Compensated | Accumulator::Exact => {
+                let mut line = vec![S::zero(); length];
+                let mut sum = |o: usize, i: usize| {
+                    line.iter_mut().enumerate().for_each(|(k, x)| *x = from[(o * length + k) * inner + i]);
+                    S::sum_with(&line, how)
+                };
+                let places = (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i)));
+                places.map(|(o, i)| sum(o, i)).collect()
+            }
+        };
         let shape = self.shape_without(axis);
         let Some(from) = self.region() else { return Array::constant_of(values, &shape) };
         let result = Array::active_of(values, &shape, stamp);

@@ -7,6 +7,7 @@
 use super::kernel::Kernel;
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
+use palinode_num::Accumulator;
 
 /// `n` by `n`, ones on the diagonal.
 pub(super) fn identity<S: Kernel>(n: usize) -> DMatrix<S> {
@@ -71,6 +72,28 @@ pub(super) fn columns_scaled<S: Kernel>(a: &DMatrix<S>, factors: &DVector<S>) ->
 /// `a^T b`.
 pub(super) fn transposed_product<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
     S::matmul(&a.transpose(), b)
+}
+
+/// `a b` as dot products of rows and columns, each accumulated as asked for.
+pub(super) fn product_of_dots<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>, how: Accumulator) -> DMatrix<S> {
+    // Matrices lie column by column, so the rows of `a` are the columns of its transpose.
+    let (rows, inner) = (a.transpose(), a.ncols());
+    let line = |j: usize| j * inner..(j + 1) * inner;
+    DMatrix::from_fn(a.nrows(), b.ncols(), |i, j| {
+        S::dot_with(&rows.as_slice()[line(i)], &b.as_slice()[line(j)], how)
+    })
+}
+
+/// `[a b]`.
+pub(super) fn beside<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
+    let n = a.ncols();
+    DMatrix::from_fn(a.nrows(), n + b.ncols(), |i, j| if j < n { a[(i, j)] } else { b[(i, j - n)] })
+}
+
+/// `a` above `b`.
+pub(super) fn above<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
+    let n = a.nrows();
+    DMatrix::from_fn(n + b.nrows(), a.ncols(), |i, j| if i < n { a[(i, j)] } else { b[(i - n, j)] })
 }
 
 /// The sum of the products of corresponding entries.

@@ -11,7 +11,7 @@ use super::kernel::Kernel;
 use super::{Lu, Qr, Svd, SymmetricEigen, Triangle, dense, float_svd};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector, RealField};
-use palinode_num::Scalar;
+use palinode_num::{Accumulator, Scalar};
 use std::sync::Arc;
 
 /// How many sweeps an iterative decomposition may take per row; it needs two or three.
@@ -37,8 +37,15 @@ macro_rules! float_kernel {
             fn magnitude(self) -> f64 {
                 f64::from(self.abs())
             }
-            fn matmul(a: &DMatrix<Self>, b: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                Ok(a * b)
+            fn matmul_with(
+                a: &DMatrix<Self>,
+                b: &DMatrix<Self>,
+                how: Accumulator,
+            ) -> Result<DMatrix<Self>, Error> {
+                Ok(match how {
+                    Accumulator::Naive => a * b,
+                    Accumulator::Compensated | Accumulator::Exact => dense::product_of_dots(a, b, how),
+                })
             }
             fn solve_triangular(
                 t: &DMatrix<Self>,

@@ -10,7 +10,7 @@
 use super::{Lu, Qr, Svd, SymmetricEigen, Triangle};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
-use palinode_num::Scalar;
+use palinode_num::{Accumulator, Scalar};
 
 /// See the module's documentation.
 pub trait Kernel: Scalar<Bool = bool> + PartialOrd + Send + Sync {
@@ -23,7 +23,11 @@ pub trait Kernel: Scalar<Bool = bool> + PartialOrd + Send + Sync {
     /// its partials.
     fn magnitude(self) -> f64;
 
-    fn matmul(a: &DMatrix<Self>, b: &DMatrix<Self>) -> Result<DMatrix<Self>, Error>;
+    /// The product, with every entry accumulated as asked for.
+    fn matmul_with(a: &DMatrix<Self>, b: &DMatrix<Self>, how: Accumulator) -> Result<DMatrix<Self>, Error>;
+    fn matmul(a: &DMatrix<Self>, b: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
+        Self::matmul_with(a, b, Accumulator::Naive)
+    }
     /// Solves `op(t) x = b` where `op` transposes or does nothing; reads one triangle of `t`.
     fn solve_triangular(
         t: &DMatrix<Self>,

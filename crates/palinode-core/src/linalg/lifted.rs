@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::tape::{CustomRule, Var, custom};
 use crate::{Dual, DualN, Passive};
 use nalgebra::{DMatrix, DVector};
+use palinode_num::Accumulator;
 
 /// Which entries of a matrix an operation reads or makes; the others are constants.
 #[derive(Clone, Copy, Debug)]
@@ -300,8 +301,12 @@ macro_rules! lifted_kernel {
                 let components: fn(Self) -> f64 = $magnitude;
                 components(self)
             }
-            fn matmul(a: &DMatrix<Self>, b: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                matmul::lifted(a, b)
+            fn matmul_with(
+                a: &DMatrix<Self>,
+                b: &DMatrix<Self>,
+                how: Accumulator,
+            ) -> Result<DMatrix<Self>, Error> {
+                matmul::lifted(a, b, how)
             }
             fn solve_triangular(
                 t: &DMatrix<Self>,

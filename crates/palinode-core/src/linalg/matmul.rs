@@ -10,6 +10,7 @@ use super::lifted::{Block, Lifted, Rule, inner_of};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::DMatrix;
+use palinode_num::Accumulator;
 
 /// The product `a b`.
 ///
@@ -26,20 +27,45 @@ use nalgebra::DMatrix;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn matmul<T: LinearAlgebra>(a: &DMatrix<T>, b: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
+    matmul_with(a, b, Accumulator::Naive)
+}
+
+/// The product `a b`, with every entry accumulated as asked for; so are the entries of the tangent and of both cotangents.
+///
+/// ```
+/// use nalgebra::DMatrix;
+/// use palinode_core::{Accumulator, Dual, linalg};
+///
+/// let a = DMatrix::from_row_slice(1, 3, &[1e100, 1.0, -1e100]).map(|x| Dual::new(x, 0.0));
+/// let b = DMatrix::from_element(3, 1, Dual::new(1.0, 1.0));
+/// let c = linalg::matmul_with(&a, &b, Accumulator::Exact)?[0];
+/// assert_eq!((c.value, c.tangent), (1.0, 1.0));
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn matmul_with<T: LinearAlgebra>(
+    a: &DMatrix<T>,
+    b: &DMatrix<T>,
+    how: Accumulator,
+) -> Result<DMatrix<T>, Error> {
     check::length("each column of matmul's second matrix", a.ncols(), b.nrows())?;
     check::finite("matmul's first matrix", a)?;
     check::finite("matmul's second matrix", b)?;
-    T::matmul(a, b)
+    T::matmul_with(a, b, how)
 }
 
 struct Product<S> {
     a: DMatrix<S>,
     b: DMatrix<S>,
+    how: Accumulator,
 }
 
-pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>, b: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
-    let rule = Product { a: inner_of(a), b: inner_of(b) };
-    let value = Kernel::matmul(&rule.a, &rule.b)?;
+pub(super) fn lifted<T: Lifted>(
+    a: &DMatrix<T>,
+    b: &DMatrix<T>,
+    how: Accumulator,
+) -> Result<DMatrix<T>, Error> {
+    let rule = Product { a: inner_of(a), b: inner_of(b), how };
+    let value = Kernel::matmul_with(&rule.a, &rule.b, how)?;
     T::apply_for_one(&[a, b], value, rule)
 }
 
@@ -57,17 +83,23 @@ impl<S: Kernel> Rule<S> for Product<S> {
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let (da, db) = (&inputs[0], &inputs[1]);
         let dc = match (dense::vanishes(da), dense::vanishes(db)) {
-            (false, true) => S::matmul(da, &self.b)?,
-            (true, _) => S::matmul(&self.a, db)?,
-            (false, false) => dense::sum(&S::matmul(da, &self.b)?, &S::matmul(&self.a, db)?),
+            (false, true) => S::matmul_with(da, &self.b, self.how)?,
+            (true, _) => S::matmul_with(&self.a, db, self.how)?,
+            (false, false) if self.how == Accumulator::Naive => {
+                dense::sum(&S::matmul(da, &self.b)?, &S::matmul(&self.a, db)?)
+            }
+            // One sum per entry, not two that are rounded before they are added.
+            (false, false) => {
+                S::matmul_with(&dense::beside(da, &self.a), &dense::above(&self.b, db), self.how)?
+            }
         };
         Ok(vec![dc])
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
         let c = &outputs[0];
-        let a = if wanted[0] { Some(S::matmul(c, &self.b.transpose())?) } else { None };
-        let b = if wanted[1] { Some(dense::transposed_product(&self.a, c)?) } else { None };
+        let a = if wanted[0] { Some(S::matmul_with(c, &self.b.transpose(), self.how)?) } else { None };
+        let b = if wanted[1] { Some(S::matmul_with(&self.a.transpose(), c, self.how)?) } else { None };
         Ok(vec![a, b])
     }
 

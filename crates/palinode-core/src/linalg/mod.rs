@@ -13,7 +13,7 @@
 //!
 //! | function | of | result |
 //! |---|---|---|
-//! | [`matmul`] | any two that fit | product |
+//! | [`matmul`], [`matmul_with`] | any two that fit | product |
 //! | [`solve`], [`inverse`], [`lu`] | square, invertible | solution, inverse, factors |
 //! | [`determinant`], [`log_determinant`] | square | number |
 //! | [`solve_triangular`] | one triangle | solution |
@@ -79,7 +79,7 @@ pub use cholesky::cholesky;
 pub use determinant::{LogDeterminant, determinant, log_determinant};
 pub use inverse::inverse;
 pub use lu::{Lu, lu};
-pub use matmul::matmul;
+pub use matmul::{matmul, matmul_with};
 pub use qr::{Qr, qr};
 pub use solve::solve;
 pub use svd::{Svd, singular_values, svd};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use palinode_core::{Real, Scalar};
+use palinode_core::{Accumulator, Real, Scalar};
 
 use super::access::{Steps, strides, walk};
 use super::error::RunErrorKind;
@@ -206,6 +206,7 @@ pub(super) fn reduce<R: Real>(
     kind: Reduction,
     axes: &[u8],
     args: &[Val<R>],
+    how: Accumulator,
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let Val::Array(array) = &args[0] else { return Ok(args[0].clone()) };
@@ -229,11 +230,11 @@ pub(super) fn reduce<R: Real>(
     memory.stats.elements_filled += lanes as u64;
     if reduces_last(axes, lengths.len()) {
         if shape.is_empty() {
-            return Ok(Val::Real(combine(kind, data)));
+            return Ok(Val::Real(combine(kind, data, how)));
         }
         let mut made = Store::with_room(name, shape, memory)?;
-        (0..lanes)
-            .for_each(|at| made.buffer().push(combine(kind, &data[at * per_lane..(at + 1) * per_lane])));
+        let lane = |at: usize| &data[at * per_lane..(at + 1) * per_lane];
+        (0..lanes).for_each(|at| made.buffer().push(combine(kind, lane(at), how)));
         return Ok(Val::from_reals(made));
     }
     let mut gathered: Buffer<R> = Buffer::workspace(name, per_lane, memory)?;
@@ -241,14 +242,14 @@ pub(super) fn reduce<R: Real>(
     walk(&kept, 0, &mut |base| {
         gathered.clear();
         walk(&lane, base, &mut |at| gathered.push(data[at]));
-        made.buffer().push(combine(kind, &gathered));
+        made.buffer().push(combine(kind, &gathered, how));
     });
     Ok(Val::from_reals(made))
 }
 
-fn combine<R: Real>(kind: Reduction, lane: &[R]) -> R {
+fn combine<R: Real>(kind: Reduction, lane: &[R], how: Accumulator) -> R {
     match (kind, lane) {
-        (Reduction::Sum, lane) => R::sum_of(lane),
+        (Reduction::Sum, lane) => R::sum_with(lane, how),
         (Reduction::Max, [first, rest @ ..]) => {
             shared(lane, rest.iter().fold(*first, |best, &x| Scalar::max(best, x)))
         }
@@ -360,10 +361,10 @@ fn rows<'a, R: Real>(
 }
 
 pub(super) fn matmul<R: Real>(
-    a_transposed: bool,
-    b_transposed: bool,
+    [a_transposed, b_transposed]: [bool; 2],
     strong: bool,
     args: &[Val<R>],
+    how: Accumulator,
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "matmul";
@@ -383,7 +384,7 @@ pub(super) fn matmul<R: Real>(
     }
     let dot = |i: usize, j: usize| {
         let (row, column) = (&left[i * inner..(i + 1) * inner], &right[j * inner..(j + 1) * inner]);
-        if strong { strong_dot(row, column) } else { R::dot(row, column) }
+        if strong { strong_dot(row, column, how) } else { R::dot_with(row, column, how) }
     };
     memory.stats.elements_filled += elements_of(OP, &shape)? as u64;
     if shape.is_empty() {
@@ -395,7 +396,10 @@ pub(super) fn matmul<R: Real>(
 }
 
 /// The inner product in which a zero times anything is zero: the plain one if everything is finite.
-fn strong_dot<R: Real>(a: &[R], b: &[R]) -> R {
+fn strong_dot<R: Real>(a: &[R], b: &[R], how: Accumulator) -> R {
+    if how != Accumulator::Naive {
+        return R::strong_dot_with(a, b, how);
+    }
     if a.iter().chain(b).all(|x| x.is_finite()) {
         return R::dot(a, b);
     }

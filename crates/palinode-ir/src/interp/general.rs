@@ -6,7 +6,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store_rule::reuses;
 use super::value::{Array, Val, primal};
-use super::{access, array_ops, elementwise, linalg, narrowed};
+use super::{Limits, access, array_ops, elementwise, linalg, narrowed};
 use crate::op::Op;
 use crate::types::Elem;
 
@@ -17,10 +17,11 @@ pub(super) fn apply<R: Real>(
     single: bool,
     args: &mut [Val<R>],
     out: &mut Vec<Val<R>>,
-    trap: bool,
+    limits: &Limits,
     memory: &mut Memory,
 ) -> Result<(), RunErrorKind> {
     out.clear();
+    let (trap, how) = (limits.trap_nonfinite, limits.accumulator);
     let computes = matches!(
         op,
         Op::Map(_) | Op::Convert(_) | Op::Reduce(..) | Op::MatMul { .. } | Op::Outer { .. } | Op::Linalg(_)
@@ -63,7 +64,7 @@ pub(super) fn apply<R: Real>(
         Op::Reshape => out.push(array_ops::reshape(args, memory)?),
         Op::Permute(axes) => out.push(array_ops::permute(axes, args, memory)?),
         Op::Concat(axis) => out.push(array_ops::concat(*axis, args, memory)?),
-        Op::Reduce(kind, axes) => out.push(array_ops::reduce(*kind, axes, args, memory)?),
+        Op::Reduce(kind, axes) => out.push(array_ops::reduce(*kind, axes, args, how, memory)?),
         Op::Read(axes) => out.push(access::read(axes, args, memory)?),
         Op::Write(axes) => out.push(access::write(axes, args, memory)?),
         Op::AddAt(axes) => {
@@ -75,7 +76,8 @@ pub(super) fn apply<R: Real>(
         Op::Pack(narrow) => out.push(narrowed::pack(*narrow, args, memory)?),
         Op::Unpack(narrow) => out.push(narrowed::unpack(*narrow, args, memory)?),
         Op::MatMul { a_transposed, b_transposed, strong } => {
-            out.push(array_ops::matmul(*a_transposed, *b_transposed, *strong, args, memory)?);
+            let transposed = [*a_transposed, *b_transposed];
+            out.push(array_ops::matmul(transposed, *strong, args, how, memory)?);
         }
         Op::Outer { strong } => out.push(array_ops::outer(*strong, args, memory)?),
         Op::Linalg(kind) => linalg::apply(*kind, args, out, memory)?,

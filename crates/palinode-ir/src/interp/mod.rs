@@ -42,7 +42,7 @@ pub(crate) mod workspace;
 
 use std::rc::Rc;
 
-use palinode_core::{Budget, Real};
+use palinode_core::{Accumulator, Budget, Real};
 
 pub use run::RoundBack;
 pub(crate) use run::check_inputs;
@@ -54,7 +54,7 @@ pub use tensor::{Datum, Tensor};
 use crate::plan::liveness::{self, BlockMarks};
 use crate::program::{Function, Program};
 
-/// When to give up.
+/// When to give up, and how to add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How many rounds of loops and calls there may be.
@@ -65,13 +65,23 @@ pub struct Limits {
     pub trap_nonfinite: bool,
     /// How many bytes the arrays of the run may take at once. The run stops before the first byte beyond.
     pub budget: Budget,
+    /// How the sums of reductions and of products of matrices (dot products among them) are computed, in derivatives, too. What a
+    /// program adds up itself, in a loop, it adds one after the other. Numbers with derivatives are taken apart for that in memory
+    /// that the budget does not see; plain numbers are not.
+    pub accumulator: Accumulator,
 }
 
 impl Default for Limits {
     /// A thousand million steps, ten thousand nested calls, infinities and NaN as IEEE 754 has them, all the
-    /// memory there is.
+    /// memory there is, sums from the first term to the last.
     fn default() -> Limits {
-        Limits { steps: 1_000_000_000, depth: 10_000, trap_nonfinite: false, budget: Budget::UNLIMITED }
+        Limits {
+            steps: 1_000_000_000,
+            depth: 10_000,
+            trap_nonfinite: false,
+            budget: Budget::UNLIMITED,
+            accumulator: Accumulator::Naive,
+        }
     }
 }
 

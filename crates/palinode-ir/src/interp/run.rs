@@ -322,8 +322,7 @@ impl<R: Real> Machine<'_, R> {
         let (mut args, mut out) = (core::mem::take(&mut self.args), core::mem::take(&mut self.out));
         args.clear();
         args.extend(site.operands.iter().map(|&operand| self.fetch(frame, operand)));
-        let trap = self.limits.trap_nonfinite;
-        let done = general::apply(&site.op, site.single, &mut args, &mut out, trap, &mut self.memory);
+        let done = general::apply(&site.op, site.single, &mut args, &mut out, &self.limits, &mut self.memory);
         for (value, &place) in out.drain(..).zip(&site.results) {
             self.store(frame, place, value);
         }

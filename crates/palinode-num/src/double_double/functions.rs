@@ -7,6 +7,8 @@
 //! distance to that number is taken in double-double, where the subtraction is exact, before anything is cut.
 
 use super::{DoubleDouble, constants};
+use crate::accumulate::Accumulator;
+use crate::exact::{ExactDot, ExactSum};
 use crate::scalar::{Constant, Scalar};
 use crate::special::{self, DOUBLE_DOUBLE_SERIES};
 use crate::wide::constants::{LN_2, LN_10};
@@ -109,6 +111,36 @@ impl DoubleDouble {
 impl Scalar for DoubleDouble {
     type Bool = bool;
 
+    /// Compensated sums are the exact ones: nothing cheaper has more digits than a double-double.
+    fn sum_with(terms: &[Self], how: Accumulator) -> Self {
+        if how == Accumulator::Naive {
+            return Self::sum_of(terms);
+        }
+        let mut sum = ExactSum::new();
+        terms.iter().flat_map(|x| [x.hi, x.lo]).for_each(|part| sum.add(part));
+        let hi = sum.to_f64();
+        sum.add(-hi);
+        Self::from_sum(hi, if hi.is_finite() { sum.to_f64() } else { 0.0 })
+    }
+    fn dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
+        if how == Accumulator::Naive {
+            return Self::dot(a, b);
+        }
+        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
+        let mut sum = ExactDot::new();
+        for (x, y) in a.iter().zip(b) {
+            sum.add_product(x.hi, y.hi);
+            for (p, q) in [(x.hi, y.lo), (x.lo, y.hi), (x.lo, y.lo)] {
+                // An infinity has no low part; it must not become NaN by a zero.
+                if p != 0.0 && q != 0.0 {
+                    sum.add_product(p, q);
+                }
+            }
+        }
+        let hi = sum.to_f64();
+        sum.add(-hi);
+        Self::from_sum(hi, if hi.is_finite() { sum.to_f64() } else { 0.0 })
+    }
     #[inline]
     fn from_int(n: i32) -> Self {
         n.into()

@@ -12,7 +12,7 @@ const NUMBER: usize = (SUM_UNIT - DOT_UNIT) as usize;
 /// A sum of products of `f64`s that is rounded once, when it is read.
 ///
 /// Products are exact, also where they underflow or overflow: factors are multiplied as integers. The result does not depend
-/// on order or grouping. 1096 bytes. (Products of `f32`s fit [`ExactSum`](crate::ExactSum).)
+/// on order or grouping. 1088 bytes. (Products of `f32`s fit [`ExactSum`](crate::ExactSum).)
 ///
 /// ```
 /// use palinode_num::ExactDot;

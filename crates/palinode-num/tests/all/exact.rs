@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 use palinode_num::{
-    Accumulate, AccumulateProducts, Accumulator, Compensated, ExactDot, ExactSum, Key, Naive,
+    Accumulate, AccumulateProducts, Accumulator, Compensated, ExactDot, ExactSum, Key, Naive, Posit32, Scalar,
 };
 
 /// `x` as an integer number of 2^-1074.
@@ -405,5 +405,28 @@ fn million_terms() {
         let dot = Accumulator::Exact.dot(&list, &other);
         assert!(same(dot, nearest_f64(&integer_dot(&list, &other), -2148)), "kind {kind}");
         assert_eq!(Accumulator::Exact.sum(&shuffled(list, key)).to_bits(), sum.to_bits());
+    }
+}
+
+/// What the documentation says of memory.
+#[test]
+fn accumulators_have_the_size_that_is_stated() {
+    assert_eq!((size_of::<ExactSum>(), size_of::<ExactDot>()), (560, 1088));
+}
+
+#[test]
+fn zeros_win_in_strong_dot_products_only() {
+    let (a, b) = ([0.0, 1e100, 1.0, -1e100, f64::NAN], [f64::INFINITY, 1.0, 1.0, 1.0, 0.0]);
+    for (how, expected) in
+        [(Accumulator::Naive, 0.0), (Accumulator::Compensated, 1.0), (Accumulator::Exact, 1.0)]
+    {
+        assert!(f64::dot_with(&a, &b, how).is_nan());
+        assert_eq!(f64::strong_dot_with(&a, &b, how), expected, "{how:?}");
+        assert_eq!(f64::strong_dot_with(&[2.0, 0.0], &[f64::INFINITY, f64::NAN], how), f64::INFINITY);
+        assert!(f64::strong_dot_with(&[2.0, 1.0], &[f64::INFINITY, f64::NEG_INFINITY], how).is_nan());
+        let posits = |x: &[f64]| x.iter().map(|&x| Posit32::from_f64(x)).collect::<Vec<_>>();
+        // A NaR does not become a number, unless the other factor is zero.
+        assert!(Posit32::dot_with(&posits(&a), &posits(&b), how).is_nar());
+        assert!(!Posit32::strong_dot_with(&posits(&a), &posits(&b), how).is_nar());
     }
 }

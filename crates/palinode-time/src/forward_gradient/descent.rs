@@ -4,8 +4,8 @@
 //! anywhere with the same bits.
 
 use super::error::EstimateError;
-use super::{Directions, Perturbed, forward_gradient};
-use palinode_core::{DualN, Key};
+use super::{Directions, Perturbed, forward_gradient_in};
+use palinode_core::{DualN, Key, Summand};
 
 /// Stochastic gradient descent along forward gradients: no tape, no gradient in memory, updates in place.
 ///
@@ -31,11 +31,11 @@ pub struct ForwardDescent<'a> {
 
 /// A step that was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct Progress<S = f64> {
     /// Its number, from 0.
     pub step: u64,
     /// The loss before it.
-    pub value: f64,
+    pub value: S,
     /// The standard error of the gradient estimate, as a vector.
     pub standard_error: f64,
 }
@@ -75,7 +75,7 @@ impl<'a> ForwardDescent<'a> {
     /// Trains; what the last step saw.
     ///
     /// # Errors
-    /// Those of [`forward_gradient`]; the parameters are then those of the step that failed.
+    /// Those of [`forward_gradient`](super::forward_gradient); the parameters are then those of the step that failed.
     pub fn run<const K: usize>(
         &self,
         parameters: &mut [f64],
@@ -91,14 +91,41 @@ impl<'a> ForwardDescent<'a> {
     pub fn watch<const K: usize>(
         &self,
         parameters: &mut [f64],
-        mut loss: impl FnMut(&Perturbed<'_, 'a, K>, u64) -> DualN<f64, K>,
-        mut go_on: impl FnMut(Progress, &[f64]) -> bool,
+        loss: impl FnMut(&Perturbed<'_, 'a, K>, u64) -> DualN<f64, K>,
+        go_on: impl FnMut(Progress, &[f64]) -> bool,
     ) -> Result<Progress, EstimateError> {
-        let mut last = Progress { step: self.first, value: f64::NAN, standard_error: f64::NAN };
+        self.watch_in(parameters, loss, go_on)
+    }
+
+    /// [`watch`](Self::watch) in another number: `f32` or posits. An update that is smaller than the last bit of a parameter is lost, so
+    /// narrow numbers need a rate that is not small.
+    ///
+    /// ```
+    /// use palinode_core::{Key, Posit32};
+    /// use palinode_time::{Directions, ForwardDescent};
+    ///
+    /// let mut p = vec![Posit32::ZERO; 8];
+    /// let descent = ForwardDescent::new(Key::from_seed(1)).rate(0.04).steps(500);
+    /// let loss = |p: &palinode_time::Perturbed<2, Posit32>, _| (0..p.len()).map(|i| (p.get(i) - 1.0).powi(2)).sum();
+    /// let last = descent.watch_in::<2, Posit32>(&mut p, loss, |_, _| true)?;
+    /// assert!(last.value < 1e-9, "{}", last.value);
+    /// # Ok::<(), palinode_time::EstimateError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn watch_in<const K: usize, S: Summand>(
+        &self,
+        parameters: &mut [S],
+        mut loss: impl FnMut(&Perturbed<'_, 'a, K, S>, u64) -> DualN<S, K>,
+        mut go_on: impl FnMut(Progress<S>, &[S]) -> bool,
+    ) -> Result<Progress<S>, EstimateError> {
+        let unseen = S::from_f64(f64::NAN);
+        let mut last = Progress { step: self.first, value: unseen, standard_error: f64::NAN };
         for step in self.first..self.first.saturating_add(self.steps) {
             let estimate =
-                forward_gradient(parameters, self.directions, self.key.fold(step), |p| loss(p, step))?;
-            estimate.add_to(parameters, -self.rate / (1.0 + self.decay * step as f64));
+                forward_gradient_in(parameters, self.directions, self.key.fold(step), |p| loss(p, step))?;
+            estimate.add_to(parameters, S::from_f64(-self.rate / (1.0 + self.decay * step as f64)));
             last = Progress { step, value: estimate.value(), standard_error: estimate.standard_error() };
             if !go_on(last, parameters) {
                 break;

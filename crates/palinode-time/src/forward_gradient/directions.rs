@@ -177,7 +177,7 @@ impl<'a, const K: usize> Draw<'a, K> {
     }
 
     /// The squared lengths of the directions.
-    pub(super) fn squared_norms(&self) -> [f64; K] {
+    fn squared_norms(&self) -> [f64; K] {
         let mut norms = [0.0; K];
         for i in 0..self.n {
             for (norm, v) in norms.iter_mut().zip(self.at(i)) {

@@ -1,16 +1,16 @@
 //! The mean of many forward gradients, with a standard error for every entry.
 
 use super::error::EstimateError;
-use super::{Directions, Perturbed, forward_gradient};
-use palinode_core::{DualN, Key};
+use super::{Directions, Perturbed, forward_gradient_in};
+use palinode_core::{DualN, Key, Summand};
 
 /// An unbiased estimate of a gradient, entry by entry, and how far to trust it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GradientEstimate {
+pub struct GradientEstimate<S = f64> {
     /// The value of the closure, the mean over rounds.
-    pub value: f64,
+    pub value: S,
     /// The estimate: its expectation is the gradient.
-    pub gradient: Vec<f64>,
+    pub gradient: Vec<S>,
     /// The standard error of each entry, from how the rounds scatter.
     pub standard_error: Vec<f64>,
     /// How many rounds there were.
@@ -40,26 +40,47 @@ pub fn estimate_gradient<const K: usize>(
     directions: Directions<'_>,
     key: Key,
     rounds: usize,
-    mut f: impl FnMut(&Perturbed<'_, '_, K>) -> DualN<f64, K>,
+    f: impl FnMut(&Perturbed<'_, '_, K>) -> DualN<f64, K>,
 ) -> Result<GradientEstimate, EstimateError> {
+    estimate_gradient_in(parameters, directions, key, rounds, f)
+}
+
+/// [`estimate_gradient`] in another number: `f32` or posits. Means over rounds are kept in `f64` and rounded at the end: what a narrow number
+/// loses in one round must not add up over all of them.
+///
+/// # Errors
+/// Those of [`estimate_gradient`].
+pub fn estimate_gradient_in<const K: usize, S: Summand>(
+    parameters: &[S],
+    directions: Directions<'_>,
+    key: Key,
+    rounds: usize,
+    mut f: impl FnMut(&Perturbed<'_, '_, K, S>) -> DualN<S, K>,
+) -> Result<GradientEstimate<S>, EstimateError> {
     if rounds < 2 {
         return Err(EstimateError::TooFewRounds { rounds });
     }
     let n = parameters.len();
+    let wide = |x: S| x.peek().unwrap_or(f64::NAN);
     // Welford's updates of mean and scatter.
     let (mut value, mut gradient, mut scatter) = (0.0, vec![0.0; n], vec![0.0; n]);
     for round in 0..rounds {
-        let one = forward_gradient(parameters, directions, key.fold(round as u64), &mut f)?;
+        let one = forward_gradient_in(parameters, directions, key.fold(round as u64), &mut f)?;
         let share = 1.0 / (round + 1) as f64;
-        value += (one.value() - value) * share;
+        value += (wide(one.value()) - value) * share;
         for (i, (mean, scatter)) in gradient.iter_mut().zip(&mut scatter).enumerate() {
-            let entry = one.entry(i);
+            let entry = wide(one.entry(i));
             let apart = entry - *mean;
             *mean += apart * share;
             *scatter += apart * (entry - *mean);
         }
     }
     let of_mean = 1.0 / (rounds as f64 * (rounds - 1) as f64);
-    let standard_error = scatter.into_iter().map(|s| (s * of_mean).sqrt()).collect();
-    Ok(GradientEstimate { value, gradient, standard_error, rounds, directions: rounds * K })
+    Ok(GradientEstimate {
+        value: S::from_f64(value),
+        gradient: gradient.into_iter().map(S::from_f64).collect(),
+        standard_error: scatter.into_iter().map(|s| (s * of_mean).sqrt()).collect(),
+        rounds,
+        directions: rounds * K,
+    })
 }

@@ -29,7 +29,7 @@ pub use descent::{ForwardDescent, Progress};
 pub use directions::{Directions, Draw, OwnDirection};
 pub use error::EstimateError;
 pub(crate) use error::{finite_answer, finite_parameters};
-pub use mean::{GradientEstimate, estimate_gradient};
+pub use mean::{GradientEstimate, estimate_gradient, estimate_gradient_in};
 pub use perturbed::Perturbed;
 
 use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, Key, Naive, Summand};
@@ -135,15 +135,18 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
     /// Entry `i` of the estimate.
     #[inline]
     pub fn entry(&self, i: usize) -> S {
-        let along = |slopes: &[S; K]| {
-            let terms = self.draw.at(i).into_iter().zip(slopes);
-            let sum = terms.fold(S::zero(), |sum, (v, &slope)| sum + S::from_f64(v) * slope);
-            sum / S::from_int(K as i32)
-        };
         match &self.control {
-            None => along(&self.slopes),
-            Some((guess, missed)) => guess[i] + along(missed),
+            None => self.along(i, &self.slopes),
+            Some((guess, missed)) => guess[i] + self.along(i, missed),
         }
+    }
+
+    /// Entry `i` of the mean of the directions, times their slopes.
+    #[inline]
+    fn along(&self, i: usize, slopes: &[S; K]) -> S {
+        let terms = self.draw.at(i).into_iter().zip(slopes);
+        let sum = terms.fold(S::zero(), |sum, (v, &slope)| sum + S::from_f64(v) * slope);
+        sum / S::from_int(K as i32)
     }
 
     /// Adds the estimate, times `factor`, to `target`: with `-rate` a step of gradient descent, in place.
@@ -190,19 +193,17 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
     }
 
     /// The standard error of the estimate as a vector: the root of an unbiased estimate of its expected squared distance to the
-    /// gradient, from the slopes and the law of the directions.
+    /// gradient, from the slopes and the law of the directions. For your own directions, whose law is not known, it is the squared length of
+    /// the estimate less the mean square of the slopes, which are the squared lengths of estimate and gradient on average: right also
+    /// if the directions of one draw depend on each other.
     pub fn standard_error(&self) -> f64 {
         let slopes = self.control.as_ref().map_or(&self.slopes, |(_, missed)| missed);
-        let squares = slopes.map(|slope| slope.peek().unwrap_or(f64::NAN).powi(2));
-        let mean = squares.iter().sum::<f64>() / K as f64;
+        let square = |x: S| x.peek().unwrap_or(f64::NAN).powi(2);
+        let mean = slopes.iter().map(|&slope| square(slope)).sum::<f64>() / K as f64;
         let squared = match self.draw.directions().relative_error(self.draw.len(), K) {
             // The mean square of a slope is the squared norm of the gradient.
             Some(law) => law * mean,
-            None => {
-                let norms = self.draw.squared_norms();
-                let second = squares.iter().zip(norms).map(|(square, norm)| square * norm).sum::<f64>();
-                (second / K as f64 - mean) / K as f64
-            }
+            None => (0..self.draw.len()).map(|i| square(self.along(i, slopes))).sum::<f64>() - mean,
         };
         squared.max(0.0).sqrt()
     }

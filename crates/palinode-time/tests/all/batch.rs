@@ -1,6 +1,6 @@
 //! Gradients of batches: the same bits on any number of threads and in any order, if sums are exact.
 
-use palinode_core::{Accumulator, ExactSum, Key, Real, Var, grad};
+use palinode_core::{Accumulator, ExactSum, Key, Posit16, Posit32, Posit64, Real, Summand, Var, grad};
 use palinode_time::{Batch, BatchGradient, Directions, Perturbed};
 use std::collections::BTreeSet;
 
@@ -73,6 +73,66 @@ fn forward_gradients_of_batches_are_those_of_the_sum() {
     }
 }
 
+/// The loss of a sample in a number that has no operators with `f64`, and of any precision.
+fn squared<S: Summand<Bool = bool>>(p: &[Var<S>], sample: usize) -> Var<S> {
+    let [a, b, c, y] = Key::from_seed(78).gaussians(sample as u64);
+    let miss = p[0] * a + p[1] * b + p[2] * c + p[3] - y * 100.0;
+    miss * miss
+}
+
+/// Gradients of a batch in some number: how many there are over several orders of the samples.
+fn patterns_in<S: Summand<Bool = bool>>(how: Accumulator) -> usize {
+    let point: Vec<S> = POINT.iter().map(|&x| S::from_f64(x)).collect();
+    let n = 500;
+    let of_order = |stride: usize| {
+        let order = |p: &[Var<S>], i: usize| squared(p, i * stride % n);
+        let sum = Batch::new(n).accumulate(how).value_and_grad(&point, order).unwrap();
+        let numbers = sum.gradient.into_iter().chain([sum.value]);
+        numbers.map(|x| x.peek().unwrap().to_bits()).collect::<Vec<_>>()
+    };
+    [1, 3, 7, 9, 11].map(of_order).into_iter().collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn batches_of_other_numbers_do_not_depend_on_the_order_if_they_are_exact() {
+    fn of<S: Summand<Bool = bool>>() {
+        assert_eq!(patterns_in::<S>(Accumulator::Exact), 1);
+        assert!(patterns_in::<S>(Accumulator::Naive) > 1, "the check could not fail");
+        assert!(patterns_in::<S>(Accumulator::Compensated) >= 1);
+    }
+    of::<f32>();
+    of::<Posit16>();
+    of::<Posit32>();
+    of::<Posit64>();
+}
+
+#[test]
+fn means_of_other_numbers_are_those_of_f64() {
+    let point = POINT.map(|x| x as f32);
+    let sum = Batch::new(500).value_and_grad(&point, squared::<f32>).unwrap();
+    let wide = Batch::new(500).value_and_grad(&POINT, squared::<f64>).unwrap();
+    for (found, expected) in sum.mean().gradient.iter().zip(wide.mean().gradient) {
+        assert!((f64::from(*found) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} {expected}");
+    }
+    // Forward gradients in posits: as many orthonormal directions as parameters.
+    let point = POINT.map(Posit32::from_f64);
+    let loss = |p: &Perturbed<'_, '_, 4, Posit32>, sample: usize| {
+        let [a, b, c, y] = Key::from_seed(78).gaussians(sample as u64);
+        let miss = p.get(0) * a + p.get(1) * b + p.get(2) * c + p.get(3) - y * 100.0;
+        miss * miss
+    };
+    let key = Key::from_seed(2);
+    let forward = Batch::new(300)
+        .forward_gradient_in::<4, Posit32>(&point, Directions::HadamardFrame, key, loss)
+        .unwrap();
+    let reverse = Batch::new(300).value_and_grad(&point, squared::<Posit32>).unwrap();
+    assert_eq!(forward.value(), reverse.value);
+    let size = reverse.gradient.iter().map(|g| g.to_f64().abs()).fold(0.0, f64::max);
+    for (found, expected) in forward.gradient().iter().zip(&reverse.gradient) {
+        assert!((found.to_f64() - expected.to_f64()).abs() < 1e-6 * size, "{found} {expected}");
+    }
+}
+
 #[cfg(feature = "rayon")]
 mod threads {
     use super::*;
@@ -130,6 +190,22 @@ mod threads {
                     )
                 });
                 seen.insert(estimate.unwrap().slopes().map(f64::to_bits));
+            }
+            seen.len()
+        };
+        assert_eq!(run(Accumulator::Exact), 1);
+        assert!(run(Accumulator::Naive) > 1, "the check could not fail");
+    }
+
+    #[test]
+    fn exact_posits_have_one_bit_pattern() {
+        let point = POINT.map(Posit32::from_f64);
+        let run = |how| {
+            let mut seen = BTreeSet::new();
+            for threads in 1..=5 {
+                let batch = Batch::new(3000).accumulate(how).parallel();
+                let sum = on_threads(threads, || batch.value_and_grad(&point, squared::<Posit32>)).unwrap();
+                seen.insert(sum.gradient.iter().map(|g| g.to_bits()).collect::<Vec<_>>());
             }
             seen.len()
         };

@@ -1,9 +1,9 @@
 //! The laws of forward gradients, within bounds that a wrong constant breaks.
 
-use palinode_core::{Accumulator, DualN, Key, Posit32, grad};
+use palinode_core::{Accumulator, DualN, Key, Posit16, Posit32, Posit64, Summand, grad};
 use palinode_time::{
-    Directions, Draw, ForwardDescent, ForwardGradient, Perturbed, estimate_gradient, forward_gradient,
-    forward_gradient_in,
+    Directions, Draw, ForwardDescent, ForwardGradient, Perturbed, estimate_gradient, estimate_gradient_in,
+    forward_gradient, forward_gradient_in,
 };
 
 /// A gradient without symmetries.
@@ -68,15 +68,16 @@ fn check_laws<const K: usize>(n: usize, count: u64) {
     let size: f64 = gradient.iter().map(|g| g * g).sum();
     for (number, family) in FAMILIES.into_iter().enumerate() {
         let name = format!("{family:?}, n = {n}, k = {K}");
-        let (mut error, mut stated, mut mean) = (Mean::default(), Mean::default(), vec![0.0; n]);
+        let (mut error, mut stated) = (Mean::default(), Mean::default());
+        let mut entries: Vec<Mean> = (0..n).map(|_| Mean::default()).collect();
         let key = Key::from_seed(100 + number as u64);
         let parameters = vec![0.5; n];
         for draw in 0..count {
             let estimate = forward_gradient::<K>(&parameters, family, key.fold(draw), linear).unwrap();
             let mut apart = 0.0;
-            for (i, (mean, g)) in mean.iter_mut().zip(&gradient).enumerate() {
+            for (i, (mean, g)) in entries.iter_mut().zip(&gradient).enumerate() {
                 let entry = estimate.entry(i);
-                *mean += entry / count as f64;
+                mean.add(entry);
                 apart += (entry - g).powi(2);
             }
             error.add(apart / size);
@@ -97,10 +98,71 @@ fn check_laws<const K: usize>(n: usize, count: u64) {
             "{name}: stated {} +- {bound}, not {expected}",
             stated.mean
         );
-        // The mean of all has the law divided by their number.
-        let bias: f64 = mean.iter().zip(&gradient).map(|(m, g)| (m - g).powi(2)).sum::<f64>() / size;
-        assert!(bias < 4.0 * expected / count as f64, "{name}: bias^2 {bias}");
+        // No entry is biased: each mean is within its own standard error of the truth, and all of them together have the law
+        // divided by their number.
+        for (i, (entry, g)) in entries.iter().zip(&gradient).enumerate() {
+            let (apart, bound) = ((entry.mean - g).abs(), 4.5 * entry.standard_error());
+            assert!(apart < bound, "{name}: entry {i} is off by {apart} > {bound}");
+            assert!(bound < 0.1 * size.sqrt(), "{name}: {bound}; take more draws");
+        }
+        let bias: f64 = entries.iter().zip(&gradient).map(|(m, g)| (m.mean - g).powi(2)).sum::<f64>() / size;
+        assert!(bias < 2.5 * expected / count as f64, "{name}: bias^2 {bias}");
     }
+}
+
+/// Your own directions may depend on each other: axes that are all different, for example. The standard error is then right, too.
+#[test]
+fn own_directions_that_depend_on_each_other_have_the_right_standard_error() {
+    const N: usize = 20;
+    /// Axes next to each other, from a random one on, with random signs.
+    fn axes(key: Key, lane: usize, i: usize) -> f64 {
+        let first = key.below(N as u64, 0) as usize;
+        if (first + lane) % N == i { (N as f64).sqrt() * key.rademacher(1000 + lane as u64) } else { 0.0 }
+    }
+    let size: f64 = (0..N).map(|i| slope_of(i).powi(2)).sum();
+    let (mut error, mut stated) = (Mean::default(), Mean::default());
+    for draw in 0..20_000 {
+        let key = Key::from_seed(8).fold(draw);
+        let estimate = forward_gradient::<4>(&[0.5; N], Directions::Own(&axes), key, linear).unwrap();
+        let entries = estimate.gradient().into_iter().enumerate();
+        error.add(entries.map(|(i, entry)| (entry - slope_of(i)).powi(2)).sum::<f64>() / size);
+        stated.add(estimate.standard_error().powi(2) / size);
+    }
+    // The law of frames, where that of independent axes would be 19 / 4.
+    let law = 20.0 / 4.0 - 1.0;
+    for (what, found) in [("error", error), ("stated", stated)] {
+        let bound = 5.0 * found.standard_error();
+        assert!(
+            (found.mean - law).abs() < bound && bound < 0.3,
+            "{what}: {} +- {bound}, not {law}",
+            found.mean
+        );
+    }
+}
+
+#[test]
+fn estimates_and_descents_run_on_other_numbers() {
+    fn of<S: Summand>(tolerance: f64) {
+        let f = |p: &Perturbed<'_, '_, 4, S>| (0..p.len()).map(|i| p.get(i) * slope_of(i)).sum();
+        let parameters = vec![S::from_f64(0.5); 10];
+        let (family, key) = (Directions::Sphere, Key::from_seed(3));
+        let found = estimate_gradient_in::<4, S>(&parameters, family, key, 400, f).unwrap();
+        for (i, (g, bound)) in found.gradient.iter().zip(&found.standard_error).enumerate() {
+            let apart = (g.peek().unwrap() - slope_of(i)).abs();
+            assert!(apart < 4.5 * bound + tolerance, "{i}: {apart} {bound}");
+        }
+        let mut p = vec![S::zero(); 6];
+        let loss = |p: &Perturbed<'_, '_, 2, S>, _| {
+            (0..p.len()).map(|i| p.get(i) - 1.0).map(|x| x * x).sum::<DualN<S, 2>>()
+        };
+        let descent = ForwardDescent::new(key).rate(0.05).steps(400);
+        let last = descent.watch_in::<2, S>(&mut p, loss, |_, _| true).unwrap();
+        assert!(last.value.peek().unwrap() < tolerance, "{:?}", last.value);
+    }
+    of::<f32>(1e-4);
+    of::<Posit16>(1e-1);
+    of::<Posit32>(1e-4);
+    of::<Posit64>(1e-4);
 }
 
 #[test]

@@ -1,0 +1,316 @@
+//! Sums, dot products and products of matrices by naive, compensated and exact accumulation, on every number and on the tape.
+
+use palinode_core::{
+    Accumulator, Array, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar, Tape, Var,
+    grad, value_and_grad,
+};
+use std::collections::BTreeSet;
+
+const ALL: [Accumulator; 3] = [Accumulator::Naive, Accumulator::Compensated, Accumulator::Exact];
+
+/// Numbers of very different sizes that mostly cancel.
+fn hard(seed: u64, n: usize) -> Vec<f64> {
+    let key = Key::from_seed(seed);
+    let size = |i: usize| key.split(1).below(60, i as u64) as i32 - 30;
+    let mut numbers: Vec<f64> = (0..n).map(|i| key.gaussian(i as u64) * 2f64.powi(size(i))).collect();
+    let back: Vec<f64> = numbers.iter().map(|x| -x * (1.0 + f64::EPSILON)).collect();
+    numbers.extend(back);
+    numbers
+}
+
+/// A permutation, from a stride that is coprime to the length.
+fn shuffled<T: Copy>(items: &[T], stride: usize) -> Vec<T> {
+    (0..items.len()).map(|i| items[i * stride % items.len()]).collect()
+}
+
+fn exact(a: &[f64], b: &[f64]) -> f64 {
+    Accumulator::Exact.dot(a, b)
+}
+
+#[test]
+fn naive_sums_are_the_ones_without_a_choice() {
+    fn of<S: Scalar>(lift: impl Fn(f64, f64) -> S, bits: impl Fn(S) -> [u64; 2]) {
+        let (x, y) = (hard(1, 40), hard(2, 40));
+        let a: Vec<S> = x.iter().zip(&y).map(|(&x, &y)| lift(x, y)).collect();
+        let b: Vec<S> = y.iter().zip(&x).map(|(&x, &y)| lift(x, y)).collect();
+        assert_eq!(bits(S::sum_with(&a, Accumulator::Naive)), bits(S::sum_of(&a)));
+        assert_eq!(bits(S::dot_with(&a, &b, Accumulator::Naive)), bits(S::dot(&a, &b)));
+    }
+    of(|x, _| x, |x: f64| [x.to_bits(), 0]);
+    of(|x, _| x as f32, |x: f32| [x.to_bits().into(), 0]);
+    of(|x, _| Posit32::from_f64(x), |x| [x.to_f64().to_bits(), 0]);
+    of(DoubleDouble::from_sum, |x| [x.hi().to_bits(), x.lo().to_bits()]);
+    of(Dual::new, |x: Dual<f64>| [x.value.to_bits(), x.tangent.to_bits()]);
+    of(|x, y| DualN::new(x, [y]), |x: DualN<f64, 1>| [x.value.to_bits(), x.tangents[0].to_bits()]);
+    of(|x, y| Jet::new(x, [y]), |x: Jet<f64, 1>| [x.primal().to_bits(), x.coefficient(1).to_bits()]);
+    of(|x, _| Passive::new(x), |x| [x.primal().to_bits(), 0]);
+}
+
+/// Values and tangents are each what an exact sum of plain numbers is.
+#[test]
+fn every_part_of_a_number_is_rounded_once() {
+    let [a, mut b, da, db] = [1, 2, 3, 4].map(|seed| hard(seed, 100));
+    // So that products cancel, too.
+    b.iter_mut().for_each(|x| *x = x.abs());
+    let value = exact(&a, &b);
+    let tangent = exact(&[da.clone(), a.clone()].concat(), &[b.clone(), db.clone()].concat());
+    let naive_value = f64::dot(&a, &b);
+    assert_ne!(naive_value, value, "the numbers are not hard enough");
+
+    let pairs =
+        |x: &[f64], dx: &[f64]| -> Vec<(f64, f64)> { x.iter().copied().zip(dx.iter().copied()).collect() };
+    let (with_a, with_b) = (pairs(&a, &da), pairs(&b, &db));
+
+    let dual =
+        |pairs: &[(f64, f64)]| -> Vec<Dual<f64>> { pairs.iter().map(|&(x, dx)| Dual::new(x, dx)).collect() };
+    let found = Dual::dot_with(&dual(&with_a), &dual(&with_b), Accumulator::Exact);
+    assert_eq!((found.value, found.tangent), (value, tangent));
+    let sum = Dual::sum_with(&dual(&with_a), Accumulator::Exact);
+    assert_eq!((sum.value, sum.tangent), (Accumulator::Exact.sum(&a), Accumulator::Exact.sum(&da)));
+
+    let lanes = |pairs: &[(f64, f64)]| -> Vec<DualN<f64, 2>> {
+        pairs.iter().map(|&(x, dx)| DualN::new(x, [0.0, dx])).collect()
+    };
+    let found = DualN::dot_with(&lanes(&with_a), &lanes(&with_b), Accumulator::Exact);
+    assert_eq!((found.value, found.tangents.0), (value, [0.0, tangent]));
+
+    // Second order: 2 a'b' beside what multiplies second coefficients, which are zero here.
+    let jets = |pairs: &[(f64, f64)]| -> Vec<Jet<f64, 2>> {
+        pairs.iter().map(|&(x, dx)| Jet::new(x, [dx, 0.0])).collect()
+    };
+    let found = Jet::dot_with(&jets(&with_a), &jets(&with_b), Accumulator::Exact);
+    assert_eq!([0, 1, 2].map(|k| found.coefficient(k)), [value, tangent, exact(&da, &db)]);
+
+    let passive = |x: &[f64]| -> Vec<Passive<f64>> { x.iter().map(|&x| Passive::new(x)).collect() };
+    assert_eq!(Passive::dot_with(&passive(&a), &passive(&b), Accumulator::Exact).primal(), value);
+
+    // Nested: the innermost number decides.
+    let nested = |x: &[f64]| -> Vec<Dual<Dual<f64>>> {
+        dual(&pairs(x, &da)).iter().map(|&x| Dual::new(x, x)).collect()
+    };
+    let found = Dual::dot_with(&nested(&a), &nested(&a), Accumulator::Exact);
+    assert_eq!(
+        found.tangent.value,
+        exact(&[a.clone(), a.clone()].concat(), &[a.clone(), a.clone()].concat())
+    );
+}
+
+#[test]
+fn double_doubles_are_rounded_to_both_parts() {
+    let parts = [hard(5, 50), hard(6, 50)].concat();
+    let terms: Vec<DoubleDouble> = parts.iter().map(|&x| DoubleDouble::from_sum(x, x * 1e-20)).collect();
+    let mut all = palinode_core::ExactSum::new();
+    terms.iter().for_each(|x| all.add_slice(&[x.hi(), x.lo()]));
+    let found = DoubleDouble::sum_with(&terms, Accumulator::Exact);
+    all.add_slice(&[-found.hi(), -found.lo()]);
+    assert!(
+        all.to_f64().abs() <= found.hi().abs() * f64::EPSILON * f64::EPSILON,
+        "{found} misses {}",
+        all.to_f64()
+    );
+    let infinite = [DoubleDouble::from(f64::INFINITY), DoubleDouble::from(1.0)];
+    assert_eq!(DoubleDouble::sum_with(&infinite, Accumulator::Exact).hi(), f64::INFINITY);
+    assert_eq!(
+        DoubleDouble::dot_with(&infinite, &[DoubleDouble::from(2.0); 2], Accumulator::Exact).hi(),
+        f64::INFINITY
+    );
+    let (a, b) = (terms[..30].to_vec(), terms[30..60].to_vec());
+    let found = DoubleDouble::dot_with(&a, &b, Accumulator::Exact);
+    let backwards = |x: &[DoubleDouble]| x.iter().rev().copied().collect::<Vec<_>>();
+    let other = DoubleDouble::dot_with(&backwards(&a), &backwards(&b), Accumulator::Exact);
+    assert_eq!((found.hi(), found.lo()), (other.hi(), other.lo()));
+}
+
+#[test]
+fn posits_on_the_tape_are_added_up_by_quires() {
+    let p = |x: f64| Posit16::from_f64(x);
+    let terms = [1e4, 0.3, -1e4, 0.3].map(p);
+    let f = |how| {
+        value_and_grad(
+            |x| Array::from_vars(x).dot_with(&Array::from_values(terms.map(|_| p(1.0))), how),
+            &terms,
+        )
+    };
+    assert_eq!(f(Accumulator::Exact).unwrap(), (p(0.3) + p(0.3), vec![p(1.0); 4]));
+    assert_ne!(f(Accumulator::Naive).unwrap().0, p(0.3) + p(0.3));
+}
+
+/// Samples as the rows of a matrix: the loss and the gradient of weights must not depend on their order.
+fn patterns(how: Accumulator) -> usize {
+    let (samples, width) = (120, 3);
+    let rows: Vec<[f64; 4]> = (0..samples)
+        .map(|i| Key::from_seed(9).gaussians(i as u64).map(|x| x * 2f64.powi((i % 13) as i32 * 4 - 24)))
+        .collect();
+    let mut seen = BTreeSet::new();
+    for stride in [1, 7, 11, 13, 17, 19] {
+        let rows = shuffled(&rows, stride);
+        let inputs: Vec<f64> = rows.iter().flat_map(|row| row[..width].to_vec()).collect();
+        let inputs = Array::from_values(inputs).reshaped(&[samples, width]);
+        let targets = Array::from_values(rows.iter().map(|row| row[3]).collect::<Vec<_>>());
+        let (loss, gradient) = value_and_grad(
+            |w| {
+                let misses = inputs.matmul_with(&Array::from_vars(w), how) - &targets;
+                misses.dot_with(&misses, how) + misses.sum_with(how) * 0.1
+            },
+            &[0.3, -0.2, 0.7],
+        )
+        .unwrap();
+        seen.insert(gradient.iter().chain([&loss]).map(|x| x.to_bits()).collect::<Vec<_>>());
+    }
+    seen.len()
+}
+
+#[test]
+fn the_order_of_samples_in_a_matrix_does_not_matter_if_products_are_exact() {
+    assert_eq!(patterns(Accumulator::Exact), 1);
+    assert!(patterns(Accumulator::Naive) > 1, "the check could not fail");
+}
+
+#[test]
+fn arrays_and_numbers_agree_in_every_way_of_adding_up() {
+    let numbers = hard(11, 12);
+    for how in ALL {
+        let (by_array, gradient) = value_and_grad(
+            |x| {
+                Array::from_vars(x)
+                    .reshaped(&[4, 6])
+                    .sum_axis_with(1, how)
+                    .dot_with(&Array::from_values([1.0, 2.0, 3.0, 4.0]), how)
+            },
+            &numbers,
+        )
+        .unwrap();
+        let sums: Vec<f64> = numbers.chunks(6).map(|line| f64::sum_with(line, how)).collect();
+        assert_eq!(by_array.to_bits(), f64::dot_with(&sums, &[1.0, 2.0, 3.0, 4.0], how).to_bits(), "{how:?}");
+        assert_eq!(gradient, (0..24).map(|i| f64::from(i / 6 + 1)).collect::<Vec<_>>());
+        // The other axis, and numbers of the tape without an array.
+        let by_axis = Array::from_values(numbers.clone()).reshaped(&[4, 6]).sum_axis_with(0, how).values();
+        let column = |j: usize| -> Vec<f64> { numbers.iter().skip(j).step_by(6).copied().collect() };
+        assert_eq!(by_axis, (0..6).map(|j| f64::sum_with(&column(j), how)).collect::<Vec<_>>());
+        let mean = grad(|x| Array::from_vars(x).mean_with(how), &numbers).unwrap();
+        assert_eq!(mean, vec![1.0 / 24.0; 24]);
+        let (by_vars, gradient) = value_and_grad(|x| Var::dot_with(x, x, how), &numbers).unwrap();
+        assert_eq!(by_vars.to_bits(), f64::dot_with(&numbers, &numbers, how).to_bits());
+        assert!(gradient.iter().zip(&numbers).all(|(g, x)| *g == 2.0 * x), "{how:?}");
+        let (by_vars, gradient) = value_and_grad(|x| Var::sum_with(x, how), &numbers).unwrap();
+        assert_eq!((by_vars, gradient), (f64::sum_with(&numbers, how), vec![1.0; 24]));
+    }
+}
+
+/// Forward and reverse sweeps over an exact product, with tangents and cotangents that cancel, give the exact sums.
+#[test]
+fn sweeps_over_exact_products_are_exact() {
+    let (m, k, n) = (2, 12, 3);
+    let [a, da] = [21, 22].map(|seed| hard(seed, m * k / 2));
+    let [b, db] = [23, 24].map(|seed| hard(seed, k * n / 2));
+    let mut tape = Tape::new();
+    let point = [a.clone(), b.clone()].concat();
+    let mut record = tape
+        .record(&point, |x| {
+            let left = Array::from_vars(&x[..m * k]).reshaped(&[m, k]);
+            let right = Array::from_vars(&x[m * k..]).reshaped(&[k, n]);
+            left.matmul_with(&right, Accumulator::Exact).to_vars()
+        })
+        .unwrap();
+    let row = |x: &[f64], i: usize| x[i * k..(i + 1) * k].to_vec();
+    let column = |x: &[f64], j: usize| -> Vec<f64> { x.iter().skip(j).step_by(n).copied().collect() };
+    let tangents = record.forward(&[da.clone(), db.clone()].concat()).unwrap();
+    for i in 0..m {
+        for j in 0..n {
+            assert_eq!(record.values()[i * n + j], exact(&row(&a, i), &column(&b, j)));
+            let tangent =
+                exact(&[row(&da, i), row(&a, i)].concat(), &[column(&b, j), column(&db, j)].concat());
+            assert_eq!(tangents[i * n + j], tangent, "{i} {j}");
+        }
+    }
+    let c = [1e20, 1.0, -1e20, 3.0, 1e-5, 7.0];
+    let gradient = record.reverse(&c).unwrap().to_vec();
+    for i in 0..m {
+        for l in 0..k {
+            assert_eq!(gradient[i * k + l], exact(&c[i * n..(i + 1) * n], &b[l * n..(l + 1) * n]));
+        }
+    }
+    for l in 0..k {
+        for j in 0..n {
+            let entry = exact(&[a[l], a[k + l]], &[c[j], c[n + j]]);
+            assert_eq!(gradient[m * k + l * n + j], entry);
+        }
+    }
+}
+
+/// A cotangent of zero wins over an infinite factor in exact products, too.
+#[test]
+fn zeros_win_in_sweeps_of_every_kind() {
+    for how in ALL {
+        let infinite = Array::from_values([f64::INFINITY, 2.0, 1.0, f64::NAN]).reshaped(&[2, 2]);
+        let mut tape = Tape::new();
+        let mut record = tape
+            .record(&[1.0, 1.0], |x| {
+                let y = infinite.matmul_with(&Array::from_vars(x), how);
+                [y.get(0), y.get(1)]
+            })
+            .unwrap();
+        assert_eq!(record.reverse(&[0.0, 0.0]).unwrap(), [0.0, 0.0], "{how:?}");
+        let gradient = record.reverse(&[0.0, 3.0]).unwrap().to_vec();
+        assert_eq!(gradient[0], 3.0, "{how:?}");
+        assert!(gradient[1].is_nan(), "{how:?}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "dot: the slices have 2 and 3 elements")]
+fn lengths_must_agree() {
+    value_and_grad(|x| Var::dot_with(&x[..2], x, Accumulator::Exact), &[1.0, 2.0, 3.0]).unwrap();
+}
+
+#[cfg(feature = "nalgebra")]
+mod dense {
+    use super::*;
+    use nalgebra::DMatrix;
+    use palinode_core::linalg::{matmul, matmul_with};
+
+    /// The product of nalgebra's matrices and that of arrays are the same sums.
+    #[test]
+    fn matrices_are_multiplied_as_asked_for() {
+        let (a, b) = (hard(31, 12), hard(32, 12));
+        let (left, right) = (DMatrix::from_row_slice(2, 12, &a), DMatrix::from_row_slice(12, 2, &b));
+        let found = matmul_with(&left, &right, Accumulator::Exact).unwrap();
+        let expected = Accumulator::Exact.matmul(&a, &b, 2, 12, 2);
+        assert_eq!(found.transpose().as_slice(), expected);
+        assert_eq!(matmul_with(&left, &right, Accumulator::Naive).unwrap(), matmul(&left, &right).unwrap());
+        assert_ne!(matmul(&left, &right).unwrap(), found, "the numbers are not hard enough");
+
+        // Gradients by both factors, and tangents, against arrays.
+        let point = [a.clone(), b.clone()].concat();
+        let weights = [1e10, 1.0, -1e10, 2.0];
+        let by_arrays = grad(
+            |x| {
+                let left = Array::from_vars(&x[..24]).reshaped(&[2, 12]);
+                let product =
+                    left.matmul_with(&Array::from_vars(&x[24..]).reshaped(&[12, 2]), Accumulator::Exact);
+                product.reshaped(&[4]).dot(&Array::from_values(weights))
+            },
+            &point,
+        );
+        let by_matrices = grad(
+            |x| {
+                let left = DMatrix::from_row_slice(2, 12, &x[..24]);
+                let right = DMatrix::from_row_slice(12, 2, &x[24..]);
+                let product = matmul_with(&left, &right, Accumulator::Exact).unwrap();
+                product.transpose().iter().zip(weights).map(|(&c, w)| c * w).sum()
+            },
+            &point,
+        );
+        assert_eq!(by_arrays.unwrap(), by_matrices.unwrap());
+        let dual = |x: &[f64], dx: &[f64]| -> Vec<Dual<f64>> {
+            x.iter().zip(dx).map(|(&x, &dx)| Dual::new(x, dx)).collect()
+        };
+        let (left, right) =
+            (DMatrix::from_row_slice(2, 12, &dual(&a, &b)), DMatrix::from_row_slice(12, 2, &dual(&b, &a)));
+        let found = matmul_with(&left, &right, Accumulator::Exact).unwrap();
+        let column: Vec<Dual<f64>> = right.column(1).iter().copied().collect();
+        let row: Vec<Dual<f64>> = left.row(0).iter().copied().collect();
+        let expected = Dual::dot_with(&row, &column, Accumulator::Exact);
+        assert_eq!((found[(0, 1)].value, found[(0, 1)].tangent), (expected.value, expected.tangent));
+    }
+}
