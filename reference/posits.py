@@ -9,12 +9,15 @@ Rows (tab separated, one header line): op, width, x, y, result. Encodings are he
 - width 8: x and y are `-`, result is all 256 results, from the encoding 00 on.
 - width 16: x and y are `-`, result is the FNV-1a hash (64 bits) of all 65536 results, two bytes each, low byte first.
 - width 32 and 64: one random argument (or two) and the result.
+- functions of two arguments: width 8 has the hash of all 65536 results, one byte each, for the encoding of x and then of y from 00 on;
+  width 16 that of 2^15 results for pairs of encodings from splitmix64 (PAIRS), two bytes each; y is `all`.
 """
 
 import random
 import sys
 from bisect import bisect_left
 from fractions import Fraction
+from math import isqrt
 from pathlib import Path
 
 from mpmath import mp, mpf
@@ -22,6 +25,7 @@ from mpmath import mp, mpf
 from functions import SMOOTH
 
 DIGITS = 70
+PAIRS = 1 << 15
 
 
 def value(bits, width):
@@ -150,6 +154,83 @@ def all_results(op, width):
         yield rounded(exactly(op, x) if inside else None, width, borders)
 
 
+def rational_root(v):
+    """The square root of a fraction that is not negative, if it is rational."""
+    n, d = isqrt(v.numerator), isqrt(v.denominator)
+    return Fraction(n, d) if n * n == v.numerator and d * d == v.denominator else None
+
+
+def exact_power(x, y):
+    """x^y as a fraction where it is rational and may lie on a border; x > 0, y is a dyadic fraction."""
+    root, denominator = x, y.denominator
+    while denominator > 1 and root is not None:
+        root, denominator = rational_root(root), denominator // 2
+    return None if root is None else root**y.numerator
+
+
+def of_two(op, x, y):
+    """A function of two fractions, None being NaR: a fraction if it is rational, else an mpf."""
+    if x is None or y is None:
+        return None
+    if op == "hypot":
+        root = rational_root(x * x + y * y)
+        return root if root is not None else exactly(op, as_mpf(x), as_mpf(y))
+    if op == "atan2":
+        return Fraction(0) if x == 0 and y >= 0 else exactly(op, as_mpf(x), as_mpf(y))
+    if y == 0:
+        return Fraction(1)
+    if x == 0:
+        return Fraction(0) if y > 0 else None
+    if x < 0 and y.denominator != 1:
+        return None
+    sign = -1 if x < 0 and y.numerator % 2 == 1 else 1
+    size = abs(x)
+    if size == 1:
+        return Fraction(sign)
+    # Beyond these sizes every result is an end of the range.
+    growth = as_mpf(y) * mp.log(as_mpf(size), 2)
+    if abs(growth) > 2000:
+        return sign * (mpf(2) ** 2000 if growth > 0 else mpf(2) ** -2000)
+    power = exact_power(size, y)
+    return sign * (power if power is not None else exactly(op, as_mpf(size), as_mpf(y)))
+
+
+def rounded_any(v, width, borders):
+    """`rounded`, also of fractions."""
+    if not isinstance(v, Fraction):
+        return rounded(v, width, borders)
+    # A fraction of few bits is a float exactly; one of many is not on a border.
+    man = v.numerator.bit_length() + v.denominator.bit_length()
+    with mp.workprec(max(mp.prec, man + 64)):
+        return rounded(as_mpf(v), width, borders)
+
+
+def splitmix(state):
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) % (1 << 64)
+        z = state
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % (1 << 64)
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % (1 << 64)
+        yield z ^ z >> 31
+
+
+def pairs(width):
+    if width == 8:
+        yield from ((x, y) for x in range(256) for y in range(256))
+        return
+    source = splitmix(16)
+    for _ in range(PAIRS):
+        word = next(source)
+        yield word & 0xFFFF, word >> 16 & 0xFFFF
+
+
+def hash_of_pairs(op, width):
+    borders = [as_mpf(value(2 * code + 1, width + 1)) for code in range(1, (1 << (width - 1)) - 1)]
+    values = [value(bits, width) for bits in range(1 << width)]
+    results = (rounded_any(of_two(op, values[x], values[y]), width, borders) for x, y in pairs(width))
+    return fnv(b"".join(code.to_bytes(width // 8, "little") for code in results))
+
+
 def fnv(data):
     state = 0xCBF29CE484222325
     for byte in data:
@@ -192,6 +273,9 @@ def rows(op):
         yield f"{op}\t8\t-\t-\t{eight.hex()}"
         sixteen = b"".join(code.to_bytes(2, "little") for code in all_results(op, 16))
         yield f"{op}\t16\t-\t-\t{fnv(sixteen):016x}"
+    else:
+        for width in (8, 16):
+            yield f"{op}\t{width}\t-\tall\t{hash_of_pairs(op, width):016x}"
     for width in (32, 64):
         yield from random_rows(op, width, 40)
 

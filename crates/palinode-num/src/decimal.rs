@@ -79,6 +79,15 @@ impl Decimal {
         Self { digits, point: 1 - first }.trimmed()
     }
 
+    /// The decimals of `count` digits on either side, the nearer one first; it has more digits than that.
+    pub(crate) fn neighbours(&self, count: usize) -> [Self; 2] {
+        let below = Self { digits: self.digits[..count].to_vec(), point: self.point };
+        let unit = Self { digits: vec![1], point: self.point - count as i64 + 1 };
+        let above = below.combine(&unit, 1);
+        let is_up = self.digits[count] > 5 || self.digits[count] == 5 && self.digits.len() > count + 1;
+        if is_up { [above, below.trimmed()] } else { [below.trimmed(), above] }
+    }
+
     /// Rounded to this many digits, ties to even.
     pub(crate) fn rounded(mut self, count: i64) -> Self {
         let Ok(count) = usize::try_from(count) else { return Self { digits: Vec::new(), point: 0 } };

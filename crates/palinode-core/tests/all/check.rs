@@ -113,6 +113,8 @@ impl fmt::Display for Finding {
 pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     pub(crate) worst: BTreeMap<(&'static str, String, &'static str), f64>,
+    /// How many samples of each operation were compared: those of which the number has enough bits.
+    pub(crate) compared: BTreeMap<(&'static str, String), usize>,
 }
 
 impl Report {
@@ -240,6 +242,8 @@ impl<S: Leaf> Noting<'_, S> {
         allowed: budget::Allowed,
     ) {
         let budget::Allowed { ulp, size, floor, epsilon } = allowed;
+        // Roundings compound: (1 + epsilon)^ulp - 1, which is no more than their sum unless there are few bits.
+        let ulp = (ulp * epsilon).exp_m1() / epsilon;
         let error = ulps(got, expected, size.max(expected.hi().abs()), floor, epsilon);
         let worst = self.report.worst.entry((S::NAME, self.name.to_string(), mode)).or_insert(0.0);
         *worst = worst.max(error);
@@ -309,6 +313,7 @@ fn unit<S: Scalar>(k: usize, i: usize) -> S {
 fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
     let args: Vec<S> = sample.args.iter().map(|&v| S::from_f64(v)).collect();
     let n = args.len();
+    *report.compared.entry((S::NAME, rule.name.to_string())).or_insert(0) += 1;
     let mut noting = Noting { sample, name: rule.name, report, leaf: core::marker::PhantomData };
     let z = (rule.value)(&args);
     noting.note("value", "value".into(), z, sample.value, budget::value::<S>(sample));

@@ -5,7 +5,7 @@ use crate::leaf::Leaf;
 use crate::reference::{NO_PARAMETER, Sample, names, samples};
 use core::marker::PhantomData;
 use palinode_core::rules::Op;
-use palinode_core::{DoubleDouble, Posit16, Posit32, Posit64};
+use palinode_core::{DoubleDouble, Key, Posit8, Posit16, Posit32, Posit64};
 
 struct Against<'a, S>(&'a Sample, &'a mut Report, PhantomData<S>);
 
@@ -23,17 +23,42 @@ impl<S: Leaf> ForRule for Promises<'_, S> {
     }
 }
 
+/// So many samples of each operation at least, in every number.
+const FEWEST_SAMPLES: usize = 12;
+
+/// Samples for numbers of few bits, which hold little of the reference: arguments between 1/4 and 4, of both signs.
+fn samples_next_to_one(op: &Op) -> impl Iterator<Item = Sample> {
+    let (all, key) = (samples(op.name()), Key::from_seed(41));
+    (0..200).map(move |i| {
+        let like = &all[i % all.len()];
+        let number = |k: usize| {
+            let at = (i * 4 + k) as u64;
+            (4.0 * key.uniform(at) - 2.0).exp2() * key.split(1).rademacher(at)
+        };
+        let args = (0..like.args.len()).map(number).collect();
+        Sample { args, region: "next to one".into(), ..like.clone() }
+    })
+}
+
 fn whole_table<S: Leaf>() {
     let mut report = Report::default();
     for op in Op::ALL {
-        for sample in samples(op.name()) {
+        let mut against = |sample: &Sample| {
             op.visit(sample.parameter, Visit(Against(sample, &mut report, PhantomData::<S>)));
+        };
+        samples(op.name()).iter().for_each(&mut against);
+        if S::ROUNDS_ARGUMENTS {
+            samples_next_to_one(op).for_each(|sample| against(&sample));
         }
     }
     println!(
         "worst errors in ulp (see budget.rs for what they are measured against)\n{}",
         report.table(S::NAME)
     );
+    let compared = |op: &Op| report.compared.get(&(S::NAME, op.name().to_string())).copied().unwrap_or(0);
+    let few: Vec<(&str, usize)> = Op::ALL.iter().map(|op| (op.name(), compared(op))).collect();
+    let few: Vec<_> = few.into_iter().filter(|(_, compared)| *compared < FEWEST_SAMPLES).collect();
+    assert!(few.is_empty(), "too few samples in {}: {few:?}", S::NAME);
     report.expect_clean();
 }
 
@@ -70,6 +95,7 @@ fn double_double_against_the_reference() {
 
 #[test]
 fn posits_against_double_double() {
+    whole_table::<Posit8>();
     whole_table::<Posit16>();
     whole_table::<Posit32>();
     whole_table::<Posit64>();
@@ -91,6 +117,7 @@ fn kinks_together_and_z_are_as_promised() {
     of::<f32>(&mut report);
     of::<f64>(&mut report);
     of::<DoubleDouble>(&mut report);
+    of::<Posit8>(&mut report);
     of::<Posit16>(&mut report);
     of::<Posit32>(&mut report);
     of::<Posit64>(&mut report);

@@ -110,12 +110,13 @@ impl<W: PositWidth> FromStr for Posit<W> {
 }
 
 impl<W: PositWidth> Posit<W> {
-    /// The fewest digits that read back as the same number.
+    /// The fewest digits that read back as the same number. Where posits are farther apart on one side than on the other, the farther
+    /// one of two decimals may be the only one that does.
     fn short_decimal(number: Unpacked) -> Decimal {
         let magnitude = Unpacked { negative: false, ..number };
         let exact = Decimal::of_unpacked(magnitude);
-        (1..exact.digits.len() as i64)
-            .map(|count| exact.clone().rounded(count))
+        (1..exact.digits.len())
+            .flat_map(|count| exact.neighbours(count))
             .find(|short| Self::nearest_or_zero(short.unpacked(false)) == Self::nearest(magnitude))
             .unwrap_or(exact)
     }

@@ -134,30 +134,44 @@ fn floats_next_to_borders_go_the_right_way() {
     borders::<i32>((1..1 << 31).step_by(1 << 20));
 }
 
+fn random<W: PositWidth>(count: usize) {
+    let mut source = Source(7 + u64::from(W::BITS));
+    for _ in 0..count {
+        check_from(source.posit::<W>());
+        check_float::<W>(f64::from_bits(source.next()));
+        check_float::<W>(f64::from_bits(source.next() >> 2 | 1 << 61));
+        let (a, b) = (source.next(), source.next());
+        let shift = source.below(128) as u32;
+        let n = ((u128::from(a) << 64) | u128::from(b)) >> shift;
+        check_integer::<W, u128>(n);
+        check_integer::<W, i128>(n as i128);
+        check_integer::<W, i64>(a as i64);
+        check_integer::<W, u64>(a);
+        check_integer::<W, i32>(a as i32);
+        check_integer::<W, u16>(a as u16);
+        check_integer::<W, i8>(a as i8);
+    }
+}
+
+/// `cargo test --release -p palinode-num posit -- --ignored`: a million random and hard numbers per width to and from everything, and
+/// every number of 16 bits.
+#[test]
+#[ignore = "minutes; the command is above"]
+fn a_million_conversions() {
+    random::<i16>(1_000_000);
+    random::<i32>(1_000_000);
+    random::<i64>(1_000_000);
+    (0..1 << 16).for_each(|i| check_from::<i16>(from_bits(i)));
+    borders::<i16>(1..(1 << 15) - 1);
+    borders::<i32>((1..1 << 31).step_by(1 << 14));
+}
+
 #[test]
 fn random_numbers_convert() {
-    fn of<W: PositWidth>(count: usize) {
-        let mut source = Source(7 + u64::from(W::BITS));
-        for _ in 0..count {
-            check_from(source.posit::<W>());
-            check_float::<W>(f64::from_bits(source.next()));
-            check_float::<W>(f64::from_bits(source.next() >> 2 | 1 << 61));
-            let (a, b) = (source.next(), source.next());
-            let shift = source.below(128) as u32;
-            let n = ((u128::from(a) << 64) | u128::from(b)) >> shift;
-            check_integer::<W, u128>(n);
-            check_integer::<W, i128>(n as i128);
-            check_integer::<W, i64>(a as i64);
-            check_integer::<W, u64>(a);
-            check_integer::<W, i32>(a as i32);
-            check_integer::<W, u16>(a as u16);
-            check_integer::<W, i8>(a as i8);
-        }
-    }
-    of::<i8>(cases(300));
-    of::<i16>(cases(300));
-    of::<i32>(cases(600));
-    of::<i64>(cases(600));
+    random::<i8>(cases(300));
+    random::<i16>(cases(300));
+    random::<i32>(cases(600));
+    random::<i64>(cases(600));
     for v in [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, 5e-324, f64::MIN_POSITIVE] {
         check_float::<i8>(v);
         check_float::<i64>(v);
@@ -179,14 +193,56 @@ fn reads_back<W: PositWidth>(a: Posit<W>) {
     assert_eq!(format!("{a:e}").parse(), Ok(a), "{a:e}");
 }
 
+/// No decimal with a digit less reads back: of those on either side of the exact value, neither does.
+fn is_short<W: PositWidth>(a: Posit<W>) {
+    if a.is_nar() || a.is_zero() {
+        return;
+    }
+    let a = a.abs();
+    let text = format!("{a:e}");
+    let length = text.split('e').next().expect("digits").chars().filter(char::is_ascii_digit).count();
+    if length == 1 {
+        return;
+    }
+    let exact = format!("{a:.400e}");
+    let (digits, exponent) = exact.split_once('e').expect("an exponent");
+    let fewer: String = digits.chars().filter(char::is_ascii_digit).take(length - 1).collect();
+    let (below, scale) = (fewer.parse::<i128>().expect("digits"), exponent.parse::<i32>().expect("a power"));
+    for near in [below, below + 1] {
+        let shorter = format!("{near}e{}", scale - (length as i32 - 2));
+        assert_ne!(shorter.parse::<Posit<W>>(), Ok(a), "{text} could be {shorter}");
+    }
+}
+
 #[test]
-fn text_of_eight_and_sixteen_bits_reads_back() {
+fn text_of_eight_and_sixteen_bits_reads_back_and_is_short() {
     for i in 0..256 {
         reads_back::<i8>(from_bits(i));
+        is_short::<i8>(from_bits(i));
     }
     for i in 0..1 << 16 {
         reads_back::<i16>(from_bits(i));
     }
+    for i in (0..1 << 15).step_by(5).chain(0..2000) {
+        is_short::<i16>(from_bits(i));
+    }
+}
+
+/// Below a power of two, posits are twice as dense as above it, or denser.
+#[test]
+fn text_of_powers_of_two_is_short() {
+    fn of<W: PositWidth>() {
+        let largest = 4 * W::BITS as i32 - 8;
+        for power in -largest..=largest {
+            let a = Posit::<W>::from_f64(f64::from(power).exp2());
+            reads_back(a);
+            is_short(a);
+        }
+    }
+    of::<i8>();
+    of::<i16>();
+    of::<i32>();
+    of::<i64>();
 }
 
 #[test]
@@ -196,20 +252,7 @@ fn random_text_reads_back_and_is_short() {
         for _ in 0..cases(300) {
             let a: Posit<W> = source.posit();
             reads_back(a);
-            if a.is_nar() || a.is_zero() {
-                continue;
-            }
-            // One digit less, rounded either way, is another number.
-            let text = format!("{a:e}");
-            let (digits, exponent) = text.split_once('e').expect("an exponent");
-            let bare: String = digits.chars().filter(char::is_ascii_digit).collect();
-            if bare.len() > 1 {
-                let shorter: i128 = bare[..bare.len() - 1].parse().expect("digits");
-                let scale = exponent.parse::<i32>().expect("a power") - (bare.len() as i32 - 2);
-                for near in [shorter, shorter + 1] {
-                    assert_ne!(format!("{near}e{scale}").parse::<Posit<W>>(), Ok(a.abs()), "{text}");
-                }
-            }
+            is_short(a);
         }
     }
     of::<i32>();

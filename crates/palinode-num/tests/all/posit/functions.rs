@@ -1,7 +1,8 @@
 //! Functions of posits against mpmath (`reference/posits.tsv`): every argument of 8 and 16 bits, random ones of 32 and 64.
 
-use super::exact::{Source, bits_of, cases, from_bits};
+use super::exact::{Source, bits_of, cases, from_bits, standard};
 use crate::table::read;
+use num_traits::ToPrimitive;
 use palinode_num::{Constant, DoubleDouble, Posit, Posit8, Posit16, Posit32, Posit64, PositWidth, Scalar};
 
 fn one<S: Scalar>(op: &str) -> Option<fn(S) -> S> {
@@ -62,12 +63,38 @@ fn check<W: PositWidth>(op: &str, x: &str, y: &str, result: &str) {
     assert_eq!(found, expected, "{op} of {x:e} and {y:?} in {} bits", W::BITS);
 }
 
+/// The hash of a function of two arguments over many pairs of encodings: see `reference/posits.py`.
+fn hash_of_pairs<W: PositWidth>(op: &str, pairs: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let results = pairs.map(|(x, y)| bits_of(apply(op, from_bits::<W>(x), Some(from_bits(y)))));
+    hash(results.flat_map(|bits| (0..W::BITS / 8).map(move |byte| (bits >> (8 * byte)) as u8)))
+}
+
 #[test]
 fn functions_are_correctly_rounded() {
-    let (mut all, mut wide) = (0, 0);
+    let (mut all, mut of_two, mut wide) = (0, 0, 0);
     for row in read("posits.tsv") {
         let (op, result) = (row.get("op"), row.get("result"));
         match row.get("width") {
+            "8" if row.get("y") == "all" => {
+                let pairs = (0..256).flat_map(|x| (0..256).map(move |y| (x, y)));
+                assert_eq!(
+                    hash_of_pairs::<i8>(op, pairs),
+                    hexadecimal(result),
+                    "{op} of some pair of 8 bits"
+                );
+                of_two += 1;
+            }
+            "16" if row.get("y") == "all" => {
+                let mut source = Source(16);
+                let pairs =
+                    (0..1 << 15).map(|_| source.next()).map(|word| (word & 0xffff, word >> 16 & 0xffff));
+                assert_eq!(
+                    hash_of_pairs::<i16>(op, pairs),
+                    hexadecimal(result),
+                    "{op} of some pair of 16 bits"
+                );
+                of_two += 1;
+            }
             "8" => {
                 for i in 0..256 {
                     let x: Posit8 = from_bits(i as u64);
@@ -92,7 +119,10 @@ fn functions_are_correctly_rounded() {
             }
         }
     }
-    assert!(all >= 52 && wide >= 2000, "reference/posits.tsv has {all} full and {wide} single rows");
+    assert!(
+        all >= 52 && of_two == 6 && wide >= 2000,
+        "reference/posits.tsv has {all} and {of_two} full and {wide} single rows"
+    );
 }
 
 /// The quick way (through `f64`) must agree with the sure way (through double-double), which it stands in for.
@@ -102,22 +132,55 @@ fn the_quick_way_agrees_with_the_sure_way() {
         "cbrt", "exp", "exp2", "exp_m1", "ln", "ln_1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos",
         "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "logistic", "softplus",
     ];
+    const OF_TWO: [&str; 3] = ["hypot", "atan2", "powf"];
     let mut source = Source(3);
+    let mut powers = 0;
     for _ in 0..cases(100) {
         let (x, y): (Posit32, Posit32) = (source.posit(), source.posit());
         if x.is_nar() || y.is_nar() {
             continue;
         }
-        for op in UNARY.into_iter().chain(["hypot", "atan2"]) {
-            let (a, b) = (x.to_double_double(), y.to_double_double());
-            let pair = op == "hypot" || op == "atan2";
-            let precise = apply(op, a, pair.then_some(b));
-            let found = apply(op, x, pair.then_some(y));
+        // Powers of numbers next to one by moderate exponents, which are neither ends of the range nor 1.
+        let near_one = Posit32::ONE + Posit32::from_f64((source.below(2001) as f64 - 1000.0) / 1024.0);
+        let moderate = Posit32::from_f64(source.below(1 << 20) as f64 / 65536.0 - 8.0);
+        for (op, x, y) in UNARY
+            .into_iter()
+            .map(|op| (op, x, None))
+            .chain(OF_TWO.map(|op| (op, x, Some(y))))
+            .chain([("powf", near_one, Some(moderate)), ("powf", near_one, Some(y))])
+        {
+            let precise = apply(op, x.to_double_double(), y.map(Posit32::to_double_double));
+            let found = apply(op, x, y);
             if precise.hi().is_finite() && (precise.hi() != 0.0 || found.is_zero()) {
-                assert_eq!(found, Posit::from_double_double(precise), "{op} of {x:e} and {y:e}");
+                assert_eq!(found, Posit::from_double_double(precise), "{op} of {x:e} and {y:?}");
+                powers += usize::from(op == "powf" && !found.is_zero() && found.abs() != Posit32::ONE);
             }
         }
     }
+    assert!(powers >= cases(100), "only {powers} powers were compared");
+}
+
+/// Where `y / x` is exactly on a border and so small that `atan2` differs from it beyond all digits, it is rounded down all the same.
+#[test]
+fn tiny_angles_next_to_borders_are_rounded_towards_zero() {
+    fn of<W: PositWidth>(codes: impl Iterator<Item = u64>) {
+        for code in codes {
+            let below: Posit<W> = from_bits(code);
+            let border = standard(2 * u128::from(code) + 1, W::BITS + 1).expect("a number");
+            // The border as a quotient: powers of two times its odd numerator.
+            let shift = Posit::<W>::MAX.sqrt().sqrt();
+            let size =
+                border.numerator.to_f64().expect("a float") / border.denominator.to_f64().expect("a float");
+            let (y, x) = (Posit::<W>::from_f64(size * shift.to_f64()), shift);
+            if y.to_f64() != size * shift.to_f64() {
+                continue; // it has too many bits
+            }
+            assert_eq!(y.atan2(x), below, "{y:e} / {x:e}");
+            assert_eq!((-y).atan2(x), -below);
+        }
+    }
+    of::<i16>(1..64);
+    of::<i32>((1..4096).chain((1..1 << 20).step_by(997)));
 }
 
 #[test]
