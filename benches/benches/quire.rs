@@ -5,7 +5,11 @@
 //! uniformly random encodings, which are mostly of such a size but reach both ends of the range.
 //!
 //! Also counted: single products whose rounding out of the quire is not the rounded product.
+//!
+//! Bars: at most 10 ns, and below both other crates. A missed one, or a wrong rounding of ours, makes the run fail; with `--quick` times that are
+//! missed are only said.
 
+use benches::bars::Held;
 use benches::rng::SplitMix;
 use palinode::{Posit32, PositWidth, Quire, Quire32};
 use std::hint::black_box;
@@ -13,6 +17,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 const TERMS: usize = 4096;
+/// Nanoseconds per multiply-add.
+const BAR: f64 = 10.0;
 
 /// A dot product of all terms, as the bits of the result.
 type Dot<'a> = Box<dyn Fn() -> u64 + 'a>;
@@ -22,6 +28,9 @@ struct Contestant<'a> {
     dot: Dot<'a>,
     best: Duration,
 }
+
+/// The other crates.
+const OTHERS: [&str; 2] = ["fast-posit p32", "softposit P32"];
 
 struct Data {
     a: Vec<Posit32>,
@@ -76,7 +85,7 @@ fn contestants(data: &Data) -> Vec<Contestant<'_>> {
             }),
         ),
         (
-            "fast-posit p32",
+            OTHERS[0],
             Box::new(move || {
                 let mut quire = fast_posit::q32::ZERO;
                 black_box(&fast).iter().for_each(|&(x, y)| quire.add_prod(x, y));
@@ -84,7 +93,7 @@ fn contestants(data: &Data) -> Vec<Contestant<'_>> {
             }),
         ),
         (
-            "softposit P32",
+            OTHERS[1],
             Box::new(move || {
                 let mut quire = softposit::Q32::init();
                 black_box(&soft).iter().for_each(|&(x, y)| quire += (x, y));
@@ -98,7 +107,7 @@ fn contestants(data: &Data) -> Vec<Contestant<'_>> {
     all.into_iter().map(|(name, dot)| Contestant { name, dot, best: Duration::MAX }).collect()
 }
 
-fn measure(data: &Data, title: &str, rounds: usize) {
+fn measure(data: &Data, title: &str, rounds: usize, held: &mut Held) {
     let mut all = contestants(data);
     for _ in 0..rounds {
         for contestant in &mut all {
@@ -115,10 +124,14 @@ fn measure(data: &Data, title: &str, rounds: usize) {
     for contestant in &all {
         println!("{:<18}{:>8.2}{:>16.2}", contestant.name, ns(contestant), ns(contestant) / ours);
     }
+    held.time("posit32 multiply-add", BAR, "ns", ours);
+    for other in all.iter().filter(|c| OTHERS.contains(&c.name)) {
+        held.time(&format!("posit32 multiply-add against {}", other.name), ns(other), "ns", ours);
+    }
 }
 
 /// How many products come out of the quire rounded another way than the product itself.
-fn count_wrong_roundings(data: &Data) {
+fn count_wrong_roundings(data: &Data, held: &mut Held) {
     let (mut ours, mut fast, mut soft, mut tried) = (0, 0, 0, 0);
     for shift in 0..16 {
         for (&x, &y) in data.a.iter().zip(data.b.iter().cycle().skip(shift)) {
@@ -142,6 +155,7 @@ fn count_wrong_roundings(data: &Data) {
     println!(
         "\nwrong roundings of {tried} single products: palinode {ours}, fast-posit {fast}, softposit {soft}"
     );
+    held.right("a rounding of a single product", ours == 0);
 }
 
 fn main() -> ExitCode {
@@ -152,9 +166,10 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let rounds = if quick { 30 } else { 1000 };
-    measure(&Data::new(like_a_network), "factors between 2^-8 and 2^8", rounds);
+    let mut held = Held::new(quick);
+    measure(&Data::new(like_a_network), "factors between 2^-8 and 2^8", rounds, &mut held);
     let random = Data::new(any_encoding);
-    measure(&random, "random encodings", rounds);
-    count_wrong_roundings(&random);
-    ExitCode::SUCCESS
+    measure(&random, "random encodings", rounds, &mut held);
+    count_wrong_roundings(&random, &mut held);
+    held.exit()
 }

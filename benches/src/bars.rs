@@ -1,8 +1,9 @@
-//! The bars Palinode is held to, as ratios inside one run.
+//! The bars Palinode is held to, as ratios inside one run: those of the table, printed, and [`Held`], by which a bench fails.
 
 use crate::measure::Row;
 use crate::peer::{Kind, name};
 use crate::table::figure;
+use std::process::ExitCode;
 
 /// Time / plain of the best C++ tape (CoDiPack 3.1, g++ -O3 -march=native) at the full sizes, measured elsewhere.
 const CPP_TAPE: [(&str, f64); 4] = [("nchain", 2.1), ("lorenz", 21.0), ("gmm", 12.3), ("lstm", 2.7)];
@@ -34,6 +35,39 @@ impl Bar {
             Some(v) => format!("MISS  {} {}", figure(v), self.unit),
         };
         format!("  {:<64} limit {:>7} {:<5} {verdict}", self.what, figure(self.limit), self.unit)
+    }
+}
+
+/// Bars by which a bench fails: a time that is missed in a full run, a wrong answer in every run. Quick runs are for machines that do
+/// other things as well, so they say what is missed and go on.
+pub struct Held {
+    quick: bool,
+    failed: bool,
+}
+
+impl Held {
+    pub fn new(quick: bool) -> Self {
+        Self { quick, failed: false }
+    }
+
+    /// A time, or a ratio of times, that must not be above a limit.
+    pub fn time(&mut self, what: &str, limit: f64, unit: &'static str, ours: f64) {
+        println!("{}", Bar::new(what.to_owned(), limit, unit, Some(ours)).print());
+        // Not `ours > limit`: what is not a number is missed, too.
+        self.failed |= !self.quick && !(ours <= limit);
+    }
+
+    /// An answer that must be right.
+    pub fn right(&mut self, what: &str, is_right: bool) {
+        if !is_right {
+            println!("  WRONG: {what}");
+        }
+        self.failed |= !is_right;
+    }
+
+    /// What the bench ends with.
+    pub fn exit(self) -> ExitCode {
+        if self.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 }
 
@@ -92,4 +126,26 @@ fn of_row(row: &Row) -> Vec<Bar> {
 fn echidna_exact_bytes(row: &Row) -> f64 {
     let c = row.counts;
     (16 * c.operations + 12 * c.operands) as f64 / row.iterations as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends_well(quick: bool, judge: impl FnOnce(&mut Held)) -> bool {
+        let mut held = Held::new(quick);
+        judge(&mut held);
+        format!("{:?}", held.exit()) == format!("{:?}", ExitCode::SUCCESS)
+    }
+
+    #[test]
+    fn a_missed_time_fails_full_runs_and_a_wrong_answer_every_run() {
+        for quick in [false, true] {
+            assert!(ends_well(quick, |held| held.time("met", 4.0, "x", 3.9)));
+            assert_eq!(ends_well(quick, |held| held.time("missed", 4.0, "x", 4.1)), quick);
+            assert_eq!(ends_well(quick, |held| held.time("not measured", 4.0, "x", f64::NAN)), quick);
+            assert!(ends_well(quick, |held| held.right("the answer", true)));
+            assert!(!ends_well(quick, |held| held.right("the answer", false)));
+        }
+    }
 }
