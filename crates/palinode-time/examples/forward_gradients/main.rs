@@ -1,4 +1,4 @@
-//! Forward gradients against reverse mode: loss over time, and memory, on four problems.
+//! Forward gradients against reverse mode: loss over time and over memory, on four problems.
 //!
 //! ```text
 //! cargo run --release -p palinode-time --example forward_gradients                    prints, and writes target/forward_gradients.svg
@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Both methods train from the same start by plain gradient descent for the same time. Forward gradients take a rate that is smaller by 1 + their
-//! relative error, which is what the noise allows.
+//! relative error, which is what the noise allows. The plot has a row for each problem: loss over seconds, and over the most heap bytes so
+//! far, parameters included.
 
 mod plot;
 mod problems;
@@ -14,7 +15,7 @@ mod problems;
 use palinode_core::{Key, Tape};
 use palinode_time::{Directions, ForwardDescent, Perturbed};
 use peak_alloc::PeakAlloc;
-use plot::{Curve, Panel};
+use plot::{Curve, Point, Row};
 use problems::{Beale, LogisticRegression, Mlp, Problem, Rosenbrock};
 use std::time::{Duration, Instant};
 
@@ -33,13 +34,13 @@ fn main() -> std::io::Result<()> {
     let time = Duration::from_secs_f64(seconds);
     println!("{seconds} s each; loss at the end, steps, and the most heap bytes beyond the parameters\n");
     println!("{:<22}{:>6}  {:<22}{:>12}{:>10}{:>12}", "", "n", "", "loss", "steps", "bytes");
-    let panels = [
+    let rows = [
         compare(&Beale, time),
         compare(&Rosenbrock, time),
         compare(&LogisticRegression::new(), time),
         compare(&Mlp::new(), time),
     ];
-    std::fs::write(&path, plot::draw(&panels))?;
+    std::fs::write(&path, plot::draw(&rows))?;
     println!("\nwrote {path}");
     Ok(())
 }
@@ -51,11 +52,11 @@ struct Run {
     bytes: usize,
 }
 
-fn compare<P: Problem>(problem: &P, time: Duration) -> Panel {
+fn compare<P: Problem>(problem: &P, time: Duration) -> Row {
     let n = problem.start().len();
     let runs = [reverse(problem, time), forward(problem, time)];
     for run in &runs {
-        let (_, loss) = run.curve.points[run.curve.points.len() - 1];
+        let loss = run.curve.points[run.curve.points.len() - 1].loss;
         println!(
             "{:<22}{n:>6}  {:<22}{loss:>12.3e}{:>10}{:>12}",
             P::NAME,
@@ -64,12 +65,12 @@ fn compare<P: Problem>(problem: &P, time: Duration) -> Panel {
             run.bytes
         );
     }
-    Panel { title: format!("{}, {n} parameters", P::NAME), curves: runs.map(|run| run.curve).into() }
+    Row { title: format!("{}, {n} parameters", P::NAME), curves: runs.map(|run| run.curve).into() }
 }
 
 fn reverse<P: Problem>(problem: &P, time: Duration) -> Run {
     let mut p = problem.start();
-    watched("reverse mode", time, |clock| {
+    watched("reverse mode", p.len(), time, |clock| {
         let (mut tape, mut gradient) = (Tape::new(), vec![0.0; p.len()]);
         loop {
             let loss = tape.gradient_into(|p| problem.loss(&|i| p[i]), &p, &mut gradient);
@@ -103,19 +104,22 @@ fn descend<P: Problem, const K: usize>(
         .rate(P::RATE / (1.0 + error))
         .steps(u64::MAX);
     let name = if K == 1 { "forward, 1 direction" } else { "forward, 8 directions" };
-    watched(name, time, |clock| {
+    watched(name, p.len(), time, |clock| {
         let loss = |p: &Perturbed<'_, '_, K>, _: u64| problem.loss(&|i| p.get(i));
         descent.watch::<K>(p, loss, |progress, _| clock.tick(progress.value)).expect("the losses are smooth");
     })
 }
 
-/// Notes the loss at moments that are even on a logarithmic axis.
+/// Notes loss and memory at moments that are even on a logarithmic axis.
 struct Clock {
     start: Instant,
     end: Duration,
     next: Duration,
     steps: u64,
-    points: Vec<(f64, f64)>,
+    points: Vec<Point>,
+    /// The bytes of everything that is not the run's, and of its parameters.
+    others: usize,
+    parameters: usize,
 }
 
 impl Clock {
@@ -124,7 +128,8 @@ impl Clock {
         self.steps += 1;
         let now = self.start.elapsed();
         if now >= self.next || now >= self.end {
-            self.points.push((now.as_secs_f64(), loss));
+            let bytes = (self.parameters + ALLOCATOR.peak_usage() - self.others) as f64;
+            self.points.push(Point { seconds: now.as_secs_f64(), bytes, loss });
             let factor = 1e5f64.powf(1.0 / f64::from(POINTS));
             self.next = Duration::max(self.next, now).mul_f64(factor);
         }
@@ -133,11 +138,19 @@ impl Clock {
 }
 
 /// Runs, with its curve, steps and bytes.
-fn watched(name: &'static str, time: Duration, run: impl FnOnce(&mut Clock)) -> Run {
+fn watched(name: &'static str, parameters: usize, time: Duration, run: impl FnOnce(&mut Clock)) -> Run {
     let points = Vec::with_capacity(2 * POINTS as usize);
-    let mut clock = Clock { start: Instant::now(), end: time, next: time.div_f64(1e5), steps: 0, points };
     ALLOCATOR.reset_peak_usage();
     let before = ALLOCATOR.current_usage();
+    let mut clock = Clock {
+        start: Instant::now(),
+        end: time,
+        next: time.div_f64(1e5),
+        steps: 0,
+        points,
+        others: before,
+        parameters: parameters * size_of::<f64>(),
+    };
     clock.start = Instant::now();
     run(&mut clock);
     let bytes = ALLOCATOR.peak_usage() - before;

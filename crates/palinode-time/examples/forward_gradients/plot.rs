@@ -1,34 +1,55 @@
-//! Curves on logarithmic axes, as SVG.
+//! Curves on logarithmic axes, as SVG: a row of two panels for each problem.
 
 use std::fmt::Write;
 
-pub(crate) struct Curve {
-    pub(crate) name: &'static str,
-    /// Seconds and loss.
-    pub(crate) points: Vec<(f64, f64)>,
+/// A moment of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Point {
+    pub(crate) seconds: f64,
+    /// The most bytes so far.
+    pub(crate) bytes: f64,
+    pub(crate) loss: f64,
 }
 
-pub(crate) struct Panel {
+pub(crate) struct Curve {
+    pub(crate) name: &'static str,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A problem: what its runs came to, over time and over memory.
+pub(crate) struct Row {
     pub(crate) title: String,
     pub(crate) curves: Vec<Curve>,
 }
+
+/// What is drawn to the right.
+struct Axis {
+    label: &'static str,
+    of: fn(&Point) -> f64,
+}
+
+const AXES: [Axis; 2] = [
+    Axis { label: "seconds", of: |point| point.seconds },
+    Axis { label: "bytes, parameters included", of: |point| point.bytes },
+];
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 300.0;
 const MARGIN: f64 = 55.0;
 const COLOURS: [&str; 2] = ["#1f6fb2", "#c8552b"];
 
-/// All panels, two in a row.
-pub(crate) fn draw(panels: &[Panel]) -> String {
-    let rows = panels.len().div_ceil(2);
-    let (width, height) = (2.0 * WIDTH, rows as f64 * HEIGHT);
+/// All rows.
+pub(crate) fn draw(rows: &[Row]) -> String {
+    let (width, height) = (AXES.len() as f64 * WIDTH, rows.len() as f64 * HEIGHT);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
     );
-    for (i, panel) in panels.iter().enumerate() {
-        let (x, y) = ((i % 2) as f64 * WIDTH, (i / 2) as f64 * HEIGHT);
-        let _ = writeln!(svg, "<g transform=\"translate({x} {y})\">\n{}</g>", draw_panel(panel));
+    for (i, row) in rows.iter().enumerate() {
+        for (j, axis) in AXES.iter().enumerate() {
+            let (x, y) = (j as f64 * WIDTH, i as f64 * HEIGHT);
+            let _ = writeln!(svg, "<g transform=\"translate({x} {y})\">\n{}</g>", draw_panel(row, axis));
+        }
     }
     svg + "</svg>\n"
 }
@@ -41,10 +62,10 @@ fn decades(numbers: impl Iterator<Item = f64>) -> (i32, i32) {
     (low, (high.ceil() as i32).max(low + 1))
 }
 
-fn draw_panel(panel: &Panel) -> String {
-    let all = || panel.curves.iter().flat_map(|curve| &curve.points);
-    let (x_low, x_high) = decades(all().map(|p| p.0));
-    let (y_low, y_high) = decades(all().map(|p| p.1));
+fn draw_panel(row: &Row, axis: &Axis) -> String {
+    let all = || row.curves.iter().flat_map(|curve| &curve.points);
+    let (x_low, x_high) = decades(all().map(axis.of));
+    let (y_low, y_high) = decades(all().map(|point| point.loss));
     let scale = |value: f64, low: i32, high: i32| {
         ((value.max(1e-300).log10() - f64::from(low)) / f64::from(high - low)).clamp(0.0, 1.0)
     };
@@ -58,7 +79,7 @@ fn draw_panel(panel: &Panel) -> String {
         svg,
         "<text x=\"{left}\" y=\"{}\" font-size=\"13\" font-weight=\"bold\">{}</text>",
         top - 25.0,
-        panel.title
+        row.title
     );
     for power in x_low..=x_high {
         let x = place_x(10f64.powi(power));
@@ -82,18 +103,26 @@ fn draw_panel(panel: &Panel) -> String {
     }
     let _ = writeln!(
         svg,
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">seconds</text>",
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
         (left + right) / 2.0,
-        bottom + 32.0
+        bottom + 32.0,
+        axis.label
     );
-    for (i, (curve, colour)) in panel.curves.iter().zip(COLOURS).enumerate() {
-        let line: String =
-            curve.points.iter().map(|&(x, y)| format!(" {:.1},{:.1}", place_x(x), place_y(y))).collect();
+    for (i, (curve, colour)) in row.curves.iter().zip(COLOURS).enumerate() {
+        let place = |point: &Point| (place_x((axis.of)(point)), place_y(point.loss));
+        let placed = |point: &Point| {
+            let (x, y) = place(point);
+            format!(" {x:.1},{y:.1}")
+        };
+        let line: String = curve.points.iter().map(placed).collect();
         let _ = writeln!(
             svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>",
             line.trim()
         );
+        if let Some((x, y)) = curve.points.last().map(place) {
+            let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
+        }
         let (x, y) = (left + 150.0 * i as f64, top - 8.0);
         let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\">{}</text>", curve.name);
     }
