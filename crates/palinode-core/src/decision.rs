@@ -22,11 +22,18 @@ pub struct Decisions {
     pub conversions: u64,
     /// The smallest distance between the two sides of a decision; infinite if there was none.
     pub smallest_margin: f64,
+    /// Comparisons with NaN, and NaN turned into a plain number: what was decided by them means nothing.
+    pub undefined: u64,
 }
 
 impl Decisions {
-    const NONE: Decisions =
-        Decisions { comparisons: 0, roundings: 0, conversions: 0, smallest_margin: f64::INFINITY };
+    const NONE: Decisions = Decisions {
+        comparisons: 0,
+        roundings: 0,
+        conversions: 0,
+        smallest_margin: f64::INFINITY,
+        undefined: 0,
+    };
 
     /// Their number, of every kind.
     pub fn count(&self) -> u64 {
@@ -39,6 +46,7 @@ impl Decisions {
             roundings: self.roundings + other.roundings,
             conversions: self.conversions + other.conversions,
             smallest_margin: self.smallest_margin.min(other.smallest_margin),
+            undefined: self.undefined + other.undefined,
         }
     }
 }
@@ -93,7 +101,14 @@ fn note(margin: impl FnOnce() -> f64, count: impl FnOnce(&mut Decisions)) {
 #[inline(always)]
 pub(crate) fn compared(a: Option<f64>, b: Option<f64>) {
     let distance = || a.zip(b).map_or(f64::NAN, |(a, b)| (a - b).abs());
-    note(distance, |seen| seen.comparisons += 1);
+    note(distance, |seen| {
+        seen.comparisons += 1;
+        seen.undefined += u64::from(is_nan(a) || is_nan(b));
+    });
+}
+
+fn is_nan(number: Option<f64>) -> bool {
+    number.is_some_and(f64::is_nan)
 }
 
 /// An active value went through a rule whose value jumps at this distance; infinite if it does not jump.
@@ -104,8 +119,20 @@ pub(crate) fn rounded(distance: Option<f64>) {
     }
 }
 
-/// An active value was turned into a plain number.
+/// An active value was turned into a plain number that nobody looked at.
 #[inline(always)]
 pub(crate) fn converted() {
     note(|| f64::INFINITY, |seen| seen.conversions += 1);
+}
+
+/// An active value was turned into a plain number.
+#[inline(always)]
+pub(crate) fn converted_to(number: f64) {
+    note(
+        || f64::INFINITY,
+        |seen| {
+            seen.conversions += 1;
+            seen.undefined += u64::from(number.is_nan());
+        },
+    );
 }

@@ -202,7 +202,7 @@ macro_rules! derivative_number {
             pub fn to_f64(self) -> f64 {
                 self.check_use(self);
                 if !self.carries_nothing() {
-                    crate::decision::converted();
+                    crate::decision::converted_to(self.peek().unwrap_or(0.0));
                 }
                 self.peek().unwrap_or(f64::NAN)
             }

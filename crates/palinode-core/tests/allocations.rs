@@ -327,3 +327,67 @@ fn schedules_and_the_allocator() {
     };
     walked_without_allocation(online, |actions| actions.heap_bytes());
 }
+
+/// Making and following a schedule takes no more than what is said beforehand, and that is not far above.
+#[test]
+fn schedules_take_what_they_say() {
+    let holds = |what: &str, said: schedule::PlanBytes, make: &dyn Fn() -> usize| {
+        let (following, _, _, peak) = measured(make);
+        assert!(peak <= said.planning.max(said.following), "{what}: {peak} bytes, {said:?} said");
+        assert!(following <= said.following, "{what}: {following} bytes, {said:?} said");
+        let told = said.planning.max(said.following);
+        assert!(told <= 2 * peak + 512, "{what}: {peak} bytes, {said:?} said");
+    };
+    for steps in [1, 2, 3, 10, 100, 700, 2000, 2001, 20_000] {
+        for slots in [1, 2, 10, 100] {
+            let (said, snapshots, residuals) = Mixed::bytes_for(steps, slots);
+            holds(&format!("mixed, {steps} steps, {slots} slots"), said, &|| {
+                let actions = Mixed::walked(steps, slots).unwrap();
+                let (bytes, cost) = (actions.heap_bytes(), actions.cost());
+                assert!(cost.peak_slots.memory <= snapshots && cost.peak_residuals <= residuals);
+                bytes
+            });
+            for (disk, blocks) in [(1, 2000), (5, 2000), (10, 16), (500, 100)] {
+                let said = schedule::two_tier_bytes(steps, slots, disk, blocks);
+                holds(
+                    &format!("{steps} steps, {slots} slots, {disk} on disk, {blocks} blocks"),
+                    said,
+                    &|| {
+                        schedule::two_tier_walked(steps, slots, disk, (2.0, 2.0), blocks)
+                            .unwrap()
+                            .heap_bytes()
+                    },
+                );
+            }
+        }
+    }
+    for steps in [1, 10, 1000, 100_000, 3_000_000] {
+        for slots in [1, 2, 3, 4, 10, 20, 100, 5000] {
+            if u64::from(slots) * steps > 1 << 25 {
+                continue; // each decision looks at all slots
+            }
+            let said = Online::bytes_for(slots);
+            let (_, _, _, peak) = measured(|| {
+                let mut online = Online::new(slots).unwrap();
+                while online.steps() < steps {
+                    drop(online.before_step());
+                    online.skip(online.next_action_at().min(steps).saturating_sub(online.steps()));
+                }
+                online.reverse().heap_bytes()
+            });
+            assert!(peak <= said, "unknown length, {steps} steps, {slots} slots: {peak} bytes, {said} said");
+        }
+    }
+}
+
+/// The two ways to count the cost of a schedule agree.
+#[test]
+fn walking_costs_what_the_recursion_says() {
+    for (steps, slots) in [(1, 1), (2, 1), (30, 3), (700, 9), (2500, 4)] {
+        assert_eq!(Mixed::walked(steps, slots).unwrap().cost(), Mixed::new(steps, slots).unwrap().cost());
+        for disk in [1, 8, 100] {
+            let walked = schedule::two_tier_walked(steps, slots, disk, (2.0, 2.0), 2000).unwrap();
+            assert_eq!(walked.cost(), two_tier(steps, slots, disk, 2.0, 2.0).unwrap().cost());
+        }
+    }
+}

@@ -2,19 +2,35 @@
 
 use super::binomial;
 
+/// A table has about so many numbers at most, if that is enough for a few rows.
+const NUMBERS: usize = 256;
+const FEWEST_ROWS: usize = 4;
+const MOST_ROWS: usize = 32;
+
 /// `beta(s, r) = C(s + r, s)` for all `s` up to a width.
 #[derive(Clone, Debug)]
 pub(super) struct Betas {
     width: usize,
+    /// No more rows than these, which have their memory from the start; what needs more is computed by the closed form.
+    most_rows: usize,
     /// `beta(s, r)` at `r * width + s`.
     rows: Vec<u64>,
 }
 
 impl Betas {
+    /// The heap bytes for so many slots, or some more.
+    pub(super) fn bytes_for(slots: u32) -> usize {
+        let width = slots as usize + 2;
+        (MOST_ROWS * width).min(NUMBERS.max(FEWEST_ROWS * width)) * size_of::<u64>()
+    }
+
     /// For costs with up to `slots` slots.
     pub(super) fn new(slots: u32) -> Betas {
         let width = slots as usize + 2;
-        let mut betas = Betas { width, rows: vec![1; width] };
+        let most_rows = (NUMBERS / width).clamp(FEWEST_ROWS, MOST_ROWS);
+        let mut rows = Vec::with_capacity(most_rows * width);
+        rows.resize(width, 1);
+        let mut betas = Betas { width, most_rows, rows };
         betas.grow();
         betas.grow();
         betas
@@ -31,6 +47,10 @@ impl Betas {
         let mut r = (*near).clamp(2, self.rows.len() / self.width - 1);
         while self.rows[r * self.width + column] < steps {
             r += 1;
+            if r == self.most_rows {
+                *near = 2;
+                return binomial::advances(steps, slots);
+            }
             if r * self.width == self.rows.len() {
                 self.grow();
             }

@@ -6,7 +6,7 @@
 //! Input: numbers of steps and slots. Output: actions, costs, the slots that a factor needs. Memory: O(slots). No
 //! intermediate overflows: binomial coefficients are kept below twice the steps they are compared with, or saturate.
 
-use super::sweep::{Choice, Held, Plan, Sweep, actions};
+use super::sweep::{Choice, Held, Plan, Sweep, actions, stack_bytes};
 use super::{Cost, PerTier, Tier};
 use crate::Error;
 
@@ -60,6 +60,11 @@ pub fn binomial(steps: u64, slots: u32) -> Result<Binomial, Error> {
 pub fn binomial_cost(steps: u64, slots: u32) -> Result<Cost, Error> {
     let slots = useful(steps, slots)?;
     Ok(known(steps, u64::from(slots)))
+}
+
+/// The heap bytes that [`binomial`] holds for so many slots at most.
+pub fn binomial_bytes(slots: u32) -> usize {
+    stack_bytes(slots as usize)
 }
 
 /// The fewest slots with which [`binomial`] takes at most `factor` forward evaluations a step; none if `factor` is below

@@ -13,9 +13,9 @@
 //! The bound: let `cap(q)` be the most steps that can be reversed if none is advanced over more than `q` times. Of any `n`
 //! steps, at least `n - cap(q)` are advanced over more than `q` times, so there are at least the sum over `q` of those advances.
 
-use super::sweep::{Choice, Held, Plan, Sweep, actions};
+use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
 use super::tally::tally;
-use super::{Cost, Sizes, Tier};
+use super::{Cost, Sizes, Tier, binomial};
 use crate::Error;
 
 /// The actions of a schedule whose room holds snapshots and residuals.
@@ -61,13 +61,47 @@ impl Mixed {
     /// To find the optimum takes `snapshots * steps^2 / 2` additions (30 ms for 64 snapshots and 2000 steps) and a table of
     /// `2 * snapshots * steps` bytes; [`Mixed::near`] takes microseconds and little memory.
     pub fn with_sizes(steps: u64, sizes: Sizes, bytes: u64) -> Result<Mixed, Error> {
-        let near = Mixed::near(steps, sizes, bytes)?;
+        Mixed::made(steps, sizes, bytes, Count::Recursion)
+    }
+
+    /// [`Mixed::new`] for those who will follow it and have a budget: the cost is found by walking, which takes as long as following and no memory.
+    /// Making it takes no more than [`Mixed::bytes_for`] says.
+    pub fn walked(steps: u64, slots: u32) -> Result<Mixed, Error> {
+        Mixed::made(steps, Sizes { snapshot: 1, residual: 1 }, slots.into(), Count::Walk)
+    }
+
+    /// The heap bytes that [`Mixed::walked`] takes at most, and the most snapshots and residuals that it keeps.
+    pub fn bytes_for(steps: u64, slots: u32) -> (PlanBytes, u64, u64) {
+        let levels = match levels(steps, slots.into(), Sizes { snapshot: 1, residual: 1 }) {
+            // Nothing is recorded twice: no snapshots.
+            1 => return (PlanBytes { planning: 64, following: 64 }, 0, steps),
+            levels => levels as usize,
+        };
+        let columns = levels.saturating_mul(size_of::<u64>());
+        let near = columns.saturating_mul(rows(steps, levels as u64) + 3);
+        let stack = stack_bytes(levels);
+        let (planning, following) = if steps > Mixed::EXACT_STEPS {
+            (near, near)
+        } else {
+            let row = steps as usize + 1;
+            let table = 2 * levels * row + columns;
+            (near.max(table + 3 * size_of::<u32>() * row), table.max(near))
+        };
+        let bytes = PlanBytes { planning: planning + stack, following: following + stack };
+        (bytes, levels as u64 - 1, (u64::from(slots) + 1).min(steps))
+    }
+
+    fn made(steps: u64, sizes: Sizes, bytes: u64, count: Count) -> Result<Mixed, Error> {
+        let blocks = Blocks::by_capacity(steps, sizes, bytes)?;
+        let bound = blocks.bound(steps);
+        let near = Mixed::of(blocks, steps, bound, false, count);
         if near.exact || steps > Mixed::EXACT_STEPS {
             return Ok(near);
         }
         let most = near.sweep.plan().most.clone();
+        drop(near);
         let blocks = Blocks { rule: exact_lefts(steps as usize, &most), most };
-        Ok(Mixed::of(blocks, steps, near.bound, true))
+        Ok(Mixed::of(blocks, steps, bound, true, count))
     }
 
     /// As [`with_sizes`](Self::with_sizes), but divided by capacities whatever the number of steps: a few percent from
@@ -75,11 +109,14 @@ impl Mixed {
     pub fn near(steps: u64, sizes: Sizes, bytes: u64) -> Result<Mixed, Error> {
         let blocks = Blocks::by_capacity(steps, sizes, bytes)?;
         let bound = blocks.bound(steps);
-        Ok(Mixed::of(blocks, steps, bound, false))
+        Ok(Mixed::of(blocks, steps, bound, false, Count::Recursion))
     }
 
-    fn of(blocks: Blocks, steps: u64, bound: u64, exact: bool) -> Mixed {
-        let cost = tally(&blocks, steps, |_, _, _, _| None);
+    fn of(blocks: Blocks, steps: u64, bound: u64, exact: bool, count: Count) -> Mixed {
+        let cost = match count {
+            Count::Recursion => tally(&blocks, steps, |_, _, _, _| None),
+            Count::Walk => walked(&blocks, steps, blocks.most.len() - 1),
+        };
         let exact = exact || cost.forward == bound;
         Mixed { sweep: blocks.sweep(steps), steps, cost, bound, exact }
     }
@@ -110,6 +147,29 @@ impl Mixed {
     }
 }
 
+/// How the cost of a schedule is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// In the time of its kinds of stretches; each takes memory.
+    Recursion,
+    /// In the time of its actions.
+    Walk,
+}
+
+/// How many snapshots there can be at once, and one: the levels of a table. 1 if everything can be recorded.
+fn levels(steps: u64, bytes: u64, sizes: Sizes) -> u64 {
+    let last = steps.saturating_sub(1);
+    if bytes.checked_div(sizes.residual).unwrap_or(u64::MAX).saturating_add(1) >= steps {
+        return 1;
+    }
+    bytes.checked_div(sizes.snapshot).unwrap_or(u64::MAX).min(last) + 1
+}
+
+/// No more rows than this are needed for so many levels: capacities are at least those of snapshots alone.
+fn rows(steps: u64, levels: u64) -> usize {
+    if levels < 2 || steps < 2 { 1 } else { binomial::repetitions(steps, levels - 1).0 as usize + 1 }
+}
+
 /// How a stretch is divided, given how many snapshots are held.
 #[derive(Clone, Debug)]
 struct Blocks {
@@ -123,7 +183,7 @@ enum Rule {
     /// `lefts[a * stride + n]`: how far to advance.
     Table { lefts: Box<[u16]>, stride: usize },
     /// `cap[q * most.len() + a]`: the most steps if none is advanced over more than `q` times.
-    Capacity { cap: Box<[u64]> },
+    Capacity { cap: Vec<u64> },
 }
 
 impl Plan for Blocks {
@@ -154,13 +214,16 @@ impl Blocks {
             return Err(Error::ScheduleBudget { bytes, smallest });
         }
         // If everything can be recorded, no snapshot is of use.
-        let levels = if most(0) >= steps { 1 } else { snapshots + 1 };
+        let levels = levels(steps, bytes, sizes);
         let too_large = || Error::PlanTooLarge { steps, what: "a mixed schedule" };
         if levels > Mixed::MOST_ENTRIES as u64 {
             return Err(too_large());
         }
         let most: Box<[u64]> = (0..levels).map(most).collect();
-        let mut cap = most.to_vec();
+        let mut cap = Vec::new();
+        // All at once, so that nothing is held twice.
+        cap.reserve_exact(most.len().saturating_mul(rows(steps, levels)).min(Mixed::MOST_ENTRIES));
+        cap.extend_from_slice(&most);
         while cap[cap.len() - most.len()] < steps {
             if cap.len() + most.len() > Mixed::MOST_ENTRIES {
                 return Err(too_large());
@@ -172,7 +235,7 @@ impl Blocks {
             }
             cap.extend_from_slice(&column);
         }
-        Ok(Blocks { most, rule: Rule::Capacity { cap: cap.into() } })
+        Ok(Blocks { most, rule: Rule::Capacity { cap } })
     }
 
     fn bound(&self, steps: u64) -> u64 {
@@ -200,7 +263,7 @@ impl Blocks {
     fn heap_bytes(&self) -> usize {
         let rule = match &self.rule {
             Rule::Table { lefts, .. } => size_of_val::<[u16]>(lefts),
-            Rule::Capacity { cap } => size_of_val::<[u64]>(cap),
+            Rule::Capacity { cap } => cap.capacity() * size_of::<u64>(),
         };
         rule + size_of_val::<[u64]>(&self.most)
     }

@@ -36,7 +36,7 @@ mod tally;
 mod two_tier;
 
 pub use action::{Action, Slot, Tier};
-pub use binomial::{Binomial, binomial, binomial_cost, smallest_slots_for};
+pub use binomial::{Binomial, binomial, binomial_bytes, binomial_cost, smallest_slots_for};
 pub use check::{Mistake, Wrong, check};
 pub use choose::{Chosen, Method, Schedule, choose};
 pub use cost::{Cost, PerTier, Sizes, cost, peak_bytes};
@@ -45,4 +45,5 @@ pub use nested::{Level, Nested, nested};
 pub use online::{Due, Online, OnlineReverse, online_cost};
 pub use periodic::{Periodic, periodic, periodic_cost};
 pub use store_all::{StoreAll, store_all, store_all_cost};
-pub use two_tier::{TwoTier, two_tier};
+pub use sweep::PlanBytes;
+pub use two_tier::{TwoTier, two_tier, two_tier_bytes, two_tier_walked};

@@ -65,6 +65,9 @@ struct Gap {
     repeats: usize,
 }
 
+/// Lists have room for so many slots from the start, if there are as many.
+const AT_ONCE: u32 = 4096;
+
 /// A number of advances, for differences. What is clipped belongs to loops that nobody runs.
 fn signed(advances: u64) -> i64 {
     advances.min(1 << 60) as i64
@@ -94,9 +97,17 @@ impl Online {
             });
         }
         // All at once, unless there are so many slots that most loops would not fill them.
-        let room = slots.min(4096) as usize;
+        let room = slots.min(AT_ONCE) as usize;
         let (kept, gaps) = (Vec::with_capacity(room), Vec::with_capacity(room));
         Ok(Online { slots, steps: 0, next: 0, kept, gaps, least: None, distance: 1, writes: 0, betas: None })
+    }
+
+    /// The heap bytes that a schedule with so many slots and its way back hold at most, however long the loop is.
+    pub fn bytes_for(slots: u32) -> usize {
+        let of_slot = size_of::<Kept>() + size_of::<Gap>();
+        // Longer lists are moved when they grow.
+        let lists = (slots as usize).saturating_mul(if slots > AT_ONCE { 2 * of_slot } else { of_slot });
+        lists.saturating_add(Betas::bytes_for(slots))
     }
 
     /// How many steps the loop has run, as far as it was said.
@@ -149,13 +160,16 @@ impl Online {
 
     /// The loop has stopped: the way back.
     pub fn reverse(self) -> OnlineReverse {
-        let mut order: Vec<u32> = self.kept.iter().map(|kept| kept.slot.index).collect();
+        let Online { slots, steps, mut kept, gaps, betas, .. } = self;
+        // What follows takes no more than these did.
+        drop((gaps, betas));
         // Slots are taken one by one, so those beyond the used ones were never taken.
-        let unused = order.len() as u32..self.slots.min(u32::try_from(self.steps).unwrap_or(u32::MAX));
+        let unused = kept.len() as u32..slots.min(u32::try_from(steps).unwrap_or(u32::MAX));
+        let mut order = Vec::with_capacity(kept.len() + unused.len());
+        order.extend(kept.iter().map(|kept| kept.slot.index));
         order.extend(unused);
-        let mut kept = self.kept;
         kept.reserve_exact(order.len() - kept.len());
-        OnlineReverse { sweep: Sweep::back(Slots(self.slots), self.steps, kept, order.into()) }
+        OnlineReverse { sweep: Sweep::back(Slots(slots), steps, kept, order.into()) }
     }
 
     #[cold]
@@ -170,6 +184,11 @@ impl Online {
             (Some(Action::Free { slot }), slot.index)
         };
         let slot = Slot { tier: Tier::Memory, index };
+        if self.kept.len() == self.kept.capacity() {
+            let more = (self.kept.len() / 2).max(AT_ONCE as usize).min(self.slots as usize - self.kept.len());
+            self.kept.reserve_exact(more);
+            self.gaps.reserve_exact(self.kept.capacity() - self.gaps.len());
+        }
         self.kept.push(Kept { step, slot });
         self.writes += 1;
         self.next =

@@ -6,7 +6,7 @@
 //! Invariant: the snapshots on the stack are sorted by step, the last one is where the next restart begins, and slots of a
 //! tier are taken and given back in the order of a stack.
 
-use super::{Action, Slot, Tier};
+use super::{Action, Cost, Slot, Tier, cost};
 
 /// How many slots of each tier are in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,6 +48,27 @@ pub(super) trait Plan {
     /// What to do with `steps` steps (at least 1) while `held` slots are in use by earlier snapshots. `stored` says
     /// where the first state is kept already; that slot is not counted in `held`.
     fn choose(&self, steps: u64, held: Held, stored: Option<Tier>) -> Choice;
+}
+
+impl<P: Plan> Plan for &P {
+    #[inline]
+    fn choose(&self, steps: u64, held: Held, stored: Option<Tier>) -> Choice {
+        (**self).choose(steps, held, stored)
+    }
+}
+
+/// The bytes of a stack for so many snapshots.
+pub(super) fn stack_bytes(slots: usize) -> usize {
+    slots.saturating_mul(size_of::<Kept>())
+}
+
+/// What it takes to make a schedule, and then to follow it: its own bytes, not those of what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanBytes {
+    /// The most heap bytes that are held while it is made.
+    pub planning: usize,
+    /// The most that are held afterwards.
+    pub following: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -189,6 +210,12 @@ impl<P: Plan> Sweep<P> {
         self.phase = if self.at == self.end { Phase::Reverse } else { Phase::Record };
         Action::Record { step }
     }
+}
+
+/// What following a plan costs, found by walking it: as many actions as a few times its steps, and no memory but the stack.
+pub(super) fn walked<P: Plan>(plan: &P, steps: u64, slots: usize) -> Cost {
+    let mut sweep = Sweep::new(plan, steps, slots);
+    cost(core::iter::from_fn(|| sweep.next()))
 }
 
 /// Makes a named type with a `sweep` inside an iterator of actions.

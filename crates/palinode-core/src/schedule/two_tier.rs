@@ -8,7 +8,7 @@
 //! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps; longer loops are divided at multiples of a block of
 //! steps only, which is exact but for that, and the gap to a bound without any disk costs is reported.
 
-use super::sweep::{Choice, Held, Plan, Sweep, actions};
+use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
 use super::tally::tally;
 use super::{Cost, Tier, binomial};
 use crate::Error;
@@ -41,6 +41,50 @@ pub fn two_tier(
     write_cost: f64,
     read_cost: f64,
 ) -> Result<TwoTier, Error> {
+    let (plan, ram, bound) =
+        checked(steps, ram_slots, disk_slots, (write_cost, read_cost), TwoTier::EXACT_STEPS)?;
+    let cost = tally(&plan, steps, |steps, _, stored, choice| plan.known(steps, stored, choice));
+    Ok(TwoTier::of(plan, steps, ram, cost, bound))
+}
+
+/// [`two_tier`] for those who will follow it and have a budget: divided at no more than `blocks` places, and its cost found by walking, which
+/// takes as long as following and no memory. Making it takes no more than [`two_tier_bytes`] says.
+pub fn two_tier_walked(
+    steps: u64,
+    ram_slots: u32,
+    disk_slots: u32,
+    (write_cost, read_cost): (f64, f64),
+    blocks: u64,
+) -> Result<TwoTier, Error> {
+    let (plan, ram, bound) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), blocks.max(1))?;
+    let cost = walked(&plan, steps, ram as usize + plan.disk as usize);
+    Ok(TwoTier::of(plan, steps, ram, cost, bound))
+}
+
+/// The heap bytes that [`two_tier_walked`] takes at most.
+pub fn two_tier_bytes(steps: u64, ram_slots: u32, disk_slots: u32, blocks: u64) -> PlanBytes {
+    let blocks = steps.div_ceil(block_of(steps, blocks));
+    let (stride, rows) = (blocks as usize + 1, blocks.min(disk_slots.into()) as usize);
+    let table = rows.saturating_mul(stride * size_of::<u16>());
+    let ram = steps.saturating_sub(1).min(ram_slots.into());
+    let stack = stack_bytes((ram as usize).saturating_add(rows));
+    let lists = stride * (4 * size_of::<f64>() + size_of::<u16>());
+    PlanBytes { planning: table.saturating_add(lists.max(stack)), following: table.saturating_add(stack) }
+}
+
+/// How many steps a block has if there are at most so many.
+fn block_of(steps: u64, blocks: u64) -> u64 {
+    steps.div_ceil(blocks).max(1)
+}
+
+/// The plan, the slots of memory that are of use, and the bound.
+fn checked(
+    steps: u64,
+    ram_slots: u32,
+    disk_slots: u32,
+    (write_cost, read_cost): (f64, f64),
+    blocks: u64,
+) -> Result<(Tiers, u32, u64), Error> {
     for (what, value) in [("the cost of a write", write_cost), ("the cost of a read", read_cost)] {
         if !(value >= 0.0 && value.is_finite()) {
             return Err(Error::ScheduleArgument { what, value, must: "be finite and not negative" });
@@ -48,15 +92,18 @@ pub fn two_tier(
     }
     let ram = binomial::useful(steps, ram_slots)?;
     let bound = binomial::known(steps, u64::from(ram_slots) + u64::from(disk_slots)).forward;
-    let plan = Tiers::new(steps, ram, disk_slots, write_cost, read_cost);
-    let cost = tally(&plan, steps, |steps, _, stored, choice| plan.known(steps, stored, choice));
-    let slots = ram as usize + plan.disk as usize;
-    Ok(TwoTier { sweep: Sweep::new(plan, steps, slots), steps, cost, bound })
+    let plan = Tiers::new(steps, ram, disk_slots, (write_cost, read_cost), block_of(steps, blocks));
+    Ok((plan, ram, bound))
 }
 
 impl TwoTier {
     /// Up to so many steps the schedule is optimal.
     pub const EXACT_STEPS: u64 = 2000;
+
+    fn of(plan: Tiers, steps: u64, ram: u32, cost: Cost, bound: u64) -> TwoTier {
+        let slots = ram as usize + plan.disk as usize;
+        TwoTier { sweep: Sweep::new(plan, steps, slots), steps, cost, bound }
+    }
 
     /// What it costs, computed.
     pub fn cost(&self) -> Cost {
@@ -96,7 +143,7 @@ struct Tiers {
     block: u64,
     /// For `m` disk slots and `k` blocks, at `(m - 1) * stride + k`: how many blocks to advance over from a state on disk
     /// (0: do it in memory), and [`TO_DISK`] if a live state is worth writing.
-    lefts: Box<[u16]>,
+    lefts: Vec<u16>,
     stride: usize,
 }
 
@@ -139,15 +186,18 @@ impl Tiers {
         begins.then(|| binomial::known(steps, self.ram.into()))
     }
 
-    fn new(steps: u64, ram: u32, disk: u32, write: f64, read: f64) -> Tiers {
-        let block = steps.div_ceil(TwoTier::EXACT_STEPS).max(1);
+    fn new(steps: u64, ram: u32, disk: u32, (write, read): (f64, f64), block: u64) -> Tiers {
         let blocks = steps.div_ceil(block) as usize;
         let stride = blocks + 1;
         let in_memory: Vec<f64> =
             (0..=blocks as u64).map(|k| binomial::known(k * block, ram.into()).forward as f64).collect();
         // A part of one step is never worth a slot.
         let least_right = if block == 1 { 2 } else { 1 };
+        // There is no more than one state to keep for each block; all at once, so that nothing is held twice.
+        let disk = disk.min(blocks as u32);
         let mut lefts = Vec::new();
+        lefts.reserve_exact(disk as usize * stride);
+        let mut row = vec![0; stride];
         let mut used = 0;
         // `above`: from a live state, with a disk slot less; backwards, so that both rows are read in one direction.
         let mut above: Vec<f64> = in_memory.iter().rev().copied().collect();
@@ -155,7 +205,7 @@ impl Tiers {
         // What the left part costs from a state on disk: to advance over it, to read the state, and to come back.
         let mut back = vec![0.0; stride];
         while used < disk {
-            let mut row = vec![0; stride];
+            row.fill(0);
             let mut changed = false;
             for k in 1..=blocks {
                 let end = (k + 1).saturating_sub(least_right).max(1);
@@ -184,11 +234,11 @@ impl Tiers {
                 above[blocks - k] = live[k];
             }
         }
-        Tiers { ram, disk: used, write, read, block, lefts: lefts.into(), stride }
+        Tiers { ram, disk: used, write, read, block, lefts, stride }
     }
 
     fn heap_bytes(&self) -> usize {
-        size_of_val::<[u16]>(&self.lefts)
+        self.lefts.capacity() * size_of::<u16>()
     }
 }
 
