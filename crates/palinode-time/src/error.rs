@@ -13,35 +13,35 @@ pub enum Error {
     /// A snapshot that could not be kept or did not come back.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The budget does not hold one snapshot besides what is always there.
+    /// The budget does not hold what the schedule keeps at least, besides what is always there.
     #[error(
-        "PAL0520: {budget} is not enough: this rollout needs at least {smallest} ({} for states and cotangents, {} for one step's \
-         residuals, {} for one snapshot); raise the budget to {smallest}, or record smaller steps",
-        Budget::from(*states).rounded(), Budget::from(*residuals).rounded(), Budget::from(*snapshot).rounded()
+        "PAL0520: {budget} is not enough: this rollout needs at least {smallest} ({} for states and cotangents, {} for residuals, {} for \
+         snapshots and their schedule); raise the budget to {smallest}, or record smaller steps",
+        Budget::from(*states).rounded(), Budget::from(*residuals).rounded(), Budget::from(*snapshots).rounded()
     )]
     BudgetTooSmall {
         /// What was allowed.
         budget: Budget,
-        /// The smallest budget that works.
+        /// The smallest budget that works; more, if 16 times the budget (or 16 MiB) did not hold the residuals of one step.
         smallest: Budget,
         /// Bytes for the live state, parameters and cotangents.
         states: usize,
-        /// Bytes for the residuals of one step and of the loss.
+        /// Bytes for the residuals of as many units of steps as are kept at once.
         residuals: usize,
-        /// Bytes for one snapshot.
-        snapshot: usize,
+        /// Bytes for the snapshots that are kept at once, and for the schedule.
+        snapshots: usize,
     },
     /// A state grew beyond what was planned for.
     #[error(
-        "PAL0527: at step {step} the state has grown, and the next snapshot would make it {needed} bytes of {budget}; raise the budget, or \
-         ask for fewer snapshots"
+        "PAL0527: at step {step} the state has grown, and the next snapshot would make it {needed} bytes of snapshots, which the budget does not \
+         leave; raise the budget, or ask for fewer snapshots"
     )]
     OverBudget {
         /// The step.
         step: u64,
-        /// What was allowed.
-        budget: Budget,
-        /// What it would be.
+        /// The bytes of the snapshots before it.
+        held: usize,
+        /// What they would be with it.
         needed: usize,
     },
     /// A state that was computed again differs from what it was the first time.
@@ -118,6 +118,25 @@ pub enum Error {
         /// What it noted.
         reason: String,
     },
+    /// A condition that was not true because it compared NaN: it might never be.
+    #[error(
+        "PAL0535: after {steps} steps the condition compared NaN and did not stop the loop, which might go on for ever; stop at NaN, too \
+         (`x.is_nan() || ..`), or find where it comes from"
+    )]
+    ConditionUndefined {
+        /// How many steps had been taken.
+        steps: u64,
+    },
+    /// An error in the inner loop of a nested rollout.
+    #[error("in step {inner} of the inner loop of step {step}: {error}")]
+    InInnerLoop {
+        /// The step of the outer loop.
+        step: u64,
+        /// The step of the inner loop.
+        inner: u64,
+        /// What it is.
+        error: Box<Error>,
+    },
     /// A program that cannot be a step, or values that do not fit it.
     #[cfg(feature = "ir")]
     #[error(transparent)]
@@ -158,6 +177,8 @@ impl Error {
             Error::WrongRule { .. } => "PAL0528",
             Error::NotTogether { .. } => "PAL0529",
             Error::StepFailed { .. } => "PAL0534",
+            Error::ConditionUndefined { .. } => "PAL0535",
+            Error::InInnerLoop { error, .. } => error.code(),
             #[cfg(feature = "ir")]
             Error::Program(error) => error.code(),
         }
@@ -165,9 +186,30 @@ impl Error {
 
     /// An error of steps counted from 0, as one of steps counted from `first`.
     pub(crate) fn counted_from(mut self, first: u64) -> Error {
-        if let Error::StepFailed { step, .. } = &mut self {
+        if let Error::StepFailed { step, .. } | Error::InInnerLoop { step, .. } = &mut self {
             *step += first;
         }
         self
+    }
+
+    /// Whether a step computed something else when it was run again.
+    pub(crate) fn is_divergence(&self) -> bool {
+        match self {
+            Error::Diverged { .. } => true,
+            Error::InInnerLoop { error, .. } => error.is_divergence(),
+            _ => false,
+        }
+    }
+
+    /// Whether something took more bytes than were planned for it.
+    pub(crate) fn is_excess(&self) -> bool {
+        match self {
+            Error::OverBudget { .. } | Error::Core(palinode_core::Error::ByteLimit { .. }) => true,
+            // Inner loops keep their snapshots in memory.
+            Error::InInnerLoop { error, .. } => {
+                error.is_excess() || matches!(**error, Error::Snapshot(SnapshotError::NoRoom { .. }))
+            }
+            _ => false,
+        }
     }
 }

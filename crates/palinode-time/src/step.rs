@@ -105,6 +105,12 @@ impl Notes {
         self.failure.borrow_mut().get_or_insert_with(|| reason.into());
     }
 
+    /// Says more about where a step failed.
+    pub(crate) fn place(&self, say: impl FnOnce(String) -> String) {
+        let mut failure = self.failure.borrow_mut();
+        *failure = failure.take().map(say);
+    }
+
     /// Whether a step has failed and nobody has asked why.
     pub fn has_failed(&self) -> bool {
         self.failure.borrow().is_some()

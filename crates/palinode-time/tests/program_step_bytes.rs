@@ -3,7 +3,7 @@
 //! Without a harness, because all threads are counted, and it would have one.
 
 use palinode_ir::interp::Datum;
-use palinode_time::{Differentiate, Error, ProgramStep, Rollout};
+use palinode_time::{Differentiate, Error, ProgramStep, Rollout, Schedule};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -67,6 +67,15 @@ fn main() {
     for length in [5, 100, 3000] {
         keeps_its_budget(length, |step| step.rollout().steps(40));
         keeps_its_budget(length, |step| step.rollout().steps(40).by_rule());
+    }
+    for schedule in [
+        Schedule::StoreAll,
+        Schedule::Periodic { every: 7 },
+        Schedule::Binomial { snapshots: 3 },
+        Schedule::Mixed { slots: 4 },
+    ] {
+        keeps_its_budget(100, |step| step.rollout().steps(40).schedule(schedule));
+        keeps_its_budget(100, |step| step.rollout().steps(40).schedule(schedule).by_rule());
     }
     println!("the interpreter is inside the budget");
 }

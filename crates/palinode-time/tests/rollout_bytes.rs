@@ -1,9 +1,13 @@
-//! What rollouts take from the allocator: never more than the budget, nothing per step after the first.
+//! What rollouts take from the allocator: never more than the budget, whatever the schedule, the tier and the way back; nothing per step after the first.
+//! And the smallest budget that a refusal names is enough, while a byte less is refused.
 //!
 //! Without a harness, because all threads are counted, and the harness's own allocates when it likes.
 
-use palinode_core::{Real, Var};
-use palinode_time::{Error, Number, Rollout, Schedule, Step, StepRule};
+use palinode_core::{Dual, Real, Var};
+use palinode_time::{
+    Compressed, Error, Lossy, MemoryStore, Number, PlainInput, Repeat, Report, ReversibleStep, Rollout,
+    Schedule, Step, StepRule,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
@@ -90,6 +94,21 @@ impl StepRule for Chain {
     }
 }
 
+/// Every part of a step is a shear, so it can be undone.
+impl ReversibleStep for Chain {
+    fn step_back<S: Real>(&self, (x, v): &mut (Vec<S>, Vec<S>), [k, damping]: &[S; 2], push: &S) {
+        x.iter_mut().zip(v.iter()).for_each(|(x, v)| *x -= *v * 0.01);
+        v[0] -= *push;
+        for i in 0..x.len() {
+            let left = if i == 0 { S::zero() } else { x[i - 1] };
+            let right = if i + 1 == x.len() { S::zero() } else { x[i + 1] };
+            v[i] = (v[i] - *k * (left - x[i] * 2.0 + right) * 0.01) / (-*damping * 0.01 + 1.0);
+        }
+    }
+}
+
+type Second = Var<Dual<f64>>;
+
 fn energy((x, v): &(Vec<Var<f64>>, Vec<Var<f64>>)) -> Var<f64> {
     x.iter().chain(v).map(|&u| u * u).sum()
 }
@@ -98,56 +117,180 @@ fn start(n: usize) -> (Vec<f64>, Vec<f64>) {
     ((0..n).map(|i| (i as f64).sin()).collect(), vec![0.0; n])
 }
 
-/// Budgets from the smallest to more than enough: the allocator never sees more.
-fn stays_within(name: &str, gradient: &dyn Fn(usize) -> Result<palinode_time::Report, Error>) {
-    let Err(Error::BudgetTooSmall { smallest, .. }) = gradient(1) else {
-        panic!("{name}: 1 byte is not enough")
+/// Budgets from the smallest to more than enough: the allocator never sees more. A byte less than the smallest is refused.
+fn stays_within(name: &str, gradient: &dyn Fn(usize) -> Result<Report, Error>) {
+    let refused = |budget| match gradient(budget) {
+        Err(Error::BudgetTooSmall { smallest, .. }) => smallest.bytes(),
+        other => panic!("{name}: {budget} bytes are not enough: {other:?}"),
     };
+    let smallest = refused(1);
+    assert_eq!(
+        refused(smallest - 1),
+        smallest,
+        "{name}: what is enough does not depend on what was asked for"
+    );
     for more in [0, 1, 50, 500, 5_000, 50_000, 500_000, 5_000_000] {
-        let budget = smallest.bytes() + more;
-        let (report, peak, _) = measured(|| gradient(budget).expect("a gradient"));
-        assert!(peak <= budget, "{name}: {peak} of {budget}; {report}");
+        let budget = smallest + more;
+        let (report, peak, _) = measured(|| gradient(budget));
+        let report = report.unwrap_or_else(|error| panic!("{name}, {smallest} + {more} bytes: {error}"));
+        assert!(peak <= budget, "{name}: {peak} of {budget}, {more} more than the least; {report}");
         assert!(report.peak_bytes <= budget, "{name}: {report}");
+        // A bound that is always kept could be far too high.
+        assert!(report.peak_bytes <= 2 * peak + 8192, "{name}: {peak} taken, {} reported", report.peak_bytes);
     }
 }
 
-fn main() {
-    let params = [3.0, 0.2];
-    // The smallest budget takes steps by the square of their number.
-    for (n, steps) in [(1, 300), (3, 300), (40, 100), (300, 40)] {
-        let start = start(n);
-        let rollout = || Rollout::new(Chain).input(0.001).steps(steps);
-        stays_within("forward numbers", &|budget| {
+const SCHEDULES: [Schedule; 9] = [
+    Schedule::Best,
+    Schedule::StoreAll,
+    Schedule::Periodic { every: 1 },
+    Schedule::Periodic { every: 7 },
+    Schedule::Binomial { snapshots: 1 },
+    Schedule::Binomial { snapshots: 4 },
+    Schedule::Mixed { slots: 1 },
+    Schedule::Mixed { slots: 4 },
+    Schedule::Mixed { slots: 60 },
+];
+
+/// Every schedule, on a chain of this length.
+fn schedules(n: usize, steps: u64) {
+    let (start, params) = (start(n), [3.0, 0.2]);
+    for schedule in SCHEDULES {
+        let rollout = || Rollout::new(Chain).input(0.001).steps(steps).schedule(schedule);
+        stays_within(&format!("{schedule:?}, forward numbers, {n}"), &|budget| {
             let report = rollout().budget(budget).value_and_grad(&start, &params, energy)?.report;
             assert!(report.directions.is_some());
             Ok(report)
         });
-        stays_within("tape", &|budget| {
+        stays_within(&format!("{schedule:?}, tape, {n}"), &|budget| {
             Ok(rollout().tape_only().budget(budget).value_and_grad(&start, &params, energy)?.report)
         });
-        stays_within("rule", &|budget| {
+        stays_within(&format!("{schedule:?}, rule, {n}"), &|budget| {
             Ok(rollout().by_rule().budget(budget).value_and_grad(&start, &params, energy)?.report)
         });
-        stays_within("along the way", &|budget| {
+        stays_within(&format!("{schedule:?}, along the way, {n}"), &|budget| {
             Ok(rollout().budget(budget).value_and_grad_along(&start, &params, |_, s| energy(s))?.report)
         });
-        stays_within("until", &|budget| {
-            let run = Rollout::new(Chain)
-                .input(0.001)
-                .until(|(_, v)| v[0] > 0.015 || v[0] < -0.015)
-                .at_most(100_000);
-            Ok(run.budget(budget).value_and_grad(&start, &params, energy)?.report)
+        stays_within(&format!("{schedule:?}, verified, {n}"), &|budget| {
+            Ok(rollout().verify().budget(budget).value_and_grad(&start, &params, energy)?.report)
         });
-        stays_within("one input for each step", &|budget| {
-            let run = Rollout::new(Chain).inputs((0..steps).map(|i| i as f64 * 1e-6)).steps(steps);
-            // The inputs themselves are the caller's.
-            let (run, _, _) = measured(|| run.budget(budget));
+        stays_within(&format!("{schedule:?}, nested, {n}"), &|budget| {
+            let run = Rollout::new(Repeat::new(Chain, 9)).input(0.001).steps(steps / 9).schedule(schedule);
+            Ok(run.nested().budget(budget).value_and_grad(&start, &params, energy)?.report)
+        });
+        stays_within(&format!("{schedule:?}, nested, tape, {n}"), &|budget| {
+            let run = Rollout::new(Repeat::new(Chain, 9)).input(0.001).steps(steps / 9).schedule(schedule);
+            Ok(run.tape_only().nested().budget(budget).value_and_grad(&start, &params, energy)?.report)
+        });
+        stays_within(&format!("{schedule:?}, second order, {n}"), &|budget| {
+            let (along, by) = ((vec![0.5; n], vec![-0.25; n]), [1.0, 0.5]);
+            let loss = |(x, v): &(Vec<Second>, Vec<Second>)| x.iter().chain(v).map(|&u| u * u).sum();
+            Ok(rollout().budget(budget).hvp(&start, &params, (&along, &by), loss)?.1.report)
+        });
+    }
+}
+
+/// Other ways back, other stores.
+fn forms(n: usize, steps: u64, directory: &std::path::Path) {
+    let (start, params) = (start(n), [3.0, 0.2]);
+    let rollout = || Rollout::new(Chain).input(0.001).steps(steps);
+    stays_within(&format!("undoing, {n}"), &|budget| {
+        Ok(rollout().budget(budget).value_and_grad_by_undoing(&start, &params, energy)?.report)
+    });
+    stays_within(&format!("a window, {n}"), &|budget| {
+        Ok(rollout().truncate(20).budget(budget).value_and_grad(&start, &params, energy)?.report)
+    });
+    for slots in [1, 7, 500] {
+        stays_within(&format!("{slots} slots on disk, {n}"), &|budget| {
+            let run = rollout().disk(slots, directory).budget(budget);
             Ok(run.value_and_grad(&start, &params, energy)?.report)
         });
     }
+    stays_within(&format!("a second store in memory, {n}"), &|budget| {
+        let run = rollout().second_store(7, || Ok(MemoryStore::new())).budget(budget);
+        Ok(run.value_and_grad(&start, &params, energy)?.report)
+    });
+    stays_within(&format!("compressed, {n}"), &|budget| {
+        let run = rollout().store(|| Compressed::new(MemoryStore::new())).budget(budget);
+        Ok(run.value_and_grad(&start, &params, energy)?.report)
+    });
+    stays_within(&format!("lossy, {n}"), &|budget| {
+        let run = rollout().store(|| Lossy::f32(MemoryStore::new()).tiny_to_zero()).budget(budget);
+        Ok(run.value_and_grad(&start, &params, energy)?.report)
+    });
+    for by_rule in [false, true] {
+        stays_within(&format!("until, {n}, rule: {by_rule}"), &|budget| {
+            let run = Rollout::new(Chain)
+                .input(0.001)
+                .until(|(_, v)| v[0] > 0.015 || v[0] < -0.015)
+                .at_most(100_000)
+                .budget(budget);
+            Ok(if by_rule {
+                run.by_rule().value_and_grad(&start, &params, energy)?.report
+            } else {
+                run.value_and_grad(&start, &params, energy)?.report
+            })
+        });
+    }
+    // The inputs themselves are the caller's, and made before.
+    let inputs: Vec<f64> = (0..steps).map(|i| i as f64 * 1e-6).collect();
+    for schedule in SCHEDULES {
+        let smallest = |budget: usize| {
+            let run = Rollout::new(Chain).inputs(inputs.iter().copied()).schedule(schedule).budget(budget);
+            let (gradient, peak, _) = measured(|| run.value_and_grad(&start, &params, energy));
+            (gradient.map(|gradient| gradient.report.peak_bytes), peak)
+        };
+        let Err(Error::BudgetTooSmall { smallest: least, .. }) = smallest(1).0 else {
+            panic!("1 byte is not enough")
+        };
+        for more in [0, 1_000, 100_000] {
+            let budget = least.bytes() + more;
+            let (reported, peak) = smallest(budget);
+            let reported = reported.unwrap_or_else(|error| panic!("{schedule:?}, one input each: {error}"));
+            assert!(
+                peak <= budget && reported <= budget,
+                "{schedule:?}, one input each: {peak}, {reported} of {budget}"
+            );
+        }
+    }
+}
+
+/// A long loop of unknown length: its bookkeeping does not grow with it.
+fn long_loops() {
+    stays_within("a long loop until", &|budget| {
+        // A small budget takes steps by the square of their number.
+        let steps = if budget < 20_000 { 300 } else { 200_000 };
+        let run = Rollout::new(Countdown).until(|(_, _, left)| left.0 == 0).budget(budget);
+        Ok(run.value_and_grad(&(0.5, 1.0, PlainInput(steps)), &0.999, |(x, _, _)| *x)?.report)
+    });
+}
+
+/// A loop that knows when it ends, and tells nobody.
+struct Countdown;
+
+impl Step for Countdown {
+    type State<S: Number> = (S, S, PlainInput<u64>);
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, (x, y, left): &mut (S, S, PlainInput<u64>), k: &S, _: &()) {
+        *x = *x * *k + *y * 0.001;
+        *y *= *k;
+        left.0 -= 1;
+    }
+}
+
+fn main() {
+    let directory = std::env::temp_dir().join(format!("palinode-rollout-bytes-{}", std::process::id()));
+    // The smallest budget takes steps by the square of their number.
+    for (n, steps) in [(1, 300), (3, 200), (40, 60), (300, 30)] {
+        schedules(n, steps);
+        forms(n, steps, &directory);
+    }
+    long_loops();
+    let _ = std::fs::remove_dir_all(&directory);
 
     // Twice the steps, as many calls of the allocator.
-    let start = start(40);
+    let (start, params) = (start(40), [3.0, 0.2]);
     for schedule in [Schedule::Binomial { snapshots: 10 }, Schedule::Periodic { every: 1 }] {
         let calls = |steps: u64| {
             let run = Rollout::new(Chain).input(0.001).steps(steps).schedule(schedule);
@@ -168,4 +311,5 @@ fn main() {
         measured(|| run.value_and_grad(&start, &params, energy).expect("a gradient")).2
     };
     assert_eq!(by_rule(400), by_rule(800));
+    println!("rollouts stay within their budgets");
 }

@@ -8,7 +8,7 @@
 use super::Inner;
 use super::columns::{Columns, Narrow, with_lanes};
 pub(super) use super::flat::Flat;
-use super::flat::{Recorded, Verbatim, reading, refill, reloaded, same_bits};
+use super::flat::{Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits};
 use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
@@ -59,7 +59,7 @@ pub trait Backend<St: Step, T: Inner> {
         inputs: &[St::Input<Passive<T>>],
         steps: u64,
         state: &mut St::State<Passive<T>>,
-    );
+    ) -> Result<(), Error>;
 
     /// Carries the cotangents back over the recorded steps.
     fn reverse(
@@ -78,11 +78,13 @@ pub trait Backend<St: Step, T: Inner> {
     /// The heap bytes held.
     fn heap_bytes(&self) -> usize;
 
-    /// The bytes that it may take at most; recording more is an error. Without effect on steps whose memory is the user's.
-    fn limit(&mut self, budget: Budget);
+    /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
+    fn limit(&mut self, _budget: Budget) {}
 
-    /// Gives the memory of residuals back.
-    fn forget(&mut self) {}
+    /// By how many bytes a recording may be larger than the first and still be what was planned for.
+    fn slack(&self) -> usize {
+        0
+    }
 
     /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps: `inputs` are
     /// those of all of them, or the one for all. Tells whether there is one and how many bytes looking took, or `None` if that would be more
@@ -102,8 +104,20 @@ pub trait Backend<St: Step, T: Inner> {
         None
     }
 
-    /// The bytes held for residuals that are kept once.
-    fn residual_bytes(&mut self) -> usize;
+    /// Each recording may take so many bytes more than that.
+    fn limit_growth(&mut self, _spare: usize) {}
+
+    /// The residuals of so many units will be kept at the same time.
+    fn reserve(&mut self, _places: usize);
+
+    /// Gives all memory back.
+    fn forget(&mut self);
+
+    /// Where it advances by itself, it does so by recording from now on.
+    fn advance_by_recording(&mut self) {}
+
+    /// The bytes that one more unit takes as long as its residuals are kept.
+    fn residual_bytes(&self) -> usize;
 
     /// The bytes that the steps recorded last need of these.
     fn needed_bytes(&mut self) -> usize;
@@ -111,6 +125,14 @@ pub trait Backend<St: Step, T: Inner> {
     /// Whether several steps can be recorded at once, and a step can be recorded only by running it with recorded numbers, so that its bits need not be those of the step that
     /// advances.
     const RECORDS: bool;
+
+    /// Whether what diverges when it is advanced by passive numbers may not if it is advanced by recording.
+    const RETRIES: bool;
+}
+
+/// How much larger than this recording another of the same code may well be: where a number is zero or a branch is taken, less is recorded.
+pub(super) fn slack_of(bytes: usize) -> usize {
+    bytes / 32 + 64
 }
 
 /// Differentiates a step by recording it on a dynamic tape of its own.
@@ -151,6 +173,7 @@ impl<St: Step, T: Inner> Default for ByTape<St, T> {
 
 impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
     const RECORDS: bool = true;
+    const RETRIES: bool = true;
 
     #[inline]
     fn record(
@@ -167,7 +190,8 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         }
         while self.tapes.len() <= kept {
             self.tapes.push(Tape::with_budget(self.limit));
-            self.words_after.push(Vec::new());
+            // As large as the first, so that it is not moved when it grows.
+            self.words_after.push(Vec::with_capacity(self.words_after.first().map_or(0, Vec::capacity)));
         }
         let ByTape { tapes, numbers, state, params, input, words_after, crossing, boundary, .. } = self;
         numbers.clear();
@@ -213,13 +237,15 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         _inputs: &[St::Input<Passive<T>>],
         _steps: u64,
         state: &mut St::State<Passive<T>>,
-    ) {
+    ) -> Result<(), Error> {
         if let Some(columns) = &self.columns {
-            return with_lanes!(columns, lanes => lanes.after(kept, state));
+            with_lanes!(columns, lanes => lanes.after(kept, state));
+            return Ok(());
         }
         let record =
             self.tapes[kept].recorded().expect("a step is recorded before the state after it is asked for");
         state.reload(&mut reading(record.values(), &self.words_after[kept], Passive::lift));
+        Ok(())
     }
 
     #[inline]
@@ -272,12 +298,30 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         self.tapes.iter_mut().for_each(|tape| tape.set_budget(budget));
     }
 
-    fn forget(&mut self) {
-        self.tapes.clear();
-        self.words_after.clear();
+    fn slack(&self) -> usize {
+        // Partials by forward numbers have one size.
+        if self.columns.is_some() { 0 } else { slack_of(self.tapes.first().map_or(0, Tape::heap_bytes)) }
+    }
+
+    fn limit_growth(&mut self, spare: usize) {
+        let held = self.tapes.first().map_or(0, Tape::heap_bytes);
+        self.limit((held + Backend::<St, T>::slack(self)).saturating_add(spare).into());
+    }
+
+    fn reserve(&mut self, places: usize) {
         if let Some(columns) = &mut self.columns {
+            return with_lanes!(columns, lanes => lanes.reserve(places));
+        }
+        self.tapes.reserve_exact(places.saturating_sub(self.tapes.len()));
+        self.words_after.reserve_exact(places.saturating_sub(self.words_after.len()));
+    }
+
+    fn forget(&mut self) {
+        let mut columns = self.columns.take();
+        if let Some(columns) = &mut columns {
             with_lanes!(columns, lanes => lanes.forget());
         }
+        *self = ByTape { limit: self.limit, columns, ..ByTape::default() };
     }
 
     fn narrow(
@@ -314,11 +358,14 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         self.columns.as_ref().map(|columns| with_lanes!(columns, lanes => lanes.directions()))
     }
 
-    fn residual_bytes(&mut self) -> usize {
-        match &self.columns {
-            Some(columns) => with_lanes!(columns, lanes => lanes.residual_bytes()),
-            None => self.tapes.first().map_or(0, Tape::heap_bytes),
+    fn residual_bytes(&self) -> usize {
+        if let Some(columns) = &self.columns {
+            return with_lanes!(columns, lanes => lanes.residual_bytes());
         }
+        size_of::<Tape<T>>()
+            + size_of::<Vec<u64>>()
+            + self.tapes.first().map_or(0, Tape::heap_bytes)
+            + self.words_after.first().map_or(0, |words| words.capacity() * size_of::<u64>())
     }
 
     fn needed_bytes(&mut self) -> usize {
@@ -353,37 +400,6 @@ fn numbers_of<T: Inner>(value: &impl Reals<Passive<T>>, list: &mut Vec<T>) {
     }
     list.clear();
     value.save(&mut Numbers(list));
-}
-
-/// Takes the words of a value and counts its numbers.
-struct Shape<'a> {
-    numbers: usize,
-    words: &'a mut Vec<u64>,
-}
-
-impl Shape<'_> {
-    /// The list becomes the words of the value; tells how many numbers it has.
-    fn of<S: Copy>(value: &impl Reals<S>, words: &mut Vec<u64>) -> usize {
-        words.clear();
-        let mut shape = Shape { numbers: 0, words };
-        value.save(&mut shape);
-        shape.numbers
-    }
-}
-
-impl<S: Copy> palinode_core::Sink<S> for Shape<'_> {
-    #[inline(always)]
-    fn real(&mut self, _number: S) {
-        self.numbers += 1;
-    }
-    #[inline(always)]
-    fn reals(&mut self, numbers: &[S]) {
-        self.numbers += numbers.len();
-    }
-    #[inline(always)]
-    fn word(&mut self, word: u64) {
-        self.words.push(word);
-    }
 }
 
 /// Differentiates a step by the rule that comes with it; see [`StepRule`].
@@ -432,6 +448,7 @@ pub(super) fn exchange<T: Inner, R: Reals<Passive<T>>>(
 
 impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     const RECORDS: bool = false;
+    const RETRIES: bool = false;
 
     fn record(
         &mut self,
@@ -453,11 +470,12 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         inputs: &[St::Input<Passive<T>>],
         _steps: u64,
         state: &mut St::State<Passive<T>>,
-    ) {
+    ) -> Result<(), Error> {
         self.numbers.clear();
         self.before[kept].iter().for_each(|before| before.save(&mut self.numbers));
         state.reload(&mut self.numbers.read(Passive::lift));
         fixed.step.step(state, fixed.params, &inputs[0]);
+        Ok(())
     }
 
     fn reverse(
@@ -511,14 +529,20 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
             + self.input.as_ref().map_or(0, Reals::heap_bytes)
     }
 
-    fn limit(&mut self, _budget: Budget) {}
+    fn reserve(&mut self, places: usize) {
+        self.before.reserve_exact(places.saturating_sub(self.before.len()));
+    }
 
-    fn residual_bytes(&mut self) -> usize {
-        size_of::<St::State<Passive<T>>>()
+    fn forget(&mut self) {
+        *self = ByRule::default();
+    }
+
+    fn residual_bytes(&self) -> usize {
+        size_of::<Option<St::State<Passive<T>>>>()
             + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
     }
 
     fn needed_bytes(&mut self) -> usize {
-        self.residual_bytes()
+        Backend::<St, T>::residual_bytes(self)
     }
 }

@@ -13,6 +13,7 @@
 use super::Inner;
 use super::backend::{Cotangents, Fixed, Flat};
 use super::flat::{reading, refill, reloaded, same_bits};
+use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::{DualN, InputGroups, Passive, Reals, Sink, Source};
@@ -214,8 +215,11 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         kept.make_room(of_state * steps as usize, of_state);
         let Kept { tangents, after } = kept;
         let mut rows = tangents.chunks_exact_mut(of_state.max(1));
+        let mut taken = 0;
         let mut take_step = |state: &mut _, params: &_, input: &_, values: &mut [T]| {
             fixed.step.step(state, params, input);
+            taken_well(fixed.step, taken)?;
+            taken += 1;
             let mut apart = Apart { values, rows: rows.next().unwrap_or_default(), seen: 0 };
             state.save(&mut apart);
             let after = apart.seen;
@@ -297,12 +301,20 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         self.narrow.groups.count()
     }
 
+    /// Gives all memory back but what is known of the step.
     pub(super) fn forget(&mut self) {
-        self.kept.clear();
+        self.kept = Vec::new();
+        self.numbers = Flat::default();
+        self.sums = Vec::new();
+        (self.state, self.params, self.input) = (None, None, None);
+    }
+
+    pub(super) fn reserve(&mut self, places: usize) {
+        self.kept.reserve_exact(places.saturating_sub(self.kept.len()));
     }
 
     pub(super) fn residual_bytes(&self) -> usize {
-        self.kept.first().map_or(0, Kept::heap_bytes)
+        size_of::<Kept<T, N>>() + self.kept.first().map_or(0, Kept::heap_bytes)
     }
 }
 

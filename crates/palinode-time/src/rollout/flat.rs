@@ -24,6 +24,18 @@ impl<T> Flat<T> {
         self.plain.clear();
     }
 
+    /// Becomes a copy, in no more memory than that takes.
+    pub(super) fn copy_from(&mut self, other: &Flat<T>)
+    where
+        T: Copy,
+    {
+        self.clear();
+        self.reals.reserve_exact(other.reals.len());
+        self.reals.extend_from_slice(&other.reals);
+        self.plain.reserve_exact(other.plain.len());
+        self.plain.extend_from_slice(&other.plain);
+    }
+
     pub(super) fn heap_bytes(&self) -> usize {
         self.reals.capacity() * size_of::<T>() + self.plain.capacity() * size_of::<u64>()
     }
@@ -187,5 +199,36 @@ impl<S: Scalar> Source<S> for Nothing {
     fn word(&mut self) -> u64 {
         self.asked = true;
         0
+    }
+}
+
+/// Takes the words of a value and counts its numbers.
+pub(super) struct Shape<'a> {
+    numbers: usize,
+    words: &'a mut Vec<u64>,
+}
+
+impl Shape<'_> {
+    /// The list becomes the words of the value; tells how many numbers it has.
+    pub(super) fn of<S: Copy>(value: &impl Reals<S>, words: &mut Vec<u64>) -> usize {
+        words.clear();
+        let mut shape = Shape { numbers: 0, words };
+        value.save(&mut shape);
+        shape.numbers
+    }
+}
+
+impl<S: Copy> Sink<S> for Shape<'_> {
+    #[inline(always)]
+    fn real(&mut self, _number: S) {
+        self.numbers += 1;
+    }
+    #[inline(always)]
+    fn reals(&mut self, numbers: &[S]) {
+        self.numbers += numbers.len();
+    }
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.words.push(word);
     }
 }

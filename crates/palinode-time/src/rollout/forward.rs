@@ -2,6 +2,7 @@
 
 use super::engine::{Engine, Inputs, Loss};
 use super::reverse::{Swept, with_tangents};
+use super::while_loop::judged;
 use super::{Backend, Differentiate, Direction, Known, Rollout};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
@@ -41,7 +42,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         };
         if let Known::Until(condition) = self.length()? {
             let mut taken = 0;
-            while !condition(&state) {
+            while !judged(condition, &state, taken)?.0 {
                 self.may_take(&inputs, taken)?;
                 self.step.step(&mut state, &params, inputs.at(taken));
                 taken_well(&self.step, taken)?;
@@ -104,8 +105,9 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<f64, Error> {
         let Engine { cotangents, .. } = &swept.engine;
-        let by_state = super::reverse::reshaped(initial, &cotangents.state);
-        let by_params = super::reverse::reshaped(params, &cotangents.params);
+        let words = &mut Vec::new();
+        let by_state = super::reverse::reshaped(initial, &cotangents.state, words);
+        let by_params = super::reverse::reshaped(params, &cotangents.params, words);
         let squares = cotangents.state.iter().chain(&cotangents.params);
         let by_snapshots: f64 = squares.map(|c| c * c).sum();
         let last = self.forward_state(initial, params, (&by_state, &by_params))?;

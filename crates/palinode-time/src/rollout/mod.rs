@@ -5,7 +5,7 @@
 //! ```text
 //! Rollout (this file) ──► plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
 //!        │                                                              │
-//!        └──► engine.rs: follows the actions ◄──────────────────────────┘
+//!        └──► engine/: follows the actions ◄────────────────────────────┘
 //!                │   backend.rs: one step, by tape or by rule          store/: where snapshots are
 //!                │   columns.rs: one step, by forward numbers
 //!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?

@@ -3,10 +3,11 @@
 //! Input: an inner step and how often it is taken. Output: a step for an outer rollout. Each outer step is reversed by a binomial sweep
 //! over its inner steps, so the memory is that of the outer snapshots plus those of one inner loop.
 //!
-//! Invariant: the bits are those of one loop over all inner steps.
+//! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
 
 use super::backend::{Backend, ByTape, Cotangents, Fixed, Flat, exchange};
 use super::flat::refill;
+use super::forward::taken_well;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
@@ -62,13 +63,25 @@ impl<St: Step> Step for Repeat<St> {
     type Input<S: Number> = St::Input<S>;
 
     fn step<S: Number>(&self, state: &mut St::State<S>, params: &St::Params<S>, input: &St::Input<S>) {
-        (0..self.times).for_each(|_| self.step.step(state, params, input));
+        for inner in 0..self.times {
+            self.step.step(state, params, input);
+            if let Some(notes) = self.step.notes()
+                && notes.has_failed()
+            {
+                return notes.place(|reason| failed_inside(inner, &reason));
+            }
+        }
     }
 
     #[inline(always)]
     fn notes(&self) -> Option<&Notes> {
         self.step.notes()
     }
+}
+
+/// What an outer step says of an inner one that failed.
+fn failed_inside(inner: u64, reason: &str) -> String {
+    format!("step {inner} of the inner loop: {reason}")
 }
 
 /// By reversing the inner loop of a [`Repeat`] with snapshots of its own.
@@ -94,6 +107,11 @@ pub struct ByInnerLoop<St: Step, T: Inner> {
     inner: ByTape<St, T>,
     store: MemoryStore,
     snapshot: Snapshot,
+    /// The state from which the inner step after this one was recorded.
+    expected: Flat<T>,
+    by_recording: bool,
+    /// The bytes of the schedule of an inner loop.
+    schedule_bytes: usize,
 }
 
 impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
@@ -105,12 +123,55 @@ impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
             inner: ByTape::default(),
             store: MemoryStore::new(),
             snapshot: Snapshot::new(),
+            expected: Flat::default(),
+            by_recording: false,
+            schedule_bytes: 0,
         }
+    }
+}
+
+/// Takes inner steps of one outer step.
+struct Steps<'a, St: Step, T: Inner> {
+    fixed: Fixed<'a, St, T>,
+    input: &'a [St::Input<Passive<T>>],
+    by_recording: bool,
+}
+
+impl<St: Step, T: Inner> Steps<'_, St, T> {
+    fn take(
+        &self,
+        range: core::ops::Range<u64>,
+        state: &mut St::State<Passive<T>>,
+        tape: &mut ByTape<St, T>,
+    ) -> Result<(), Error> {
+        let Steps { fixed, input, by_recording } = self;
+        for inner in range {
+            let taken = if *by_recording {
+                let recorded = tape.record(0, fixed, state, input, 1, None);
+                recorded.and_then(|_| tape.after(0, fixed, input, 1, state))
+            } else {
+                fixed.step.step(state, fixed.params, &input[0]);
+                Ok(())
+            };
+            taken.and_then(|()| taken_well(fixed.step, 0)).map_err(|error| inside(inner, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// An error of an inner step; the outer one is counted from 0.
+fn inside(inner: u64, error: Error) -> Error {
+    match error {
+        Error::StepFailed { reason, .. } => {
+            Error::StepFailed { step: 0, reason: failed_inside(inner, &reason) }
+        }
+        error => Error::InInnerLoop { step: 0, inner, error: Box::new(error) },
     }
 }
 
 impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
     const RECORDS: bool = false;
+    const RETRIES: bool = true;
 
     fn record(
         &mut self,
@@ -132,11 +193,14 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         inputs: &[St::Input<Passive<T>>],
         _steps: u64,
         state: &mut St::State<Passive<T>>,
-    ) {
+    ) -> Result<(), Error> {
         self.numbers.clear();
         self.before[kept].iter().for_each(|before| before.save(&mut self.numbers));
         state.reload(&mut self.numbers.read(Passive::lift));
-        fixed.step.step(state, fixed.params, &inputs[0]);
+        let Repeat { step, times, .. } = fixed.step;
+        let fixed = Fixed { step, params: fixed.params };
+        let steps = Steps { fixed, input: inputs, by_recording: self.by_recording };
+        steps.take(0..*times, state, &mut self.inner)
     }
 
     fn reverse(
@@ -147,37 +211,44 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         _steps: u64,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
-        let ByInnerLoop { before, live, numbers, inner, store, snapshot } = self;
+        let ByInnerLoop { before, live, numbers, inner, store, snapshot, expected, by_recording, .. } = self;
         let before = before[kept].as_ref().expect("a step is recorded before it is reversed");
         numbers.clear();
         before.save(numbers);
         let live = refill(live, &mut numbers.read(Passive::lift));
-        let Repeat { step: body, times, snapshots } = fixed.step;
-        let fixed = Fixed { step: body, params: fixed.params };
+        let Repeat { step, times, snapshots } = fixed.step;
+        let steps =
+            Steps { fixed: Fixed { step, params: fixed.params }, input: inputs, by_recording: *by_recording };
+        let fixed = &steps.fixed;
+        let actions = schedule::binomial(*times, *snapshots)?;
+        self.schedule_bytes = actions.heap_bytes();
         // Inner steps end in the bits from which the next one was recorded, or the step depends on something hidden.
-        let mut expected: Option<Flat<T>> = None;
-        for action in schedule::binomial(*times, *snapshots)? {
+        let mut is_known = false;
+        for action in actions {
             match action {
-                Action::Advance { from, to } => {
-                    (from..to).for_each(|_| body.step(live, fixed.params, &inputs[0]))
-                }
+                Action::Advance { from, to } => steps.take(from..to, live, inner)?,
                 Action::Snapshot { step, slot } => {
                     snapshot.take(live);
-                    store.put(slot.index, step, snapshot)?;
+                    store.put(slot.index, step, snapshot).map_err(|error| inside(step, error.into()))?;
                 }
                 Action::Restore { step, slot } => {
-                    store.get(slot.index, step, snapshot)?;
+                    store.get(slot.index, step, snapshot).map_err(|error| inside(step, error.into()))?;
                     snapshot.restore(live);
                 }
                 Action::Record { step } => {
-                    if !inner.record(0, &fixed, live, inputs, 1, expected.as_ref())? {
-                        return Err(Error::Diverged { step });
+                    let known = is_known.then_some(&*expected);
+                    match inner.record(0, fixed, live, inputs, 1, known) {
+                        Ok(true) => {}
+                        Ok(false) => return Err(inside(step, Error::Diverged { step })),
+                        Err(error) => return Err(inside(step, error)),
                     }
-                    let expected = expected.get_or_insert_default();
                     expected.clear();
                     live.save(expected);
+                    is_known = true;
                 }
-                Action::Reverse { .. } => inner.reverse(0, &fixed, inputs, 1, cotangents)?,
+                Action::Reverse { step } => {
+                    inner.reverse(0, fixed, inputs, 1, cotangents).map_err(|error| inside(step, error))?;
+                }
                 Action::Free { slot } => store.free(slot.index),
             }
         }
@@ -193,6 +264,8 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
             + self.inner.heap_bytes()
             + self.store.heap_bytes()
             + self.snapshot.heap_bytes()
+            + self.expected.heap_bytes()
+            + self.schedule_bytes
     }
 
     fn limit(&mut self, budget: Budget) {
@@ -217,11 +290,36 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         self.inner.directions()
     }
 
-    fn residual_bytes(&mut self) -> usize {
-        self.inner.residual_bytes() + self.store.heap_bytes()
+    fn slack(&self) -> usize {
+        Backend::<St, T>::slack(&self.inner)
+    }
+
+    fn limit_growth(&mut self, spare: usize) {
+        self.inner.limit_growth(spare / 2);
+        self.store.set_limit(self.store.heap_bytes().saturating_add(spare / 2).into());
+    }
+
+    fn reserve(&mut self, places: usize) {
+        self.before.reserve_exact(places.saturating_sub(self.before.len()));
+        self.inner.reserve(1);
+    }
+
+    fn forget(&mut self) {
+        let mut inner = core::mem::take(&mut self.inner);
+        inner.forget();
+        *self = ByInnerLoop { inner, by_recording: self.by_recording, ..ByInnerLoop::default() };
+    }
+
+    fn advance_by_recording(&mut self) {
+        self.by_recording = true;
+    }
+
+    fn residual_bytes(&self) -> usize {
+        size_of::<Option<St::State<Passive<T>>>>()
+            + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
     }
 
     fn needed_bytes(&mut self) -> usize {
-        self.residual_bytes()
+        Backend::<Repeat<St>, T>::residual_bytes(self)
     }
 }

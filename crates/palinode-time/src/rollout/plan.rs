@@ -1,12 +1,14 @@
 //! From a budget to a schedule: how many snapshots fit besides what is always there.
 //!
-//! Input: the number of steps, the size of a state, the bytes that are taken anyway, the budget. Output: a stream of actions, what it
+//! Input: the number of units, the size of a state, the bytes that are taken anyway, the budget. Output: a stream of actions, what it
 //! costs, and the optimum; or a refusal that names the smallest budget that works.
+//!
+//! Everything counts: snapshots, the residuals of as many units as are kept at once, the schedule's own stack and tables, and what making them takes.
 
-use super::engine::Stores;
+use super::engine::{AHEAD, Stores};
 use crate::error::Error;
-use palinode_core::schedule::{self, Action, Cost};
-use palinode_core::{Budget, SnapshotStore};
+use palinode_core::Budget;
+use palinode_core::schedule::{self, Action, Cost, PlanBytes};
 
 /// Which snapshots are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -34,23 +36,167 @@ pub enum Schedule {
     },
 }
 
-/// Bytes of a schedule's own bookkeeping, per snapshot; checked against what it says.
-pub(super) const BOOKKEEPING: usize = 64;
-
 /// What the engine needs besides snapshots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needs {
     /// Bytes of states, cotangents, parameters and results.
     pub(super) states: usize,
-    /// Bytes of residuals: tapes.
+    /// Bytes of the residuals of one unit, with its place in the lists.
     pub(super) residuals: usize,
     /// Bytes of the results alone.
     pub(super) results: usize,
+    /// Bytes that are needed when the sweep is over and its snapshots are gone.
+    pub(super) afterwards: usize,
     /// Words of a snapshot.
     pub(super) reals: usize,
     pub(super) plain: usize,
     /// Bytes that were held in all while a cheaper way to the partials was looked for.
     pub(super) least: usize,
+}
+
+/// How a reverse sweep gets its states back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By a schedule for a known length; with so many slots in a second store.
+    Scheduled(Schedule, u32),
+    /// By a schedule for an unknown length.
+    Online,
+    /// By undoing steps.
+    Undoing,
+}
+
+/// What a schedule keeps at most, and its own bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeps {
+    slots: u64,
+    disk_slots: u32,
+    residuals: u64,
+    bytes: PlanBytes,
+}
+
+/// The bytes of a sweep, in parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    states: usize,
+    residuals: usize,
+    snapshots: usize,
+}
+
+impl Parts {
+    pub(super) fn total(&self) -> usize {
+        self.states.saturating_add(self.residuals).saturating_add(self.snapshots)
+    }
+
+    /// A refusal, unless the budget is enough.
+    pub(super) fn within(&self, budget: Budget) -> Result<(), Error> {
+        if budget.allows(self.total()) {
+            return Ok(());
+        }
+        let Parts { states, residuals, snapshots } = *self;
+        Err(Error::BudgetTooSmall { budget, smallest: self.total().into(), states, residuals, snapshots })
+    }
+}
+
+impl Needs {
+    /// The bytes of a sweep that keeps these. The schedule is made when one unit has been recorded and no snapshot taken; it is followed when
+    /// there are all of them.
+    pub(super) fn with(&self, keeps: Keeps, stores: &Stores<'_>) -> Parts {
+        let units = usize::try_from(keeps.residuals).unwrap_or(usize::MAX);
+        let further = self.residuals.saturating_mul(units.saturating_sub(1));
+        // Of several units that are recorded one after the other, the state before the first is kept; and the place of the first is moved once.
+        let block = (self.reals + self.plain) * size_of::<u64>() + self.residuals.min(1024);
+        let block = if units > 1 { block } else { 0 };
+        let in_stores = stores.heap_bytes_for(keeps.slots as usize, keeps.disk_slots, self.reals, self.plain);
+        let kept =
+            further.saturating_add(block).saturating_add(in_stores).saturating_add(keeps.bytes.following);
+        let looking = self.least.saturating_sub(self.states.saturating_add(self.residuals));
+        let rest = kept.max(keeps.bytes.planning).max(self.afterwards).max(looking);
+        let residuals = further.saturating_add(block);
+        Parts {
+            states: self.states,
+            residuals: self.residuals.saturating_add(residuals),
+            snapshots: rest.saturating_sub(residuals),
+        }
+    }
+
+    /// The bytes that the store in memory holds of a sweep that keeps these.
+    pub(super) fn in_memory(&self, keeps: Keeps, stores: &Stores<'_>) -> usize {
+        stores.memory.heap_bytes_for(keeps.slots as usize, self.reals, self.plain)
+    }
+}
+
+/// The bytes of actions in a box, and of what is told ahead to a slow store.
+fn boxed<A>(bytes: PlanBytes, tells_ahead: bool) -> PlanBytes {
+    let more = size_of::<A>() + if tells_ahead { AHEAD * size_of::<Action>() } else { 0 };
+    PlanBytes {
+        planning: bytes.planning.saturating_add(more),
+        following: bytes.following.saturating_add(more),
+    }
+}
+
+fn held(bytes: usize) -> PlanBytes {
+    PlanBytes { planning: bytes, following: bytes }
+}
+
+/// As few places to divide a loop between two tiers at as can be planned with.
+const FEWEST_BLOCKS: u64 = 16;
+
+impl Way {
+    /// What it keeps with so many snapshots in memory, if it may choose; the tables of two tiers may be so large.
+    fn keeps(self, units: u64, slots: u32, blocks: u64) -> Result<Keeps, Error> {
+        let useful = u64::from(slots).min(units.saturating_sub(1));
+        let one = units.min(1);
+        let binomial = |slots: u64| {
+            let bytes = held(schedule::binomial_bytes(slots as u32));
+            Keeps { slots, disk_slots: 0, residuals: one, bytes: boxed::<schedule::Binomial>(bytes, false) }
+        };
+        Ok(match self {
+            Way::Undoing => Keeps { slots: 0, disk_slots: 0, residuals: 1, bytes: held(0) },
+            Way::Online => {
+                let bytes = schedule::Online::bytes_for(slots);
+                Keeps { slots: slots.into(), disk_slots: 0, residuals: 1, bytes: held(bytes) }
+            }
+            Way::Scheduled(Schedule::Best, disk_slots @ 1..) => {
+                let bytes = schedule::two_tier_bytes(units, useful as u32, disk_slots, blocks);
+                let bytes = boxed::<schedule::TwoTier>(bytes, true);
+                Keeps { slots: useful, disk_slots, residuals: one, bytes }
+            }
+            Way::Scheduled(Schedule::Best, 0) => binomial(useful),
+            Way::Scheduled(Schedule::Binomial { snapshots }, _) => {
+                binomial(schedule::binomial_cost(units, snapshots)?.peak_slots.memory)
+            }
+            Way::Scheduled(Schedule::StoreAll, _) => {
+                let bytes = boxed::<schedule::StoreAll>(held(0), false);
+                Keeps { slots: 0, disk_slots: 0, residuals: units, bytes }
+            }
+            Way::Scheduled(Schedule::Periodic { every }, _) => {
+                let cost = schedule::periodic_cost(units, every)?;
+                let slots = cost.peak_slots.memory;
+                let bytes = boxed::<schedule::Periodic>(held(schedule::binomial_bytes(slots as u32)), false);
+                Keeps { slots, disk_slots: 0, residuals: cost.peak_residuals, bytes }
+            }
+            Way::Scheduled(Schedule::Mixed { slots }, _) => {
+                let (bytes, slots, residuals) = schedule::Mixed::bytes_for(units, slots);
+                let bytes = boxed::<schedule::Mixed>(bytes, false);
+                Keeps { slots, disk_slots: 0, residuals, bytes }
+            }
+        })
+    }
+
+    /// What a loop of unknown length keeps with so many snapshots.
+    pub(super) fn with_slots(self, slots: u32) -> Result<Keeps, Error> {
+        self.keeps(u64::MAX, slots, 0)
+    }
+
+    /// What it keeps at least.
+    pub(super) fn least(self, units: u64) -> Result<Keeps, Error> {
+        self.keeps(units, 1, FEWEST_BLOCKS)
+    }
+
+    /// Whether it takes as many snapshots as there is room for.
+    pub(super) fn chooses(self) -> bool {
+        matches!(self, Way::Online | Way::Scheduled(Schedule::Best, _))
+    }
 }
 
 /// A stream of actions with what is known of it.
@@ -59,119 +205,114 @@ pub(super) struct Planned {
     pub(super) cost: Cost,
     /// The fewest forward steps for as many snapshots.
     pub(super) optimum: u64,
-    pub(super) heap_bytes: usize,
+    pub(super) keeps: Keeps,
 }
 
-/// How many snapshots of this size fit into the budget besides the rest; at least one, or a refusal.
-pub(super) fn slots_within(
-    budget: Budget,
-    needs: Needs,
-    store: &dyn SnapshotStore,
-    bookkeeping: usize,
-    most: u64,
-) -> Result<u32, Error> {
-    let most = u32::try_from(most).unwrap_or(u32::MAX).max(1);
-    if budget.is_unlimited() {
-        return Ok(most);
+impl Keeps {
+    /// Its own bytes, while it is made and afterwards.
+    pub(super) fn plan_bytes(&self) -> PlanBytes {
+        self.bytes
     }
-    let fixed = needs.states + needs.residuals;
-    let bytes = |slots: u32| {
-        fixed
-            .saturating_add(store.heap_bytes_for(slots as usize, needs.reals, needs.plain))
-            .saturating_add(bookkeeping.saturating_mul(slots as usize))
-    };
-    let least = bytes(1).max(needs.least);
-    if !budget.allows(least) {
-        return Err(Error::BudgetTooSmall {
-            budget,
-            smallest: least.into(),
-            states: needs.states,
-            residuals: needs.residuals,
-            snapshot: bytes(1) - fixed,
-        });
-    }
-    let (mut fits, mut too_many) = (1, most);
-    if budget.allows(bytes(most)) {
-        return Ok(most);
-    }
-    while too_many - fits > 1 {
-        let middle = fits + (too_many - fits) / 2;
-        if budget.allows(bytes(middle)) { fits = middle } else { too_many = middle }
-    }
-    Ok(fits)
 }
 
-/// The actions for a loop of known length.
-pub(super) fn plan(
-    method: Schedule,
-    steps: u64,
-    budget: Budget,
-    needs: Needs,
-    stores: &Stores<'_>,
-    disk_slots: u32,
-) -> Result<Planned, Error> {
-    let within = |most: u64| slots_within(budget, needs, &*stores.memory, BOOKKEEPING, most);
-    let planned = |actions: Box<dyn Iterator<Item = Action>>, cost: Cost, optimum, heap_bytes| {
-        Ok(Planned { actions, cost, optimum, heap_bytes })
-    };
-    let refuse_beyond = |cost: Cost| {
-        let snapshots = within(cost.peak_slots.memory.max(1))?;
-        let residuals = (cost.peak_residuals as usize).saturating_mul(needs.residuals);
-        let others = needs.states + residuals;
-        let bytes = stores.memory.heap_bytes_for(cost.peak_slots.memory as usize, needs.reals, needs.plain);
-        if u64::from(snapshots) < cost.peak_slots.memory || !budget.allows(others.saturating_add(bytes)) {
-            return Err(Error::BudgetTooSmall {
-                budget,
-                smallest: others.saturating_add(bytes).into(),
-                states: needs.states,
-                residuals,
-                snapshot: bytes,
-            });
+/// The budget, what there is to plan for, and at most how many snapshots in memory are to be taken.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a, 's> {
+    pub(super) way: Way,
+    pub(super) budget: Budget,
+    pub(super) needs: Needs,
+    pub(super) stores: &'a Stores<'s>,
+    pub(super) most: u64,
+}
+
+impl Frame<'_, '_> {
+    /// How many snapshots fit; at least one, or a refusal.
+    pub(super) fn slots(&self, units: u64, blocks: u64) -> Result<u32, Error> {
+        let most = self.most.min(units).clamp(1, u32::MAX.into()) as u32;
+        if self.budget.is_unlimited() {
+            return Ok(most);
         }
-        Ok(())
-    };
-    match method {
-        Schedule::Best if stores.disk.is_some() && disk_slots > 0 => {
-            // The buffers of the second store count, too.
-            let buffers = stores
-                .disk
-                .as_ref()
-                .map_or(0, |disk| disk.heap_bytes_for(disk_slots as usize, needs.reals, needs.plain));
-            let needs = Needs { states: needs.states + buffers, ..needs };
-            let memory = slots_within(budget, needs, &*stores.memory, BOOKKEEPING, steps)?;
-            let actions = schedule::two_tier(steps, memory, disk_slots, WRITE_COST, READ_COST)?;
-            let (cost, optimum, bytes) = (actions.cost(), actions.bound(), actions.heap_bytes());
-            planned(Box::new(actions), cost, optimum, bytes)
+        let bytes =
+            |slots: u32| Ok::<_, Error>(self.needs.with(self.way.keeps(units, slots, blocks)?, self.stores));
+        bytes(1)?.within(self.budget)?;
+        if self.budget.allows(bytes(most)?.total()) {
+            return Ok(most);
         }
-        Schedule::Best => {
-            let slots = within(steps)?;
-            binomial(steps, worthwhile(steps, slots, (needs.reals + needs.plain) * size_of::<u64>())?)
+        let (mut fits, mut too_many) = (1, most);
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            if self.budget.allows(bytes(middle)?.total()) { fits = middle } else { too_many = middle }
         }
-        Schedule::Binomial { snapshots } => {
-            let cost = schedule::binomial_cost(steps, snapshots)?;
-            refuse_beyond(cost)?;
-            binomial(steps, snapshots)
+        Ok(fits)
+    }
+
+    /// How many places a loop is divided at between two tiers: a quarter of what is left may hold their tables.
+    fn blocks(&self, units: u64, disk_slots: u32) -> Result<u64, Error> {
+        let most = schedule::TwoTier::EXACT_STEPS;
+        if self.budget.is_unlimited() {
+            return Ok(most);
         }
-        Schedule::StoreAll => {
-            let cost = schedule::store_all_cost(steps);
-            refuse_beyond(cost)?;
-            planned(Box::new(schedule::store_all(steps)), cost, cost.forward, 0)
+        let least = self.needs.with(self.way.least(units)?, self.stores);
+        least.within(self.budget)?;
+        let room = (self.budget.bytes() - least.total()) / 4;
+        let bytes = |blocks| schedule::two_tier_bytes(units, 1, disk_slots, blocks).planning;
+        let (mut fits, mut too_many) = (FEWEST_BLOCKS, most + 1);
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            if bytes(middle) <= bytes(FEWEST_BLOCKS) + room { fits = middle } else { too_many = middle }
         }
-        Schedule::Periodic { every } => {
-            let cost = schedule::periodic_cost(steps, every)?;
-            refuse_beyond(cost)?;
-            let slots = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX).max(1);
-            let optimum = schedule::binomial_cost(steps, slots)?.forward;
-            let actions = schedule::periodic(steps, every)?;
-            let bytes = actions.heap_bytes();
-            planned(Box::new(actions), cost, optimum, bytes)
+        Ok(fits)
+    }
+
+    /// The actions for a loop of known length.
+    pub(super) fn plan(&self, units: u64) -> Result<Planned, Error> {
+        let Way::Scheduled(method, disk_slots) = self.way else {
+            unreachable!("a plan is for a loop of known length")
+        };
+        if !self.way.chooses() {
+            self.needs.with(self.way.least(units)?, self.stores).within(self.budget)?;
         }
-        Schedule::Mixed { slots } => {
-            let actions = schedule::Mixed::new(steps, slots)?;
-            let cost = actions.cost();
-            refuse_beyond(cost)?;
-            let (optimum, bytes) = (actions.bound(), actions.heap_bytes());
-            planned(Box::new(actions), cost, optimum, bytes)
+        let keeps = self.way.least(units)?;
+        let planned = |actions: Box<dyn Iterator<Item = Action>>, cost: Cost, optimum| {
+            Ok(Planned { actions, cost, optimum, keeps })
+        };
+        match method {
+            Schedule::Best if disk_slots > 0 => {
+                let blocks = self.blocks(units, disk_slots)?;
+                let slots = self.slots(units, blocks)?;
+                let costs = (WRITE_COST, READ_COST);
+                let actions = schedule::two_tier_walked(units, slots, disk_slots, costs, blocks)?;
+                let (cost, optimum) = (actions.cost(), actions.bound());
+                let keeps = self.way.keeps(units, slots, blocks)?;
+                Ok(Planned { actions: Box::new(actions), cost, optimum, keeps })
+            }
+            Schedule::Best => {
+                let slots = self.slots(units, 0)?;
+                let words = self.needs.reals + self.needs.plain;
+                let slots = worthwhile(units, slots, words * size_of::<u64>())?;
+                let cost = schedule::binomial_cost(units, slots)?;
+                let actions = Box::new(schedule::binomial(units, slots)?);
+                Ok(Planned { actions, cost, optimum: cost.forward, keeps: self.way.keeps(units, slots, 0)? })
+            }
+            Schedule::Binomial { snapshots } => {
+                let cost = schedule::binomial_cost(units, snapshots)?;
+                planned(Box::new(schedule::binomial(units, snapshots)?), cost, cost.forward)
+            }
+            Schedule::StoreAll => {
+                let cost = schedule::store_all_cost(units);
+                planned(Box::new(schedule::store_all(units)), cost, cost.forward)
+            }
+            Schedule::Periodic { every } => {
+                let cost = schedule::periodic_cost(units, every)?;
+                let slots = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX).max(1);
+                let optimum = schedule::binomial_cost(units, slots)?.forward;
+                planned(Box::new(schedule::periodic(units, every)?), cost, optimum)
+            }
+            Schedule::Mixed { slots } => {
+                let actions = schedule::Mixed::walked(units, slots)?;
+                let (cost, optimum) = (actions.cost(), actions.bound());
+                planned(Box::new(actions), cost, optimum)
+            }
         }
     }
 }
@@ -200,10 +341,3 @@ const CACHE: usize = 1 << 20;
 /// What a write to the second store and a read from it cost, in forward steps, for lack of a measurement.
 const WRITE_COST: f64 = 2.0;
 const READ_COST: f64 = 2.0;
-
-fn binomial(steps: u64, slots: u32) -> Result<Planned, Error> {
-    let cost = schedule::binomial_cost(steps, slots)?;
-    let actions = schedule::binomial(steps, slots)?;
-    let heap_bytes = actions.heap_bytes();
-    Ok(Planned { actions: Box::new(actions), cost, optimum: cost.forward, heap_bytes })
-}

@@ -2,13 +2,12 @@
 
 use super::backend::Backend;
 use super::engine::{Advance, Engine, Inputs, Loss, Setup, Stores, When};
-use super::flat::{Flat, Nothing, Verbatim, reading};
+use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::hashes::Hashes;
-use super::plan::{self, Needs};
-use super::{
-    Differentiate, Direction, Given, Gradient, Inner, Known, Length, Report, Rollout, Schedule, Truncation,
-};
+use super::plan::{Frame, Needs, Parts, Planned, Way};
+use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Schedule, Truncation};
 use crate::error::Error;
+use crate::health::Health;
 use crate::step::Step;
 use crate::store::MemoryStore;
 use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotStore};
@@ -25,6 +24,29 @@ const CACHE_FOR_LANES: usize = 1 << 19;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
 
+/// What a reverse sweep starts with: the first state, the budget, and what its results take.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'s> {
+    pub(super) start: &'s Snapshot,
+    pub(super) budget: Budget,
+    /// Bytes of the gradient, and of what it is made with.
+    pub(super) results: usize,
+    /// The numbers in it.
+    numbers: usize,
+    /// Whether it is compared with a forward sweep, because snapshots are not exact.
+    compares: bool,
+    /// Bytes that this takes.
+    afterwards: usize,
+}
+
+/// How long a loop is: so many steps can be taken for certain, at most so many; and how many the schedule is for.
+#[derive(Clone, Copy)]
+pub(super) struct Length {
+    pub(super) certain: u64,
+    pub(super) most: u64,
+    pub(super) swept: u64,
+}
+
 /// What a reverse sweep ends with.
 pub(super) struct Swept<'a, St: Step, T: Inner, B> {
     pub(super) engine: Engine<'a, St, T, B>,
@@ -39,8 +61,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         when: When,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Gradient<St>, Error> {
-        let budget = self.budget.clone()?;
         let start = Snapshot::of(initial);
+        let setting = self.setting(initial, params, &start, When::Last == when)?;
         let engine = Engine::new(Setup {
             step: &self.step,
             state: start.loaded(),
@@ -51,10 +73,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             clip: self.clip,
         });
         let mut swept = match self.length()? {
-            Known::Steps(steps) => self.sweep(engine, &start, steps, budget, loss)?,
-            Known::Until(condition) => self.sweep_until(engine, &start, condition, budget, loss)?,
+            Known::Steps(steps) => self.sweep(engine, setting, steps, loss)?,
+            Known::Until(condition) => self.sweep_until(engine, setting, condition, loss)?,
         };
-        if when == When::Last && self.window.is_none() && self.clip.is_none() && self.is_lossy()? {
+        if setting.compares {
             swept.report.lossy = Some(self.error_in_own_direction(initial, params, &mut swept, loss)?);
         }
         let Swept { engine, report } = swept;
@@ -70,9 +92,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         direction: Direction<'_, St>,
         loss: &mut Loss<'_, St, Dual<f64>>,
     ) -> Result<(Gradient<St>, Gradient<St>), Error> {
-        let budget = self.budget.clone()?;
         let state: St::State<Passive<Dual<f64>>> = with_tangents(initial, direction.0, Passive::lift)?;
         let start = Snapshot::of(&state);
+        let one = self.setting(initial, params, &start, false)?;
+        // A second gradient and report, and the lists that both are made of.
+        let lists = one.numbers * size_of::<f64>();
+        let setting = Setting { results: 2 * one.results + lists + Health::new().heap_bytes(), ..one };
         let engine = Engine::new(Setup {
             step: &self.step,
             state,
@@ -86,7 +111,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             Known::Steps(steps) => steps,
             Known::Until(_) => self.count_steps(initial, params)?,
         };
-        let Swept { engine, report } = self.sweep(engine, &start, steps, budget, loss)?;
+        let Swept { engine, report } = self.sweep(engine, setting, steps, loss)?;
         finite_value(engine.value.value)?;
         let part = |of: fn(&Dual<f64>) -> f64| {
             let list = |numbers: &[Dual<f64>]| numbers.iter().map(of).collect::<Vec<f64>>();
@@ -107,150 +132,187 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn sweep<'e, T: Inner, B: Backend<St, T>>(
         &self,
         mut engine: Engine<'e, St, T, B>,
-        start: &Snapshot,
+        setting: Setting<'_>,
         steps: u64,
-        budget: Budget,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Swept<'e, St, T, B>, Error> {
         self.check_inputs(&engine.inputs, steps)?;
-        let needs = self.needs(&mut engine, start, (steps, steps), (budget, plan::BOOKKEEPING), loss)?;
-        let limit = budget.bytes().saturating_sub(needs.states + needs.residuals);
-        let (mut memory, mut disk) = self.stores(limit)?;
-        let mut stores = Stores {
-            limit,
-            memory: memory.as_mut(),
-            disk: disk.as_mut().map(|disk| disk.as_mut() as &mut dyn SnapshotStore),
-        };
-        engine.trusts_snapshots =
-            !stores.memory.is_lossy() && !stores.disk.as_ref().is_some_and(|disk| disk.is_lossy());
+        let Setting { start, budget, .. } = setting;
         // A window at the end needs no snapshots before it.
         let skipped = match self.window {
             Some(window) if engine.when == When::Last => steps.saturating_sub(window),
             _ => 0,
         };
         engine.window = self.window.filter(|_| engine.when == When::Each);
-        let disk_slots = self.disk.as_ref().map_or(0, |(_, slots)| *slots);
-        let mut go = |engine: &mut Engine<'e, St, T, B>, stores: &mut Stores<'_>| {
+        let way = Way::Scheduled(self.schedule, self.disk_slots());
+        let length = Length { certain: steps, most: steps, swept: steps - skipped };
+        let mut needs = self.needs(&mut engine, setting, way, length, loss)?;
+        let mut most = u64::MAX;
+        loop {
+            let (mut memory, mut disk) = self.stores(usize::MAX)?;
+            let stores = Stores::new(&mut memory, &mut disk);
+            engine.trusts_snapshots = !stores.are_lossy();
+            if self.verify && !engine.trusts_snapshots {
+                return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
+            }
             let units = (steps - skipped).div_ceil(engine.stride);
-            let planned = plan::plan(self.schedule, units, budget, needs, stores, disk_slots)?;
-            let kept = stores.memory.heap_bytes_for(
-                planned.cost.peak_slots.memory as usize,
-                needs.reals,
-                needs.plain,
-            );
-            if !budget.is_unlimited() && planned.cost.peak_residuals <= 1 {
-                engine.limit_growth(stores.limit.saturating_sub(kept + planned.heap_bytes));
+            let planned = Frame { way, budget, needs, stores: &stores, most }.plan(units)?;
+            let Planned { actions, cost, optimum, keeps } = planned;
+            let around = start.heap_bytes() + needs.results;
+            let while_planning = engine.heap_bytes() + around + keeps.plan_bytes().planning;
+            let spare = self.spare(budget, needs.with(keeps, &stores));
+            // A store of the caller's keeps its own limits.
+            let in_memory = needs.in_memory(keeps, &stores);
+            (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
+            let mut stores = Stores::new(&mut memory, &mut disk);
+            engine.make_places(cost.peak_residuals as usize, spare / 2);
+            let went = engine.restart(start, steps).and_then(|()| {
+                if steps == 0 {
+                    engine.no_steps(loss)?;
+                }
+                engine.offset = skipped;
+                engine.advance(0, skipped)?;
+                engine.follow(actions, &mut stores, loss)
+            });
+            match went {
+                Ok(()) => {}
+                Err(error)
+                    if error.is_divergence() && B::RETRIES && engine.advance_by == Advance::Passively =>
+                {
+                    engine.advance_by_recording_from_now();
+                    continue;
+                }
+                // Steps turned out to take more than the first one did: fewer snapshots leave more for them.
+                Err(error) if error.is_excess() && way.chooses() && cost.peak_slots.memory > 1 => {
+                    most = cost.peak_slots.memory / 2;
+                    needs = needs_of(&engine, setting);
+                    if needs.with(way.least(units)?, &stores).within(budget).is_err() {
+                        return Err(error);
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
-            engine.restart(start, steps)?;
-            if steps == 0 {
-                engine.no_steps(loss)?;
+            let mut io = None;
+            if let Some(disk) = &mut stores.disk {
+                disk.flush()?;
+                io = Some(disk.stats());
             }
-            engine.offset = skipped;
-            engine.advance(0, skipped)?;
-            engine.follow(planned.actions, stores, loss)?;
-            Ok::<_, Error>((planned.cost, planned.optimum, planned.heap_bytes))
-        };
-        let (cost, optimum, bookkeeping) = match go(&mut engine, &mut stores) {
-            Err(Error::Diverged { .. }) if B::RECORDS && engine.advance_by == Advance::Passively => {
-                engine.advance_by = Advance::ByRecording;
-                go(&mut engine, &mut stores)?
+            let in_use = stores.heap_bytes() + keeps.plan_bytes().following;
+            let peak_bytes = while_planning.max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
+            if skipped > 0 {
+                let norm = engine.squared_norm().sqrt();
+                engine.note_cut(norm, skipped);
+                engine.cut_all(start.reals().len() / words_per_number::<T>());
             }
-            other => other?,
-        };
-        let mut io = None;
-        if let Some(disk) = &mut stores.disk {
-            disk.flush()?;
-            io = Some(disk.stats());
+            let truncation = self.window.filter(|_| engine.cuts > 0).map(|window| Truncation {
+                window,
+                cuts: engine.cuts,
+                bias: engine.missing(),
+            });
+            let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+            report.truncation = truncation;
+            // What is recorded is counted in steps, what is advanced in units.
+            report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
+            report.snapshots = cost.peak_slots.memory;
+            report.second_snapshots = cost.peak_slots.disk;
+            report.io = io;
+            return Ok(Swept { engine, report });
         }
-        let peak_bytes =
-            engine.heap_bytes() + stores.heap_bytes() + bookkeeping + start.heap_bytes() + needs.results;
-        if skipped > 0 {
-            let norm = engine.squared_norm().sqrt();
-            engine.note_cut(norm, skipped);
-            engine.cut_all(start.reals().len() / words_per_number::<T>());
-        }
-        let truncation = self.window.filter(|_| engine.cuts > 0).map(|window| Truncation {
-            window,
-            cuts: engine.cuts,
-            bias: engine.missing(),
-        });
-        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
-        report.truncation = truncation;
-        // What is recorded is counted in steps, what is advanced in units.
-        report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
-        report.snapshots = cost.peak_slots.memory;
-        report.second_snapshots = cost.peak_slots.disk;
-        report.io = io;
-        Ok(Swept { engine, report })
     }
 
-    /// What is always there, found by recording the first steps and the loss once; and how many steps are recorded at once. At
-    /// least `steps` steps can be taken, at most `most_steps`.
+    /// The bytes of the budget that are not planned for: a part of it, so that no list that grows takes the last of it twice.
+    pub(super) fn spare(&self, budget: Budget, parts: Parts) -> usize {
+        if budget.is_unlimited() { usize::MAX } else { budget.bytes().saturating_sub(parts.total()) }
+    }
+
+    /// What is always there, found by recording the first steps and the loss once; and how many steps are recorded at once. A refusal if the budget does not hold it with what is kept at
+    /// least.
     pub(super) fn needs<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        start: &Snapshot,
-        (steps, most_steps): (u64, u64),
-        (budget, bookkeeping): (Budget, usize),
+        setting: Setting<'_>,
+        way: Way,
+        length: Length,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
+        let Setting { start, budget, .. } = setting;
         if self.verify {
             let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
-            engine.hashes = Some(Hashes::new(most.min(most_steps.saturating_add(2) as usize)));
+            engine.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
         }
-        engine.limit(budget);
+        let (mut memory, mut disk) = self.stores(usize::MAX)?;
+        let stores = Stores::new(&mut memory, &mut disk);
+        let refusal = |needs: Needs, stride: u64| {
+            let least = way.least(length.swept.div_ceil(stride))?;
+            needs.with(least, &stores).within(budget)
+        };
+        // Refusals name what is enough, so what is too much for the budget is recorded all the same, up to a limit.
+        let to_name = budget.bytes().max(1 << 20).saturating_mul(16);
         engine.stride = 1;
         engine.reserve_inputs();
-        let mut over = match engine.warm_up(start, steps, loss) {
-            Err(Error::Core(palinode_core::Error::ByteLimit { .. })) => {
-                // To name what is enough, the step is recorded once without a limit.
-                engine.limit(Budget::UNLIMITED);
-                engine.warm_up(start, steps, loss)?;
-                true
+        engine.limit(budget.bytes().saturating_sub(engine.heap_bytes() + start.heap_bytes()));
+        if let Err(error) = engine.warm_up(start, length.certain, loss) {
+            if !error.is_excess() {
+                return Err(error);
             }
-            other => {
-                other?;
-                false
-            }
-        };
-        let mut needs = needs_of(engine, start);
-        let memory = self.memory_store(usize::MAX)?;
-        if steps > 0 && !self.tape_only {
-            let within = if over { Budget::UNLIMITED } else { budget };
-            let (narrow, held) = match engine.narrow(start, within)? {
-                Some(found) => found,
-                None => {
-                    over = true;
-                    engine.limit(Budget::UNLIMITED);
-                    engine.narrow(start, Budget::UNLIMITED)?.unwrap_or_default()
+            engine.limit(to_name);
+            engine.warm_up(start, length.certain, loss).map_err(|error| beyond_naming(budget, error))?;
+        }
+        let mut of_one = needs_of(engine, setting);
+        if length.certain > 0 && !self.tape_only {
+            let results = setting.results;
+            // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked for even if that is too much.
+            let (narrow, held) = match engine.narrow(start, results, budget.bytes()) {
+                Ok(Some(found)) => found,
+                Err(error) if !error.is_excess() => return Err(error),
+                Ok(None) | Err(_) => {
+                    engine.limit(to_name);
+                    engine.narrow(start, results, usize::MAX)?.unwrap_or_default()
                 }
             };
             if narrow {
-                engine.warm_up(start, steps, loss)?;
-                needs = needs_of(engine, start);
+                engine.warm_up(start, length.certain, loss)?;
+                of_one = needs_of(engine, setting);
             }
-            needs.least = held;
+            of_one.least = held;
         }
-        plan::slots_within(budget, needs, memory.as_ref(), bookkeeping, 1)?;
-        if over {
-            // It fits after all: the limit counted what a recording needs on the way.
-            engine.limit(budget);
-            engine.warm_up(start, steps, loss)?;
+        let one = refusal(of_one, 1);
+        let at_once = self.steps_at_once(engine, budget, of_one, way).min(length.certain);
+        if at_once <= 1 {
+            return one.map(|()| of_one);
         }
-        let at_once = self.steps_at_once(engine, budget, needs).min(steps);
-        if at_once > 1 {
-            engine.stride = at_once;
-            engine.warm_up(start, steps, loss)?;
-            let larger = Needs { least: needs.least, ..needs_of(engine, start) };
-            if plan::slots_within(budget, larger, memory.as_ref(), bookkeeping, 1).is_ok() {
-                return Ok(larger);
+        let limit = match &one {
+            // The other half is for lists that only several steps at once have, and for snapshots.
+            Ok(()) => budget.bytes().saturating_sub(of_one.states) / 2,
+            Err(_) => to_name,
+        };
+        engine.limit(limit);
+        // Partials by forward numbers have no limit of their own; so many steps take so many times the bytes.
+        let is_too_much = engine.backend.directions().is_some()
+            && of_one.residuals.saturating_mul(at_once as usize) > limit;
+        if is_too_much && one.is_ok() {
+            return Ok(of_one);
+        }
+        engine.stride = at_once;
+        let several = match engine.warm_up(start, length.certain, loss) {
+            Ok(()) => {
+                let needs = Needs { least: of_one.least, ..needs_of(engine, setting) };
+                refusal(needs, at_once).map(|()| needs)
             }
-            engine.stride = 1;
-            engine.forget_recordings();
-            engine.warm_up(start, steps, loss)?;
-            needs = Needs { least: needs.least, ..needs_of(engine, start) };
+            Err(error) if error.is_excess() => Err(error),
+            Err(error) => return Err(error),
+        };
+        match (several, one) {
+            (Ok(needs), _) => Ok(needs),
+            (Err(_), Ok(())) => {
+                engine.stride = 1;
+                engine.limit(budget.bytes().saturating_sub(of_one.states));
+                engine.warm_up(start, length.certain, loss)?;
+                Ok(of_one)
+            }
+            (Err(several), Err(one)) => Err(if needed(&several) < needed(&one) { several } else { one }),
         }
-        Ok(needs)
     }
 
     /// How many steps are recorded on one tape.
@@ -259,11 +321,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine: &mut Engine<'_, St, T, B>,
         budget: Budget,
         needs: Needs,
+        way: Way,
     ) -> u64 {
         let in_steps = matches!(self.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
         if !B::RECORDS
             || engine.when == When::Each
             || in_steps
+            || way == Way::Undoing
             || self.window.is_some()
             || self.clip.is_some()
         {
@@ -273,8 +337,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             return at_once;
         }
         let left = budget.bytes().saturating_sub(needs.states + needs.residuals);
+        // Snapshots need most of what is left. Where they are not chosen by the budget, neither is this, so that a refusal names a budget that is enough.
         let cache = if engine.backend.directions().is_some() { CACHE_FOR_LANES } else { CACHE };
-        let bytes = cache.min(left / 8);
+        let bytes = if way.chooses() { cache.min(left / 8) } else { cache };
         (bytes / engine.backend.needed_bytes().max(1)).clamp(1, MOST_AT_ONCE) as u64
     }
 
@@ -309,34 +374,73 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// How long the loop is: as was said, or as many steps as there are inputs.
     pub(super) fn length(&self) -> Result<Known<'_, 'a, St>, Error> {
         match (&self.length, &self.inputs) {
-            (Some(Length::Steps(steps)), _) => Ok(Known::Steps(*steps)),
-            (Some(Length::Until(condition)), _) => Ok(Known::Until(condition)),
+            (Some(super::Length::Steps(steps)), _) => Ok(Known::Steps(*steps)),
+            (Some(super::Length::Until(condition)), _) => Ok(Known::Until(condition)),
             (None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
             (None, Some(Given::Same(_)) | None) => Err(Error::NoLength),
         }
     }
 
+    /// The stores of one sweep; that in memory within a limit, unless it is the caller's.
     #[allow(clippy::type_complexity)] // two stores, the second of which may be missing
     pub(super) fn stores(
         &self,
         limit: usize,
     ) -> Result<(Box<dyn SnapshotStore>, Option<Box<dyn SnapshotStore>>), Error> {
-        let disk = self.disk.as_ref().map(|(make, _)| make()).transpose()?;
-        Ok((self.memory_store(limit)?, disk))
-    }
-
-    fn memory_store(&self, limit: usize) -> Result<Box<dyn SnapshotStore>, Error> {
-        Ok(match &self.memory {
+        let memory = match &self.memory {
             Some(make) => make()?,
             None => Box::new(MemoryStore::within(limit.into())),
-        })
+        };
+        let disk =
+            self.disk.as_ref().filter(|_| self.disk_slots() > 0).map(|(make, _)| make()).transpose()?;
+        Ok((memory, disk))
     }
 
-    fn is_lossy(&self) -> Result<bool, Error> {
-        let lossy = |maker: Option<&super::StoreMaker<'_>>| {
-            Ok::<_, Error>(maker.map(|make| make()).transpose()?.is_some_and(|store| store.is_lossy()))
+    /// How many snapshots the second store may hold: none by a schedule that has no use for it.
+    pub(super) fn disk_slots(&self) -> u32 {
+        let slots = self.disk.as_ref().map_or(0, |(_, slots)| *slots);
+        if self.schedule == Schedule::Best { slots } else { 0 }
+    }
+
+    /// What a gradient by these takes, and whether it is to be compared with a forward sweep.
+    pub(super) fn setting<'s>(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        start: &'s Snapshot,
+        comparable: bool,
+    ) -> Result<Setting<'s>, Error> {
+        let (mut memory, mut disk) = self.stores(0)?;
+        let is_lossy = Stores::new(&mut memory, &mut disk).are_lossy();
+        let mut words = Vec::new();
+        let (mut numbers, mut most_words) = (0, 0);
+        let mut bytes = initial.heap_bytes() + params.heap_bytes();
+        numbers += Shape::of(initial, &mut words);
+        most_words = words.len().max(most_words);
+        numbers += Shape::of(params, &mut words);
+        most_words = words.len().max(most_words);
+        let inputs = match &self.inputs {
+            Some(Given::Same(input)) => core::slice::from_ref(input),
+            Some(Given::Each(inputs)) => &inputs[..],
+            None => &[],
         };
-        Ok(lossy(self.memory.as_ref())? || lossy(self.disk.as_ref().map(|(make, _)| make))?)
+        bytes += size_of_val(inputs);
+        for input in inputs {
+            bytes += input.heap_bytes();
+            numbers += Shape::of(input, &mut words);
+            most_words = words.len().max(most_words);
+        }
+        let compares = comparable && is_lossy && self.window.is_none() && self.clip.is_none();
+        Ok(Setting {
+            start,
+            budget: self.budget.clone()?,
+            // A list of words that grows is held twice for a moment.
+            results: bytes + 4 * most_words * size_of::<u64>(),
+            numbers,
+            compares,
+            // The gradient in its shape, the same with tangents, and lists of all of that.
+            afterwards: if compares { 3 * bytes + 12 * numbers * size_of::<f64>() } else { 0 },
+        })
     }
 
     /// The inputs over another number.
@@ -389,24 +493,21 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             }
         }
         let mut rest = by_inputs;
+        let words = &mut Vec::new();
+        let initial = reshaped(initial, by_state, words);
+        let params = reshaped(params, by_params, words);
         let mut by_input = |input: &St::Input<f64>| {
-            let count = numbers_in(input);
+            let count = Shape::of(input, words);
             let (first, others) = rest.split_at(count.min(rest.len()));
             rest = others;
-            reshaped(input, first)
+            St::Input::<f64>::load(&mut reading(first, words, |number| number))
         };
         let inputs = match &self.inputs {
             Some(Given::Same(input)) => vec![by_input(input)],
             Some(Given::Each(inputs)) => inputs[..report.steps as usize].iter().map(by_input).collect(),
             None => Vec::new(),
         };
-        Ok(Gradient {
-            value,
-            initial: reshaped(initial, by_state),
-            params: reshaped(params, by_params),
-            inputs,
-            report,
-        })
+        Ok(Gradient { value, initial, params, inputs, report })
     }
 }
 
@@ -418,33 +519,51 @@ fn words_per_number<T: Inner>() -> usize {
 }
 
 /// What the engine holds now that it has recorded.
-fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
-    engine: &mut Engine<'_, St, T, B>,
-    start: &Snapshot,
+pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &Engine<'_, St, T, B>,
+    setting: Setting<'_>,
 ) -> Needs {
-    let residuals = engine.backend.residual_bytes();
-    let results = engine.result_bytes();
+    let Setting { start, results, afterwards, .. } = setting;
+    let residuals = engine.residual_bytes();
     Needs {
-        states: engine.heap_bytes() - residuals + start.heap_bytes() + results,
-        residuals,
+        states: (engine.heap_bytes() + engine.slack() + start.heap_bytes() + results)
+            .saturating_sub(residuals),
+        residuals: engine.planned_residual_bytes(),
         results,
+        afterwards,
         reals: start.reals().len(),
         plain: start.plain().len(),
         least: 0,
     }
 }
 
-/// A value of the shape of another, with these numbers.
-pub(super) fn reshaped<R: Reals<f64>>(like: &R, numbers: &[f64]) -> R {
-    let mut flat = Flat::default();
-    like.save(&mut Verbatim(&mut flat));
-    R::load(&mut reading(numbers, &flat.plain, |number| number))
+/// The refusal of a step whose residuals are more than what is recorded to name what is enough.
+fn beyond_naming(budget: Budget, error: Error) -> Error {
+    match error {
+        Error::Core(palinode_core::Error::ByteLimit { needed, .. }) => Error::BudgetTooSmall {
+            budget,
+            smallest: needed.into(),
+            states: 0,
+            residuals: needed,
+            snapshots: 0,
+        },
+        Error::InInnerLoop { error, .. } => beyond_naming(budget, *error),
+        error => error,
+    }
 }
 
-fn numbers_in<R: Reals<f64>>(value: &R) -> usize {
-    let mut flat = Flat::default();
-    value.save(&mut Verbatim(&mut flat));
-    flat.reals.len()
+/// The bytes that a refusal names.
+fn needed(refusal: &Error) -> usize {
+    match refusal {
+        Error::BudgetTooSmall { smallest, .. } => smallest.bytes(),
+        _ => usize::MAX,
+    }
+}
+
+/// A value of the shape of another, with these numbers. The words are for it to use.
+pub(super) fn reshaped<R: Reals<f64>>(like: &R, numbers: &[f64], words: &mut Vec<u64>) -> R {
+    Shape::of(like, words);
+    R::load(&mut reading(numbers, words, |number| number))
 }
 
 /// A value over duals of which one part is the primal and the other the tangent.

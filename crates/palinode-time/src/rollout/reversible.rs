@@ -1,7 +1,8 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
-use super::engine::{Engine, Setup, When};
-use super::reverse::{Swept, finite_value};
+use super::engine::{Engine, Setup, Stores, When};
+use super::plan::Way;
+use super::reverse::{Length, Swept, finite_value};
 use super::{Differentiate, Gradient, Known, Rollout};
 use crate::error::Error;
 use crate::step::ReversibleStep;
@@ -17,11 +18,11 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
     ) -> Result<Gradient<St>, Error> {
         let loss = &mut |_: u64, state: &St::State<Var<f64>>| loss(state);
-        let budget = self.budget.clone()?;
         if self.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
         }
         let start = Snapshot::of(initial);
+        let setting = self.setting(initial, params, &start, false)?;
         let mut engine = Engine::new(Setup {
             step: &self.step,
             state: start.loaded(),
@@ -36,16 +37,11 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             Known::Until(_) => self.count_steps(initial, params)?,
         };
         self.check_inputs(&engine.inputs, steps)?;
-        let needs = self.needs(&mut engine, &start, (steps.min(1), steps), (budget, 0), loss)?;
-        if !budget.allows(needs.states + needs.residuals) {
-            return Err(Error::BudgetTooSmall {
-                budget,
-                smallest: (needs.states + needs.residuals).into(),
-                states: needs.states,
-                residuals: needs.residuals,
-                snapshot: 0,
-            });
-        }
+        let length = Length { certain: steps.min(1), most: steps, swept: steps };
+        let needs = self.needs(&mut engine, setting, Way::Undoing, length, loss)?;
+        let (mut memory, mut disk) = self.stores(0)?;
+        let kept = needs.with(Way::Undoing.least(steps)?, &Stores::new(&mut memory, &mut disk));
+        engine.make_places(1, self.spare(setting.budget, kept));
         engine.restart(&start, steps)?;
         // A state that comes back need not have its bits.
         engine.trusts_snapshots = false;
@@ -57,8 +53,8 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             engine.record_and_stay(step)?;
             engine.reverse(step, loss)?;
         }
-        let peak_bytes = engine.heap_bytes() + start.heap_bytes() + needs.results;
-        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+        let peak_bytes = engine.heap_bytes() + start.heap_bytes() + setting.results;
+        let mut report = self.report(&mut engine, steps, setting.budget, peak_bytes);
         report.optimum = report.forward;
         report.drift = Some(drift(&start, &Snapshot::of(&engine.live)));
         let Swept { engine, report } = Swept { engine, report };

@@ -39,7 +39,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
             let recorded = by_tape.record(0, &fixed, &mut state, input, 1, None);
             recorded.map_err(|error| error.counted_from(step))?;
             by_rule.record(0, &fixed, &mut state, input, 1, None)?;
-            by_tape.after(0, &fixed, input, 1, &mut state);
+            by_tape.after(0, &fixed, input, 1, &mut state)?;
             let of_state = count(&|flat| state.save(flat));
             // Numbers without a common pattern, so that a mix-up of entries shows.
             let pattern =

@@ -2,24 +2,20 @@
 
 use super::backend::Backend;
 use super::engine::{Advance, Engine, Loss, Stores};
-use super::plan;
-use super::reverse::{MOST_AT_ONCE, Swept};
+use super::plan::{Frame, Way};
+use super::reverse::{Length, MOST_AT_ONCE, Setting, Swept, needs_of};
 use super::{Differentiate, Rollout, StopMargin, Until};
 use crate::error::Error;
 use crate::step::Step;
+use palinode_core::decision;
 use palinode_core::schedule::{self, Online};
-use palinode_core::{Budget, Snapshot, SnapshotStore, decision};
-
-/// Bytes of the bookkeeping of [`Online`], per snapshot, with room for a list that doubles.
-const BOOKKEEPING: usize = 160;
 
 impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     pub(super) fn sweep_until<'e, B: Backend<St, f64>>(
         &self,
         mut engine: Engine<'e, St, f64, B>,
-        start: &Snapshot,
+        setting: Setting<'_>,
         condition: &Until<'_, St>,
-        budget: Budget,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Swept<'e, St, f64, B>, Error> {
         if self.window.is_some() {
@@ -31,71 +27,118 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                 with: "a condition (.until)",
             });
         }
+        let Setting { start, budget, .. } = setting;
         // As many steps are recorded at once as can be taken for certain.
         let mut certain = 0;
         engine.restart(start, 0)?;
         while certain < MOST_AT_ONCE as u64
-            && !condition(&engine.live)
+            && !judged(condition, &engine.live, certain)?.0
             && self.may_take(&engine.inputs, certain).is_ok()
         {
             engine.advance(certain, certain + 1)?;
             certain += 1;
         }
-        let needs = self.needs(&mut engine, start, (certain, u64::MAX), (budget, BOOKKEEPING), loss)?;
-        let limit = budget.bytes().saturating_sub(needs.states + needs.residuals);
-        let (mut memory, _) = self.stores(limit)?;
-        let slots = plan::slots_within(budget, needs, memory.as_ref(), BOOKKEEPING, u64::MAX)?;
-        let mut stores = Stores { limit, memory: memory.as_mut() as &mut dyn SnapshotStore, disk: None };
-        engine.trusts_snapshots = !stores.memory.is_lossy();
-        if !budget.is_unlimited() {
-            let kept = stores.memory.heap_bytes_for(slots as usize, needs.reals, needs.plain);
-            engine.limit_growth(stores.limit.saturating_sub(kept + slots as usize * BOOKKEEPING));
-        }
-        let mut go = |engine: &mut Engine<'e, St, f64, B>, stores: &mut Stores<'_>| {
-            engine.restart(start, 0)?;
-            let mut online = Online::new(slots)?;
-            let (mut taken, mut before_stop) = (0, f64::INFINITY);
-            let at_stop = loop {
-                let (stops, seen) = decision::watch(|| condition(&engine.live));
-                if stops {
-                    break seen.smallest_margin;
-                }
-                before_stop = seen.smallest_margin;
-                self.may_take(&engine.inputs, taken)?;
-                engine.set_steps(taken + 1);
-                if taken.is_multiple_of(engine.stride) {
-                    for action in online.before_step() {
-                        engine.act(action, stores, loss)?;
+        let length = Length { certain, most: u64::MAX, swept: u64::MAX };
+        let mut needs = self.needs(&mut engine, setting, Way::Online, length, loss)?;
+        let mut most = u64::MAX;
+        loop {
+            let (mut memory, mut disk) = self.stores(usize::MAX)?;
+            let stores = Stores::new(&mut memory, &mut disk);
+            engine.trusts_snapshots = !stores.are_lossy();
+            if self.verify && !engine.trusts_snapshots {
+                return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
+            }
+            let frame = Frame { way: Way::Online, budget, needs, stores: &stores, most };
+            let slots = frame.slots(u64::MAX, 0)?;
+            let keeps = Way::Online.with_slots(slots)?;
+            let spare = self.spare(budget, needs.with(keeps, &stores));
+            let in_memory = needs.in_memory(keeps, &stores);
+            (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
+            let mut stores = Stores::new(&mut memory, &mut disk);
+            engine.make_places(1, spare / 2);
+            let (steps, cost, stop) =
+                match self.go_until(&mut engine, setting, slots, condition, &mut stores, loss) {
+                    Ok(gone) => gone,
+                    Err(error)
+                        if error.is_divergence() && B::RETRIES && engine.advance_by == Advance::Passively =>
+                    {
+                        engine.advance_by_recording_from_now();
+                        continue;
                     }
-                }
-                engine.advance(taken, taken + 1)?;
-                taken += 1;
-            };
-            let cost = online.cost();
-            engine.all_inputs(taken);
-            if taken == 0 {
-                engine.no_steps(loss)?;
-            }
-            engine.follow(online.reverse(), stores, loss)?;
-            Ok::<_, Error>((taken, cost, StopMargin { at_stop, before_stop }))
-        };
-        let (steps, cost, stop) = match go(&mut engine, &mut stores) {
-            Err(Error::Diverged { .. }) if B::RECORDS && engine.advance_by == Advance::Passively => {
-                engine.advance_by = Advance::ByRecording;
-                go(&mut engine, &mut stores)?
-            }
-            other => other?,
-        };
-        let bookkeeping = BOOKKEEPING * cost.peak_slots.memory as usize;
-        let peak_bytes =
-            engine.heap_bytes() + stores.heap_bytes() + bookkeeping + start.heap_bytes() + needs.results;
-        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
-        let snapshots = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX).max(1);
-        // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
-        let units = steps.div_ceil(engine.stride);
-        report.optimum = steps + schedule::binomial_cost(units, snapshots)?.advanced * engine.stride;
-        report.snapshots = cost.peak_slots.memory;
-        report.stop = Some(stop);
-        Ok(Swept { engine, report })
+                    // Steps turned out to take more than the first ones did: fewer snapshots leave more for them.
+                    Err(error) if error.is_excess() && slots > 1 && !budget.is_unlimited() => {
+                        most = u64::from(slots / 2);
+                        needs = needs_of(&engine, setting);
+                        if needs.with(Way::Online.least(u64::MAX)?, &stores).within(budget).is_err() {
+                            return Err(error);
+                        }
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
+            let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
+            let bookkeeping = Online::bytes_for(taken);
+            let after = stores.heap_bytes() + bookkeeping;
+            let around = start.heap_bytes() + setting.results;
+            let peak_bytes = engine.heap_bytes() + around + after.max(needs.afterwards);
+            let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+            // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
+            let units = steps.div_ceil(engine.stride);
+            report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.stride;
+            report.snapshots = cost.peak_slots.memory;
+            report.stop = Some(stop);
+            return Ok(Swept { engine, report });
+        }
     }
+
+    /// Runs until the condition holds, and goes back: how many steps it took, at what cost, and how close it was to another number.
+    fn go_until<B: Backend<St, f64>>(
+        &self,
+        engine: &mut Engine<'_, St, f64, B>,
+        setting: Setting<'_>,
+        slots: u32,
+        condition: &Until<'_, St>,
+        stores: &mut Stores<'_>,
+        loss: &mut Loss<'_, St, f64>,
+    ) -> Result<(u64, schedule::Cost, StopMargin), Error> {
+        engine.restart(setting.start, 0)?;
+        let mut online = Online::new(slots)?;
+        let (mut taken, mut before_stop) = (0, f64::INFINITY);
+        let at_stop = loop {
+            let (holds, margin) = judged(condition, &engine.live, taken)?;
+            if holds {
+                break margin;
+            }
+            before_stop = margin;
+            self.may_take(&engine.inputs, taken)?;
+            engine.set_steps(taken + 1);
+            if taken.is_multiple_of(engine.stride) {
+                for action in online.before_step() {
+                    engine.act(action, stores, loss)?;
+                }
+            }
+            engine.advance(taken, taken + 1)?;
+            taken += 1;
+        };
+        let cost = online.cost();
+        engine.all_inputs(taken);
+        if taken == 0 {
+            engine.no_steps(loss)?;
+        }
+        engine.follow(online.reverse(), stores, loss)?;
+        Ok((taken, cost, StopMargin { at_stop, before_stop }))
+    }
+}
+
+/// Whether the condition holds, and by what margin. One that does not hold because something is NaN is an error: it might never hold.
+pub(super) fn judged<S>(
+    condition: &(impl Fn(&S) -> bool + ?Sized),
+    state: &S,
+    steps: u64,
+) -> Result<(bool, f64), Error> {
+    let (holds, seen) = decision::watch(|| condition(state));
+    if !holds && seen.undefined > 0 {
+        return Err(Error::ConditionUndefined { steps });
+    }
+    Ok((holds, seen.smallest_margin))
 }

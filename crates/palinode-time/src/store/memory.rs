@@ -62,6 +62,11 @@ impl MemoryStore {
         MemoryStore { segments: Vec::new(), shift: 0, stride: 0, held: 0, limit: budget }
     }
 
+    /// Refuses what would take it beyond this from now on.
+    pub(crate) fn set_limit(&mut self, budget: Budget) {
+        self.limit = budget;
+    }
+
     /// The words of a slot, none if it has none yet.
     #[inline]
     fn words(&self, slot: u32) -> &[u64] {

@@ -492,3 +492,159 @@ fn a_parameter_without_a_derivative_is_told() {
     let error = Rollout::new(Root).steps(3).value_and_grad(&1.0, &0.0, |x| *x).expect_err("a vertical slope");
     assert_eq!(error.code(), "PAL0104");
 }
+
+/// x <- sqrt(x - 1): NaN after a few steps.
+struct Falling;
+
+impl Step for Falling {
+    type State<S: Number> = S;
+    type Params<S: Number> = ();
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, x: &mut S, _: &(), _: &()) {
+        *x = (*x - 1.0).sqrt();
+    }
+}
+
+#[test]
+fn a_condition_that_compares_nan_ends_with_an_error() {
+    // 10, 3, 1.41, 0.64, NaN.
+    let ends = |error: Error| assert_eq!(error, Error::ConditionUndefined { steps: 4 });
+    let compares = || Rollout::new(Falling).until(|x| *x < 0.5);
+    ends(compares().value_and_grad(&10.0, &(), |x| *x).expect_err("it would never end"));
+    ends(compares().run(&10.0, &()).expect_err("it would never end"));
+    ends(compares().jvp(&10.0, &(), (&1.0, &()), |x| *x).expect_err("it would never end"));
+    let converts = Rollout::new(Falling).until(|x| x.to_f64() < 0.5);
+    ends(converts.run(&10.0, &()).expect_err("it would never end"));
+    // A condition that holds at NaN ends the loop.
+    let stops = Rollout::new(Falling).until(|x| x.is_nan() || *x < 0.5);
+    assert!(stops.run(&10.0, &()).expect("a state").is_nan());
+    let stops = Rollout::new(Falling).until(|x| {
+        let goes_on = *x > 0.5;
+        !goes_on
+    });
+    assert_eq!(stops.value_and_grad(&10.0, &(), |x| *x).expect_err("NaN is no loss").code(), "PAL0526");
+}
+
+/// A step with hidden state: a counter outside of what is kept.
+struct Hidden(std::cell::Cell<u64>);
+
+impl Step for Hidden {
+    type State<S: Number> = S;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, x: &mut S, p: &S, _: &()) {
+        self.0.set(self.0.get() + 1);
+        *x = *x * 0.5 + *p * (self.0.get() as f64);
+    }
+}
+
+#[test]
+fn hidden_state_is_found_by_schedules_that_record_blocks() {
+    for schedule in
+        [Schedule::Mixed { slots: 4 }, Schedule::Mixed { slots: 1 }, Schedule::Periodic { every: 7 }]
+    {
+        for verify in [false, true] {
+            let run = Rollout::new(Hidden(0.into())).steps(40).schedule(schedule);
+            let run = if verify { run.verify() } else { run };
+            let error = run.value_and_grad(&1.0, &1.0, |x| *x).expect_err("hidden state");
+            assert!(matches!(error, Error::Diverged { .. }), "{schedule:?}, {verify}: {error}");
+        }
+    }
+    // What is not computed twice does not differ.
+    let run = Rollout::new(Hidden(0.into())).steps(40).schedule(Schedule::StoreAll).verify();
+    assert!(run.value_and_grad(&1.0, &1.0, |x| *x).is_ok());
+}
+
+#[test]
+fn verification_agrees_with_every_schedule_and_refuses_what_is_not_exact() {
+    let start = [1.0, 1.0, 1.0];
+    let run = || Rollout::new(Lorenz).steps(150);
+    let reference = bits(&run().value_and_grad(&start, &CHAOTIC, squares).expect("a gradient"));
+    for schedule in [Schedule::Mixed { slots: 4 }, Schedule::Periodic { every: 7 }, Schedule::StoreAll] {
+        let verified = run().schedule(schedule).verify().value_and_grad(&start, &CHAOTIC, squares);
+        assert_eq!(bits(&verified.expect("a gradient")), reference, "{schedule:?}");
+    }
+    let lossy = run().store(|| palinode_time::Lossy::f32(palinode_time::MemoryStore::new())).verify();
+    let error = lossy.value_and_grad(&start, &CHAOTIC, squares).expect_err("other states come back");
+    assert_eq!(error.code(), "PAL0529");
+    let undone = Rollout::new(Leapfrog).steps(100).verify();
+    assert!(undone.value_and_grad_by_undoing(&[1.0, 0.25], &1.3, |[x, _]| *x).is_ok());
+}
+
+/// Fails once its number is below a limit.
+#[derive(Default)]
+struct Failing(palinode_time::Notes);
+
+impl Step for Failing {
+    type State<S: Number> = S;
+    type Params<S: Number> = ();
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, x: &mut S, _: &(), _: &()) {
+        if *x < 0.1 {
+            return self.0.fail("too small");
+        }
+        *x *= 0.8;
+    }
+    fn notes(&self) -> Option<&palinode_time::Notes> {
+        Some(&self.0)
+    }
+}
+
+#[test]
+fn errors_of_inner_loops_name_both_steps() {
+    // 0.8^11 < 0.1: the twelfth step fails, which is step 1 of the inner loop of step 2.
+    let failed = Error::StepFailed { step: 2, reason: "step 1 of the inner loop: too small".into() };
+    let run = || Rollout::new(Repeat::new(Failing::default(), 5)).steps(4);
+    assert_eq!(run().run(&1.0, &()).expect_err("it fails"), failed);
+    assert_eq!(run().nested().value_and_grad(&1.0, &(), |x| *x).expect_err("it fails"), failed);
+    assert_eq!(run().value_and_grad(&1.0, &(), |x| *x).expect_err("it fails"), failed);
+    let hidden = Rollout::new(Repeat::new(Hidden(0.into()), 6).snapshots(2)).steps(3).nested();
+    let error = hidden.value_and_grad(&1.0, &1.0, |x| *x).expect_err("hidden state");
+    let Error::InInnerLoop { step, inner, .. } = error else { panic!("{error}") };
+    assert_eq!((step, error.code()), (0, "PAL0521"), "found in the warm-up");
+    assert!(inner < 6 && error.to_string().contains("of the inner loop of step 0: PAL0521"), "{error}");
+}
+
+#[test]
+fn a_growing_state_is_given_the_room_of_snapshots() {
+    let run = |schedule, budget: usize| {
+        let run = Rollout::new(Resizing(1)).steps(300).record_at_once(1).schedule(schedule).budget(budget);
+        run.value_and_grad(&vec![1.0], &0.999, |list| list[0])
+    };
+    let mut enough = 0;
+    for budget in (10_000..200_000).step_by(10_000) {
+        let one = run(Schedule::Binomial { snapshots: 1 }, budget);
+        let best = run(Schedule::Best, budget);
+        if let Ok(one) = one {
+            let best =
+                best.unwrap_or_else(|error| panic!("{budget} bytes are enough for one snapshot: {error}"));
+            assert_eq!(bits(&best), bits(&one));
+            enough += 1;
+        }
+    }
+    assert!((1..19).contains(&enough), "some of these budgets are enough: {enough}");
+}
+
+/// A step whose residuals are many times its state.
+struct Long;
+
+impl Step for Long {
+    type State<S: Number> = [S; 3];
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, state: &mut [S; 3], p: &S, _: &()) {
+        for _ in 0..400_000 {
+            let [x, y, z] = *state;
+            *state = [(y * z).sin() * *p, (z * x).cos(), (x + y).sin()];
+        }
+    }
+}
+
+#[test]
+fn what_is_enough_is_named_without_recording_all_of_it() {
+    let run = Rollout::new(Long).steps(3).budget("1KiB");
+    let Err(Error::BudgetTooSmall { smallest, .. }) = run.value_and_grad(&[0.5; 3], &0.9, |x| x[0]) else {
+        panic!("a step takes some 40 MB")
+    };
+    assert!(smallest.bytes() > 16 << 20, "{smallest}: more than what it was allowed to record");
+}

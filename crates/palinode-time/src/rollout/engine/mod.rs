@@ -1,25 +1,30 @@
 //! Follows a stream of actions: advances, keeps and restores states, records steps and carries cotangents back over them.
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
-//! cotangents of the initial state, the parameters and the inputs.
+//! cotangents of the initial state, the parameters and the inputs. `bytes.rs`: its memory; `cotangent.rs`: what becomes of
+//! the cotangent; `loss.rs`: where it begins.
 //!
 //! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
 //! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
 
+mod bytes;
+mod cotangent;
+mod loss;
+
 use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed};
-use super::flat::{Flat, Verbatim, reading, refill};
+use super::flat::{Flat, refill};
 use super::forward::{begin, take_steps, taken_well};
 use super::hashes::Hashes;
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
 use palinode_core::schedule::{Action, Slot, Tier};
-use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotError, SnapshotStore, Tape, Var};
+use palinode_core::{Passive, Reals, Snapshot, SnapshotError, SnapshotStore, Tape, Var};
 use std::collections::VecDeque;
 
 /// How many actions a slow store is told ahead.
-const AHEAD: usize = 16;
+pub(super) const AHEAD: usize = 16;
 
 /// What enters at each step.
 pub(super) enum Inputs<I> {
@@ -52,16 +57,36 @@ impl<I> Inputs<I> {
 pub(super) struct Stores<'a> {
     pub(super) memory: &'a mut dyn SnapshotStore,
     pub(super) disk: Option<&'a mut dyn SnapshotStore>,
-    /// The most bytes that both may hold on the heap.
-    pub(super) limit: usize,
 }
 
-impl Stores<'_> {
+impl<'a> Stores<'a> {
+    pub(super) fn new(
+        memory: &'a mut Box<dyn SnapshotStore>,
+        disk: &'a mut Option<Box<dyn SnapshotStore>>,
+    ) -> Stores<'a> {
+        let disk = disk.as_mut().map(|disk| disk.as_mut() as &mut dyn SnapshotStore);
+        Stores { memory: memory.as_mut(), disk }
+    }
+
+    /// Whether what comes back may differ from what was kept.
+    pub(super) fn are_lossy(&self) -> bool {
+        self.memory.is_lossy() || self.disk.as_ref().is_some_and(|disk| disk.is_lossy())
+    }
+
     fn of(&mut self, slot: Slot) -> &mut dyn SnapshotStore {
         match (slot.tier, &mut self.disk) {
             (Tier::Disk, Some(disk)) => *disk,
             (Tier::Disk, None) | (Tier::Memory, _) => self.memory,
         }
+    }
+
+    /// The bytes that both hold at most for so many slots of this size, the stores themselves included.
+    pub(super) fn heap_bytes_for(&self, slots: usize, disk_slots: u32, reals: usize, plain: usize) -> usize {
+        let of = |store: &dyn SnapshotStore, slots: usize| {
+            size_of_val(store).saturating_add(store.heap_bytes_for(slots, reals, plain))
+        };
+        let on_disk = self.disk.as_ref().map_or(0, |disk| of(&**disk, disk_slots as usize));
+        of(&*self.memory, slots).saturating_add(on_disk)
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
@@ -127,9 +152,12 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     pub(super) stride: u64,
     /// The step at which the first unit begins.
     pub(super) offset: u64,
-    /// The state from which this step was recorded last: what the step before it must end in.
+    /// The state before the units that were recorded last, one after the other: what the unit before them must end in.
     expected: Flat<T>,
     expected_before: Option<u64>,
+    /// The state before the units that are being recorded, if there are several; and the step that it is before.
+    block: Flat<T>,
+    block_from: u64,
     snapshot: Snapshot,
     loss_tape: Tape<T>,
     loss_state: Option<St::State<Var<T>>>,
@@ -189,6 +217,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             offset: 0,
             expected: Flat::default(),
             expected_before: None,
+            block: Flat::default(),
+            block_from: 0,
             snapshot: Snapshot::new(),
             loss_tape: Tape::new(),
             loss_state: None,
@@ -208,6 +238,12 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             norms: 0.0,
             loss_taken_at: None,
         }
+    }
+
+    /// Advances by recording from now on.
+    pub(super) fn advance_by_recording_from_now(&mut self) {
+        self.advance_by = Advance::ByRecording;
+        self.backend.advance_by_recording();
     }
 
     /// Starts from this state again, with nothing reversed yet. Memory is kept.
@@ -278,12 +314,13 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     #[cold]
     fn advance_by_recording(&mut self, step: u64) -> Result<(), Error> {
-        let place = self.recorded.len();
+        // The memory of a unit that is not recorded now: no schedule advances while all are.
+        let place = self.free_place();
         let Engine { step: body, params, inputs, live, backend, .. } = self;
         let fixed = &Fixed { step: *body, params };
         let inputs = inputs.of(step, step + 1);
         backend.record(place, fixed, live, inputs, 1, None).map_err(|error| error.counted_from(step))?;
-        backend.after(place, fixed, inputs, 1, live);
+        backend.after(place, fixed, inputs, 1, live).map_err(|error| error.counted_from(step))?;
         taken_well(*body, step)?;
         match &mut self.hashes {
             Some(hashes) => hashes.see(step + 1, &self.live, &mut self.snapshot),
@@ -296,7 +333,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         if let Live::Recorded(from) = self.at {
             let (place, to) = (self.place_of(from), self.end_of(from));
             let Engine { step: body, params, inputs, live, backend, .. } = self;
-            backend.after(place, &Fixed { step: *body, params }, inputs.of(from, to), to - from, live);
+            let fixed = &Fixed { step: *body, params };
+            let settled = backend.after(place, fixed, inputs.of(from, to), to - from, live);
+            settled.map_err(|error| error.counted_from(from))?;
             taken_well(*body, from)?;
             self.at = Live::Before(to);
         }
@@ -313,6 +352,17 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     #[inline(always)]
     fn end_of(&self, from: u64) -> u64 {
         (from + self.stride).min(self.steps)
+    }
+
+    /// A place for the residuals of a unit.
+    fn free_place(&mut self) -> usize {
+        match self.recorded.iter().position(Option::is_none) {
+            Some(place) => place,
+            None => {
+                self.recorded.push(None);
+                self.recorded.len() - 1
+            }
+        }
     }
 
     fn place_of(&self, step: u64) -> usize {
@@ -393,7 +443,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             // The store in memory has the rest of the budget, and refuses what a state that grows would take beyond it.
             Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => {
                 let needed = stores.heap_bytes() + self.snapshot.bytes();
-                Err(Error::OverBudget { step, budget: stores.limit.into(), needed })
+                Err(Error::OverBudget { step, held: stores.heap_bytes(), needed })
             }
             other => Ok(other?),
         }
@@ -401,36 +451,45 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     /// Records the unit that begins at a step.
     pub(super) fn record(&mut self, from: u64) -> Result<(), Error> {
+        // One that goes on where another ended begins with its bits.
+        let begins = matches!(self.at, Live::Before(_));
         self.settle()?;
         debug_assert_eq!(self.at, Live::Before(from));
         let to = self.end_of(from);
         self.counts.recorded += to - from;
-        let place = match self.recorded.iter().position(Option::is_none) {
-            Some(place) => place,
-            None => {
-                self.recorded.push(None);
-                self.recorded.len() - 1
-            }
-        };
+        let place = self.free_place();
         self.recorded[place] = Some(from);
-        // What these steps must end in is known if the next ones were recorded last.
+        // What this unit must end in is known if the units after it were recorded last.
+        let ends = to == self.steps || self.expected_before == Some(to);
         let is_known = B::RECORDS && self.expected_before == Some(to) && self.trusts_snapshots;
-        let Engine { step: body, params, inputs, live, backend, expected, numbers, .. } = self;
+        if begins {
+            self.block_from = from;
+        }
+        if B::RECORDS && begins {
+            self.numbers.clear();
+            self.live.save(&mut self.numbers);
+            if !ends {
+                self.block.copy_from(&self.numbers);
+            }
+        }
+        let Engine { step: body, params, inputs, live, backend, expected, .. } = self;
         let expected = is_known.then_some(&*expected);
         let fixed = &Fixed { step: *body, params };
-        if B::RECORDS {
-            numbers.clear();
-            live.save(numbers);
-        }
         let recorded = backend.record(place, fixed, live, inputs.of(from, to), to - from, expected);
         if !recorded.map_err(|error| error.counted_from(from))? {
             return Err(Error::Diverged { step: to - 1 });
         }
-        if B::RECORDS {
-            core::mem::swap(&mut self.numbers, &mut self.expected);
-            self.expected_before = Some(from);
+        if B::RECORDS && ends {
+            let first = if begins { &mut self.numbers } else { &mut self.block };
+            core::mem::swap(first, &mut self.expected);
+            self.expected_before = Some(self.block_from);
         }
         self.at = Live::Recorded(from);
+        if self.hashes.is_some() && self.trusts_snapshots {
+            self.state_after(place, from, to)?;
+            let (Some(hashes), Some(after)) = (&mut self.hashes, &self.after) else { return Ok(()) };
+            hashes.see(to, after, &mut self.snapshot)?;
+        }
         Ok(())
     }
 
@@ -494,21 +553,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.backend.release_cotangent(&mut self.cotangents.state);
     }
 
-    /// The square of the norm of the cotangent of the state.
-    #[inline]
-    pub(super) fn squared_norm(&mut self) -> f64 {
-        self.release_cotangent();
-        self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum()
-    }
-
-    /// Adds the loss of the state after a recorded unit, and its cotangent.
-    fn loss_after(
-        &mut self,
-        place: usize,
-        from: u64,
-        to: u64,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<(), Error> {
+    /// `after` becomes the state after a recorded unit.
+    fn state_after(&mut self, place: usize, from: u64, to: u64) -> Result<(), Error> {
         let Engine { step: body, params, inputs, backend, after, live, numbers, .. } = self;
         let fixed = &Fixed { step: *body, params };
         if after.is_none() {
@@ -517,130 +563,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             refill(after, &mut numbers.read(Passive::lift));
         }
         let Some(state) = after else { unreachable!("filled above") };
-        backend.after(place, fixed, inputs.of(from, to), to - from, state);
-        taken_well(*body, from)?;
-        numbers.clear();
-        state.save(numbers);
-        self.loss_of_numbers(to, loss)
-    }
-
-    /// A loop of no steps: its last state is the first, and there is none along the way.
-    pub(super) fn no_steps(&mut self, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
-        if self.when == When::Last {
-            return self.loss_of_live(0, loss);
-        }
-        self.numbers.clear();
-        self.live.save(&mut self.numbers);
-        self.cotangents.state.resize(self.numbers.reals.len(), T::zero());
-        Ok(())
-    }
-
-    /// Adds the loss of the live state, and its cotangent.
-    pub(super) fn loss_of_live(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
-        self.numbers.clear();
-        self.live.save(&mut self.numbers);
-        self.loss_of_numbers(steps, loss)
-    }
-
-    fn loss_of_numbers(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
-        self.release_cotangent();
-        let Engine { loss_tape, loss_state, numbers, cotangents, .. } = self;
-        let mut record = loss_tape.record(&numbers.reals, |vars| {
-            loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
-        })?;
-        let value = record.values()[0];
-        self.value += value;
-        if cotangents.state.is_empty() {
-            cotangents.state.resize(numbers.reals.len(), T::zero());
-        }
-        record.reverse_onto(&[T::one()], &mut cotangents.state)?;
-        Ok(())
-    }
-
-    /// Notes how large the cotangent of the state before `step` is, and clips it if asked to.
-    #[inline]
-    fn look_at_cotangent(&mut self, step: u64, steps: u64) -> Result<(), Error> {
-        // A long list takes long to sum, and a number that is not finite stays so.
-        let long = self.cotangents.state.len() > 64;
-        if long && self.clip.is_none() && self.window.is_none() && !self.health.is_due() {
-            self.health.skip(steps);
-            return Ok(());
-        }
-        let mut squared = self.squared_norm();
-        if squared == 0.0 && self.cotangents.state.iter().any(|c| c.peek() != Some(0.0)) {
-            squared = f64::MIN_POSITIVE;
-        }
-        if !squared.is_finite() {
-            self.check_finite(step)?;
-        }
-        self.health.see(step, steps, squared);
-        self.norms += squared.sqrt() * steps as f64;
-        if let Some(most) = self.clip
-            && squared > most * most
-        {
-            // Squares overflow long before numbers do.
-            let sizes = || self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).abs());
-            let largest = sizes().fold(0.0, f64::max);
-            let norm = largest * sizes().map(|size| (size / largest).powi(2)).sum::<f64>().sqrt();
-            let factor = T::from_f64(most / norm);
-            self.cotangents.state.iter_mut().for_each(|c| *c *= factor);
-            self.health.see_clipping();
-        }
-        Ok(())
-    }
-
-    /// A square may overflow where the number does not.
-    #[cold]
-    fn check_finite(&self, step: u64) -> Result<(), Error> {
-        let bad = self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN)).find(|c| !c.is_finite());
-        let Some(value) = bad else { return Ok(()) };
-        let cause = match self.health.verdict() {
-            crate::Verdict::Exploding => {
-                "it has grown at every step until it overflowed; shorten the loop, clip, or ask for a statistical sensitivity"
-            }
-            _ => {
-                "a step has a vertical slope or an undefined derivative there (sqrt at 0, a division by 0); keep the state off that point"
-            }
-        };
-        Err(Error::NonFiniteCotangent { step, value, cause })
-    }
-
-    /// From here on the cotangent is cut: nothing flows back to earlier steps.
-    pub(super) fn cut(&mut self) {
-        self.release_cotangent();
-        self.cotangents.state.iter_mut().for_each(|c| *c = T::zero());
-    }
-
-    /// Nothing flows back to the initial state, which has so many numbers.
-    pub(super) fn cut_all(&mut self, numbers: usize) {
-        self.release_cotangent();
-        self.cotangents.state.clear();
-        self.cotangents.state.resize(numbers, T::zero());
-    }
-
-    /// Notes what is about to be cut, and over how many steps it would have been carried.
-    pub(super) fn note_cut(&mut self, norm: f64, steps: u64) {
-        self.cuts += 1;
-        // The last few hundred tell the rest.
-        if self.cut_off.len() < 256 {
-            self.cut_off.push((norm, steps));
-        }
-    }
-
-    /// About how much is missing from the cotangent of the parameters because of the cuts: as much per norm of a cotangent as in
-    /// the windows, while what was cut goes on to grow or shrink as it did there.
-    pub(super) fn missing(&self) -> f64 {
-        let of_params: f64 =
-            self.cotangents.params.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum();
-        let gain = of_params.sqrt() / self.norms;
-        let rate = self.health.growth_rate().unwrap_or(0.0);
-        let series = |steps: u64| {
-            // The sum of exp(rate j) over j = 0 .. steps - 1.
-            if rate.abs() < 1e-12 { steps as f64 } else { (rate * steps as f64).exp_m1() / rate.exp_m1() }
-        };
-        let seen: f64 = self.cut_off.iter().map(|&(norm, steps)| norm * series(steps)).sum();
-        let all = self.cuts as f64 / self.cut_off.len().max(1) as f64;
-        gain * seen * all
+        backend
+            .after(place, fixed, inputs.of(from, to), to - from, state)
+            .map_err(|error| error.counted_from(from))?;
+        taken_well(*body, from)
     }
 
     /// There are at least so many steps.
@@ -663,69 +589,12 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
     }
 
-    /// The derivative of the loss of a state in the direction of its tangent.
-    pub(super) fn derivative_of_loss(
-        &mut self,
-        state: &St::State<Dual<T>>,
-        steps: u64,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<T, Error> {
-        let mut duals = Flat::default();
-        state.save(&mut Verbatim(&mut duals));
-        let values: Vec<T> = duals.reals.iter().map(|dual: &Dual<T>| dual.value).collect();
-        let Engine { loss_tape, loss_state, .. } = self;
-        let mut record = loss_tape.record(&values, |vars| {
-            loss(steps, refill(loss_state, &mut reading(vars, &duals.plain, |var: Var<T>| var)))
-        })?;
-        let cotangents = record.reverse(&[T::one()])?;
-        Ok(cotangents.iter().zip(&duals.reals).fold(T::zero(), |sum, (&c, dual)| sum + c * dual.tangent))
-    }
-
     /// The cotangents of the inputs, all in one list.
     pub(super) fn of_all_inputs(&self) -> &[T] {
         match self.inputs {
             Inputs::Same(_) => &self.cotangents.input,
             Inputs::Each(_) => &self.of_inputs,
         }
-    }
-
-    /// Gives the memory of recordings back.
-    pub(super) fn forget_recordings(&mut self) {
-        self.backend.forget();
-    }
-
-    /// No recording may take more than this from now on.
-    pub(super) fn limit(&mut self, budget: Budget) {
-        self.backend.limit(budget);
-        self.loss_tape.set_budget(budget);
-    }
-
-    /// Recordings may grow beyond what they take now by so many bytes, all of them together.
-    pub(super) fn limit_growth(&mut self, spare: usize) {
-        let held = self.backend.residual_bytes();
-        self.backend.limit(held.saturating_add(spare / 2).into());
-        let held = self.loss_tape.heap_bytes();
-        self.loss_tape.set_budget(held.saturating_add(spare / 2).into());
-    }
-
-    /// Makes room for the cotangents of all inputs that there are.
-    pub(super) fn reserve_inputs(&mut self) {
-        if let Inputs::Each(inputs) = &self.inputs {
-            let mut all = 0;
-            for input in inputs {
-                self.numbers.clear();
-                input.save(&mut self.numbers);
-                all += self.numbers.reals.len();
-            }
-            self.of_inputs.reserve_exact(all);
-        }
-    }
-
-    /// The bytes of the gradient in the shapes of state, parameters and inputs, about.
-    pub(super) fn result_bytes(&self) -> usize {
-        let inputs = self.of_inputs.capacity().max(self.cotangents.input.len());
-        let numbers = self.snapshot.reals().len() + self.cotangents.params.len() + inputs;
-        2 * numbers * size_of::<f64>()
     }
 
     /// The live state, that after `step`, becomes that before it by what the caller does to it.
@@ -736,78 +605,5 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     ) {
         undo(self.step, &mut self.live, &self.params, self.inputs.at(step));
         self.at = Live::Before(step);
-    }
-
-    /// Records the first step and the loss of the initial state once, so that all lists have their size, and forgets them.
-    pub(super) fn warm_up(
-        &mut self,
-        initial: &Snapshot,
-        steps: u64,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<(), Error> {
-        self.restart(initial, steps)?;
-        self.snapshot.take(&self.live);
-        if steps > 0 {
-            self.release_cotangent();
-            self.cotangents.state.clear();
-            self.record(0)?;
-            let when = core::mem::replace(&mut self.when, When::Each);
-            let reversed = self.reverse(0, loss);
-            self.when = when;
-            // What is infinite here need not be on the way.
-            if let Err(error) = reversed
-                && !matches!(error, Error::NonFiniteCotangent { .. })
-            {
-                return Err(error);
-            }
-        }
-        self.restart(initial, steps)
-    }
-
-    /// Looks for a cheaper way to the partials of the steps from this state on. Tells whether there is one and how many bytes were held meanwhile;
-    /// `None` if that would be more than the budget.
-    pub(super) fn narrow(
-        &mut self,
-        initial: &Snapshot,
-        budget: Budget,
-    ) -> Result<Option<(bool, usize)>, Error> {
-        self.restart(initial, self.steps)?;
-        let held = self.heap_bytes() + initial.heap_bytes() + self.result_bytes();
-        let Engine { step: body, params, inputs, live, backend, .. } = self;
-        let inputs = match inputs {
-            Inputs::Same(input) => core::slice::from_ref(input),
-            Inputs::Each(inputs) => inputs,
-        };
-        let spare = budget.bytes().saturating_sub(held);
-        let found = backend.narrow(&Fixed { step: *body, params }, live, inputs, spare)?;
-        Ok(found.map(|(found, bytes)| (found, held + bytes)))
-    }
-
-    /// The heap bytes held, stores not included.
-    pub(super) fn heap_bytes(&self) -> usize {
-        let inputs = match &self.inputs {
-            Inputs::Same(input) => input.heap_bytes(),
-            Inputs::Each(inputs) => {
-                inputs.capacity() * size_of::<St::Input<Passive<T>>>()
-                    + inputs.iter().map(Reals::heap_bytes).sum::<usize>()
-            }
-        };
-        self.params.heap_bytes()
-            + inputs
-            + self.live.heap_bytes()
-            + self.step.notes().map_or(0, Notes::bytes)
-            + self.backend.heap_bytes()
-            + self.cotangents.heap_bytes()
-            + self.of_inputs.capacity() * size_of::<T>()
-            + self.recorded.capacity() * size_of::<Option<u64>>()
-            + self.expected.heap_bytes()
-            + self.snapshot.heap_bytes()
-            + self.loss_tape.heap_bytes()
-            + self.loss_state.as_ref().map_or(0, Reals::heap_bytes)
-            + self.after.as_ref().map_or(0, Reals::heap_bytes)
-            + self.numbers.heap_bytes()
-            + self.health.heap_bytes()
-            + self.cut_off.capacity() * size_of::<(f64, u64)>()
-            + self.hashes.as_ref().map_or(0, Hashes::heap_bytes)
     }
 }

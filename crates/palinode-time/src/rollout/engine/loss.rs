@@ -1,0 +1,76 @@
+//! The loss of a state: its value, and the cotangent that a sweep starts with or takes up on its way.
+
+use super::{Backend, Engine, Error, Inner, Loss, Step, When};
+use crate::rollout::flat::{Flat, Verbatim, reading, refill};
+use palinode_core::{Dual, Reals, Var};
+
+impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
+    /// Adds the loss of the state after a recorded unit, and its cotangent.
+    pub(super) fn loss_after(
+        &mut self,
+        place: usize,
+        from: u64,
+        to: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        self.state_after(place, from, to)?;
+        self.numbers.clear();
+        self.after.iter().for_each(|after| after.save(&mut self.numbers));
+        self.loss_of_numbers(to, loss)
+    }
+
+    /// A loop of no steps: its last state is the first, and there is none along the way.
+    pub(in crate::rollout) fn no_steps(&mut self, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
+        if self.when == When::Last {
+            return self.loss_of_live(0, loss);
+        }
+        self.numbers.clear();
+        self.live.save(&mut self.numbers);
+        self.cotangents.state.resize(self.numbers.reals.len(), T::zero());
+        Ok(())
+    }
+
+    /// Adds the loss of the live state, and its cotangent.
+    pub(in crate::rollout) fn loss_of_live(
+        &mut self,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        self.numbers.clear();
+        self.live.save(&mut self.numbers);
+        self.loss_of_numbers(steps, loss)
+    }
+
+    fn loss_of_numbers(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
+        self.release_cotangent();
+        let Engine { loss_tape, loss_state, numbers, cotangents, .. } = self;
+        let mut record = loss_tape.record(&numbers.reals, |vars| {
+            loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
+        })?;
+        let value = record.values()[0];
+        self.value += value;
+        if cotangents.state.is_empty() {
+            cotangents.state.resize(numbers.reals.len(), T::zero());
+        }
+        record.reverse_onto(&[T::one()], &mut cotangents.state)?;
+        Ok(())
+    }
+
+    /// The derivative of the loss of a state in the direction of its tangent.
+    pub(in crate::rollout) fn derivative_of_loss(
+        &mut self,
+        state: &St::State<Dual<T>>,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<T, Error> {
+        let mut duals = Flat::default();
+        state.save(&mut Verbatim(&mut duals));
+        let values: Vec<T> = duals.reals.iter().map(|dual: &Dual<T>| dual.value).collect();
+        let Engine { loss_tape, loss_state, .. } = self;
+        let mut record = loss_tape.record(&values, |vars| {
+            loss(steps, refill(loss_state, &mut reading(vars, &duals.plain, |var: Var<T>| var)))
+        })?;
+        let cotangents = record.reverse(&[T::one()])?;
+        Ok(cotangents.iter().zip(&duals.reals).fold(T::zero(), |sum, (&c, dual)| sum + c * dual.tangent))
+    }
+}
