@@ -4,28 +4,45 @@
 //! [`Passive`](palinode_core::Passive) to advance, a [`Var`](palinode_core::Var) to record, a [`Dual`](palinode_core::Dual) for
 //! sensitivities.
 
+use crate::implicit::Implicit;
 use palinode_core::{Limits, Plain, Real, Reals, Sink, Source};
 use std::cell::{Cell, RefCell};
 
 /// What a number must be to go through a [`Step`]: a [`Real`] that other crates' generic code accepts too.
 ///
-/// Write your own functions over `S: Real`; where a step calls nalgebra (feature `nalgebra`), over `S: Number`.
+/// Write steps over `S: Real`, which asks for less and is allowed; over `S: Real + Implicit` where a step solves equations
+/// ([`root`](crate::implicit::root)), over `S: Number` where it calls nalgebra.
 #[cfg(not(feature = "nalgebra"))]
-pub trait Number: Real + Limits + Reals<Self> + Send + Sync {}
+pub trait Number: Real + Limits + Reals<Self> + Send + Sync + Implicit {}
 #[cfg(not(feature = "nalgebra"))]
-impl<S: Real + Limits + Reals<S> + Send + Sync> Number for S {}
+impl<S: Real + Limits + Reals<S> + Send + Sync + Implicit> Number for S {}
 
 /// What a number must be to go through a [`Step`]: a [`Real`] that other crates' generic code accepts too.
 ///
-/// Write your own functions over `S: Real`; where a step calls nalgebra, over `S: Number`.
+/// Write steps over `S: Real`, which asks for less and is allowed: `S: Number` is nalgebra's `RealField`, too, so that `x.sin()` would be ambiguous. Over
+/// `S: Real + Implicit` where a step solves equations ([`root`](crate::implicit::root)), over `S: Number` where it calls nalgebra.
 #[cfg(feature = "nalgebra")]
 pub trait Number:
-    Real + Limits + Reals<Self> + Send + Sync + nalgebra::RealField + palinode_core::linalg::LinearAlgebra
+    Real
+    + Limits
+    + Reals<Self>
+    + Send
+    + Sync
+    + Implicit
+    + nalgebra::RealField
+    + palinode_core::linalg::LinearAlgebra
 {
 }
 #[cfg(feature = "nalgebra")]
 impl<S> Number for S where
-    S: Real + Limits + Reals<S> + Send + Sync + nalgebra::RealField + palinode_core::linalg::LinearAlgebra
+    S: Real
+        + Limits
+        + Reals<S>
+        + Send
+        + Sync
+        + Implicit
+        + nalgebra::RealField
+        + palinode_core::linalg::LinearAlgebra
 {
 }
 
@@ -34,6 +51,7 @@ impl<S> Number for S where
 /// The attribute `#[step]` on a generic function writes this; here it is by hand:
 ///
 /// ```
+/// use palinode_core::Real;
 /// use palinode_time::{Number, Step};
 ///
 /// struct Damped;
@@ -41,12 +59,15 @@ impl<S> Number for S where
 ///     type State<S: Number> = [S; 2]; // position, velocity
 ///     type Params<S: Number> = S; // damping
 ///     type Input<S: Number> = ();
-///     fn step<S: Number>(&self, [x, v]: &mut [S; 2], damping: &S, _: &()) {
+///     fn step<S: Real>(&self, [x, v]: &mut [S; 2], damping: &S, _: &()) {
 ///         *v += (-*x - *damping * *v) * 0.01;
 ///         *x += *v * 0.01;
 ///     }
 /// }
 /// ```
+///
+/// The trait gives a `S: Number`; an implementation may ask for less, and `S: Real` is what to write: with the feature `nalgebra`, calls like `x.sin()` on a `Number`
+/// are ambiguous.
 ///
 /// A step must compute the same from the same arguments each time: it is run again when its state is needed again. Random keys, counters and
 /// caches belong into the state.

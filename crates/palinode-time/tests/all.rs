@@ -13,6 +13,8 @@ mod implicit;
 mod implicit_errors;
 #[path = "all/implicit_orders.rs"]
 mod implicit_orders;
+#[path = "all/implicit_step.rs"]
+mod implicit_step;
 #[path = "all/models.rs"]
 mod models;
 #[cfg(feature = "ir")]

@@ -61,11 +61,11 @@ use std::sync::Arc;
 /// Everything that is differentiated by must come from `params`. What it holds besides (data, sizes) is constant; put what is large into an [`Arc`].
 pub trait Equation: Send + Sync + 'static {
     /// As many numbers as there are unknowns.
-    fn eval<S: Number + Implicit>(&self, x: &[S], params: &[S]) -> Vec<S>;
+    fn eval<S: Number>(&self, x: &[S], params: &[S]) -> Vec<S>;
 }
 
 impl<E: Equation> Equation for Arc<E> {
-    fn eval<S: Number + Implicit>(&self, x: &[S], params: &[S]) -> Vec<S> {
+    fn eval<S: Number>(&self, x: &[S], params: &[S]) -> Vec<S> {
         (**self).eval(x, params)
     }
 }
@@ -156,7 +156,7 @@ fn solution<S: Real + Implicit, E: Equation>(
 ///
 /// For comparison, and for where the iteration is what is meant. Memory grows with the iterations, and the derivative lags behind: when the primal has converged, it may need as many
 /// iterations again. When to stop depends on the parameters, so it counts as a decision. The method of the solver is not used.
-pub fn unrolled<S: Number + Implicit, E: Equation>(
+pub fn unrolled<S: Number, E: Equation>(
     map: &E,
     start: &[S],
     params: &[S],

@@ -6,7 +6,6 @@
 use super::Equation;
 use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
-use super::lift::Implicit;
 use super::linearised::{Linearised, System};
 use super::options::{LinearOptions, Solver};
 use super::report::Report;
@@ -19,7 +18,7 @@ pub trait Problem: Send + Sync + 'static {
     /// How many unknowns and equations there are.
     fn unknowns(&self) -> usize;
     /// Zero at the solution.
-    fn residual<S: Number + Implicit>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError>;
+    fn residual<S: Number>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError>;
     /// The solution.
     fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError>;
     /// How the linear systems of its derivatives are solved.
@@ -50,7 +49,7 @@ impl<E: Equation> Problem for Given<E> {
         self.start.len()
     }
 
-    fn residual<S: Number + Implicit>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
+    fn residual<S: Number>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
         let mut value = checked(self.form, x.len(), self.equation.eval(x, params))?;
         if self.form == Form::FixedPoint {
             value.iter_mut().zip(x).for_each(|(value, x)| *value -= *x);
@@ -111,7 +110,7 @@ impl<P: Problem> Problem for Linear<P> {
         self.0.unknowns()
     }
 
-    fn residual<S: Number + Implicit>(&self, y: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
+    fn residual<S: Number>(&self, y: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
         let (x, params, b) = parts(y.len(), params);
         let x: Vec<Dual<S>> = x.iter().zip(y).map(|(&x, &y)| Dual::new(x, y)).collect();
         let params: Vec<Dual<S>> = params.iter().map(|&p| Dual::lift(p)).collect();
@@ -138,7 +137,7 @@ impl<P: Problem> Problem for Transposed<P> {
         self.0.unknowns()
     }
 
-    fn residual<S: Number + Implicit>(&self, w: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
+    fn residual<S: Number>(&self, w: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
         let (x, params, v) = parts(w.len(), params);
         let (image, _) = linearised(&*self.0, x, params)?.transposed(w)?;
         Ok(minus(image, v))

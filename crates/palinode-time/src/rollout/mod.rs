@@ -34,6 +34,7 @@ pub use plan::Schedule;
 pub use report::{Report, StopMargin, Truncation};
 
 use crate::error::Error;
+use crate::implicit::Implicit;
 use crate::step::{Number, Step, StepRule};
 use crate::store::DiskStore;
 use backend::{Backend, ByRule, ByTape};
@@ -44,19 +45,43 @@ use std::marker::PhantomData;
 
 /// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
 #[cfg(not(feature = "nalgebra"))]
-pub trait Inner: Bits + Real + Limits + Reals<Self> + Send + Sync + Default {}
+pub trait Inner:
+    Bits + Real + Limits + Reals<Self> + Send + Sync + Default + Implicit + core::fmt::Display
+{
+}
 #[cfg(not(feature = "nalgebra"))]
-impl<T: Bits + Real + Limits + Reals<T> + Send + Sync + Default> Inner for T {}
+impl<T> Inner for T where
+    T: Bits + Real + Limits + Reals<T> + Send + Sync + Default + Implicit + core::fmt::Display
+{
+}
 
 /// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
 #[cfg(feature = "nalgebra")]
 pub trait Inner:
-    Bits + Real + Limits + Reals<Self> + Send + Sync + Default + palinode_core::linalg::LinearAlgebra
+    Bits
+    + Real
+    + Limits
+    + Reals<Self>
+    + Send
+    + Sync
+    + Default
+    + Implicit
+    + core::fmt::Display
+    + palinode_core::linalg::LinearAlgebra
 {
 }
 #[cfg(feature = "nalgebra")]
 impl<T> Inner for T where
-    T: Bits + Real + Limits + Reals<T> + Send + Sync + Default + palinode_core::linalg::LinearAlgebra
+    T: Bits
+        + Real
+        + Limits
+        + Reals<T>
+        + Send
+        + Sync
+        + Default
+        + Implicit
+        + core::fmt::Display
+        + palinode_core::linalg::LinearAlgebra
 {
 }
 
