@@ -133,7 +133,7 @@ impl fmt::Display for Report {
         if let Some(error) = self.lossy {
             write!(
                 f,
-                " · lossy snapshots: states differ by up to {error:.1e}, so this is not the exact gradient"
+                " · lossy snapshots: off by {error:.1e} in its own direction, so this is not the exact gradient"
             )?;
         }
         Ok(())
