@@ -6,7 +6,7 @@
 //! Invariant: the memory is fixed, whatever the number of steps: when the list is full, every second norm is dropped and from then on
 //! only every second one is kept.
 //!
-//! The growth rate is the slope of `ln norm` over the steps, by least squares over all steps (not over the thinned list). For a long loop
+//! The growth rate is the slope of `ln norm` over the steps, by least squares over all norms that were kept at some time. For a long loop
 //! of a chaotic system it is an estimate of the largest Lyapunov exponent per step.
 
 use core::fmt;
@@ -26,7 +26,10 @@ pub struct Health {
     last: f64,
     smallest: f64,
     largest: f64,
+    /// The last step that was told, with its norm.
+    latest: Option<(u64, f64)>,
     vanished_at: Option<u64>,
+    not_finite_at: Option<u64>,
     // Sums for the regression of ln norm over the count of reversed steps.
     n: f64,
     mean_x: f64,
@@ -54,6 +57,8 @@ pub enum Verdict {
     Vanishing,
     /// It became exactly zero: what comes before has no influence.
     Vanished,
+    /// It became infinite or NaN.
+    NotFinite,
     /// There were too few steps to say.
     TooShort,
 }
@@ -74,7 +79,9 @@ impl Health {
             last: f64::NAN,
             smallest: f64::INFINITY,
             largest: 0.0,
+            latest: None,
             vanished_at: None,
+            not_finite_at: None,
             n: 0.0,
             mean_x: 0.0,
             mean_y: 0.0,
@@ -100,11 +107,18 @@ impl Health {
             self.keep(step, squared_norm.sqrt());
         }
         self.told += 1;
+        self.latest = Some((step, squared_norm));
         if squared_norm != 0.0 {
             self.vanished_at = None;
         } else if self.vanished_at.is_none() {
             self.vanished_at = Some(step);
         }
+    }
+
+    /// Notes that the cotangent of the state before `step` is infinite or NaN. (The square of a finite norm may be infinite; that is not meant.)
+    pub fn see_not_finite(&mut self, step: u64, steps: u64) {
+        self.see(step, steps, f64::NAN);
+        self.not_finite_at.get_or_insert(step);
     }
 
     /// Whether the next norm will be kept: one that is not need not be computed.
@@ -156,9 +170,29 @@ impl Health {
         self.clipped += 1;
     }
 
-    /// Steps and norms, from the last step to the first, thinned to a few hundred.
+    /// Steps and norms, from the last step to the first, thinned to about a hundred.
     pub fn norms(&self) -> &[(u64, f64)] {
         &self.kept
+    }
+
+    /// How often a norm was told between two of these.
+    pub fn stride(&self) -> u64 {
+        self.stride
+    }
+
+    /// The norm that was told last, with its step.
+    pub fn latest(&self) -> Option<(u64, f64)> {
+        self.latest.map(|(step, squared)| (step, squared.sqrt()))
+    }
+
+    /// The step at which it became exactly zero, if it stayed so.
+    pub fn vanished_at(&self) -> Option<u64> {
+        self.vanished_at
+    }
+
+    /// The step at which it became infinite or NaN.
+    pub fn not_finite_at(&self) -> Option<u64> {
+        self.not_finite_at
     }
 
     /// How many steps were reversed.
@@ -178,6 +212,9 @@ impl Health {
 
     /// What that means over the whole loop.
     pub fn verdict(&self) -> Verdict {
+        if self.not_finite_at.is_some() {
+            return Verdict::NotFinite;
+        }
         if self.vanished_at.is_some() {
             return Verdict::Vanished;
         }
@@ -225,6 +262,9 @@ impl fmt::Display for Health {
                 "cotangent is exactly zero from step {} back: what comes before has no influence on the loss",
                 self.vanished_at.unwrap_or(0)
             )?,
+            Verdict::NotFinite => {
+                write!(f, "cotangent is infinite or NaN from step {} back", self.not_finite_at.unwrap_or(0))?
+            }
             Verdict::TooShort => write!(f, "too few steps to judge the cotangent's growth")?,
         }
         if self.clipped > 0 {
@@ -263,6 +303,13 @@ mod tests {
         assert_eq!(of(|k| 0.9_f64.powi(k as i32), 100).verdict(), Verdict::Vanishing);
         assert_eq!(of(|k| if k < 50 { 1.0 } else { 0.0 }, 100).verdict(), Verdict::Vanished);
         assert_eq!(of(|_| 1.0, 1).verdict(), Verdict::TooShort);
+        let mut broken = of(|_| 1.0, 100);
+        broken.see(70, 1, f64::INFINITY); // of a finite cotangent
+        assert_eq!(broken.verdict(), Verdict::Steady);
+        broken.see_not_finite(69, 1);
+        broken.see_not_finite(68, 1);
+        assert_eq!((broken.verdict(), broken.not_finite_at()), (Verdict::NotFinite, Some(69)));
+        assert_eq!(of(|k| 2.0 + k as f64, 1000).latest(), Some((0, 1001.0)));
         let text = of(|k| 0.9_f64.powi(k as i32), 100).to_string();
         assert!(text.contains("10.000 % a step") && text.contains("window of 132 steps"), "{text}");
     }

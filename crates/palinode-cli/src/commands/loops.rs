@@ -8,6 +8,7 @@ use palinode_core::schedule::binomial;
 use palinode_ir::interp::{Code, Datum, Limits, RoundBack, Stats};
 use palinode_ir::plan::{self, Checkpoint};
 use palinode_ir::{Block, Function, Op, Program, Room, Span, passes, transform};
+use palinode_time::{Health, Verdict};
 use serde_json::{Value, json};
 
 use crate::args::LoopArgs;
@@ -15,7 +16,6 @@ use crate::commands::grad::no_gradient;
 use crate::commands::headline;
 use crate::execute::Cost;
 use crate::gradient::NoGradient;
-use crate::health::Health;
 use crate::model::Loaded;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::stops::Stop;
 use crate::storage::{self, REAL, Within, size, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
-use crate::{execute, inputs, model, numbers, stops, value};
+use crate::{execute, health, inputs, model, numbers, stops, value};
 
 /// States to keep where nothing is said.
 const STATES: u64 = 10;
@@ -143,12 +143,17 @@ fn watch(
                 rounds: round.rounds,
                 slots: round.slots,
                 state_bytes: round.state_bytes,
-                health: Health::new(round.rounds as usize),
+                health: Health::new(),
                 times: 0,
             });
             entry.times += u64::from(round.round + 1 == round.rounds);
             if entry.times == 1 {
-                entry.health.see(round.round as usize, norm(round, of));
+                let squared = squared_norm(round, of);
+                if squared.is_finite() {
+                    entry.health.see(round.round, 1, squared);
+                } else {
+                    entry.health.see_not_finite(round.round, 1);
+                }
             }
         })
         .map_err(NoGradient::Run)?;
@@ -162,19 +167,18 @@ fn watch(
     Ok(Watched { value, cost, stats, seen })
 }
 
-/// The size of the cotangent of what the loop carries; what it adds up for captured values does not count.
-fn norm(round: &RoundBack, of: &Outermost) -> f64 {
+/// The square of the size of the cotangent of what the loop carries; what it adds up for captured values does not count.
+fn squared_norm(round: &RoundBack, of: &Outermost) -> f64 {
     let is_carried = |name: &Option<Rc<str>>| {
         name.as_ref()
             .and_then(|name| name.strip_prefix('d'))
             .is_some_and(|name| of.carried.iter().any(|own| **own == *name))
     };
     let of_state = || round.cotangents.iter().filter(|(name, _)| is_carried(name));
-    let sum: f64 = match of_state().next() {
+    match of_state().next() {
         Some(_) => of_state().map(|(_, square)| square).sum(),
         None => round.cotangents.iter().map(|(_, square)| square).sum(),
-    };
-    sum.sqrt()
+    }
 }
 
 struct Answer<'a> {
@@ -312,10 +316,12 @@ impl Answer<'_> {
 
     fn health(&self, seen: &Seen) -> String {
         let norms = seen.health.norms();
-        let (Some(first), Some(last)) = (norms.first(), norms.last()) else { return String::new() };
+        let (Some((_, first)), Some((_, last))) = (seen.health.latest(), norms.first()) else {
+            return String::new();
+        };
         let style = match seen.health.verdict() {
-            crate::health::Verdict::Steady | crate::health::Verdict::TooShort => GOOD,
-            _ => DOUBT,
+            Verdict::Steady | Verdict::TooShort => GOOD,
+            Verdict::Exploding | Verdict::Vanishing | Verdict::Vanished | Verdict::NotFinite => DOUBT,
         };
         let again = match seen.times {
             1 => String::new(),
@@ -324,8 +330,8 @@ impl Answer<'_> {
             }
         };
         let rows = vec![vec![
-            Cell::new(numbers::short(*first, 3)),
-            Cell::new(seen.health.line()),
+            Cell::new(numbers::short(first, 3)),
+            Cell::new(health::line(&seen.health)),
             Cell::new(numbers::short(*last, 3)),
         ]];
         format!(
@@ -333,7 +339,7 @@ impl Answer<'_> {
             label("cotangent"),
             layout(&rows, "  ").replacen("  ", &" ".repeat(10), 1),
             "",
-            styled(style, &seen.health.words())
+            styled(style, &health::words(&seen.health))
         )
     }
 
@@ -344,9 +350,8 @@ impl Answer<'_> {
                 return json!({ "line": self.line(of.span), "kind": kind, "differentiated": false });
             };
             let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
-            let norms = seen.health.norms();
-            let every = norms.len().div_ceil(256).max(1);
-            let thinned = norms.iter().step_by(every).map(|&norm| value::number(norm));
+            // From the first round to the last.
+            let norms = seen.health.norms().iter().rev().map(|&(_, norm)| value::number(norm));
             json!({
                 "line": self.line(of.span),
                 "kind": kind,
@@ -358,10 +363,10 @@ impl Answer<'_> {
                 "fewest_rounds": checkpoint.fewest_rounds(),
                 "stop": self.stop(of.span).map(|stop| stop.json(self.line(of.span), &|at| self.name(at))),
                 "health": {
-                    "verdict": seen.health.verdict().word(),
-                    "growth_per_round": seen.health.growth().map(value::number),
-                    "norms": thinned.collect::<Vec<_>>(),
-                    "rounds_between_norms": every,
+                    "verdict": health::word(seen.health.verdict()),
+                    "growth_per_round": seen.health.growth_rate().map(value::number),
+                    "norms": norms.collect::<Vec<_>>(),
+                    "rounds_between_norms": seen.health.stride(),
                 },
             })
         };

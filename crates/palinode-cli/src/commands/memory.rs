@@ -162,6 +162,7 @@ impl Answer<'_> {
         let place = |span| self.line(span);
         out.push('\n');
         out.push_str(&arrays.table(rows, &place));
+        out.push_str(&self.snapshots());
         out.push_str(&arrays.chart(rows, &place));
         out.push_str(&self.copies());
         out
@@ -209,6 +210,35 @@ impl Answer<'_> {
             // Not all of it is there at once.
             None => format!(", growing by {}", words.join(" and ")),
         }
+    }
+
+    /// What loops with a budget keep of their states: no variable of the program, so no row of the table.
+    fn snapshots(&self) -> String {
+        let mut out = String::new();
+        for (at, kept) in self.main().prediction.snapshots.iter().filter(|kept| kept.slots > 0).enumerate() {
+            let line = self.line(kept.span).map_or("a loop".to_string(), |line| format!("line {line}"));
+            let label = if at == 0 { label("states") } else { " ".repeat(9) };
+            let mut parts = Vec::new();
+            if kept.scalar_bytes > 0 {
+                parts.push(format!("{} of numbers in one buffer", size(kept.scalar_bytes)));
+            }
+            if kept.array_bytes > 0 {
+                parts.push(format!(
+                    "arrays of {} each, shared where a round leaves them alone",
+                    size(kept.array_bytes)
+                ));
+            }
+            out.push_str(&format!(
+                "{label}{line} keeps {} of {}: {}\n",
+                numbers::count(kept.slots),
+                numbers::plural(kept.rounds, "state"),
+                parts.join(", ")
+            ));
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out
     }
 
     fn copies(&self) -> String {
@@ -263,6 +293,15 @@ impl Answer<'_> {
                     "bytes_per_round": growth.bytes_per_round,
                 })
             };
+            let snapshots = |kept: &plan::Snapshots| {
+                json!({
+                    "line": self.line(kept.span),
+                    "rounds": kept.rounds,
+                    "slots": kept.slots,
+                    "number_bytes": kept.scalar_bytes,
+                    "array_bytes_each": kept.array_bytes,
+                })
+            };
             let copied = |copied: &plan::Copied| {
                 json!({
                     "line": self.line(copied.span),
@@ -280,6 +319,7 @@ impl Answer<'_> {
                 },
                 "allocations": found.allocations,
                 "growth": found.growth.iter().map(growth).collect::<Vec<_>>(),
+                "snapshots": found.snapshots.iter().map(snapshots).collect::<Vec<_>>(),
                 "copies": found.copies.iter().map(copied).collect::<Vec<_>>(),
             })
         };

@@ -121,6 +121,28 @@ pub struct Growth {
     pub bytes_per_round: u64,
 }
 
+/// What a sweep keeps in snapshots at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshots {
+    /// The loop.
+    pub span: Span,
+    /// Its rounds.
+    pub rounds: u64,
+    /// How many states are kept.
+    pub slots: u64,
+    /// The bytes of the numbers of all of them, which have a buffer of their own.
+    pub scalar_bytes: u64,
+    /// The bytes of the arrays of one state. Those that a round leaves alone are shared.
+    pub array_bytes: u64,
+}
+
+impl Snapshots {
+    /// The bytes of all of them, if nothing is shared.
+    pub fn bytes(&self) -> u64 {
+        self.scalar_bytes.saturating_add(self.slots.saturating_mul(self.array_bytes))
+    }
+}
+
 /// Copies that an update makes because something else still needs the old array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
@@ -170,6 +192,8 @@ pub struct Prediction {
     pub shapes: BTreeMap<(FuncId, Value), Vec<u64>>,
     /// Loops that keep something in each round.
     pub growth: Vec<Growth>,
+    /// Loops that keep some states and compute the others again; of one that runs several times, the most.
+    pub snapshots: Vec<Snapshots>,
     /// Updates that copy.
     pub copies: Vec<Copied>,
 }
@@ -218,6 +242,7 @@ fn predicted<R>(
         elements: walk.most.clone(),
         shapes: walk.shapes.clone(),
         growth: walk.growth.values().copied().collect(),
+        snapshots: walk.snapshots.values().copied().collect(),
         copies: walk.copies.values().copied().collect(),
     };
     // Once more, up to the peak, to see what is live there.

@@ -23,7 +23,7 @@ use crate::plan::buffers::{Buffer, Id, Ledger, elements, mixed};
 use crate::plan::known::Ints;
 use crate::plan::liveness::{self, BlockMarks, InstMarks};
 use crate::plan::sizes::Shape;
-use crate::plan::{Copied, Growth, PlanError, join, steady};
+use crate::plan::{Copied, Growth, PlanError, Snapshots, join, steady};
 use crate::program::{Block, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 
@@ -108,6 +108,7 @@ pub(super) struct Walk<'p> {
     /// Whether every decision was known.
     pub(super) exact: bool,
     pub(super) growth: BTreeMap<Span, Growth>,
+    pub(super) snapshots: BTreeMap<Span, Snapshots>,
     pub(super) copies: BTreeMap<(FuncId, Value), Copied>,
     /// The most elements that each array had.
     pub(super) most: BTreeMap<(FuncId, Value), u64>,
@@ -153,6 +154,7 @@ impl<'p> Walk<'p> {
             events: events.map(<[Event]>::iter),
             exact: true,
             growth: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
             copies: BTreeMap::new(),
             most: BTreeMap::new(),
             shapes: BTreeMap::new(),

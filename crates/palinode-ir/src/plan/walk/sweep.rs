@@ -11,7 +11,7 @@ use crate::interp::store_rule::slots_of;
 use crate::op::Room;
 use crate::plan::liveness::InstMarks;
 use crate::plan::walk::{Thing, Walk, Walked};
-use crate::plan::{PlanError, steady};
+use crate::plan::{PlanError, Snapshots, steady};
 use crate::program::{Block, Inst, Value};
 use crate::schedule::{advances, schedule};
 use crate::types::{Elem, Span};
@@ -41,6 +41,10 @@ struct Rounds {
     each: u64,
 }
 
+fn arrays_of(things: &[Thing]) -> Vec<Thing> {
+    things.iter().copied().filter(|thing| matches!(thing, Thing::Array(_))).collect()
+}
+
 impl<'p> Walk<'p> {
     pub(super) fn sweep(&mut self, inst: &'p Inst, marks: &InstMarks, room: Room) -> Walked {
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
@@ -59,6 +63,17 @@ impl<'p> Walk<'p> {
         })?;
         // Scalars of all snapshots, whatever is walked.
         let scalars = self.scalar_room(&parts, slots, inst.span)?;
+        let found = Snapshots {
+            span: inst.span,
+            rounds: n,
+            slots,
+            scalar_bytes: self.state_bytes(&scalars),
+            array_bytes: self.state_bytes(&arrays_of(&things[..states.len()])),
+        };
+        let most = self.snapshots.entry(inst.span).or_insert(found);
+        if found.bytes() > most.bytes() {
+            *most = found;
+        }
         self.state.snapshots.push(scalars);
 
         let function = self.program.function(self.function);
