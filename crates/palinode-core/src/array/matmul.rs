@@ -11,9 +11,9 @@ use super::steps::{Home, Region, Whole};
 use super::sweep::Arrays;
 use super::view::{Places, Shape, View};
 use super::{Array, need_at};
-use crate::tape::with_recorder;
+use crate::tape::{Sums, with_recorder};
 use core::panic::Location;
-use palinode_num::{Accumulator, Scalar};
+use palinode_num::{AccumulateProducts, Accumulator, Scalar};
 use std::collections::HashSet;
 
 /// A recorded product.
@@ -119,7 +119,7 @@ fn product<S: Scalar>(
         let dot = if strong { S::strong_dot_with } else { S::dot_with };
         let columns = transposed(k, n, b);
         let entry = |i: usize, j: usize| dot(&a[i * k..(i + 1) * k], &columns[j * k..(j + 1) * k], how);
-        return (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
+        return pairs(m, n).map(|(i, j)| entry(i, j)).collect();
     }
     #[cfg(feature = "nalgebra")]
     if !strong || a.iter().chain(b).all(|x| x.peek().is_some_and(f64::is_finite)) {
@@ -159,6 +159,11 @@ fn library<F: nalgebra::RealField, S: 'static>(
     (Box::new(c) as Box<dyn Any>).downcast::<Vec<S>>().ok().map(|c| *c)
 }
 
+/// All pairs of a row and a column, row by row.
+fn pairs(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..rows).flat_map(move |i| (0..columns).map(move |j| (i, j)))
+}
+
 fn transposed<S: Scalar>(rows: usize, columns: usize, a: &[S]) -> Vec<S> {
     (0..columns).flat_map(|j| (0..rows).map(move |i| a[i * columns + j])).collect()
 }
@@ -190,6 +195,28 @@ impl<S: Scalar> Product<S> {
                 for (place, x) in arrays.places(region).zip(contribution) {
                     super::sweep::accumulate(core::array::from_mut(&mut cotangents[place][lane]), [x]);
                 }
+            }
+        }
+    }
+
+    /// The cotangents of both factors, product by product into the sums that they are.
+    pub(super) fn reverse_summed<A: AccumulateProducts<S>>(
+        &self,
+        arrays: Arrays<'_, S>,
+        received: &[S],
+        sums: &mut Sums<S, A>,
+    ) {
+        let [m, k, n] = self.size;
+        if let Some(region) = &self.regions[0] {
+            let b = self.factor(1);
+            for (place, (i, l)) in arrays.places(region).zip(pairs(m, k)) {
+                (0..n).for_each(|j| sums.add_product(place, received[i * n + j], b[l * n + j]));
+            }
+        }
+        if let Some(region) = &self.regions[1] {
+            let a = self.factor(0);
+            for (place, (l, j)) in arrays.places(region).zip(pairs(k, n)) {
+                (0..m).for_each(|i| sums.add_product(place, a[i * k + l], received[i * n + j]));
             }
         }
     }

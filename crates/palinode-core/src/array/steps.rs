@@ -137,6 +137,14 @@ impl<S: Scalar> Whole<S> {
         }
     }
 
+    /// Where its results are, and whether what was there before is gone.
+    pub(crate) fn output(&self) -> (&Region, bool) {
+        match self {
+            Whole::Linear(linear) => (&linear.output, linear.replaces),
+            Whole::Product(product) => (&product.output, product.replaces),
+        }
+    }
+
     /// How many numbers it needs for a while when it is swept.
     fn scratch(&self) -> usize {
         match self {

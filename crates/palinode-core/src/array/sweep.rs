@@ -14,8 +14,8 @@ use super::steps::{ArrayTape, Home, Kind, Linear, Partial, Region, Step, Whole};
 #[cfg(test)]
 use super::tests::planted::Bug;
 use crate::error::Error;
-use crate::tape::SINK;
-use palinode_num::Scalar;
+use crate::tape::{SINK, Sums};
+use palinode_num::{AccumulateProducts, Scalar};
 
 /// The recording's arrays and where their slots lie in a sweep's memory.
 #[derive(Clone, Copy)]
@@ -116,10 +116,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         scratch: &mut Scratch<S, N>,
     ) -> Result<(), Error> {
         let whole = &self.tape.whole[step.storage as usize];
-        let (output, replaces) = match whole {
-            Whole::Linear(linear) => (&linear.output, linear.replaces),
-            Whole::Product(product) => (&product.output, product.replaces),
-        };
+        let (output, replaces) = whole.output();
         let received = &mut scratch.received;
         received.clear();
         received.extend(self.places(output).map(|place| cotangents[place]));
@@ -161,6 +158,73 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                     for ((place, &received), partial) in places.zip(received).zip(partials) {
                         cotangents[place] = S::strong_add(cotangents[place], partial, received);
                     }
+                }
+            });
+        }
+    }
+
+    /// One step, backwards, over cotangents that are sums.
+    pub(crate) fn reverse_summed<A: AccumulateProducts<S>>(self, step: &Step, sums: &mut Sums<S, A>) {
+        let node = step.node as usize;
+        match step.kind {
+            Kind::Get => sums.add(self.slot(step), sums.total(node)),
+            Kind::Set => {
+                let received = sums.total(self.slot(step));
+                sums.clear(self.slot(step));
+                if step.node != SINK {
+                    sums.add(node, received);
+                }
+            }
+            Kind::Add => {
+                let received = sums.total(self.slot(step));
+                if step.node != SINK {
+                    sums.add(node, received);
+                }
+            }
+            Kind::Whole => {
+                let whole = &self.tape.whole[step.storage as usize];
+                let (output, replaces) = whole.output();
+                let received: Vec<S> = self.totals(output, sums);
+                if replaces && output.home != Home::Nodes {
+                    self.places(output).for_each(|place| sums.clear(place));
+                }
+                if received.iter().all(|cotangent| cotangent.vanishes()) {
+                    return;
+                }
+                match whole {
+                    Whole::Linear(linear) => self.reverse_linear_summed(linear, &received, sums),
+                    Whole::Product(product) => product.reverse_summed(self, &received, sums),
+                }
+            }
+        }
+    }
+
+    /// The cotangents of a region. Of a number that stands for many elements it is read once.
+    fn totals<A: AccumulateProducts<S>>(self, region: &Region, sums: &Sums<S, A>) -> Vec<S> {
+        let mut last = None;
+        let read = |place: usize| match last {
+            Some((known, total)) if known == place => total,
+            _ => last.insert((place, sums.total(place))).1,
+        };
+        self.places(region).map(read).collect()
+    }
+
+    fn reverse_linear_summed<A: AccumulateProducts<S>>(
+        self,
+        linear: &Linear<S>,
+        received: &[S],
+        sums: &mut Sums<S, A>,
+    ) {
+        for argument in &linear.arguments {
+            let places = self.places(&argument.region);
+            for_each_partial(linear, &argument.partial, |partials| match partials {
+                Partials::One => places.zip(received).for_each(|(place, &c)| sums.add(place, c)),
+                Partials::Same(partial) => {
+                    places.zip(received).for_each(|(place, &c)| sums.add_product(place, partial, c));
+                }
+                Partials::Each(partials) => {
+                    let terms = places.zip(received).zip(partials);
+                    terms.for_each(|((place, &c), partial)| sums.add_product(place, partial, c));
                 }
             });
         }

@@ -114,14 +114,20 @@ impl<S: Scalar> CustomNode<S> {
         self.first_output as usize..self.end() as usize
     }
 
+    /// What these cotangents of its outputs contribute to those of its inputs; `None` if all are zero.
+    pub(crate) fn contributions(&self, outputs: &[S]) -> Result<Option<Vec<S>>, Error> {
+        if outputs.iter().all(|c| c.vanishes()) {
+            return Ok(None);
+        }
+        let mut inputs = vec![S::zero(); self.inputs.len()];
+        self.rule.reverse(outputs, &mut inputs)?;
+        Ok(Some(inputs))
+    }
+
     pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]]) -> Result<(), Error> {
         for lane in 0..N {
             let outputs: Vec<S> = cotangents[self.output_range()].iter().map(|c| c[lane]).collect();
-            if outputs.iter().all(|c| c.vanishes()) {
-                continue;
-            }
-            let mut inputs = vec![S::zero(); self.inputs.len()];
-            self.rule.reverse(&outputs, &mut inputs)?;
+            let Some(inputs) = self.contributions(&outputs)? else { continue };
             for (&node, contribution) in self.inputs.iter().zip(inputs) {
                 let target = &mut cotangents[node as usize][lane];
                 *target = *target + contribution;

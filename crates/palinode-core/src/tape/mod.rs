@@ -25,6 +25,7 @@ mod nary;
 mod record;
 mod recorder;
 mod stamp;
+mod summed;
 mod sweep;
 mod trace;
 mod var;
@@ -43,6 +44,7 @@ pub use var::Var;
 
 pub(crate) use recorder::Recorder;
 pub(crate) use stamp::{Stamp, with_recorder};
+pub(crate) use summed::Sums;
 
 use crate::array::WhenOverwritten;
 use crate::budget::Budget;

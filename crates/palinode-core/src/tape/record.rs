@@ -3,13 +3,14 @@
 use super::arena::SINK;
 use super::compress::{Compressed, Compression};
 use super::recorder::Source;
+use super::summed::Sums;
 use super::trace::Table;
 use super::{Tape, Var};
 use crate::array::{self, ArrayCounts};
 use crate::budget::Budget;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
-use palinode_num::Scalar;
+use palinode_num::{AccumulateProducts, Accumulator, Compensated, Scalar, Summand};
 
 /// What a differentiated closure may return: any number of numbers `N` (a `Var`, or a `Dual` for `jvp`) in a fixed
 /// order.
@@ -120,6 +121,53 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         tape.gradient.clear();
         tape.gradient.extend(tape.cotangents[1..=inputs].iter().map(|&[cotangent]| cotangent));
         Ok(&tape.gradient)
+    }
+
+    /// [`reverse`](Self::reverse) in which every cotangent is accumulated as asked for: with [`Accumulator::Exact`] it is the sum of all that
+    /// arrives at a number, products of partials and cotangents among them, rounded once. It then does not depend on the order in which
+    /// a number was used, as that of a parameter in many samples.
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Array, Tape};
+    ///
+    /// let mut tape = Tape::new();
+    /// let mut record = tape.record(&[2.0], |x| {
+    ///     let w = Array::from_vars(x);
+    ///     w.get(0) * 1e100 + w.get(0) * 3.0 - w.get(0) * 1e100
+    /// })?;
+    /// assert_eq!(record.reverse_with(&[1.0], Accumulator::Naive)?, [0.0]);
+    /// assert_eq!(record.reverse_with(&[1.0], Accumulator::Exact)?, [3.0]);
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    ///
+    /// What is rounded is what was recorded: an expression of one or two numbers is recorded with its derivative, multiplied out.
+    ///
+    /// An exact sum takes 1088 bytes (`f64`), for as long as its number waits to be swept; a tape with a budget refuses if all of them at
+    /// once would not fit. It is much slower than `reverse`.
+    pub fn reverse_with(&mut self, cotangents: &[S], how: Accumulator) -> Result<Vec<S>, Error>
+    where
+        S: Summand,
+    {
+        match how {
+            Accumulator::Naive => self.reverse(cotangents).map(<[S]>::to_vec),
+            Accumulator::Compensated => self.reverse_by::<Compensated<S>>(cotangents),
+            Accumulator::Exact => self.reverse_by::<S::ExactDot>(cotangents),
+        }
+    }
+
+    fn reverse_by<A: AccumulateProducts<S>>(&self, cotangents: &[S]) -> Result<Vec<S>, Error> {
+        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
+        let (inputs, recorder) = (self.input_count(), &self.tape.recorder);
+        let bytes = Sums::<S, A>::bytes(recorder.cotangents()) + recorder.arrays.scratch_bytes();
+        recorder.arena.afford(self.heap_bytes() + bytes)?;
+        let mut sums = Sums::<S, A>::new(recorder.cotangents())?;
+        for (&node, &cotangent) in self.tape.outputs.iter().zip(cotangents) {
+            if node != SINK {
+                sums.add(node as usize, cotangent);
+            }
+        }
+        recorder.reverse_summed(&mut sums, inputs as u32 + 1)?;
+        Ok((1..=inputs).map(|node| sums.total(node)).collect())
     }
 
     /// Reverse sweep that goes on where others stopped: the cotangents of the inputs start from what is in `inputs`, and end there.

@@ -1,8 +1,8 @@
 //! Sums, dot products and products of matrices by naive, compensated and exact accumulation, on every number and on the tape.
 
 use palinode_core::{
-    Accumulator, Array, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar, Tape, Var,
-    grad, value_and_grad,
+    Accumulator, Array, CustomRule, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar,
+    Tape, Var, custom, grad, value_and_grad,
 };
 use std::collections::BTreeSet;
 
@@ -255,6 +255,96 @@ fn zeros_win_in_sweeps_of_every_kind() {
         assert_eq!(gradient[0], 3.0, "{how:?}");
         assert!(gradient[1].is_nan(), "{how:?}");
     }
+}
+
+/// Samples on one tape: parameters as numbers, or as an array that is read, multiplied, written to and summed.
+fn patterns_of_sweeps(how: Accumulator, arrays: bool) -> usize {
+    let samples: Vec<[f64; 4]> = (0..100)
+        .map(|i| Key::from_seed(10).gaussians(i as u64).map(|x| x * 2f64.powi((i % 13) * 4 - 24)))
+        .collect();
+    let mut seen = BTreeSet::new();
+    for stride in [1, 3, 7, 9, 11, 13] {
+        let samples = shuffled(&samples, stride);
+        let mut tape = Tape::new();
+        let mut record = tape
+            .record(&[0.3, -0.2, 0.7], |w| {
+                let weights = Array::from_vars(w);
+                let losses: Vec<Var<f64>> = samples
+                    .iter()
+                    .map(|x| {
+                        if !arrays {
+                            let miss = w[0] * x[0] + w[1] * x[1] + w[2] * x[2] - x[3];
+                            return (miss * 1e-8).tanh();
+                        }
+                        let mut terms = &weights * &Array::from_values([x[0], x[1], x[2]]);
+                        terms.set(0, terms.get(0) + weights.get(1).sin() * x[3]);
+                        (terms.sum() * 1e-8).tanh()
+                    })
+                    .collect();
+                Var::sum_of(&losses)
+            })
+            .unwrap();
+        let gradient = record.reverse_with(&[1.0], how).unwrap();
+        seen.insert(gradient.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+    }
+    seen.len()
+}
+
+#[test]
+fn exact_sweeps_do_not_depend_on_the_order_in_which_numbers_were_used() {
+    for arrays in [false, true] {
+        assert_eq!(patterns_of_sweeps(Accumulator::Exact, arrays), 1, "arrays: {arrays}");
+        assert!(patterns_of_sweeps(Accumulator::Naive, arrays) > 1, "the check could not fail");
+    }
+}
+
+#[test]
+fn sweeps_add_up_custom_operations_products_and_posits() {
+    struct Twice;
+    impl CustomRule<f64> for Twice {
+        fn name(&self) -> &'static str {
+            "twice"
+        }
+        fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), palinode_core::Error> {
+            inputs[0] += 2.0 * outputs[0];
+            Ok(())
+        }
+    }
+    let mut tape = Tape::new();
+    let mut record = tape
+        .record(&[3.0], |x| {
+            let doubled = custom(&[x[0]], &[2.0 * x[0].value()], Twice)[0];
+            let row = Array::from_vars(&[x[0], x[0], doubled]).reshaped(&[1, 3]);
+            let product = row.matmul(&Array::from_values([1.0, 1e60, 5e59]).reshaped(&[3, 1]));
+            product.get([0, 0]) - x[0] * 1e60 - doubled * 5e59
+        })
+        .unwrap();
+    // 1 + 1e60 + 2 * 5e59 - 1e60 - 2 * 5e59.
+    assert_eq!(record.reverse_with(&[1.0], Accumulator::Exact).unwrap(), [1.0]);
+    assert_eq!(record.reverse_with(&[0.0], Accumulator::Exact).unwrap(), [0.0]);
+    assert_ne!(record.reverse_with(&[1.0], Accumulator::Naive).unwrap(), [1.0]);
+    assert!(record.reverse_with(&[1.0, 2.0], Accumulator::Exact).is_err());
+
+    let p = Posit16::from_f64;
+    let mut tape = Tape::new();
+    let mut record = tape
+        .record(&[p(1.0)], |x| {
+            let w = Array::from_vars(x);
+            w.get(0) * 1e4 + w.get(0) * 0.25 - w.get(0) * 1e4
+        })
+        .unwrap();
+    assert_ne!(record.reverse(&[p(1.0)]).unwrap(), [p(0.25)]);
+    assert_eq!(record.reverse_with(&[p(1.0)], Accumulator::Exact).unwrap(), [p(0.25)]);
+}
+
+#[test]
+fn a_sweep_that_does_not_fit_is_refused() {
+    let chain = |x: &[Var<f64>]| (0..100).fold(x[0], |s, _| s.sin() * x[1] + x[0]);
+    let budget = Tape::new().record(&[1.0, 2.0], chain).unwrap().budget();
+    let mut tape = Tape::with_budget(budget);
+    let mut record = tape.record(&[1.0, 2.0], chain).unwrap();
+    assert!(record.reverse_with(&[1.0], Accumulator::Naive).is_ok());
+    assert_eq!(record.reverse_with(&[1.0], Accumulator::Exact).unwrap_err().code(), "PAL0107");
 }
 
 #[test]

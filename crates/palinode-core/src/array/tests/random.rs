@@ -6,7 +6,7 @@ use super::model::{Lists, Model};
 use super::programs::{INPUTS, point, run};
 use crate::array::{Array, WhenOverwritten};
 use crate::tape::{Record, Tape};
-use crate::{Compression, Dual, Error, Var};
+use crate::{Accumulator, Compression, Dual, Error, Var};
 
 pub(super) fn how_many() -> u64 {
     std::env::var("PALINODE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500)
@@ -38,6 +38,13 @@ fn compressed(seed: u64, fuse: bool) -> Answer {
     let mut compressed = record.compress(&how).unwrap();
     let gradients = [[1.0, 0.0], [0.0, 1.0]].map(|seed| compressed.reverse(&seed).unwrap().to_vec());
     (compressed.values().to_vec(), gradients)
+}
+
+/// Gradients whose cotangents are added up in another way.
+fn summed(seed: u64, how: Accumulator) -> [Vec<f64>; 2] {
+    let mut tape = Tape::new();
+    let mut record = tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).unwrap();
+    [[1.0, 0.0], [0.0, 1.0]].map(|seed| record.reverse_with(&seed, how).unwrap())
 }
 
 /// The gradient over absolute partials, from the model's own tape: what rounding errors are measured by.
@@ -95,6 +102,7 @@ pub(super) fn check(seed: u64) -> Result<(), String> {
         return Err(format!("program {seed}: {copied:?} recorded and {plain:?} compressed"));
     }
     let fused = compressed(seed, true);
+    let [compensated, exact] = [Accumulator::Compensated, Accumulator::Exact].map(|how| summed(seed, how));
     let (model, bounds) = on_model(seed);
     for (output, bounds) in bounds.iter().enumerate() {
         if (copied.0[output] - model.0[output]).abs() > 1e-9 * (1.0 + model.0[output].abs()) {
@@ -104,6 +112,12 @@ pub(super) fn check(seed: u64) -> Result<(), String> {
             let (found, expected) = (copied.1[output][input], model.1[output][input]);
             if (fused.1[output][input] - found).abs() > bound {
                 return Err(format!("program {seed}: {copied:?} recorded and {fused:?} fused"));
+            }
+            for summed in [&compensated, &exact] {
+                let summed_here = summed[output][input];
+                if (summed_here - expected).abs() > bound || summed_here.is_nan() != expected.is_nan() {
+                    return Err(format!("program {seed}: {:?} naive and {summed:?} otherwise", copied.1));
+                }
             }
             if (found - expected).abs() > bound {
                 return Err(format!(

@@ -1,0 +1,139 @@
+//! Reverse sweeps whose cotangents are compensated or exact sums.
+//!
+//! Input: a finished recording, and a sum per node and slot. Output: the same sums, with what the nodes passed on. A cotangent is the sum of all
+//! contributions to it, products of a partial and a cotangent among them, and is rounded when the operation that made the value passes it on.
+//! So with exact sums it does not depend on the order in which the value was used.
+//!
+//! Invariants: the same order and the same strong zeros as the ordinary sweep (`sweep.rs`, `recorder.rs`); no `unsafe`: this is for exactness, not for
+//! speed. A sum is made when something arrives and given back when it has been passed on, so that a long computation of
+//! few values at a time needs few of them.
+
+use super::arena::{Arena, FIRST, SINK};
+use super::recorder::Recorder;
+use crate::array::Arrays;
+use crate::error::Error;
+use core::marker::PhantomData;
+use palinode_num::{AccumulateProducts, Scalar};
+
+/// Cotangents under way: a sum for each node or slot that something has arrived at.
+pub(crate) struct Sums<S, A> {
+    sums: Vec<Option<Box<A>>>,
+    numbers: PhantomData<S>,
+}
+
+impl<S: Scalar, A: AccumulateProducts<S>> Sums<S, A> {
+    /// The bytes of so many, at most.
+    pub(crate) fn bytes(places: usize) -> usize {
+        places * (size_of::<Option<Box<A>>>() + size_of::<A>())
+    }
+
+    pub(crate) fn new(places: usize) -> Result<Self, Error> {
+        let mut sums = Vec::new();
+        let bytes = places * size_of::<Option<Box<A>>>();
+        sums.try_reserve_exact(places).map_err(|_| Error::OutOfMemory { bytes })?;
+        sums.resize(places, None);
+        Ok(Sums { sums, numbers: PhantomData })
+    }
+
+    fn sum(&mut self, place: usize) -> &mut A {
+        self.sums[place].get_or_insert_default()
+    }
+
+    /// What has arrived, rounded.
+    pub(crate) fn total(&self, place: usize) -> S {
+        self.sums[place].as_ref().map_or(S::zero(), |sum| sum.total())
+    }
+
+    /// Forgets what has arrived.
+    pub(crate) fn clear(&mut self, place: usize) {
+        self.sums[place] = None;
+    }
+
+    /// Adds what is passed on as it is.
+    pub(crate) fn add(&mut self, place: usize, term: S) {
+        if !term.vanishes() {
+            self.sum(place).add(term);
+        }
+    }
+
+    /// Adds a product in which a zero wins.
+    pub(crate) fn add_product(&mut self, place: usize, a: S, b: S) {
+        if !a.vanishes() && !b.vanishes() {
+            self.sum(place).add_product(a, b);
+        }
+    }
+}
+
+/// A walk from the last node down; see `sweep::Reverse`, which it does again without `unsafe`.
+struct Walk<'a, S> {
+    arena: &'a Arena<S>,
+    chunk: usize,
+    edges_left: usize,
+    node: u32,
+}
+
+impl<'a, S: Scalar> Walk<'a, S> {
+    fn new(arena: &'a Arena<S>) -> Self {
+        let chunk = arena.chunk_count().saturating_sub(1);
+        let edges_left = if arena.chunk_count() == 0 { 0 } else { arena.chunk(chunk).1.len() };
+        Walk { arena, chunk, edges_left, node: arena.next_node() }
+    }
+
+    fn down_to<A: AccumulateProducts<S>>(&mut self, sums: &mut Sums<S, A>, to: u32) {
+        while self.node > to {
+            if self.edges_left == 0 {
+                self.chunk -= 1;
+                self.edges_left = self.arena.chunk(self.chunk).1.len();
+            }
+            self.node -= 1;
+            let (_, parents, partials) = self.arena.chunk(self.chunk);
+            let received = sums.total(self.node as usize);
+            sums.clear(self.node as usize);
+            loop {
+                self.edges_left -= 1;
+                let (word, partial) = (parents[self.edges_left], partials[self.edges_left]);
+                if word & !FIRST != SINK {
+                    sums.add_product((word & !FIRST) as usize, partial, received);
+                }
+                if word & FIRST != 0 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl<S: Scalar> Recorder<S> {
+    /// Propagates cotangents from the last node down to node `to`.
+    pub(crate) fn reverse_summed<A: AccumulateProducts<S>>(
+        &self,
+        sums: &mut Sums<S, A>,
+        to: u32,
+    ) -> Result<(), Error> {
+        let mut walk = Walk::new(&self.arena);
+        let arrays = Arrays::new(&self.arrays, self.arena.next_node());
+        let mut steps = self.arrays.steps().rev().peekable();
+        for custom in self.custom.iter().rev() {
+            while let Some(step) = steps.next_if(|step| step.at >= custom.end()) {
+                walk.down_to(sums, step.at);
+                arrays.reverse_summed(step, sums);
+            }
+            walk.down_to(sums, custom.end());
+            let outputs: Vec<S> =
+                (custom.first_output()..custom.end()).map(|node| sums.total(node as usize)).collect();
+            if let Some(contributions) = custom.contributions(&outputs)? {
+                for (&node, contribution) in custom.inputs().iter().zip(contributions) {
+                    if node != SINK {
+                        sums.add(node as usize, contribution);
+                    }
+                }
+            }
+        }
+        for step in steps {
+            walk.down_to(sums, step.at);
+            arrays.reverse_summed(step, sums);
+        }
+        walk.down_to(sums, to);
+        Ok(())
+    }
+}
