@@ -43,6 +43,8 @@ fn check_pair<W: PositWidth>(a: Posit<W>, b: Posit<W>) {
         (_, true) => (a, a),
     };
     assert_eq!((a.min(b), a.max(b)), (smaller, larger));
+    let signed = if b.is_negative() { -a.abs() } else { a.abs() };
+    assert_eq!(a.copysign(b), if b.is_nar() { b } else { signed }, "{a} with the sign of {b}");
     let strong = if a.is_zero() || b.is_zero() { Posit::ZERO } else { a * b };
     assert_eq!(a.strong_mul(b), strong);
 }
@@ -123,6 +125,25 @@ fn eight_bits_exhaustively() {
         for j in 0..256 {
             check_pair(a, from_bits(j));
         }
+        for n in -8..=8 {
+            check_power(a, n);
+        }
+    }
+}
+
+/// Powers by whole numbers are exact fractions.
+fn check_power<W: PositWidth>(a: Posit<W>, n: i32) {
+    let one = Fraction::scaled(1, 0);
+    let positive = |x: &Fraction| (0..n.abs()).fold(one.clone(), |power, _| power.times(x));
+    let exact = match value(a) {
+        // Zero to the power of 0 is 1, to that of a negative number a pole.
+        Some(x) if x.is_zero() && n < 0 => None,
+        x => x.map(|x| if n < 0 { one.over(&positive(&x)) } else { positive(&x) }),
+    };
+    assert!(is_nearest(exact.as_ref(), a.powi(n)), "{a}^{n} is not {}", a.powi(n));
+    let through_posit = a.powf(Posit::from_int(n));
+    if n.abs() <= 4 {
+        assert!(is_nearest(exact.as_ref(), through_posit), "{a}^{n} is not {through_posit}");
     }
 }
 

@@ -149,6 +149,10 @@ fn the_quick_way_agrees_with_the_sure_way() {
             .chain(OF_TWO.map(|op| (op, x, Some(y))))
             .chain([("powf", near_one, Some(moderate)), ("powf", near_one, Some(y))])
         {
+            let slope = y.map_or(0.0, |y| (x.to_f64() / y.to_f64()).abs());
+            if op == "atan2" && slope < 2f64.powi(-40) {
+                continue; // double-double does not tell it from its slope: see the next test
+            }
             let precise = apply(op, x.to_double_double(), y.map(Posit32::to_double_double));
             let found = apply(op, x, y);
             if precise.hi().is_finite() && (precise.hi() != 0.0 || found.is_zero()) {
