@@ -46,6 +46,7 @@ pub struct Held {
 }
 
 impl Held {
+    /// Nothing has been judged yet.
     pub fn new(quick: bool) -> Self {
         Self { quick, failed: false }
     }
