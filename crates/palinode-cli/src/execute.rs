@@ -52,8 +52,19 @@ pub(crate) fn limits_and_sums(model: &ModelArgs, sums: &SumArgs) -> Limits {
     Limits { accumulator, ..limits(model) }
 }
 
-/// Runs it.
+/// Runs it. A search for a fixed point or a root may leave a domain and come back: only what comes out must be finite then.
 pub(crate) fn run(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
+    match run_once(code, inputs, limits) {
+        Err(error) if matches!(error.kind, RunErrorKind::NonFinite { .. }) && code.searches() => {
+            let ran = run_once(code, inputs, &Limits { trap_nonfinite: false, ..*limits })?;
+            let finite = ran.outputs.iter().filter_map(Datum::as_vector).flatten().all(|x| x.is_finite());
+            if finite { Ok(ran) } else { Err(error) }
+        }
+        done => done,
+    }
+}
+
+fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let started = Instant::now();

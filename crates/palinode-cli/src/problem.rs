@@ -166,7 +166,8 @@ impl Problem {
             };
             problem = problem.at(file, error.span.range(), words);
         }
-        if !error.function.is_empty() && &*error.function != "main" {
+        // Functions with a point in their name are not the user's.
+        if !error.function.is_empty() && &*error.function != "main" && !error.function.contains('.') {
             problem = problem.note(format!("it happened in the function `{}`", error.function));
         }
         problem

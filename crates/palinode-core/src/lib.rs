@@ -13,6 +13,7 @@
 //! | [`decision`] | what a program decided by active values |
 //! | [`Reals`], [`Snapshot`], [`SnapshotStore`] | values with numbers inside, as words, and where such words are kept |
 //! | [`schedule`] | which states of a loop to keep so that it can be reversed in little memory |
+//! | [`dense`] | small linear systems of plain numbers, with condition numbers |
 //! | [`Budget`] | how many bytes something may take |
 //!
 //! Absent from this package: programs, files, the terminal, global state.
@@ -20,6 +21,7 @@
 mod array;
 mod budget;
 pub mod decision;
+pub mod dense;
 mod drivers;
 mod dual;
 mod dual_n;

@@ -176,6 +176,16 @@ impl FunctionBuilder {
         self.open.push(Block { params, ..Block::default() });
     }
 
+    /// A closed block as a function of its parameters and of what it reads besides, which is given too.
+    pub(crate) fn outlined(&self, name: &str, block: Block) -> (Function, Vec<Value>) {
+        let read = block.captures();
+        let mut function = Function::new(name);
+        function.values = self.function.values.clone();
+        function.body = Block { params: [&block.params[..], &read].concat(), ..block };
+        function.renumber();
+        (function, read)
+    }
+
     /// Closes the innermost block.
     pub fn close(&mut self, results: &[Value]) -> Block {
         assert!(self.open.len() > 1, "the function's own block is closed by finish");

@@ -15,6 +15,7 @@
 
 mod builder;
 mod diagnostic;
+mod implicit;
 pub mod interp;
 mod op;
 pub mod pal;
@@ -32,7 +33,9 @@ mod verify;
 
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use diagnostic::{Diagnostic, Place, Severity};
-pub use op::{Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule};
+pub use op::{
+    Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule, Search,
+};
 pub use palinode_core::{Real, Scalar};
 pub use program::{Block, Function, Inst, Program, Value, ValueInfo};
 pub use trace::{Trace, Traced};

@@ -230,7 +230,14 @@ pub enum Linalg {
         /// With the transpose of `A`.
         transposed: bool,
     },
-    /// `(T, b)`: the same for a triangular `T`, of which only one triangle is read.
+    /// `(A, b)`: the same for the matrix `A` of an equation's partials. An `A` that is singular to working precision, and an `x` whose residual is not small, stop the run.
+    SolveChecked {
+        /// With the transpose of `A`.
+        transposed: bool,
+        /// It is a step of Newton's method, not a derivative: for what is said if it fails.
+        step: bool,
+    },
+    /// `(T, b)`: the same as [`Linalg::Solve`] for a triangular `T`, of which only one triangle is read.
     SolveTriangular {
         /// The lower triangle is read.
         lower: bool,
@@ -255,9 +262,13 @@ pub enum Linalg {
 
 impl Linalg {
     /// Every operation.
-    pub const ALL: [Linalg; 13] = [
+    pub const ALL: [Linalg; 17] = [
         Linalg::Solve { transposed: false },
         Linalg::Solve { transposed: true },
+        Linalg::SolveChecked { transposed: false, step: false },
+        Linalg::SolveChecked { transposed: true, step: false },
+        Linalg::SolveChecked { transposed: false, step: true },
+        Linalg::SolveChecked { transposed: true, step: true },
         Linalg::SolveTriangular { lower: true, transposed: false },
         Linalg::SolveTriangular { lower: true, transposed: true },
         Linalg::SolveTriangular { lower: false, transposed: false },
@@ -276,6 +287,10 @@ impl Linalg {
         match self {
             Linalg::Solve { transposed: false } => "solve",
             Linalg::Solve { transposed: true } => "solve_t",
+            Linalg::SolveChecked { transposed: false, step: false } => "solve_checked",
+            Linalg::SolveChecked { transposed: true, step: false } => "solve_checked_t",
+            Linalg::SolveChecked { transposed: false, step: true } => "solve_step",
+            Linalg::SolveChecked { transposed: true, step: true } => "solve_step_t",
             Linalg::SolveTriangular { lower: true, transposed: false } => "solve_lower",
             Linalg::SolveTriangular { lower: true, transposed: true } => "solve_lower_t",
             Linalg::SolveTriangular { lower: false, transposed: false } => "solve_upper",
@@ -317,6 +332,31 @@ impl Narrow {
         match self {
             Narrow::F32 => "f32",
             Narrow::Bf16 => "bf16",
+        }
+    }
+}
+
+/// How the solution of an equation is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Search {
+    /// `x <- f(x)`.
+    Picard,
+    /// The last steps, combined so that they would have been smallest (Anderson 1965).
+    Anderson,
+    /// A linear system for each step, which is shortened until the residual falls.
+    Newton,
+}
+
+impl Search {
+    /// Every search.
+    pub const ALL: [Search; 3] = [Search::Picard, Search::Anderson, Search::Newton];
+
+    /// As a word of the `.pal` language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Search::Picard => "picard",
+            Search::Anderson => "anderson",
+            Search::Newton => "newton",
         }
     }
 }
@@ -363,6 +403,10 @@ pub enum Op {
     Convert(Elem),
     /// The operand, as a constant for differentiation.
     StopGradient,
+    /// `(x, change, bound, rounds)`: the vector `x` that a search found, if it is finite and the last change, or the residual, of the search is at most the bound; otherwise the run
+    /// stops. Transforms take no derivative through it: a solution has that of its equation. Numbers that carry derivatives keep
+    /// those of the search.
+    Settled(Search),
 
     /// The length of an array along an axis.
     Dim(u8),
@@ -467,6 +511,9 @@ impl Op {
             Op::StopGradient => "stop_gradient",
             Op::Dim(_) => "dim",
             Op::Iota => "iota",
+            Op::Settled(Search::Picard) => "settled_picard",
+            Op::Settled(Search::Anderson) => "settled_anderson",
+            Op::Settled(Search::Newton) => "settled_newton",
             Op::Broadcast(_) => "broadcast",
             Op::Reshape => "reshape",
             Op::Permute(_) => "permute",
@@ -517,6 +564,7 @@ impl Op {
             | Op::Select
             | Op::Convert(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Broadcast(_)

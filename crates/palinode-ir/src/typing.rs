@@ -144,6 +144,15 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             count(op, args, 1)?;
             one(args[0])
         }
+        Op::Settled(_) => {
+            count(op, args, 4)?;
+            real(op, args[0])?;
+            rank(op, args[0], 1)?;
+            require(args[1..] == [Type::REAL, Type::REAL, Type::INT], || {
+                format!("`{}` takes a vector, a change, a bound and a number of rounds", op.name())
+            })?;
+            one(args[0])
+        }
         Op::Dim(axis) => {
             count(op, args, 1)?;
             require(*axis < args[0].rank, || format!("{} has no axis {axis}", args[0]))?;
@@ -259,14 +268,15 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
 }
 
 fn linalg(op: &Op, kind: Linalg, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
-    let solves = matches!(kind, Linalg::Solve { .. } | Linalg::SolveTriangular { .. });
+    let solves =
+        matches!(kind, Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. });
     count(op, args, if solves { 2 } else { 1 })?;
     args.iter().try_for_each(|&ty| real(op, ty))?;
     rank(op, args[0], 2)?;
     let elem = same_elem(op, args)?;
     let (scalar, vector, matrix) = (Type::scalar(elem), Type::array(elem, 1), Type::array(elem, 2));
     Ok(match kind {
-        Linalg::Solve { .. } | Linalg::SolveTriangular { .. } => {
+        Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. } => {
             require(matches!(args[1].rank, 1 | 2), || {
                 format!("the right side of `{}` must have rank 1 or 2, not {}", op.name(), args[1])
             })?;

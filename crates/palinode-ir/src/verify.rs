@@ -261,7 +261,8 @@ pub fn is_elementwise(op: &Op) -> bool {
         | Op::Select
         | Op::Convert(Elem::F64 | Elem::F32 | Elem::Int | Elem::Bool)
         | Op::StopGradient => true,
-        Op::Dim(_)
+        Op::Settled(_)
+        | Op::Dim(_)
         | Op::Iota
         | Op::Broadcast(_)
         | Op::Reshape

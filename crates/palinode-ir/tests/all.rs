@@ -6,6 +6,8 @@ mod accumulators;
 mod agree;
 #[path = "all/agree_precisely.rs"]
 mod agree_precisely;
+#[path = "all/implicit.rs"]
+mod implicit;
 #[path = "all/inplace.rs"]
 mod inplace;
 #[path = "all/interp.rs"]

@@ -291,7 +291,10 @@ fn workspace_is_a_bound_for_linear_algebra() {
                     if singular && i.max(j) > 2 { 0.0 } else { square(i, j) }
                 };
                 let a = Datum::matrix(rows, columns, (0..rows * columns).map(element).collect());
-                let wide = matches!(kind, Linalg::Solve { .. } | Linalg::SolveTriangular { .. });
+                let wide = matches!(
+                    kind,
+                    Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. }
+                );
                 for right in if wide { vec![1, 2] } else { vec![0] } {
                     let mut types = vec![MATRIX];
                     let mut inputs = vec![a.clone()];

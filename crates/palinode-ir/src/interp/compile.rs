@@ -236,7 +236,8 @@ impl<'a> Lower<'a> {
                     self.general(inst, marks);
                 }
             }
-            Op::Iota
+            Op::Settled(_)
+            | Op::Iota
             | Op::Broadcast(_)
             | Op::Reshape
             | Op::Permute(_)
@@ -280,6 +281,7 @@ impl<'a> Lower<'a> {
             | Op::Logical(_)
             | Op::Select
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Broadcast(_)

@@ -19,7 +19,12 @@ pub struct RunError {
 
 fn place(function: &Rc<str>) -> String {
     // The entry needs no mention.
-    if matches!(&**function, "" | "main") { String::new() } else { format!("in `{function}`: ") }
+    // Nor does a function that no source has.
+    if matches!(&**function, "" | "main") || function.contains('.') {
+        String::new()
+    } else {
+        format!("in `{function}`: ")
+    }
 }
 
 /// An operation as people write it.
@@ -230,6 +235,65 @@ pub enum RunErrorKind {
         /// What is needed.
         needed: u64,
     },
+    /// The search for a fixed point or a root used up its rounds.
+    #[error(
+        "the search by {method} did not converge: after {rounds} rounds the last change is {change:.3e}, and {bound:.3e} was asked for; {advice}"
+    )]
+    NotSettled {
+        /// `picard`, `anderson` or `newton`.
+        method: &'static str,
+        /// How many rounds there were.
+        rounds: i64,
+        /// The residual, or Newton's step, at the end.
+        change: f64,
+        /// What it should have become.
+        bound: f64,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The search for a fixed point or a root left the finite numbers.
+    #[error(
+        "the search by {method} diverged: after {rounds} rounds a number is infinite or NaN; start nearer to the solution, keep the \
+         unknown inside its domain, or search `by newton`, which shortens its steps"
+    )]
+    SearchDiverged {
+        /// `picard`, `anderson` or `newton`.
+        method: &'static str,
+        /// How many rounds there were.
+        rounds: i64,
+    },
+    /// The linear system of an implicit derivative has no solution, or none that can be trusted.
+    #[error(
+        "the solution of this equation has no derivative here: its linear system has the condition number {condition:.1e} and was solved to a \
+         relative residual of {residual:.1e}, not {tolerance:.1e}; the equation does not determine the solution at this point (a fold, a free \
+         direction): add what determines it, or move off that point"
+    )]
+    NoDerivative {
+        /// Of the scaled matrix of partials; infinite if it is singular.
+        condition: f64,
+        /// What was reached; 1 if nothing was tried.
+        residual: f64,
+        /// What is asked for.
+        tolerance: f64,
+    },
+    /// Newton met a matrix that it cannot divide by.
+    #[error(
+        "Newton's method met a singular matrix of partials (condition number {condition:.1e}); start elsewhere, remove what is redundant among \
+         the equations, or search `by anderson`"
+    )]
+    SingularStep {
+        /// Of the scaled matrix; infinite if it is singular.
+        condition: f64,
+    },
+    /// A partial derivative of an equation is infinite or NaN at its solution.
+    #[error(
+        "the equation has no finite derivative at its solution (a partial is {value}): it has a vertical slope there (sqrt at 0, a division by \
+         0); write it another way, or move off that point"
+    )]
+    EquationNotSmooth {
+        /// The partial.
+        value: f64,
+    },
     /// More steps than allowed.
     #[error("gave up after {limit} loop rounds and calls; a loop may not end, or `Limits::steps` is too low")]
     StepLimit {
@@ -359,6 +423,11 @@ impl RunErrorKind {
             RunErrorKind::OverBudget { .. } => "PAL0275",
             RunErrorKind::SnapshotOverBudget { .. } => "PAL0278",
             RunErrorKind::CarriesDerivative { .. } => "PAL0276",
+            RunErrorKind::NotSettled { .. } => "PAL0540",
+            RunErrorKind::SearchDiverged { .. } => "PAL0541",
+            RunErrorKind::NoDerivative { .. } => "PAL0542",
+            RunErrorKind::SingularStep { .. } => "PAL0543",
+            RunErrorKind::EquationNotSmooth { .. } => "PAL0546",
         }
     }
 }

@@ -6,7 +6,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store_rule::reuses;
 use super::value::{Array, Val, primal};
-use super::{Limits, access, array_ops, elementwise, linalg, narrowed};
+use super::{Limits, access, array_ops, elementwise, linalg, narrowed, settled};
 use crate::op::Op;
 use crate::types::Elem;
 
@@ -58,6 +58,10 @@ pub(super) fn apply<R: Real>(
         Op::StopGradient => {
             let over = over(args, args[0].elem());
             out.push(elementwise::stop_gradient(args, over, memory)?);
+        }
+        Op::Settled(search) => {
+            let over = reuses(op, Elem::F64, &[args[0].free()]);
+            out.push(settled::settled(*search, args, over.is_some(), memory)?);
         }
         Op::Iota => out.push(array_ops::iota(args, memory)?),
         Op::Broadcast(axes) => out.push(array_ops::broadcast(axes, args, memory)?),

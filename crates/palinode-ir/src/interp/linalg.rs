@@ -8,10 +8,13 @@
 //! [`palinode_core::Scalar::dot`], so that a tape records one node for each. Matrices are worked on outside the account of the run; while
 //! that goes on, an upper bound of what they take is charged (`workspace`).
 
+use std::cell::Cell;
+
 use palinode_core::Real;
 
 use super::error::RunErrorKind;
 use super::ledger::Memory;
+use super::settled::{Checked, Refused};
 use super::spectral;
 use super::store::Store;
 use super::value::{Val, mismatch, primal};
@@ -109,6 +112,24 @@ pub(super) fn apply<R: Real>(
                 if transposed { lu.solve_transposed(x) } else { lu.solve(x) }
             })?);
         }
+        Linalg::SolveChecked { transposed, step } => {
+            let refused = Cell::new(None);
+            let system = Checked::new(a, step);
+            let solved = for_right_sides(op, rows, &args[1], memory, |x| {
+                let answer = system
+                    .as_ref()
+                    .map_err(|refusal| refusal.clone())
+                    .and_then(|system| system.solve(transposed, x));
+                if let Err(refusal) = answer {
+                    x.fill(R::from_f64(f64::NAN));
+                    refused.set(Some(refusal));
+                }
+            })?;
+            if let Some(Refused::Because(kind)) = refused.take() {
+                return Err(kind);
+            }
+            out.push(solved);
+        }
         Linalg::SolveTriangular { lower, transposed } => {
             if let Some(column) = (0..a.rows).find(|&i| primal(a[(i, i)]) == 0.0) {
                 return Err(RunErrorKind::Singular { op, column });
@@ -198,7 +219,7 @@ fn substitute<R: Real>(t: &Matrix<R>, lower: bool, unit: bool, x: &mut [R]) {
 }
 
 /// `P A = L U`: both factors in one matrix, the diagonal of `L` being ones.
-struct Lu<R> {
+pub(super) struct Lu<R> {
     factors: Matrix<R>,
     /// Row `i` of the factors came from this row of the matrix.
     from: Vec<usize>,
@@ -206,7 +227,7 @@ struct Lu<R> {
 
 impl<R: Real> Lu<R> {
     /// The factors, or the first column without a pivot.
-    fn new(mut a: Matrix<R>) -> Result<Lu<R>, usize> {
+    pub(super) fn new(mut a: Matrix<R>) -> Result<Lu<R>, usize> {
         let n = a.rows;
         let mut from: Vec<usize> = (0..n).collect();
         let mut column: Vec<R> = vec![R::zero(); n];
@@ -233,7 +254,7 @@ impl<R: Real> Lu<R> {
         Ok(Lu { factors: a, from })
     }
 
-    fn solve(&self, x: &mut [R]) {
+    pub(super) fn solve(&self, x: &mut [R]) {
         let b = x.to_vec();
         for (x, &from) in x.iter_mut().zip(&self.from) {
             *x = b[from];
@@ -242,7 +263,7 @@ impl<R: Real> Lu<R> {
         substitute(&self.factors, false, false, x);
     }
 
-    fn solve_transposed(&self, x: &mut [R]) {
+    pub(super) fn solve_transposed(&self, x: &mut [R]) {
         let factors = self.factors.transposed();
         substitute(&factors, true, false, x);
         substitute(&factors, false, true, x);

@@ -32,6 +32,7 @@ mod linalg;
 mod narrowed;
 mod run;
 pub(crate) mod scalar_ops;
+mod settled;
 mod spectral;
 mod store;
 pub(crate) mod store_rule;
@@ -212,6 +213,12 @@ impl Code {
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats, Vec<Event>), RunError> {
         run::run::<R, true>(&self.functions, self.entry, inputs, limits, &mut run::Nobody)
+    }
+
+    /// Whether it looks for fixed points or roots: on the way there, numbers that are not finite are no reason to stop.
+    pub fn searches(&self) -> bool {
+        let mut sites = self.functions.iter().flat_map(|function| &function.generals);
+        sites.any(|site| matches!(site.op, crate::op::Op::Settled(_)))
     }
 }
 

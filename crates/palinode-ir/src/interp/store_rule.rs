@@ -100,6 +100,7 @@ pub(crate) fn reuses(op: &Op, result: Elem, free: &[Option<Elem>]) -> Option<usi
     };
     match op {
         Op::Map(_) | Op::Int(_) | Op::Logical(_) | Op::Convert(_) | Op::StopGradient => first(0),
+        Op::Settled(_) => free[0].map(|_| 0),
         Op::Select => first(1),
         Op::Permute(axes) if is_identity(axes) => first(0),
         Op::Reshape | Op::Write(_) | Op::AddAt(_) | Op::Push | Op::Resize => free[0].map(|_| 0),
@@ -160,6 +161,7 @@ pub(crate) fn takes_chunks(op: &Op, operand: usize) -> bool {
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Iota
         | Op::Broadcast(_)
         | Op::Reshape

@@ -43,6 +43,7 @@ pub(crate) fn workspace(op: &Op, shapes: &[&[usize]], real: usize) -> usize {
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Dim(_)
         | Op::Iota
         | Op::Broadcast(_)
@@ -91,6 +92,8 @@ fn linalg(kind: Linalg, shapes: &[&[usize]]) -> usize {
         + match kind {
             // The matrix, its transpose, the right sides by columns and back.
             Linalg::Solve { .. } | Linalg::SolveTriangular { .. } => 2 * matrix + 3 * sides,
+            // The same, and plain copies of the matrix, its factors and its inverse, with the scales and sums of rows.
+            Linalg::SolveChecked { .. } => 5 * matrix + 4 * sides + 8 * wide,
             Linalg::Inverse => 3 * matrix,
             Linalg::Determinant => 4 * matrix,
             Linalg::LogDet => matrix,

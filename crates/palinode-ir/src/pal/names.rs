@@ -108,6 +108,14 @@ impl AssignedScan {
                 self.locals.pop();
             }
             StmtKind::While { body, .. } => self.block(body),
+            StmtKind::Equation(equation) => {
+                self.block(&equation.body);
+                for name in &equation.unknowns {
+                    if let Some(outside) = self.outside(&name.text) {
+                        self.found.entry(outside).or_default();
+                    }
+                }
+            }
             StmtKind::If { arms, otherwise } => {
                 arms.iter().for_each(|(_, block)| self.block(block));
                 otherwise.iter().for_each(|block| self.block(block));
@@ -262,6 +270,7 @@ pub(crate) fn walk_stmt(stmt: &Stmt, each: &mut dyn FnMut(&Expr), inner: &mut dy
             walk(condition, each);
             block(body, each);
         }
+        StmtKind::Equation(equation) => block(&equation.body, each),
         StmtKind::If { arms, otherwise } => {
             for (condition, body) in arms {
                 walk(condition, each);

@@ -51,7 +51,9 @@ pub fn ssa(source: &str) -> Result<Vec<SsaLine>, Vec<Diagnostic>> {
     }
     // A function that is used with several types is shown for the first.
     let mut seen = HashSet::new();
-    for function in &lowered.program.functions {
+    // Of an equation only its block is in the source, not its search and its derivative.
+    let is_written = |name: &str| !name.contains('.') || name.ends_with(".map");
+    for function in lowered.program.functions.iter().filter(|function| is_written(&function.name)) {
         let place = first_span(&function.body);
         if seen.insert(place) || place.is_none() {
             show.function(function);
@@ -81,6 +83,7 @@ fn branch_ends(stmts: &[Stmt], ends: &mut HashMap<Span, Span>) {
                 otherwise.iter().for_each(|block| branch_ends(&block.stmts, ends));
             }
             StmtKind::For { body, .. } | StmtKind::While { body, .. } => branch_ends(&body.stmts, ends),
+            StmtKind::Equation(equation) => branch_ends(&equation.body.stmts, ends),
             StmtKind::Function(function) => branch_ends(&function.body.stmts, ends),
             _ => {}
         }

@@ -131,6 +131,7 @@ fn is_commutative(op: &Op) -> bool {
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Dim(_)
         | Op::Iota
         | Op::Broadcast(_)

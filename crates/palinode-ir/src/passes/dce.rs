@@ -123,6 +123,7 @@ impl<'a> Marker<'a> {
             | Op::Select
             | Op::Convert(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Broadcast(_)

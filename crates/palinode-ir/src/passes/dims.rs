@@ -96,6 +96,7 @@ fn find(function: &Function) -> (Found, Concats) {
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Iota
         | Op::Broadcast(_)
         | Op::Permute(_)

@@ -94,6 +94,7 @@ impl Zeros<'_, '_> {
             | Op::Compare(_)
             | Op::Logical(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Concat(_)

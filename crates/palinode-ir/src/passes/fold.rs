@@ -49,6 +49,7 @@ impl Rules for Fold {
             | Op::Select
             | Op::Convert(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Broadcast(_)
@@ -95,6 +96,7 @@ impl Rules for Fold {
                 return never.then(|| inst.args.clone());
             }
             Op::Const(_)
+            | Op::Settled(_)
             | Op::Map(_)
             | Op::Int(_)
             | Op::Compare(_)

@@ -207,6 +207,7 @@ impl<'a> Changes<'a> {
                 | Op::Select
                 | Op::Convert(_)
                 | Op::StopGradient
+                | Op::Settled(_)
                 | Op::Dim(_)
                 | Op::Iota
                 | Op::Broadcast(_)

@@ -120,7 +120,9 @@ impl Hoist<'_> {
                 Elem::F64 | Elem::F32 => true,
                 Elem::Int | Elem::Bool => self.function.ty(inst.args[0]).elem == Elem::Int,
             },
-            Op::Iota
+            // It may fail.
+            Op::Settled(_)
+            | Op::Iota
             | Op::Broadcast(_)
             | Op::Reshape
             | Op::Permute(_)

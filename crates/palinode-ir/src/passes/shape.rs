@@ -132,7 +132,8 @@ impl<'a> Shapes<'a> {
             | Op::Logical(_)
             | Op::Select
             | Op::Convert(_)
-            | Op::StopGradient => self.elementwise(inst),
+            | Op::StopGradient
+            | Op::Settled(_) => self.elementwise(inst),
             Op::Fused => {
                 let axes = self.elementwise(inst);
                 inst.results.iter().for_each(|&result| self.define(result, axes.clone()));
@@ -200,7 +201,7 @@ impl<'a> Shapes<'a> {
         let (rows, columns) = (len(self, 0, 0), len(self, 0, 1));
         let results = &inst.results;
         match kind {
-            Linalg::Solve { .. } | Linalg::SolveTriangular { .. } => {
+            Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. } => {
                 self.define(results[0], self.axes[inst.args[1].index()].clone());
             }
             Linalg::Inverse | Linalg::Cholesky => self.define(results[0], vec![rows, columns]),

@@ -9,7 +9,13 @@ pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
     let (made, first) = (made as f64, operands.first().copied().unwrap_or(0) as f64);
     match op {
         Op::Map(rule) => made * row(rule.row),
-        Op::Int(_) | Op::Compare(_) | Op::Logical(_) | Op::Select | Op::Convert(_) | Op::StopGradient => made,
+        Op::Int(_)
+        | Op::Compare(_)
+        | Op::Logical(_)
+        | Op::Select
+        | Op::Convert(_)
+        | Op::StopGradient
+        | Op::Settled(_) => made,
         Op::Const(_) | Op::Dim(_) | Op::Reshape => 0.0,
         Op::Iota | Op::Broadcast(_) | Op::Permute(_) | Op::Concat(_) | Op::Read(_) | Op::Outer { .. } => made,
         Op::Reduce(..) => first,
@@ -27,6 +33,7 @@ pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
             let cube = first.powf(1.5);
             match kind {
                 Linalg::Solve { .. } | Linalg::Determinant | Linalg::LogDet | Linalg::Cholesky => cube,
+                Linalg::SolveChecked { .. } => 4.0 * cube,
                 Linalg::SolveTriangular { .. } => first,
                 Linalg::Inverse | Linalg::Qr => 3.0 * cube,
                 Linalg::SymmetricEigen | Linalg::Svd => 20.0 * cube,

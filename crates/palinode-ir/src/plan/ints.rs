@@ -55,6 +55,7 @@ pub(super) fn scalar(op: &Op, args: &[Thing], result: Type) -> Thing {
         Op::Convert(_) | Op::StopGradient => int(0),
         Op::Const(Literal::Real(_) | Literal::Named(_)) | Op::Map(_) => None,
         Op::Dim(_)
+        | Op::Settled(_)
         | Op::Iota
         | Op::Broadcast(_)
         | Op::Reshape

@@ -114,6 +114,7 @@ impl Pass<'_> {
             | Op::Select
             | Op::Convert(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Broadcast(_)

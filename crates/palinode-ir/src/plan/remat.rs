@@ -333,6 +333,7 @@ fn is_repeatable(inst: &Inst) -> bool {
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Iota
         | Op::Broadcast(_)
         | Op::Reshape

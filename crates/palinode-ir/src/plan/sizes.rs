@@ -24,6 +24,7 @@ pub(super) fn result_shapes(op: &Op, args: &[Thing], results: usize, ledger: &Le
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Fused => {
             let shapes = args.iter().map(|arg| arg.shape(ledger)).filter(|shape| !shape.is_empty());
             let common = shapes.reduce(known_of_both).unwrap_or_default();
@@ -102,7 +103,9 @@ fn linalg_shapes(kind: Linalg, args: &[Thing], ledger: &Ledger) -> Vec<Shape> {
     let (rows, columns) = (a[0], a[1]);
     let least = rows.zip(columns).map(|(m, n)| m.min(n));
     match kind {
-        Linalg::Solve { .. } | Linalg::SolveTriangular { .. } => vec![args[1].shape(ledger)],
+        Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. } => {
+            vec![args[1].shape(ledger)]
+        }
         Linalg::Inverse | Linalg::Cholesky => vec![a],
         Linalg::Determinant | Linalg::LogDet => vec![Vec::new()],
         Linalg::Qr => vec![vec![rows, columns], vec![columns, columns]],

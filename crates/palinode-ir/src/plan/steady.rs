@@ -231,6 +231,7 @@ impl Check<'_> {
             | Op::Select
             | Op::Convert(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Permute(_)
             | Op::Concat(_)
             | Op::Reduce(..)
@@ -255,9 +256,12 @@ impl Check<'_> {
             }
             Op::Select if first.contents == Course::Same => all.contents,
             Op::Read(_) if self.constant.contains(&inst.args[0]) => Course::Same,
-            Op::Broadcast(_) | Op::Reshape | Op::Permute(_) | Op::StopGradient | Op::Convert(_) => {
-                first.contents
-            }
+            Op::Broadcast(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::StopGradient
+            | Op::Settled(_)
+            | Op::Convert(_) => first.contents,
             Op::Fused => {
                 let mut uses = Course::Same;
                 inst.for_each_use(&mut |value| uses = uses.max(self.contents(value)));
@@ -335,6 +339,7 @@ fn decides(function: &Function, inst: &Inst) -> Vec<Value> {
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Dim(_)
         | Op::Permute(_)
         | Op::Concat(_)

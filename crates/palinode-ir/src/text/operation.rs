@@ -5,7 +5,7 @@ use palinode_core::rules;
 use super::lex::Kind;
 use super::print::{CONSTANTS, constant_name};
 use crate::op::{
-    Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule,
+    Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule, Search,
 };
 use crate::types::Elem;
 
@@ -57,6 +57,9 @@ fn all() -> Vec<Op> {
         Op::Select,
         Op::Convert(Elem::F64),
         Op::StopGradient,
+        Op::Settled(Search::Picard),
+        Op::Settled(Search::Anderson),
+        Op::Settled(Search::Newton),
         Op::Dim(0),
         Op::Iota,
         Op::Broadcast(Vec::new()),
@@ -126,6 +129,7 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
         | Op::Logical(_)
         | Op::Select
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Iota
         | Op::Reshape
         | Op::Push

@@ -210,6 +210,7 @@ impl Printer<'_> {
             | Op::Logical(_)
             | Op::Select
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Iota
             | Op::Reshape
             | Op::Push

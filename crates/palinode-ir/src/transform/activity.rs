@@ -40,6 +40,7 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
         | Op::Logical(_)
         | Op::Convert(Elem::Int | Elem::Bool)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Dim(_)
         | Op::Pack(_)
         | Op::Unpack(_)

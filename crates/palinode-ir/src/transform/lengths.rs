@@ -94,7 +94,9 @@ impl Splitter<'_> {
                 lengths
             }
             Op::Outer { .. } => vec![self.lengths_of(args[0])[0], self.lengths_of(args[1])[0]],
-            Op::Linalg(Linalg::Solve { .. } | Linalg::SolveTriangular { .. }) => self.lengths_of(args[1]),
+            Op::Linalg(
+                Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
+            ) => self.lengths_of(args[1]),
             Op::Push => {
                 let mut total = self.lengths_of(args[0])[0];
                 for &part in &args[1..] {
@@ -111,6 +113,7 @@ impl Splitter<'_> {
             | Op::Select
             | Op::Convert(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Write(_)
             | Op::AddAt(_)
             | Op::Broadcast(_)

@@ -25,7 +25,7 @@ pub(crate) fn tangents(
     let mut w = Matrices { b };
     let a = args[0];
     match kind {
-        Linalg::Solve { transposed } => {
+        Linalg::Solve { transposed } | Linalg::SolveChecked { transposed, .. } => {
             let moved = tangents[0].map(|da| w.product(da, transposed, results[0], false));
             vec![w.solved(kind, args, tangents[1], moved)]
         }

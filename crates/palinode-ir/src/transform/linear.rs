@@ -4,7 +4,7 @@
 //! of two linear values, a comparison of one, a sum with something known that is not zero.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use palinode_core::rules::Op as Row;
 
@@ -51,8 +51,12 @@ fn check_once(
 ) -> Result<(), TransformError> {
     let params = function.body.params.iter().zip(linear);
     let seeds: Vec<Value> = params.filter(|(_, linear)| **linear).map(|(&param, _)| param).collect();
-    let check =
-        Check { functions, linear: active(functions, function, &seeds), zeros: zeros(function), seen };
+    let check = Check {
+        functions,
+        linear: active(functions, function, &seeds),
+        zeros: zeros(functions, function, &mut Vec::new()),
+        seen,
+    };
     check.block(&function.body)
 }
 
@@ -64,23 +68,48 @@ struct Check<'a> {
     seen: &'a Seen,
 }
 
-/// Literal zeros, and arrays and conversions of them.
-fn zeros(function: &Function) -> HashSet<Value> {
-    let mut found = HashSet::new();
-    let mut consts: HashMap<Value, bool> = HashMap::new();
-    function.body.for_each_inst(&mut |inst| match &inst.op {
-        Op::Const(Literal::Real(value)) => {
-            consts.insert(inst.results[0], *value == 0.0);
-        }
-        Op::Broadcast(_) | Op::Convert(_) | Op::Reshape => {
-            if let Some(&zero) = consts.get(&inst.args[0]) {
-                consts.insert(inst.results[0], zero);
+/// Literal zeros, what linear operations make of them, and calls that give them. `around` are the functions that are being looked at.
+fn zeros(functions: &[Function], function: &Function, around: &mut Vec<FuncId>) -> HashSet<Value> {
+    let mut zero: HashSet<Value> = HashSet::new();
+    function.body.for_each_inst(&mut |inst| {
+        let is = |at: usize| zero.contains(&inst.args[at]);
+        let all = || inst.args.iter().all(|arg| zero.contains(arg));
+        let gives = match &inst.op {
+            Op::Const(Literal::Real(value)) => *value == 0.0,
+            Op::Map(rule) => match rule.row {
+                Row::StrongMul => is(0) || is(1),
+                Row::Add | Row::Subtract | Row::Negate => all(),
+                _ => false,
+            },
+            Op::Broadcast(_)
+            | Op::Convert(_)
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Reduce(Reduction::Sum, _)
+            | Op::Read(_) => is(0),
+            Op::Select => is(1) && is(2),
+            Op::Write(_) | Op::AddAt(_) => is(0) && is(1),
+            Op::Concat(_) => all(),
+            Op::MatMul { strong: true, .. } | Op::Outer { strong: true } => is(0) || is(1),
+            Op::Linalg(
+                Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
+            ) => is(1),
+            Op::Call(callee) if !around.contains(callee) => {
+                around.push(*callee);
+                let callee = &functions[callee.index()];
+                let given = zeros(functions, callee, around);
+                around.pop();
+                let pairs = inst.results.iter().zip(&callee.body.results);
+                zero.extend(pairs.filter(|(_, inner)| given.contains(inner)).map(|(&result, _)| result));
+                false
             }
+            _ => false,
+        };
+        if gives {
+            zero.extend(&inst.results);
         }
-        _ => {}
     });
-    found.extend(consts.into_iter().filter(|(_, zero)| *zero).map(|(value, _)| value));
-    found
+    zero
 }
 
 impl Check<'_> {
@@ -130,6 +159,11 @@ impl Check<'_> {
                 }
                 inst.blocks.iter().all(|block| self.carried_fit(&inst.results, &block.results))
             }
+            // A rule is checked by itself; tangents that are zero may be among those that it takes.
+            Op::Call(callee) if uses && self.known_of_rule(*callee).is_some() => {
+                let (known, tangents) = args.split_at(self.known_of_rule(*callee).unwrap_or(0));
+                known.iter().all(|&arg| !self.is(arg)) && self.all_fit(tangents)
+            }
             Op::Call(callee) => {
                 let linear: Vec<bool> = args.iter().map(|&arg| self.is(arg)).collect();
                 if uses && self.seen.borrow_mut().insert((*callee, linear.clone())) {
@@ -159,7 +193,9 @@ impl Check<'_> {
             | Op::Read(_)
             | Op::Resize => self.is(args[0]),
             Op::MatMul { .. } | Op::Outer { .. } => self.is(args[0]) != self.is(args[1]),
-            Op::Linalg(Linalg::Solve { .. } | Linalg::SolveTriangular { .. }) => !self.is(args[0]),
+            Op::Linalg(
+                Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
+            ) => !self.is(args[0]),
             Op::Reduce(Reduction::Max | Reduction::Min, _)
             | Op::Linalg(_)
             | Op::Const(_)
@@ -167,6 +203,7 @@ impl Check<'_> {
             | Op::Compare(_)
             | Op::Logical(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Iota
             | Op::Pack(_)
             | Op::Unpack(_)
@@ -175,6 +212,12 @@ impl Check<'_> {
             | Op::Fused => false,
         };
         if holds { Ok(()) } else { Check::refuse(inst) }
+    }
+
+    /// How many arguments a tangent rule takes before the tangents.
+    fn known_of_rule(&self, rule: FuncId) -> Option<usize> {
+        let ruled = self.functions.iter().find(|function| function.tangent_rule == Some(rule))?;
+        Some(ruled.body.params.len())
     }
 
     /// The condition of a `while` uses nothing linear: its parameters are those of the body, under other names.

@@ -47,7 +47,8 @@ use crate::types::{Span, Type};
 use crate::verify::verified;
 use split::Splitter;
 use split_calls::Versions;
-use tangent::{Differentiator, Tangents, zeros_like};
+use tangent::Tangents;
+pub(crate) use tangent::{Differentiator, zeros_like};
 use unsweep::unsweep;
 
 pub use margins::{Margins, with_margins};

@@ -158,6 +158,7 @@ impl Splitter<'_> {
             Op::Reduce(..) | Op::MatMul { .. } => if_real(Recompute::Anything),
             Op::Linalg(kind) => match kind {
                 Linalg::Solve { .. }
+                | Linalg::SolveChecked { .. }
                 | Linalg::SolveTriangular { .. }
                 | Linalg::Inverse
                 | Linalg::Determinant
@@ -169,6 +170,8 @@ impl Splitter<'_> {
             Op::Read(_)
             | Op::Write(_)
             | Op::AddAt(_)
+            // What it looks at is more than what it gives.
+            | Op::Settled(_)
             | Op::Push
             | Op::Resize
             | Op::Pack(_)

@@ -313,6 +313,7 @@ impl Writer<'_> {
             | Op::Compare(_)
             | Op::Logical(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Pack(_)

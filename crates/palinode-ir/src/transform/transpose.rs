@@ -114,6 +114,11 @@ impl Splitter<'_> {
                 let part = self.b.emit(Op::Linalg(back), &[args[0], c]);
                 self.contribute(cotangents, args[1], part);
             }
+            Op::Linalg(Linalg::SolveChecked { transposed, step }) if !self.linear.contains(&args[0]) => {
+                let back = Linalg::SolveChecked { transposed: !transposed, step: *step };
+                let part = self.b.emit(Op::Linalg(back), &[args[0], c]);
+                self.contribute(cotangents, args[1], part);
+            }
             Op::Linalg(Linalg::SolveTriangular { lower, transposed }) if !self.linear.contains(&args[0]) => {
                 let back = Linalg::SolveTriangular { lower: *lower, transposed: !transposed };
                 let part = self.b.emit(Op::Linalg(back), &[args[0], c]);
@@ -125,6 +130,7 @@ impl Splitter<'_> {
             | Op::Compare(_)
             | Op::Logical(_)
             | Op::StopGradient
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::Pack(_)

@@ -4,7 +4,7 @@ use palinode_core::{Constant, rules};
 use palinode_ir::text::{parse, print};
 use palinode_ir::{
     Axis, Comparison, Elem, FunctionBuilder, IntOp, Linalg, Literal, Logical, Op, Program, ProgramBuilder,
-    Reduction, Rule, Span, Type,
+    Reduction, Rule, Search, Span, Type,
 };
 use proptest::prelude::*;
 
@@ -66,6 +66,7 @@ fn everything() -> Program {
     b.select(holds, x, x);
     b.convert(Elem::F32, x);
     b.emit(Op::StopGradient, &[x]);
+    let _ = Search::ALL.map(|search| b.emit(Op::Settled(search), &[a, x, x, n]));
     b.dim(m, 1);
     b.emit(Op::Iota, &[n]);
     b.fill(x, &[n, n]);
@@ -84,7 +85,10 @@ fn everything() -> Program {
     b.emit(Op::MatMul { a_transposed: false, b_transposed: true, strong: false }, &[m, m]);
     b.emit(Op::Outer { strong: false }, &[a, a]);
     for kind in Linalg::ALL {
-        let solves = matches!(kind, Linalg::Solve { .. } | Linalg::SolveTriangular { .. });
+        let solves = matches!(
+            kind,
+            Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. }
+        );
         b.emit_all(Op::Linalg(kind), &[m, a][..if solves { 2 } else { 1 }]);
     }
     let called = b.emit(Op::Call(square), &[x]);

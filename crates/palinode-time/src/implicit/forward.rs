@@ -4,11 +4,11 @@
 //!
 //! Papers: Anderson (1965), as in Walker and Ni (2011); Newton with the sufficient decrease of Armijo.
 
-use super::dense::{least_squares, max_norm, norm};
 use super::error::ImplicitError;
 use super::linearised::{Linearised, System};
 use super::options::{Method, Solver};
 use super::report::Report;
+use palinode_core::dense::{least_squares, max_norm, norm};
 use std::collections::VecDeque;
 
 /// What the equation says: `x = f(x, p)` or `r(x, p) = 0`.

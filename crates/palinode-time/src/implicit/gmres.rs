@@ -3,7 +3,7 @@
 //! Input: products with `A`, a right side, a tolerance. Output: a vector and how far its true residual is from zero, never more than was asked for unless the products ran out; the caller
 //! decides whether that is an answer. Follows Saad and Schultz (1986), with Gram-Schmidt twice and restarts.
 
-use super::dense::{dot, norm};
+use palinode_core::dense::{dot, norm};
 
 /// How the solution was reached.
 pub(super) struct Reached {

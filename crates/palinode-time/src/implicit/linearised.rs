@@ -5,12 +5,12 @@
 //!
 //! Invariants: nothing is recorded again; the residual of a linear system is computed from its answer by a sweep, and an answer that fails it is an error.
 
-use super::dense::{Lu, norm};
 use super::error::ImplicitError;
 use super::gmres::gmres;
 use super::lift::Inner;
 use super::options::LinearOptions;
 use super::report::LinearReport;
+use palinode_core::dense::{Lu, norm};
 use palinode_core::{Record, Tape, Var};
 
 /// How many columns of a matrix one forward sweep gives.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `options.rs`, `report.rs`, `error.rs` | [`Solver`]; [`Report`]; [`ImplicitError`] |
 //! | `forward.rs` | Picard, Anderson and Newton on plain numbers |
-//! | `linearised.rs`, `gmres.rs`, `dense.rs` | an equation recorded at a point; linear systems with it |
+//! | `linearised.rs`, `gmres.rs` | an equation recorded at a point; linear systems with it |
 //! | `problem.rs`, `lift.rs` | the linear equations of derivatives as equations; numbers with derivatives |
 //! | `closure.rs` | closures over `Var<f64>` |
 //!
@@ -17,7 +17,6 @@
 //! error of the solution is an error of the same order in the derivative; a system that is solved by products sees a singular matrix only where its right side does.
 
 mod closure;
-mod dense;
 mod error;
 mod forward;
 mod gmres;
@@ -35,7 +34,7 @@ pub use report::{LinearReport, Report};
 
 use crate::Number;
 use forward::Form;
-use palinode_core::{Real, Scalar};
+use palinode_core::{Real, Scalar, dense};
 use problem::{Given, checked};
 use std::sync::Arc;
 

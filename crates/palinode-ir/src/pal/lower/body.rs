@@ -1,6 +1,7 @@
 //! One attempt at a body: its variables, scopes and open blocks.
 
 use super::declare::GlobalKind;
+use super::equation::RootFrame;
 use super::value::{Known, Slot, Val, describe, describe_rank};
 use super::view::Place;
 use super::{Facts, MAX_LEVELS, Module, defined_twice};
@@ -79,6 +80,8 @@ pub(super) struct Body<'m, 'a> {
     /// The lowest body of the stack whose results this attempt would have needed.
     pub(super) waits_for: Option<usize>,
     pub(super) loops: Vec<LoopFrame>,
+    /// The innermost `root` whose block is being lowered, unless a `fixed_point` is inside it.
+    pub(super) root: Option<RootFrame>,
     pub(super) returned: Option<VarId>,
     pub(super) results: Vec<VarId>,
     /// What is given out, in order.
@@ -122,6 +125,7 @@ impl<'m, 'a> Body<'m, 'a> {
             found_results: None,
             waits_for: None,
             loops: Vec::new(),
+            root: None,
             returned: None,
             results: Vec::new(),
             outputs: Vec::new(),

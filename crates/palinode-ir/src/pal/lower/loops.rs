@@ -51,17 +51,17 @@ impl Body<'_, '_> {
         ids
     }
 
-    fn current(&self, ids: &[VarId]) -> Vec<Value> {
+    pub(super) fn current(&self, ids: &[VarId]) -> Vec<Value> {
         let value = |&id: &VarId| self.state[id].val().and_then(|val| val.value);
         ids.iter().filter_map(value).collect()
     }
 
-    fn types_of(&self, ids: &[VarId]) -> Vec<Type> {
+    pub(super) fn types_of(&self, ids: &[VarId]) -> Vec<Type> {
         ids.iter().filter_map(|&id| self.state[id].val().map(|val| val.ty)).collect()
     }
 
     /// Makes block parameters or results the current values.
-    fn rebind(&mut self, ids: &[VarId], values: &[Value]) {
+    pub(super) fn rebind(&mut self, ids: &[VarId], values: &[Value]) {
         for (&id, &value) in ids.iter().zip(values) {
             self.call_it(value, &self.variables[id].name.clone());
             if let Slot::Val(val) = &mut self.state[id] {
@@ -82,7 +82,7 @@ impl Body<'_, '_> {
     }
 
     /// After a loop: the results, and poison where the body made some.
-    fn leave_loop(&mut self, ids: &[VarId], before: Vec<Slot>, results: &[Value]) {
+    pub(super) fn leave_loop(&mut self, ids: &[VarId], before: Vec<Slot>, results: &[Value]) {
         let after = core::mem::replace(&mut self.state, before);
         self.state.resize(self.variables.len(), Slot::Unset);
         for (id, slot) in after.into_iter().enumerate() {

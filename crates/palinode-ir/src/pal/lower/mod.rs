@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `body` | one attempt at a body: variables, scopes, blocks |
 //! | `stmt`, `control`, `loops` | statements; branches, early exits; loops |
+//! | `equation` | fixed points and roots |
 //! | `expr`, `operator`, `builtin`, `array` | expressions |
 //! | `view` | places in arrays: elements, parts, views of views |
 //! | `call` | functions of the source, one instance for each list of argument types |
@@ -19,6 +20,7 @@ mod builtin;
 mod call;
 mod control;
 mod declare;
+mod equation;
 mod expr;
 mod loops;
 mod operator;
@@ -33,6 +35,7 @@ use super::syntax::ast::{Annotation, Function, Stmt, StmtKind};
 use super::{Argument, Output};
 use crate::builder::ProgramBuilder;
 use crate::diagnostic::Diagnostic;
+use crate::implicit::{self, Equation};
 use crate::op::FuncId;
 use crate::program::Program;
 use crate::types::{Span, Type};
@@ -101,6 +104,8 @@ struct Module<'a> {
     instance_of: HashMap<(usize, Vec<Type>), usize>,
     used_names: HashSet<Rc<str>>,
     builder: ProgramBuilder,
+    /// Fixed points and roots, by the instance and the place where they stand.
+    equations: Vec<((Option<usize>, Span), Equation)>,
     problems: Vec<Diagnostic>,
     /// Names that statements which could not be read would have defined.
     broken: HashSet<Rc<str>>,
@@ -143,7 +148,12 @@ pub(crate) fn lower(stmts: &[Stmt], copies: bool, problems: &mut Vec<Diagnostic>
     }
     let names: Vec<&str> = outputs.iter().map(|output| &*output.name).collect();
     match module.builder.finish(id, &names) {
-        Ok(program) => Some(Lowered { program, arguments: module.arguments, outputs }),
+        Ok(program) => {
+            let equations: Vec<Equation> =
+                module.equations.into_iter().map(|(_, equation)| equation).collect();
+            let program = implicit::define(program, &equations);
+            Some(Lowered { program, arguments: module.arguments, outputs })
+        }
         Err(invalid) => {
             let message = "the front end made an invalid program; this is a bug of Palinode";
             problems.push(Diagnostic::error("PAL0239", Span::NONE, message).note(invalid.to_string()));
@@ -164,6 +174,7 @@ impl<'a> Module<'a> {
             instance_of: HashMap::new(),
             used_names: HashSet::new(),
             builder: ProgramBuilder::new(),
+            equations: Vec::new(),
             problems: Vec::new(),
             broken: HashSet::new(),
             variables: HashMap::new(),

@@ -1,6 +1,7 @@
 //! Statements without control flow: definitions, assignments, outputs.
 
 use super::body::{Binding, Body, VarId, VariableKind};
+use super::equation::is_zero;
 use super::value::{Slot, Val, annotated, describe};
 use super::view::{Base, Place};
 use crate::diagnostic::Diagnostic;
@@ -46,6 +47,9 @@ impl Body<'_, '_> {
                 self.bind(*binder, names, annotation.as_ref(), values, span);
             }
             StmtKind::Alias { name, target } => self.alias(name, target),
+            StmtKind::Assign { targets, op: None, values } if targets.iter().all(is_zero) => {
+                self.equals_zero(targets.len(), values, span)
+            }
             StmtKind::Assign { targets, op: None, values } => self.assign_all(targets, values, span),
             StmtKind::Assign { targets, op: Some(op), values } => {
                 self.update(&targets[0], *op, &values[0], span)
@@ -68,6 +72,7 @@ impl Body<'_, '_> {
             StmtKind::While { condition, budget, body } => {
                 self.while_loop(condition, body, budget.map(Room::Bytes), span);
             }
+            StmtKind::Equation(equation) => self.equation(equation, span),
             StmtKind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),
             StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => self.leave(stmt),
         }
@@ -90,7 +95,7 @@ impl Body<'_, '_> {
     }
 
     /// The values of an assignment to `count` places.
-    fn values(&mut self, values: &[Expr], count: usize, span: Span) -> Vec<Option<Val>> {
+    pub(super) fn values(&mut self, values: &[Expr], count: usize, span: Span) -> Vec<Option<Val>> {
         if values.len() == 1 && count > 1 {
             let found = self.multi(&values[0]);
             return match found {
@@ -202,7 +207,7 @@ impl Body<'_, '_> {
     }
 
     /// A place that is assigned to; reports what cannot be.
-    fn target(&mut self, target: &Expr) -> Option<Place> {
+    pub(super) fn target(&mut self, target: &Expr) -> Option<Place> {
         let behind = names::root(target).and_then(|name| self.behind(name));
         if let (Some(name), None) = (names::root(target), behind)
             && self.is_unknown(name)

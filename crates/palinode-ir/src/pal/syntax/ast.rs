@@ -1,5 +1,7 @@
 //! The syntax tree: what was written, with places, before anything is known about types.
 
+use crate::implicit::Form;
+use crate::op::Search;
 use crate::pal::units::Unit;
 use crate::types::Span;
 use std::rc::Rc;
@@ -191,6 +193,7 @@ pub(crate) enum StmtKind {
         budget: Option<u64>,
         body: Block,
     },
+    Equation(Box<Equation>),
     If {
         arms: Vec<(Expr, Block)>,
         otherwise: Option<Block>,
@@ -208,6 +211,17 @@ pub(crate) enum StmtKind {
     Broken(Vec<Name>),
     /// An expression by itself.
     Value(Expr),
+}
+
+/// `fixed_point x { ... }` or `root x { ... }`.
+#[derive(Clone, Debug)]
+pub(crate) struct Equation {
+    pub(crate) form: Form,
+    pub(crate) unknowns: Vec<Name>,
+    pub(crate) search: Search,
+    pub(crate) tolerance: f64,
+    pub(crate) rounds: i64,
+    pub(crate) body: Block,
 }
 
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod ast;
 mod declaration;
+mod equation;
 mod expr;
 pub(crate) mod lexer;
 mod parser;

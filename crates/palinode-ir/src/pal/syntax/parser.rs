@@ -265,6 +265,9 @@ impl Parser<'_> {
                 self.report(reserved(token.span, &word));
                 return Err(Failed);
             }
+            if let Some(form) = self.equation_ahead() {
+                return self.equation(form);
+            }
             let keyword = KEYWORDS.iter().find(|keyword| **keyword == word);
             if let Some(&keyword) = keyword
                 && !matches!(keyword, "not" | "true" | "false")

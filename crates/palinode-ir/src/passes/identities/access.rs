@@ -44,6 +44,7 @@ pub(super) fn read(w: &mut Writer<'_>, places: &[Axis], args: &[Value]) -> Optio
         | Op::Select
         | Op::Convert(_)
         | Op::StopGradient
+        | Op::Settled(_)
         | Op::Dim(_)
         | Op::Iota
         | Op::Broadcast(_)

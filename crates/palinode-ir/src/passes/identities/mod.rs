@@ -70,6 +70,7 @@ impl Rules for Identities {
                 None
             }
             Op::Const(_)
+            | Op::Settled(_)
             | Op::Dim(_)
             | Op::Iota
             | Op::AddAt(_)

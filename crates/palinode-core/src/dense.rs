@@ -3,11 +3,11 @@
 //! Input: matrices by columns. Output: solutions of `A x = b` and `A^T x = b`, or that `A` is singular. Rows and columns are scaled by powers of two
 //! first, so the condition number speaks of the equations and not of their units.
 //!
-//! Own code because `nalgebra` is optional in this package and these are few lines.
+//! For the linear systems of implicit derivatives, which exist in every build: `nalgebra` is optional, and these are few lines.
 
 /// `P R A C = L U` with row scales `R`, column scales `C` and row exchanges `P`.
 #[derive(Clone, Debug)]
-pub(super) struct Lu {
+pub struct Lu {
     size: usize,
     /// `L` below the diagonal, `U` on and above it; by columns.
     factors: Vec<f64>,
@@ -15,12 +15,12 @@ pub(super) struct Lu {
     row_scales: Vec<f64>,
     column_scales: Vec<f64>,
     /// In the 1-norm, of the scaled matrix.
-    pub(super) condition: f64,
+    pub condition: f64,
 }
 
 impl Lu {
     /// Factors the matrix with these columns, one after the other; the condition number is infinite if it is singular.
-    pub(super) fn of(size: usize, mut factors: Vec<f64>) -> Self {
+    pub fn of(size: usize, mut factors: Vec<f64>) -> Self {
         let (row_scales, column_scales) = scales(size, &factors);
         factors.chunks_mut(size.max(1)).zip(&column_scales).for_each(|(column, scale)| {
             column.iter_mut().zip(&row_scales).for_each(|(entry, row)| *entry *= row * scale);
@@ -61,12 +61,12 @@ impl Lu {
     }
 
     /// Whether solutions have no correct digit.
-    pub(super) fn is_singular(&self) -> bool {
+    pub fn is_singular(&self) -> bool {
         self.condition.is_nan() || self.condition * f64::EPSILON * self.size as f64 >= 1.0
     }
 
     /// `x` of `A x = b`.
-    pub(super) fn solve(&self, b: &[f64]) -> Vec<f64> {
+    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
         let scaled: Vec<f64> = b.iter().zip(&self.row_scales).map(|(b, scale)| b * scale).collect();
         let mut x = self.scaled_solve(&scaled);
         x.iter_mut().zip(&self.column_scales).for_each(|(x, scale)| *x *= scale);
@@ -74,7 +74,7 @@ impl Lu {
     }
 
     /// `x` of `A^T x = b`.
-    pub(super) fn solve_transposed(&self, b: &[f64]) -> Vec<f64> {
+    pub fn solve_transposed(&self, b: &[f64]) -> Vec<f64> {
         let n = self.size;
         let mut y: Vec<f64> = b.iter().zip(&self.column_scales).map(|(b, scale)| b * scale).collect();
         for k in 0..n {
@@ -139,7 +139,7 @@ fn one_norm(size: usize, columns: &[f64]) -> f64 {
 }
 
 /// The coefficients that bring the combination of these columns closest to `target`; columns that depend on those before them get zero.
-pub(super) fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Vec<f64> {
+pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Vec<f64> {
     // Gram-Schmidt, twice, which is enough.
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let mut upper: Vec<Vec<f64>> = Vec::new(); // of each kept column, its coefficients in the basis
@@ -173,12 +173,13 @@ pub(super) fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Vec<f64> {
     answer
 }
 
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// The sum of products.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The Euclidean norm, without overflow.
-pub(super) fn norm(a: &[f64]) -> f64 {
+pub fn norm(a: &[f64]) -> f64 {
     let largest = max_norm(a);
     if largest == 0.0 || !largest.is_finite() {
         return largest;
@@ -187,7 +188,7 @@ pub(super) fn norm(a: &[f64]) -> f64 {
 }
 
 /// The largest absolute value; NaN if there is one.
-pub(super) fn max_norm(a: &[f64]) -> f64 {
+pub fn max_norm(a: &[f64]) -> f64 {
     a.iter().fold(
         0.0,
         |largest: f64, a| if largest.is_nan() || a.is_nan() { f64::NAN } else { largest.max(a.abs()) },

@@ -1,0 +1,136 @@
+//! Whether a search has found what it looked for, and linear systems whose answers are checked.
+//!
+//! Input: the vector that a search ended at and how it ended; the matrix and right side of an equation's partials. Output: the vector; a solution of the system whose residual was computed from it.
+//! What fails is an error that says how near it came, never a number.
+
+use palinode_core::Real;
+use palinode_core::dense::{self, norm};
+
+use super::error::RunErrorKind;
+use super::ledger::Memory;
+use super::linalg::{Lu, Matrix};
+use super::store::Store;
+use super::value::{Val, primal};
+use crate::op::Search;
+
+/// The largest residual of a linear system, as a part of its right side.
+const TOLERANCE: f64 = 1e-10;
+/// How often an answer is corrected by its residual, as matrices of high condition need it.
+const CORRECTIONS: usize = 3;
+
+/// `(x, change, bound, rounds)` -> `x`; `over` says that nothing else holds it.
+pub(super) fn settled<R: Real>(
+    search: Search,
+    args: &mut [Val<R>],
+    over: bool,
+    memory: &mut Memory,
+) -> Result<Val<R>, RunErrorKind> {
+    let (Val::Real(change), Val::Real(bound)) = (&args[1], &args[2]) else {
+        unreachable!("the verifier: a change and a bound are reals")
+    };
+    let (change, bound, rounds) = (primal(*change), primal(*bound), args[3].int());
+    let method = search.name();
+    let x = args[0].array().reals();
+    if !change.is_finite() || x.data().iter().any(|x| !x.is_finite()) {
+        return Err(RunErrorKind::SearchDiverged { method, rounds });
+    }
+    if change > bound || bound.is_nan() {
+        let advice = match search {
+            Search::Picard => {
+                "the map may not bring points closer together here: search `by anderson` or `by newton`, or allow more `rounds`"
+            }
+            Search::Anderson => "search `by newton`, start nearer to the solution, or allow more `rounds`",
+            Search::Newton => "start nearer to the solution, or ask for less with `tolerance`",
+        };
+        return Err(RunErrorKind::NotSettled { method, rounds, change, bound, advice });
+    }
+    if over {
+        return Ok(Val::Array(args[0].take_array()));
+    }
+    let data = x.data();
+    let copy = Store::from_slice(Search::name(search), vec![data.len()], data, memory)?;
+    memory.stats.elements_filled += copy.len() as u64;
+    Ok(Val::from_reals(copy))
+}
+
+/// A square system that answers with what was checked, or not at all.
+pub(super) struct Checked<R> {
+    matrix: Matrix<R>,
+    factors: Lu<R>,
+    condition: f64,
+    step: bool,
+}
+
+/// Why a system has no answer.
+#[derive(Clone)]
+pub(super) enum Refused {
+    /// To be said now.
+    Because(RunErrorKind),
+    /// A step that is no number; the search says so.
+    NotFinite,
+}
+
+impl<R: Real> Checked<R> {
+    /// Factors the matrix, or says that it is singular or not finite.
+    pub(super) fn new(matrix: Matrix<R>, step: bool) -> Result<Checked<R>, Refused> {
+        let n = matrix.rows;
+        let mut columns = Vec::with_capacity(n * n);
+        (0..n).for_each(|j| columns.extend((0..n).map(|i| primal(matrix[(i, j)]))));
+        if let Some(&value) = columns.iter().find(|entry| !entry.is_finite()) {
+            return Err(not_finite(value, step));
+        }
+        let plain = dense::Lu::of(n, columns);
+        let singular = |condition: f64| Refused::Because(no_answer(step, condition, 1.0));
+        if plain.is_singular() {
+            return Err(singular(plain.condition));
+        }
+        let factors = Lu::new(matrix.clone()).map_err(|_| singular(f64::INFINITY))?;
+        Ok(Checked { matrix, factors, condition: plain.condition, step })
+    }
+
+    /// Puts the solution in place of the right side.
+    pub(super) fn solve(&self, transposed: bool, x: &mut [R]) -> Result<(), Refused> {
+        let right = x.to_vec();
+        if let Some(value) = right.iter().map(|&b| primal(b)).find(|b| !b.is_finite()) {
+            return Err(not_finite(value, self.step));
+        }
+        let by_factors = |x: &mut [R]| {
+            if transposed { self.factors.solve_transposed(x) } else { self.factors.solve(x) }
+        };
+        by_factors(x);
+        let size = norm(&right.iter().map(|&b| primal(b)).collect::<Vec<f64>>());
+        for round in 0.. {
+            let mut rest = right.clone();
+            for (i, rest) in rest.iter_mut().enumerate() {
+                let image = if transposed {
+                    R::sum_of(&(0..x.len()).map(|j| self.matrix[(j, i)] * x[j]).collect::<Vec<R>>())
+                } else {
+                    R::dot(self.matrix.row(i), x)
+                };
+                *rest -= image;
+            }
+            let residual = norm(&rest.iter().map(|&r| primal(r)).collect::<Vec<f64>>());
+            if residual <= TOLERANCE * size {
+                return Ok(());
+            }
+            if round == CORRECTIONS || !residual.is_finite() {
+                return Err(Refused::Because(no_answer(self.step, self.condition, residual / size)));
+            }
+            by_factors(&mut rest);
+            x.iter_mut().zip(&rest).for_each(|(x, &more)| *x += more);
+        }
+        unreachable!("the loop returns")
+    }
+}
+
+fn not_finite(value: f64, step: bool) -> Refused {
+    if step { Refused::NotFinite } else { Refused::Because(RunErrorKind::EquationNotSmooth { value }) }
+}
+
+fn no_answer(step: bool, condition: f64, residual: f64) -> RunErrorKind {
+    if step {
+        RunErrorKind::SingularStep { condition }
+    } else {
+        RunErrorKind::NoDerivative { condition, residual, tolerance: TOLERANCE }
+    }
+}
