@@ -17,9 +17,13 @@ use crate::scalar::{Constant, Real, Scalar};
 use crate::special::{self, F64_SERIES};
 
 /// The rare part of `strong_mul`, kept out of line so that the common path stays a multiplication and a test.
+///
+/// Rare parts are `extern "C"` because such functions do not unwind. One instance is shared between crates, so that the compiler may not see the
+/// body; a call that might unwind made it keep what loops carry in memory, and chains of products took twice as long as soon as another
+/// crate had used them too.
 #[cold]
 #[inline(never)]
-fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
+extern "C" fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
     let zero = S::zero();
     if a.equal(zero) || b.equal(zero) { zero } else { product }
 }
@@ -27,23 +31,30 @@ fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
 /// The rare part of `strong_mul_pair`.
 #[cold]
 #[inline(never)]
-fn zeros_win<S: Scalar>(a: S, p: S, b: S, q: S) -> (S, S) {
+#[allow(improper_ctypes_definitions)] // a pair, and never called from C
+extern "C" fn zeros_win<S: Scalar>(a: S, p: S, b: S, q: S) -> (S, S) {
     (a.strong_mul(p), b.strong_mul(q))
 }
 
 /// Strong products lane by lane.
 #[cold]
 #[inline(never)]
-fn cold_combine<S: Scalar, const N: usize>(p: S, a: [S; N], q: S, b: [S; N]) -> [S; N] {
-    core::array::from_fn(|i| p.strong_mul(a[i]) + q.strong_mul(b[i]))
+extern "C" fn cold_combine<S: Scalar, const N: usize>(
+    p: S,
+    a: &[S; N],
+    q: S,
+    b: &[S; N],
+    lanes: &mut [S; N],
+) {
+    *lanes = core::array::from_fn(|i| p.strong_mul(a[i]) + q.strong_mul(b[i]));
 }
 
-/// Calls it with copies and copies what it returns. Arrays are passed by address, so without the copies the common path
-/// would keep its lanes in memory too: up to twice as slow on chains of products.
+/// Calls it with copies and copies what it returns. Without the copies the common path would keep its lanes in memory too: up to
+/// twice as slow on chains of products.
 #[inline(always)]
 fn rare_combine<S: Scalar, const N: usize>(p: S, a: [S; N], q: S, b: [S; N]) -> [S; N] {
-    let lanes: [S; N] =
-        cold_combine::<S, N>(p, core::array::from_fn(|i| a[i]), q, core::array::from_fn(|i| b[i]));
+    let (a, b, mut lanes) = (a, b, [S::zero(); N]);
+    cold_combine::<S, N>(p, &a, q, &b, &mut lanes);
     core::array::from_fn(|i| lanes[i])
 }
 

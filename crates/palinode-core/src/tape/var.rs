@@ -182,23 +182,28 @@ fn merge<S: Scalar<Bool = bool>>(
         write3(open, i0, j0, j1, p, q0, q1)
     } else {
         let ([p0, p1], [q0, q1]) = (scaled(a.partials, da), scaled(b.partials, db));
-        write_merged(open, a.parents, b.parents, p0, p1, q0, q1)
+        write_merged(open, i0, i1, j0, j1, p0, p1, q0, q1)
     };
     Var::of_node(z, node, stamp)
 }
 
-/// A node with three parents. Out of line: the arguments travel in registers.
+/// A node with three parents. Out of line: the arguments travel in registers. `extern "C"`, as are the functions below, because such a function
+/// does not unwind: what loops carry stays in registers around a call that is not made. (None of them panics: a tape that is full says so
+/// when the recording ends.)
 #[inline(never)]
-fn write3<S: Scalar<Bool = bool>>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
+extern "C" fn write3<S: Scalar<Bool = bool>>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
     open.push([i, j, k], [p, q, r])
 }
 
 /// A node with the parents of two pairs that are not the same pair, so at most one parent is common.
 #[inline(never)]
-fn write_merged<S: Scalar<Bool = bool>>(
+#[allow(clippy::too_many_arguments)] // in registers
+extern "C" fn write_merged<S: Scalar<Bool = bool>>(
     open: Open<S>,
-    [i0, i1]: [u32; 2],
-    [j0, j1]: [u32; 2],
+    i0: u32,
+    i1: u32,
+    j0: u32,
+    j1: u32,
     p0: S,
     p1: S,
     q0: S,
@@ -238,7 +243,8 @@ pub(super) fn traced<S: Scalar<Bool = bool>>(
 /// [`traced`] for one or two arguments that travel in registers, so that the hot path keeps nothing in memory for it.
 #[cold]
 #[inline(never)]
-fn traced_pair<S: Scalar<Bool = bool>>(
+#[allow(improper_ctypes_definitions)] // a name, and never called from C
+extern "C" fn traced_pair<S: Scalar<Bool = bool>>(
     stamp: Stamp,
     op: &'static str,
     z: S,
