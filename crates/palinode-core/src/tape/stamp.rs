@@ -257,7 +257,6 @@ impl<S> Drop for Scope<'_, S> {
 /// The recorder of a scope that was open on this thread when the operation at hand began. A scope cannot end inside an
 /// operation, so within it no second check is needed; it must not be kept beyond.
 #[derive(Clone, Copy)]
-#[repr(transparent)]
 pub(crate) struct Open<S>(*mut Recorder<S>);
 
 impl<S: Scalar> Open<S> {

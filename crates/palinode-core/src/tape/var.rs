@@ -169,6 +169,8 @@ fn merge<S: Scalar<Bool = bool>>(
         if j0 == i1 {
             return pending(a.parents, [p0, p1 + q]);
         }
+        // Not rare where it happens, but it takes longer than what comes before, and waits for nothing.
+        core::hint::cold_path();
         write3(open, i0, i1, j0, p0, p1, q)
     } else if i1 == SINK {
         let p = a.partials[0].strong_mul(da);
@@ -179,31 +181,27 @@ fn merge<S: Scalar<Bool = bool>>(
         if i0 == j1 {
             return pending(b.parents, [q0, p + q1]);
         }
+        core::hint::cold_path();
         write3(open, i0, j0, j1, p, q0, q1)
     } else {
         let ([p0, p1], [q0, q1]) = (scaled(a.partials, da), scaled(b.partials, db));
-        write_merged(open, i0, i1, j0, j1, p0, p1, q0, q1)
+        write_merged(open, a.parents, b.parents, p0, p1, q0, q1)
     };
     Var::of_node(z, node, stamp)
 }
 
-/// A node with three parents. Out of line: the arguments travel in registers. `extern "C"`, as are the functions below, because such a function
-/// does not unwind: what loops carry stays in registers around a call that is not made. (None of them panics: a tape that is full says so
-/// when the recording ends.)
-#[inline(never)]
-extern "C" fn write3<S: Scalar<Bool = bool>>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
+/// A node with three parents. Inlined: a call, even one that is not made, would have a loop keep what it carries in memory.
+#[inline(always)]
+fn write3<S: Scalar<Bool = bool>>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
     open.push([i, j, k], [p, q, r])
 }
 
 /// A node with the parents of two pairs that are not the same pair, so at most one parent is common.
-#[inline(never)]
-#[allow(clippy::too_many_arguments)] // in registers
-extern "C" fn write_merged<S: Scalar<Bool = bool>>(
+#[inline(always)]
+fn write_merged<S: Scalar<Bool = bool>>(
     open: Open<S>,
-    i0: u32,
-    i1: u32,
-    j0: u32,
-    j1: u32,
+    [i0, i1]: [u32; 2],
+    [j0, j1]: [u32; 2],
     p0: S,
     p1: S,
     q0: S,
@@ -240,7 +238,8 @@ pub(super) fn traced<S: Scalar<Bool = bool>>(
     })
 }
 
-/// [`traced`] for one or two arguments that travel in registers, so that the hot path keeps nothing in memory for it.
+/// [`traced`] for one or two arguments that travel in registers, so that the hot path keeps nothing in memory for it. `extern "C"`, because such a
+/// function does not unwind: with a call that might, logistic takes half as long again.
 #[cold]
 #[inline(never)]
 #[allow(improper_ctypes_definitions)] // a name, and never called from C
