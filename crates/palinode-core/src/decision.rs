@@ -24,6 +24,9 @@ pub struct Decisions {
     pub smallest_margin: f64,
     /// Comparisons with NaN, and NaN turned into a plain number: what was decided by them means nothing.
     pub undefined: u64,
+    /// Active values that were looked at by what is no decision of the program's own, or is one without a margin: [`Scalar::less`](crate::Scalar::less),
+    /// `is_finite`, a gradient that was stopped. Where there are none of these and no decisions, what is computed is one formula, whatever the numbers.
+    pub looks: u64,
 }
 
 impl Decisions {
@@ -33,6 +36,7 @@ impl Decisions {
         conversions: 0,
         smallest_margin: f64::INFINITY,
         undefined: 0,
+        looks: 0,
     };
 
     /// Their number, of every kind.
@@ -47,6 +51,7 @@ impl Decisions {
             conversions: self.conversions + other.conversions,
             smallest_margin: self.smallest_margin.min(other.smallest_margin),
             undefined: self.undefined + other.undefined,
+            looks: self.looks + other.looks,
         }
     }
 }
@@ -135,4 +140,15 @@ pub(crate) fn converted_to(number: f64) {
             seen.undefined += u64::from(number.is_nan());
         },
     );
+}
+
+/// A value was looked at; see [`Decisions::looks`].
+#[doc(hidden)]
+#[inline(always)]
+pub fn looked(is_active: impl FnOnce() -> bool) {
+    if WATCHED.get() && is_active() {
+        let mut seen = SEEN.get();
+        seen.looks += 1;
+        SEEN.set(seen);
+    }
 }

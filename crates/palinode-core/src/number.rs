@@ -209,11 +209,13 @@ macro_rules! derivative_number {
             /// Whether the primal is NaN.
             #[inline]
             pub fn is_nan(self) -> bool {
+                crate::decision::looked(|| self.is_active());
                 self.peek().is_some_and(f64::is_nan)
             }
             /// Whether the primal is neither infinite nor NaN.
             #[inline]
             pub fn is_finite(self) -> bool {
+                crate::decision::looked(|| self.is_active());
                 self.peek().is_some_and(f64::is_finite)
             }
             /// Sine and cosine of the same angle.
@@ -242,6 +244,14 @@ macro_rules! derivative_number {
             #[inline]
             fn to_f64(self) -> f64 {
                 <$Number>::to_f64(self)
+            }
+            #[inline]
+            fn is_nan(self) -> bool {
+                <$Number>::is_nan(self)
+            }
+            #[inline]
+            fn is_finite(self) -> bool {
+                <$Number>::is_finite(self)
             }
         }
     };
@@ -325,14 +335,17 @@ macro_rules! derivative_number {
             }
             #[inline(always)]
             fn less(self, other: Self) -> Self::Bool {
+                crate::decision::looked(|| self.is_active() || other.is_active());
                 self.primal().less(other.primal())
             }
             #[inline(always)]
             fn less_eq(self, other: Self) -> Self::Bool {
+                crate::decision::looked(|| self.is_active() || other.is_active());
                 self.primal().less_eq(other.primal())
             }
             #[inline(always)]
             fn equal(self, other: Self) -> Self::Bool {
+                crate::decision::looked(|| self.is_active() || other.is_active());
                 self.primal().equal(other.primal())
             }
             #[inline(always)]
@@ -395,7 +408,8 @@ macro_rules! sum_by_folding {
     ([$($generics:tt)*] $Number:ty) => {
         impl<$($generics)*> core::iter::Sum for $Number {
             fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
-                terms.reduce(|a, b| a + b).unwrap_or_default()
+                // Of no terms it is minus zero, the zero that changes no bit of what it is added to, as for plain numbers.
+                terms.reduce(|a, b| a + b).unwrap_or_else(|| -Self::default())
             }
         }
 

@@ -55,18 +55,22 @@ macro_rules! shared {
         }
         #[inline]
         fn is_nan(self) -> bool {
+            crate::decision::looked(|| self.is_active());
             self.peek().is_some_and(f64::is_nan)
         }
         #[inline]
         fn is_infinite(self) -> bool {
+            crate::decision::looked(|| self.is_active());
             self.peek().is_some_and(f64::is_infinite)
         }
         #[inline]
         fn is_finite(self) -> bool {
+            crate::decision::looked(|| self.is_active());
             self.peek().is_some_and(f64::is_finite)
         }
         #[inline]
         fn is_normal(self) -> bool {
+            crate::decision::looked(|| self.is_active());
             classify(self) == FpCategory::Normal
         }
         #[inline]
@@ -75,6 +79,7 @@ macro_rules! shared {
         }
         #[inline]
         fn classify(self) -> FpCategory {
+            crate::decision::looked(|| self.is_active());
             classify(self)
         }
         #[inline]

@@ -34,7 +34,7 @@ pub struct GradientEstimate<S = f64> {
 /// ```
 ///
 /// # Errors
-/// Fewer than two rounds (PAL0607), and those of [`forward_gradient`].
+/// Fewer than two rounds (PAL0607), and those of [`forward_gradient`](super::forward_gradient()).
 pub fn estimate_gradient<const K: usize>(
     parameters: &[f64],
     directions: Directions<'_>,

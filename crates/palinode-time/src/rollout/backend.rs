@@ -337,7 +337,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         recorded?;
         let (alike, of_lists) = are_alike(inputs);
         let beside = words.capacity() * size_of::<u64>();
-        if decisions.count() > 0 || words != self.words_after[0] || !alike {
+        if decisions.count() + decisions.looks > 0 || words != self.words_after[0] || !alike {
             return Ok(Some((false, beside + of_lists)));
         }
         let params = Shape::of(fixed.params, &mut Vec::new());

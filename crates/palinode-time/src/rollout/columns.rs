@@ -6,8 +6,8 @@
 //! A step whose numbers each depend on few numbers before (three unknowns of an equation, the neighbours of a stencil) costs less this way
 //! than through a tape: its operations write nothing, and the sweep back is a sum over known places.
 //!
-//! Why the groups of the first step are those of every step: the recording took no decision by a number that is differentiated by, and left
-//! the words of the state as they were. So the step is one and the same formula each time. [`ByTape`](super::backend::ByTape) makes sure of that,
+//! Why the groups of the first step are those of every step: the recording took no decision by a number that is differentiated by, looked at none
+//! ([`Decisions::looks`](palinode_core::decision::Decisions::looks)), and left the words of the state as they were. So the step is one and the same formula each time. [`ByTape`](super::backend::ByTape) makes sure of that,
 //! for the whole loop or not at all; what it chooses does not depend on schedule or budget, and so neither do the bits.
 
 use super::Inner;
@@ -108,6 +108,9 @@ struct Apart<'a, T, const N: usize> {
     rows: &'a mut [[T; N]],
     /// How many there were.
     seen: usize,
+    /// The words that are still to come, and whether others came.
+    words: &'a [u64],
+    other_words: bool,
 }
 
 impl<T: Inner, const N: usize> Sink<DualN<T, N>> for Apart<'_, T, N> {
@@ -126,7 +129,12 @@ impl<T: Inner, const N: usize> Sink<DualN<T, N>> for Apart<'_, T, N> {
         self.seen += numbers.len();
     }
     #[inline(always)]
-    fn word(&mut self, _word: u64) {}
+    fn word(&mut self, word: u64) {
+        match self.words.split_first() {
+            Some((&expected, rest)) if expected == word => self.words = rest,
+            Some(_) | None => self.other_words = true,
+        }
+    }
 }
 
 /// Makes forward numbers each of which has a direction of its own: that of its place.
@@ -203,6 +211,10 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         let (of_params, of_inputs) = narrow.groups.group()[of_state..].split_at(narrow.params);
         numbers.clear();
         before.save(numbers);
+        if numbers.reals.len() != of_state || numbers.plain != narrow.words {
+            // No formula leads here: the step depends on something that nobody counts.
+            return Ok(false);
+        }
         let words_before = numbers.plain.len();
         fixed.params.save(numbers);
         let words_of_params = numbers.plain.len();
@@ -220,10 +232,10 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             fixed.step.step(state, params, input);
             taken_well(fixed.step, taken)?;
             taken += 1;
-            let mut apart = Apart { values, rows: rows.next().unwrap_or_default(), seen: 0 };
+            let rows = rows.next().unwrap_or_default();
+            let mut apart = Apart { values, rows, seen: 0, words: &narrow.words, other_words: false };
             state.save(&mut apart);
-            let after = apart.seen;
-            if after == of_state { Ok(()) } else { Err(Error::ShapeChanged { before: of_state, after }) }
+            Ok::<_, Error>(apart.seen == of_state && apart.words.is_empty() && !apart.other_words)
         };
         if narrow.groups.group().len() <= N {
             // All numbers in lanes of their own: copies that the compiler can keep in registers.
@@ -236,7 +248,9 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             let mut input = refill(input, &mut Own { values: &values, next: of_input, words: input_words });
             let mut state = refill(state, &mut Own { values: &values, next: 0, words: &narrow.words });
             for step in 1..=steps {
-                take_step(state, params, input, &mut values[..of_state])?;
+                if !take_step(state, params, input, &mut values[..of_state])? {
+                    return Ok(false);
+                }
                 if step < steps {
                     state = reloaded(state, &mut Own { values: &values, next: 0, words: &narrow.words });
                     if inputs.len() > 1 {
@@ -254,7 +268,9 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             let mut input = refill(input, &mut reading(input_numbers, input_words, seeded(units, of_inputs)));
             let mut state = refill(state, &mut reading(state_numbers, &narrow.words, seeded(units, groups)));
             for step in 1..=steps {
-                take_step(state, params, input, after)?;
+                if !take_step(state, params, input, after)? {
+                    return Ok(false);
+                }
                 if step < steps {
                     state = reloaded(state, &mut reading(after, &narrow.words, seeded(units, groups)));
                     if inputs.len() > 1 {

@@ -199,7 +199,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 io = Some(disk.stats());
             }
             let in_use = stores.heap_bytes() + keeps.plan_bytes().following;
-            let peak_bytes = while_planning.max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
+            let peak_bytes = needs
+                .least
+                .max(while_planning)
+                .max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
             if skipped > 0 {
                 let norm = engine.squared_norm().sqrt();
                 engine.note_cut(norm, skipped);
@@ -291,8 +294,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         // Partials by forward numbers have no limit of their own; so many steps take so many times the bytes.
         let is_too_much = engine.backend.directions().is_some()
             && of_one.residuals.saturating_mul(at_once as usize) > limit;
-        if is_too_much && one.is_ok() {
-            return Ok(of_one);
+        if is_too_much {
+            return one.map(|()| of_one);
         }
         engine.stride = at_once;
         let several = match engine.warm_up(start, length.certain, loss) {

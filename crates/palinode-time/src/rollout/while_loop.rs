@@ -80,7 +80,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let bookkeeping = Online::bytes_for(taken);
             let after = stores.heap_bytes() + bookkeeping;
             let around = start.heap_bytes() + setting.results;
-            let peak_bytes = engine.heap_bytes() + around + after.max(needs.afterwards);
+            let peak_bytes = needs.least.max(engine.heap_bytes() + around + after.max(needs.afterwards));
             let mut report = self.report(&mut engine, steps, budget, peak_bytes);
             // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
             let units = steps.div_ceil(engine.stride);

@@ -273,3 +273,117 @@ proptest! {
         }
     }
 }
+
+/// [`Switch`] by a selection, which is no comparison of the program's own.
+struct Selected;
+
+impl Step for Selected {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
+        let (n, old) = (u.len(), u.clone());
+        for i in 0..n {
+            let (a, b) = (old[(i + 2) % n], old[(i + 5) % n]);
+            let other = S::select(S::from_f64(0.5).less(old[(i + 1) % n]), a, b);
+            u[i] = old[i] + *k * (other - old[i]);
+        }
+    }
+}
+
+/// Takes another number where a quotient is not finite: at first everywhere.
+struct Finite;
+
+impl Step for Finite {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
+        let (n, old) = (u.len(), u.clone());
+        for i in 0..n {
+            let quotient = old[(i + 1) % n] / old[(i + 3) % n];
+            let other = if quotient.is_finite() { quotient } else { old[(i + 5) % n] };
+            u[i] = old[i] * 0.5 + *k * other.sin() + 0.1;
+        }
+    }
+}
+
+#[test]
+fn a_step_that_looks_at_its_numbers_is_recorded_each_time() {
+    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
+    assert_eq!(directions(|| Rollout::new(Selected).steps(40), &initial, &0.3, squares), None);
+    assert_eq!(directions(|| Rollout::new(Finite).steps(40), &vec![0.0; 12], &0.3, squares), None);
+}
+
+/// Sums of no terms, of one and of more.
+struct Sums;
+
+impl Step for Sums {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
+        let old = u.clone();
+        for i in 0..u.len() {
+            let few: S = (0..i % 3).map(|j| old[(i + j) % old.len()]).sum();
+            u[i] = few * *k;
+        }
+    }
+}
+
+#[test]
+fn sums_of_no_terms_have_the_same_sign_in_every_number() {
+    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
+    let run = || Rollout::new(Sums).steps(9).schedule(Schedule::Binomial { snapshots: 2 }).record_at_once(2);
+    assert_eq!(directions(run, &initial, &0.3, squares), Some(3));
+    let gradient = run().value_and_grad(&initial, &0.3, squares).expect("a gradient");
+    assert!(!gradient.report.advanced_by_recording);
+}
+
+/// A loop that stops by its state, a window, a hash of every state: none of them changes how partials are found.
+#[test]
+fn every_way_to_run_a_narrow_loop_agrees_with_the_tape() {
+    let initial: Vec<f64> = (0..15).map(|i| (i as f64 * 0.7).sin()).collect();
+    let until = || Rollout::new(Ring).until(|u| u[1] < 0.3).at_most(10_000);
+    assert_eq!(directions(until, &initial, &0.1, squares), Some(4));
+    let window = || Rollout::new(Ring).steps(40).truncate(7);
+    assert_eq!(directions(window, &initial, &0.1, squares), Some(4));
+    let verified = || Rollout::new(Ring).steps(40).budget("1MiB").verify();
+    assert_eq!(directions(verified, &initial, &0.1, squares), Some(4));
+}
+
+#[cfg(feature = "ir")]
+#[test]
+fn a_program_that_stops_gradients_or_solves_equations_is_recorded_each_time() {
+    use palinode_ir::interp::Datum;
+    use palinode_time::{ProgramStep, ProgramValues};
+    let switch = "
+        input u: [n]
+        param k = 0.3
+        var v = u
+        for i in 0..n - 5 {
+            v[i] = u[i] + k * (if stop_gradient(u[i + 1]) > 0.2 then u[i + 2] else u[i + 5])
+        }
+        output next_u = v
+    ";
+    let equation = "
+        input u: [n]
+        param k = 0.1
+        var x = u
+        fixed_point x { x = u + k * sin(x) + k * u[0] }
+        output next_u = x
+    ";
+    for (name, source) in [("stopped", switch), ("equation", equation)] {
+        let make = || ProgramStep::from_source(source).unwrap_or_else(|error| panic!("{error}"));
+        let (step, u) = (make(), (0..12).map(|i| f64::from(i).sin() * 0.4).collect::<Vec<f64>>());
+        let state = step.state(&[("u", Datum::vector(u))]).expect("a state");
+        let params = step.params(&[]).expect("parameters");
+        let loss = |state: &ProgramValues<Var<f64>>| {
+            let reals = state.data().iter().filter_map(Datum::as_vector).flatten();
+            reals.fold(Var::lift(0.0), |sum, &x| sum + x * x)
+        };
+        let ours = make().rollout().steps(5).value_and_grad(&state, &params, loss).expect("a gradient");
+        let taped = make().rollout().steps(5).tape_only().value_and_grad(&state, &params, loss);
+        assert_eq!(agrees(&ours, &taped.expect("a gradient")), None, "{name}");
+    }
+}
