@@ -9,7 +9,7 @@ const DIGITS: usize = 68;
 
 /// A sum of `f64`s and `f32`s that is rounded once, when it is read.
 ///
-/// The result depends only on what was added, not on the order or the grouping, so partial sums of threads or machines can be
+/// The result depends only on what was added, not on the order or the grouping, so partial sums of threads can be
 /// merged as they come. 560 bytes.
 ///
 /// ```

@@ -26,8 +26,8 @@ pub type OwnDirection<'a> = &'a (dyn Fn(Key, usize, usize) -> f64 + Sync);
 /// | `Coordinate` | (n - 1) / k | nothing |
 /// | `CoordinateFrame`, `HadamardFrame` | n / k - 1: none at k = n | nothing; a bit and, unless n is a power of two, a sine |
 ///
-/// `Rademacher` is the one to start with. Frames are better if k is no longer small against n. Coordinates are as good on average over
-/// gradients, but not for a given one: they see nothing of a gradient that lies elsewhere.
+/// `Rademacher` is the one to start with. Frames are better if k is no longer small against n. Coordinates have the same mean
+/// square error, in rarer and larger mistakes: a draw sees nothing of a gradient that lies elsewhere.
 #[derive(Clone, Copy, Default)]
 pub enum Directions<'a> {
     /// Independent standard normals.
