@@ -330,21 +330,30 @@ pub trait Scalar:
         let _ = how;
         Self::dot(a, b)
     }
-    /// [`dot_with`](Self::dot_with) in which a zero factor wins over everything, as in [`strong_mul`](Self::strong_mul).
+    /// [`dot_with`](Self::dot_with) in which a zero factor wins over everything, as in [`strong_mul`](Self::strong_mul). Infinities and NaNs that
+    /// are left count as the accumulator says.
+    ///
+    /// ```
+    /// use palinode_num::{Accumulator, Scalar};
+    ///
+    /// let (a, b) = ([0.0, f64::INFINITY, 1e200, 1e200], [f64::NAN, 1.0, 1e200, -1e200]);
+    /// assert!(f64::strong_dot_with(&a, &b, Accumulator::Naive).is_nan()); // 1e400 overflows on the way
+    /// assert_eq!(f64::strong_dot_with(&a, &b, Accumulator::Exact), f64::INFINITY);
+    /// ```
     ///
     /// # Panics
     /// If the lengths differ.
     fn strong_dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
-        let finite = |x: &Self| x.peek().is_some_and(f64::is_finite);
-        if a.iter().chain(b).all(finite) {
+        if a.iter().chain(b).all(|x| x.peek().is_some_and(f64::is_finite)) {
             return Self::dot_with(a, b, how);
         }
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         let counts = |(x, y): &(Self, Self)| !x.vanishes() && !y.vanishes();
         let (a, b): (Vec<Self>, Vec<Self>) = a.iter().copied().zip(b.iter().copied()).filter(counts).unzip();
-        if a.iter().chain(&b).all(finite) {
+        if a.iter().chain(&b).all(|x| x.peek().is_some()) {
             return Self::dot_with(&a, &b, how);
         }
+        // Of symbols it is not known whether they are zero: their products must stay strong.
         a.iter().zip(b).fold(Self::zero(), |sum, (&x, y)| x.strong_add_to(y, sum))
     }
     /// `offset + sum of coefficients[i] * x[i]` with constant coefficients. A tape records it as one node.

@@ -341,36 +341,65 @@ fn many_equal_terms() {
     }
 }
 
-/// The bounds that the module states: u |s| + (n u)^2 sum |x|, and n u sum |x|.
+/// How far a sum may be off: by `own` roundings of itself, and by a power of what a chain of k roundings does to the sum of sizes: it multiplies by
+/// 1 + e with |e| <= k u / (1 - k u) (Higham, lemma 3.1).
+struct Bound {
+    own: u32,
+    roundings: usize,
+    power: u32,
+}
+
+impl Bound {
+    /// Whether `|found - exact| <= own u |exact| + (k u / (1 - k u))^power sizes`, in integers: with u = 2^-53 the fraction is k / (2^53 - k).
+    fn holds(&self, found: &BigInt, exact: &BigInt, sizes: &BigInt) -> bool {
+        let absolute = |n: &BigInt| BigInt::from(n.magnitude().clone());
+        let one: BigInt = BigInt::from(1) << 53;
+        let chain = (&one - self.roundings).pow(self.power);
+        let grown = BigInt::from(self.roundings).pow(self.power) * &one * sizes;
+        absolute(&(found - exact)) * &one * &chain <= absolute(exact) * self.own * chain + grown
+    }
+}
+
+/// The bounds of Ogita, Rump and Oishi (propositions 4.5 and 5.5) for compensated sums, and the usual ones for naive sums, without slack.
 #[test]
 fn compensated_and_naive_sums_keep_their_bounds() {
-    let u = f64::EPSILON / 2.0;
+    let mut missed = 0;
     for seed in 0..60 {
         let key = Key::from_seed(seed);
         let n = 100 + 30 * seed as usize;
         let list = |key: Key| (0..n as u64).map(|i| nasty(1 + seed % 2, key, i)).collect::<Vec<_>>();
         let (a, b) = (list(key), list(key.split(3)));
-        let sizes: f64 = a.iter().map(|x| x.abs()).sum();
-        let products: f64 = a.iter().zip(&b).map(|(a, b)| (a * b).abs()).sum();
-        let (sum, dot) = (Accumulator::Exact.sum(&a), Accumulator::Exact.dot(&a, &b));
-        let nu = n as f64 * u;
-        for (way, first, second) in
-            [(Accumulator::Naive, 0.0, nu * 1.01), (Accumulator::Compensated, 2.0 * u, 2.0 * nu * nu)]
-        {
-            assert!((way.sum(&a) - sum).abs() <= first * sum.abs() + second * sizes, "{way:?} {seed}");
-            assert!((way.dot(&a, &b) - dot).abs() <= first * dot.abs() + second * products, "{way:?} {seed}");
-        }
-        // Merged in two halves it keeps the bound, too.
+        let sizes = |list: &[f64]| list.iter().map(|x| x.abs()).collect::<Vec<_>>();
+        let (sum, sum_of_sizes) = (integer_sum(&a), integer_sum(&sizes(&a)));
+        let (dot, dot_of_sizes) = (integer_dot(&a, &b), integer_dot(&sizes(&a), &sizes(&b)));
+        // In units of 2^-2148, as products are.
+        let squared = |x: f64| integer(x) << 1074;
+        // The first addition is to zero and exact. A term of a dot product is rounded once more.
+        let naive = |roundings| Bound { own: 0, roundings, power: 1 };
+        let compensated = |roundings| Bound { own: 1, roundings, power: 2 };
+        let (way, found) = (Accumulator::Naive, Accumulator::Naive.sum(&a));
+        assert!(naive(n - 1).holds(&integer(found), &sum, &sum_of_sizes), "{way:?} {seed}");
+        assert!(naive(n).holds(&squared(way.dot(&a, &b)), &dot, &dot_of_sizes), "{way:?} {seed}");
+        let (way, found) = (Accumulator::Compensated, Accumulator::Compensated.sum(&a));
+        assert!(compensated(n - 1).holds(&integer(found), &sum, &sum_of_sizes), "{way:?} {seed}");
+        assert!(compensated(n).holds(&squared(way.dot(&a, &b)), &dot, &dot_of_sizes), "{way:?} {seed}");
+        // Merged in two halves it has one addition more.
         let mut halves = [Compensated::default(), Compensated::default()];
         halves[0].add_slice(&a[..n / 2]);
         halves[1].add_slice(&a[n / 2..]);
         let [mut first, second] = halves;
         first.merge(&second);
-        assert!((first.total() - sum).abs() <= 2.0 * u * sum.abs() + 2.0 * nu * nu * sizes);
+        assert!(compensated(n).holds(&integer(first.total()), &sum, &sum_of_sizes), "merged {seed}");
+        let by_naive = integer(Accumulator::Naive.sum(&a));
+        missed += u32::from(!compensated(n).holds(&by_naive, &sum, &sum_of_sizes));
         let mut naive = Naive::default();
         naive.add_products(&a, &b);
         assert_eq!(naive.total(), Accumulator::Naive.dot(&a, &b));
     }
+    assert!(
+        missed > 30,
+        "the check could not fail: naive sums missed the bound of compensated ones {missed} times"
+    );
     assert_eq!(Accumulator::Compensated.sum(&[1.0, f64::INFINITY, 2.0]), f64::INFINITY);
     assert_eq!(Accumulator::Compensated.dot(&[3e-4f32, 1e8, -1e8], &[1.0, 1.0, 1.0]), 3e-4f32);
 }
@@ -429,4 +458,21 @@ fn zeros_win_in_strong_dot_products_only() {
         assert!(Posit32::dot_with(&posits(&a), &posits(&b), how).is_nar());
         assert!(!Posit32::strong_dot_with(&posits(&a), &posits(&b), how).is_nar());
     }
+}
+
+/// Infinities that are not beside a zero count as the accumulator says: what overflows on the way is no infinity for an exact sum.
+#[test]
+fn strong_dot_products_of_infinities_are_accumulated_as_asked_for() {
+    let (a, b) = ([f64::INFINITY, 1e200, 1e200], [1.0, 1e200, -1e200]);
+    assert!(f64::strong_dot_with(&a, &b, Accumulator::Naive).is_nan());
+    assert_eq!(f64::strong_dot_with(&a, &b, Accumulator::Exact), f64::INFINITY);
+    // Beside zeros that win, in any order, and in other numbers.
+    let (with_zeros, others) =
+        ([1e200, 0.0, f64::NAN, 1e200, f64::INFINITY], [-1e200, f64::NAN, 0.0, 1e200, 1.0]);
+    assert_eq!(f64::strong_dot_with(&with_zeros, &others, Accumulator::Exact), f64::INFINITY);
+    let (a, b) = ([f32::NEG_INFINITY, 1e30, 1e30], [1.0, 1e30, -1e30]);
+    assert!(f32::strong_dot_with(&a, &b, Accumulator::Naive).is_nan());
+    assert_eq!(f32::strong_dot_with(&a, &b, Accumulator::Exact), f32::NEG_INFINITY);
+    // A NaN that no zero takes away stays.
+    assert!(f64::strong_dot_with(&[f64::NAN, 0.0], &[1.0, 1.0], Accumulator::Exact).is_nan());
 }

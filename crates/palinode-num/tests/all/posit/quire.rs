@@ -221,6 +221,107 @@ fn room_runs_out_and_comes_back() {
     assert_eq!(format!("{:?}", Quire::<i8>::new()), "Quire8(00000000000000000000000000000000: 0)");
 }
 
+/// What a quire that looks at every step holds after these products, in units of its last bit: `None` once it has left the range.
+fn step_by_step<W: PositWidth>(start: BigInt, a: &[Posit<W>], b: &[Posit<W>]) -> Option<BigInt> {
+    let point = 8 * i64::from(W::BITS) - 16;
+    let end = BigInt::from(1) << (16 * W::BITS - 1);
+    a.iter().zip(b).try_fold(start, |sum, (&x, &y)| {
+        let term = value(x)?.times(&value(y)?);
+        let sum = sum + (term.numerator << point) / term.denominator;
+        (sum.magnitude() < end.magnitude()).then_some(sum)
+    })
+}
+
+/// Slices that begin with room for few products: it runs out before, in and behind blocks, and comes back or does not.
+#[test]
+fn room_runs_out_inside_a_slice() {
+    fn of<W: PositWidth>() {
+        let mut source = Source(23);
+        let max = Posit::<W>::MAX;
+        let unit = value(max).expect("a number");
+        let largest = unit.times(&unit).numerator << (8 * W::BITS - 16);
+        let (mut left, mut stayed) = (0, 0);
+        for case in 0..600 {
+            let times = (1 << 31) - 1 - case % 50;
+            let length = 1 + source.below(80) as usize;
+            let (mut a, mut b): (Vec<Posit<W>>, Vec<Posit<W>>) = (Vec::new(), Vec::new());
+            for _ in 0..length {
+                // Largest products of both signs, more of those that lead outwards in every other case; numbers, zeros.
+                let outwards = source.below(4) < 2 + case % 2;
+                let (x, y) = match source.below(8) {
+                    0 => (number(&mut source), number(&mut source)),
+                    1 => (Posit::ZERO, number(&mut source)),
+                    2 => (Posit::MIN_POSITIVE, Posit::MIN_POSITIVE),
+                    _ => (if outwards { max } else { -max }, max),
+                };
+                a.push(x);
+                b.push(y);
+            }
+            let mut by_slice = Quire::new();
+            by_slice.add_product_times(max, max, times);
+            let mut one_by_one = by_slice.clone();
+            by_slice.add_products(&a, &b);
+            a.iter().zip(&b).for_each(|(&x, &y)| one_by_one.add_product(x, y));
+            assert_eq!(by_slice, one_by_one, "{times} and {a:?} . {b:?}");
+            let expected = step_by_step(&largest * times, &a, &b);
+            assert_eq!(by_slice.is_nar(), expected.is_none(), "{times} and {a:?} . {b:?}");
+            match expected {
+                Some(units) => {
+                    let exact = Fraction::scaled(units, 16 - 8 * i64::from(W::BITS));
+                    assert!(held(&by_slice).compare(&exact).is_eq(), "{times} and {a:?} . {b:?}");
+                    stayed += 1;
+                }
+                None => left += 1,
+            }
+        }
+        assert!(left > 50 && stayed > 50, "{left} left the range, {stayed} stayed");
+    }
+    of::<i8>();
+    of::<i16>();
+    of::<i32>();
+    of::<i64>();
+}
+
+/// NaRs and zeros at every place of blocks and of what is left over behind them.
+#[test]
+fn nars_and_zeros_inside_blocks() {
+    fn of<W: PositWidth>() {
+        let mut source = Source(29);
+        for length in [16, 17, 32, 47] {
+            let numbers: [Vec<Posit<W>>; 2] =
+                [0, 1].map(|_| (0..length).map(|_| number(&mut source)).collect());
+            for place in 0..length {
+                for side in [0, 1] {
+                    let mut factors = numbers.clone();
+                    factors[side][place] = Posit::ZERO;
+                    let exact = exact_dot(&factors[0], &factors[1]).expect("numbers");
+                    let mut quire = Quire::new();
+                    quire.add_products(&factors[0], &factors[1]);
+                    assert!(held(&quire).compare(&exact).is_eq(), "zero at {place} of {length}");
+                    // Not even a zero takes a NaR away.
+                    for other in [Posit::ZERO, numbers[1 - side][place]] {
+                        factors[side][place] = Posit::NAR;
+                        factors[1 - side][place] = other;
+                        let mut quire = Quire::new();
+                        quire.add_products(&factors[0], &factors[1]);
+                        assert!(quire.is_nar() && quire.to_posit().is_nar(), "NaR at {place} of {length}");
+                        // It stays, and is forgotten as a whole.
+                        quire.add_products(&numbers[0], &numbers[1]);
+                        assert!(quire.is_nar());
+                        quire.clear();
+                        quire.add_products(&numbers[0], &numbers[1]);
+                        assert_eq!(quire.to_posit(), Quire::dot(&numbers[0], &numbers[1]));
+                    }
+                }
+            }
+        }
+    }
+    of::<i8>();
+    of::<i16>();
+    of::<i32>();
+    of::<i64>();
+}
+
 #[test]
 fn nar_in_nar_out() {
     let mut quire = Quire32::new();
