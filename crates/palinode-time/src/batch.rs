@@ -4,13 +4,14 @@
 //!
 //! Invariants: with [`Accumulator::Exact`] the sums are rounded once, so the bits depend on the samples alone: not on their order, not on
 //! the number of threads, not on which thread took which. With the others they do. Of several samples that fail the first is named, whatever the threads do.
+//! What is given is finite: a sum that overflows is an error, as a sample that does is.
 //!
 //! Numbers: `f64`, `f32` and posits, whose exact sums are quires.
 //!
 //! Memory: a tape and a sum per parameter for every piece of the batch that is under way (560 bytes a parameter if exact).
 
 use crate::forward_gradient::{Directions, EstimateError, ForwardGradient, Perturbed};
-use crate::forward_gradient::{finite_answer, finite_parameters};
+use crate::forward_gradient::{finite_answer, finite_parameters, non_finite};
 use core::marker::PhantomData;
 use core::ops::Range;
 use palinode_core::{
@@ -40,6 +41,7 @@ const PIECE: usize = 1024;
 pub struct Batch {
     samples: usize,
     accumulator: Accumulator,
+    within: Accumulator,
     parallel: bool,
 }
 
@@ -67,12 +69,29 @@ impl<S: Summand> BatchGradient<S> {
 impl Batch {
     /// Samples `0..samples`, added up exactly, on this thread.
     pub fn new(samples: usize) -> Self {
-        Batch { samples, accumulator: Accumulator::Exact, parallel: false }
+        Batch { samples, accumulator: Accumulator::Exact, within: Accumulator::Naive, parallel: false }
     }
 
-    /// How sums over samples are computed.
+    /// How sums over samples are computed: exact if nothing else is said.
     pub fn accumulate(self, accumulator: Accumulator) -> Self {
         Batch { accumulator, ..self }
+    }
+
+    /// How the reverse sweep of a single sample adds up cotangents, as in [`Tape::accumulate`]: naive if nothing else is said, which is much faster. For
+    /// samples that use a parameter many times; what is the same in any order of the samples is so in either case.
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Array};
+    /// use palinode_time::Batch;
+    ///
+    /// let weights = Array::from_values([1e100, 3.0, -1e100]);
+    /// let batch = Batch::new(2).accumulate_within(Accumulator::Exact);
+    /// let sum = batch.value_and_grad(&[0.0], |p, _| Array::from_vars(p).broadcast(&[3]).dot(&weights))?;
+    /// assert_eq!(sum.gradient, [6.0]);
+    /// # Ok::<(), palinode_time::EstimateError>(())
+    /// ```
+    pub fn accumulate_within(self, within: Accumulator) -> Self {
+        Batch { within, ..self }
     }
 
     /// On the threads of rayon's current pool.
@@ -84,7 +103,7 @@ impl Batch {
     /// The value and the gradient, summed over samples: `loss(p, i)` is recorded and swept for each sample `i`.
     ///
     /// # Errors
-    /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606).
+    /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606); a sum that overflows (PAL0608).
     pub fn value_and_grad<S: Summand<Bool = bool>>(
         &self,
         parameters: &[S],
@@ -92,7 +111,8 @@ impl Batch {
     ) -> Result<BatchGradient<S>, EstimateError> {
         finite_parameters(parameters)?;
         let piece = |samples: Range<usize>, sums: &mut dyn FnMut(S, &[S])| {
-            let (mut tape, mut gradient) = (Tape::new(), vec![S::zero(); parameters.len()]);
+            let mut tape = Tape::new().accumulate(self.within);
+            let mut gradient = vec![S::zero(); parameters.len()];
             for sample in samples {
                 let value = tape
                     .gradient_into(|p| loss(p, sample), parameters, &mut gradient)
@@ -101,14 +121,14 @@ impl Batch {
             }
             Ok(())
         };
-        let (value, gradient) = self.add_up(parameters.len(), &piece)?;
+        let (value, gradient) = self.add_up(parameters.len(), "derivative by parameter", &piece)?;
         Ok(BatchGradient { value, gradient, samples: self.samples })
     }
 
     /// The forward gradient of the sum over samples: the same `K` directions for every sample, and slopes summed.
     ///
     /// # Errors
-    /// Those of [`forward_gradient`](crate::forward_gradient), with the number of the sample (PAL0606).
+    /// Those of [`forward_gradient`](crate::forward_gradient), with the number of the sample (PAL0606); a sum that overflows (PAL0608).
     pub fn forward_gradient<'a, const K: usize>(
         &self,
         parameters: &[f64],
@@ -143,17 +163,30 @@ impl Batch {
             }
             Ok(())
         };
-        let (value, slopes) = self.add_up(K, &piece)?;
+        let (value, slopes) = self.add_up(K, "derivative in direction", &piece)?;
         let slopes = core::array::from_fn(|lane| slopes[lane]);
         ForwardGradient::new(value, slopes, draw)
     }
 
-    /// Sums over all samples: of a value and of `width` more numbers, which `piece` gives sample by sample.
-    fn add_up<S: Summand>(&self, width: usize, piece: &Piece<'_, S>) -> Result<(S, Vec<S>), EstimateError> {
-        match self.accumulator {
+    /// Sums over all samples: of a value and of `width` more numbers called `name`, which `piece` gives sample by sample.
+    fn add_up<S: Summand>(
+        &self,
+        width: usize,
+        name: &str,
+        piece: &Piece<'_, S>,
+    ) -> Result<(S, Vec<S>), EstimateError> {
+        let (value, rest) = match self.accumulator {
             Accumulator::Naive => self.add_up_by::<S, Naive<S>>(width, piece),
             Accumulator::Compensated => self.add_up_by::<S, Compensated<S>>(width, piece),
             Accumulator::Exact => self.add_up_by::<S, S::ExactSum>(width, piece),
+        }?;
+        let overflow = |what, sum| Err(EstimateError::SumNotFinite { what, sum, samples: self.samples });
+        if let Some((_, sum)) = non_finite(&[value]) {
+            return overflow("value".to_owned(), sum);
+        }
+        match non_finite(&rest) {
+            Some((number, sum)) => overflow(format!("{name} {number}"), sum),
+            None => Ok((value, rest)),
         }
     }
 

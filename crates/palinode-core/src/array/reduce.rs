@@ -213,8 +213,25 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// If there is no such axis.
     #[track_caller]
     pub fn mean_axis(&self, axis: usize) -> Array<S> {
+        self.mean_axis_with(axis, Accumulator::Naive)
+    }
+
+    /// The means along an axis, with each sum accumulated as asked for.
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Array};
+    ///
+    /// let x = Array::<f64>::from_values([1e100, 6.0, -1e100]).reshaped(&[1, 3]);
+    /// assert_eq!(x.mean_axis(1).values(), [0.0]);
+    /// assert_eq!(x.mean_axis_with(1, Accumulator::Exact).values(), [2.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    #[track_caller]
+    pub fn mean_axis_with(&self, axis: usize, how: Accumulator) -> Array<S> {
         let length = self.split_at(axis).1;
-        self.sum_axis(axis) / length as f64
+        self.sum_axis_with(axis, how) / length as f64
     }
 
     /// The largest elements along an axis, which disappears.

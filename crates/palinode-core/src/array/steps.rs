@@ -412,7 +412,7 @@ impl<S: Scalar> Recorder<S> {
 
     fn grow_slots(&mut self, more: usize) {
         self.arrays.slots += more;
-        self.arena.set_aside(more * size_of::<S>());
+        self.arena.set_aside(more * self.arena.cotangent_bytes());
     }
 
     /// Records a step on one element.

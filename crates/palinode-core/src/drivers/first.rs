@@ -18,7 +18,7 @@ pub fn grad<S: Scalar<Bool = bool>>(f: impl FnOnce(&[Var<S>]) -> Var<S>, x: &[S]
     value_and_grad(f, x).map(|(_, gradient)| gradient)
 }
 
-/// The value and the gradient of a scalar function.
+/// The value and the gradient of a scalar function. [`Tape::accumulate`] is for gradients whose every entry is rounded once.
 pub fn value_and_grad<S: Scalar<Bool = bool>>(
     f: impl FnOnce(&[Var<S>]) -> Var<S>,
     x: &[S],
@@ -38,7 +38,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Ok((value, gradient))
     }
 
-    /// The value, with the gradient written to `gradient`; later calls of the same size allocate nothing.
+    /// The value, with the gradient written to `gradient`; later calls of the same size allocate nothing, unless sums are asked for
+    /// ([`Tape::accumulate`]).
     pub fn gradient_into(
         &mut self,
         f: impl FnOnce(&[Var<S>]) -> Var<S>,

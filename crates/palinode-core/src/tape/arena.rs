@@ -80,6 +80,8 @@ pub(crate) struct Arena<S> {
     byte_limit: usize,
     /// Bytes that the tape needs besides, such as for its list of inputs.
     set_aside: usize,
+    /// Bytes of a cotangent in the sweep that will come.
+    cotangent: usize,
     failure: Option<Error>,
 }
 
@@ -103,8 +105,18 @@ impl<S: Scalar> Arena<S> {
             node_limit: node_limit.min(MAX_NODES),
             byte_limit,
             set_aside: 0,
+            cotangent: size_of::<S>(),
             failure: None,
         }
+    }
+
+    /// The bytes of a cotangent in the sweep that will come; at least those of a number.
+    pub(crate) fn cotangent_bytes(&self) -> usize {
+        self.cotangent
+    }
+
+    pub(crate) fn set_cotangent_bytes(&mut self, bytes: usize) {
+        self.cotangent = bytes.max(size_of::<S>());
     }
 
     /// Gives all memory back.
@@ -159,7 +171,7 @@ impl<S: Scalar> Arena<S> {
     pub(crate) fn check_limits(&self) -> Result<(), Error> {
         match &self.failure {
             Some(error) => Err(error.clone()),
-            None => self.afford(self.bytes() + self.set_aside + self.next_node as usize * size_of::<S>()),
+            None => self.afford(self.bytes() + self.set_aside + self.next_node as usize * self.cotangent),
         }
     }
 
@@ -358,13 +370,13 @@ impl<S: Scalar> Arena<S> {
         let usual = FIRST_CHUNK.checked_shl(self.chunks.len() as u32).unwrap_or(LARGEST_CHUNK);
         // The sweep will need a cotangent for the node at hand. One more chunk is one more entry in their list, which grows by
         // one for that reason.
-        let so_far = self.bytes() + size_of::<Chunk<S>>() + (self.next_node as usize + 1) * size_of::<S>();
+        let so_far = self.bytes() + size_of::<Chunk<S>>() + (self.next_node as usize + 1) * self.cotangent;
         let left = self.byte_limit.saturating_sub(so_far + self.set_aside);
         if left / edge < edges {
             return Err(self.too_many(so_far + self.set_aside + edges * edge));
         }
         // A node has at least one edge, so edges are allowed for with a cotangent each, unless only this node fits.
-        let affordable = left / (edge + size_of::<S>());
+        let affordable = left / (edge + self.cotangent);
         let size = usual.clamp(FIRST_CHUNK, LARGEST_CHUNK).min(affordable).max(edges);
         let no_memory = |_| Error::OutOfMemory { bytes: size * edge };
         let mut chunk = Chunk { partials: Vec::new(), parents: Vec::new(), used: 0, first_node: 0 };
@@ -405,7 +417,7 @@ impl<S: Scalar> Arena<S> {
             }
         }
         let lost: usize = longest.iter().map(|Reverse(rest)| rest * edge).sum();
-        edges * edge + lost + chunks * (size_of::<Chunk<S>>() + edge + size_of::<S>())
+        edges * edge + lost + chunks * (size_of::<Chunk<S>>() + edge + self.cotangent)
     }
 
     /// The number of edges recorded.

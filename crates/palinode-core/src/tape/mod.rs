@@ -49,8 +49,9 @@ pub(crate) use summed::Sums;
 use crate::array::WhenOverwritten;
 use crate::budget::Budget;
 use crate::error::Error;
-use palinode_num::Scalar;
+use palinode_num::{Accumulator, Scalar, Summand};
 use stamp::Scope;
+use summed::SummedSweep;
 use trace::Entry;
 
 /// Memory for recordings, used again by each.
@@ -68,6 +69,8 @@ use trace::Entry;
 pub struct Tape<S> {
     recorder: Recorder<S>,
     traced: bool,
+    /// How sweeps add up, if not one after the other.
+    summed: Option<SummedSweep<S>>,
     /// Whether it holds a finished recording.
     complete: bool,
     inputs: Vec<Var<S>>,
@@ -113,6 +116,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Tape {
             recorder: Recorder::new(nodes, bytes),
             traced: false,
+            summed: None,
             complete: false,
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -130,6 +134,36 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     /// A tape that records every operation with its name and value, for [`Record::table`]. Slower and larger.
     pub fn traced() -> Self {
         Tape { traced: true, ..Tape::new() }
+    }
+
+    /// How the reverse sweeps of this tape's recordings add up cotangents, and with them [`value_and_grad`](Tape::value_and_grad) and Jacobians. With
+    /// [`Accumulator::Exact`] each cotangent is the sum of all that arrives at a number, products of partials and cotangents among them,
+    /// rounded once. It then does not depend on the order in which a number was used, as that of a parameter in many samples, or of
+    /// a number that is broadcast over an array.
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Array, Tape, Var};
+    ///
+    /// let f = |x: &[Var<f64>]| Array::from_vars(x).broadcast(&[3]).dot(&Array::from_values([1e100, 3.0, -1e100]));
+    /// assert_eq!(Tape::new().value_and_grad(f, &[2.0])?.1, [0.0]);
+    /// assert_eq!(Tape::new().accumulate(Accumulator::Exact).value_and_grad(f, &[2.0])?.1, [3.0]);
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    ///
+    /// What is rounded is what was recorded: an expression of one or two numbers is recorded with its derivative, multiplied out. Values are added up as their
+    /// operations were asked to (`sum_with`, `matmul_with`, ...).
+    ///
+    /// An exact sum takes 1088 bytes (`f64`), for as long as its number waits to be swept; a tape with a budget refuses to record what needs more than fits if all
+    /// of them are there at once. Such sweeps allocate, and are much slower.
+    #[must_use]
+    pub fn accumulate(self, how: Accumulator) -> Self
+    where
+        S: Summand,
+    {
+        let mut tape = Tape { summed: SummedSweep::of(how), ..self };
+        let bytes = tape.summed.map_or(size_of::<S>(), |sweep| sweep.bytes(1));
+        tape.recorder.arena.set_cotangent_bytes(bytes);
+        tape
     }
 
     /// What to do when an array is overwritten while a reverse rule still needs it, in recordings from now on.
@@ -191,8 +225,11 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         if self.cotangents.capacity() > cotangents && self.recorder.arena.afford(self.heap_bytes()).is_err() {
             self.cotangents = Vec::new();
         }
-        let more = cotangents.saturating_sub(self.cotangents.capacity()) * size_of::<S>()
-            + self.recorder.arrays.scratch_bytes();
+        let more = match self.summed {
+            Some(sweep) => sweep.bytes(cotangents),
+            None => cotangents.saturating_sub(self.cotangents.capacity()) * size_of::<S>(),
+        };
+        let more = more + self.recorder.arrays.scratch_bytes();
         self.recorder.arena.afford(self.heap_bytes() + more)?;
         self.complete = true;
         Ok(Record { tape: self })

@@ -3,14 +3,14 @@
 use super::arena::SINK;
 use super::compress::{Compressed, Compression};
 use super::recorder::Source;
-use super::summed::Sums;
+use super::summed::{Ends, SummedSweep};
 use super::trace::Table;
 use super::{Tape, Var};
 use crate::array::{self, ArrayCounts};
 use crate::budget::Budget;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
-use palinode_num::{AccumulateProducts, Accumulator, Compensated, Scalar, Summand};
+use palinode_num::Scalar;
 
 /// What a differentiated closure may return: any number of numbers `N` (a `Var`, or a `Dual` for `jvp`) in a fixed
 /// order.
@@ -108,11 +108,19 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         self.tape.outputs.len()
     }
 
-    /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs.
+    /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs, added up as [`Tape::accumulate`] says.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
         let (inputs, cotangents_in_all) = (self.input_count(), self.tape.recorder.cotangents());
+        let held = self.heap_bytes();
         let tape = &mut *self.tape;
+        if let Some(sweep) = tape.summed {
+            tape.gradient.clear();
+            tape.gradient.resize(inputs, S::zero());
+            let ends = Ends { nodes: &tape.outputs, cotangents };
+            sweep.run(&tape.recorder, ends, &mut tape.gradient, held)?;
+            return Ok(&tape.gradient);
+        }
         zero_filled(&mut tape.cotangents, cotangents_in_all)?;
         for (&node, &cotangent) in tape.outputs.iter().zip(cotangents) {
             add(&mut tape.cotangents[node as usize], [cotangent]);
@@ -123,53 +131,6 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         Ok(&tape.gradient)
     }
 
-    /// [`reverse`](Self::reverse) in which every cotangent is accumulated as asked for: with [`Accumulator::Exact`] it is the sum of all that
-    /// arrives at a number, products of partials and cotangents among them, rounded once. It then does not depend on the order in which
-    /// a number was used, as that of a parameter in many samples.
-    ///
-    /// ```
-    /// use palinode_core::{Accumulator, Array, Tape};
-    ///
-    /// let mut tape = Tape::new();
-    /// let mut record = tape.record(&[2.0], |x| {
-    ///     let w = Array::from_vars(x);
-    ///     w.get(0) * 1e100 + w.get(0) * 3.0 - w.get(0) * 1e100
-    /// })?;
-    /// assert_eq!(record.reverse_with(&[1.0], Accumulator::Naive)?, [0.0]);
-    /// assert_eq!(record.reverse_with(&[1.0], Accumulator::Exact)?, [3.0]);
-    /// # Ok::<(), palinode_core::Error>(())
-    /// ```
-    ///
-    /// What is rounded is what was recorded: an expression of one or two numbers is recorded with its derivative, multiplied out.
-    ///
-    /// An exact sum takes 1088 bytes (`f64`), for as long as its number waits to be swept; a tape with a budget refuses if all of them at
-    /// once would not fit. It is much slower than `reverse`.
-    pub fn reverse_with(&mut self, cotangents: &[S], how: Accumulator) -> Result<Vec<S>, Error>
-    where
-        S: Summand,
-    {
-        match how {
-            Accumulator::Naive => self.reverse(cotangents).map(<[S]>::to_vec),
-            Accumulator::Compensated => self.reverse_by::<Compensated<S>>(cotangents),
-            Accumulator::Exact => self.reverse_by::<S::ExactDot>(cotangents),
-        }
-    }
-
-    fn reverse_by<A: AccumulateProducts<S>>(&self, cotangents: &[S]) -> Result<Vec<S>, Error> {
-        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
-        let (inputs, recorder) = (self.input_count(), &self.tape.recorder);
-        let bytes = Sums::<S, A>::bytes(recorder.cotangents()) + recorder.arrays.scratch_bytes();
-        recorder.arena.afford(self.heap_bytes() + bytes)?;
-        let mut sums = Sums::<S, A>::new(recorder.cotangents())?;
-        for (&node, &cotangent) in self.tape.outputs.iter().zip(cotangents) {
-            if node != SINK {
-                sums.add(node as usize, cotangent);
-            }
-        }
-        recorder.reverse_summed(&mut sums, inputs as u32 + 1)?;
-        Ok((1..=inputs).map(|node| sums.total(node)).collect())
-    }
-
     /// Reverse sweep that goes on where others stopped: the cotangents of the inputs start from what is in `inputs`, and end there.
     ///
     /// This is how the cotangents of parameters that many recordings share are summed: one after the other, in the order in which a
@@ -178,7 +139,16 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         same_length("the list of output cotangents", self.output_count(), outputs.len())?;
         same_length("the list of input cotangents", self.input_count(), inputs.len())?;
         let (count, cotangents_in_all) = (inputs.len(), self.tape.recorder.cotangents());
+        let held = self.heap_bytes();
         let tape = &mut *self.tape;
+        if let Some(sweep) = tape.summed {
+            return sweep.run(
+                &tape.recorder,
+                Ends { nodes: &tape.outputs, cotangents: outputs },
+                inputs,
+                held,
+            );
+        }
         zero_filled(&mut tape.cotangents, cotangents_in_all)?;
         for (cotangent, &start) in tape.cotangents[1..=count].iter_mut().zip(&*inputs) {
             *cotangent = [start];
@@ -198,12 +168,32 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
         let inputs = self.input_count();
+        if let Some(sweep) = self.tape.summed {
+            return self.reverse_lanes(sweep, cotangents);
+        }
         let mut all = self.lanes::<N>()?;
         for (&node, &cotangent) in self.tape.outputs.iter().zip(cotangents) {
             add(&mut all[node as usize], cotangent);
         }
         self.tape.recorder.reverse(&mut all, inputs as u32 + 1)?;
         Ok(all[1..=inputs].to_vec())
+    }
+
+    /// [`reverse_many`](Self::reverse_many) over sums, a lane after the other: sums of several lanes would share nothing.
+    fn reverse_lanes<const N: usize>(
+        &self,
+        sweep: SummedSweep<S>,
+        cotangents: &[[S; N]],
+    ) -> Result<Vec<[S; N]>, Error> {
+        let mut found = vec![[S::zero(); N]; self.input_count()];
+        for lane in 0..N {
+            let of_lane: Vec<S> = cotangents.iter().map(|lanes| lanes[lane]).collect();
+            let mut inputs = vec![S::zero(); self.input_count()];
+            let ends = Ends { nodes: &self.tape.outputs, cotangents: &of_lane };
+            sweep.run(&self.tape.recorder, ends, &mut inputs, self.heap_bytes())?;
+            found.iter_mut().zip(inputs).for_each(|(lanes, cotangent)| lanes[lane] = cotangent);
+        }
+        Ok(found)
     }
 
     /// Forward sweep: the tangents of the outputs for these tangents of the inputs.
@@ -273,7 +263,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left out: that changes no
     /// bit of a gradient. Fusing changes it by rounding.
     ///
-    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry already.
+    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry already. Its sweeps add one
+    /// after the other, also if those of the tape do not ([`Tape::accumulate`]).
     ///
     /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
     pub fn compress(self, how: &Compression) -> Result<Compressed<S>, Error> {
@@ -325,7 +316,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let lists = self.input_count() * (size_of::<Var<S>>() + size_of::<S>())
             + self.output_count() * (size_of::<u32>() + size_of::<S>());
         let beside = self.tape.recorder.bytes() - arena.bytes();
-        let cotangents = self.tape.recorder.cotangents() * size_of::<S>();
+        let cotangents = self.tape.recorder.cotangents() * arena.cotangent_bytes();
         let arrays = self.tape.recorder.arrays.passing_bytes();
         Budget::from(arena.enough_bytes() + cotangents + lists + beside + arrays)
     }

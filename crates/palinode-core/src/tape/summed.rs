@@ -1,6 +1,7 @@
 //! Reverse sweeps whose cotangents are compensated or exact sums.
 //!
-//! Input: a finished recording, and a sum per node and slot. Output: the same sums, with what the nodes passed on. A cotangent is the sum of all
+//! Input: a finished recording and cotangents of its outputs. Output: those of its inputs, from a sum per node and slot ([`SummedSweep`], which a
+//! [`Tape`](super::Tape) holds if it was asked for). A cotangent is the sum of all
 //! contributions to it, products of a partial and a cotangent among them, and is rounded when the operation that made the value passes it on.
 //! So with exact sums it does not depend on the order in which the value was used.
 //!
@@ -13,7 +14,79 @@ use super::recorder::Recorder;
 use crate::array::Arrays;
 use crate::error::Error;
 use core::marker::PhantomData;
-use palinode_num::{AccumulateProducts, Scalar};
+use palinode_num::{AccumulateProducts, Accumulator, Compensated, Scalar, Summand};
+
+/// How the reverse sweeps of a tape add up, where that is not one after the other. Functions, so that a tape of numbers that have no such sums
+/// (duals, say) is the same type.
+#[derive(Clone, Copy)]
+pub(super) struct SummedSweep<S> {
+    run: Run<S>,
+    bytes: fn(usize) -> usize,
+}
+
+/// [`sweep`], over some kind of sum.
+type Run<S> = fn(&Recorder<S>, Ends<'_, S>, &mut [S], usize) -> Result<(), Error>;
+
+/// Where a sweep starts: the nodes of the outputs and their cotangents.
+#[derive(Clone, Copy)]
+pub(super) struct Ends<'a, S> {
+    pub(super) nodes: &'a [u32],
+    pub(super) cotangents: &'a [S],
+}
+
+impl<S: Scalar> SummedSweep<S> {
+    /// None is the ordinary sweep.
+    pub(super) fn of(how: Accumulator) -> Option<Self>
+    where
+        S: Summand,
+    {
+        match how {
+            Accumulator::Naive => None,
+            Accumulator::Compensated => Some(Self::by::<Compensated<S>>()),
+            Accumulator::Exact => Some(Self::by::<S::ExactDot>()),
+        }
+    }
+
+    fn by<A: AccumulateProducts<S>>() -> Self {
+        SummedSweep { run: sweep::<S, A>, bytes: Sums::<S, A>::bytes }
+    }
+
+    /// The bytes of sums for so many nodes and slots, at most.
+    pub(super) fn bytes(&self, places: usize) -> usize {
+        (self.bytes)(places)
+    }
+
+    /// Adds what arrives at the inputs to `inputs`, where so many bytes are held already.
+    pub(super) fn run(
+        &self,
+        recorder: &Recorder<S>,
+        ends: Ends<'_, S>,
+        inputs: &mut [S],
+        held: usize,
+    ) -> Result<(), Error> {
+        (self.run)(recorder, ends, inputs, held)
+    }
+}
+
+fn sweep<S: Scalar, A: AccumulateProducts<S>>(
+    recorder: &Recorder<S>,
+    ends: Ends<'_, S>,
+    inputs: &mut [S],
+    held: usize,
+) -> Result<(), Error> {
+    let places = recorder.cotangents();
+    recorder.arena.afford(held + Sums::<S, A>::bytes(places) + recorder.arrays.scratch_bytes())?;
+    let mut sums = Sums::<S, A>::new(places)?;
+    inputs.iter().enumerate().for_each(|(input, &start)| sums.add(input + 1, start));
+    for (&node, &cotangent) in ends.nodes.iter().zip(ends.cotangents) {
+        if node != SINK {
+            sums.add(node as usize, cotangent);
+        }
+    }
+    recorder.reverse_summed(&mut sums, inputs.len() as u32 + 1)?;
+    inputs.iter_mut().enumerate().for_each(|(input, cotangent)| *cotangent = sums.total(input + 1));
+    Ok(())
+}
 
 /// Cotangents under way: a sum for each node or slot that something has arrived at.
 pub(crate) struct Sums<S, A> {

@@ -101,13 +101,12 @@ fn double_doubles_are_rounded_to_both_parts() {
     let terms: Vec<DoubleDouble> = parts.iter().map(|&x| DoubleDouble::from_sum(x, x * 1e-20)).collect();
     let mut all = palinode_core::ExactSum::new();
     terms.iter().for_each(|x| all.add_slice(&[x.hi(), x.lo()]));
+    // The nearest number to the sum, and the nearest to what that leaves.
+    let hi = all.to_f64();
+    all.add(-hi);
     let found = DoubleDouble::sum_with(&terms, Accumulator::Exact);
-    all.add_slice(&[-found.hi(), -found.lo()]);
-    assert!(
-        all.to_f64().abs() <= found.hi().abs() * f64::EPSILON * f64::EPSILON,
-        "{found} misses {}",
-        all.to_f64()
-    );
+    assert_eq!((found.hi(), found.lo()), (hi, all.to_f64()));
+    assert_ne!(found.lo(), 0.0, "the numbers are not hard enough");
     let infinite = [DoubleDouble::from(f64::INFINITY), DoubleDouble::from(1.0)];
     assert_eq!(DoubleDouble::sum_with(&infinite, Accumulator::Exact).hi(), f64::INFINITY);
     assert_eq!(
@@ -187,6 +186,8 @@ fn arrays_and_numbers_agree_in_every_way_of_adding_up() {
         let by_axis = Array::from_values(numbers.clone()).reshaped(&[4, 6]).sum_axis_with(0, how).values();
         let column = |j: usize| -> Vec<f64> { numbers.iter().skip(j).step_by(6).copied().collect() };
         assert_eq!(by_axis, (0..6).map(|j| f64::sum_with(&column(j), how)).collect::<Vec<_>>());
+        let means = Array::from_values(numbers.clone()).reshaped(&[4, 6]).mean_axis_with(1, how).values();
+        assert_eq!(means, sums.iter().map(|sum| sum / 6.0).collect::<Vec<_>>(), "{how:?}");
         let mean = grad(|x| Array::from_vars(x).mean_with(how), &numbers).unwrap();
         assert_eq!(mean, vec![1.0 / 24.0; 24]);
         let (by_vars, gradient) = value_and_grad(|x| Var::dot_with(x, x, how), &numbers).unwrap();
@@ -257,6 +258,29 @@ fn zeros_win_in_sweeps_of_every_kind() {
     }
 }
 
+/// Infinite values and tangents that are left when zeros have won count as the accumulator says, in derivative numbers, too.
+#[test]
+fn infinities_in_strong_products_are_accumulated_as_asked_for() {
+    let (a, b) = ([f64::INFINITY, 1e200, 1e200, 0.0], [1.0, 1e200, -1e200, f64::NAN]);
+    let dual = |x: &[f64]| -> Vec<Dual<f64>> { x.iter().map(|&x| Dual::new(x, 0.0)).collect() };
+    assert_eq!(Dual::strong_dot_with(&dual(&a), &dual(&b), Accumulator::Exact).value, f64::INFINITY);
+    assert!(Dual::strong_dot_with(&dual(&a), &dual(&b), Accumulator::Naive).value.is_nan());
+    // A zero that moves does not win over a value: 0 * NaN; its tangent times the value counts.
+    let moving =
+        Dual::strong_dot_with(&[Dual::new(0.0, 1.0)], &[Dual::new(f64::INFINITY, 0.0)], Accumulator::Exact);
+    assert!(moving.value.is_nan() && moving.tangent == f64::INFINITY);
+    // The cotangent of a factor of a product of matrices.
+    let sweep = |how| {
+        let rows = Array::from_values(b[..3].to_vec()).reshaped(&[3, 1]);
+        let mut tape = Tape::new();
+        let mut record =
+            tape.record(&[1.0], |x| rows.matmul_with(&Array::from_vars(x), how).to_vars()).unwrap();
+        record.reverse(&a[..3]).unwrap()[0]
+    };
+    assert_eq!(sweep(Accumulator::Exact), f64::INFINITY);
+    assert!(sweep(Accumulator::Naive).is_nan());
+}
+
 /// Samples on one tape: parameters as numbers, or as an array that is read, multiplied, written to and summed.
 fn patterns_of_sweeps(how: Accumulator, arrays: bool) -> usize {
     let samples: Vec<[f64; 4]> = (0..100)
@@ -265,26 +289,28 @@ fn patterns_of_sweeps(how: Accumulator, arrays: bool) -> usize {
     let mut seen = BTreeSet::new();
     for stride in [1, 3, 7, 9, 11, 13] {
         let samples = shuffled(&samples, stride);
-        let mut tape = Tape::new();
-        let mut record = tape
-            .record(&[0.3, -0.2, 0.7], |w| {
-                let weights = Array::from_vars(w);
-                let losses: Vec<Var<f64>> = samples
-                    .iter()
-                    .map(|x| {
-                        if !arrays {
-                            let miss = w[0] * x[0] + w[1] * x[1] + w[2] * x[2] - x[3];
-                            return (miss * 1e-8).tanh();
-                        }
-                        let mut terms = &weights * &Array::from_values([x[0], x[1], x[2]]);
-                        terms.set(0, terms.get(0) + weights.get(1).sin() * x[3]);
-                        (terms.sum() * 1e-8).tanh()
-                    })
-                    .collect();
-                Var::sum_of(&losses)
-            })
+        let mut tape = Tape::new().accumulate(how);
+        let (_, gradient) = tape
+            .value_and_grad(
+                |w| {
+                    let weights = Array::from_vars(w);
+                    let losses: Vec<Var<f64>> = samples
+                        .iter()
+                        .map(|x| {
+                            if !arrays {
+                                let miss = w[0] * x[0] + w[1] * x[1] + w[2] * x[2] - x[3];
+                                return (miss * 1e-8).tanh();
+                            }
+                            let mut terms = &weights * &Array::from_values([x[0], x[1], x[2]]);
+                            terms.set(0, terms.get(0) + weights.get(1).sin() * x[3]);
+                            (terms.sum() * 1e-8).tanh()
+                        })
+                        .collect();
+                    Var::sum_of(&losses)
+                },
+                &[0.3, -0.2, 0.7],
+            )
             .unwrap();
-        let gradient = record.reverse_with(&[1.0], how).unwrap();
         seen.insert(gradient.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
     }
     seen.len()
@@ -310,41 +336,70 @@ fn sweeps_add_up_custom_operations_products_and_posits() {
             Ok(())
         }
     }
-    let mut tape = Tape::new();
-    let mut record = tape
-        .record(&[3.0], |x| {
-            let doubled = custom(&[x[0]], &[2.0 * x[0].value()], Twice)[0];
-            let row = Array::from_vars(&[x[0], x[0], doubled]).reshaped(&[1, 3]);
-            let product = row.matmul(&Array::from_values([1.0, 1e60, 5e59]).reshaped(&[3, 1]));
-            product.get([0, 0]) - x[0] * 1e60 - doubled * 5e59
-        })
-        .unwrap();
+    let f = |x: &[Var<f64>]| {
+        let doubled = custom(&[x[0]], &[2.0 * x[0].value()], Twice)[0];
+        let row = Array::from_vars(&[x[0], x[0], doubled]).reshaped(&[1, 3]);
+        let product = row.matmul(&Array::from_values([1.0, 1e60, 5e59]).reshaped(&[3, 1]));
+        product.get([0, 0]) - x[0] * 1e60 - doubled * 5e59
+    };
+    let mut tape = Tape::new().accumulate(Accumulator::Exact);
+    let mut record = tape.record(&[3.0], f).unwrap();
     // 1 + 1e60 + 2 * 5e59 - 1e60 - 2 * 5e59.
-    assert_eq!(record.reverse_with(&[1.0], Accumulator::Exact).unwrap(), [1.0]);
-    assert_eq!(record.reverse_with(&[0.0], Accumulator::Exact).unwrap(), [0.0]);
-    assert_ne!(record.reverse_with(&[1.0], Accumulator::Naive).unwrap(), [1.0]);
-    assert!(record.reverse_with(&[1.0, 2.0], Accumulator::Exact).is_err());
+    assert_eq!(record.reverse(&[1.0]).unwrap(), [1.0]);
+    assert_eq!(record.reverse(&[0.0]).unwrap(), [0.0]);
+    assert!(record.reverse(&[1.0, 2.0]).is_err());
+    assert_ne!(Tape::new().record(&[3.0], f).unwrap().reverse(&[1.0]).unwrap(), [1.0]);
 
     let p = Posit16::from_f64;
-    let mut tape = Tape::new();
-    let mut record = tape
-        .record(&[p(1.0)], |x| {
-            let w = Array::from_vars(x);
-            w.get(0) * 1e4 + w.get(0) * 0.25 - w.get(0) * 1e4
-        })
-        .unwrap();
-    assert_ne!(record.reverse(&[p(1.0)]).unwrap(), [p(0.25)]);
-    assert_eq!(record.reverse_with(&[p(1.0)], Accumulator::Exact).unwrap(), [p(0.25)]);
+    let f = |x: &[Var<Posit16>]| {
+        let w = Array::from_vars(x);
+        w.get(0) * 1e4 + w.get(0) * 0.25 - w.get(0) * 1e4
+    };
+    assert_ne!(Tape::new().record(&[p(1.0)], f).unwrap().reverse(&[p(1.0)]).unwrap(), [p(0.25)]);
+    let mut tape = Tape::new().accumulate(Accumulator::Exact);
+    assert_eq!(tape.record(&[p(1.0)], f).unwrap().reverse(&[p(1.0)]).unwrap(), [p(0.25)]);
+}
+
+/// Every sweep of a tape adds up as the tape does: gradients, Jacobians, and sweeps that go on where others stopped.
+#[test]
+fn all_sweeps_of_a_tape_add_up_as_it_was_asked_to() {
+    // x[0] is broadcast over two arrays whose cotangents cancel but for 3 and 5.
+    let f = |x: &[Var<f64>]| {
+        let spread = Array::from_vars(&x[..1]).broadcast(&[3]);
+        let weighted = |w: [f64; 3]| spread.dot(&Array::from_values(w)) * x[1];
+        [weighted([1e100, 3.0, -1e100]), weighted([-1e90, 5.0, 1e90])]
+    };
+    let point = [2.0, 1.0];
+    let sums = |how| {
+        let mut tape = Tape::new().accumulate(how);
+        let gradient = tape.value_and_grad(|x| f(x)[0], &point).unwrap().1;
+        let mut record = tape.record(&point, f).unwrap();
+        let both = record.reverse(&[1.0, 1.0]).unwrap().to_vec();
+        let jacobian = record.jacobian().unwrap();
+        let lanes = record.reverse_many(&[[1.0, 0.0], [0.0, 1.0]]).unwrap();
+        assert_eq!(lanes[0], [jacobian[0][0], jacobian[1][0]]);
+        let mut onto = [4.0, 0.0];
+        record.reverse_onto(&[1.0, 0.0], &mut onto).unwrap();
+        (gradient[0], both[0], [jacobian[0][0], jacobian[1][0]], onto[0])
+    };
+    let naive = sums(Accumulator::Naive);
+    assert_eq!((naive.0, naive.1, naive.2), (0.0, 0.0, [0.0, 0.0]));
+    assert_eq!(sums(Accumulator::Exact), (3.0, 8.0, [3.0, 5.0], 7.0));
+    // The choice can be taken back.
+    let mut tape = Tape::new().accumulate(Accumulator::Exact).accumulate(Accumulator::Naive);
+    assert_eq!(tape.value_and_grad(|x| f(x)[0], &point).unwrap().1[0], 0.0);
 }
 
 #[test]
 fn a_sweep_that_does_not_fit_is_refused() {
     let chain = |x: &[Var<f64>]| (0..100).fold(x[0], |s, _| s.sin() * x[1] + x[0]);
-    let budget = Tape::new().record(&[1.0, 2.0], chain).unwrap().budget();
-    let mut tape = Tape::with_budget(budget);
-    let mut record = tape.record(&[1.0, 2.0], chain).unwrap();
-    assert!(record.reverse_with(&[1.0], Accumulator::Naive).is_ok());
-    assert_eq!(record.reverse_with(&[1.0], Accumulator::Exact).unwrap_err().code(), "PAL0107");
+    let budget_for = |how| Tape::new().accumulate(how).record(&[1.0, 2.0], chain).unwrap().budget();
+    for how in ALL {
+        let enough = Tape::with_budget(budget_for(how)).accumulate(how).value_and_grad(chain, &[1.0, 2.0]);
+        assert!(enough.is_ok(), "{how:?}");
+    }
+    let mut tape = Tape::with_budget(budget_for(Accumulator::Naive)).accumulate(Accumulator::Exact);
+    assert_eq!(tape.value_and_grad(chain, &[1.0, 2.0]).unwrap_err().code(), "PAL0107");
 }
 
 #[test]

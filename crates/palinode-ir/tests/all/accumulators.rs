@@ -89,6 +89,19 @@ fn the_gradient_of_a_program_does_not_depend_on_the_order_of_samples_if_sums_are
     assert!(patterns(Accumulator::Naive) > 1, "the check could not fail");
 }
 
+/// The cotangent of a number that is broadcast over an array is a sum.
+#[test]
+fn cotangents_of_broadcast_numbers_are_added_up_as_asked_for() {
+    let gradient =
+        transform::grad(&compile("param b\ninput x: [3]\nloss e = sum(b * x)").program, &[0]).unwrap();
+    let inputs = [Datum::real(2.0), Datum::vector(vec![1e100, 3.0, -1e100])];
+    for program in [gradient.clone(), passes::simplify(&gradient)] {
+        let slope = |how| Code::new(&program).run(&inputs, &limits(how)).unwrap().last().unwrap().as_real();
+        assert_eq!(slope(Accumulator::Naive), Some(0.0));
+        assert_eq!(slope(Accumulator::Exact), Some(3.0));
+    }
+}
+
 /// In reverse code a zero wins over what is infinite, however sums are computed.
 #[test]
 fn zeros_win_in_every_way_of_adding_up() {

@@ -30,6 +30,19 @@ pub enum EstimateError {
         /// What is wrong with it.
         error: CoreError,
     },
+    /// Every sample of a batch is finite, and a sum over them is not.
+    #[error(
+        "PAL0608: summed over the {samples} samples of the batch, the {what} is {sum}, though every sample is finite: \
+         a sum overflows; scale the loss, or add up exactly if only partial sums overflow (Accumulator::Exact)"
+    )]
+    SumNotFinite {
+        /// What is summed, such as "derivative by parameter 3", counted from 0.
+        what: String,
+        /// The sum.
+        sum: f64,
+        /// How many samples there are.
+        samples: usize,
+    },
     /// A standard error needs at least two rounds.
     #[error(
         "PAL0607: a standard error needs at least 2 rounds, not {rounds}; ask for more rounds, or use forward_gradient"
@@ -48,12 +61,13 @@ impl EstimateError {
             EstimateError::FrameTooLarge { .. } => "PAL0605",
             EstimateError::Sample { .. } => "PAL0606",
             EstimateError::TooFewRounds { .. } => "PAL0607",
+            EstimateError::SumNotFinite { .. } => "PAL0608",
         }
     }
 }
 
 /// The first number that is infinite or NaN, and its place.
-fn non_finite<S: Scalar>(numbers: &[S]) -> Option<(usize, f64)> {
+pub(crate) fn non_finite<S: Scalar>(numbers: &[S]) -> Option<(usize, f64)> {
     let values = numbers.iter().map(|x| x.peek().unwrap_or(0.0));
     values.enumerate().find(|(_, value)| !value.is_finite())
 }

@@ -28,7 +28,7 @@ mod perturbed;
 pub use descent::{ForwardDescent, Progress};
 pub use directions::{Directions, Draw, OwnDirection};
 pub use error::EstimateError;
-pub(crate) use error::{finite_answer, finite_parameters};
+pub(crate) use error::{finite_answer, finite_parameters, non_finite};
 pub use mean::{GradientEstimate, estimate_gradient, estimate_gradient_in};
 pub use perturbed::Perturbed;
 

@@ -1,6 +1,8 @@
 //! Gradients of batches: the same bits on any number of threads and in any order, if sums are exact.
 
-use palinode_core::{Accumulator, ExactSum, Key, Posit16, Posit32, Posit64, Real, Summand, Var, grad};
+use palinode_core::{
+    Accumulator, Array, DualN, Key, Posit16, Posit32, Posit64, Real, Summand, Var, value_and_grad,
+};
 use palinode_time::{Batch, BatchGradient, Directions, Perturbed};
 use std::collections::BTreeSet;
 
@@ -25,21 +27,83 @@ fn bits(sum: &BatchGradient) -> Vec<u64> {
 
 #[test]
 fn a_batch_is_the_sum_of_its_samples() {
-    let sum = Batch::new(500).value_and_grad(&POINT, of_vars).unwrap();
-    let mut expected = vec![ExactSum::new(); 4];
-    for sample in 0..500 {
-        let gradient = grad(|p| of_vars(p, sample), &POINT).unwrap();
-        expected.iter_mut().zip(gradient).for_each(|(sum, g)| sum.add(g));
+    let samples: Vec<(f64, Vec<f64>)> =
+        (0..500).map(|sample| value_and_grad(|p| of_vars(p, sample), &POINT).unwrap()).collect();
+    let column = |i: usize| samples.iter().map(|(_, gradient)| gradient[i]).collect::<Vec<_>>();
+    let values: Vec<f64> = samples.iter().map(|&(value, _)| value).collect();
+    for how in [Accumulator::Naive, Accumulator::Compensated, Accumulator::Exact] {
+        let sum = Batch::new(500).accumulate(how).value_and_grad(&POINT, of_vars).unwrap();
+        assert_eq!(sum.value, how.sum(&values), "{how:?}");
+        assert_eq!(sum.gradient, [0, 1, 2, 3].map(|i| how.sum(&column(i))), "{how:?}");
+        assert_eq!(sum.clone().mean().gradient[0], sum.gradient[0] / 500.0);
     }
-    let expected: Vec<f64> = expected.iter().map(ExactSum::to_f64).collect();
-    assert_eq!(sum.gradient, expected);
-    assert_eq!(sum.clone().mean().gradient[0], expected[0] / 500.0);
-    for how in [Accumulator::Naive, Accumulator::Compensated] {
-        let other = Batch::new(500).accumulate(how).value_and_grad(&POINT, of_vars).unwrap();
-        assert!(other.gradient.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12));
-    }
+    assert_eq!(
+        Batch::new(500).value_and_grad(&POINT, of_vars).unwrap().gradient[0],
+        Accumulator::Exact.sum(&column(0))
+    );
     let empty = Batch::new(0).value_and_grad(&POINT, of_vars).unwrap();
     assert_eq!((empty.value, empty.gradient), (0.0, vec![0.0; 4]));
+}
+
+/// Within a sample, cotangents are added up as asked for; by default one after the other.
+#[test]
+fn cotangents_of_a_sample_are_added_up_as_asked_for() {
+    let weights = [1e30, 1.0, -1e30];
+    let loss = |p: &[Var<f64>], sample: usize| {
+        let spread = Array::from_vars(&p[..1]).broadcast(&[3]);
+        spread.dot(&Array::from_values(weights)) * (sample as f64) + p[1]
+    };
+    let gradient =
+        |how| Batch::new(5).accumulate_within(how).value_and_grad(&[0.0, 0.0], loss).unwrap().gradient;
+    assert_eq!(gradient(Accumulator::Naive), [0.0, 5.0]);
+    assert_eq!(gradient(Accumulator::Compensated), [10.0, 5.0]);
+    assert_eq!(gradient(Accumulator::Exact), [10.0, 5.0]);
+    let default = Batch::new(5).value_and_grad(&[0.0, 0.0], loss).unwrap();
+    assert_eq!(default.gradient, [0.0, 5.0]);
+}
+
+/// Sums that are not finite are errors in every way of adding up and in both modes, as samples that are not finite are.
+#[test]
+fn sums_that_overflow_are_errors() {
+    let data = [1e308, 1e308, -1e308, -1e308];
+    let by_vars = |p: &[Var<f64>], i: usize| p[0] * data[i] + p[1];
+    let by_slopes = |p: &Perturbed<'_, '_, 2>, i: usize| p.get(0) * data[i] + p.get(1);
+    let key = Key::from_seed(1);
+    for how in [Accumulator::Naive, Accumulator::Compensated, Accumulator::Exact] {
+        let two = Batch::new(2).accumulate(how);
+        let errors = [
+            two.value_and_grad(&[1.0, 0.0], by_vars).unwrap_err(),
+            two.forward_gradient::<2>(&[1.0, 0.0], Directions::CoordinateFrame, key, by_slopes).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.code(), "PAL0608", "{how:?}");
+            let found = error.to_string();
+            assert!(
+                found.starts_with("PAL0608: summed over the 2 samples of the batch, the value is inf"),
+                "{found}"
+            );
+        }
+        // Values that vanish: only derivatives overflow.
+        let error = two.value_and_grad(&[0.0, 0.0], by_vars).unwrap_err().to_string();
+        assert!(error.contains("the derivative by parameter 0 is inf"), "{error}");
+        let forward = two.forward_gradient::<2>(&[0.0, 0.0], Directions::CoordinateFrame, key, by_slopes);
+        let error = forward.unwrap_err().to_string();
+        assert!(error.contains("the derivative in direction "), "{error}");
+        // All four cancel. Partial sums overflow, but for exact ones.
+        let four = Batch::new(4).accumulate(how);
+        let reverse = four.value_and_grad(&[1.0, 0.0], by_vars);
+        let forward = four.forward_gradient::<2>(&[1.0, 0.0], Directions::CoordinateFrame, key, by_slopes);
+        if how == Accumulator::Exact {
+            assert_eq!(reverse.unwrap().gradient, [0.0, 4.0]);
+            assert_eq!(forward.unwrap().value(), 0.0);
+        } else {
+            assert_eq!(reverse.unwrap_err().code(), "PAL0608", "{how:?}");
+            assert_eq!(forward.unwrap_err().code(), "PAL0608", "{how:?}");
+        }
+    }
+    // In single precision, where the exact sum is a number for f64.
+    let error = Batch::new(2).value_and_grad(&[1.0_f32], |p, _| p[0] * 3e38).unwrap_err();
+    assert_eq!(error.code(), "PAL0608");
 }
 
 #[test]
@@ -60,17 +124,41 @@ fn the_order_of_a_batch_does_not_matter_if_it_is_exact() {
     assert!(naive > 1, "the check could not fail");
 }
 
+/// Samples, parameters and frames of small whole numbers and halves, for which nothing is ever rounded: every answer must be the same.
+fn whole(sample: usize) -> [f64; 4] {
+    Key::from_seed(78).gaussians(sample as u64).map(|x| (4.0 * x).round())
+}
+
+const WHOLE_POINT: [f64; 4] = [0.5, -1.0, 2.0, 1.5];
+
+fn whole_squared<S: Summand<Bool = bool>>(p: &[Var<S>], sample: usize) -> Var<S> {
+    let [a, b, c, y] = whole(sample);
+    let miss = p[0] * a + p[1] * b + p[2] * c + p[3] - y;
+    miss * miss
+}
+
+fn whole_slopes<S: Summand>(p: &Perturbed<'_, '_, 4, S>, sample: usize) -> DualN<S, 4> {
+    let [a, b, c, y] = whole(sample);
+    let miss = p.get(0) * a + p.get(1) * b + p.get(2) * c + p.get(3) - y;
+    miss * miss
+}
+
+/// As many orthonormal directions as parameters: the forward gradient is the gradient.
 #[test]
 fn forward_gradients_of_batches_are_those_of_the_sum() {
-    let key = Key::from_seed(2);
-    let per_sample = |p: &Perturbed<'_, '_, 4>, sample: usize| loss(|i| p.get(i), sample);
-    let forward =
-        Batch::new(300).forward_gradient::<4>(&POINT, Directions::HadamardFrame, key, per_sample).unwrap();
-    let reverse = Batch::new(300).value_and_grad(&POINT, of_vars).unwrap();
-    assert_eq!(forward.value(), reverse.value);
-    for (found, expected) in forward.gradient().iter().zip(&reverse.gradient) {
-        assert!((found - expected).abs() < 1e-10, "{found} {expected}");
+    fn of<S: Summand<Bool = bool> + PartialEq>() {
+        let point = WHOLE_POINT.map(S::from_f64);
+        let forward = Batch::new(300)
+            .forward_gradient_in::<4, S>(&point, Directions::HadamardFrame, Key::from_seed(2), whole_slopes)
+            .unwrap();
+        let reverse = Batch::new(300).value_and_grad(&point, whole_squared::<S>).unwrap();
+        assert_eq!(forward.value(), reverse.value);
+        assert_eq!(forward.gradient(), reverse.gradient);
     }
+    of::<f64>();
+    of::<f32>();
+    of::<Posit32>();
+    of::<Posit64>();
 }
 
 /// The loss of a sample in a number that has no operators with `f64`, and of any precision.
@@ -106,31 +194,21 @@ fn batches_of_other_numbers_do_not_depend_on_the_order_if_they_are_exact() {
     of::<Posit64>();
 }
 
+/// The exact sum of numbers that a narrow number holds is the rounded sum of a wide one, which holds all of it.
 #[test]
-fn means_of_other_numbers_are_those_of_f64() {
-    let point = POINT.map(|x| x as f32);
-    let sum = Batch::new(500).value_and_grad(&point, squared::<f32>).unwrap();
-    let wide = Batch::new(500).value_and_grad(&POINT, squared::<f64>).unwrap();
-    for (found, expected) in sum.mean().gradient.iter().zip(wide.mean().gradient) {
-        assert!((f64::from(*found) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} {expected}");
+fn sums_and_means_of_other_numbers_are_those_of_f64() {
+    fn of<S: Summand<Bool = bool> + PartialEq>() {
+        let sum = Batch::new(500).value_and_grad(&WHOLE_POINT.map(S::from_f64), whole_squared::<S>).unwrap();
+        let wide = Batch::new(500).value_and_grad(&WHOLE_POINT, whole_squared::<f64>).unwrap();
+        assert_eq!(sum.value, S::from_f64(wide.value));
+        let expected: Vec<S> = wide.gradient.iter().map(|&g| S::from_f64(g)).collect();
+        assert_eq!(sum.gradient, expected);
+        let means: Vec<S> = expected.iter().map(|&g| g / S::from_f64(500.0)).collect();
+        assert_eq!(sum.mean().gradient, means);
     }
-    // Forward gradients in posits: as many orthonormal directions as parameters.
-    let point = POINT.map(Posit32::from_f64);
-    let loss = |p: &Perturbed<'_, '_, 4, Posit32>, sample: usize| {
-        let [a, b, c, y] = Key::from_seed(78).gaussians(sample as u64);
-        let miss = p.get(0) * a + p.get(1) * b + p.get(2) * c + p.get(3) - y * 100.0;
-        miss * miss
-    };
-    let key = Key::from_seed(2);
-    let forward = Batch::new(300)
-        .forward_gradient_in::<4, Posit32>(&point, Directions::HadamardFrame, key, loss)
-        .unwrap();
-    let reverse = Batch::new(300).value_and_grad(&point, squared::<Posit32>).unwrap();
-    assert_eq!(forward.value(), reverse.value);
-    let size = reverse.gradient.iter().map(|g| g.to_f64().abs()).fold(0.0, f64::max);
-    for (found, expected) in forward.gradient().iter().zip(&reverse.gradient) {
-        assert!((found.to_f64() - expected.to_f64()).abs() < 1e-6 * size, "{found} {expected}");
-    }
+    of::<f32>();
+    of::<Posit32>();
+    of::<Posit64>();
 }
 
 #[cfg(feature = "rayon")]

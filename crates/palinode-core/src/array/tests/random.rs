@@ -42,9 +42,9 @@ fn compressed(seed: u64, fuse: bool) -> Answer {
 
 /// Gradients whose cotangents are added up in another way.
 fn summed(seed: u64, how: Accumulator) -> [Vec<f64>; 2] {
-    let mut tape = Tape::new();
+    let mut tape = Tape::new().accumulate(how);
     let mut record = tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).unwrap();
-    [[1.0, 0.0], [0.0, 1.0]].map(|seed| record.reverse_with(&seed, how).unwrap())
+    [[1.0, 0.0], [0.0, 1.0]].map(|seed| record.reverse(&seed).unwrap().to_vec())
 }
 
 /// The gradient over absolute partials, from the model's own tape: what rounding errors are measured by.
