@@ -11,5 +11,6 @@ pub mod measure;
 pub mod num;
 pub mod peer;
 pub mod problem;
+pub mod reference;
 pub mod rng;
 pub mod table;
