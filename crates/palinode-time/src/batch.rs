@@ -84,9 +84,10 @@ impl Batch {
     /// use palinode_core::{Accumulator, Array};
     /// use palinode_time::Batch;
     ///
-    /// let weights = Array::from_values([1e100, 3.0, -1e100]);
     /// let batch = Batch::new(2).accumulate_within(Accumulator::Exact);
-    /// let sum = batch.value_and_grad(&[0.0], |p, _| Array::from_vars(p).broadcast(&[3]).dot(&weights))?;
+    /// let sum = batch.value_and_grad(&[0.0], |p, _| {
+    ///     Array::from_vars(p).broadcast(&[3]).dot(&Array::from_values([1e100, 3.0, -1e100]))
+    /// })?;
     /// assert_eq!(sum.gradient, [6.0]);
     /// # Ok::<(), palinode_time::EstimateError>(())
     /// ```
