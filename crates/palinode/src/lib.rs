@@ -123,5 +123,6 @@ mod documents {
         Pal0605 = "docs/book/errors/PAL0605.md";
         Pal0606 = "docs/book/errors/PAL0606.md";
         Pal0607 = "docs/book/errors/PAL0607.md";
+        Pal0608 = "docs/book/errors/PAL0608.md";
     }
 }
