@@ -11,6 +11,7 @@ Rows (tab separated, one header line): op, width, x, y, result. Encodings are he
 - width 32 and 64: one random argument (or two) and the result.
 - functions of two arguments: width 8 has the hash of all 65536 results, one byte each, for the encoding of x and then of y from 00 on;
   width 16 that of 2^15 results for pairs of encodings from splitmix64 (PAIRS), two bytes each; y is `all`.
+- polygamma: y is the order, in decimal. Width 8 as above; width 16 is the hash of the results for every 8th encoding, from 0000 on.
 """
 
 import random
@@ -113,6 +114,7 @@ DOMAIN = {
     "sqrt": lambda x: x >= 0,
 }
 OF_TWO = ["hypot", "atan2", "powf"]
+ORDERS = [0, 1, 2, 5]
 
 
 def exactly(op, *x):
@@ -140,7 +142,10 @@ def exactly(op, *x):
         # ln(1 + e^v) is e^v but for 65 digits.
         return mp.exp(v)
     # Small arguments cancel against 1: as many digits more.
-    size = max((abs(mp.log(abs(t), 10)) for t in x if t != 0), default=0)
+    size = max((0.302 * abs(mp.mag(t)) for t in x if t != 0), default=0)
+    if op == "softplus" and v < 0:
+        # So does e^v.
+        size = max(size, -v)
     with mp.workdps(DIGITS + 2 * int(size)):
         return SMOOTH[op](*x)
 
@@ -267,7 +272,44 @@ def random_rows(op, width, count):
         yield f"{op}\t{width}\t{codes[0]:x}\t{y}\t{rounded(exactly(op, *x), width):x}"
 
 
+def polygamma(order, x):
+    """None at poles. From the definition where mpmath's own function is slow or gives up: next to a pole, and far out."""
+    if x <= 0 and x == mp.floor(x):
+        return None
+    with mp.workdps(DIGITS + 20 + 2 * int(abs(mp.log(abs(x), 10)))):
+        # The recurrence takes the pole away before the function is asked.
+        if abs(x) < mpf(2) ** -30:
+            pole = (-1) ** (order + 1) * mp.factorial(order) / x ** (order + 1)
+            return pole + mp.psi(order, 1 + x)
+        return mp.psi(order, x)
+
+
+def polygamma_rows():
+    for order in ORDERS:
+        for width, step in ((8, 1), (16, 8)):
+            results = []
+            for bits in range(0, 1 << width, step):
+                v = value(bits, width)
+                x = None if v is None else polygamma(order, as_mpf(v))
+                results.append(rounded(x, width).to_bytes(width // 8, "little"))
+            data = b"".join(results)
+            yield f"polygamma\t{width}\t-\t{order}\t{data.hex() if width == 8 else format(fnv(data), '016x')}"
+        for width in (32, 64):
+            source, done = random.Random(f"polygamma {order} {width}"), 0
+            while done < 60:
+                bits = random_bits(source, width)
+                v = value(bits, width)
+                # Far below zero a posit is a whole number, or lies between two poles where results take as many digits as the argument.
+                if v is None or v == 0 or v < -1000 or polygamma(order, as_mpf(v)) is None:
+                    continue
+                done += 1
+                yield f"polygamma\t{width}\t{bits:x}\t{order}\t{rounded(polygamma(order, as_mpf(v)), width):x}"
+
+
 def rows(op):
+    if op == "polygamma":
+        yield from polygamma_rows()
+        return
     if op in DOMAIN:
         eight = bytes(all_results(op, 8))
         yield f"{op}\t8\t-\t-\t{eight.hex()}"
@@ -283,7 +325,7 @@ def rows(op):
 def main(asked):
     mp.dps = DIGITS
     lines = ["op\twidth\tx\ty\tresult"]
-    for op in asked or [*DOMAIN, *OF_TWO]:
+    for op in asked or [*DOMAIN, *OF_TWO, "polygamma"]:
         for line in rows(op):
             lines.append(line)
             if asked:

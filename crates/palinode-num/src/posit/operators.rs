@@ -3,8 +3,8 @@
 //! An `f64` beside a posit is data: it is rounded to the posit's width first, as a literal would be. So `x == 0.1` holds
 //! for the posit nearest to 0.1, and derivative numbers over posits decide as the posits themselves do.
 //!
-//! Order: by the standard, a total one. NaR equals itself and is below every number. An `f64` that is infinite or NaN
-//! compares as NaR.
+//! Order: by the standard, a total one. NaR equals itself and is below every number. An `f64` that is infinite or NaN has no posit, and is
+//! compared as floats are: infinity is above every number, minus infinity below, and NaN is unordered, as NaR is beside each of the three.
 
 use super::arithmetic::{Term, product, quotient, remainder, sum};
 use super::{Posit, PositWidth};
@@ -161,28 +161,32 @@ mixed_operators! {
 impl<W: PositWidth> PartialEq<f64> for Posit<W> {
     #[inline]
     fn eq(&self, other: &f64) -> bool {
-        *self == Self::from_f64(*other)
+        other.is_finite() && *self == Self::from_f64(*other)
     }
 }
 
 impl<W: PositWidth> PartialOrd<f64> for Posit<W> {
     #[inline]
     fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
-        self.partial_cmp(&Self::from_f64(*other))
+        if other.is_finite() {
+            self.partial_cmp(&Self::from_f64(*other))
+        } else {
+            self.to_f64().partial_cmp(other)
+        }
     }
 }
 
 impl<W: PositWidth> PartialEq<Posit<W>> for f64 {
     #[inline]
     fn eq(&self, other: &Posit<W>) -> bool {
-        Posit::from_f64(*self) == *other
+        other == self
     }
 }
 
 impl<W: PositWidth> PartialOrd<Posit<W>> for f64 {
     #[inline]
     fn partial_cmp(&self, other: &Posit<W>) -> Option<Ordering> {
-        Posit::from_f64(*self).partial_cmp(other)
+        other.partial_cmp(self).map(Ordering::reverse)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Posits and quires. The long run: `cargo test --release -p palinode-num posit -- --ignored`.
+//! Posits and quires. The long run: `cargo test --release -p palinode-num posit -- --ignored`; that of functions: see `functions.rs`.
 
 #[path = "posit/arithmetic.rs"]
 mod arithmetic;

@@ -2,7 +2,7 @@
 
 use super::exact::{Fraction, Source, bits_of, cases, from_bits, is_nearest, value};
 use num_bigint::BigInt;
-use palinode_num::{Posit, Posit8, Posit16, Posit32, Posit64, PositWidth, Scalar};
+use palinode_num::{Posit, Posit8, Posit16, Posit32, PositWidth, Scalar};
 use std::cmp::Ordering;
 
 fn exact_remainder(a: &Fraction, b: &Fraction) -> Fraction {
@@ -252,5 +252,35 @@ fn literals_take_the_type_of_the_posit() {
     assert_eq!(y, (x + 1.0) / x % 4.0);
     assert_eq!([x, x, x].iter().sum::<Posit32>(), x + x + x);
     assert_eq!([x, x, x].into_iter().product::<Posit32>(), x * x * x);
-    assert!((Posit16::ONE + f64::INFINITY).is_nar() && Posit64::NAR == f64::NEG_INFINITY);
+    assert!((Posit16::ONE + f64::INFINITY).is_nar());
+}
+
+/// No posit is infinite, but an `f64` beside it may be: a search that starts at infinity finds its minimum.
+#[test]
+fn floats_that_are_no_posits_compare_as_floats_do() {
+    fn of<W: PositWidth>() {
+        let (max, nar) = (Posit::<W>::MAX, Posit::<W>::NAR);
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        for x in [-max, Posit::ZERO, Posit::ONE, max] {
+            assert!(x < inf && x > -inf && inf > x && -inf < x && x != inf && inf != x, "{x}");
+        }
+        for x in [-max, Posit::ONE, max, nar] {
+            assert_eq!(
+                (x.partial_cmp(&nan), nan.partial_cmp(&x), x == nan, nan == x),
+                (None, None, false, false)
+            );
+        }
+        for v in [inf, -inf] {
+            assert_eq!(
+                (nar.partial_cmp(&v), v.partial_cmp(&nar), nar == v, v == nar),
+                (None, None, false, false)
+            );
+        }
+        // With finite ones the order of the standard holds.
+        assert!(nar < -1e300 && -1e300 > nar);
+    }
+    of::<i8>();
+    of::<i16>();
+    of::<i32>();
+    of::<i64>();
 }
