@@ -68,6 +68,15 @@ pub(crate) fn ordering<N: Scalar>(a: N, b: N) -> Option<core::cmp::Ordering> {
     }
 }
 
+/// How a number compares with an `f64` that is infinite or NaN: as floats do. Posits have no such number to compare with.
+#[cold]
+pub(crate) fn ordering_beyond<N: Scalar>(a: N, active: bool, b: f64) -> Option<core::cmp::Ordering> {
+    if active {
+        crate::decision::compared(a.peek(), Some(b));
+    }
+    a.peek()?.partial_cmp(&b)
+}
+
 /// Implements a derivative number; see the module's documentation.
 macro_rules! derivative_number {
     ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
@@ -123,6 +132,11 @@ macro_rules! derivative_number {
         {
             #[inline(always)]
             fn eq(&self, other: &f64) -> bool {
+                if !other.is_finite() {
+                    self.check_use(*self);
+                    let ordering = crate::number::ordering_beyond(*self, self.is_active(), *other);
+                    return ordering == Some(core::cmp::Ordering::Equal);
+                }
                 *self == Self::lift($S::from_f64(*other))
             }
         }
@@ -133,6 +147,10 @@ macro_rules! derivative_number {
         {
             #[inline(always)]
             fn partial_cmp(&self, other: &f64) -> Option<core::cmp::Ordering> {
+                if !other.is_finite() {
+                    self.check_use(*self);
+                    return crate::number::ordering_beyond(*self, self.is_active(), *other);
+                }
                 self.partial_cmp(&Self::lift($S::from_f64(*other)))
             }
         }
@@ -143,7 +161,7 @@ macro_rules! derivative_number {
         {
             #[inline(always)]
             fn eq(&self, other: &$Number) -> bool {
-                <$Number>::lift($S::from_f64(*self)) == *other
+                *other == *self
             }
         }
 
@@ -153,7 +171,7 @@ macro_rules! derivative_number {
         {
             #[inline(always)]
             fn partial_cmp(&self, other: &$Number) -> Option<core::cmp::Ordering> {
-                <$Number>::lift($S::from_f64(*self)).partial_cmp(other)
+                other.partial_cmp(self).map(core::cmp::Ordering::reverse)
             }
         }
 

@@ -9,6 +9,8 @@ mod accumulators;
 mod arrays;
 #[path = "all/arrays_agree.rs"]
 mod arrays_agree;
+#[path = "all/bounded.rs"]
+mod bounded;
 #[path = "all/budget.rs"]
 mod budget;
 #[path = "all/bytes.rs"]

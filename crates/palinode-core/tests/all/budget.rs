@@ -13,7 +13,8 @@
 //!   quotient), the error is measured against the terms. Each such case is named in [`size_of_terms`].
 //! - *taper*: precision of posits falls away from 1, and what an intermediate loses is lost. Their unit is one ulp at the square of
 //!   the [`reach`], the largest magnitude or reciprocal of one among arguments and results: terms of first and second order
-//!   are products of at most two such. For all other numbers it is one ulp of 1.
+//!   are products of at most two such. For all other numbers it is one ulp of 1. Of 8 bits nothing is left of that: they carry their errors
+//!   along ([`crate::bounded`]), as 16 bits do in a second check.
 //! - *floor*: an intermediate as small as an argument or its reciprocal is known to one smallest number
 //!   only. This matters next to the ends of the range, and for double-double below 1e-292.
 
@@ -29,6 +30,18 @@ pub(crate) struct Allowed {
     pub(crate) floor: f64,
     /// One ulp, relatively.
     pub(crate) epsilon: f64,
+}
+
+/// What a number that knows its own error may be off by: that, and what the double-double of the reference is.
+pub(crate) fn known<S: Leaf>(bound: f64, target: f64, counted: Allowed) -> Allowed {
+    let size = if target == 0.0 { 1.0 } else { target };
+    let floor = counted.size.max(size) * (f64::EPSILON * f64::EPSILON) * 1024.0;
+    Allowed { ulp: bound * (1.0 + 1e-9) / (size * S::EPSILON), size, floor, epsilon: S::EPSILON }
+}
+
+/// Roundings compound: (1 + epsilon)^ulp - 1, which is no more than their sum unless there are few bits.
+pub(crate) fn compounded(counted: Allowed) -> Allowed {
+    Allowed { ulp: (counted.ulp * counted.epsilon).exp_m1() / counted.epsilon, ..counted }
 }
 
 /// (operation, ulp of the value, ulp of the first partials, how they are counted).

@@ -8,7 +8,7 @@
 use crate::budget;
 use crate::leaf::{Leaf, same_bits, ulps};
 use crate::reference::Sample;
-use palinode_core::rules::{Binary, Kink, RuleVisitor, Ternary, Unary};
+use palinode_core::rules::{Binary, Kink, Op, RuleVisitor, Ternary, Unary};
 use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Scalar, Tape, Var};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,8 +113,9 @@ impl fmt::Display for Finding {
 pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     pub(crate) worst: BTreeMap<(&'static str, String, &'static str), f64>,
-    /// How many samples of each operation were compared: those of which the number has enough bits.
-    pub(crate) compared: BTreeMap<(&'static str, String), usize>,
+    /// How many results of each operation and order of derivative were compared with a bound that says something: one that
+    /// neither zero nor twice the truth would pass.
+    pub(crate) telling: BTreeMap<(&'static str, String, usize), usize>,
 }
 
 impl Report {
@@ -235,16 +236,24 @@ struct Noting<'a, S> {
 impl<S: Leaf> Noting<'_, S> {
     fn note(
         &mut self,
+        order: usize,
         mode: &'static str,
         what: String,
         got: S,
         expected: DoubleDouble,
         allowed: budget::Allowed,
     ) {
-        let budget::Allowed { ulp, size, floor, epsilon } = allowed;
-        // Roundings compound: (1 + epsilon)^ulp - 1, which is no more than their sum unless there are few bits.
-        let ulp = (ulp * epsilon).exp_m1() / epsilon;
-        let error = ulps(got, expected, size.max(expected.hi().abs()), floor, epsilon);
+        let target = expected.hi().abs();
+        let budget::Allowed { ulp, size, floor, epsilon } = match got.bound() {
+            Some(bound) => budget::known::<S>(bound, target, allowed),
+            None => budget::compounded(allowed),
+        };
+        let size = size.max(target);
+        let error = ulps(got, expected, size, floor, epsilon);
+        let scale = if target == 0.0 { 1.0 } else { target };
+        if (ulp * epsilon * size).max(floor) <= scale / 2.0 {
+            *self.report.telling.entry((S::NAME, self.name.to_string(), order)).or_insert(0) += 1;
+        }
         let worst = self.report.worst.entry((S::NAME, self.name.to_string(), mode)).or_insert(0.0);
         *worst = worst.max(error);
         if error > ulp {
@@ -263,13 +272,13 @@ impl<S: Leaf> Noting<'_, S> {
 
     fn first(&mut self, mode: &'static str, i: usize, got: S) {
         if let Some(expected) = self.sample.first[i] {
-            self.note(mode, partial_name(i), got, expected, budget::first::<S>(self.sample, i));
+            self.note(1, mode, partial_name(i), got, expected, budget::first::<S>(self.sample, i));
         }
     }
 
     fn second(&mut self, mode: &'static str, i: usize, j: usize, got: S) {
         if let Some(expected) = self.sample.second[i][j] {
-            self.note(mode, second_name(i, j), got, expected, budget::second::<S>(self.sample, i, j));
+            self.note(2, mode, second_name(i, j), got, expected, budget::second::<S>(self.sample, i, j));
         }
     }
 }
@@ -277,7 +286,7 @@ impl<S: Leaf> Noting<'_, S> {
 /// Value and derivatives of first and second order in every mode, at one sample.
 pub(crate) fn against_reference<S: Leaf, R: AnyRule>(rule: R, sample: &Sample, report: &mut Report) {
     if S::ROUNDS_ARGUMENTS {
-        if let Some(rounded) = at_rounded_arguments::<S, R>(rule, sample) {
+        if let Some(rounded) = at_rounded_arguments::<S>(sample) {
             compare(&Lifted::<S>::of(rule), &rounded, report);
         }
     } else if S::holds(sample.fits_f32) {
@@ -285,25 +294,43 @@ pub(crate) fn against_reference<S: Leaf, R: AnyRule>(rule: R, sample: &Sample, r
     }
 }
 
-/// The sample at arguments that `S` holds, with results from the rule in double-double, which is itself held to the
-/// reference. `None` where the results are not numbers, or `S` has too few bits for them.
-fn at_rounded_arguments<S: Leaf, R: AnyRule>(rule: R, sample: &Sample) -> Option<Sample> {
+/// The sample at arguments that `S` holds, with results from the row of the table in double-double, which is itself held to the
+/// reference: from the row of that name, not from the rule under test, which may be wrong. `None` where the results are not
+/// numbers, or `S` has too few bits for them.
+fn at_rounded_arguments<S: Leaf>(sample: &Sample) -> Option<Sample> {
     let args: Vec<DoubleDouble> = sample.args.iter().map(|&v| S::from_f64(v).wide()).collect();
     let n = args.len();
     let finite = |number: DoubleDouble| number.hi().is_finite().then_some(number);
+    let op = Op::named(&sample.op).unwrap_or_else(|| panic!("{} is no row of the table", sample.op));
     let derivative = |i: usize, j: usize| {
         let seeded = |k: usize| Dual::new(Dual::new(args[k], unit(k, j)), Dual::lift(unit(k, i)));
-        rule.apply(&(0..n).map(seeded).collect::<Vec<_>>()).tangent
+        op.visit(sample.parameter, Apply(&(0..n).map(seeded).collect::<Vec<_>>()))
     };
     let rounded = Sample {
         args: args.iter().map(|x| x.hi()).collect(),
-        value: finite(rule.value(&args))?,
-        first: (0..n).map(|i| finite(derivative(i, i).value)).collect(),
-        second: (0..n).map(|i| (0..n).map(|j| finite(derivative(i, j).tangent)).collect()).collect(),
+        value: finite(op.visit(sample.parameter, Apply(&args)))?,
+        first: (0..n).map(|i| finite(derivative(i, i).tangent.value)).collect(),
+        second: (0..n).map(|i| (0..n).map(|j| finite(derivative(i, j).tangent.tangent)).collect()).collect(),
         ..sample.clone()
     };
     let reach = budget::reach(&rounded);
     S::epsilon_at(reach * reach).map(|_| rounded)
+}
+
+/// Applies the rule of a row.
+struct Apply<'a, D>(&'a [D]);
+
+impl<D: Differentiable> RuleVisitor for Apply<'_, D> {
+    type Output = D;
+    fn unary<R: Unary>(self, rule: R) -> D {
+        D::unary(rule, self.0[0])
+    }
+    fn binary<R: Binary>(self, rule: R) -> D {
+        D::binary(rule, self.0[0], self.0[1])
+    }
+    fn ternary<R: Ternary>(self, rule: R) -> D {
+        D::ternary(rule, self.0[0], self.0[1], self.0[2])
+    }
 }
 
 fn unit<S: Scalar>(k: usize, i: usize) -> S {
@@ -313,10 +340,9 @@ fn unit<S: Scalar>(k: usize, i: usize) -> S {
 fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
     let args: Vec<S> = sample.args.iter().map(|&v| S::from_f64(v)).collect();
     let n = args.len();
-    *report.compared.entry((S::NAME, rule.name.to_string())).or_insert(0) += 1;
     let mut noting = Noting { sample, name: rule.name, report, leaf: core::marker::PhantomData };
     let z = (rule.value)(&args);
-    noting.note("value", "value".into(), z, sample.value, budget::value::<S>(sample));
+    noting.note(0, "value", "value".into(), z, sample.value, budget::value::<S>(sample));
 
     let all =
         DualN::variables(core::array::from_fn::<S, 3, _>(|k| args.get(k).copied().unwrap_or(S::zero())));

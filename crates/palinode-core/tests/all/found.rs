@@ -108,3 +108,46 @@ fn a_comparison_of_nested_numbers_counts_once() {
     let (h, seen) = decision::watch(|| palinode_core::hessian(f, &[1.5]));
     assert_eq!((h.unwrap(), seen.comparisons, seen.smallest_margin), (vec![vec![2.0]], 1, 0.5));
 }
+
+/// An infinite `f64` is above every number, also beside posits, which have no infinity: for the posit, for numbers with derivatives over it that
+/// are active and that are not, and for those of floats.
+#[test]
+fn infinities_compare_alike_in_every_number() {
+    use palinode_core::{DualN, Posit16, Real};
+    fn finite<R: Real>(x: R) {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        assert!(x < inf && x > -inf && x != inf && x != -inf, "{x}");
+        assert_eq!((x.partial_cmp(&nan), x == nan), (None, false), "{x}");
+    }
+    let one = Posit16::ONE;
+    finite(1.0);
+    finite(one);
+    finite(Dual::lift(one));
+    finite(Dual::new(one, one));
+    finite(Dual::new(Dual::new(one, one), Dual::one()));
+    finite(DualN::<Posit16, 2>::variables([one, one])[0]);
+    finite(Dual::new(1.0, 1.0));
+    let mut tape = Tape::new();
+    let record = tape.record(&[one], |x: &[Var<Posit16>]| {
+        finite(x[0]);
+        finite(Var::lift(one));
+        // The mirror images, and a search that starts at infinity.
+        assert!(f64::INFINITY > x[0] && f64::NEG_INFINITY < x[0] && f64::INFINITY != x[0]);
+        let mut best = f64::INFINITY;
+        for y in [x[0], x[0] * 0.5] {
+            if y < best {
+                best = y.to_f64();
+            }
+        }
+        assert_eq!(best, 0.5);
+        x[0]
+    });
+    assert_eq!(record.unwrap().values(), [one]);
+    // It is still a decision of the program, and NaR is still no number.
+    let f = |x: &[Var<Posit16>]| if x[0] < f64::INFINITY { x[0] } else { -x[0] };
+    let (slope, seen) = decision::watch(|| grad(f, &[one]));
+    assert_eq!((slope.unwrap(), seen.comparisons), (vec![one], 1));
+    assert_eq!(Posit16::NAR.partial_cmp(&f64::INFINITY), None);
+    assert_eq!(Dual::new(Posit16::NAR, one).partial_cmp(&f64::INFINITY), None);
+    assert_eq!(Dual::new(f64::INFINITY, 1.0), f64::INFINITY);
+}

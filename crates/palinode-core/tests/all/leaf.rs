@@ -26,6 +26,10 @@ pub(crate) trait Leaf: Scalar<Bool = bool> + Differentiable + PartialOrd {
         let _ = reach;
         Some(Self::EPSILON)
     }
+    /// How far the exact result may be, absolutely, if the number knows; else `budget.rs` counts roundings.
+    fn bound(self) -> Option<f64> {
+        None
+    }
 }
 
 impl Leaf for f32 {
@@ -100,8 +104,8 @@ impl<W: PositWidth> Leaf for Posit<W> {
         [self.to_bits().to_pattern(), 0]
     }
     fn epsilon_at(reach: f64) -> Option<f64> {
-        // So many bits of fraction make a rounding a small error; eight bits never have more than three.
-        let fewest = if W::BITS == 8 { 2 } else { 6 };
+        // So many bits of fraction make a rounding a small error. Eight bits never have them: see `Bounded`.
+        let fewest = 6;
         // Every factor of 16 makes the regime one bit longer, and the fraction one bit shorter.
         let bits = W::BITS as i32 - 5 - (reach.log2() / 4.0).floor() as i32;
         (bits >= fewest).then(|| f64::from(-bits).exp2())

@@ -3,20 +3,30 @@
 //! A bug is a rule of its own, with the name of the row it spoils, or a leaf number that forgets the strong zero. The
 //! unspoilt rules go through the same function and must come out clean.
 
+use crate::bounded::Bounded;
 use crate::check::{AnyRule, Finding, One, Report, Three, Two, against_reference, promises};
 use crate::leaf::Leaf;
 use crate::reference::samples;
+use crate::rules::samples_next_to_one;
 use crate::strong_zero;
-use palinode_core::rules::{self, Binary, Kink, Ternary, Unary};
-use palinode_core::{Constant, Differentiable, DoubleDouble, Scalar};
+use palinode_core::rules::{self, Binary, Kink, Op, Ternary, Unary};
+use palinode_core::{Constant, Differentiable, DoubleDouble, Posit16, Scalar};
 
 /// Everything that the checkers say about a rule, in `f64`.
 fn examine<R: AnyRule>(rule: R) -> Vec<Finding> {
+    examine_in::<f64, R>(rule)
+}
+
+fn examine_in<S: Leaf, R: AnyRule>(rule: R) -> Vec<Finding> {
     let mut report = Report::default();
     for sample in samples(R::NAME) {
-        against_reference::<f64, R>(rule, sample, &mut report);
+        against_reference::<S, R>(rule, sample, &mut report);
     }
-    promises::<f64, R>(rule, samples(R::NAME), &mut report);
+    if S::ROUNDS_ARGUMENTS {
+        let op = Op::named(R::NAME).expect("a row");
+        samples_next_to_one(&op).for_each(|sample| against_reference::<S, R>(rule, &sample, &mut report));
+    }
+    promises::<S, R>(rule, samples(R::NAME), &mut report);
     assert!(!samples(R::NAME).is_empty(), "{} has no samples to be caught with", R::NAME);
     report.findings
 }
@@ -33,6 +43,26 @@ fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Findin
     println!("caught: {named}");
     assert!(named.to_string().contains(R::NAME) && !named.expected.is_empty() && !named.got.is_empty());
     found
+}
+
+/// The bug must also be found where numbers have few bits: in this partial, on posits of 8 and of 16 bits, in the modes that nest and that do not.
+#[track_caller]
+fn caught_on_posits<R: AnyRule>(bug: R, what: &str) {
+    fn on<S: Leaf, R: AnyRule>(bug: R, what: &str) {
+        let found = examine_in::<S, R>(bug);
+        let modes: &[&str] =
+            if what.len() == 2 { &["partial", "dual", "var"] } else { &["dual dual", "jet"] };
+        // Jets have no mixed derivatives.
+        for mode in modes.iter().filter(|mode| **mode != "jet" || what == "dxx") {
+            let named = found.iter().find(|f| f.mode == *mode && f.what == what);
+            let all: Vec<String> = found.iter().take(9).map(Finding::to_string).collect();
+            let named =
+                named.unwrap_or_else(|| panic!("{} on {}: {what} in {mode}: {all:?}", R::NAME, S::NAME));
+            println!("caught: {named}");
+        }
+    }
+    on::<Bounded<i8>, R>(bug, what);
+    on::<Posit16, R>(bug, what);
 }
 
 #[track_caller]
@@ -105,6 +135,14 @@ unary_bug! { FrozenPartial spoils "sqrt": value |x| x.sqrt();
     // The right number with no derivative of its own: only nesting can see it.
     dx |x, _| S::from_f64(0.5 / x.peek().unwrap_or(f64::NAN).sqrt());
 }
+/// The number without what it depends on: right where it is used, wrong when that is differentiated.
+fn frozen<S: Scalar>(x: S) -> S {
+    S::from_f64(x.peek().unwrap_or(f64::NAN))
+}
+unary_bug! { WrongFactorInSecondOrder spoils "exp": value |x| x.exp(); dx |_, z| (z + frozen(z)) * S::half(); }
+unary_bug! { WrongSignInSecondOrder spoils "sinh": value |x| x.sinh(); dx |x, _| frozen(x.cosh()) * S::from_int(2) - x.cosh(); }
+unary_bug! { MissingTermInSecondOrder spoils "tan": value |x| x.tan(); dx |_, z| S::one() + z * frozen(z); }
+unary_bug! { MissingFactor spoils "exp2": value |x| x.exp2(); dx |_, z| z; }
 binary_bug! { SwappedArguments spoils "atan2": value |x, y| x.atan2(y);
     dx |x, y, _| -x / (x * x + y * y);
     dy |x, y, _| y / (x * x + y * y);
@@ -213,6 +251,26 @@ fn a_partial_that_is_wrong_only_when_differentiated() {
         let found = caught(One(FrozenPartial), mode, "dxx", "above1");
         assert!(found.iter().all(|f| f.what == "dxx"), "the first order is right");
     }
+}
+
+/// First order: sign, factor, constant, term, argument, partial. Second order: factor, sign, term, everything.
+#[test]
+fn bugs_in_few_bits() {
+    caught_on_posits(One(FlippedSign), "dx");
+    caught_on_posits(One(MissingFactor), "dx");
+    caught_on_posits(One(WrongConstant), "dx");
+    caught_on_posits(One(DropsATerm), "dx");
+    caught_on_posits(Two(SwappedArguments), "dy");
+    caught_on_posits(Two(SwappedPartials), "dx");
+    caught_on_posits(Two(ForgetsTheExponent), "dx");
+    caught_on_posits(Two(ForgetsTheExponent), "dxx");
+    caught_on_posits(Two(ForgetsTheExponent), "dxy");
+    caught_on_posits(Three(ForgetsTheAddend), "dw");
+    caught_on_posits(One(WrongFactorInSecondOrder), "dxx");
+    caught_on_posits(One(WrongSignInSecondOrder), "dxx");
+    caught_on_posits(One(MissingTermInSecondOrder), "dxx");
+    caught_on_posits(One(FrozenPartial), "dxx");
+    caught(One(WrongFactorInSecondOrder), "dual dual", "dxx", "moderate");
 }
 
 #[test]
