@@ -9,7 +9,7 @@ use super::error::EstimateError;
 use core::cell::Cell;
 use core::f64::consts::TAU;
 use core::fmt;
-use palinode_core::Key;
+use palinode_core::{Key, Scalar};
 
 /// Entry `i` of direction `lane`, made from the key of the draw. What it gives must be an isotropic random direction: E[v v^T] = I.
 pub type OwnDirection<'a> = &'a (dyn Fn(Key, usize, usize) -> f64 + Sync);
@@ -57,6 +57,38 @@ impl<'a> Directions<'a> {
             Directions::Rademacher | Directions::Sphere | Directions::Coordinate => Some((n - 1.0) / k),
             Directions::CoordinateFrame | Directions::HadamardFrame => Some(n / k - 1.0),
             Directions::Own(_) => None,
+        }
+    }
+
+    /// How far the expectation of an entry of an estimate may be from that of the gradient, relative to it, because entries of
+    /// directions are rounded to the number `S`: E[v v^T] is then I but for this, on its diagonal. (Off it there are zeros: rounding keeps signs.)
+    ///
+    /// None if entries are whole, as signs are, and for axes if `S` holds the root of `n`. Otherwise less than three roundings, 3 / 4096 for
+    /// 16-bit posits: an entry counts with its square, and few Gaussians are so small that a posit has fewer bits for them. Of your
+    /// own directions the same is said, if their entries are like that.
+    ///
+    /// ```
+    /// use palinode_core::{Posit8, Posit16};
+    /// use palinode_time::Directions;
+    ///
+    /// assert_eq!(Directions::Rademacher.rounding_bias::<Posit8>(1000), 0.0);
+    /// assert_eq!(Directions::Gaussian.rounding_bias::<Posit16>(1000), 3.0 / 4096.0);
+    /// // The root of 7 is 2.75 in eight bits, and its square is 7.56.
+    /// let axes = Directions::Coordinate;
+    /// assert_eq!(axes.rounding_bias::<Posit8>(7), 2.75 * 2.75 / 7.0 - 1.0);
+    /// assert_eq!(axes.rounding_bias::<Posit8>(9), 0.0);
+    /// ```
+    pub fn rounding_bias<S: Scalar>(&self, n: usize) -> f64 {
+        match self {
+            Directions::Rademacher => 0.0,
+            Directions::HadamardFrame if n.is_power_of_two() => 0.0,
+            Directions::Coordinate | Directions::CoordinateFrame => {
+                let root = S::from_f64((n as f64).sqrt()).peek().unwrap_or(f64::NAN);
+                (root * root / (n.max(1) as f64) - 1.0).abs()
+            }
+            Directions::Gaussian | Directions::Sphere | Directions::HadamardFrame | Directions::Own(_) => {
+                3.0 * rounding::<S>()
+            }
         }
     }
 
@@ -108,6 +140,16 @@ impl<'a> Directions<'a> {
         }
         Ok(draw)
     }
+}
+
+/// What rounding to `S` may lose next to 1: half a unit in the last place.
+fn rounding<S: Scalar>() -> f64 {
+    let mut half = 0.5;
+    // Ties go to even: 1 and half a unit is 1.
+    while S::from_f64(1.0 + half).peek() != Some(1.0) {
+        half *= 0.5;
+    }
+    half
 }
 
 impl fmt::Debug for Directions<'_> {

@@ -9,7 +9,7 @@ use palinode_core::{DualN, Key, Summand};
 pub struct GradientEstimate<S = f64> {
     /// The value of the closure, the mean over rounds.
     pub value: S,
-    /// The estimate: its expectation is the gradient.
+    /// The estimate: its expectation is the gradient, but for `rounding_bias` and what the closure rounds.
     pub gradient: Vec<S>,
     /// The standard error of each entry, from how the rounds scatter.
     pub standard_error: Vec<f64>,
@@ -17,6 +17,9 @@ pub struct GradientEstimate<S = f64> {
     pub rounds: usize,
     /// How many directions in all.
     pub directions: usize,
+    /// How far the expectation of an entry may be from that of the gradient, relative to it, because `S` rounds directions: more rounds do not
+    /// reduce it. See [`Directions::rounding_bias`].
+    pub rounding_bias: f64,
 }
 
 /// The mean of `rounds` forward gradients of `K` directions each. Round `r` uses `key.fold(r)`.
@@ -82,5 +85,6 @@ pub fn estimate_gradient_in<const K: usize, S: Summand>(
         standard_error: scatter.into_iter().map(|s| (s * of_mean).sqrt()).collect(),
         rounds,
         directions: rounds * K,
+        rounding_bias: directions.rounding_bias::<S>(n),
     })
 }

@@ -16,6 +16,9 @@
 //! Invariants: nothing here allocates but what returns a `Vec`; memory beyond the parameters does not depend on their number, nor on how long
 //! the closure computes. Directions are made again from their key each time, never stored. Same key, same bits.
 //!
+//! In numbers of fewer bits than `f64` entries of directions are rounded, and an estimate is unbiased but for that: [`Directions::rounding_bias`]
+//! is zero for signs, which are the choice there. And every operation of the closure rounds, as always.
+//!
 //! Known limits: the error grows with the number of parameters (the laws stand at [`Directions`]); it is no replacement for reverse mode
 //! where its tape fits.
 
@@ -85,7 +88,8 @@ pub fn forward_gradient<'a, const K: usize>(
     forward_gradient_in(parameters, directions, key, f)
 }
 
-/// [`forward_gradient`] in another number: `f32`, or posits, whose exact inner products are quires.
+/// [`forward_gradient`] in another number: `f32`, or posits, whose exact inner products are quires. Take signs, [`Directions::Rademacher`]:
+/// entries of other directions are rounded to that number, which biases the estimate ([`Directions::rounding_bias`]).
 ///
 /// ```
 /// use palinode_core::Key;
@@ -158,6 +162,12 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
         target.iter_mut().enumerate().for_each(|(i, x)| *x = *x + factor * self.entry(i));
     }
 
+    /// How far the expectation of an entry may be from that of the gradient, relative to it, because `S` rounds directions; see
+    /// [`Directions::rounding_bias`].
+    pub fn rounding_bias(&self) -> f64 {
+        self.draw.directions().rounding_bias::<S>(self.draw.len())
+    }
+
     /// All entries.
     pub fn gradient(&self) -> Vec<S> {
         (0..self.draw.len()).map(|i| self.entry(i)).collect()
@@ -212,14 +222,22 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
 /// What the estimate is and how far to trust it.
 impl<const K: usize, S: Summand + core::fmt::Display> core::fmt::Display for ForwardGradient<'_, K, S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (value, parameters, family) = (self.value, self.draw.len(), self.draw.directions().name());
+        let plural = if K == 1 { "" } else { "s" };
+        // What f64 loses goes without saying: directions are made in it.
+        let bias = Some(self.rounding_bias()).filter(|&bias| bias > 4.0 * f64::EPSILON);
+        let unbiased = if bias.is_none() { "unbiased " } else { "" };
         write!(
             f,
-            "value {}; unbiased estimate of the gradient by {} parameters from {K} {} direction{}, standard error {:.3e}",
-            self.value,
-            self.draw.len(),
-            self.draw.directions().name(),
-            if K == 1 { "" } else { "s" },
+            "value {value}; {unbiased}estimate of the gradient by {parameters} parameters from {K} {family} direction{plural}, \
+             standard error {:.3e}",
             self.standard_error(),
-        )
+        )?;
+        match bias {
+            Some(bias) => {
+                write!(f, "; directions are rounded, which biases an entry by at most {bias:.1e} of it")
+            }
+            None => Ok(()),
+        }
     }
 }
