@@ -453,7 +453,9 @@ impl Real for Traced {
         !Traced::compare(Comparison::Equal, self, self)
     }
     fn is_finite(self) -> bool {
-        Traced::compare(Comparison::Less, Scalar::abs(self), Traced::plain(f64::INFINITY))
+        // Posits have no infinity, and NaR is below all their numbers.
+        Traced::compare(Comparison::LessEq, Traced::plain(-f64::MAX), self)
+            && Traced::compare(Comparison::LessEq, self, Traced::plain(f64::MAX))
     }
 }
 

@@ -30,6 +30,8 @@ mod plan;
 mod plan_hard;
 #[path = "all/planted_transforms.rs"]
 mod planted_transforms;
+#[path = "all/posits.rs"]
+mod posits;
 #[path = "all/random/mod.rs"]
 mod random;
 #[path = "all/random_programs.rs"]

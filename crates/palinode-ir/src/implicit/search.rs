@@ -43,7 +43,8 @@ pub(super) fn function(equation: &Equation, map: &Function, by_unknowns: FuncId)
         w.is_number = false;
     }
     let start = w.flat(&unknowns);
-    let (far, none) = (w.b.real(f64::INFINITY), w.b.real(0.0));
+    // Anything above nothing lets the first round begin. Not infinity, which posits do not have.
+    let (far, none) = (w.b.real(1.0), w.b.real(0.0));
     let (first, no) = (w.b.int(0), w.b.bool(false));
     let mut initial = vec![start, far, none, first, no];
     if equation.search == Search::Anderson {

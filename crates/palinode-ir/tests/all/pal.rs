@@ -3,7 +3,7 @@
 #[path = "pal_errors.rs"]
 mod errors;
 #[path = "pal_examples.rs"]
-mod examples;
+pub(crate) mod examples;
 #[path = "pal_fuzz.rs"]
 mod fuzz;
 #[path = "pal_hessians.rs"]
