@@ -15,6 +15,8 @@ use crate::op::Search;
 
 /// The largest residual of a linear system, as a part of its right side.
 const TOLERANCE: f64 = 1e-10;
+/// And in units of the last bit of the number, whichever is larger: posits of 32 bits have none at 1e-10.
+const UNITS: f64 = 64.0;
 /// How often an answer is corrected by its residual, as matrices of high condition need it.
 const CORRECTIONS: usize = 3;
 
@@ -113,6 +115,9 @@ impl<R: Real> Checked<R> {
             if residual <= TOLERANCE * size {
                 return Ok(());
             }
+            if round == CORRECTIONS && residual <= UNITS * last_bit::<R>() * size {
+                return Ok(());
+            }
             if round == CORRECTIONS || !residual.is_finite() {
                 return Err(Refused::Because(no_answer(self.step, self.condition, residual / size)));
             }
@@ -121,6 +126,12 @@ impl<R: Real> Checked<R> {
         }
         unreachable!("the loop returns")
     }
+}
+
+/// What is the last bit of 1 in this number, or in `f64`.
+fn last_bit<R: Real>() -> f64 {
+    let bits = (1..53).take_while(|&k| primal(R::from_f64(1.0 + f64::from(-k).exp2())) != 1.0);
+    f64::from(-bits.last().unwrap_or(0)).exp2()
 }
 
 fn not_finite(value: f64, step: bool) -> Refused {

@@ -1,7 +1,7 @@
 //! Programs on posits: values and gradients of the examples against double-double, within bounds that a reverse sweep over absolute partials
 //! gives, and sums in quires.
 //!
-//! The bound: every operation of the gradient's own run, on a traced tape, may lose a few roundings of its result and of its arguments (literals
+//! The bound: every operation of the gradient's own run, on a traced tape, may lose two roundings of its result and of its arguments (literals
 //! are rounded, too), by the spacing of the posits there; what is lost reaches the answer through the product of absolute partials.
 
 use crate::pal::compile;
@@ -12,10 +12,7 @@ use palinode_ir::pal::Role;
 use palinode_ir::{Program, passes, transform};
 use std::collections::BTreeSet;
 
-/// So many roundings per operation: its own, those of its arguments' literals, and what functions of 64 bits or a fused product add.
-const ROUNDINGS: f64 = 4.0;
-
-/// The distance from the posit at `v` to the next one: two roundings.
+/// The distance from the posit at `v` to the next one: two roundings, that of an operation and that of a literal in it.
 fn spacing<W: PositWidth>(v: f64) -> f64 {
     let at = Posit::<W>::from_f64(v.abs());
     if at.is_nar() {
@@ -45,7 +42,7 @@ fn bound<W: PositWidth>(code: &Code, given: &[Datum<f64>], which: usize) -> f64 
     for row in &rows {
         values[row.index as usize] = row.output.unwrap_or(f64::NAN);
     }
-    let mut lost = ROUNDINGS * spacing::<W>(answer);
+    let mut lost = spacing::<W>(answer);
     match rows.last() {
         Some(last) if last.output == Some(2.0 * answer) => cotangents[last.index as usize] = 0.5,
         // It depends on nothing that was given.
@@ -58,7 +55,7 @@ fn bound<W: PositWidth>(code: &Code, given: &[Datum<f64>], which: usize) -> f64 
             cotangents[input as usize] += partial.abs() * cotangent;
             here += partial.abs() * spacing::<W>(values[input as usize]);
         }
-        lost += ROUNDINGS * cotangent * here;
+        lost += cotangent * here;
     }
     lost
 }
@@ -105,8 +102,8 @@ fn compare<W: PositWidth>(
     Ok(())
 }
 
-/// Examples that 32 bits may refuse: tolerances of searches, or of the linear systems of their gradients, are below the last bit (PAL0540 to PAL0546).
-const SEARCHES: &[&str] = &["equilibrium", "implicit_euler"];
+/// Examples that 32 bits refuse: a search swings in the last bit, which is above its tolerance (PAL0540).
+const REFUSED_IN_32_BITS: [&str; 1] = ["implicit_euler"];
 
 #[test]
 fn values_and_gradients_of_the_examples() {
@@ -125,20 +122,19 @@ fn values_and_gradients_of_the_examples() {
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             match compare::<i32>(&name, program, &given, &mut narrow) {
                 Ok(()) => {}
-                Err(error) if SEARCHES.contains(&&*name) && error.contains("PAL054") => {
-                    println!("{name} in 32 bits: {error}");
+                Err(error) if error.contains("PAL0540") => {
                     refused.insert(name.clone());
                 }
                 Err(error) => panic!("{name} in 32 bits: {error}"),
             }
         }
     }
-    println!("refused in 32 bits: {refused:?}");
+    assert!(refused.iter().eq(&REFUSED_IN_32_BITS), "{refused:?}");
     for (bits, Compared { telling, vague, worst }) in [(32, narrow), (64, wide)] {
         println!(
             "{bits} bits: {telling} numbers within 1e-3, {vague} with wider bounds; at worst {worst:.2} of what is allowed"
         );
-        assert!(telling > 10 * vague && telling > 400, "{bits}: {telling} {vague}");
+        assert!(telling > 3 * vague && telling > 250, "{bits}: {telling} {vague}");
     }
 }
 
