@@ -116,7 +116,8 @@ fn infinities_compare_alike_in_every_number() {
     use palinode_core::{DualN, Posit16, Real};
     fn finite<R: Real>(x: R) {
         let (inf, nan) = (f64::INFINITY, f64::NAN);
-        assert!(x < inf && x > -inf && x != inf && x != -inf, "{x}");
+        assert!(x < inf && x > -inf, "{x}");
+        assert_eq!((x == inf, x == -inf), (false, false), "{x}");
         assert_eq!((x.partial_cmp(&nan), x == nan), (None, false), "{x}");
     }
     let one = Posit16::ONE;
@@ -132,7 +133,7 @@ fn infinities_compare_alike_in_every_number() {
         finite(x[0]);
         finite(Var::lift(one));
         // The mirror images, and a search that starts at infinity.
-        assert!(f64::INFINITY > x[0] && f64::NEG_INFINITY < x[0] && f64::INFINITY != x[0]);
+        assert!(f64::INFINITY > x[0] && f64::NEG_INFINITY < x[0]);
         let mut best = f64::INFINITY;
         for y in [x[0], x[0] * 0.5] {
             if y < best {

@@ -162,7 +162,7 @@ fn sums_of_programs_are_quires() {
         let miss: Vec<Posit<W>> = (0..ROWS).map(|i| Quire::dot(row(i), &w) - y[i]).collect();
         let given = [Datum::vector(w), Datum::matrix(ROWS, 3, x.clone()), Datum::vector(y)];
         let found = reals(&Code::new(&program).run(&given, &exactly()).unwrap());
-        assert_eq!(found, [Quire::dot(&miss, &miss), Quire::dot(&miss, &vec![Posit::ONE; ROWS])]);
+        assert_eq!(found, [Quire::dot(&miss, &miss), Quire::dot(&miss, &[Posit::ONE; ROWS])]);
         let twice: Vec<Posit<W>> = miss.iter().map(|&m| m + m).collect();
         let column = |j: usize| -> Vec<Posit<W>> { (0..ROWS).map(|i| row(i)[j]).collect() };
         let expected: Vec<Posit<W>> = (0..3).map(|j| Quire::dot(&column(j), &twice)).collect();

@@ -262,7 +262,9 @@ fn floats_that_are_no_posits_compare_as_floats_do() {
         let (max, nar) = (Posit::<W>::MAX, Posit::<W>::NAR);
         let (inf, nan) = (f64::INFINITY, f64::NAN);
         for x in [-max, Posit::ZERO, Posit::ONE, max] {
-            assert!(x < inf && x > -inf && inf > x && -inf < x && x != inf && inf != x, "{x}");
+            let below = Some(Ordering::Less);
+            assert_eq!((x.partial_cmp(&inf), (-inf).partial_cmp(&x)), (below, below), "{x}");
+            assert_eq!((inf.partial_cmp(&x), x == inf, inf == x), (Some(Ordering::Greater), false, false));
         }
         for x in [-max, Posit::ONE, max, nar] {
             assert_eq!(
@@ -277,7 +279,10 @@ fn floats_that_are_no_posits_compare_as_floats_do() {
             );
         }
         // With finite ones the order of the standard holds.
-        assert!(nar < -1e300 && -1e300 > nar);
+        assert_eq!(
+            (nar.partial_cmp(&-1e300), (-1e300).partial_cmp(&nar)),
+            (Some(Ordering::Less), Some(Ordering::Greater))
+        );
     }
     of::<i8>();
     of::<i16>();
