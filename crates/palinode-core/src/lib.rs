@@ -55,7 +55,7 @@ pub use palinode_num::*;
 pub use passive::Passive;
 pub use reals::{Bits, Plain, Reals, Sink, Source};
 pub use rules::Differentiable;
-pub use snapshot::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
+pub use snapshot::{Room, Snapshot, SnapshotError, SnapshotStore, StoreStats};
 pub use tape::{
     Boundary, Compressed, Compression, CompressionStep, CustomRule, MAX_NODES, Narrowing, Outputs, Partials,
     Record, Report, Row, Size, Table, Tape, Var, custom,

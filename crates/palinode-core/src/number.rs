@@ -329,6 +329,7 @@ macro_rules! derivative_number {
             }
             #[inline(always)]
             fn peek(self) -> Option<f64> {
+                crate::decision::looked(|| self.is_active());
                 self.primal().peek()
             }
             #[inline(always)]

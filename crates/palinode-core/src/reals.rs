@@ -420,10 +420,17 @@ impl<S, T> Reals<S> for PhantomData<T> {
     }
 }
 
+/// So few items are saved and loaded one by one, without a loop: the compiler can then keep them in registers.
+const FEW: usize = 8;
+
 impl<S, R: Reals<S>, const N: usize> Reals<S> for [R; N] {
     #[inline]
     fn save(&self, to: &mut impl Sink<S>) {
-        R::save_slice(self, to);
+        if N <= FEW {
+            self.iter().for_each(|item| item.save(to));
+        } else {
+            R::save_slice(self, to);
+        }
     }
     #[inline]
     fn load(from: &mut impl Source<S>) -> Self {
@@ -431,7 +438,11 @@ impl<S, R: Reals<S>, const N: usize> Reals<S> for [R; N] {
     }
     #[inline]
     fn reload(&mut self, from: &mut impl Source<S>) {
-        R::reload_slice(self, from);
+        if N <= FEW {
+            self.iter_mut().for_each(|item| item.reload(from));
+        } else {
+            R::reload_slice(self, from);
+        }
     }
     fn heap_bytes(&self) -> usize {
         self.iter().map(R::heap_bytes).sum()

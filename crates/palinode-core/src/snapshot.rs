@@ -113,6 +113,14 @@ impl Snapshot {
         words.check_end();
     }
 
+    /// How many words the snapshot of this value has: those of its numbers, and those of everything else.
+    #[inline]
+    pub fn lengths<S: Bits>(value: &impl Reals<S>) -> (usize, usize) {
+        let mut lengths = Lengths { reals: 0, plain: 0 };
+        value.save(&mut lengths);
+        (lengths.reals, lengths.plain)
+    }
+
     /// The heap bytes held.
     pub fn heap_bytes(&self) -> usize {
         (self.reals.capacity() + self.plain.capacity()) * size_of::<u64>()
@@ -157,6 +165,79 @@ impl<S: Bits> Sink<S> for Snapshot {
     #[inline(always)]
     fn word(&mut self, word: u64) {
         self.plain.push(word);
+    }
+}
+
+/// Counts words.
+struct Lengths {
+    reals: usize,
+    plain: usize,
+}
+
+impl<S: Bits> Sink<S> for Lengths {
+    #[inline(always)]
+    fn real(&mut self, number: S) {
+        number.save_bits(&mut |_| self.reals += 1);
+    }
+    #[inline]
+    fn reals(&mut self, numbers: &[S]) {
+        if S::ONE_WORD {
+            self.reals += numbers.len();
+        } else {
+            numbers.iter().for_each(|&number| self.real(number));
+        }
+    }
+    #[inline(always)]
+    fn word(&mut self, _word: u64) {
+        self.plain += 1;
+    }
+}
+
+const OTHER_LENGTH: &str = "a value is saved with the same words each time";
+
+/// Words of a snapshot that are still to be written; see [`SnapshotStore::room`].
+#[derive(Debug)]
+pub struct Room<'a> {
+    /// Those of the numbers.
+    pub reals: &'a mut [u64],
+    /// Those of everything else.
+    pub plain: &'a mut [u64],
+}
+
+impl Room<'_> {
+    /// Writes the snapshot of this value.
+    ///
+    /// # Panics
+    /// If it has not as many words as there is room for; see [`Snapshot::lengths`].
+    #[inline]
+    pub fn fill<S: Bits>(mut self, value: &impl Reals<S>) {
+        value.save(&mut self);
+        assert!(self.reals.is_empty() && self.plain.is_empty(), "{OTHER_LENGTH}");
+    }
+}
+
+#[inline(always)]
+fn write(words: &mut &mut [u64], word: u64) {
+    *words.split_off_first_mut().expect(OTHER_LENGTH) = word;
+}
+
+impl<S: Bits> Sink<S> for Room<'_> {
+    #[inline(always)]
+    fn real(&mut self, number: S) {
+        number.save_bits(&mut |word| write(&mut self.reals, word));
+    }
+    #[inline]
+    fn reals(&mut self, numbers: &[S]) {
+        if S::ONE_WORD {
+            let words = self.reals.split_off_mut(..numbers.len()).expect(OTHER_LENGTH);
+            words.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_word());
+        } else {
+            numbers.iter().for_each(|&number| self.real(number));
+        }
+    }
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        write(&mut self.plain, word);
     }
 }
 
@@ -217,6 +298,19 @@ pub trait SnapshotStore {
     fn view(&self, _slot: u32, _step: u64) -> Option<(&[u64], &[u64])> {
         None
     }
+    /// Room in a slot for the words of the state before `step`, so many for its numbers and so many for everything else, in place of what
+    /// was there: for writing without a copy. All of it must be written, and is then what was put. `None` if the store keeps words
+    /// otherwise; then nothing has changed.
+    #[inline]
+    fn room(
+        &mut self,
+        _slot: u32,
+        _step: u64,
+        _reals: usize,
+        _plain: usize,
+    ) -> Result<Option<Room<'_>>, SnapshotError> {
+        Ok(None)
+    }
     /// The slot is not needed any more.
     fn free(&mut self, slot: u32);
     /// The slot will be asked for soon: a store that is slow may begin to fetch it.
@@ -254,6 +348,16 @@ macro_rules! delegate {
             #[inline]
             fn view(&self, slot: u32, step: u64) -> Option<(&[u64], &[u64])> {
                 (**self).view(slot, step)
+            }
+            #[inline]
+            fn room(
+                &mut self,
+                slot: u32,
+                step: u64,
+                reals: usize,
+                plain: usize,
+            ) -> Result<Option<Room<'_>>, SnapshotError> {
+                (**self).room(slot, step, reals, plain)
             }
             #[inline]
             fn free(&mut self, slot: u32) {

@@ -56,7 +56,7 @@ pub use steps::ArrayCounts;
 
 pub(crate) use depend::mark;
 pub(crate) use renumber::Reference;
-pub(crate) use steps::{ArrayTape, Home, Whole};
+pub(crate) use steps::{ArrayTape, Home, Step, Whole};
 pub(crate) use sweep::{Arrays, Scratch};
 pub(crate) use table::with_steps;
 pub(crate) use view::Shape;

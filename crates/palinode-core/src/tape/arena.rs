@@ -449,30 +449,29 @@ impl<S: Scalar> Arena<S> {
         }
     }
 
+    /// Every node in order: its number, the words of its parents, its partials.
+    fn nodes(&self) -> impl Iterator<Item = (u32, &[u32], &[S])> {
+        self.filled().flat_map(|(first_node, parents, mut partials)| {
+            let nodes = (first_node..).zip(parents.chunk_by(|_, &next| next & FIRST == 0));
+            nodes.map(move |(node, words)| {
+                (node, words, partials.split_off(..words.len()).expect("a partial for each parent"))
+            })
+        })
+    }
+
     /// Shows every node in order, with its parents, while the answer is true; allocates nothing.
     pub(crate) fn for_each_parents(
         &self,
         mut see: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> bool,
     ) -> bool {
-        self.filled().all(|(first_node, parents, _)| {
-            let mut nodes = (first_node..).zip(parents.chunk_by(|_, &next| next & FIRST == 0));
-            nodes.all(|(node, edges)| see(node, &mut edges.iter().map(|parent| parent & !FIRST)))
-        })
+        self.nodes().all(|(node, words, _)| see(node, &mut words.iter().map(|word| word & !FIRST)))
     }
 
     /// Shows every node: its number, parents and partials.
     pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, &[u32], &[S])) {
-        for (first_node, parents, partials) in self.filled() {
-            let mut node = first_node;
-            let mut start = 0;
-            while start < parents.len() {
-                let more = parents[start + 1..].iter().take_while(|&&parent| parent & FIRST == 0).count();
-                let edges = start..start + 1 + more;
-                let plain: Vec<u32> = parents[edges.clone()].iter().map(|parent| parent & !FIRST).collect();
-                see(node, &plain, &partials[edges.clone()]);
-                node += 1;
-                start = edges.end;
-            }
+        for (node, words, partials) in self.nodes() {
+            let parents: Vec<u32> = words.iter().map(|word| word & !FIRST).collect();
+            see(node, &parents, partials);
         }
     }
 }

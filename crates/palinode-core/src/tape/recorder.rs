@@ -10,7 +10,7 @@ use super::arena::{Arena, SINK};
 use super::custom::CustomNode;
 use super::sweep::{Forward, Reverse};
 use super::trace::Entry;
-use crate::array::{ArrayTape, Arrays, Scratch};
+use crate::array::{ArrayTape, Arrays, Scratch, Step};
 use crate::error::Error;
 use palinode_num::Scalar;
 
@@ -20,6 +20,40 @@ pub(crate) enum Source<'a, S> {
     Edges(&'a [u32], &'a [S]),
     /// A custom operation.
     Custom(&'a CustomNode<S>),
+}
+
+/// What a sweep over the nodes stops at, to do something else.
+pub(super) enum Stop<'a, S> {
+    /// A step of an array.
+    Arrays(&'a Step),
+    /// A custom operation.
+    Custom(&'a CustomNode<S>),
+}
+
+impl<S: Scalar> Stop<'_, S> {
+    /// The nodes before it, its own outputs included.
+    pub(super) fn at(&self) -> u32 {
+        match self {
+            Stop::Arrays(step) => step.at,
+            Stop::Custom(custom) => custom.end(),
+        }
+    }
+}
+
+/// One sequence out of two.
+fn merged<'a, S: 'a>(
+    steps: impl Iterator<Item = &'a Step>,
+    customs: impl Iterator<Item = &'a CustomNode<S>>,
+    is_first: impl Fn(&Step, &CustomNode<S>) -> bool,
+) -> impl Iterator<Item = Stop<'a, S>> {
+    let (mut steps, mut customs) = (steps.peekable(), customs.peekable());
+    core::iter::from_fn(move || match customs.peek() {
+        Some(custom) => match steps.next_if(|step| is_first(step, custom)) {
+            Some(step) => Some(Stop::Arrays(step)),
+            None => customs.next().map(Stop::Custom),
+        },
+        None => steps.next().map(Stop::Arrays),
+    })
 }
 
 pub(crate) struct Recorder<S> {
@@ -72,23 +106,28 @@ impl<S: Scalar> Recorder<S> {
         self.trace.push(Entry { node, op, inputs: Vec::new(), value });
     }
 
+    /// What sweeps stop at besides nodes, the last first.
+    pub(super) fn stops_down(&self) -> impl Iterator<Item = Stop<'_, S>> {
+        let (steps, customs) = (self.arrays.steps().rev(), self.custom.iter().rev());
+        merged(steps, customs, |step, custom| step.at >= custom.end())
+    }
+
+    /// What sweeps stop at besides nodes, the first first.
+    fn stops_up(&self) -> impl Iterator<Item = Stop<'_, S>> {
+        merged(self.arrays.steps(), self.custom.iter(), |step, custom| step.at < custom.end())
+    }
+
     /// Propagates cotangents from the last node down to node `to`.
     pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], to: u32) -> Result<(), Error> {
         let mut walk = Reverse::new(&self.arena);
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
-        let mut steps = self.arrays.steps().rev().peekable();
         let mut scratch = Scratch::new();
-        for custom in self.custom.iter().rev() {
-            while let Some(step) = steps.next_if(|step| step.at >= custom.end()) {
-                walk.down_to(cotangents, step.at);
-                arrays.reverse(step, cotangents, &mut scratch)?;
+        for stop in self.stops_down() {
+            walk.down_to(cotangents, stop.at());
+            match stop {
+                Stop::Arrays(step) => arrays.reverse(step, cotangents, &mut scratch)?,
+                Stop::Custom(custom) => custom.reverse(cotangents)?,
             }
-            walk.down_to(cotangents, custom.end());
-            custom.reverse(cotangents)?;
-        }
-        for step in steps {
-            walk.down_to(cotangents, step.at);
-            arrays.reverse(step, cotangents, &mut scratch)?;
         }
         walk.down_to(cotangents, to);
         Ok(())
@@ -98,19 +137,13 @@ impl<S: Scalar> Recorder<S> {
     pub(crate) fn forward<const N: usize>(&self, tangents: &mut [[S; N]]) -> Result<(), Error> {
         let mut walk = Forward::new(&self.arena);
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
-        let mut steps = self.arrays.steps().peekable();
         let mut scratch = Scratch::new();
-        for custom in &self.custom {
-            while let Some(step) = steps.next_if(|step| step.at < custom.end()) {
-                walk.up_to(tangents, step.at);
-                arrays.forward(step, tangents, &mut scratch)?;
+        for stop in self.stops_up() {
+            walk.up_to(tangents, stop.at());
+            match stop {
+                Stop::Arrays(step) => arrays.forward(step, tangents, &mut scratch)?,
+                Stop::Custom(custom) => custom.forward(tangents)?,
             }
-            walk.up_to(tangents, custom.end());
-            custom.forward(tangents)?;
-        }
-        for step in steps {
-            walk.up_to(tangents, step.at);
-            arrays.forward(step, tangents, &mut scratch)?;
         }
         walk.up_to(tangents, self.arena.next_node());
         Ok(())

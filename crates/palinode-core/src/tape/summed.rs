@@ -10,7 +10,7 @@
 //! few values at a time needs few of them.
 
 use super::arena::{Arena, FIRST, SINK};
-use super::recorder::Recorder;
+use super::recorder::{Recorder, Stop};
 use crate::array::Arrays;
 use crate::error::Error;
 use core::marker::PhantomData;
@@ -185,26 +185,22 @@ impl<S: Scalar> Recorder<S> {
     ) -> Result<(), Error> {
         let mut walk = Walk::new(&self.arena);
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
-        let mut steps = self.arrays.steps().rev().peekable();
-        for custom in self.custom.iter().rev() {
-            while let Some(step) = steps.next_if(|step| step.at >= custom.end()) {
-                walk.down_to(sums, step.at);
-                arrays.reverse_summed(step, sums);
-            }
-            walk.down_to(sums, custom.end());
-            let outputs: Vec<S> =
-                (custom.first_output()..custom.end()).map(|node| sums.total(node as usize)).collect();
-            if let Some(contributions) = custom.contributions(&outputs)? {
-                for (&node, contribution) in custom.inputs().iter().zip(contributions) {
-                    if node != SINK {
-                        sums.add(node as usize, contribution);
+        for stop in self.stops_down() {
+            walk.down_to(sums, stop.at());
+            match stop {
+                Stop::Arrays(step) => arrays.reverse_summed(step, sums),
+                Stop::Custom(custom) => {
+                    let outputs = custom.first_output()..custom.end();
+                    let outputs: Vec<S> = outputs.map(|node| sums.total(node as usize)).collect();
+                    for (&node, contribution) in
+                        custom.inputs().iter().zip(custom.contributions(&outputs)?.into_iter().flatten())
+                    {
+                        if node != SINK {
+                            sums.add(node as usize, contribution);
+                        }
                     }
                 }
             }
-        }
-        for step in steps {
-            walk.down_to(sums, step.at);
-            arrays.reverse_summed(step, sums);
         }
         walk.down_to(sums, to);
         Ok(())

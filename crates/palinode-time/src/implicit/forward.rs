@@ -56,6 +56,14 @@ struct Search<'a> {
     smallest: f64,
 }
 
+/// What a plain iteration finds where it is.
+enum Round {
+    /// The residual is small enough.
+    Solved(f64),
+    /// `f(x)` or `r(x)`, and where it goes from here.
+    Goes { value: Vec<f64>, step: Vec<f64> },
+}
+
 pub(super) fn solve(
     equations: &dyn Equations,
     form: Form,
@@ -90,16 +98,10 @@ pub(super) fn solve(
 impl Search<'_> {
     fn picard(&mut self) -> Result<f64, ImplicitError> {
         loop {
-            let value = self.evaluate_at(&self.x.clone())?;
-            let step = self.step(&value);
-            let residual = max_norm(&step);
-            if self.is_small(residual) {
-                return Ok(residual);
-            }
-            self.count(
-                residual,
-                "the map may not bring points closer together here: damp it, or use Anderson or Newton; or allow more iterations",
-            )?;
+            let (value, step) = match self.look("the map may not bring points closer together here: damp it, or use Anderson or Newton; or allow more iterations")? {
+                Round::Solved(residual) => return Ok(residual),
+                Round::Goes { value, step } => (value, step),
+            };
             let part = self.solver.damping;
             if part == 1.0 && self.form == Form::FixedPoint {
                 self.x = value; // not x + (f - x), which rounds
@@ -115,16 +117,12 @@ impl Search<'_> {
         let (mut points, mut steps): (VecDeque<Vec<f64>>, VecDeque<Vec<f64>>) = Default::default();
         let mut last: Option<(Vec<f64>, Vec<f64>)> = None;
         loop {
-            let value = self.evaluate_at(&self.x.clone())?;
-            let step = self.step(&value);
-            let residual = max_norm(&step);
-            if self.is_small(residual) {
-                return Ok(residual);
-            }
-            self.count(
-                residual,
-                "remember more steps, damp it, use Newton, or start nearer to the solution",
-            )?;
+            let step = match self
+                .look("remember more steps, damp it, use Newton, or start nearer to the solution")?
+            {
+                Round::Solved(residual) => return Ok(residual),
+                Round::Goes { step, .. } => step,
+            };
             if let Some((last_x, last_step)) = last.take() {
                 points.push_back(difference(&self.x, &last_x));
                 steps.push_back(difference(&step, &last_step));
@@ -203,11 +201,18 @@ impl Search<'_> {
         }
     }
 
-    fn evaluate_at(&mut self, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
+    /// Evaluates here, and counts the iteration that is to be taken unless this is the solution.
+    fn look(&mut self, advice: &'static str) -> Result<Round, ImplicitError> {
         self.evaluations += 1;
-        let value = self.equations.evaluate(x)?;
+        let value = self.equations.evaluate(&self.x)?;
         self.check_finite(&value)?;
-        Ok(value)
+        let step = self.step(&value);
+        let residual = max_norm(&step);
+        if self.is_small(residual) {
+            return Ok(Round::Solved(residual));
+        }
+        self.count(residual, advice)?;
+        Ok(Round::Goes { value, step })
     }
 
     /// Where a plain iteration goes from here: `f(x) - x`, or `-r(x)`.

@@ -8,7 +8,7 @@
 use super::Inner;
 use super::columns::{Columns, Narrow, with_lanes};
 pub(super) use super::flat::Flat;
-use super::flat::{Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits};
+use super::flat::{Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits, same_words};
 use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
@@ -226,8 +226,9 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             Recorded(&*state)
         })?;
         taken?;
-        Ok(expected
-            .is_none_or(|expected| expected.plain == *words && same_bits(record.values(), &expected.reals)))
+        Ok(expected.is_none_or(|expected| {
+            same_words(&expected.plain, words) && same_bits(record.values(), &expected.reals)
+        }))
     }
 
     fn after(

@@ -12,11 +12,11 @@
 
 use super::Inner;
 use super::backend::{Cotangents, Fixed, Flat};
-use super::flat::{reading, refill, reloaded, same_bits};
+use super::flat::{reading, refill, reloaded, same_bits, same_words};
 use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::{DualN, InputGroups, Passive, Reals, Sink, Source};
+use palinode_core::{DualN, InputGroups, Passive, Reals, Sink};
 
 /// What is known of a narrow step.
 pub(super) struct Narrow {
@@ -116,11 +116,14 @@ struct Apart<'a, T, const N: usize> {
 impl<T: Inner, const N: usize> Sink<DualN<T, N>> for Apart<'_, T, N> {
     #[inline(always)]
     fn real(&mut self, number: DualN<T, N>) {
-        self.reals(&[number]);
+        // Were there more than before, the shape would be found to have changed.
+        if let (Some(value), Some(row)) = (self.values.get_mut(self.seen), self.rows.get_mut(self.seen)) {
+            (*value, *row) = (number.value, number.tangents.0);
+        }
+        self.seen += 1;
     }
     #[inline(always)]
     fn reals(&mut self, numbers: &[DualN<T, N>]) {
-        // Were there more than before, the shape would be found to have changed.
         let from = self.seen.min(self.values.len());
         let places = self.values[from..].iter_mut().zip(&mut self.rows[from..]);
         places.zip(numbers).for_each(|((value, row), number)| {
@@ -134,33 +137,6 @@ impl<T: Inner, const N: usize> Sink<DualN<T, N>> for Apart<'_, T, N> {
             Some((&expected, rest)) if expected == word => self.words = rest,
             Some(_) | None => self.other_words = true,
         }
-    }
-}
-
-/// Makes forward numbers each of which has a direction of its own: that of its place.
-struct Own<'a, T, const N: usize> {
-    values: &'a [T; N],
-    next: usize,
-    words: &'a [u64],
-}
-
-impl<T: Inner, const N: usize> Source<DualN<T, N>> for Own<'_, T, N> {
-    #[inline(always)]
-    fn real(&mut self) -> DualN<T, N> {
-        let own = self.next;
-        self.next += 1;
-        let direction = core::array::from_fn(|lane| if lane == own { T::one() } else { T::zero() });
-        DualN::new(self.values[own], direction)
-    }
-    #[inline(always)]
-    fn reals(&mut self, numbers: &mut [DualN<T, N>]) {
-        numbers.iter_mut().for_each(|number| *number = self.real());
-    }
-    #[inline(always)]
-    fn word(&mut self) -> u64 {
-        let (&first, rest) = self.words.split_first().expect("as many words as were saved");
-        self.words = rest;
-        first
     }
 }
 
@@ -205,13 +181,13 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         while self.kept.len() <= kept {
             self.kept.push(Kept::new());
         }
-        let Lanes { narrow, units, state, params, input, numbers, .. } = self;
+        let Lanes { narrow, units, state: spare, params, input, numbers, .. } = self;
         let kept = &mut self.kept[kept];
         let of_state = narrow.state;
         let (of_params, of_inputs) = narrow.groups.group()[of_state..].split_at(narrow.params);
         numbers.clear();
         before.save(numbers);
-        if numbers.reals.len() != of_state || numbers.plain != narrow.words {
+        if numbers.reals.len() != of_state || !same_words(&numbers.plain, &narrow.words) {
             // No formula leads here: the step depends on something that nobody counts.
             return Ok(false);
         }
@@ -237,52 +213,35 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             state.save(&mut apart);
             Ok::<_, Error>(apart.seen == of_state && apart.words.is_empty() && !apart.other_words)
         };
-        if narrow.groups.group().len() <= N {
-            // All numbers in lanes of their own: copies that the compiler can keep in registers.
-            let (of_params, of_input) = (of_state, of_state + narrow.params);
-            let each = of_inputs.len();
-            let mut values = [T::zero(); N];
-            values[..of_input].copy_from_slice(&numbers.reals[..of_input]);
-            values[of_input..of_input + each].copy_from_slice(&input_numbers[..each]);
-            let params = refill(params, &mut Own { values: &values, next: of_params, words: param_words });
-            let mut input = refill(input, &mut Own { values: &values, next: of_input, words: input_words });
-            let mut state = refill(state, &mut Own { values: &values, next: 0, words: &narrow.words });
-            for step in 1..=steps {
-                if !take_step(state, params, input, &mut values[..of_state])? {
-                    return Ok(false);
-                }
-                if step < steps {
-                    state = reloaded(state, &mut Own { values: &values, next: 0, words: &narrow.words });
-                    if inputs.len() > 1 {
-                        input_numbers = &input_numbers[each..];
-                        values[of_input..of_input + each].copy_from_slice(&input_numbers[..each]);
-                        input =
-                            reloaded(input, &mut Own { values: &values, next: of_input, words: input_words });
-                    }
-                }
+        let groups = narrow.groups.group();
+        let params = refill(params, &mut reading(param_numbers, param_words, seeded(units, of_params)));
+        let mut input = refill(input, &mut reading(input_numbers, input_words, seeded(units, of_inputs)));
+        // A variable of its own, not a place behind a reference: the compiler keeps a small state in registers.
+        let mut source = reading(state_numbers, &narrow.words, seeded(units, groups));
+        let mut state = match spare.take() {
+            Some(mut state) => {
+                state.reload(&mut source);
+                state
             }
-            after.copy_from_slice(&values[..of_state]);
-        } else {
-            let groups = narrow.groups.group();
-            let params = refill(params, &mut reading(param_numbers, param_words, seeded(units, of_params)));
-            let mut input = refill(input, &mut reading(input_numbers, input_words, seeded(units, of_inputs)));
-            let mut state = refill(state, &mut reading(state_numbers, &narrow.words, seeded(units, groups)));
-            for step in 1..=steps {
-                if !take_step(state, params, input, after)? {
-                    return Ok(false);
-                }
-                if step < steps {
-                    state = reloaded(state, &mut reading(after, &narrow.words, seeded(units, groups)));
-                    if inputs.len() > 1 {
-                        input_numbers = &input_numbers[of_inputs.len()..];
-                        let mut source = reading(input_numbers, input_words, seeded(units, of_inputs));
-                        input = reloaded(input, &mut source);
-                    }
+            None => St::State::load(&mut source),
+        };
+        for step in 1..=steps {
+            if !take_step(&mut state, params, input, after)? {
+                return Ok(false);
+            }
+            if step < steps {
+                state.reload(&mut reading(after, &narrow.words, seeded(units, groups)));
+                if inputs.len() > 1 {
+                    input_numbers = &input_numbers[of_inputs.len()..];
+                    let mut source = reading(input_numbers, input_words, seeded(units, of_inputs));
+                    input = reloaded(input, &mut source);
                 }
             }
         }
-        Ok(expected
-            .is_none_or(|expected| expected.plain == narrow.words && same_bits(after, &expected.reals)))
+        *spare = Some(state);
+        Ok(expected.is_none_or(|expected| {
+            same_words(&expected.plain, &narrow.words) && same_bits(after, &expected.reals)
+        }))
     }
 
     /// See [`Backend::after`](super::backend::Backend::after).

@@ -151,10 +151,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loop {
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk);
-            engine.trusts_snapshots = !stores.are_lossy();
-            if self.verify && !engine.trusts_snapshots {
-                return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
-            }
+            self.trust(&mut engine, &stores)?;
             let units = (steps - skipped).div_ceil(engine.stride);
             let planned = Frame { way, budget, needs, stores: &stores, most }.plan(units)?;
             let Planned { actions, cost, optimum, keeps } = planned;
@@ -224,6 +221,19 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
     }
 
+    /// Whether states come back from these stores with their bits; verification asks for that.
+    pub(super) fn trust<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        stores: &Stores<'_>,
+    ) -> Result<(), Error> {
+        engine.trusts_snapshots = !stores.are_lossy();
+        if self.verify && !engine.trusts_snapshots {
+            return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
+        }
+        Ok(())
+    }
+
     /// The bytes of the budget that are not planned for: a part of it, so that no list that grows takes the last of it twice.
     pub(super) fn spare(&self, budget: Budget, parts: Parts) -> usize {
         if budget.is_unlimited() { usize::MAX } else { budget.bytes().saturating_sub(parts.total()) }
@@ -266,7 +276,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if length.certain > 0 && !self.tape_only {
             let results = setting.results;
             // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked for even if that is too much.
-            let (narrow, held) = match engine.narrow(start, results, budget.bytes()) {
+            let narrow = match engine.narrow(start, results, budget.bytes()) {
                 Ok(Some(found)) => found,
                 Err(error) if !error.is_excess() => return Err(error),
                 Ok(None) | Err(_) => {
@@ -276,9 +286,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             };
             if narrow {
                 engine.warm_up(start, length.certain, loss)?;
-                of_one = needs_of(engine, setting);
             }
-            of_one.least = held;
+            of_one = needs_of(engine, setting);
         }
         let one = refusal(of_one, 1);
         let at_once = self.steps_at_once(engine, budget, of_one, way).min(length.certain);
@@ -300,7 +309,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.stride = at_once;
         let several = match engine.warm_up(start, length.certain, loss) {
             Ok(()) => {
-                let needs = Needs { least: of_one.least, ..needs_of(engine, setting) };
+                let needs = needs_of(engine, setting);
                 refusal(needs, at_once).map(|()| needs)
             }
             Err(error) if error.is_excess() => Err(error),
@@ -536,7 +545,7 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
         afterwards,
         reals: start.reals().len(),
         plain: start.plain().len(),
-        least: 0,
+        least: engine.held_to_look,
     }
 }
 

@@ -44,10 +44,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         loop {
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk);
-            engine.trusts_snapshots = !stores.are_lossy();
-            if self.verify && !engine.trusts_snapshots {
-                return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
-            }
+            self.trust(&mut engine, &stores)?;
             let frame = Frame { way: Way::Online, budget, needs, stores: &stores, most };
             let slots = frame.slots(u64::MAX, 0)?;
             let keeps = Way::Online.with_slots(slots)?;

@@ -7,7 +7,7 @@
 //! Invariants: a slot that is put to again with no larger a snapshot allocates nothing. Segments are never moved, so growing takes no
 //! more than what is added (but for the table of segments, 16 bytes each).
 
-use palinode_core::{Budget, Snapshot, SnapshotError, SnapshotStore};
+use palinode_core::{Budget, Room, Snapshot, SnapshotError, SnapshotStore};
 
 /// The words of a segment that holds several slots, at most.
 const SEGMENT: usize = 512;
@@ -89,6 +89,27 @@ impl MemoryStore {
         }
         let at = (slot as usize & ((1 << self.shift) - 1)) * self.stride;
         (segment, at..at + self.stride)
+    }
+
+    /// The slot becomes one with so many words, which are to be written.
+    #[inline]
+    fn make_ready(
+        &mut self,
+        slot: u32,
+        step: u64,
+        reals: usize,
+        plain: usize,
+    ) -> Result<Room<'_>, SnapshotError> {
+        let lengths = pack(reals, plain).ok_or_else(|| too_large(step))?;
+        let needed = HEADER + reals + plain;
+        if self.words(slot).len() < needed {
+            self.make_room(slot, step, needed)?;
+        }
+        let words = self.words_mut(slot);
+        words[0] = step;
+        words[1] = lengths;
+        let (reals, plain) = words[HEADER..needed].split_at_mut(reals);
+        Ok(Room { reals, plain })
     }
 
     /// Makes a slot's words at least so many. What the slot held is gone.
@@ -173,17 +194,21 @@ impl SnapshotStore for MemoryStore {
     #[inline]
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let (reals, plain) = (snapshot.reals(), snapshot.plain());
-        let needed = HEADER + reals.len() + plain.len();
-        let lengths = pack(reals.len(), plain.len()).ok_or_else(|| too_large(step))?;
-        if self.words(slot).len() < needed {
-            self.make_room(slot, step, needed)?;
-        }
-        let words = self.words_mut(slot);
-        words[0] = step;
-        words[1] = lengths;
-        words[HEADER..HEADER + reals.len()].copy_from_slice(reals);
-        words[HEADER + reals.len()..needed].copy_from_slice(plain);
+        let room = self.make_ready(slot, step, reals.len(), plain.len())?;
+        room.reals.copy_from_slice(reals);
+        room.plain.copy_from_slice(plain);
         Ok(())
+    }
+
+    #[inline]
+    fn room(
+        &mut self,
+        slot: u32,
+        step: u64,
+        reals: usize,
+        plain: usize,
+    ) -> Result<Option<Room<'_>>, SnapshotError> {
+        self.make_ready(slot, step, reals, plain).map(Some)
     }
 
     #[inline]

@@ -6,28 +6,11 @@ use palinode_core::{Real, Reals, Sink, Source, Var};
 use palinode_time::{Gradient, Number, PlainInput, Repeat, Rollout, Schedule, Step};
 use proptest::prelude::*;
 
-fn flat<R: Reals<f64>>(value: &R) -> Vec<f64> {
-    struct List(Vec<f64>);
-    impl Sink<f64> for List {
-        fn real(&mut self, number: f64) {
-            self.0.push(number);
-        }
-        fn word(&mut self, _word: u64) {}
-    }
-    let mut list = List(Vec::new());
-    value.save(&mut list);
-    list.0
-}
-
-fn numbers<St: Step>(gradient: &Gradient<St>) -> Vec<f64> {
-    let inputs = gradient.inputs.iter().flat_map(flat);
-    flat(&gradient.initial).into_iter().chain(flat(&gradient.params)).chain(inputs).collect()
-}
-
 /// The gradients differ by rounding at most, relative to their largest number; tells in how many directions the first went.
 fn agrees<St: Step>(ours: &Gradient<St>, taped: &Gradient<St>) -> Option<usize> {
     assert_eq!(ours.value.to_bits(), taped.value.to_bits(), "values do not depend on how partials are found");
     assert_eq!(taped.report.directions, None);
+    let numbers = |gradient| bits(gradient).into_iter().skip(1).map(f64::from_bits).collect::<Vec<f64>>();
     let (a, b) = (numbers(ours), numbers(taped));
     let scale = b.iter().fold(0.0_f64, |largest, c| largest.max(c.abs()));
     for (i, (a, b)) in a.iter().zip(&b).enumerate() {
@@ -121,24 +104,38 @@ fn second_derivatives_go_by_forward_numbers_too() {
 }
 
 /// Which of two numbers it adds depends on a third, and changes on the way.
-struct Switch;
+enum Switch {
+    /// By a comparison.
+    If,
+    /// By a selection, which is no comparison of the program's own.
+    Select,
+}
 
 impl Step for Switch {
     type State<S: Number> = Vec<S>;
     type Params<S: Number> = S;
     type Input<S: Number> = ();
     fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let old = u.clone();
-        let n = u.len();
+        let (n, old) = (u.len(), u.clone());
         for i in 0..n {
-            let other = if old[(i + 1) % n] > 0.5 { old[(i + 2) % n] } else { old[(i + 5) % n] };
+            let (looked_at, a, b) = (old[(i + 1) % n], old[(i + 2) % n], old[(i + 5) % n]);
+            let other = match self {
+                Switch::If if looked_at > 0.5 => a,
+                Switch::If => b,
+                Switch::Select => S::select(S::from_f64(0.5).less(looked_at), a, b),
+            };
             u[i] = old[i] + *k * (other - old[i]);
         }
     }
 }
 
-/// Rounds what it turns into an index.
-struct Lookup;
+/// Turns a number into an index.
+enum Lookup {
+    /// By rounding it.
+    Convert,
+    /// By a look at it.
+    Peek,
+}
 
 impl Step for Lookup {
     type State<S: Number> = Vec<S>;
@@ -148,7 +145,12 @@ impl Step for Lookup {
         let old = u.clone();
         let n = u.len();
         for i in 0..n {
-            let at = (old[i] * 7.0).to_f64().abs() as usize % n;
+            let scaled = old[i] * 7.0;
+            let number = match self {
+                Lookup::Convert => scaled.to_f64(),
+                Lookup::Peek => scaled.peek().unwrap_or(0.0),
+            };
+            let at = number.abs() as usize % n;
             u[i] = old[i] + *k * old[at];
         }
     }
@@ -157,8 +159,8 @@ impl Step for Lookup {
 #[test]
 fn a_step_that_decides_by_its_numbers_is_recorded_each_time() {
     let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
-    assert_eq!(directions(|| Rollout::new(Switch).steps(40), &initial, &0.3, squares), None);
-    assert_eq!(directions(|| Rollout::new(Lookup).steps(40), &initial, &0.01, squares), None);
+    assert_eq!(directions(|| Rollout::new(Switch::If).steps(40), &initial, &0.3, squares), None);
+    assert_eq!(directions(|| Rollout::new(Lookup::Convert).steps(40), &initial, &0.01, squares), None);
 }
 
 /// Counts its steps, and takes another neighbour at every other one.
@@ -274,23 +276,6 @@ proptest! {
     }
 }
 
-/// [`Switch`] by a selection, which is no comparison of the program's own.
-struct Selected;
-
-impl Step for Selected {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let (n, old) = (u.len(), u.clone());
-        for i in 0..n {
-            let (a, b) = (old[(i + 2) % n], old[(i + 5) % n]);
-            let other = S::select(S::from_f64(0.5).less(old[(i + 1) % n]), a, b);
-            u[i] = old[i] + *k * (other - old[i]);
-        }
-    }
-}
-
 /// Takes another number where a quotient is not finite: at first everywhere.
 struct Finite;
 
@@ -311,7 +296,8 @@ impl Step for Finite {
 #[test]
 fn a_step_that_looks_at_its_numbers_is_recorded_each_time() {
     let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
-    assert_eq!(directions(|| Rollout::new(Selected).steps(40), &initial, &0.3, squares), None);
+    assert_eq!(directions(|| Rollout::new(Lookup::Peek).steps(40), &initial, &0.01, squares), None);
+    assert_eq!(directions(|| Rollout::new(Switch::Select).steps(40), &initial, &0.3, squares), None);
     assert_eq!(directions(|| Rollout::new(Finite).steps(40), &vec![0.0; 12], &0.3, squares), None);
 }
 

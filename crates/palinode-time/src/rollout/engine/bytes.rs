@@ -94,14 +94,14 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.restart(initial, steps)
     }
 
-    /// Looks for a cheaper way to the partials of the steps from this state on. Tells whether there is one and how many bytes were held meanwhile,
-    /// with so many for results; `None` if that would be more than the budget.
+    /// Looks for a cheaper way to the partials of the steps from this state on, and keeps how many bytes were held meanwhile, with so many for results.
+    /// Tells whether there is one; `None` if looking would take more than the budget.
     pub(in crate::rollout) fn narrow(
         &mut self,
         initial: &Snapshot,
         results: usize,
         budget: usize,
-    ) -> Result<Option<(bool, usize)>, Error> {
+    ) -> Result<Option<bool>, Error> {
         self.restart(initial, self.steps)?;
         let held = self.heap_bytes() + initial.heap_bytes() + results;
         let Engine { step: body, params, inputs, live, backend, .. } = self;
@@ -111,7 +111,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         };
         let found =
             backend.narrow(&Fixed { step: *body, params }, live, inputs, budget.saturating_sub(held))?;
-        Ok(found.map(|(found, bytes)| (found, held + bytes)))
+        Ok(found.map(|(found, bytes)| {
+            self.held_to_look = held + bytes;
+            found
+        }))
     }
 
     /// The heap bytes held, stores not included.

@@ -1,14 +1,15 @@
 //! Follows a stream of actions: advances, keeps and restores states, records steps and carries cotangents back over them.
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
-//! cotangents of the initial state, the parameters and the inputs. `bytes.rs`: its memory; `cotangent.rs`: what becomes of
-//! the cotangent; `loss.rs`: where it begins.
+//! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action;
+//! `bytes.rs`: its memory; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins.
 //!
 //! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
 //! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
 
 mod bytes;
 mod cotangent;
+mod follow;
 mod loss;
 
 use super::Inner;
@@ -19,9 +20,8 @@ use super::hashes::Hashes;
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
-use palinode_core::schedule::{Action, Slot, Tier};
-use palinode_core::{Passive, Reals, Snapshot, SnapshotError, SnapshotStore, Tape, Var};
-use std::collections::VecDeque;
+use palinode_core::schedule::{Slot, Tier};
+use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
 
 /// How many actions a slow store is told ahead.
 pub(super) const AHEAD: usize = 16;
@@ -184,6 +184,8 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     norms: f64,
     /// The loss after so many steps has been taken already.
     pub(super) loss_taken_at: Option<u64>,
+    /// The bytes that were held in all while a cheaper way to the partials was looked for; see `narrow`.
+    pub(super) held_to_look: usize,
 }
 
 /// The parts of an engine that a caller sets.
@@ -237,6 +239,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             cut_off: Vec::new(),
             norms: 0.0,
             loss_taken_at: None,
+            held_to_look: 0,
         }
     }
 
@@ -370,83 +373,6 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             .iter()
             .position(|&recorded| recorded == Some(step))
             .expect("a step is recorded before it is reversed")
-    }
-
-    /// Follows the actions.
-    pub(super) fn follow(
-        &mut self,
-        actions: impl Iterator<Item = Action>,
-        stores: &mut Stores<'_>,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<(), Error> {
-        if stores.disk.is_none() {
-            return actions.into_iter().try_for_each(|action| self.act(action, stores, loss));
-        }
-        // A slow store is told some actions ahead what it will be asked for.
-        let mut actions = actions;
-        let mut ahead = VecDeque::with_capacity(AHEAD);
-        loop {
-            while ahead.len() < AHEAD
-                && let Some(action) = actions.next()
-            {
-                if let Action::Restore { step, slot } = action
-                    && slot.tier == Tier::Disk
-                {
-                    stores.of(slot).prefetch(slot.index, self.first(step));
-                }
-                ahead.push_back(action);
-            }
-            let Some(action) = ahead.pop_front() else { return Ok(()) };
-            self.act(action, stores, loss)?;
-        }
-    }
-
-    #[inline]
-    pub(super) fn act(
-        &mut self,
-        action: Action,
-        stores: &mut Stores<'_>,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<(), Error> {
-        match action {
-            Action::Advance { from, to } => self.advance(self.first(from), self.first(to)),
-            Action::Snapshot { step, slot } => self.keep(self.first(step), slot, stores),
-            Action::Restore { step, slot } => {
-                let step = self.first(step);
-                let store = stores.of(slot);
-                match store.view(slot.index, step) {
-                    Some((reals, plain)) => Snapshot::restore_words(reals, plain, &mut self.live),
-                    None => {
-                        store.get(slot.index, step, &mut self.snapshot)?;
-                        self.snapshot.restore(&mut self.live);
-                    }
-                }
-                self.at = Live::Before(step);
-                self.counts.restores += 1;
-                Ok(())
-            }
-            Action::Free { slot } => {
-                stores.of(slot).free(slot.index);
-                Ok(())
-            }
-            Action::Record { step } => self.record(self.first(step)),
-            Action::Reverse { step } => self.reverse(self.first(step), loss),
-        }
-    }
-
-    fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_>) -> Result<(), Error> {
-        self.settle()?;
-        debug_assert_eq!(self.at, Live::Before(step));
-        self.snapshot.take(&self.live);
-        self.counts.snapshots += 1;
-        match stores.of(slot).put(slot.index, step, &self.snapshot) {
-            // The store in memory has the rest of the budget, and refuses what a state that grows would take beyond it.
-            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => {
-                let needed = stores.heap_bytes() + self.snapshot.bytes();
-                Err(Error::OverBudget { step, held: stores.heap_bytes(), needed })
-            }
-            other => Ok(other?),
-        }
     }
 
     /// Records the unit that begins at a step.

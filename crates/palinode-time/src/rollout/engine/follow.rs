@@ -1,0 +1,97 @@
+//! What an engine does for each action of a schedule.
+
+use super::{AHEAD, Backend, Engine, Error, Inner, Live, Loss, Step, Stores};
+use palinode_core::schedule::{Action, Slot, Tier};
+use palinode_core::{Snapshot, SnapshotError};
+use std::collections::VecDeque;
+
+impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
+    /// Follows the actions.
+    pub(in crate::rollout) fn follow(
+        &mut self,
+        actions: impl Iterator<Item = Action>,
+        stores: &mut Stores<'_>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        if stores.disk.is_none() {
+            return actions.into_iter().try_for_each(|action| self.act(action, stores, loss));
+        }
+        // A slow store is told some actions ahead what it will be asked for.
+        let mut actions = actions;
+        let mut ahead = VecDeque::with_capacity(AHEAD);
+        loop {
+            while ahead.len() < AHEAD
+                && let Some(action) = actions.next()
+            {
+                if let Action::Restore { step, slot } = action
+                    && slot.tier == Tier::Disk
+                {
+                    stores.of(slot).prefetch(slot.index, self.first(step));
+                }
+                ahead.push_back(action);
+            }
+            let Some(action) = ahead.pop_front() else { return Ok(()) };
+            self.act(action, stores, loss)?;
+        }
+    }
+
+    #[inline]
+    pub(in crate::rollout) fn act(
+        &mut self,
+        action: Action,
+        stores: &mut Stores<'_>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        match action {
+            Action::Advance { from, to } => self.advance(self.first(from), self.first(to)),
+            Action::Snapshot { step, slot } => self.keep(self.first(step), slot, stores),
+            Action::Restore { step, slot } => {
+                let step = self.first(step);
+                let store = stores.of(slot);
+                match store.view(slot.index, step) {
+                    Some((reals, plain)) => Snapshot::restore_words(reals, plain, &mut self.live),
+                    None => {
+                        store.get(slot.index, step, &mut self.snapshot)?;
+                        self.snapshot.restore(&mut self.live);
+                    }
+                }
+                self.at = Live::Before(step);
+                self.counts.restores += 1;
+                Ok(())
+            }
+            Action::Free { slot } => {
+                stores.of(slot).free(slot.index);
+                Ok(())
+            }
+            Action::Record { step } => self.record(self.first(step)),
+            Action::Reverse { step } => self.reverse(self.first(step), loss),
+        }
+    }
+
+    fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_>) -> Result<(), Error> {
+        self.settle()?;
+        debug_assert_eq!(self.at, Live::Before(step));
+        self.counts.snapshots += 1;
+        let (reals, plain) = Snapshot::lengths(&self.live);
+        let store = stores.of(slot);
+        let kept = match store.room(slot.index, step, reals, plain) {
+            Ok(Some(room)) => {
+                room.fill(&self.live);
+                return Ok(());
+            }
+            Ok(None) => {
+                self.snapshot.take(&self.live);
+                store.put(slot.index, step, &self.snapshot)
+            }
+            Err(error) => Err(error),
+        };
+        match kept {
+            // The store in memory has the rest of the budget, and refuses what a state that grows would take beyond it.
+            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => {
+                let needed = stores.heap_bytes() + (reals + plain) * size_of::<u64>();
+                Err(Error::OverBudget { step, held: stores.heap_bytes(), needed })
+            }
+            other => Ok(other?),
+        }
+    }
+}
