@@ -104,7 +104,7 @@ macro_rules! derivative_number {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
                     // Counted here, once: the inner levels compare without the hook.
-                    crate::decision::compared(self.peek(), other.peek());
+                    crate::decision::compared(self.glance(), other.glance());
                     return crate::number::ordering(*self, *other) == Some(core::cmp::Ordering::Equal);
                 }
                 self.primal() == other.primal()
@@ -119,7 +119,7 @@ macro_rules! derivative_number {
             fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
-                    crate::decision::compared(self.peek(), other.peek());
+                    crate::decision::compared(self.glance(), other.glance());
                     return crate::number::ordering(*self, *other);
                 }
                 self.primal().partial_cmp(&other.primal())
@@ -220,21 +220,21 @@ macro_rules! derivative_number {
             pub fn to_f64(self) -> f64 {
                 self.check_use(self);
                 if !self.carries_nothing() {
-                    crate::decision::converted_to(self.peek().unwrap_or(0.0));
+                    crate::decision::converted_to(self.glance().unwrap_or(0.0));
                 }
-                self.peek().unwrap_or(f64::NAN)
+                self.glance().unwrap_or(f64::NAN)
             }
             /// Whether the primal is NaN.
             #[inline]
             pub fn is_nan(self) -> bool {
                 crate::decision::looked(|| self.is_active());
-                self.peek().is_some_and(f64::is_nan)
+                self.glance().is_some_and(f64::is_nan)
             }
             /// Whether the primal is neither infinite nor NaN.
             #[inline]
             pub fn is_finite(self) -> bool {
                 crate::decision::looked(|| self.is_active());
-                self.peek().is_some_and(f64::is_finite)
+                self.glance().is_some_and(f64::is_finite)
             }
             /// Sine and cosine of the same angle.
             #[inline]
@@ -330,7 +330,11 @@ macro_rules! derivative_number {
             #[inline(always)]
             fn peek(self) -> Option<f64> {
                 crate::decision::looked(|| self.is_active());
-                self.primal().peek()
+                self.glance()
+            }
+            #[inline(always)]
+            fn glance(self) -> Option<f64> {
+                self.primal().glance()
             }
             #[inline(always)]
             fn carries_nothing(self) -> bool {

@@ -473,7 +473,7 @@ impl Scalar for Traced {
     fn from_f64(v: f64) -> Self {
         Traced::plain(v)
     }
-    fn peek(self) -> Option<f64> {
+    fn glance(self) -> Option<f64> {
         Some(self.value)
     }
     fn less(self, other: Self) -> bool {

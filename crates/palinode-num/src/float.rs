@@ -157,7 +157,7 @@ macro_rules! impl_scalar {
                 how.dot(a, b)
             }
             #[inline(always)]
-            fn peek(self) -> Option<f64> {
+            fn glance(self) -> Option<f64> {
                 Some(f64::from(self))
             }
 

@@ -70,8 +70,15 @@ pub trait Scalar:
     fn constant(name: Constant) -> Self;
     /// Data: the nearest number to `v`. Rules use [`Scalar::from_int`] and [`Scalar::constant`] instead.
     fn from_f64(v: f64) -> Self;
-    /// The primal as an `f64` for messages, margins and tables; `None` for a symbol.
-    fn peek(self) -> Option<f64>;
+    /// The primal as an `f64` for messages, margins and tables; `None` for a symbol. What is decided by it is not seen as a decision; that
+    /// something was looked at is.
+    #[inline(always)]
+    fn peek(self) -> Option<f64> {
+        self.glance()
+    }
+    /// The same where nothing is decided by it: for margins that the rules keep themselves.
+    #[doc(hidden)]
+    fn glance(self) -> Option<f64>;
 
     /// Zero.
     #[inline(always)]

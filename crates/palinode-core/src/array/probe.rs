@@ -123,7 +123,7 @@ impl Scalar for Probe {
     fn from_f64(_: f64) -> Probe {
         Probe::Computed(0)
     }
-    fn peek(self) -> Option<f64> {
+    fn glance(self) -> Option<f64> {
         None
     }
     fn less(self, other: Probe) -> Unknown {

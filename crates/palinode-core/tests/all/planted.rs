@@ -343,7 +343,7 @@ macro_rules! weak_scalar {
             fn from_f64(v: f64) -> Weak {
                 Weak(v)
             }
-            fn peek(self) -> Option<f64> {
+            fn glance(self) -> Option<f64> {
                 Some(self.0)
             }
             fn less(self, other: Weak) -> bool {

@@ -198,7 +198,7 @@ impl Scalar for Symbol {
     fn from_f64(v: f64) -> Self {
         Symbol(note(Expression::Literal(Literal::Real(v))))
     }
-    fn peek(self) -> Option<f64> {
+    fn glance(self) -> Option<f64> {
         None
     }
     fn less(self, other: Self) -> Truth {

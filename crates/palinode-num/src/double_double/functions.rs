@@ -161,7 +161,7 @@ impl Scalar for DoubleDouble {
         v.into()
     }
     #[inline]
-    fn peek(self) -> Option<f64> {
+    fn glance(self) -> Option<f64> {
         Some(self.hi)
     }
 

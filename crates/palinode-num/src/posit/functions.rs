@@ -149,7 +149,7 @@ impl<W: PositWidth> Scalar for Posit<W> {
         Self::from_f64(v)
     }
     #[inline]
-    fn peek(self) -> Option<f64> {
+    fn glance(self) -> Option<f64> {
         Some(self.to_f64())
     }
     #[inline(always)]
