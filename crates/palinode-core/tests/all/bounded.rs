@@ -182,7 +182,7 @@ impl<W: PositWidth> Scalar for Bounded<W> {
         // Data: what the computation is exact for is the posit that it becomes.
         Self::exact(Posit::from_f64(v))
     }
-    fn peek(self) -> Option<f64> {
+    fn glance(self) -> Option<f64> {
         self.posit.peek()
     }
     fn less(self, other: Self) -> bool {
