@@ -34,7 +34,8 @@ pub(crate) struct Allowed {
 
 /// What a number that knows its own error may be off by: that, and what the double-double of the reference is.
 pub(crate) fn known<S: Leaf>(bound: f64, target: f64, counted: Allowed) -> Allowed {
-    let size = if target == 0.0 { 1.0 } else { target };
+    // The unit cancels. What is far below all numbers of `S` may be a subnormal `f64`, which would not.
+    let size = if target == 0.0 { 1.0 } else { target.max(S::SMALLEST) };
     let floor = counted.size.max(size) * (f64::EPSILON * f64::EPSILON) * 1024.0;
     Allowed { ulp: bound * (1.0 + 1e-9) / (size * S::EPSILON), size, floor, epsilon: S::EPSILON }
 }
