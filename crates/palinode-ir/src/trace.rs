@@ -453,9 +453,8 @@ impl Real for Traced {
         !Traced::compare(Comparison::Equal, self, self)
     }
     fn is_finite(self) -> bool {
-        // Posits have no infinity, and NaR is below all their numbers.
-        Traced::compare(Comparison::LessEq, Traced::plain(-f64::MAX), self)
-            && Traced::compare(Comparison::LessEq, self, Traced::plain(f64::MAX))
+        // In every number that has no other than finite ones, infinities, NaN or NaR.
+        Traced::compare(Comparison::Equal, self - self, Traced::plain(0.0))
     }
 }
 
