@@ -21,6 +21,7 @@ mod engine;
 mod flat;
 mod forward;
 mod hashes;
+mod needs;
 mod nested;
 mod plan;
 mod report;
