@@ -453,8 +453,10 @@ impl Real for Traced {
         !Traced::compare(Comparison::Equal, self, self)
     }
     fn is_finite(self) -> bool {
-        // In every number that has no other than finite ones, infinities, NaN or NaR.
-        Traced::compare(Comparison::Equal, self - self, Traced::plain(0.0))
+        // In whatever number the program will run: only finite ones leave nothing of themselves.
+        #[allow(clippy::eq_op)]
+        let nothing = self - self;
+        Traced::compare(Comparison::Equal, nothing, Traced::plain(0.0))
     }
 }
 
