@@ -43,8 +43,9 @@ impl<S: Scalar> Products<S> {
         }
     }
 
+    /// Strong, as products of tangents and partials are: an inner number may be a zero that still has derivatives.
     fn total(&self, how: Accumulator) -> S {
-        S::dot_with(&self.0, &self.1, how)
+        S::strong_dot_with(&self.0, &self.1, how)
     }
 }
 

@@ -337,8 +337,8 @@ pub trait Scalar:
         let _ = how;
         Self::dot(a, b)
     }
-    /// [`dot_with`](Self::dot_with) in which a zero factor wins over everything, as in [`strong_mul`](Self::strong_mul). Infinities and NaNs that
-    /// are left count as the accumulator says.
+    /// [`dot_with`](Self::dot_with) of strong products: a zero factor wins over everything, as in [`strong_mul`](Self::strong_mul), also a zero
+    /// that carries derivatives. Infinities and NaNs that are left count as the accumulator says.
     ///
     /// ```
     /// use palinode_num::{Accumulator, Scalar};
@@ -355,13 +355,17 @@ pub trait Scalar:
             return Self::dot_with(a, b, how);
         }
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
-        let counts = |(x, y): &(Self, Self)| !x.vanishes() && !y.vanishes();
-        let (a, b): (Vec<Self>, Vec<Self>) = a.iter().copied().zip(b.iter().copied()).filter(counts).unzip();
-        if a.iter().chain(&b).all(|x| x.peek().is_some()) {
-            return Self::dot_with(&a, &b, how);
+        let pairs = || a.iter().copied().zip(b.iter().copied());
+        if pairs().any(|(x, y)| x.peek().is_none() || y.peek().is_none()) {
+            // Of symbols it is not known whether they are zero: their products must stay strong.
+            return pairs().fold(Self::zero(), |sum, (x, y)| x.strong_add_to(y, sum));
         }
-        // Of symbols it is not known whether they are zero: their products must stay strong.
-        a.iter().zip(b).fold(Self::zero(), |sum, (&x, y)| x.strong_add_to(y, sum))
+        let counts = |&(x, y): &(Self, Self)| !x.vanishes() && !y.vanishes();
+        // A zero with derivatives does not vanish, and its value wins all the same: their strong product is a term of the sum.
+        let wins = |x: Self, y: Self| x.peek() == Some(0.0) && !y.peek().is_some_and(f64::is_finite);
+        let factors = |(x, y)| if wins(x, y) || wins(y, x) { (x.strong_mul(y), Self::one()) } else { (x, y) };
+        let (a, b): (Vec<Self>, Vec<Self>) = pairs().filter(counts).map(factors).unzip();
+        Self::dot_with(&a, &b, how)
     }
     /// `offset + sum of coefficients[i] * x[i]` with constant coefficients. A tape records it as one node.
     ///

@@ -265,10 +265,14 @@ fn infinities_in_strong_products_are_accumulated_as_asked_for() {
     let dual = |x: &[f64]| -> Vec<Dual<f64>> { x.iter().map(|&x| Dual::new(x, 0.0)).collect() };
     assert_eq!(Dual::strong_dot_with(&dual(&a), &dual(&b), Accumulator::Exact).value, f64::INFINITY);
     assert!(Dual::strong_dot_with(&dual(&a), &dual(&b), Accumulator::Naive).value.is_nan());
-    // A zero that moves does not win over a value: 0 * NaN; its tangent times the value counts.
-    let moving =
-        Dual::strong_dot_with(&[Dual::new(0.0, 1.0)], &[Dual::new(f64::INFINITY, 0.0)], Accumulator::Exact);
-    assert!(moving.value.is_nan() && moving.tangent == f64::INFINITY);
+    // A zero that moves wins over the value beside it; its tangent times that value counts. The rest is still one sum.
+    let (moving, infinite) = (Dual::new(0.0, 1.0), Dual::new(f64::INFINITY, 0.0));
+    let found = Dual::strong_dot_with(
+        &[dual(&[1e200, 1.0]), vec![moving], dual(&[-1e200])].concat(),
+        &[dual(&[1e200, 3.0]), vec![infinite], dual(&[1e200])].concat(),
+        Accumulator::Exact,
+    );
+    assert_eq!((found.value, found.tangent), (3.0, f64::INFINITY));
     // The cotangent of a factor of a product of matrices.
     let sweep = |how| {
         let rows = Array::from_values(b[..3].to_vec()).reshaped(&[3, 1]);
@@ -279,6 +283,40 @@ fn infinities_in_strong_products_are_accumulated_as_asked_for() {
     };
     assert_eq!(sweep(Accumulator::Exact), f64::INFINITY);
     assert!(sweep(Accumulator::Naive).is_nan());
+}
+
+/// The dot product of one pair is their strong product, in every part of every number and by every accumulator.
+#[test]
+fn strong_dot_products_are_made_of_strong_products() {
+    fn agree<S: Scalar>(numbers: &[S], parts: impl Fn(S) -> Vec<f64>) {
+        for (&x, &y) in numbers.iter().flat_map(|x| numbers.iter().map(move |y| (x, y))) {
+            let expected = parts(x.strong_mul(y));
+            for how in ALL {
+                let found = parts(S::strong_dot_with(&[x], &[y], how));
+                let same = |(a, b): (&f64, &f64)| a == b || a.is_nan() && b.is_nan();
+                assert!(
+                    found.iter().zip(&expected).all(same),
+                    "{how:?}: {:?} and {:?} give {found:?}, not {expected:?}",
+                    parts(x),
+                    parts(y)
+                );
+            }
+        }
+    }
+    let plain = [0.0, 1.0, -2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let duals: Vec<Dual<f64>> =
+        plain.iter().flat_map(|&x| plain.iter().map(move |&dx| Dual::new(x, dx))).collect();
+    agree(&plain, |x| vec![x]);
+    agree(&duals, |x| vec![x.value, x.tangent]);
+    let lanes: Vec<DualN<f64, 2>> = duals.iter().map(|x| DualN::new(x.value, [0.0, x.tangent])).collect();
+    agree(&lanes, |x| vec![x.value, x.tangents[0], x.tangents[1]]);
+    let jets: Vec<Jet<f64, 2>> = duals.iter().map(|x| Jet::new(x.value, [x.tangent, 1.0])).collect();
+    agree(&jets, |x| (0..=2).map(|k| x.coefficient(k)).collect());
+    let nested: Vec<Dual<Dual<f64>>> = duals
+        .iter()
+        .flat_map(|&x| [duals[0], duals[1], duals[7], duals[21]].map(|dx| Dual::new(x, dx)))
+        .collect();
+    agree(&nested, |x| vec![x.value.value, x.value.tangent, x.tangent.value, x.tangent.tangent]);
 }
 
 /// Samples on one tape: parameters as numbers, or as an array that is read, multiplied, written to and summed.
