@@ -2,8 +2,8 @@
 
 use palinode_core::schedule::{self, Action, Mixed, Online, binomial, periodic, two_tier};
 use palinode_core::{
-    Array, Compression, CustomRule, DoubleDouble, Dual, Error, Partials, Scalar, Tape, Var, WhenOverwritten,
-    custom,
+    Accumulator, Array, Compression, CustomRule, DoubleDouble, Dual, Error, Partials, Scalar, Tape, Var,
+    WhenOverwritten, custom,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -282,6 +282,84 @@ fn no_byte_more_than_the_limit() {
     let mut broken = excesses(&[0, 64, 1_000, 3_000, 10_000, 100_000, 1_000_000, 3_000_000], 3);
     broken.extend(excesses(&[0, 64, 10_000, 1_000_000], 5_000));
     broken.extend(array_excesses(&[0, 64, 3_000, 10_000, 30_000, 100_000, 1_000_000, 3_000_000]));
+    assert!(broken.is_empty(), "more bytes than allowed:\n{}", broken.join("\n"));
+}
+
+/// Adds its inputs up.
+struct Total;
+
+impl CustomRule<f64> for Total {
+    fn name(&self) -> &'static str {
+        "total"
+    }
+    fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), Error> {
+        inputs.iter_mut().for_each(|input| *input += outputs[0]);
+        Ok(())
+    }
+}
+
+/// Sweeps over sums: of one cotangent, of several in one, and of a Jacobian's lanes, that take more than there may be besides the recording.
+fn summed_excesses(name: &str, program: fn(&[Var<f64>]) -> Vec<Var<f64>>, how: Accumulator) -> Vec<String> {
+    let x: Vec<f64> = (0..300).map(|i| 0.5 / (1.0 + f64::from(i))).collect();
+    let (needed, outputs) = {
+        let mut tape = Tape::new().accumulate(how);
+        let record = tape.record(&x, program).unwrap();
+        (record.budget().bytes(), record.output_count())
+    };
+    let (one, lanes) = (vec![1.0; outputs], vec![[1.0; 8]; outputs]);
+    let (mut broken, mut swept, mut refused) = (Vec::new(), 0, 0);
+    for limit in (needed / 2..2 * needed).step_by(500 + needed / 300) {
+        let mut tape = Tape::with_limits(u32::MAX, limit).accumulate(how);
+        let Ok(mut record) = tape.record(&x, program) else { continue };
+        let held = record.heap_bytes();
+        let (result, _, _, peak) = measured(|| record.reverse(&one).map(|_| ()));
+        let (many, _, _, peak_of_many) = measured(|| record.reverse_many(&lanes));
+        assert!(result.is_ok(), "{name}, {how:?}: recorded within {limit} bytes, and then {result:?}");
+        for (sweep, peak) in [("one sweep", peak), ("eight sweeps", peak_of_many)] {
+            if held + peak > limit {
+                broken.push(format!("{name}, {how:?}, {sweep}: {} bytes within {limit}", held + peak));
+            }
+        }
+        match many {
+            Ok(_) => swept += 1,
+            Err(error) => {
+                assert_eq!(error.code(), "PAL0107");
+                refused += 1;
+            }
+        }
+    }
+    if swept == 0 || refused == 0 {
+        broken.push(format!("{name}, {how:?}: the limits are not tight: {swept} swept, {refused} refused"));
+    }
+    broken
+}
+
+#[test]
+fn sums_take_no_byte_more_than_the_limit() {
+    type Program = fn(&[Var<f64>]) -> Vec<Var<f64>>;
+    let programs: [(&str, Program); 4] = [
+        ("numbers", |x| vec![Var::sum_of(x)]),
+        ("arrays", |x| {
+            let a = Array::from_vars(x);
+            let squares = (&a * &a).sin().reshaped(&[20, 15]);
+            squares.matmul(&squares.transposed()).sum_axis(0).to_vars()
+        }),
+        ("elements", |x| {
+            let mut a = Array::from_vars(x);
+            element_updates(x, &mut a, 20);
+            vec![a.sum(), a.get(3)]
+        }),
+        ("a custom operation", |x| {
+            let total = x.iter().map(|x| x.value()).sum();
+            custom(x, &[total], Total)
+        }),
+    ];
+    let mut broken = Vec::new();
+    for (name, program) in programs {
+        for how in [Accumulator::Compensated, Accumulator::Exact] {
+            broken.extend(summed_excesses(name, program, how));
+        }
+    }
     assert!(broken.is_empty(), "more bytes than allowed:\n{}", broken.join("\n"));
 }
 

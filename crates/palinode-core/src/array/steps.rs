@@ -333,11 +333,6 @@ impl<S: Scalar> ArrayTape<S> {
         self.scratch
     }
 
-    /// The bytes that a recording and its sweep need for a while and do not keep.
-    pub(crate) fn passing_bytes(&self) -> usize {
-        self.list_bytes() + self.scratch
-    }
-
     /// Where a storage begins among the slots.
     #[inline]
     pub(crate) fn start_of(&self, storage: u32) -> usize {

@@ -206,7 +206,9 @@ impl<'a, S: Scalar> Arrays<'a, S> {
             Some((known, total)) if known == place => total,
             _ => last.insert((place, sums.total(place))).1,
         };
-        self.places(region).map(read).collect()
+        let mut totals = Vec::with_capacity(region.places.len());
+        totals.extend(self.places(region).map(read));
+        totals
     }
 
     fn reverse_linear_summed<A: AccumulateProducts<S>>(

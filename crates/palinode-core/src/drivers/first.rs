@@ -125,11 +125,11 @@ pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
 }
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {
-    /// The Jacobian of this recording, a row per output.
+    /// The Jacobian of this recording, a row per output. If the tape adds up by sums ([`Tape::accumulate`]), all sweeps are in reverse.
     pub fn jacobian(&self) -> Result<Vec<Vec<S>>, Error> {
         let (rows, columns) = (self.output_count(), self.input_count());
         let mut jacobian = vec![vec![S::zero(); columns]; rows];
-        if rows <= columns {
+        if rows <= columns || self.adds_up_by_sums() {
             for start in (0..rows).step_by(LANES) {
                 let columns_of_block = self.reverse_many::<LANES>(&unit_block(rows, start))?;
                 for (column, lanes) in columns_of_block.iter().enumerate() {

@@ -97,7 +97,7 @@ pub fn sparse_hessian<S: Scalar<Bool = bool>>(
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// The Jacobian of this recording by its pattern: forward sweeps over groups of columns or reverse sweeps
-    /// over groups of rows, whichever are fewer.
+    /// over groups of rows, whichever are fewer; always in reverse if the tape adds up by sums ([`Tape::accumulate`]).
     pub fn sparse_jacobian(&self) -> Result<Sparse<S>, Error> {
         let (rows, columns) = (self.output_count(), self.input_count());
         let pattern = self.pattern();
@@ -105,7 +105,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let by_columns = colouring::columns(&pattern, &transposed);
         let by_rows = colouring::columns(&transposed, &pattern);
         let all = || pattern.iter().enumerate().flat_map(|(i, row)| row.iter().map(move |&j| (i, j)));
-        let (entries, sweeps) = if by_columns.count < by_rows.count {
+        let (entries, sweeps) = if by_columns.count < by_rows.count && !self.adds_up_by_sums() {
             let Colouring { colour, count } = by_columns;
             let compressed = products(count, &colour, |seeds| self.forward_many(seeds))?;
             (all().map(|(i, j)| (i, j, compressed[i][colour[j]])).collect(), count)

@@ -152,6 +152,11 @@ impl<S: Scalar> CustomNode<S> {
         Ok(())
     }
 
+    /// The bytes that a sweep needs for a while: the cotangents that its rule is given and gives. What the rule takes itself is not known.
+    pub(crate) fn scratch_bytes(&self) -> usize {
+        (self.inputs.len() + self.outputs as usize) * size_of::<S>()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.inputs.capacity() * size_of::<u32>() + size_of_val(&*self.rule) + self.rule.saved_bytes()
     }

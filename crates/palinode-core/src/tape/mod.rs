@@ -137,9 +137,11 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     }
 
     /// How the reverse sweeps of this tape's recordings add up cotangents, and with them [`value_and_grad`](Tape::value_and_grad) and Jacobians. With
-    /// [`Accumulator::Exact`] each cotangent is the sum of all that arrives at a number, products of partials and cotangents among them,
-    /// rounded once. It then does not depend on the order in which a number was used, as that of a parameter in many samples, or of
-    /// a number that is broadcast over an array.
+    /// [`Accumulator::Exact`] each cotangent is the sum of all that arrives at a number of the recording, products of partials and cotangents among them,
+    /// rounded once. It then does not depend on the order in which that number was used, as that of a parameter in many samples, or of
+    /// a number that is broadcast over an array. What the recording multiplied out is rounded before: an expression of one or two numbers is recorded
+    /// with its derivative, whose terms [`Var`] adds one after the other, such as `x * 1e100 + x * 3.0 - x * 1e100` below.
+    /// [`Tape::set_accumulator`] changes it on a tape that is there already.
     ///
     /// ```
     /// use palinode_core::{Accumulator, Array, Tape, Var};
@@ -150,20 +152,54 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     /// # Ok::<(), palinode_core::Error>(())
     /// ```
     ///
-    /// What is rounded is what was recorded: an expression of one or two numbers is recorded with its derivative, multiplied out. Values are added up as their
-    /// operations were asked to (`sum_with`, `matmul_with`, ...).
+    /// A traced tape multiplies nothing out, at the price of a number for every operation:
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Tape, Var};
+    ///
+    /// let f = |x: &[Var<f64>]| x[0] * 1e100 + x[0] * 3.0 - x[0] * 1e100;
+    /// assert_eq!(Tape::new().accumulate(Accumulator::Exact).value_and_grad(f, &[0.0])?.1, [0.0]); // not 3
+    /// assert_eq!(Tape::traced().accumulate(Accumulator::Exact).value_and_grad(f, &[0.0])?.1, [3.0]);
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    ///
+    /// Values are added up as their operations were asked to (`sum_with`, `matmul_with`, ...), and so are forward sweeps; Jacobians are swept in reverse, whatever
+    /// their shape. [`Record::reverse_onto`] rounds once per call.
     ///
     /// An exact sum takes 1088 bytes (`f64`), for as long as its number waits to be swept; a tape with a budget refuses to record what needs more than fits if all
     /// of them are there at once. Such sweeps allocate, and are much slower.
     #[must_use]
-    pub fn accumulate(self, how: Accumulator) -> Self
+    pub fn accumulate(mut self, how: Accumulator) -> Self
     where
         S: Summand,
     {
-        let mut tape = Tape { summed: SummedSweep::of(how), ..self };
-        let bytes = tape.summed.map_or(size_of::<S>(), |sweep| sweep.bytes(1));
-        tape.recorder.arena.set_cotangent_bytes(bytes);
-        tape
+        self.set_accumulator(how);
+        self
+    }
+
+    /// Adds up so from now on, also in sweeps of what is recorded already; see [`Tape::accumulate`].
+    ///
+    /// ```
+    /// use palinode_core::{Accumulator, Array, Tape, Var};
+    ///
+    /// let f = |x: &[Var<f64>]| Array::from_vars(x).broadcast(&[3]).dot(&Array::from_values([1e100, 3.0, -1e100]));
+    /// let mut tape = Tape::new();
+    /// assert_eq!(tape.value_and_grad(f, &[2.0])?.1, [0.0]);
+    /// tape.set_accumulator(Accumulator::Exact);
+    /// assert_eq!(tape.recorded().expect("it went well").reverse(&[1.0])?, [3.0]);
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    pub fn set_accumulator(&mut self, how: Accumulator)
+    where
+        S: Summand,
+    {
+        self.summed = SummedSweep::of(how);
+        if self.summed.is_some() {
+            // Sums are made anew in each sweep.
+            self.cotangents = Vec::new();
+        }
+        let bytes = self.summed.map_or(size_of::<S>(), |sweep| sweep.bytes(1));
+        self.recorder.arena.set_cotangent_bytes(bytes);
     }
 
     /// What to do when an array is overwritten while a reverse rule still needs it, in recordings from now on.
@@ -229,7 +265,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             Some(sweep) => sweep.bytes(cotangents),
             None => cotangents.saturating_sub(self.cotangents.capacity()) * size_of::<S>(),
         };
-        let more = more + self.recorder.arrays.scratch_bytes();
+        let more = more + self.recorder.scratch_bytes();
         self.recorder.arena.afford(self.heap_bytes() + more)?;
         self.complete = true;
         Ok(Record { tape: self })

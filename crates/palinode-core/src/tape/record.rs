@@ -83,7 +83,8 @@ pub struct Size {
     pub nodes: usize,
     /// Edges: partials saved for the reverse sweep.
     pub edges: usize,
-    /// Bytes that these nodes and edges need, with a cotangent for each node, and what custom operations and arrays need.
+    /// Bytes that these nodes and edges need, with a cotangent for each node (a sum, if the tape was asked for sums: [`Tape::accumulate`]), and what
+    /// custom operations and arrays need.
     pub bytes: usize,
 }
 
@@ -134,7 +135,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// Reverse sweep that goes on where others stopped: the cotangents of the inputs start from what is in `inputs`, and end there.
     ///
     /// This is how the cotangents of parameters that many recordings share are summed: one after the other, in the order in which a
-    /// single recording of all of them would.
+    /// single recording of all of them would. With sums ([`Tape::accumulate`]) each call rounds once: what is in `inputs` is a term of the
+    /// sum, and the cotangents that many calls add up have been rounded as often.
     pub fn reverse_onto(&mut self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
         same_length("the list of output cotangents", self.output_count(), outputs.len())?;
         same_length("the list of input cotangents", self.input_count(), inputs.len())?;
@@ -185,13 +187,19 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         sweep: SummedSweep<S>,
         cotangents: &[[S; N]],
     ) -> Result<Vec<[S; N]>, Error> {
+        // What is found, and the inputs and outputs of a lane.
+        let lists = ((N + 1) * self.input_count() + self.output_count()) * size_of::<S>();
+        let held = self.heap_bytes() + lists;
+        sweep.afford(&self.tape.recorder, held)?;
         let mut found = vec![[S::zero(); N]; self.input_count()];
+        let mut inputs = vec![S::zero(); self.input_count()];
+        let mut of_lane = vec![S::zero(); self.output_count()];
         for lane in 0..N {
-            let of_lane: Vec<S> = cotangents.iter().map(|lanes| lanes[lane]).collect();
-            let mut inputs = vec![S::zero(); self.input_count()];
+            of_lane.iter_mut().zip(cotangents).for_each(|(cotangent, lanes)| *cotangent = lanes[lane]);
+            inputs.fill(S::zero());
             let ends = Ends { nodes: &self.tape.outputs, cotangents: &of_lane };
-            sweep.run(&self.tape.recorder, ends, &mut inputs, self.heap_bytes())?;
-            found.iter_mut().zip(inputs).for_each(|(lanes, cotangent)| lanes[lane] = cotangent);
+            sweep.run(&self.tape.recorder, ends, &mut inputs, held)?;
+            found.iter_mut().zip(&inputs).for_each(|(lanes, &cotangent)| lanes[lane] = cotangent);
         }
         Ok(found)
     }
@@ -299,8 +307,11 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn size(&self) -> Size {
         let (nodes, edges) = (self.node_count() - 1, self.tape.recorder.arena.edges());
         let saved: usize = self.tape.recorder.custom.iter().map(|custom| custom.bytes()).sum();
-        let arrays = self.tape.recorder.arrays.needed_bytes();
-        let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * size_of::<S>() + saved + arrays;
+        // Arrays count a number for the cotangent of each slot.
+        let of_cotangent = self.tape.recorder.arena.cotangent_bytes();
+        let slots = self.tape.recorder.arrays.slots() * (of_cotangent - size_of::<S>());
+        let arrays = self.tape.recorder.arrays.needed_bytes() + slots;
+        let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * of_cotangent + saved + arrays;
         Size { nodes, edges, bytes }
     }
 
@@ -310,15 +321,16 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     }
 
     /// A budget within which this can be recorded, on a new tape, and swept in reverse. For a large recording that is what it
-    /// needs, [`Record::size`], and less than a per cent for the ends of chunks; for a small one up to twice as much.
+    /// needs, [`Record::size`], and less than a per cent for the ends of chunks; for a small one up to twice as much. Where cotangents are sums
+    /// ([`Tape::accumulate`]) that is one for every number at once. Several sweeps in one ([`Record::reverse_many`], Jacobians) need more.
     pub fn budget(&self) -> Budget {
         let arena = &self.tape.recorder.arena;
         let lists = self.input_count() * (size_of::<Var<S>>() + size_of::<S>())
             + self.output_count() * (size_of::<u32>() + size_of::<S>());
         let beside = self.tape.recorder.bytes() - arena.bytes();
         let cotangents = self.tape.recorder.cotangents() * arena.cotangent_bytes();
-        let arrays = self.tape.recorder.arrays.passing_bytes();
-        Budget::from(arena.enough_bytes() + cotangents + lists + beside + arrays)
+        let passing = self.tape.recorder.arrays.list_bytes() + self.tape.recorder.scratch_bytes();
+        Budget::from(arena.enough_bytes() + cotangents + lists + beside + passing)
     }
 
     /// The heap bytes that the tape holds, used or kept for the next recording; exact.
@@ -329,11 +341,16 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// `N` zeros per node and slot of an array, if there may be so many bytes.
     fn lanes<const N: usize>(&self) -> Result<Vec<[S; N]>, Error> {
         let count = self.tape.recorder.cotangents();
-        let bytes = count * size_of::<[S; N]>() + N * self.tape.recorder.arrays.scratch_bytes();
+        let bytes = count * size_of::<[S; N]>() + N * self.tape.recorder.scratch_bytes();
         self.tape.recorder.arena.afford(self.heap_bytes() + bytes)?;
         let mut lanes = Vec::new();
         zero_filled(&mut lanes, count)?;
         Ok(lanes)
+    }
+
+    /// Whether cotangents are sums, which forward sweeps do not know; see [`Tape::accumulate`].
+    pub(crate) fn adds_up_by_sums(&self) -> bool {
+        self.tape.summed.is_some()
     }
 
     /// The nodes and the sink.

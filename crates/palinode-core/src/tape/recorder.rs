@@ -92,6 +92,12 @@ impl<S: Scalar> Recorder<S> {
         self.arena.next_node() as usize + self.arrays.slots()
     }
 
+    /// The bytes that a sweep needs for a while, besides cotangents: for an operation on whole arrays or a custom one.
+    pub(crate) fn scratch_bytes(&self) -> usize {
+        let of_custom = self.custom.iter().map(CustomNode::scratch_bytes).max().unwrap_or(0);
+        of_custom.max(self.arrays.scratch_bytes())
+    }
+
     /// A leaf for a number that an operation on whole arrays makes.
     pub(crate) fn push_leaf(&mut self, op: &'static str, value: S, zero: S, traced: bool) -> u32 {
         let node = self.arena.push([SINK], [zero]);

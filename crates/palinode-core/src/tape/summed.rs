@@ -25,7 +25,7 @@ pub(super) struct SummedSweep<S> {
 }
 
 /// [`sweep`], over some kind of sum.
-type Run<S> = fn(&Recorder<S>, Ends<'_, S>, &mut [S], usize) -> Result<(), Error>;
+type Run<S> = fn(&Recorder<S>, Ends<'_, S>, &mut [S]) -> Result<(), Error>;
 
 /// Where a sweep starts: the nodes of the outputs and their cotangents.
 #[derive(Clone, Copy)]
@@ -56,6 +56,11 @@ impl<S: Scalar> SummedSweep<S> {
         (self.bytes)(places)
     }
 
+    /// An error if a sweep needs more bytes than there may be, where so many are held already.
+    pub(super) fn afford(&self, recorder: &Recorder<S>, held: usize) -> Result<(), Error> {
+        recorder.arena.afford(held + self.bytes(recorder.cotangents()) + recorder.scratch_bytes())
+    }
+
     /// Adds what arrives at the inputs to `inputs`, where so many bytes are held already.
     pub(super) fn run(
         &self,
@@ -64,7 +69,8 @@ impl<S: Scalar> SummedSweep<S> {
         inputs: &mut [S],
         held: usize,
     ) -> Result<(), Error> {
-        (self.run)(recorder, ends, inputs, held)
+        self.afford(recorder, held)?;
+        (self.run)(recorder, ends, inputs)
     }
 }
 
@@ -72,11 +78,8 @@ fn sweep<S: Scalar, A: AccumulateProducts<S>>(
     recorder: &Recorder<S>,
     ends: Ends<'_, S>,
     inputs: &mut [S],
-    held: usize,
 ) -> Result<(), Error> {
-    let places = recorder.cotangents();
-    recorder.arena.afford(held + Sums::<S, A>::bytes(places) + recorder.arrays.scratch_bytes())?;
-    let mut sums = Sums::<S, A>::new(places)?;
+    let mut sums = Sums::<S, A>::new(recorder.cotangents())?;
     inputs.iter().enumerate().for_each(|(input, &start)| sums.add(input + 1, start));
     for (&node, &cotangent) in ends.nodes.iter().zip(ends.cotangents) {
         if node != SINK {

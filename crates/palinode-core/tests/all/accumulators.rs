@@ -420,6 +420,23 @@ fn all_sweeps_of_a_tape_add_up_as_it_was_asked_to() {
         record.reverse_onto(&[1.0, 0.0], &mut onto).unwrap();
         (gradient[0], both[0], [jacobian[0][0], jacobian[1][0]], onto[0])
     };
+    // More outputs than inputs, where the ordinary Jacobian would sweep forward.
+    let tall = |how| {
+        let columns = [[1e100, 3.0, -1e100], [-1e90, 5.0, 1e90], [1e80, -1e80, 7.0]];
+        let mut tape = Tape::new().accumulate(how);
+        let record = tape
+            .record(&[2.0], |x| {
+                let spread = Array::from_vars(x).broadcast(&[3]);
+                columns.map(|column| spread.dot(&Array::from_values(column)))
+            })
+            .unwrap();
+        let dense = record.jacobian().unwrap();
+        assert_eq!(record.sparse_jacobian().unwrap().to_dense(), dense);
+        dense.concat()
+    };
+    assert_eq!(tall(Accumulator::Naive), [0.0, 0.0, 7.0]);
+    assert_eq!(tall(Accumulator::Compensated), [3.0, 5.0, 7.0]);
+    assert_eq!(tall(Accumulator::Exact), [3.0, 5.0, 7.0]);
     let naive = sums(Accumulator::Naive);
     assert_eq!((naive.0, naive.1, naive.2), (0.0, 0.0, [0.0, 0.0]));
     assert_eq!(sums(Accumulator::Exact), (3.0, 8.0, [3.0, 5.0], 7.0));
@@ -438,6 +455,33 @@ fn a_sweep_that_does_not_fit_is_refused() {
     }
     let mut tape = Tape::with_budget(budget_for(Accumulator::Naive)).accumulate(Accumulator::Exact);
     assert_eq!(tape.value_and_grad(chain, &[1.0, 2.0]).unwrap_err().code(), "PAL0107");
+}
+
+/// The size of a recording counts the sums that its sweep may hold, and what ordinary sweeps left behind is given back.
+#[test]
+fn sizes_count_sums() {
+    let f = |x: &[Var<f64>]| {
+        let a = Array::from_vars(x);
+        (0..10_000).fold(a.get(0), |s, _| s.sin() * x[1] + x[0]) + (&a * &a).sum()
+    };
+    let point = [1.0, 2.0];
+    let sized = |how| {
+        let mut tape = Tape::new().accumulate(how);
+        let record = tape.record(&point, f).unwrap();
+        (record.size(), record.budget().bytes())
+    };
+    let ((naive, _), (exact, budget)) = (sized(Accumulator::Naive), sized(Accumulator::Exact));
+    assert_eq!((naive.nodes, naive.edges), (exact.nodes, exact.edges));
+    // A pointer and a sum of 1088 bytes in place of a number, for nodes and for the slots of two arrays.
+    assert_eq!(exact.bytes - naive.bytes, (exact.nodes + 4) * (8 + 1088 - 8));
+    assert!((exact.bytes..exact.bytes / 100 * 101).contains(&budget), "{budget} bytes for {exact:?}");
+
+    let mut tape = Tape::new();
+    tape.value_and_grad(f, &point).unwrap();
+    let with_cotangents = tape.heap_bytes();
+    tape.set_accumulator(Accumulator::Exact);
+    // The sink, nodes and slots.
+    assert_eq!(with_cotangents - tape.heap_bytes(), (1 + naive.nodes + 4) * size_of::<f64>());
 }
 
 #[test]
