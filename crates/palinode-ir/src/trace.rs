@@ -453,10 +453,9 @@ impl Real for Traced {
         !Traced::compare(Comparison::Equal, self, self)
     }
     fn is_finite(self) -> bool {
-        // In whatever number the program will run: only finite ones leave nothing of themselves.
-        #[allow(clippy::eq_op)]
-        let nothing = self - self;
-        Traced::compare(Comparison::Equal, nothing, Traced::plain(0.0))
+        // Posits have no infinity, and NaR is below all their numbers.
+        Traced::compare(Comparison::LessEq, Traced::plain(-f64::MAX), self)
+            && Traced::compare(Comparison::LessEq, self, Traced::plain(f64::MAX))
     }
 }
 

@@ -4,11 +4,12 @@
 //!
 //! Invariants: with [`Accumulator::Exact`] the sums are rounded once, so the bits depend on the samples alone: not on their order, not on
 //! the number of threads, not on which thread took which. With the others they do. Of several samples that fail the first is named, whatever the threads do.
-//! What is given is finite: a sum that overflows is an error, as a sample that does is.
+//! What is given is finite: a sum that overflows is an error, as a sample that does is. Posits do not overflow: a sum beyond the largest is the largest.
 //!
 //! Numbers: `f64`, `f32` and posits, whose exact sums are quires.
 //!
-//! Memory: a tape and a sum per parameter for every piece of the batch that is under way (560 bytes a parameter if exact).
+//! Memory: a tape and a sum per parameter for every piece of the batch that is under way (560 bytes a parameter if exact). With
+//! [`Batch::accumulate_within`] a sweep holds a sum for every number of its sample that waits to be swept (1096 bytes each if exact, in `f64`).
 
 use crate::forward_gradient::{Directions, EstimateError, ForwardGradient, Perturbed};
 use crate::forward_gradient::{finite_answer, finite_parameters, non_finite};
@@ -79,6 +80,7 @@ impl Batch {
 
     /// How the reverse sweep of a single sample adds up cotangents, as in [`Tape::accumulate`]: naive if nothing else is said, which is much faster. For
     /// samples that use a parameter many times; what is the same in any order of the samples is so in either case.
+    /// [`forward_gradient`](Self::forward_gradient) has no reverse sweep, and does not look at it.
     ///
     /// ```
     /// use palinode_core::{Accumulator, Array};
@@ -89,6 +91,9 @@ impl Batch {
     ///     Array::from_vars(p).broadcast(&[3]).dot(&Array::from_values([1e100, 3.0, -1e100]))
     /// })?;
     /// assert_eq!(sum.gradient, [6.0]);
+    /// // Terms of an expression of one or two numbers are added one after the other while it is recorded.
+    /// let sum = batch.value_and_grad(&[0.0], |p, _| p[0] * 1e100 + p[0] * 3.0 - p[0] * 1e100)?;
+    /// assert_eq!(sum.gradient, [0.0]); // not 6
     /// # Ok::<(), palinode_time::EstimateError>(())
     /// ```
     pub fn accumulate_within(self, within: Accumulator) -> Self {
@@ -104,7 +109,7 @@ impl Batch {
     /// The value and the gradient, summed over samples: `loss(p, i)` is recorded and swept for each sample `i`.
     ///
     /// # Errors
-    /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606); a sum that overflows (PAL0608).
+    /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606); a sum that overflows (PAL0608; in posits none does).
     pub fn value_and_grad<S: Summand<Bool = bool>>(
         &self,
         parameters: &[S],
@@ -126,10 +131,11 @@ impl Batch {
         Ok(BatchGradient { value, gradient, samples: self.samples })
     }
 
-    /// The forward gradient of the sum over samples: the same `K` directions for every sample, and slopes summed.
+    /// The forward gradient of the sum over samples: the same `K` directions for every sample, and slopes summed. How a sample adds up is its
+    /// closure's affair: [`accumulate_within`](Self::accumulate_within) is for reverse sweeps.
     ///
     /// # Errors
-    /// Those of [`forward_gradient`](crate::forward_gradient), with the number of the sample (PAL0606); a sum that overflows (PAL0608).
+    /// Those of [`forward_gradient`](crate::forward_gradient), with the number of the sample (PAL0606); a sum that overflows (PAL0608; in posits none does).
     pub fn forward_gradient<'a, const K: usize>(
         &self,
         parameters: &[f64],
