@@ -70,11 +70,11 @@ pub(crate) fn ordering<N: Scalar>(a: N, b: N) -> Option<core::cmp::Ordering> {
 
 /// How a number compares with an `f64` that is infinite or NaN: as floats do. Posits have no such number to compare with.
 #[cold]
-pub(crate) fn ordering_beyond<N: Scalar>(a: N, active: bool, b: f64) -> Option<core::cmp::Ordering> {
-    if active {
-        crate::decision::compared(a.peek(), Some(b));
+pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Ordering> {
+    if !a.carries_nothing() {
+        crate::decision::compared(a.glance(), Some(b));
     }
-    a.peek()?.partial_cmp(&b)
+    a.glance()?.partial_cmp(&b)
 }
 
 /// Implements a derivative number; see the module's documentation.
@@ -134,7 +134,7 @@ macro_rules! derivative_number {
             fn eq(&self, other: &f64) -> bool {
                 if !other.is_finite() {
                     self.check_use(*self);
-                    let ordering = crate::number::ordering_beyond(*self, self.is_active(), *other);
+                    let ordering = crate::number::ordering_beyond(*self, *other);
                     return ordering == Some(core::cmp::Ordering::Equal);
                 }
                 *self == Self::lift($S::from_f64(*other))
@@ -149,7 +149,7 @@ macro_rules! derivative_number {
             fn partial_cmp(&self, other: &f64) -> Option<core::cmp::Ordering> {
                 if !other.is_finite() {
                     self.check_use(*self);
-                    return crate::number::ordering_beyond(*self, self.is_active(), *other);
+                    return crate::number::ordering_beyond(*self, *other);
                 }
                 self.partial_cmp(&Self::lift($S::from_f64(*other)))
             }
@@ -227,14 +227,12 @@ macro_rules! derivative_number {
             /// Whether the primal is NaN.
             #[inline]
             pub fn is_nan(self) -> bool {
-                crate::decision::looked(|| self.is_active());
-                self.glance().is_some_and(f64::is_nan)
+                self.peek().is_some_and(f64::is_nan)
             }
             /// Whether the primal is neither infinite nor NaN.
             #[inline]
             pub fn is_finite(self) -> bool {
-                crate::decision::looked(|| self.is_active());
-                self.glance().is_some_and(f64::is_finite)
+                self.peek().is_some_and(f64::is_finite)
             }
             /// Sine and cosine of the same angle.
             #[inline]
@@ -329,7 +327,7 @@ macro_rules! derivative_number {
             }
             #[inline(always)]
             fn peek(self) -> Option<f64> {
-                crate::decision::looked(|| self.is_active());
+                crate::decision::looked(|| !self.carries_nothing());
                 self.glance()
             }
             #[inline(always)]

@@ -195,7 +195,7 @@ impl<S: Bits> Sink<S> for Lengths {
 
 const OTHER_LENGTH: &str = "a value is saved with the same words each time";
 
-/// Words of a snapshot that are still to be written; see [`SnapshotStore::room`].
+/// Words of a snapshot that are still to be written; see [`SnapshotStore::put_with`].
 #[derive(Debug)]
 pub struct Room<'a> {
     /// Those of the numbers.
@@ -298,18 +298,17 @@ pub trait SnapshotStore {
     fn view(&self, _slot: u32, _step: u64) -> Option<(&[u64], &[u64])> {
         None
     }
-    /// Room in a slot for the words of the state before `step`, so many for its numbers and so many for everything else, in place of what
-    /// was there: for writing without a copy. All of it must be written, and is then what was put. `None` if the store keeps words
-    /// otherwise; then nothing has changed.
+    /// Like `put`, without a copy: `fill` writes the words of the state before `step` where they are kept, so many for its numbers and so many
+    /// for everything else. False if the store keeps words otherwise; then nothing has happened.
     #[inline]
-    fn room(
+    fn put_with(
         &mut self,
         _slot: u32,
         _step: u64,
-        _reals: usize,
-        _plain: usize,
-    ) -> Result<Option<Room<'_>>, SnapshotError> {
-        Ok(None)
+        _lengths: (usize, usize),
+        _fill: &mut dyn FnMut(Room<'_>),
+    ) -> Result<bool, SnapshotError> {
+        Ok(false)
     }
     /// The slot is not needed any more.
     fn free(&mut self, slot: u32);
@@ -350,14 +349,14 @@ macro_rules! delegate {
                 (**self).view(slot, step)
             }
             #[inline]
-            fn room(
+            fn put_with(
                 &mut self,
                 slot: u32,
                 step: u64,
-                reals: usize,
-                plain: usize,
-            ) -> Result<Option<Room<'_>>, SnapshotError> {
-                (**self).room(slot, step, reals, plain)
+                lengths: (usize, usize),
+                fill: &mut dyn FnMut(Room<'_>),
+            ) -> Result<bool, SnapshotError> {
+                (**self).put_with(slot, step, lengths, fill)
             }
             #[inline]
             fn free(&mut self, slot: u32) {

@@ -152,7 +152,7 @@ macro_rules! nalgebra_support {
                 if self == other {
                     return true; // also infinities
                 }
-                if !self.peek().is_some_and(f64::is_finite) || !other.peek().is_some_and(f64::is_finite) {
+                if !self.glance().is_some_and(f64::is_finite) || !other.glance().is_some_and(f64::is_finite) {
                     return false;
                 }
                 let difference = (*self - *other).abs();

@@ -119,7 +119,6 @@ macro_rules! fields {
             /// Whether the primal is finite.
             #[inline]
             fn is_finite(&self) -> bool {
-                crate::decision::looked(|| self.is_active());
                 self.peek().is_some_and(f64::is_finite)
             }
             #[inline]

@@ -55,22 +55,18 @@ macro_rules! shared {
         }
         #[inline]
         fn is_nan(self) -> bool {
-            crate::decision::looked(|| self.is_active());
             self.peek().is_some_and(f64::is_nan)
         }
         #[inline]
         fn is_infinite(self) -> bool {
-            crate::decision::looked(|| self.is_active());
             self.peek().is_some_and(f64::is_infinite)
         }
         #[inline]
         fn is_finite(self) -> bool {
-            crate::decision::looked(|| self.is_active());
             self.peek().is_some_and(f64::is_finite)
         }
         #[inline]
         fn is_normal(self) -> bool {
-            crate::decision::looked(|| self.is_active());
             classify(self) == FpCategory::Normal
         }
         #[inline]
@@ -79,7 +75,6 @@ macro_rules! shared {
         }
         #[inline]
         fn classify(self) -> FpCategory {
-            crate::decision::looked(|| self.is_active());
             classify(self)
         }
         #[inline]
@@ -104,7 +99,7 @@ macro_rules! shared {
             if !self.carries_nothing() {
                 crate::decision::converted();
             }
-            Float::integer_decode(self.peek().unwrap_or(f64::NAN))
+            Float::integer_decode(self.glance().unwrap_or(f64::NAN))
         }
         shared! { @rows [$Number] floor() ceil() round() trunc() fract() abs() signum() recip()
             powi(n: i32) min(other: Self) max(other: Self) clamp(low: Self, high: Self)

@@ -17,7 +17,7 @@ use palinode_num::Scalar;
 /// Whether the sign bit is set; of an active value a decision, whose margin is the distance to zero.
 #[inline]
 pub(super) fn is_negative<N: Scalar>(x: N, active: bool) -> bool {
-    let primal = x.peek();
+    let primal = x.glance();
     if active {
         crate::decision::compared(primal, Some(0.0));
     }
@@ -31,7 +31,7 @@ macro_rules! conversions {
             if !self.carries_nothing() {
                 crate::decision::converted();
             }
-            self.peek()?.$to()
+            self.glance()?.$to()
         }
     )*};
     (@from $S:ident $($from:ident($source:ident);)*) => {$(
@@ -63,7 +63,7 @@ macro_rules! as_primitive {
                 if !self.carries_nothing() {
                     crate::decision::converted();
                 }
-                self.peek().unwrap_or(f64::NAN) as $primitive
+                self.glance().unwrap_or(f64::NAN) as $primitive
             }
         }
     };

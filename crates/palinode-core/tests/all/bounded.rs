@@ -217,11 +217,11 @@ impl<W: PositWidth> Scalar for Bounded<W> {
     }
     fn mul_add(self, factor: Self, addend: Self) -> Self {
         let posit = self.posit.mul_add(factor.posit, addend.posit);
-        let product = self.through_two(factor, posit, |x, y| x * y);
         let exact = self.wide().mul_add(factor.wide(), addend.wide());
         let corners = self.ends().into_iter().flat_map(|x| factor.ends().map(|y| x * y));
-        let spread = spread(self.wide() * factor.wide(), corners) + addend.error;
-        let size = product.posit.to_double_double().abs().hi() + addend.wide().abs().hi();
+        let product = self.wide() * factor.wide();
+        let spread = spread(product, corners) + addend.error;
+        let size = product.abs().hi() + addend.wide().abs().hi();
         Self::rounded(posit, exact, spread + size * DOUBLE_DOUBLE)
     }
 

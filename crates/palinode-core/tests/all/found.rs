@@ -2,7 +2,7 @@
 
 use num_traits::Zero;
 use palinode_core::{CustomRule, grad};
-use palinode_core::{Dual, Error, Jet, Tape, Var, custom, decision, jacobian, jvp, value_and_grad};
+use palinode_core::{Dual, Error, Jet, Scalar, Tape, Var, custom, decision, jacobian, jvp, value_and_grad};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -151,4 +151,24 @@ fn infinities_compare_alike_in_every_number() {
     assert_eq!(Posit16::NAR.partial_cmp(&f64::INFINITY), None);
     assert_eq!(Dual::new(Posit16::NAR, one).partial_cmp(&f64::INFINITY), None);
     assert_eq!(Dual::new(f64::INFINITY, 1.0), f64::INFINITY);
+}
+
+/// Where something differentiable is below the outermost level, too.
+#[test]
+fn looks_and_comparisons_count_at_every_level() {
+    let moving_inside = Dual::lift(Dual::new(2.0, 1.0));
+    let still = Dual::lift(Dual::lift(2.0));
+    let seen = |look: &dyn Fn(Dual<Dual<f64>>) -> bool, x| decision::watch(|| look(x)).1;
+    let looks: [&dyn Fn(Dual<Dual<f64>>) -> bool; 3] =
+        [&|x| x.peek() == Some(2.0), &|x| x.is_nan(), &|x| x.is_finite()];
+    for look in looks {
+        assert_eq!((seen(look, moving_inside).looks, seen(look, still).looks), (1, 0));
+        assert_eq!(seen(look, moving_inside).count(), 0);
+    }
+    for bound in [f64::INFINITY, f64::NAN, 3.0] {
+        let below = |x: Dual<Dual<f64>>| x < bound;
+        let (moved, stood) = (seen(&below, moving_inside), seen(&below, still));
+        assert_eq!((moved.comparisons, stood.comparisons, stood.looks), (1, 0, 0), "{bound}");
+        assert_eq!(moved.undefined, u64::from(bound.is_nan()));
+    }
 }

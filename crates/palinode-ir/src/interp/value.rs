@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use palinode_core::{Real, Scalar, decision};
+use palinode_core::{Real, Scalar};
 
 use super::error::{RunErrorKind, Shape};
 use super::ledger::Memory;
@@ -327,9 +327,6 @@ impl<R: Real> Val<R> {
 /// The primal, without a decision of the program's by it.
 #[inline(always)]
 pub(super) fn primal<R: Scalar>(x: R) -> f64 {
-    if R::DEPTH > 0 {
-        decision::looked(|| !x.carries_nothing());
-    }
     x.peek().unwrap_or(f64::NAN)
 }
 

@@ -146,7 +146,7 @@ impl<'a> Directions<'a> {
 fn rounding<S: Scalar>() -> f64 {
     let mut half = 0.5;
     // Ties go to even: 1 and half a unit is 1.
-    while S::from_f64(1.0 + half).peek() != Some(1.0) {
+    while S::from_f64(1.0 + half).peek().is_some_and(|sum| sum != 1.0) {
         half *= 0.5;
     }
     half

@@ -191,5 +191,5 @@ pub fn unrolled<S: Number, E: Equation>(
 
 /// The primals, which are no decision: the solution does not depend on where the search started.
 fn plain(numbers: &[impl Scalar]) -> Vec<f64> {
-    numbers.iter().map(|number| number.peek().unwrap_or(f64::NAN)).collect()
+    numbers.iter().map(|number| number.glance().unwrap_or(f64::NAN)).collect()
 }

@@ -3,9 +3,9 @@
 //! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`Report`].
 //!
 //! ```text
-//! Rollout (this file) ──► plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
-//!        │                                                              │
-//!        └──► engine/: follows the actions ◄────────────────────────────┘
+//! Rollout (this file) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
+//!        │                                                                        │
+//!        └──► engine/: follows the actions ◄──────────────────────────────────────┘
 //!                │   backend.rs: one step, by tape or by rule          store/: where snapshots are
 //!                │   columns.rs: one step, by forward numbers
 //!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?
@@ -21,6 +21,7 @@ mod engine;
 mod flat;
 mod forward;
 mod hashes;
+mod needs;
 mod nested;
 mod plan;
 mod report;

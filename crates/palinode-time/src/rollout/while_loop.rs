@@ -2,8 +2,9 @@
 
 use super::backend::Backend;
 use super::engine::{Advance, Engine, Loss, Stores};
+use super::needs::{MOST_AT_ONCE, needs_of};
 use super::plan::{Frame, Way};
-use super::reverse::{Length, MOST_AT_ONCE, Setting, Swept, needs_of};
+use super::reverse::{Length, Setting, Swept};
 use super::{Differentiate, Rollout, StopMargin, Until};
 use crate::error::Error;
 use crate::step::Step;

@@ -91,27 +91,6 @@ impl MemoryStore {
         (segment, at..at + self.stride)
     }
 
-    /// The slot becomes one with so many words, which are to be written.
-    #[inline]
-    fn make_ready(
-        &mut self,
-        slot: u32,
-        step: u64,
-        reals: usize,
-        plain: usize,
-    ) -> Result<Room<'_>, SnapshotError> {
-        let lengths = pack(reals, plain).ok_or_else(|| too_large(step))?;
-        let needed = HEADER + reals + plain;
-        if self.words(slot).len() < needed {
-            self.make_room(slot, step, needed)?;
-        }
-        let words = self.words_mut(slot);
-        words[0] = step;
-        words[1] = lengths;
-        let (reals, plain) = words[HEADER..needed].split_at_mut(reals);
-        Ok(Room { reals, plain })
-    }
-
     /// Makes a slot's words at least so many. What the slot held is gone.
     #[cold]
     fn make_room(&mut self, slot: u32, step: u64, words: usize) -> Result<(), SnapshotError> {
@@ -193,22 +172,33 @@ impl MemoryStore {
 impl SnapshotStore for MemoryStore {
     #[inline]
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        let (reals, plain) = (snapshot.reals(), snapshot.plain());
-        let room = self.make_ready(slot, step, reals.len(), plain.len())?;
-        room.reals.copy_from_slice(reals);
-        room.plain.copy_from_slice(plain);
+        self.put_with(slot, step, (snapshot.reals().len(), snapshot.plain().len()), &mut |room| {
+            room.reals.copy_from_slice(snapshot.reals());
+            room.plain.copy_from_slice(snapshot.plain());
+        })?;
         Ok(())
     }
 
     #[inline]
-    fn room(
+    fn put_with(
         &mut self,
         slot: u32,
         step: u64,
-        reals: usize,
-        plain: usize,
-    ) -> Result<Option<Room<'_>>, SnapshotError> {
-        self.make_ready(slot, step, reals, plain).map(Some)
+        (reals, plain): (usize, usize),
+        fill: &mut dyn FnMut(Room<'_>),
+    ) -> Result<bool, SnapshotError> {
+        let lengths = pack(reals, plain).ok_or_else(|| too_large(step))?;
+        let needed = HEADER + reals + plain;
+        if self.words(slot).len() < needed {
+            self.make_room(slot, step, needed)?;
+        }
+        let (header, words) = self.words_mut(slot).split_at_mut(HEADER);
+        // Whoever fills it may panic: until it is full it holds nothing.
+        header[1] = EMPTY;
+        let (reals, plain) = words[..reals + plain].split_at_mut(reals);
+        fill(Room { reals, plain });
+        header.copy_from_slice(&[step, lengths]);
+        Ok(true)
     }
 
     #[inline]

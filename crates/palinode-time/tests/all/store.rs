@@ -1,9 +1,10 @@
 //! Every store, and every store in every other, gives back what was put.
 
-use palinode_core::{Budget, Snapshot, SnapshotError, SnapshotStore};
+use palinode_core::{Budget, Room, Snapshot, SnapshotError, SnapshotStore};
 use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -100,11 +101,11 @@ fn put(
     snapshot: &Snapshot,
 ) -> Result<(), SnapshotError> {
     let (reals, plain) = (snapshot.reals(), snapshot.plain());
-    if step.is_multiple_of(2)
-        && let Some(room) = store.room(slot, step, reals.len(), plain.len())?
-    {
+    let mut fill = |room: Room<'_>| {
         room.reals.copy_from_slice(reals);
         room.plain.copy_from_slice(plain);
+    };
+    if step.is_multiple_of(2) && store.put_with(slot, step, (reals.len(), plain.len()), &mut fill)? {
         return Ok(());
     }
     store.put(slot, step, snapshot)
@@ -244,18 +245,22 @@ fn a_value_fills_the_room_that_it_says_it_needs() {
     let taken = Snapshot::of(&value);
     assert_eq!(Snapshot::lengths(&value), (taken.reals().len(), taken.plain().len()));
     let mut store = MemoryStore::new();
-    let (reals, plain) = Snapshot::lengths(&value);
-    store.room(3, 8, reals, plain).expect("room").expect("in memory").fill(&value);
+    let kept = store.put_with(3, 8, Snapshot::lengths(&value), &mut |room| room.fill(&value));
+    assert!(kept.expect("room"), "memory keeps words as they are");
     let mut got = Snapshot::new();
     store.get(3, 8, &mut got).expect("what was written");
     assert_eq!(got, taken);
 }
 
 #[test]
-#[should_panic(expected = "the same words each time")]
-fn a_value_that_does_not_fill_its_room_is_noticed() {
+fn a_value_that_does_not_fill_its_room_is_noticed_and_not_kept() {
     let mut store = MemoryStore::new();
-    store.room(0, 0, 3, 0).expect("room").expect("in memory").fill(&[1.0, 2.0]);
+    store.put(0, 4, &Snapshot::of(&[1.0, 2.0, 3.0])).expect("room");
+    let too_short = AssertUnwindSafe(|| store.put_with(0, 4, (3, 0), &mut |room| room.fill(&[1.0, 2.0])));
+    let panic = catch_unwind(too_short).expect_err("two numbers do not fill the room of three");
+    let said = panic.downcast_ref::<String>().expect("a message");
+    assert!(said.contains("the same words each time"), "{said}");
+    assert_eq!(store.get(0, 4, &mut Snapshot::new()).unwrap_err().code(), "PAL0510");
 }
 
 #[test]

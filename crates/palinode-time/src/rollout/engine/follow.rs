@@ -1,4 +1,8 @@
 //! What an engine does for each action of a schedule.
+//!
+//! Input: actions, stores, a loss. Output: the engine's state and cotangents as they are when all actions have been followed.
+//!
+//! Invariant: a slow store is told of what it will be asked for before the actions that come first are followed, so it reads while steps are taken.
 
 use super::{AHEAD, Backend, Engine, Error, Inner, Live, Loss, Step, Stores};
 use palinode_core::schedule::{Action, Slot, Tier};
@@ -72,14 +76,11 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.settle()?;
         debug_assert_eq!(self.at, Live::Before(step));
         self.counts.snapshots += 1;
-        let (reals, plain) = Snapshot::lengths(&self.live);
+        let lengths = Snapshot::lengths(&self.live);
         let store = stores.of(slot);
-        let kept = match store.room(slot.index, step, reals, plain) {
-            Ok(Some(room)) => {
-                room.fill(&self.live);
-                return Ok(());
-            }
-            Ok(None) => {
+        let kept = match store.put_with(slot.index, step, lengths, &mut |room| room.fill(&self.live)) {
+            Ok(true) => return Ok(()),
+            Ok(false) => {
                 self.snapshot.take(&self.live);
                 store.put(slot.index, step, &self.snapshot)
             }
@@ -88,7 +89,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         match kept {
             // The store in memory has the rest of the budget, and refuses what a state that grows would take beyond it.
             Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => {
-                let needed = stores.heap_bytes() + (reals + plain) * size_of::<u64>();
+                let needed = stores.heap_bytes() + (lengths.0 + lengths.1) * size_of::<u64>();
                 Err(Error::OverBudget { step, held: stores.heap_bytes(), needed })
             }
             other => Ok(other?),

@@ -1,0 +1,193 @@
+//! Containers of values with numbers inside.
+
+use super::{Plain, Reals, Sink, Source};
+use core::marker::PhantomData;
+use std::collections::{BTreeMap, VecDeque};
+
+impl<S, T> Reals<S> for PhantomData<T> {
+    fn save(&self, _to: &mut impl Sink<S>) {}
+    fn load(_from: &mut impl Source<S>) -> Self {
+        PhantomData
+    }
+}
+
+/// So few items are saved and loaded one by one, without a loop: the compiler can then keep them in registers.
+const FEW: usize = 8;
+
+impl<S, R: Reals<S>, const N: usize> Reals<S> for [R; N] {
+    #[inline]
+    fn save(&self, to: &mut impl Sink<S>) {
+        if N <= FEW {
+            self.iter().for_each(|item| item.save(to));
+        } else {
+            R::save_slice(self, to);
+        }
+    }
+    #[inline]
+    fn load(from: &mut impl Source<S>) -> Self {
+        core::array::from_fn(|_| R::load(from))
+    }
+    #[inline]
+    fn reload(&mut self, from: &mut impl Source<S>) {
+        if N <= FEW {
+            self.iter_mut().for_each(|item| item.reload(from));
+        } else {
+            R::reload_slice(self, from);
+        }
+    }
+    fn heap_bytes(&self) -> usize {
+        self.iter().map(R::heap_bytes).sum()
+    }
+}
+
+impl<S, R: Reals<S>> Reals<S> for Vec<R> {
+    #[inline]
+    fn save(&self, to: &mut impl Sink<S>) {
+        to.word(self.len() as u64);
+        R::save_slice(self, to);
+    }
+    #[inline]
+    fn load(from: &mut impl Source<S>) -> Self {
+        let len = from.word() as usize;
+        let mut items = Vec::with_capacity(len);
+        items.extend((0..len).map(|_| R::load(from)));
+        items
+    }
+    #[inline]
+    fn reload(&mut self, from: &mut impl Source<S>) {
+        let len = from.word() as usize;
+        self.truncate(len);
+        R::reload_slice(self, from);
+        let more = len - self.len();
+        self.reserve_exact(more);
+        self.extend((0..more).map(|_| R::load(from)));
+    }
+    fn heap_bytes(&self) -> usize {
+        self.capacity() * size_of::<R>() + self.iter().map(R::heap_bytes).sum::<usize>()
+    }
+}
+
+impl<S, R: Reals<S>> Reals<S> for VecDeque<R> {
+    fn save(&self, to: &mut impl Sink<S>) {
+        to.word(self.len() as u64);
+        self.iter().for_each(|item| item.save(to));
+    }
+    fn load(from: &mut impl Source<S>) -> Self {
+        Vec::<R>::load(from).into()
+    }
+    fn reload(&mut self, from: &mut impl Source<S>) {
+        let len = from.word() as usize;
+        self.truncate(len);
+        self.iter_mut().for_each(|item| item.reload(from));
+        self.extend((self.len()..len).map(|_| R::load(from)));
+    }
+    fn heap_bytes(&self) -> usize {
+        self.capacity() * size_of::<R>() + self.iter().map(R::heap_bytes).sum::<usize>()
+    }
+}
+
+impl<S, R: Reals<S>> Reals<S> for Option<R> {
+    fn save(&self, to: &mut impl Sink<S>) {
+        to.word(u64::from(self.is_some()));
+        self.iter().for_each(|item| item.save(to));
+    }
+    fn load(from: &mut impl Source<S>) -> Self {
+        (from.word() != 0).then(|| R::load(from))
+    }
+    fn reload(&mut self, from: &mut impl Source<S>) {
+        match (from.word() != 0, self) {
+            (true, Some(item)) => item.reload(from),
+            (true, empty) => *empty = Some(R::load(from)),
+            (false, item) => *item = None,
+        }
+    }
+    fn heap_bytes(&self) -> usize {
+        self.as_ref().map_or(0, R::heap_bytes)
+    }
+}
+
+impl<S, R: Reals<S>> Reals<S> for Box<R> {
+    fn save(&self, to: &mut impl Sink<S>) {
+        (**self).save(to);
+    }
+    fn load(from: &mut impl Source<S>) -> Self {
+        Box::new(R::load(from))
+    }
+    fn reload(&mut self, from: &mut impl Source<S>) {
+        (**self).reload(from);
+    }
+    fn heap_bytes(&self) -> usize {
+        size_of::<R>() + (**self).heap_bytes()
+    }
+}
+
+impl<S, K: Plain + Ord, R: Reals<S>> Reals<S> for BTreeMap<K, R> {
+    fn save(&self, to: &mut impl Sink<S>) {
+        to.word(self.len() as u64);
+        for (key, item) in self {
+            key.save(&mut |word| to.word(word));
+            item.save(to);
+        }
+    }
+    fn load(from: &mut impl Source<S>) -> Self {
+        let len = from.word();
+        let entry = |_| (K::load(&mut || from.word()), R::load(from));
+        (0..len).map(entry).collect()
+    }
+    /// A bound for what the tree holds: its nodes are not told.
+    fn heap_bytes(&self) -> usize {
+        let nodes = self.len() * (2 * (size_of::<K>() + size_of::<R>()) + 32);
+        nodes + self.iter().map(|(key, item)| key.heap_bytes() + item.heap_bytes()).sum::<usize>()
+    }
+}
+
+impl<S> Reals<S> for () {
+    #[inline(always)]
+    fn save(&self, _to: &mut impl Sink<S>) {}
+    #[inline(always)]
+    fn load(_from: &mut impl Source<S>) -> Self {}
+}
+
+macro_rules! tuples {
+    ($(($($item:ident . $index:tt),+);)*) => {$(
+        impl<S, $($item: Reals<S>),+> Reals<S> for ($($item,)+) {
+            #[inline]
+            fn save(&self, to: &mut impl Sink<S>) {
+                $(self.$index.save(to);)+
+            }
+            #[inline]
+            fn load(from: &mut impl Source<S>) -> Self {
+                ($($item::load(from),)+)
+            }
+            #[inline]
+            fn reload(&mut self, from: &mut impl Source<S>) {
+                $(self.$index.reload(from);)+
+            }
+            fn heap_bytes(&self) -> usize {
+                0 $(+ self.$index.heap_bytes())+
+            }
+        }
+        impl<$($item: Plain),+> Plain for ($($item,)+) {
+            fn save(&self, to: &mut impl FnMut(u64)) {
+                $(self.$index.save(to);)+
+            }
+            fn load(from: &mut impl FnMut() -> u64) -> Self {
+                ($($item::load(from),)+)
+            }
+            fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+                $(self.$index.reload(from);)+
+            }
+            fn heap_bytes(&self) -> usize {
+                0 $(+ self.$index.heap_bytes())+
+            }
+        }
+    )*};
+}
+tuples! {
+    (A.0);
+    (A.0, B.1);
+    (A.0, B.1, C.2);
+    (A.0, B.1, C.2, D.3);
+    (A.0, B.1, C.2, D.3, E.4);
+    (A.0, B.1, C.2, D.3, E.4, F.5);
+}

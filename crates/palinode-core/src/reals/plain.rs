@@ -1,0 +1,157 @@
+//! Data that is no number: integers, text, and containers of it.
+
+use super::Plain;
+use core::marker::PhantomData;
+
+macro_rules! plain_integers {
+    ($($integer:ident)*) => {$(
+        impl Plain for $integer {
+            #[inline(always)]
+            fn save(&self, to: &mut impl FnMut(u64)) {
+                to(*self as u64);
+            }
+            #[inline(always)]
+            fn load(from: &mut impl FnMut() -> u64) -> Self {
+                from() as $integer
+            }
+        }
+    )*};
+}
+plain_integers!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
+
+macro_rules! plain_halves {
+    ($($integer:ident)*) => {$(
+        impl Plain for $integer {
+            fn save(&self, to: &mut impl FnMut(u64)) {
+                to(*self as u64);
+                to((*self >> 64) as u64);
+            }
+            fn load(from: &mut impl FnMut() -> u64) -> Self {
+                let low = from();
+                $integer::from(low) | ((from() as $integer) << 64)
+            }
+        }
+    )*};
+}
+plain_halves!(u128 i128);
+
+impl Plain for bool {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        to(u64::from(*self));
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        from() != 0
+    }
+}
+
+impl Plain for char {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        to(u64::from(u32::from(*self)));
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        char::from_u32(from() as u32).expect("a char was saved here")
+    }
+}
+
+impl Plain for String {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        self.len().save(to);
+        self.bytes().for_each(|byte| byte.save(to));
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        let bytes = Vec::<u8>::load(from);
+        String::from_utf8(bytes).expect("a string was saved here")
+    }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        let mut bytes = core::mem::take(self).into_bytes();
+        bytes.reload(from);
+        *self = String::from_utf8(bytes).expect("a string was saved here");
+    }
+    fn heap_bytes(&self) -> usize {
+        self.capacity()
+    }
+}
+
+impl<P: Plain> Plain for Vec<P> {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        self.len().save(to);
+        self.iter().for_each(|item| item.save(to));
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        let len = usize::load(from);
+        (0..len).map(|_| P::load(from)).collect()
+    }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        let len = usize::load(from);
+        self.truncate(len);
+        self.iter_mut().for_each(|item| item.reload(from));
+        let more = len - self.len();
+        self.reserve_exact(more);
+        self.extend((0..more).map(|_| P::load(from)));
+    }
+    fn heap_bytes(&self) -> usize {
+        self.capacity() * size_of::<P>() + self.iter().map(P::heap_bytes).sum::<usize>()
+    }
+}
+
+impl<P: Plain> Plain for Option<P> {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        self.is_some().save(to);
+        self.iter().for_each(|item| item.save(to));
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        bool::load(from).then(|| P::load(from))
+    }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        match (bool::load(from), self) {
+            (true, Some(item)) => item.reload(from),
+            (true, empty) => *empty = Some(P::load(from)),
+            (false, item) => *item = None,
+        }
+    }
+    fn heap_bytes(&self) -> usize {
+        self.as_ref().map_or(0, P::heap_bytes)
+    }
+}
+
+impl<P: Plain, const N: usize> Plain for [P; N] {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        self.iter().for_each(|item| item.save(to));
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        core::array::from_fn(|_| P::load(from))
+    }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        self.iter_mut().for_each(|item| item.reload(from));
+    }
+    fn heap_bytes(&self) -> usize {
+        self.iter().map(P::heap_bytes).sum()
+    }
+}
+
+impl<P: Plain> Plain for Box<P> {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        (**self).save(to);
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        Box::new(P::load(from))
+    }
+    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
+        (**self).reload(from);
+    }
+    fn heap_bytes(&self) -> usize {
+        size_of::<P>() + (**self).heap_bytes()
+    }
+}
+
+impl Plain for () {
+    fn save(&self, _to: &mut impl FnMut(u64)) {}
+    fn load(_from: &mut impl FnMut() -> u64) -> Self {}
+}
+
+impl<T> Plain for PhantomData<T> {
+    fn save(&self, _to: &mut impl FnMut(u64)) {}
+    fn load(_from: &mut impl FnMut() -> u64) -> Self {
+        PhantomData
+    }
+}

@@ -1,0 +1,188 @@
+//! What a reverse sweep always needs, and how many steps it records at once.
+//!
+//! Input: an engine at the first state, a budget, a way to get states back. Output: bytes ([`Needs`]), found by recording the first steps once; or a
+//! refusal that names the smallest budget that works.
+//!
+//! Invariant: whether there is a cheaper way to the partials of a step does not depend on the budget, because bits depend on it.
+
+use super::backend::Backend;
+use super::engine::{Engine, Loss, Stores, When};
+use super::hashes::Hashes;
+use super::plan::{Needs, Way};
+use super::reverse::{Length, Setting};
+use super::{Differentiate, Inner, Rollout, Schedule};
+use crate::error::Error;
+use crate::step::Step;
+use palinode_core::Budget;
+
+/// The most states that are hashed at once.
+const HASHES: usize = 1 << 16;
+/// The same inside a budget, whose smallest must not depend on itself.
+const FEW_HASHES: usize = 1 << 10;
+
+/// The bytes of residuals that a first-level cache is about to hold.
+const CACHE: usize = 1 << 15;
+/// Partials by forward numbers are written once and read once, in order: a second-level cache is near enough.
+const CACHE_FOR_LANES: usize = 1 << 19;
+/// Beyond so many steps, starting a recording costs nothing more.
+pub(super) const MOST_AT_ONCE: usize = 64;
+
+impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
+    /// What is always there, found by recording the first steps and the loss once; and how many steps are recorded at once. A refusal if the budget does not hold it with what is kept at
+    /// least.
+    pub(super) fn needs<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        setting: Setting<'_>,
+        way: Way,
+        length: Length,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<Needs, Error> {
+        let Setting { start, budget, .. } = setting;
+        if self.verify {
+            let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
+            engine.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
+        }
+        let (mut memory, mut disk) = self.stores(usize::MAX)?;
+        let stores = Stores::new(&mut memory, &mut disk);
+        let refusal = |needs: Needs, stride: u64| {
+            let least = way.least(length.swept.div_ceil(stride))?;
+            needs.with(least, &stores).within(budget)
+        };
+        // Refusals name what is enough, so what is too much for the budget is recorded all the same, up to a limit.
+        let to_name = budget.bytes().max(1 << 20).saturating_mul(16);
+        engine.stride = 1;
+        engine.reserve_inputs();
+        engine.limit(budget.bytes().saturating_sub(engine.heap_bytes() + start.heap_bytes()));
+        if let Err(error) = engine.warm_up(start, length.certain, loss) {
+            if !error.is_excess() {
+                return Err(error);
+            }
+            engine.limit(to_name);
+            engine.warm_up(start, length.certain, loss).map_err(|error| beyond_naming(budget, error))?;
+        }
+        let mut of_one = needs_of(engine, setting);
+        if length.certain > 0 && !self.tape_only {
+            let results = setting.results;
+            // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked for even if that is too much.
+            let narrow = match engine.narrow(start, results, budget.bytes()) {
+                Ok(Some(found)) => found,
+                Err(error) if !error.is_excess() => return Err(error),
+                Ok(None) | Err(_) => {
+                    engine.limit(to_name);
+                    engine.narrow(start, results, usize::MAX)?.unwrap_or_default()
+                }
+            };
+            if narrow {
+                engine.warm_up(start, length.certain, loss)?;
+            }
+            of_one = needs_of(engine, setting);
+        }
+        let one = refusal(of_one, 1);
+        let at_once = self.steps_at_once(engine, budget, of_one, way).min(length.certain);
+        if at_once <= 1 {
+            return one.map(|()| of_one);
+        }
+        let limit = match &one {
+            // The other half is for lists that only several steps at once have, and for snapshots.
+            Ok(()) => budget.bytes().saturating_sub(of_one.states) / 2,
+            Err(_) => to_name,
+        };
+        engine.limit(limit);
+        // Partials by forward numbers have no limit of their own; so many steps take so many times the bytes.
+        let is_too_much = engine.backend.directions().is_some()
+            && of_one.residuals.saturating_mul(at_once as usize) > limit;
+        if is_too_much {
+            return one.map(|()| of_one);
+        }
+        engine.stride = at_once;
+        let several = match engine.warm_up(start, length.certain, loss) {
+            Ok(()) => {
+                let needs = needs_of(engine, setting);
+                refusal(needs, at_once).map(|()| needs)
+            }
+            Err(error) if error.is_excess() => Err(error),
+            Err(error) => return Err(error),
+        };
+        match (several, one) {
+            (Ok(needs), _) => Ok(needs),
+            (Err(_), Ok(())) => {
+                engine.stride = 1;
+                engine.limit(budget.bytes().saturating_sub(of_one.states));
+                engine.warm_up(start, length.certain, loss)?;
+                Ok(of_one)
+            }
+            (Err(several), Err(one)) => Err(if needed(&several) < needed(&one) { several } else { one }),
+        }
+    }
+
+    /// How many steps are recorded on one tape.
+    fn steps_at_once<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        budget: Budget,
+        needs: Needs,
+        way: Way,
+    ) -> u64 {
+        let in_steps = matches!(self.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
+        if !B::RECORDS
+            || engine.when == When::Each
+            || in_steps
+            || way == Way::Undoing
+            || self.window.is_some()
+            || self.clip.is_some()
+        {
+            return 1;
+        }
+        if let Some(at_once) = self.at_once {
+            return at_once;
+        }
+        let left = budget.bytes().saturating_sub(needs.states + needs.residuals);
+        // Snapshots need most of what is left. Where they are not chosen by the budget, neither is this, so that a refusal names a budget that is enough.
+        let cache = if engine.backend.directions().is_some() { CACHE_FOR_LANES } else { CACHE };
+        let bytes = if way.chooses() { cache.min(left / 8) } else { cache };
+        (bytes / engine.backend.needed_bytes().max(1)).clamp(1, MOST_AT_ONCE) as u64
+    }
+}
+
+/// What the engine holds now that it has recorded.
+pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &Engine<'_, St, T, B>,
+    setting: Setting<'_>,
+) -> Needs {
+    let Setting { start, results, afterwards, .. } = setting;
+    let residuals = engine.residual_bytes();
+    Needs {
+        states: (engine.heap_bytes() + engine.slack() + start.heap_bytes() + results)
+            .saturating_sub(residuals),
+        residuals: engine.planned_residual_bytes(),
+        results,
+        afterwards,
+        reals: start.reals().len(),
+        plain: start.plain().len(),
+        least: engine.held_to_look,
+    }
+}
+
+/// The refusal of a step whose residuals are more than what is recorded to name what is enough.
+fn beyond_naming(budget: Budget, error: Error) -> Error {
+    match error {
+        Error::Core(palinode_core::Error::ByteLimit { needed, .. }) => Error::BudgetTooSmall {
+            budget,
+            smallest: needed.into(),
+            states: 0,
+            residuals: needed,
+            snapshots: 0,
+        },
+        Error::InInnerLoop { error, .. } => beyond_naming(budget, *error),
+        error => error,
+    }
+}
+
+/// The bytes that a refusal names.
+fn needed(refusal: &Error) -> usize {
+    match refusal {
+        Error::BudgetTooSmall { smallest, .. } => smallest.bytes(),
+        _ => usize::MAX,
+    }
+}
