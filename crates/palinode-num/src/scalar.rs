@@ -351,18 +351,19 @@ pub trait Scalar:
     /// # Panics
     /// If the lengths differ.
     fn strong_dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
-        if a.iter().chain(b).all(|x| x.peek().is_some_and(f64::is_finite)) {
+        // Glances: that zeros win is a convention of the rules, and no decision of the program.
+        if a.iter().chain(b).all(|x| x.glance().is_some_and(f64::is_finite)) {
             return Self::dot_with(a, b, how);
         }
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         let pairs = || a.iter().copied().zip(b.iter().copied());
-        if pairs().any(|(x, y)| x.peek().is_none() || y.peek().is_none()) {
+        if pairs().any(|(x, y)| x.glance().is_none() || y.glance().is_none()) {
             // Of symbols it is not known whether they are zero: their products must stay strong.
             return pairs().fold(Self::zero(), |sum, (x, y)| x.strong_add_to(y, sum));
         }
         let counts = |&(x, y): &(Self, Self)| !x.vanishes() && !y.vanishes();
         // A zero with derivatives does not vanish, and its value wins all the same: their strong product is a term of the sum.
-        let wins = |x: Self, y: Self| x.peek() == Some(0.0) && !y.peek().is_some_and(f64::is_finite);
+        let wins = |x: Self, y: Self| x.glance() == Some(0.0) && !y.glance().is_some_and(f64::is_finite);
         let factors = |(x, y)| if wins(x, y) || wins(y, x) { (x.strong_mul(y), Self::one()) } else { (x, y) };
         let (a, b): (Vec<Self>, Vec<Self>) = pairs().filter(counts).map(factors).unzip();
         Self::dot_with(&a, &b, how)

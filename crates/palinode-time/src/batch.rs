@@ -108,6 +108,16 @@ impl Batch {
 
     /// The value and the gradient, summed over samples: `loss(p, i)` is recorded and swept for each sample `i`.
     ///
+    /// ```
+    /// use palinode_core::{Posit16, Scalar};
+    /// use palinode_time::Batch;
+    ///
+    /// assert_eq!(Batch::new(2).value_and_grad(&[1e308], |p, _| p[0]).unwrap_err().code(), "PAL0608");
+    /// let largest = Posit16::from_f64(1e30); // posits saturate, and so do their sums
+    /// assert_eq!(Batch::new(2).value_and_grad(&[largest], |p, _| p[0])?.value, largest);
+    /// # Ok::<(), palinode_time::EstimateError>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606); a sum that overflows (PAL0608; in posits none does).
     pub fn value_and_grad<S: Summand<Bool = bool>>(

@@ -2,7 +2,7 @@
 
 use palinode_core::{
     Accumulator, Array, CustomRule, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar,
-    Tape, Var, custom, grad, value_and_grad,
+    Tape, Var, custom, decision::watch, grad, value_and_grad,
 };
 use std::collections::BTreeSet;
 
@@ -317,6 +317,9 @@ fn strong_dot_products_are_made_of_strong_products() {
         .flat_map(|&x| [duals[0], duals[1], duals[7], duals[21]].map(|dx| Dual::new(x, dx)))
         .collect();
     agree(&nested, |x| vec![x.value.value, x.value.tangent, x.tangent.value, x.tangent.tangent]);
+    // Nothing is decided by it.
+    let (_, seen) = watch(|| ALL.map(|how| Dual::strong_dot_with(&nested, &nested, how).value.value));
+    assert_eq!((seen.looks, seen.comparisons), (0, 0));
 }
 
 /// Samples on one tape: parameters as numbers, or as an array that is read, multiplied, written to and summed.
