@@ -26,6 +26,8 @@ mod rollout;
 mod rollout_forms;
 #[path = "all/rollout_narrow.rs"]
 mod rollout_narrow;
+#[path = "all/rollout_trouble.rs"]
+mod rollout_trouble;
 #[path = "all/store.rs"]
 mod store;
 #[path = "all/store_disk.rs"]

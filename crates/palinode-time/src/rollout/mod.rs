@@ -345,7 +345,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.second_store(slots, move || Ok(DiskStore::new(&directory)))
     }
 
-    /// Hashes states and compares them when they are computed again: a step that depends on something hidden is found at once.
+    /// Runs the loop once more beforehand, hashes its states and compares them when they are computed again: of a step that depends on something
+    /// hidden, the first time that it computes something else is named. Steps are then recorded one at a time.
     #[must_use]
     pub fn verify(mut self) -> Self {
         self.verify = true;

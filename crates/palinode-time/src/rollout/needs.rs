@@ -131,6 +131,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             || way == Way::Undoing
             || self.window.is_some()
             || self.clip.is_some()
+            // The step that differs is to be named, not the unit.
+            || self.verify
         {
             return 1;
         }

@@ -155,6 +155,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 if steps == 0 {
                     engine.no_steps(loss)?;
                 }
+                engine.rehearse(start, steps)?;
                 engine.offset = skipped;
                 engine.advance(0, skipped)?;
                 engine.follow(actions, &mut stores, loss)

@@ -45,6 +45,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         engine.restart(&start, steps)?;
         // A state that comes back need not have its bits.
         engine.trusts_snapshots = false;
+        engine.rehearse(&start, steps)?;
         engine.advance(0, steps)?;
         engine.loss_of_live(steps, loss)?;
         engine.loss_taken_at = Some(steps);

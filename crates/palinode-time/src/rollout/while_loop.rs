@@ -100,6 +100,16 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<(u64, schedule::Cost, StopMargin), Error> {
         engine.restart(setting.start, 0)?;
+        if self.verify {
+            let mut taken = 0;
+            while !judged(condition, &engine.live, taken)?.0 {
+                self.may_take(&engine.inputs, taken)?;
+                engine.set_steps(taken + 1);
+                engine.advance(taken, taken + 1)?;
+                taken += 1;
+            }
+            engine.back_to(setting.start);
+        }
         let mut online = Online::new(slots)?;
         let (mut taken, mut before_stop) = (0, f64::INFINITY);
         let at_stop = loop {

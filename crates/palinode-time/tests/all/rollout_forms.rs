@@ -550,9 +550,11 @@ fn hidden_state_is_found_by_schedules_that_record_blocks() {
             assert!(matches!(error, Error::Diverged { .. }), "{schedule:?}, {verify}: {error}");
         }
     }
-    // What is not computed twice does not differ.
-    let run = Rollout::new(Hidden(0.into())).steps(40).schedule(Schedule::StoreAll).verify();
-    assert!(run.value_and_grad(&1.0, &1.0, |x| *x).is_ok());
+    // What is not computed twice does not differ, unless it is verified.
+    let run = || Rollout::new(Hidden(0.into())).steps(40).schedule(Schedule::StoreAll);
+    assert!(run().value_and_grad(&1.0, &1.0, |x| *x).is_ok());
+    let error = run().verify().value_and_grad(&1.0, &1.0, |x| *x).expect_err("hidden state");
+    assert_eq!(error, Error::Diverged { step: 0 });
 }
 
 #[test]

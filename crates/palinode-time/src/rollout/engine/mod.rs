@@ -295,6 +295,23 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         Ok(())
     }
 
+    /// Runs the whole loop once to hash its states, if they are to be compared, and goes back to its start: every step is then run at least twice, and
+    /// the first that differs is the first to be noticed.
+    pub(super) fn rehearse(&mut self, initial: &Snapshot, steps: u64) -> Result<(), Error> {
+        if self.hashes.is_none() {
+            return Ok(());
+        }
+        self.advance(0, steps)?;
+        self.back_to(initial);
+        Ok(())
+    }
+
+    /// The live state becomes the first one; hashes and counts are kept.
+    pub(super) fn back_to(&mut self, initial: &Snapshot) {
+        initial.restore(&mut self.live);
+        self.at = Live::Before(0);
+    }
+
     /// The live state moves from that before `from` to that before `to`.
     pub(super) fn advance(&mut self, from: u64, to: u64) -> Result<(), Error> {
         self.settle()?;
@@ -413,6 +430,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.at = Live::Recorded(from);
         if self.hashes.is_some() && self.trusts_snapshots {
             self.state_after(place, from, to)?;
+            if !B::RECORDS {
+                self.counts.advanced += to - from;
+            }
             let (Some(hashes), Some(after)) = (&mut self.hashes, &self.after) else { return Ok(()) };
             hashes.see(to, after, &mut self.snapshot)?;
         }
