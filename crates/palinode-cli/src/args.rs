@@ -290,8 +290,8 @@ pub(crate) struct LoopArgs {
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 
-    /// Keep so many states of each loop at once; 10 unless a budget, or the model, says otherwise
-    #[arg(long, value_name = "N", value_parser = whole)]
+    /// Keep so many states of each loop at once, whatever the model says; 10 unless a budget, or the model, says otherwise
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "budget")]
     pub(crate) states: Option<u64>,
 }
 
@@ -476,5 +476,13 @@ fn whole(text: &str) -> Result<u64, String> {
     match digits.parse::<f64>() {
         Ok(x) if x >= 0.0 && x == x.trunc() && x < 1.8e19 => Ok(x as u64),
         _ => Err("it must be a whole number that is not negative, such as 1000000 or 1e6".to_string()),
+    }
+}
+
+/// The same from 1.
+fn at_least_one(text: &str) -> Result<u64, String> {
+    match whole(text)? {
+        0 => Err("it must be at least 1: a loop goes back from a state that was kept".to_string()),
+        n => Ok(n),
     }
 }

@@ -1,21 +1,15 @@
 //! `palinode loop`: how the way back through a model's loops goes: which states are kept, how often rounds are computed again, and how the gradient fares.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-use std::time::Instant;
+mod watch;
 
 use palinode_core::schedule::binomial;
-use palinode_ir::interp::{Code, Datum, Limits, RoundBack, Stats};
 use palinode_ir::plan::{self, Checkpoint};
-use palinode_ir::{Block, Function, Op, Program, Room, Span, passes, transform};
-use palinode_time::{Health, Verdict};
+use palinode_ir::{Span, passes, transform};
+use palinode_time::Verdict;
 use serde_json::{Value, json};
 
 use crate::args::LoopArgs;
-use crate::commands::grad::no_gradient;
 use crate::commands::headline;
-use crate::execute::Cost;
-use crate::gradient::NoGradient;
 use crate::model::Loaded;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
@@ -24,31 +18,10 @@ use crate::stops::Stop;
 use crate::storage::{self, REAL, Within, size, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
 use crate::{execute, health, inputs, model, numbers, stops, value};
+use watch::{Gradient, Outermost, Seen, Watched, outermost};
 
-/// States to keep where nothing is said.
-const STATES: u64 = 10;
 /// Longer loops have no picture: it would have to follow every round.
 const MOST_DRAWN: u64 = 5_000_000;
-
-/// A loop of the model that no other loop is around.
-struct Outermost {
-    span: Span,
-    is_while: bool,
-    /// What the source says about its budget.
-    room: Option<Room>,
-    /// The names of what it carries.
-    carried: Vec<Rc<str>>,
-}
-
-/// What was seen of one on the way back.
-struct Seen {
-    rounds: u64,
-    slots: u64,
-    state_bytes: u64,
-    health: Health,
-    /// How often its way back was gone.
-    times: u64,
-}
 
 pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
@@ -58,35 +31,22 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let limits = execute::limits(&args.model);
     let asked = storage::read(session, &loaded, &args.storage)?;
     let program = passes::inline(&loaded.only(objective));
-    let mut loops = Vec::new();
-    outermost(program.main(), &program.main().body, &mut loops);
+    let loops = outermost(&program);
     if loops.is_empty() {
         let problem = Problem::new("PAL0279", Exit::Input, "the model has no loop");
         return Err(problem.help("`palinode memory` shows what the rest takes").into());
     }
     let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
-    let choose = |of: &Outermost| match (&within, of.room) {
-        (_, Some(room)) => room,
-        (Within::Planned { fitted, .. }, None) => {
-            let chosen = fitted.checkpoints.iter().find(|checkpoint| checkpoint.span == of.span);
-            Room::Slots(chosen.map_or(args.states.unwrap_or(STATES), |checkpoint| checkpoint.slots))
-        }
-        (Within::Stopping { budget }, None) => Room::Bytes(budget.bytes() as u64 / 2),
-        (Within::AnyMemory, None) => Room::Slots(args.states.unwrap_or(STATES)),
-    };
-    let limited = transform::with_room(&program, &|inst| {
-        let own = loops.iter().find(|of| of.span == inst.span).map(&choose);
-        own.or(inst.op.room())
-    });
-    let watched = watch(&limited, &loops, &wrt, &inputs, &limits, &asked.storage)
-        .map_err(|error| no_gradient(error, &loaded))?;
+    let way = Gradient { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, within: &within };
+    way.check_value(objective, &limits, &loaded)?;
+    let watched = way.watch(&loops, args.states, &limits, &loaded)?;
     if watched.seen.is_empty() {
         let message = "no loop lies between what is differentiated and the loss";
         return Err(Problem::new("PAL0279", Exit::Input, message)
             .help("choose others with --of and --wrt")
             .into());
     }
-    let stops = stops::stops(&limited, &inputs, &limits, Some(&wrt));
+    let stops = stops::stops(&watched.program, &inputs, &limits, Some(&wrt));
     // What a log of every round takes, if that is known.
     let logs =
         transform::value_and_grad_stored(&transform::with_room(&program, &|_| None), &wrt, &asked.storage)
@@ -97,88 +57,6 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let (text, fields) = (answer.text(), answer.json());
     session.answer(&text, fields);
     Ok(())
-}
-
-fn outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>) {
-    for inst in &block.insts {
-        if inst.op.repeats() {
-            let (is_while, counters) =
-                (matches!(inst.op, Op::While { .. }), usize::from(!matches!(inst.op, Op::While { .. })));
-            let params = &inst.blocks[0].params[counters..];
-            let carried = params.iter().filter_map(|&param| function.name_of(param).cloned()).collect();
-            found.push(Outermost { span: inst.span, is_while, room: inst.op.room(), carried });
-        } else {
-            inst.blocks.iter().for_each(|inner| outermost(function, inner, found));
-        }
-    }
-}
-
-/// A gradient whose way back was looked at.
-struct Watched {
-    value: f64,
-    cost: Cost,
-    stats: Stats,
-    /// By the place of the loop.
-    seen: BTreeMap<Span, Seen>,
-}
-
-fn watch(
-    program: &Program,
-    loops: &[Outermost],
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-    limits: &Limits,
-    storage: &transform::Storage,
-) -> Result<Watched, NoGradient> {
-    let derived = passes::simplify(&transform::value_and_grad_stored(program, wrt, storage)?);
-    let code = Code::new(&derived);
-    // An infinity is shown, not a reason to stop.
-    let limits = Limits { trap_nonfinite: false, ..*limits };
-    let mut seen: BTreeMap<Span, Seen> = BTreeMap::new();
-    let started = Instant::now();
-    let (outputs, stats) = code
-        .run_watched(inputs, &limits, &mut |round| {
-            let Some(of) = loops.iter().find(|of| of.span == round.span) else { return };
-            let entry = seen.entry(round.span).or_insert_with(|| Seen {
-                rounds: round.rounds,
-                slots: round.slots,
-                state_bytes: round.state_bytes,
-                health: Health::new(),
-                times: 0,
-            });
-            entry.times += u64::from(round.round + 1 == round.rounds);
-            if entry.times == 1 {
-                let squared = squared_norm(round, of);
-                if squared.is_finite() {
-                    entry.health.see(round.round, 1, squared);
-                } else {
-                    entry.health.see_not_finite(round.round, 1);
-                }
-            }
-        })
-        .map_err(NoGradient::Run)?;
-    let cost = Cost {
-        steps: stats.steps,
-        seconds: started.elapsed().as_secs_f64(),
-        peak: 0,
-        arrays: stats.peak_bytes,
-    };
-    let value = outputs[0].as_real().expect("the objective is a real number");
-    Ok(Watched { value, cost, stats, seen })
-}
-
-/// The square of the size of the cotangent of what the loop carries; what it adds up for captured values does not count.
-fn squared_norm(round: &RoundBack, of: &Outermost) -> f64 {
-    let is_carried = |name: &Option<Rc<str>>| {
-        name.as_ref()
-            .and_then(|name| name.strip_prefix('d'))
-            .is_some_and(|name| of.carried.iter().any(|own| **own == *name))
-    };
-    let of_state = || round.cotangents.iter().filter(|(name, _)| is_carried(name));
-    match of_state().next() {
-        Some(_) => of_state().map(|(_, square)| square).sum(),
-        None => round.cotangents.iter().map(|(_, square)| square).sum(),
-    }
 }
 
 struct Answer<'a> {
@@ -219,7 +97,8 @@ impl Answer<'_> {
             match self.watched.seen.get(&of.span) {
                 Some(seen) => out.push_str(&self.one(of, seen)),
                 None => {
-                    let head = format!("{}: no derivative goes through this loop", self.place(of.span));
+                    let logs = if self.watched.has_logs { ", or it keeps a log of every round" } else { "" };
+                    let head = format!("{}: no derivative goes through this loop{logs}", self.place(of.span));
                     out.push_str(&format!("{}\n", styled(STRONG, &head)));
                 }
             }
@@ -347,7 +226,8 @@ impl Answer<'_> {
         let one = |of: &Outermost| {
             let kind = if of.is_while { "while" } else { "for" };
             let Some(seen) = self.watched.seen.get(&of.span) else {
-                return json!({ "line": self.line(of.span), "kind": kind, "differentiated": false });
+                let differentiated = if self.watched.has_logs { Value::Null } else { json!(false) };
+                return json!({ "line": self.line(of.span), "kind": kind, "differentiated": differentiated });
             };
             let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
             // From the first round to the last.

@@ -189,3 +189,30 @@ fn values_keep_a_budget_too() {
     let (answer, code) = json(&["run", "activations.pal", "--budget", &(peak - 1).to_string()]);
     assert_eq!((code, &answer["errors"][0]["code"]), (1, &Value::from("PAL0412")));
 }
+
+#[test]
+fn loop_keeps_a_budget_or_refuses_it_as_grad_does() {
+    let model = |name: &str| format!("{}/tests/models/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (mut kept, mut refused) = (0, 0);
+    for name in ["nested_while.pal", "nested_budgets.pal", "walk.pal", "wide.pal", "kepler.pal"] {
+        for budget in [0, 16, 40, 100, 1000, 1700, 3000, 10_000, 30_000] {
+            let (model, budget_word) = (model(name), format!("{budget}B"));
+            let (looked, code) = json(&["loop", &model, "--budget", &budget_word]);
+            if code == 0 {
+                let peak = bytes(&looked["memory"]["arrays_peak_bytes"]);
+                assert!(peak <= budget, "{name} takes {peak} of {budget}");
+                kept += 1;
+                continue;
+            }
+            let problem = &looked["errors"][0]["code"];
+            let (grad, grad_code) = json(&["grad", &model, "--budget", &budget_word]);
+            match grad_code {
+                // Logs of every round have no schedule to show.
+                0 => assert_eq!(problem, "PAL0412", "{name} {budget}"),
+                _ => assert_eq!((problem, code), (&grad["errors"][0]["code"], grad_code), "{name} {budget}"),
+            }
+            refused += 1;
+        }
+    }
+    assert!(kept > 10 && refused > 10, "{kept} {refused}");
+}

@@ -1,0 +1,264 @@
+//! Gradients whose way back through loops is looked at.
+//!
+//! Input: a program, its loops, and how much may be kept. Output: the value, and of each loop how its way back went.
+//!
+//! Invariant: with a budget, no run takes more. Of several ways to keep states the first one that stays within it is shown; if there is none, the refusal is
+//! that of `palinode grad`.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use palinode_ir::interp::{Code, Datum, Limits, RoundBack, RunErrorKind, Stats};
+use palinode_ir::transform::Storage;
+use palinode_ir::{Block, Function, Inst, Op, Program, Room, Span, passes, plan, transform};
+use palinode_time::Health;
+
+use crate::args::Mode;
+use crate::commands::grad::no_gradient;
+use crate::commands::{finite, objective_value, run_model};
+use crate::execute::Cost;
+use crate::gradient::{NoGradient, gradient};
+use crate::model::Loaded;
+use crate::problem::{Exit, Failed, Problem};
+use crate::storage::{Asked, Within};
+use crate::{execute, storage};
+
+/// States to keep where nothing is said.
+const STATES: u64 = 10;
+
+/// A loop of the model that no other loop is around.
+pub(super) struct Outermost {
+    pub(super) span: Span,
+    pub(super) is_while: bool,
+    /// The names of what it carries.
+    carried: Vec<Rc<str>>,
+}
+
+/// What was seen of one on the way back.
+pub(super) struct Seen {
+    pub(super) rounds: u64,
+    pub(super) slots: u64,
+    pub(super) state_bytes: u64,
+    pub(super) health: Health,
+    /// How often its way back was gone.
+    pub(super) times: u64,
+}
+
+/// A gradient whose way back was looked at.
+pub(super) struct Watched {
+    pub(super) value: f64,
+    pub(super) cost: Cost,
+    pub(super) stats: Stats,
+    /// By the place of the loop.
+    pub(super) seen: BTreeMap<Span, Seen>,
+    /// The model with what its loops keep.
+    pub(super) program: Program,
+    /// Whether loops may have kept a log of every round, which is not seen.
+    pub(super) has_logs: bool,
+}
+
+/// What is to be looked at.
+pub(super) struct Gradient<'a> {
+    pub(super) program: &'a Program,
+    pub(super) wrt: &'a [usize],
+    pub(super) inputs: &'a [Datum<f64>],
+    pub(super) asked: &'a Asked,
+    pub(super) within: &'a Within,
+}
+
+/// A way to go back.
+struct Way {
+    /// The model with what its loops keep.
+    program: Program,
+    storage: Storage,
+    /// Its gradient, if that is known already; it may keep logs.
+    derived: Option<Program>,
+}
+
+/// The loops of the main function that no other loop is around.
+pub(super) fn outermost(program: &Program) -> Vec<Outermost> {
+    let mut found = Vec::new();
+    find_outermost(program.main(), &program.main().body, &mut found);
+    found
+}
+
+fn find_outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>) {
+    for inst in &block.insts {
+        if inst.op.repeats() {
+            let is_while = matches!(inst.op, Op::While { .. });
+            let params = &inst.blocks[0].params[usize::from(!is_while)..];
+            let carried = params.iter().filter_map(|&param| function.name_of(param).cloned()).collect();
+            found.push(Outermost { span: inst.span, is_while, carried });
+        } else {
+            inst.blocks.iter().for_each(|inner| find_outermost(function, inner, found));
+        }
+    }
+}
+
+impl Gradient<'_> {
+    /// Runs the model alone, as `grad` does first: what is wrong with it is found where it is written.
+    pub(super) fn check_value(
+        &self,
+        objective: usize,
+        limits: &Limits,
+        loaded: &Loaded,
+    ) -> Result<(), Failed> {
+        let Some(budget) = self.asked.budget else {
+            let ran = run_model(loaded, self.inputs, limits)?;
+            return objective_value(loaded, &ran, objective, limits).map(drop);
+        };
+        // Other outputs may take more than the budget.
+        let program = storage::value_within(self.program, self.inputs, budget)?;
+        let ran = execute::run(&Code::new(&program), self.inputs, &Limits { budget, ..*limits })
+            .map_err(|error| Problem::from_run(&error, loaded.file))?;
+        let value = ran.outputs[0].as_real().expect("the objective is a real number");
+        finite(loaded, objective, value, limits).map(drop)
+    }
+
+    /// Goes back through the loops, within the budget if there is one, and keeps `states` of each outermost loop if that is said.
+    pub(super) fn watch(
+        &self,
+        loops: &[Outermost],
+        states: Option<u64>,
+        limits: &Limits,
+        loaded: &Loaded,
+    ) -> Result<Watched, Failed> {
+        let budget = match self.within {
+            Within::AnyMemory => None,
+            Within::Planned { budget, .. } | Within::Stopping { budget } => Some(*budget),
+        };
+        // An infinity on the way back is shown, not a reason to stop.
+        let watching = Limits { trap_nonfinite: false, budget: budget.unwrap_or(limits.budget), ..*limits };
+        for way in self.ways(loops, states) {
+            match self.go(way, loops, &watching) {
+                Err(NoGradient::Run(error)) if budget.is_some() && is_over_budget(&error.kind) => {}
+                done => return done.map_err(|error| no_gradient(error, loaded)),
+            }
+        }
+        // `grad` says best why nothing fits.
+        gradient(self.program, self.wrt, self.inputs, limits, Mode::Reverse, (self.asked, self.within))
+            .map_err(|error| no_gradient(error, loaded))?;
+        let budget = budget.expect("without a budget, the only way is the answer");
+        let message = format!("{budget} is enough for a log of every round, but not for states of the loops");
+        Err(Problem::new("PAL0412", Exit::Input, message)
+            .help("give a larger budget, or choose how many states are kept with --states")
+            .into())
+    }
+
+    /// Ways to keep states, from the least work to the least memory.
+    fn ways(&self, loops: &[Outermost], states: Option<u64>) -> Vec<Way> {
+        let is_outermost = |inst: &Inst| loops.iter().any(|of| of.span == inst.span);
+        let least = *self.asked.levels().last().expect("there is a level");
+        let storage = |recompute| Storage { recompute, ..self.asked.storage.clone() };
+        let way = |storage: Storage, room: &dyn Fn(&Inst) -> Option<Room>| Way {
+            program: transform::with_room(self.program, room),
+            storage,
+            derived: None,
+        };
+        match self.within {
+            Within::AnyMemory => {
+                // The command line counts for more than the model.
+                let said = states.map(Room::Slots);
+                let room = |inst: &Inst| match is_outermost(inst) {
+                    true => said.or(inst.op.room()).or(Some(Room::Slots(STATES))),
+                    false => inst.op.room(),
+                };
+                vec![way(self.asked.storage.clone(), &room)]
+            }
+            Within::Planned { fitted, .. } => {
+                let planned = |inst: &Inst| {
+                    let chosen = fitted.checkpoints.iter().find(|checkpoint| checkpoint.span == inst.span);
+                    inst.op.room().or(chosen.map(|checkpoint| Room::Slots(checkpoint.slots)))
+                };
+                let or_states = |states: u64| {
+                    move |inst: &Inst| planned(inst).or(is_outermost(inst).then_some(Room::Slots(states)))
+                };
+                let outer = |inst: &Inst| match is_outermost(inst) {
+                    true => or_states(STATES)(inst),
+                    false => inst.op.room(),
+                };
+                let mut ways = vec![way(self.asked.storage.clone(), &outer)];
+                for states in [STATES, 3, 1] {
+                    ways.push(way(storage(fitted.recompute), &or_states(states)));
+                }
+                // What was planned does fit, but loops for which it has a log are not seen.
+                if !fitted.checkpoints.is_empty() {
+                    let derived = Some(fitted.program.clone());
+                    ways.push(Way { derived, ..way(storage(fitted.recompute), &planned) });
+                }
+                ways
+            }
+            Within::Stopping { budget } => {
+                let part = |part: usize| Some(Room::Bytes((budget.bytes() / part) as u64));
+                let outer = |inst: &Inst| inst.op.room().or(part(2).filter(|_| is_outermost(inst)));
+                let mut ways = vec![way(self.asked.storage.clone(), &outer)];
+                for size in [2, 4, 16, 64] {
+                    ways.push(way(storage(least), &|inst| inst.op.room().or(part(size))));
+                }
+                ways
+            }
+        }
+    }
+
+    fn go(&self, way: Way, loops: &[Outermost], limits: &Limits) -> Result<Watched, NoGradient> {
+        let has_logs = way.derived.is_some();
+        let derived = match way.derived {
+            Some(derived) => derived,
+            None => {
+                let derived = transform::value_and_grad_stored(&way.program, self.wrt, &way.storage)?;
+                plan::narrow_kept(&passes::simplify(&derived), &way.storage)
+            }
+        };
+        let code = Code::new(&derived);
+        let mut seen: BTreeMap<Span, Seen> = BTreeMap::new();
+        let started = Instant::now();
+        let (outputs, stats) = code
+            .run_watched(self.inputs, limits, &mut |round| {
+                let Some(of) = loops.iter().find(|of| of.span == round.span) else { return };
+                let entry = seen.entry(round.span).or_insert_with(|| Seen {
+                    rounds: round.rounds,
+                    slots: round.slots,
+                    state_bytes: round.state_bytes,
+                    health: Health::new(),
+                    times: 0,
+                });
+                entry.times += u64::from(round.round + 1 == round.rounds);
+                if entry.times == 1 {
+                    let squared = squared_norm(round, of);
+                    if squared.is_finite() {
+                        entry.health.see(round.round, 1, squared);
+                    } else {
+                        entry.health.see_not_finite(round.round, 1);
+                    }
+                }
+            })
+            .map_err(NoGradient::Run)?;
+        let cost = Cost {
+            steps: stats.steps,
+            seconds: started.elapsed().as_secs_f64(),
+            peak: 0,
+            arrays: stats.peak_bytes,
+        };
+        let value = outputs[0].as_real().expect("the objective is a real number");
+        Ok(Watched { value, cost, stats, seen, program: way.program, has_logs })
+    }
+}
+
+fn is_over_budget(kind: &RunErrorKind) -> bool {
+    matches!(kind, RunErrorKind::OverBudget { .. } | RunErrorKind::SnapshotOverBudget { .. })
+}
+
+/// The square of the size of the cotangent of what the loop carries; what it adds up for captured values does not count.
+fn squared_norm(round: &RoundBack, of: &Outermost) -> f64 {
+    let is_carried = |name: &Option<Rc<str>>| {
+        name.as_ref()
+            .and_then(|name| name.strip_prefix('d'))
+            .is_some_and(|name| of.carried.iter().any(|own| **own == *name))
+    };
+    let of_state = || round.cotangents.iter().filter(|(name, _)| is_carried(name));
+    match of_state().next() {
+        Some(_) => of_state().map(|(_, square)| square).sum(),
+        None => round.cotangents.iter().map(|(_, square)| square).sum(),
+    }
+}
