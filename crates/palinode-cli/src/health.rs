@@ -9,6 +9,16 @@ const LEVEL: f64 = core::f64::consts::LN_2;
 /// The columns of a line.
 pub(crate) const WIDTH: u64 = 60;
 
+/// Sizes are known by their squares: larger ones are too large to measure, and may be finite.
+pub(crate) const LARGEST: &str = "1e154";
+/// Smaller ones look like zero.
+const SMALLEST: &str = "2e-162";
+
+/// A size as a number, as far as it was measured.
+pub(crate) fn size(norm: f64) -> String {
+    if norm == f64::INFINITY { format!(">{LARGEST}") } else { numbers::short(norm, 3) }
+}
+
 /// A verdict as a word.
 pub(crate) fn word(verdict: Verdict) -> &'static str {
     match verdict {
@@ -21,32 +31,46 @@ pub(crate) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The verdict in words.
-pub(crate) fn words(health: &Health) -> String {
+/// The verdict in words: with the round before which the size was first beyond [`LARGEST`], and whether the gradient is finite.
+pub(crate) fn words(health: &Health, beyond_at: Option<u64>, is_finite: bool) -> String {
     let growth = health.growth_rate().unwrap_or(0.0);
     let percent = numbers::short(growth.exp_m1().abs() * 100.0, 3);
     let round = |at: Option<u64>| numbers::count(at.unwrap_or(0));
-    match health.verdict() {
-        Verdict::Steady => {
+    let grows = if growth > 0.0 {
+        format!("exploding: it grows by {percent} % with each round back")
+    } else {
+        "exploding".to_string()
+    };
+    match (health.verdict(), beyond_at) {
+        (Verdict::NotFinite, None) => {
+            format!("not finite: before round {} it is infinite or NaN", round(health.not_finite_at()))
+        }
+        (Verdict::NotFinite, beyond) => format!(
+            "{grows}; before round {} it is beyond {LARGEST}, before round {} infinite or NaN",
+            round(beyond),
+            round(health.not_finite_at())
+        ),
+        (Verdict::Vanished, None) => format!(
+            "gone: it is zero, or below {SMALLEST}, before round {}, so nothing before that has an influence",
+            round(health.vanished_at())
+        ),
+        // Whatever the trend of what could be measured.
+        (_, Some(beyond)) => {
+            let gradient = if is_finite { "the gradient is finite" } else { "the gradient is not finite" };
+            format!("{grows}; before round {} it is beyond {LARGEST}; {gradient}", numbers::count(beyond))
+        }
+        (Verdict::Steady, None) => {
             format!("steady: going back through a round changes it by {percent} % on average")
         }
-        Verdict::Exploding => format!(
-            "exploding: it grows by {percent} % with each round back, so that the first rounds decide the gradient; a shorter loop, or an average over many \
-             runs, says more"
+        (Verdict::Exploding, None) => format!(
+            "{grows}, so that the first rounds decide the gradient; a shorter loop, or an average over many runs, says more"
         ),
-        Verdict::Vanishing => format!(
+        (Verdict::Vanishing, None) => format!(
             "vanishing: it shrinks by {percent} % with each round back; what happened more than {} rounds before the end counts for less than a \
              millionth",
             numbers::count((1e6_f64.ln() / -growth).ceil() as u64)
         ),
-        Verdict::Vanished => format!(
-            "gone: it is exactly zero before round {}, so nothing before that has an influence",
-            round(health.vanished_at())
-        ),
-        Verdict::NotFinite => {
-            format!("not finite: before round {} it is infinite or NaN", round(health.not_finite_at()))
-        }
-        Verdict::TooShort => "too few rounds to say".to_string(),
+        (Verdict::TooShort, None) => "too few rounds to say".to_string(),
     }
 }
 
@@ -56,11 +80,11 @@ pub(crate) fn line(health: &Health) -> String {
     let rounds = health.steps();
     let columns = rounds.min(WIDTH);
     let mut all = vec![0.0_f64; columns as usize];
-    for &(round, norm) in health.norms().iter().filter(|(_, norm)| norm.is_finite()) {
+    for &(round, norm) in health.norms().iter().filter(|(_, norm)| !norm.is_nan()) {
         let column = &mut all[(round * columns / rounds) as usize];
         *column = column.max(norm);
     }
-    let logs = all.iter().filter(|norm| **norm > 0.0).map(|norm| norm.ln());
+    let logs = all.iter().filter(|norm| **norm > 0.0 && norm.is_finite()).map(|norm| norm.ln());
     let (low, high) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
     all.iter()
         .map(|norm| match (norm.ln() - low) / (high - low).max(LEVEL) {
@@ -85,6 +109,23 @@ mod tests {
             }
         }
         health
+    }
+
+    fn words(health: &Health) -> String {
+        super::words(health, None, true)
+    }
+
+    #[test]
+    fn what_grew_is_said_to_have_grown() {
+        let mut health = of(|back| 1e10_f64.powf(back), 15);
+        health.see(0, 1, f64::INFINITY);
+        assert!(health.verdict() == Verdict::Exploding && size(health.latest().unwrap().1) == ">1e154");
+        let finite = super::words(&health, Some(0), true);
+        assert!(finite.starts_with("exploding: it grows by ") && finite.ends_with("the gradient is finite"));
+        assert!(super::words(&health, Some(0), false).ends_with("the gradient is not finite"));
+        health.see_not_finite(0, 1);
+        let broken = super::words(&health, Some(0), false);
+        assert!(broken.starts_with("exploding") && broken.contains("infinite or NaN"), "{broken}");
     }
 
     #[test]

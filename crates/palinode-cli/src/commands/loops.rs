@@ -199,7 +199,8 @@ impl Answer<'_> {
             return String::new();
         };
         let style = match seen.health.verdict() {
-            Verdict::Steady | Verdict::TooShort => GOOD,
+            Verdict::Steady | Verdict::TooShort if seen.beyond_at.is_none() => GOOD,
+            Verdict::Steady | Verdict::TooShort => DOUBT,
             Verdict::Exploding | Verdict::Vanishing | Verdict::Vanished | Verdict::NotFinite => DOUBT,
         };
         let again = match seen.times {
@@ -209,16 +210,16 @@ impl Answer<'_> {
             }
         };
         let rows = vec![vec![
-            Cell::new(numbers::short(first, 3)),
+            Cell::new(health::size(first)),
             Cell::new(health::line(&seen.health)),
-            Cell::new(numbers::short(*last, 3)),
+            Cell::new(health::size(*last)),
         ]];
         format!(
             "{}size before the first round, in between, before the last (logarithmic)\n{}{:10}{}{again}\n",
             label("cotangent"),
             layout(&rows, "  ").replacen("  ", &" ".repeat(10), 1),
             "",
-            styled(style, &health::words(&seen.health))
+            styled(style, &health::words(&seen.health, seen.beyond_at, self.watched.is_finite))
         )
     }
 
@@ -231,7 +232,8 @@ impl Answer<'_> {
             };
             let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
             // From the first round to the last.
-            let norms = seen.health.norms().iter().rev().map(|&(_, norm)| value::number(norm));
+            let size = |norm: f64| if norm == f64::INFINITY { Value::Null } else { value::number(norm) };
+            let norms = seen.health.norms().iter().rev().map(|&(_, norm)| size(norm));
             json!({
                 "line": self.line(of.span),
                 "kind": kind,
@@ -247,6 +249,8 @@ impl Answer<'_> {
                     "growth_per_round": seen.health.growth_rate().map(value::number),
                     "norms": norms.collect::<Vec<_>>(),
                     "rounds_between_norms": seen.health.stride(),
+                    "too_large_to_measure_at": seen.beyond_at,
+                    "not_finite_at": seen.health.not_finite_at(),
                 },
             })
         };
@@ -254,6 +258,7 @@ impl Answer<'_> {
         json!({
             "model": self.session.sources.name_of(self.loaded.file),
             "output": { "name": &*output.name, "value": value::number(self.value()), "unit": value::unit(output.unit.as_ref()) },
+            "gradient_is_finite": self.watched.is_finite,
             "loops": self.loops.iter().map(one).collect::<Vec<_>>(),
             "steps": self.watched.stats.steps,
             "seconds": self.watched.cost.seconds,

@@ -41,6 +41,8 @@ pub(super) struct Seen {
     pub(super) slots: u64,
     pub(super) state_bytes: u64,
     pub(super) health: Health,
+    /// The round before which its size was first too large to measure.
+    pub(super) beyond_at: Option<u64>,
     /// How often its way back was gone.
     pub(super) times: u64,
 }
@@ -48,6 +50,8 @@ pub(super) struct Seen {
 /// A gradient whose way back was looked at.
 pub(super) struct Watched {
     pub(super) value: f64,
+    /// Whether the gradient is.
+    pub(super) is_finite: bool,
     pub(super) cost: Cost,
     pub(super) stats: Stats,
     /// By the place of the loop.
@@ -221,15 +225,20 @@ impl Gradient<'_> {
                     slots: round.slots,
                     state_bytes: round.state_bytes,
                     health: Health::new(),
+                    beyond_at: None,
                     times: 0,
                 });
                 entry.times += u64::from(round.round + 1 == round.rounds);
                 if entry.times == 1 {
                     let squared = squared_norm(round, of);
-                    if squared.is_finite() {
-                        entry.health.see(round.round, 1, squared);
-                    } else {
+                    if squared.is_nan() {
                         entry.health.see_not_finite(round.round, 1);
+                    } else {
+                        entry.health.see(round.round, 1, squared);
+                    }
+                    // The square of a finite size may be infinite.
+                    if squared == f64::INFINITY {
+                        entry.beyond_at.get_or_insert(round.round);
                     }
                 }
             })
@@ -241,7 +250,9 @@ impl Gradient<'_> {
             arrays: stats.peak_bytes,
         };
         let value = outputs[0].as_real().expect("the objective is a real number");
-        Ok(Watched { value, cost, stats, seen, program: way.program, has_logs })
+        let gradient = outputs[1..].iter().filter_map(Datum::as_vector).flatten();
+        let is_finite = gradient.into_iter().all(|x| x.is_finite());
+        Ok(Watched { is_finite, value, cost, stats, seen, program: way.program, has_logs })
     }
 }
 
