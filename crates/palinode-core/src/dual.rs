@@ -50,6 +50,8 @@ impl<S: Scalar> Dual<S> {
     #[inline(always)]
     fn check_use(self, _other: Self) {}
     #[inline(always)]
+    fn note_asked(self) {}
+    #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Dual {
             value: S::select(condition, a.value, b.value),

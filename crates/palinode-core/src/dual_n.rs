@@ -95,6 +95,8 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
     #[inline(always)]
     fn check_use(self, _other: Self) {}
     #[inline(always)]
+    fn note_asked(self) {}
+    #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         DualN {
             value: S::select(condition, a.value, b.value),

@@ -80,6 +80,8 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     #[inline(always)]
     fn check_use(self, _other: Self) {}
     #[inline(always)]
+    fn note_asked(self) {}
+    #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Jet {
             value: S::select(condition, a.value, b.value),

@@ -336,6 +336,7 @@ macro_rules! derivative_number {
             }
             #[inline(always)]
             fn carries_nothing(self) -> bool {
+                self.note_asked();
                 !self.is_active() && self.primal().carries_nothing()
             }
             fn sum_with(terms: &[Self], how: palinode_num::Accumulator) -> Self {
@@ -352,6 +353,7 @@ macro_rules! derivative_number {
             }
             #[inline(always)]
             fn vanishes(self) -> bool {
+                self.note_asked();
                 !self.is_active() && self.primal().vanishes()
             }
             #[inline(always)]

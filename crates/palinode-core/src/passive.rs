@@ -48,6 +48,8 @@ impl<S: Scalar> Passive<S> {
     #[inline(always)]
     fn check_use(self, _other: Self) {}
     #[inline(always)]
+    fn note_asked(self) {}
+    #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Passive(S::select(condition, a.0, b.0))
     }

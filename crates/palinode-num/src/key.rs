@@ -42,6 +42,16 @@ impl Key {
         Key([seed, 0])
     }
 
+    /// Its two words, for keeping it.
+    pub const fn words(self) -> [u64; 2] {
+        self.0
+    }
+
+    /// The key that these are the words of; see [`Key::words`].
+    pub const fn from_words(words: [u64; 2]) -> Self {
+        Key(words)
+    }
+
     /// Child number `i`: a stream of its own.
     #[inline]
     pub fn split(self, i: u64) -> Key {

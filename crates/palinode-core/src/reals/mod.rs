@@ -164,6 +164,7 @@ mod tests {
         round_trip(-7_i128 << 70, 1);
         round_trip(u128::MAX - 3, 0);
         round_trip('ß', 'a');
+        round_trip(palinode_num::Key::from_seed(7).split(3), palinode_num::Key::from_seed(0));
         round_trip(String::from("Γ and ß"), String::from("longer than the other"));
         round_trip(vec![Some(true), None, Some(false)], vec![None; 7]);
         round_trip(vec![Some(true), None, Some(false)], vec![Some(false)]);

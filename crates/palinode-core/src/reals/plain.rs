@@ -2,6 +2,7 @@
 
 use super::Plain;
 use core::marker::PhantomData;
+use palinode_num::Key;
 
 macro_rules! plain_integers {
     ($($integer:ident)*) => {$(
@@ -34,6 +35,15 @@ macro_rules! plain_halves {
     )*};
 }
 plain_halves!(u128 i128);
+
+impl Plain for Key {
+    fn save(&self, to: &mut impl FnMut(u64)) {
+        self.words().into_iter().for_each(to);
+    }
+    fn load(from: &mut impl FnMut() -> u64) -> Self {
+        Key::from_words([from(), from()])
+    }
+}
 
 impl Plain for bool {
     fn save(&self, to: &mut impl FnMut(u64)) {

@@ -65,6 +65,11 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     fn check_use(self, other: Self) {
         self.stamp.join(other.stamp).check();
     }
+    /// Someone asked whether it depends on anything, which forward numbers answer by their values.
+    #[inline(always)]
+    fn note_asked(self) {
+        crate::decision::looked(|| self.is_active());
+    }
     #[inline(always)]
     fn pick(condition: bool, a: Self, b: Self) -> Self {
         if condition { a } else { b }
@@ -336,12 +341,14 @@ derivative_number! { [S: Scalar<Bool = bool>] Var<S>, inner S, scalar {
 
 impl<S: core::fmt::Debug> core::fmt::Debug for Var<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.parents[0] != SINK);
         write!(f, "Var({:?})", self.value)
     }
 }
 
 impl<S: core::fmt::Display> core::fmt::Display for Var<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.parents[0] != SINK);
         self.value.fmt(f)
     }
 }

@@ -135,6 +135,9 @@ enum Lookup {
     Convert,
     /// By a look at it.
     Peek,
+    /// By how it is written.
+    Display,
+    Debug,
 }
 
 impl Step for Lookup {
@@ -149,6 +152,8 @@ impl Step for Lookup {
             let number = match self {
                 Lookup::Convert => scaled.to_f64(),
                 Lookup::Peek => scaled.peek().unwrap_or(0.0),
+                Lookup::Display => scaled.to_string().parse().expect("a number"),
+                Lookup::Debug => f64::from(u8::from(format!("{scaled:?}").contains('-'))),
             };
             let at = number.abs() as usize % n;
             u[i] = old[i] + *k * old[at];
@@ -276,6 +281,30 @@ proptest! {
     }
 }
 
+/// Takes another number where one depends on nothing: a recording cannot tell, because it keeps partials of zero.
+enum Relay {
+    Vanishes,
+    CarriesNothing,
+}
+
+impl Step for Relay {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
+        let (n, old) = (u.len(), u.clone());
+        for i in 0..n {
+            let above = (old[(i + 1) % n] - 0.5).max(S::zero());
+            let nothing = match self {
+                Relay::Vanishes => above.vanishes(),
+                Relay::CarriesNothing => above.carries_nothing(),
+            };
+            let other = if nothing { old[(i + 2) % n] } else { old[(i + 5) % n] };
+            u[i] = old[i] * 0.9 + *k * other;
+        }
+    }
+}
+
 /// Takes another number where a quotient is not finite: at first everywhere.
 struct Finite;
 
@@ -296,7 +325,12 @@ impl Step for Finite {
 #[test]
 fn a_step_that_looks_at_its_numbers_is_recorded_each_time() {
     let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
-    assert_eq!(directions(|| Rollout::new(Lookup::Peek).steps(40), &initial, &0.01, squares), None);
+    for how in [|| Lookup::Peek, || Lookup::Display, || Lookup::Debug] {
+        assert_eq!(directions(|| Rollout::new(how()).steps(40), &initial, &0.01, squares), None);
+    }
+    for how in [|| Relay::Vanishes, || Relay::CarriesNothing] {
+        assert_eq!(directions(|| Rollout::new(how()).steps(40), &initial, &0.3, squares), None);
+    }
     assert_eq!(directions(|| Rollout::new(Switch::Select).steps(40), &initial, &0.3, squares), None);
     assert_eq!(directions(|| Rollout::new(Finite).steps(40), &vec![0.0; 12], &0.3, squares), None);
 }
