@@ -15,8 +15,9 @@ pub enum Error {
     Snapshot(#[from] SnapshotError),
     /// The budget does not hold what the schedule keeps at least, besides what is always there.
     #[error(
-        "PAL0520: {budget} is not enough: this rollout needs at least {smallest} ({} for states and cotangents, {} for residuals, {} for \
-         snapshots and their schedule); raise the budget to {smallest}, or record smaller steps",
+        "PAL0520: {budget} is not enough: this rollout needs at least {smallest} ({} for states, inputs and cotangents, {} for residuals, {} for \
+         snapshots and their schedule); raise the budget to {smallest}, record smaller \
+         steps, or give fewer inputs of their own",
         Budget::from(*states).rounded(), Budget::from(*residuals).rounded(), Budget::from(*snapshots).rounded()
     )]
     BudgetTooSmall {
@@ -102,6 +103,14 @@ pub enum Error {
         /// What is known about why.
         cause: &'static str,
     },
+    /// The loss is infinite or NaN, and with it the gradient.
+    #[error("PAL0526: the loss is {value}: {}", where_not_finite(*step))]
+    NonFiniteLoss {
+        /// What it is.
+        value: f64,
+        /// The first step after which the state has a number that is not finite; `None` if there is no such step.
+        step: Option<u64>,
+    },
     /// Two things that were asked for do not go together.
     #[error("PAL0529: {what} and {with} do not go together; leave one of them out")]
     NotTogether {
@@ -160,6 +169,20 @@ pub enum Error {
     },
 }
 
+/// Where to look for the cause of a loss that is not finite.
+fn where_not_finite(step: Option<u64>) -> String {
+    match step {
+        Some(step) => {
+            format!(
+                "step {step} is the first that leaves a number in the state that is not finite; look there"
+            )
+        }
+        None => {
+            "no step made a finite state one that is not, so look at the loss and at the first state".into()
+        }
+    }
+}
+
 impl Error {
     /// The code, such as `PAL0520`; `docs/book/errors/PAL0520.md` explains it.
     pub fn code(&self) -> &'static str {
@@ -172,7 +195,7 @@ impl Error {
             Error::ShapeChanged { .. } => "PAL0523",
             Error::NoLength => "PAL0524",
             Error::TooLong { .. } => "PAL0525",
-            Error::NonFiniteCotangent { .. } => "PAL0526",
+            Error::NonFiniteCotangent { .. } | Error::NonFiniteLoss { .. } => "PAL0526",
             Error::OverBudget { .. } => "PAL0527",
             Error::WrongRule { .. } => "PAL0528",
             Error::NotTogether { .. } => "PAL0529",

@@ -55,6 +55,41 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         Ok((state, steps))
     }
 
+    /// An error with the step that made a state not finite, if it is about that.
+    pub(super) fn located(&self, error: Error, initial: &St::State<f64>, params: &St::Params<f64>) -> Error {
+        match error {
+            Error::NonFiniteLoss { value, .. } => {
+                Error::NonFiniteLoss { value, step: self.first_not_finite(initial, params) }
+            }
+            error => error,
+        }
+    }
+
+    /// The first step after which a number of the state is not finite, if they were before. For errors: it runs the loop again.
+    pub(super) fn first_not_finite(&self, initial: &St::State<f64>, params: &St::Params<f64>) -> Option<u64> {
+        begin(&self.step);
+        let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
+        let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
+        let inputs = self.inputs_over(Passive::lift).ok()?;
+        let mut kept = Snapshot::of(initial);
+        let is_finite = |kept: &Snapshot| kept.reals().iter().all(|&bits| f64::from_bits(bits).is_finite());
+        let mut taken = 0;
+        while is_finite(&kept) {
+            let goes_on = match self.length().ok()? {
+                Known::Steps(steps) => taken < steps,
+                Known::Until(condition) => !judged(condition, &state, taken).ok()?.0,
+            };
+            if !goes_on || self.check_inputs(&inputs, taken + 1).is_err() {
+                return None;
+            }
+            self.step.step(&mut state, &params, inputs.at(taken));
+            taken_well(&self.step, taken).ok()?;
+            kept.take(&state);
+            taken += 1;
+        }
+        taken.checked_sub(1)
+    }
+
     /// Whether step `taken` may be taken: it is not one too many, and has an input.
     pub(super) fn may_take<I>(&self, inputs: &Inputs<I>, taken: u64) -> Result<(), Error> {
         if taken >= self.at_most {

@@ -423,6 +423,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loss: impl Fn(&St::State<Var<Dual<f64>>>) -> Var<Dual<f64>>,
     ) -> Result<(Gradient<St>, Gradient<St>), Error> {
         self.second_order(initial, params, direction, &mut |_, state| loss(state))
+            .map_err(|error| self.located(error, initial, params))
     }
 
     /// The loss of the last state and its derivative in a direction, streaming: nothing is kept from step to step.
@@ -433,7 +434,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         direction: Direction<'_, St>,
         loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
     ) -> Result<(f64, f64), Error> {
-        self.forward(initial, params, direction, loss)
+        self.forward(initial, params, direction, loss).map_err(|error| self.located(error, initial, params))
     }
 }
 

@@ -49,6 +49,16 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         when: When,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Gradient<St>, Error> {
+        self.swept_gradient(initial, params, when, loss).map_err(|error| self.located(error, initial, params))
+    }
+
+    fn swept_gradient(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        when: When,
+        loss: &mut Loss<'_, St, f64>,
+    ) -> Result<Gradient<St>, Error> {
         let start = Snapshot::of(initial);
         let setting = self.setting(initial, params, &start, When::Last == when)?;
         let engine = Engine::new(Setup {
@@ -431,9 +441,5 @@ pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
 }
 
 pub(super) fn finite_value(value: f64) -> Result<f64, Error> {
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(Error::Core(palinode_core::Error::NonFiniteOutput { position: 0, value }))
-    }
+    if value.is_finite() { Ok(value) } else { Err(Error::NonFiniteLoss { value, step: None }) }
 }

@@ -52,14 +52,14 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         for step in (0..steps).rev() {
             engine.undo(step, |body, state, params, input| body.step_back(state, params, input));
             engine.record_and_stay(step)?;
-            engine.reverse(step, loss)?;
+            engine.reverse(step, loss).map_err(|error| self.located(error, initial, params))?;
         }
         let peak_bytes = engine.heap_bytes() + start.heap_bytes() + setting.results;
         let mut report = self.report(&mut engine, steps, setting.budget, peak_bytes);
         report.optimum = report.forward;
         report.drift = Some(drift(&start, &Snapshot::of(&engine.live)));
         let Swept { engine, report } = Swept { engine, report };
-        let value = finite_value(engine.value)?;
+        let value = finite_value(engine.value).map_err(|error| self.located(error, initial, params))?;
         let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
         self.shaped(initial, params, value, lists, report)
     }

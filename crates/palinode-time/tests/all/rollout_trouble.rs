@@ -75,3 +75,35 @@ fn verification_takes_one_forward_sweep_more_and_says_so() {
     assert_eq!(verified.forward, plain.forward + 200);
     assert_eq!(verified.optimum, plain.optimum);
 }
+
+/// x <- a x^2: beyond all numbers after a few steps.
+struct Squared;
+
+impl Step for Squared {
+    type State<S: Number> = S;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, x: &mut S, a: &S, _: &()) {
+        *x = *x * *x * *a;
+    }
+}
+
+#[test]
+fn a_loss_that_is_not_finite_is_told_with_the_step_that_made_it_so() {
+    // 10^(2^k) after k steps: 10^256 after 8, and too large after 9, which are steps 0 to 8.
+    for budget in ["16KiB", "64KiB", "unlimited"] {
+        let run = Rollout::new(Squared).steps(100).budget(budget);
+        let expected = Error::NonFiniteLoss { value: f64::INFINITY, step: Some(8) };
+        assert_eq!(run.value_and_grad(&10.0, &1.0, |x| *x).expect_err("too large"), expected, "{budget}");
+        let along = run.value_and_grad_along(&10.0, &1.0, |_, x| *x).expect_err("too large");
+        assert_eq!(along, expected, "{budget}, along");
+    }
+    let forward = Rollout::new(Squared).steps(100).jvp(&10.0, &1.0, (&1.0, &0.0), |x| *x);
+    assert_eq!(forward, Err(Error::NonFiniteLoss { value: f64::INFINITY, step: Some(8) }));
+    // The loop is all right, the loss is not.
+    let run = Rollout::new(Squared).steps(3);
+    let error =
+        run.value_and_grad(&0.5, &1.0, |x| (*x - 1.0).ln()).expect_err("the logarithm of a negative number");
+    assert!(matches!(error, Error::NonFiniteLoss { value, step: None } if value.is_nan()), "{error}");
+    assert!(error.code() == "PAL0526" && error.to_string().contains("look at the loss"), "{error}");
+}

@@ -86,7 +86,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             self.when = when;
             // What is infinite here need not be on the way.
             if let Err(error) = reversed
-                && !matches!(error, Error::NonFiniteCotangent { .. })
+                && !matches!(error, Error::NonFiniteCotangent { .. } | Error::NonFiniteLoss { .. })
             {
                 return Err(error);
             }

@@ -47,6 +47,11 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     fn check_finite(&self, step: u64) -> Result<(), Error> {
         let bad = self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN)).find(|c| !c.is_finite());
         let Some(value) = bad else { return Ok(()) };
+        // What comes from a loss that is not finite says nothing about slopes.
+        let loss = self.value.peek().unwrap_or(f64::NAN);
+        if !loss.is_finite() {
+            return Err(Error::NonFiniteLoss { value: loss, step: None });
+        }
         let cause = match self.health.verdict() {
             crate::Verdict::Exploding => {
                 "it has grown at every step until it overflowed; shorten the loop, clip, or ask for a statistical sensitivity"
