@@ -32,18 +32,18 @@ pub enum Error {
         /// Bytes for the snapshots that are kept at once, and for the schedule.
         snapshots: usize,
     },
-    /// A state grew beyond what was planned for.
+    /// A step took more memory than was planned for.
     #[error(
-        "PAL0527: at step {step} the state has grown, and the next snapshot would make it {needed} bytes of snapshots, which the budget does not \
-         leave; raise the budget, or ask for fewer snapshots"
+        "PAL0527: step {step} takes more memory than the steps before it, which the budget was planned with: {needed} bytes would be held in all, and the \
+         budget is {budget}; raise it, or ask for fewer snapshots"
     )]
     OverBudget {
         /// The step.
         step: u64,
-        /// The bytes of the snapshots before it.
-        held: usize,
-        /// What they would be with it.
+        /// The bytes that were needed then, at least.
         needed: usize,
+        /// What was allowed.
+        budget: Budget,
     },
     /// A state that was computed again differs from what it was the first time.
     #[error(

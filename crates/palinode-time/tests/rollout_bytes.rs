@@ -255,6 +255,148 @@ fn forms(n: usize, steps: u64, directory: &std::path::Path) {
     }
 }
 
+/// A state that is one number longer after each step.
+struct Growing;
+
+impl Step for Growing {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, x: &mut Vec<S>, a: &S, _: &()) {
+        let last = x[x.len() - 1];
+        x.push((last * *a).sin());
+    }
+}
+
+/// A list of lists, the last of which grows to five before the next begins; the lists shrink again after a while.
+struct Waves;
+
+impl Step for Waves {
+    type State<S: Number> = (Vec<Vec<S>>, PlainInput<u64>);
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, (lists, left): &mut (Vec<Vec<S>>, PlainInput<u64>), a: &S, _: &()) {
+        left.0 -= 1;
+        let last = lists.last().and_then(|list| list.last()).copied().unwrap_or(*a);
+        if left.0 < 20 {
+            lists.pop();
+        }
+        match lists.last_mut() {
+            Some(list) if list.len() < 5 => list.push((last * *a).sin()),
+            Some(_) | None => lists.push(vec![(last * *a).cos()]),
+        }
+    }
+}
+
+/// A queue that is as long after each step as before it, though not meanwhile.
+struct Queue;
+
+impl Step for Queue {
+    type State<S: Number> = std::collections::VecDeque<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, queue: &mut std::collections::VecDeque<S>, a: &S, _: &()) {
+        let (first, last) = (queue[0], queue[queue.len() - 1]);
+        queue.push_back((first * *a + last).sin());
+        queue.pop_front();
+    }
+}
+
+/// A state that grows after a hundred steps.
+struct Late;
+
+impl Step for Late {
+    type State<S: Number> = (Vec<S>, PlainInput<u64>);
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, (x, taken): &mut (Vec<S>, PlainInput<u64>), a: &S, _: &()) {
+        let last = x.len() - 1;
+        x[last] = (x[last] * *a).sin();
+        if taken.0 > 100 {
+            x.push(x[last] + *a);
+        }
+        taken.0 += 1;
+    }
+}
+
+/// States that grow from the first steps on: the largest one is planned for.
+fn states_that_grow(directory: &std::path::Path) {
+    let squares = |x: &Vec<Var<f64>>| x.iter().map(|&x| x * x).sum::<Var<f64>>();
+    let start = vec![0.5];
+    for schedule in SCHEDULES {
+        let rollout = || Rollout::new(Growing).steps(150).schedule(schedule);
+        stays_within(&format!("{schedule:?}, a state that grows"), &|budget| {
+            Ok(rollout().budget(budget).value_and_grad(&start, &0.9, squares)?.report)
+        });
+        stays_within(&format!("{schedule:?}, a state that grows, along"), &|budget| {
+            Ok(rollout().budget(budget).value_and_grad_along(&start, &0.9, |_, x| x[x.len() - 1])?.report)
+        });
+        stays_within(&format!("{schedule:?}, a state that grows, verified"), &|budget| {
+            Ok(rollout().verify().budget(budget).value_and_grad(&start, &0.9, squares)?.report)
+        });
+        stays_within(&format!("{schedule:?}, a state that grows, nested"), &|budget| {
+            let run = Rollout::new(Repeat::new(Growing, 9)).steps(15).schedule(schedule);
+            Ok(run.nested().budget(budget).value_and_grad(&start, &0.9, squares)?.report)
+        });
+        stays_within(&format!("{schedule:?}, a state that grows, second order"), &|budget| {
+            let loss = |x: &Vec<Second>| x.iter().map(|&x| x * x).sum();
+            Ok(rollout().budget(budget).hvp(&start, &0.9, (&vec![1.0], &0.5), loss)?.1.report)
+        });
+        stays_within(&format!("{schedule:?}, lists that come and go"), &|budget| {
+            let run = Rollout::new(Waves).steps(120).schedule(schedule).budget(budget);
+            let start = (vec![vec![0.5]], PlainInput(120));
+            let last = |(lists, _): &(Vec<Vec<Var<f64>>>, _)| lists.iter().flatten().copied().sum();
+            Ok(run.value_and_grad(&start, &0.9, last)?.report)
+        });
+        stays_within(&format!("{schedule:?}, a queue"), &|budget| {
+            let run = Rollout::new(Queue).steps(50).schedule(schedule).budget(budget);
+            Ok(run.value_and_grad(&(0..30).map(f64::from).collect(), &0.9, |queue| queue[7])?.report)
+        });
+    }
+    stays_within("a state that grows, until", &|budget| {
+        let run = Rollout::new(Growing).until(|x| x.len() > 150).budget(budget);
+        Ok(run.value_and_grad(&start, &0.9, squares)?.report)
+    });
+    stays_within("a state that grows, a window", &|budget| {
+        let run = Rollout::new(Growing).steps(150).truncate(20).budget(budget);
+        Ok(run.value_and_grad(&start, &0.9, squares)?.report)
+    });
+    stays_within("a state that grows, compressed", &|budget| {
+        let run = Rollout::new(Growing).steps(150).store(|| Compressed::new(MemoryStore::new()));
+        Ok(run.budget(budget).value_and_grad(&start, &0.9, squares)?.report)
+    });
+    stays_within("a state that grows, on disk", &|budget| {
+        let run = Rollout::new(Growing).steps(150).disk(7, directory).budget(budget);
+        Ok(run.value_and_grad(&start, &0.9, squares)?.report)
+    });
+}
+
+/// States that grow later: a gradient within the budget, or an error.
+fn states_that_grow_later() {
+    for until in [false, true] {
+        let (mut fits, mut grown) = (0, 0);
+        for budget in (8_000..200_000).step_by(2_500) {
+            let run = Rollout::new(Late).budget(budget);
+            let run = if until { run.until(|(_, taken)| taken.0 == 250) } else { run.steps(250) };
+            let start = (vec![0.5], PlainInput(0));
+            let sum = |(x, _): &(Vec<Var<f64>>, _)| x.iter().copied().sum();
+            let (gradient, peak, _) = measured(|| run.value_and_grad(&start, &0.9, sum));
+            match gradient {
+                Ok(gradient) => {
+                    assert!(peak <= budget, "until: {until}: {peak} of {budget}; {}", gradient.report);
+                    fits += 1;
+                }
+                Err(Error::BudgetTooSmall { .. }) => {}
+                Err(error) => {
+                    assert_eq!(error.code(), "PAL0527", "{error}");
+                    grown += 1;
+                }
+            }
+        }
+        assert!(fits > 0, "until: {until}: some of these budgets are enough: {fits}, {grown}");
+    }
+}
+
 /// A long loop of unknown length: its bookkeeping does not grow with it.
 fn long_loops() {
     stays_within("a long loop until", &|budget| {
@@ -281,6 +423,8 @@ impl Step for Countdown {
 
 fn main() {
     let directory = std::env::temp_dir().join(format!("palinode-rollout-bytes-{}", std::process::id()));
+    states_that_grow(&directory);
+    states_that_grow_later();
     // The smallest budget takes steps by the square of their number.
     for (n, steps) in [(1, 300), (3, 200), (40, 60), (300, 30)] {
         schedules(n, steps);

@@ -78,6 +78,11 @@ pub trait Backend<St: Step, T: Inner> {
     /// The heap bytes held.
     fn heap_bytes(&self) -> usize;
 
+    /// The heap bytes of the copy of the state that it takes recorded steps with.
+    fn heap_of_state(&self) -> usize {
+        0
+    }
+
     /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
     fn limit(&mut self, _budget: Budget) {}
 
@@ -292,6 +297,13 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             + self.crossing.heap_bytes()
             + self.boundary.heap_bytes()
             + self.columns.as_ref().map_or(0, |columns| with_lanes!(columns, lanes => lanes.heap_bytes()))
+    }
+
+    fn heap_of_state(&self) -> usize {
+        match &self.columns {
+            Some(columns) => with_lanes!(columns, lanes => lanes.heap_of_state()),
+            None => self.state.as_ref().map_or(0, Reals::heap_bytes),
+        }
     }
 
     fn limit(&mut self, budget: Budget) {

@@ -272,6 +272,10 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             + self.sums.capacity() * size_of::<T>()
     }
 
+    pub(super) fn heap_of_state(&self) -> usize {
+        self.state.as_ref().map_or(0, Reals::heap_bytes)
+    }
+
     pub(super) fn directions(&self) -> usize {
         self.narrow.groups.count()
     }

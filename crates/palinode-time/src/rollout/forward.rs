@@ -43,15 +43,15 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         if let Known::Until(condition) = self.length()? {
             let mut taken = 0;
             while !judged(condition, &state, taken)?.0 {
-                self.may_take(&inputs, taken)?;
+                self.may_take(inputs.count(), taken)?;
                 self.step.step(&mut state, &params, inputs.at(taken));
                 taken_well(&self.step, taken)?;
                 taken += 1;
             }
             return Ok((state, taken));
         }
-        self.check_inputs(&inputs, steps)?;
-        take_steps(&self.step, &mut state, &params, &inputs, 0, steps)?;
+        check_inputs(inputs.count(), steps)?;
+        take_steps(&self.step, &mut state, &params, &inputs, 0, steps, |_, _| Ok(()))?;
         Ok((state, steps))
     }
 
@@ -79,7 +79,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                 Known::Steps(steps) => taken < steps,
                 Known::Until(condition) => !judged(condition, &state, taken).ok()?.0,
             };
-            if !goes_on || self.check_inputs(&inputs, taken + 1).is_err() {
+            if !goes_on || check_inputs(inputs.count(), taken + 1).is_err() {
                 return None;
             }
             self.step.step(&mut state, &params, inputs.at(taken));
@@ -91,11 +91,11 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     }
 
     /// Whether step `taken` may be taken: it is not one too many, and has an input.
-    pub(super) fn may_take<I>(&self, inputs: &Inputs<I>, taken: u64) -> Result<(), Error> {
+    pub(super) fn may_take(&self, inputs: Option<usize>, taken: u64) -> Result<(), Error> {
         if taken >= self.at_most {
             return Err(Error::TooLong { limit: self.at_most });
         }
-        self.check_inputs(inputs, taken + 1)
+        check_inputs(inputs, taken + 1)
     }
 
     pub(super) fn forward(
@@ -123,10 +123,10 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             Known::Until(_) => self.count_steps(initial, params)?,
         };
         let inputs = self.inputs_over(Dual::lift)?;
-        self.check_inputs(&inputs, steps)?;
+        check_inputs(inputs.count(), steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
-        take_steps(&self.step, &mut state, &params, &inputs, 0, steps)?;
+        take_steps(&self.step, &mut state, &params, &inputs, 0, steps, |_, _| Ok(()))?;
         Ok(state)
     }
 
@@ -151,7 +151,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     }
 }
 
-/// Takes the steps from `from` to `to`.
+/// Takes the steps from `from` to `to`, and looks at the state after each.
+#[inline(always)]
 pub(super) fn take_steps<St: Step, S: Number>(
     step: &St,
     state: &mut St::State<S>,
@@ -159,18 +160,29 @@ pub(super) fn take_steps<St: Step, S: Number>(
     inputs: &Inputs<St::Input<S>>,
     from: u64,
     to: u64,
+    mut look: impl FnMut(&St::State<S>, u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
     match inputs {
         Inputs::Same(input) => (from..to).try_for_each(|at| {
             step.step(state, params, input);
-            taken_well(step, at)
+            taken_well(step, at)?;
+            look(state, at)
         }),
         Inputs::Each(inputs) => {
             (from..to).zip(&inputs[from as usize..to as usize]).try_for_each(|(at, input)| {
                 step.step(state, params, input);
-                taken_well(step, at)
+                taken_well(step, at)?;
+                look(state, at)
             })
         }
+    }
+}
+
+/// Whether so many steps have inputs.
+pub(super) fn check_inputs(inputs: Option<usize>, steps: u64) -> Result<(), Error> {
+    match inputs {
+        Some(inputs) if (inputs as u64) < steps => Err(Error::TooFewInputs { inputs, steps }),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -8,12 +8,12 @@
 use super::backend::Backend;
 use super::engine::{Engine, Loss, Stores, When};
 use super::hashes::Hashes;
-use super::plan::{Needs, Way};
+use super::plan::{Frame, Keeps, Needs, Way};
 use super::reverse::{Length, Setting};
 use super::{Differentiate, Inner, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::Budget;
+use palinode_core::{Budget, Snapshot};
 
 /// The most states that are hashed at once.
 const HASHES: usize = 1 << 16;
@@ -35,7 +35,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine: &mut Engine<'_, St, T, B>,
         setting: Setting<'_>,
         way: Way,
-        length: Length,
+        length: Length<'_, St, T>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
         let Setting { start, budget, .. } = setting;
@@ -49,17 +49,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             let least = way.least(length.swept.div_ceil(stride))?;
             needs.with(least, &stores).within(budget)
         };
-        // Refusals name what is enough, so what is too much for the budget is recorded all the same, up to a limit.
-        let to_name = budget.bytes().max(1 << 20).saturating_mul(16);
+        let to_name = to_name(budget);
         engine.stride = 1;
         engine.reserve_inputs();
-        engine.limit(budget.bytes().saturating_sub(engine.heap_bytes() + start.heap_bytes()));
-        if let Err(error) = engine.warm_up(start, length.certain, loss) {
-            if !error.is_excess() {
-                return Err(error);
-            }
-            engine.limit(to_name);
-            engine.warm_up(start, length.certain, loss).map_err(|error| beyond_naming(budget, error))?;
+        warm_up(engine, setting, 0, length.certain, loss)?;
+        if engine.has_grown_from(start) && !budget.is_unlimited() {
+            return self.needs_of_largest(engine, setting, way, length, loss);
         }
         let mut of_one = needs_of(engine, setting);
         if length.certain > 0 && !self.tape_only {
@@ -74,7 +69,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 }
             };
             if narrow {
-                engine.warm_up(start, length.certain, loss)?;
+                engine.warm_up(start, 0, length.certain, loss)?;
             }
             of_one = needs_of(engine, setting);
         }
@@ -96,7 +91,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             return one.map(|()| of_one);
         }
         engine.stride = at_once;
-        let several = match engine.warm_up(start, length.certain, loss) {
+        let several = match engine.warm_up(start, 0, length.certain, loss) {
+            Ok(()) if engine.has_grown_from(start) && !budget.is_unlimited() => {
+                return self.needs_of_largest(engine, setting, way, length, loss);
+            }
             Ok(()) => {
                 let needs = needs_of(engine, setting);
                 refusal(needs, at_once).map(|()| needs)
@@ -109,11 +107,37 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             (Err(_), Ok(())) => {
                 engine.stride = 1;
                 engine.limit(budget.bytes().saturating_sub(of_one.states));
-                engine.warm_up(start, length.certain, loss)?;
+                engine.warm_up(start, 0, length.certain, loss)?;
                 Ok(of_one)
             }
             (Err(several), Err(one)) => Err(if needed(&several) < needed(&one) { several } else { one }),
         }
+    }
+
+    /// The same for a loop whose states grow: what is always there is found by recording the step with the largest state, to which the loop is run
+    /// first. Steps are recorded one at a time.
+    pub(super) fn needs_of_largest<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        setting: Setting<'_>,
+        way: Way,
+        length: Length<'_, St, T>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<Needs, Error> {
+        let budget = setting.budget;
+        engine.stride = 1;
+        engine.offset = 0;
+        engine.forget_recordings();
+        let (at, steps) = largest_state(engine, setting, length)?;
+        warm_up(engine, setting, at, steps, loss)?;
+        // Lists that grew one by one have more room than those that were loaded.
+        let room = engine.leave_room_to_grow();
+        let mut needs = Needs { varies: true, ..needs_of(engine, setting) };
+        needs.states += room;
+        let (mut memory, mut disk) = self.stores(usize::MAX)?;
+        let least = way.least(length.swept)?;
+        needs.with(least, &Stores::new(&mut memory, &mut disk)).within(budget)?;
+        Ok(needs)
     }
 
     /// How many steps are recorded on one tape.
@@ -147,6 +171,54 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 }
 
+/// Refusals name what is enough, so what is too much for the budget is recorded all the same, up to this limit.
+fn to_name(budget: Budget) -> usize {
+    budget.bytes().max(1 << 20).saturating_mul(16)
+}
+
+/// Records the step `at` of so many once, within the budget if that is enough.
+fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &mut Engine<'_, St, T, B>,
+    Setting { start, budget, .. }: Setting<'_>,
+    at: u64,
+    steps: u64,
+    loss: &mut Loss<'_, St, T>,
+) -> Result<(), Error> {
+    engine.limit(budget.bytes().saturating_sub(engine.heap_bytes() + start.heap_bytes()));
+    match engine.warm_up(start, at, steps, loss) {
+        Err(error) if error.is_excess() => {
+            engine.limit(to_name(budget));
+            engine.warm_up(start, at, steps, loss).map_err(|error| beyond_naming(budget, error))
+        }
+        other => other,
+    }
+}
+
+/// Runs the loop without keeping anything: the step after which the state is largest, and how many steps there are.
+fn largest_state<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &mut Engine<'_, St, T, B>,
+    Setting { start, budget, .. }: Setting<'_>,
+    length: Length<'_, St, T>,
+) -> Result<(u64, u64), Error> {
+    engine.restart(start, length.certain)?;
+    engine.hold_to_sizes(Budget::UNLIMITED);
+    let (mut at, mut largest, mut taken) = (0, 0, 0);
+    while (length.goes_on)(&engine.live, taken)? {
+        engine.advance(taken, taken + 1)?;
+        engine.see_sizes();
+        let (reals, plain) = Snapshot::lengths(&engine.live);
+        if reals + plain > largest {
+            (at, largest) = (taken, reals + plain);
+        }
+        let held = engine.heap_bytes() + start.heap_bytes();
+        if held > to_name(budget) {
+            return Err(Error::OverBudget { step: taken, needed: held, budget });
+        }
+        taken += 1;
+    }
+    Ok((at, taken))
+}
+
 /// What the engine holds now that it has recorded.
 pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &Engine<'_, St, T, B>,
@@ -154,16 +226,52 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
 ) -> Needs {
     let Setting { start, results, afterwards, .. } = setting;
     let residuals = engine.residual_bytes();
+    let held = engine.heap_bytes() + start.heap_bytes() + results;
     Needs {
-        states: (engine.heap_bytes() + engine.slack() + start.heap_bytes() + results)
-            .saturating_sub(residuals),
+        states: (held + engine.slack()).saturating_sub(residuals),
         residuals: engine.planned_residual_bytes(),
         results,
         afterwards,
-        reals: start.reals().len(),
-        plain: start.plain().len(),
-        least: engine.held_to_look,
+        reals: engine.largest.reals,
+        plain: engine.largest.plain,
+        varies: false,
+        least: engine.held_to_look.max(held + engine.moved_bytes()),
     }
+}
+
+/// How to go on after an attempt that took more than was planned for.
+pub(super) enum Again {
+    /// With what the largest state takes.
+    ForTheLargest,
+    /// With so many snapshots at most, and what was needed this time.
+    WithFewer(u64, Needs),
+}
+
+/// Steps took more than the first ones did. The frame tells what was planned for, and with how many snapshots in memory.
+pub(super) fn after_excess<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &Engine<'_, St, T, B>,
+    setting: Setting<'_>,
+    Frame { way, budget, needs: planned, stores, most }: Frame<'_, '_>,
+    keeps: Keeps,
+    units: u64,
+    error: Error,
+) -> Result<Again, Error> {
+    let others =
+        setting.start.heap_bytes() + setting.results + stores.heap_bytes() + keeps.plan_bytes().following;
+    // What the state was given beyond the budget has been held: there is no gradient that did not take it.
+    if !engine.has_its_sizes() && (planned.varies || engine.is_beyond(budget, others)) {
+        return Err(engine.exceeding(error, budget, others));
+    }
+    if !engine.has_its_sizes() {
+        return Ok(Again::ForTheLargest);
+    }
+    // Fewer snapshots leave more for recordings.
+    let needs = Needs { varies: planned.varies, ..needs_of(engine, setting) };
+    let is_enough = needs.with(way.least(units)?, stores).within(budget).is_ok();
+    if way.chooses() && most > 1 && is_enough {
+        return Ok(Again::WithFewer(most / 2, needs));
+    }
+    Err(engine.exceeding(error, budget, others))
 }
 
 /// The refusal of a step whose residuals are more than what is recorded to name what is enough.

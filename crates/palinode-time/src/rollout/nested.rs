@@ -268,6 +268,10 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
             + self.schedule_bytes
     }
 
+    fn heap_of_state(&self) -> usize {
+        self.live.as_ref().map_or(0, Reals::heap_bytes) + Backend::<St, T>::heap_of_state(&self.inner)
+    }
+
     fn limit(&mut self, budget: Budget) {
         self.inner.limit(budget);
     }

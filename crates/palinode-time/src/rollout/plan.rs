@@ -7,6 +7,7 @@
 
 use super::engine::{AHEAD, Stores};
 use crate::error::Error;
+use crate::store::slack_of_changing_sizes;
 use palinode_core::Budget;
 use palinode_core::schedule::{self, Action, Cost, PlanBytes};
 
@@ -50,6 +51,8 @@ pub(super) struct Needs {
     /// Words of a snapshot.
     pub(super) reals: usize,
     pub(super) plain: usize,
+    /// Whether some are smaller.
+    pub(super) varies: bool,
     /// Bytes that were held in all while a cheaper way to the partials was looked for.
     pub(super) least: usize,
 }
@@ -106,7 +109,9 @@ impl Needs {
         // Of several units that are recorded one after the other, the state before the first is kept; and the place of the first is moved once.
         let block = (self.reals + self.plain) * size_of::<u64>() + self.residuals.min(1024);
         let block = if units > 1 { block } else { 0 };
-        let in_stores = stores.heap_bytes_for(keeps.slots as usize, keeps.disk_slots, self.reals, self.plain);
+        let in_stores = stores
+            .heap_bytes_for(keeps.slots as usize, keeps.disk_slots, self.reals, self.plain)
+            .saturating_add(self.slack(keeps.slots.saturating_add(keeps.disk_slots.into())));
         let kept =
             further.saturating_add(block).saturating_add(in_stores).saturating_add(keeps.bytes.following);
         let looking = self.least.saturating_sub(self.states.saturating_add(self.residuals));
@@ -121,7 +126,13 @@ impl Needs {
 
     /// The bytes that the store in memory holds of a sweep that keeps these.
     pub(super) fn in_memory(&self, keeps: Keeps, stores: &Stores<'_>) -> usize {
-        stores.memory.heap_bytes_for(keeps.slots as usize, self.reals, self.plain)
+        let bytes = stores.memory.heap_bytes_for(keeps.slots as usize, self.reals, self.plain);
+        bytes.saturating_add(self.slack(keeps.slots))
+    }
+
+    /// The bytes that stores take for sizes that change.
+    fn slack(&self, slots: u64) -> usize {
+        if self.varies { slack_of_changing_sizes(slots as usize) } else { 0 }
     }
 }
 

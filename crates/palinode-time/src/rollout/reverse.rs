@@ -3,7 +3,8 @@
 use super::backend::Backend;
 use super::engine::{Advance, Engine, Inputs, Loss, Setup, Stores, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
-use super::needs::needs_of;
+use super::forward::check_inputs;
+use super::needs::{Again, after_excess};
 use super::plan::{Frame, Parts, Planned, Way};
 use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Schedule, Truncation};
 use crate::error::Error;
@@ -27,13 +28,24 @@ pub(super) struct Setting<'s> {
     pub(super) afterwards: usize,
 }
 
-/// How long a loop is: so many steps can be taken for certain, at most so many; and how many the schedule is for.
-#[derive(Clone, Copy)]
-pub(super) struct Length {
+/// Whether a loop goes on from a state after so many steps.
+pub(super) type GoesOn<'l, St, T> = dyn Fn(&<St as Step>::State<Passive<T>>, u64) -> Result<bool, Error> + 'l;
+
+/// How long a loop is: so many steps can be taken for certain, at most so many; how many the schedule is for; and what ends it.
+pub(super) struct Length<'l, St: Step, T: Inner> {
     pub(super) certain: u64,
     pub(super) most: u64,
     pub(super) swept: u64,
+    pub(super) goes_on: &'l GoesOn<'l, St, T>,
 }
+
+impl<St: Step, T: Inner> Clone for Length<'_, St, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<St: Step, T: Inner> Copy for Length<'_, St, T> {}
 
 /// What a reverse sweep ends with.
 pub(super) struct Swept<'a, St: Step, T: Inner, B> {
@@ -134,7 +146,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         steps: u64,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Swept<'e, St, T, B>, Error> {
-        self.check_inputs(&engine.inputs, steps)?;
+        check_inputs(engine.inputs.count(), steps)?;
         let Setting { start, budget, .. } = setting;
         // A window at the end needs no snapshots before it.
         let skipped = match self.window {
@@ -143,10 +155,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         engine.window = self.window.filter(|_| engine.when == When::Each);
         let way = Way::Scheduled(self.schedule, self.disk_slots());
-        let length = Length { certain: steps, most: steps, swept: steps - skipped };
+        let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
+        let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
         let mut needs = self.needs(&mut engine, setting, way, length, loss)?;
-        let mut most = u64::MAX;
+        let (mut most, mut outgrown) = (u64::MAX, false);
         loop {
+            if core::mem::take(&mut outgrown) {
+                needs = self.needs_of_largest(&mut engine, setting, way, length, loss)?;
+            }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk);
             self.trust(&mut engine, &stores)?;
@@ -161,6 +177,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
             let mut stores = Stores::new(&mut memory, &mut disk);
             engine.make_places(cost.peak_residuals as usize, spare / 2);
+            engine.hold_to_sizes(budget);
             let went = engine.restart(start, steps).and_then(|()| {
                 if steps == 0 {
                     engine.no_steps(loss)?;
@@ -178,12 +195,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                     engine.advance_by_recording_from_now();
                     continue;
                 }
-                // Steps turned out to take more than the first one did: fewer snapshots leave more for them.
-                Err(error) if error.is_excess() && way.chooses() && cost.peak_slots.memory > 1 => {
-                    most = cost.peak_slots.memory / 2;
-                    needs = needs_of(&engine, setting);
-                    if needs.with(way.least(units)?, &stores).within(budget).is_err() {
-                        return Err(error);
+                Err(error) if error.is_excess() => {
+                    let frame = Frame { way, budget, needs, stores: &stores, most: cost.peak_slots.memory };
+                    match after_excess(&engine, setting, frame, keeps, units, error)? {
+                        Again::ForTheLargest => outgrown = true,
+                        Again::WithFewer(fewer, of_more) => (most, needs) = (fewer, of_more),
                     }
                     continue;
                 }
@@ -356,15 +372,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 let input = St::Input::<S>::load(&mut nothing);
                 if nothing.asked { Err(Error::NoInput) } else { Ok(Inputs::Same(input)) }
             }
-        }
-    }
-
-    pub(super) fn check_inputs<I>(&self, inputs: &Inputs<I>, steps: u64) -> Result<(), Error> {
-        match inputs {
-            Inputs::Each(inputs) if (inputs.len() as u64) < steps => {
-                Err(Error::TooFewInputs { inputs: inputs.len(), steps })
-            }
-            Inputs::Each(_) | Inputs::Same(_) => Ok(()),
         }
     }
 

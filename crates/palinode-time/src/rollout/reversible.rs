@@ -1,6 +1,7 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
 use super::engine::{Engine, Setup, Stores, When};
+use super::forward::check_inputs;
 use super::plan::Way;
 use super::reverse::{Length, Swept, finite_value};
 use super::{Differentiate, Gradient, Known, Rollout};
@@ -36,12 +37,14 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             Known::Steps(steps) => steps,
             Known::Until(_) => self.count_steps(initial, params)?,
         };
-        self.check_inputs(&engine.inputs, steps)?;
-        let length = Length { certain: steps.min(1), most: steps, swept: steps };
+        check_inputs(engine.inputs.count(), steps)?;
+        let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
+        let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
         let needs = self.needs(&mut engine, setting, Way::Undoing, length, loss)?;
         let (mut memory, mut disk) = self.stores(0)?;
         let kept = needs.with(Way::Undoing.least(steps)?, &Stores::new(&mut memory, &mut disk));
         engine.make_places(1, self.spare(setting.budget, kept));
+        engine.hold_to_sizes(setting.budget);
         engine.restart(&start, steps)?;
         // A state that comes back need not have its bits.
         engine.trusts_snapshots = false;

@@ -23,7 +23,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
             Some(Length::Steps(all)) => steps.min(all),
             Some(Length::Until(_)) | None => steps,
         };
-        self.check_inputs(&inputs, steps)?;
+        super::forward::check_inputs(inputs.count(), steps)?;
         begin(&self.step);
         let fixed = Fixed { step: &self.step, params: &params };
         let (mut by_rule, mut by_tape) = (ByRule::<St, f64>::default(), ByTape::<St, f64>::default());

@@ -2,14 +2,14 @@
 
 use super::backend::Backend;
 use super::engine::{Advance, Engine, Loss, Stores};
-use super::needs::{MOST_AT_ONCE, needs_of};
+use super::needs::{Again, MOST_AT_ONCE, after_excess};
 use super::plan::{Frame, Way};
 use super::reverse::{Length, Setting, Swept};
 use super::{Differentiate, Rollout, StopMargin, Until};
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::decision;
 use palinode_core::schedule::{self, Online};
+use palinode_core::{Passive, decision};
 
 impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     pub(super) fn sweep_until<'e, B: Backend<St, f64>>(
@@ -34,15 +34,25 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         engine.restart(start, 0)?;
         while certain < MOST_AT_ONCE as u64
             && !judged(condition, &engine.live, certain)?.0
-            && self.may_take(&engine.inputs, certain).is_ok()
+            && self.may_take(engine.inputs.count(), certain).is_ok()
         {
             engine.advance(certain, certain + 1)?;
             certain += 1;
         }
-        let length = Length { certain, most: u64::MAX, swept: u64::MAX };
+        let inputs = engine.inputs.count();
+        let goes_on = |state: &St::State<Passive<f64>>, taken| {
+            if judged(condition, state, taken)?.0 {
+                return Ok(false);
+            }
+            self.may_take(inputs, taken).map(|()| true)
+        };
+        let length = Length { certain, most: u64::MAX, swept: u64::MAX, goes_on: &goes_on };
         let mut needs = self.needs(&mut engine, setting, Way::Online, length, loss)?;
-        let mut most = u64::MAX;
+        let (mut most, mut outgrown) = (u64::MAX, false);
         loop {
+            if core::mem::take(&mut outgrown) {
+                needs = self.needs_of_largest(&mut engine, setting, Way::Online, length, loss)?;
+            }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk);
             self.trust(&mut engine, &stores)?;
@@ -54,6 +64,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
             let mut stores = Stores::new(&mut memory, &mut disk);
             engine.make_places(1, spare / 2);
+            engine.hold_to_sizes(budget);
             let (steps, cost, stop) =
                 match self.go_until(&mut engine, setting, slots, condition, &mut stores, loss) {
                     Ok(gone) => gone,
@@ -63,12 +74,13 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                         engine.advance_by_recording_from_now();
                         continue;
                     }
-                    // Steps turned out to take more than the first ones did: fewer snapshots leave more for them.
-                    Err(error) if error.is_excess() && slots > 1 && !budget.is_unlimited() => {
-                        most = u64::from(slots / 2);
-                        needs = needs_of(&engine, setting);
-                        if needs.with(Way::Online.least(u64::MAX)?, &stores).within(budget).is_err() {
-                            return Err(error);
+                    Err(error) if error.is_excess() => {
+                        let most_slots = slots.into();
+                        let frame =
+                            Frame { way: Way::Online, budget, needs, stores: &stores, most: most_slots };
+                        match after_excess(&engine, setting, frame, keeps, u64::MAX, error)? {
+                            Again::ForTheLargest => outgrown = true,
+                            Again::WithFewer(fewer, of_more) => (most, needs) = (fewer, of_more),
                         }
                         continue;
                     }
@@ -103,7 +115,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         if self.verify {
             let mut taken = 0;
             while !judged(condition, &engine.live, taken)?.0 {
-                self.may_take(&engine.inputs, taken)?;
+                self.may_take(engine.inputs.count(), taken)?;
                 engine.set_steps(taken + 1);
                 engine.advance(taken, taken + 1)?;
                 taken += 1;
@@ -118,7 +130,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                 break margin;
             }
             before_stop = margin;
-            self.may_take(&engine.inputs, taken)?;
+            self.may_take(engine.inputs.count(), taken)?;
             engine.set_steps(taken + 1);
             if taken.is_multiple_of(engine.stride) {
                 for action in online.before_step() {

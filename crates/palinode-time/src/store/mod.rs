@@ -22,6 +22,6 @@ pub use memory::MemoryStore;
 
 /// The bytes beyond those of snapshots of one size that a store may need for snapshots which differ in size, but not beyond that one:
 /// a memory store keeps these one by one.
-fn slack_of_changing_sizes(slots: usize) -> usize {
+pub(crate) fn slack_of_changing_sizes(slots: usize) -> usize {
     memory::slack(slots)
 }

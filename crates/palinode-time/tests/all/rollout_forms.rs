@@ -2,8 +2,8 @@
 
 use crate::models::{Affine, Lattice, Leapfrog, Lorenz};
 use crate::rollout::bits;
-use palinode_core::{Dual, Real, Var};
-use palinode_time::{Error, Number, Repeat, Rollout, Schedule, Step, Verdict};
+use palinode_core::{Budget, Dual, Real, Var};
+use palinode_time::{Error, Number, PlainInput, Repeat, Rollout, Schedule, Step, Verdict};
 
 const CHAOTIC: [f64; 3] = [10.0, 28.0, 8.0 / 3.0];
 
@@ -443,12 +443,49 @@ fn a_rule_for_a_state_that_changes_its_shape_is_refused() {
 }
 
 #[test]
-fn a_growing_state_is_refused_where_the_budget_ends() {
-    let run = |budget: usize| Rollout::new(Resizing(1)).steps(400).record_at_once(1).budget(budget);
+fn the_largest_of_growing_states_is_planned_for() {
+    let run = |budget: Budget| Rollout::new(Resizing(1)).steps(400).budget(budget);
     let run = |budget| run(budget).value_and_grad(&vec![1.0], &0.999, |list| list[0]);
+    let Err(Error::BudgetTooSmall { smallest, .. }) = run(1.into()) else { panic!("1 byte is not enough") };
+    let too_small = run((smallest.bytes() - 1).into()).expect_err("a byte too few");
+    assert!(
+        matches!(too_small, Error::BudgetTooSmall { smallest: same, .. } if same == smallest),
+        "{too_small}"
+    );
+    let all = run(Budget::UNLIMITED).expect("a gradient");
+    for more in [0, 5_000, 50_000, 500_000] {
+        let gradient =
+            run((smallest.bytes() + more).into()).unwrap_or_else(|error| panic!("{more}: {error}"));
+        assert_eq!(bits(&gradient), bits(&all), "{more}");
+    }
+}
+
+/// A list that is a thousand numbers longer after its hundredth step.
+struct Jump;
+
+impl Step for Jump {
+    type State<S: Number> = (Vec<S>, PlainInput<u64>);
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, (list, taken): &mut (Vec<S>, PlainInput<u64>), k: &S, _: &()) {
+        list[0] *= *k;
+        taken.0 += 1;
+        if taken.0 == 100 {
+            list.resize(1000, *k);
+        }
+    }
+}
+
+#[test]
+fn a_state_that_grows_late_beyond_the_budget_is_an_error_that_names_the_step() {
+    let run = |budget: usize| Rollout::new(Jump).steps(400).budget(budget);
+    let run = |budget| run(budget).value_and_grad(&(vec![1.0], PlainInput(0)), &0.999, |(list, _)| list[0]);
     let Err(Error::BudgetTooSmall { smallest, .. }) = run(1) else { panic!("1 byte is not enough") };
-    let error = run(smallest.bytes() + 5000).expect_err("it grows beyond that");
-    assert!(matches!(error.code(), "PAL0527" | "PAL0107"), "{error}");
+    let error = run(smallest.bytes()).expect_err("it grows beyond that");
+    assert!(
+        matches!(error, Error::OverBudget { step: 99, needed, budget } if needed > budget.bytes()),
+        "{error}"
+    );
     assert!(run(10_000_000).is_ok());
 }
 
@@ -614,7 +651,7 @@ fn a_growing_state_is_given_the_room_of_snapshots() {
         run.value_and_grad(&vec![1.0], &0.999, |list| list[0])
     };
     let mut enough = 0;
-    for budget in (10_000..200_000).step_by(10_000) {
+    for budget in (20_000..400_000).step_by(20_000) {
         let one = run(Schedule::Binomial { snapshots: 1 }, budget);
         let best = run(Schedule::Best, budget);
         if let Ok(one) = one {

@@ -1,7 +1,7 @@
 //! The engine's memory: what it holds, what it may hold, and how its size is found before a sweep starts.
 
 use super::{
-    Backend, Engine, Error, Fixed, Flat, Hashes, Inner, Inputs, Loss, Notes, Passive, Reals, Step, When,
+    Backend, Engine, Error, Fixed, Flat, Hashes, Inner, Inputs, Live, Loss, Notes, Passive, Reals, Step, When,
 };
 use crate::rollout::backend::slack_of;
 use palinode_core::{Budget, Snapshot};
@@ -61,29 +61,45 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }
     }
 
-    /// Records the first unit and the loss of the state after it once, so that all lists have their size, and forgets them.
+    /// Records the unit that begins at a step, and the loss of the state after it, once, so that all lists have their size, and forgets them.
     pub(in crate::rollout) fn warm_up(
         &mut self,
         initial: &Snapshot,
+        at: u64,
         steps: u64,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
         self.forget_recordings();
         self.make_places(1, usize::MAX);
+        self.holds_to_sizes = false;
         self.restart(initial, steps)?;
+        self.advance(0, at)?;
         self.snapshot.take(&self.live);
+        self.see_sizes();
+        if steps > 0 && self.live.heap_bytes() > 0 {
+            // Lists that a step makes longer and shorter again keep their room.
+            let (hashes, heap) = (self.hashes.take(), self.live.heap_bytes());
+            let advanced = self.advance(at, self.end_of(at));
+            self.hashes = hashes;
+            advanced?;
+            self.moves_lists |= self.live.heap_bytes() > heap;
+            self.see_sizes();
+            self.snapshot.restore(&mut self.live);
+            self.at = Live::Before(at);
+        }
         if steps > 0 {
             self.release_cotangent();
             self.cotangents.state.clear();
             // As if the units after it had been recorded, so that all lists are used; there is nothing to compare with.
-            self.expected_before = Some(self.end_of(0));
+            self.expected_before = Some(self.end_of(at));
             let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
-            let recorded = self.record(0);
+            let recorded = self.record(at);
             self.trusts_snapshots = trusts;
             recorded?;
             let when = core::mem::replace(&mut self.when, When::Each);
-            let reversed = self.reverse(0, loss);
+            let reversed = self.reverse(at, loss);
             self.when = when;
+            self.see_sizes();
             // What is infinite here need not be on the way.
             if let Err(error) = reversed
                 && !matches!(error, Error::NonFiniteCotangent { .. } | Error::NonFiniteLoss { .. })

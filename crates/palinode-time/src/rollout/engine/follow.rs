@@ -4,7 +4,7 @@
 //!
 //! Invariant: a slow store is told of what it will be asked for before the actions that come first are followed, so it reads while steps are taken.
 
-use super::{AHEAD, Backend, Engine, Error, Inner, Live, Loss, Step, Stores};
+use super::{AHEAD, Backend, Engine, Error, Inner, Live, Loss, Step, Stores, outgrown};
 use palinode_core::schedule::{Action, Slot, Tier};
 use palinode_core::{Snapshot, SnapshotError};
 use std::collections::VecDeque;
@@ -74,6 +74,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_>) -> Result<(), Error> {
         self.settle()?;
+        self.check_sizes(step)?;
         debug_assert_eq!(self.at, Live::Before(step));
         self.counts.snapshots += 1;
         let lengths = Snapshot::lengths(&self.live);
@@ -87,11 +88,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             Err(error) => Err(error),
         };
         match kept {
-            // The store in memory has the rest of the budget, and refuses what a state that grows would take beyond it.
-            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => {
-                let needed = stores.heap_bytes() + (lengths.0 + lengths.1) * size_of::<u64>();
-                Err(Error::OverBudget { step, held: stores.heap_bytes(), needed })
-            }
+            // The store in memory has the rest of the budget, and refuses what would take it beyond.
+            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => Err(outgrown(step)),
             other => Ok(other?),
         }
     }

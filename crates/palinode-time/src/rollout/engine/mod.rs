@@ -2,7 +2,7 @@
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
 //! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action;
-//! `bytes.rs`: its memory; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins.
+//! `bytes.rs`: its memory; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins.
 //!
 //! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
 //! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
@@ -11,6 +11,7 @@ mod bytes;
 mod cotangent;
 mod follow;
 mod loss;
+mod sizes;
 
 use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed};
@@ -22,6 +23,8 @@ use crate::health::Health;
 use crate::step::{Notes, Step};
 use palinode_core::schedule::{Slot, Tier};
 use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
+pub(super) use sizes::Sizes;
+use sizes::outgrown;
 
 /// How many actions a slow store is told ahead.
 pub(super) const AHEAD: usize = 16;
@@ -35,6 +38,14 @@ pub(super) enum Inputs<I> {
 }
 
 impl<I> Inputs<I> {
+    /// How many steps have one: all if it is the same for all.
+    pub(super) fn count(&self) -> Option<usize> {
+        match self {
+            Inputs::Same(_) => None,
+            Inputs::Each(inputs) => Some(inputs.len()),
+        }
+    }
+
     #[inline(always)]
     pub(super) fn at(&self, step: u64) -> &I {
         match self {
@@ -186,6 +197,11 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     pub(super) loss_taken_at: Option<u64>,
     /// The bytes that were held in all while a cheaper way to the partials was looked for; see `narrow`.
     pub(super) held_to_look: usize,
+    /// The largest states that were seen; see `sizes.rs`.
+    pub(super) largest: Sizes,
+    holds_to_sizes: bool,
+    /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a moment.
+    moves_lists: bool,
 }
 
 /// The parts of an engine that a caller sets.
@@ -240,6 +256,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             norms: 0.0,
             loss_taken_at: None,
             held_to_look: 0,
+            largest: Sizes::default(),
+            holds_to_sizes: false,
+            moves_lists: false,
         }
     }
 
@@ -321,13 +340,16 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         if self.advance_by == Advance::ByRecording {
             return (from..to).try_for_each(|step| self.advance_by_recording(step));
         }
+        let most = self.most_heap();
+        let is_planned = |live: &St::State<Passive<T>>, at| {
+            if most == usize::MAX || live.heap_bytes() <= most { Ok(()) } else { Err(outgrown(at)) }
+        };
         let Engine { step, params, inputs, live, hashes, snapshot, .. } = self;
         let Some(hashes) = hashes else {
-            return take_steps(*step, live, params, inputs, from, to);
+            return take_steps(*step, live, params, inputs, from, to, is_planned);
         };
-        (from..to).try_for_each(|at| {
-            step.step(live, params, inputs.at(at));
-            taken_well(*step, at)?;
+        take_steps(*step, live, params, inputs, from, to, |live, at| {
+            is_planned(live, at)?;
             hashes.see(at + 1, live, snapshot)
         })
     }
@@ -339,9 +361,13 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let Engine { step: body, params, inputs, live, backend, .. } = self;
         let fixed = &Fixed { step: *body, params };
         let inputs = inputs.of(step, step + 1);
-        backend.record(place, fixed, live, inputs, 1, None).map_err(|error| error.counted_from(step))?;
-        backend.after(place, fixed, inputs, 1, live).map_err(|error| error.counted_from(step))?;
+        let recorded = backend.record(place, fixed, live, inputs, 1, None);
+        let advanced = recorded.and_then(|_| backend.after(place, fixed, inputs, 1, live));
+        if let Err(error) = advanced {
+            return Err(self.of_recording(step, error));
+        }
         taken_well(*body, step)?;
+        self.check_sizes(step)?;
         match &mut self.hashes {
             Some(hashes) => hashes.see(step + 1, &self.live, &mut self.snapshot),
             None => Ok(()),
@@ -397,6 +423,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         // One that goes on where another ended begins with its bits.
         let begins = matches!(self.at, Live::Before(_));
         self.settle()?;
+        self.check_sizes(from)?;
         debug_assert_eq!(self.at, Live::Before(from));
         let to = self.end_of(from);
         self.counts.recorded += to - from;
@@ -419,9 +446,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let expected = is_known.then_some(&*expected);
         let fixed = &Fixed { step: *body, params };
         let recorded = backend.record(place, fixed, live, inputs.of(from, to), to - from, expected);
-        if !recorded.map_err(|error| error.counted_from(from))? {
+        if !recorded.map_err(|error| self.of_recording(from, error))? {
             return Err(Error::Diverged { step: to - 1 });
         }
+        self.check_sizes(from)?;
         if B::RECORDS && ends {
             let first = if begins { &mut self.numbers } else { &mut self.block };
             core::mem::swap(first, &mut self.expected);
@@ -481,7 +509,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         let reversed =
             backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, cotangents);
-        reversed.map_err(|error| error.counted_from(from))?;
+        if let Err(error) = reversed {
+            return Err(self.of_recording(from, error));
+        }
         taken_well(*body, from)?;
         if let Inputs::Each(_) = inputs {
             // From the end, because inputs need not have the same size.
