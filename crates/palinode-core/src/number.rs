@@ -327,6 +327,7 @@ macro_rules! derivative_number {
             }
             #[inline(always)]
             fn peek(self) -> Option<f64> {
+                self.check_use(self);
                 crate::decision::looked(|| !self.carries_nothing());
                 self.glance()
             }

@@ -45,6 +45,28 @@ pub enum Error {
         /// What was allowed.
         budget: Budget,
     },
+    /// A step that is said to undo another does not.
+    #[error(
+        "PAL0537: step_back does not undo step {step}: the state comes back {drift:.1e} of its largest number away from where it was; mend step_back, or keep \
+         snapshots (value_and_grad)"
+    )]
+    DoesNotUndo {
+        /// The step.
+        step: u64,
+        /// The largest difference, relative to the largest number of the state; infinite if its shape is another.
+        drift: f64,
+    },
+    /// Undoing all steps did not come back to the initial state.
+    #[error(
+        "PAL0537: undoing {steps} steps came back {drift:.1e} of its largest number away from the initial state, so the states on the way were others than those \
+         of the loop; keep snapshots (value_and_grad), take fewer steps, or compute on an integer lattice"
+    )]
+    DriftedTooFar {
+        /// How many steps were undone.
+        steps: u64,
+        /// The largest difference, relative to the largest number of the state; infinite if its shape is another.
+        drift: f64,
+    },
     /// A state that was computed again differs from what it was the first time.
     #[error(
         "PAL0521: step {step} computed something else when it was run again: it depends on something that is not in its state, parameters or \
@@ -199,6 +221,7 @@ impl Error {
             Error::OverBudget { .. } => "PAL0527",
             Error::WrongRule { .. } => "PAL0528",
             Error::NotTogether { .. } => "PAL0529",
+            Error::DoesNotUndo { .. } | Error::DriftedTooFar { .. } => "PAL0537",
             Error::StepFailed { .. } => "PAL0534",
             Error::ConditionUndefined { .. } => "PAL0535",
             Error::InInnerLoop { error, .. } => error.code(),

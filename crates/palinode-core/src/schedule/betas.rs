@@ -24,6 +24,11 @@ impl Betas {
         (MOST_ROWS * width).min(NUMBERS.max(FEWEST_ROWS * width)) * size_of::<u64>()
     }
 
+    /// The heap bytes held.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<u64>()
+    }
+
     /// For costs with up to `slots` slots.
     pub(super) fn new(slots: u32) -> Betas {
         let width = slots as usize + 2;

@@ -65,8 +65,10 @@ struct Gap {
     repeats: usize,
 }
 
-/// Lists have room for so many slots from the start, if there are as many.
+/// Lists have room for all slots from the start, if there are no more than these.
 const AT_ONCE: u32 = 4096;
+/// The room that they have otherwise.
+const AT_FIRST: u32 = 64;
 
 /// A number of advances, for differences. What is clipped belongs to loops that nobody runs.
 fn signed(advances: u64) -> i64 {
@@ -97,7 +99,7 @@ impl Online {
             });
         }
         // All at once, unless there are so many slots that most loops would not fill them.
-        let room = slots.min(AT_ONCE) as usize;
+        let room = if slots > AT_ONCE { AT_FIRST } else { slots } as usize;
         let (kept, gaps) = (Vec::with_capacity(room), Vec::with_capacity(room));
         Ok(Online { slots, steps: 0, next: 0, kept, gaps, least: None, distance: 1, writes: 0, betas: None })
     }
@@ -108,6 +110,13 @@ impl Online {
         // Longer lists are moved when they grow.
         let lists = (slots as usize).saturating_mul(if slots > AT_ONCE { 2 * of_slot } else { of_slot });
         lists.saturating_add(Betas::bytes_for(slots))
+    }
+
+    /// The heap bytes held now.
+    pub fn heap_bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<Kept>()
+            + self.gaps.capacity() * size_of::<Gap>()
+            + self.betas.as_ref().map_or(0, Betas::heap_bytes)
     }
 
     /// How many steps the loop has run, as far as it was said.
@@ -185,7 +194,8 @@ impl Online {
         };
         let slot = Slot { tier: Tier::Memory, index };
         if self.kept.len() == self.kept.capacity() {
-            let more = (self.kept.len() / 2).max(AT_ONCE as usize).min(self.slots as usize - self.kept.len());
+            let more =
+                (self.kept.len() / 2).max(AT_FIRST as usize).min(self.slots as usize - self.kept.len());
             self.kept.reserve_exact(more);
             self.gaps.reserve_exact(self.kept.capacity() - self.gaps.len());
         }

@@ -398,6 +398,18 @@ fn a_var_outside_its_scope_is_named() {
         .unwrap();
     }));
     assert!(elsewhere.contains("was used on thread"), "{elsewhere}");
+    // Looking is counted by thread.
+    let looked_at = message(Box::new(|| {
+        grad(
+            |x: &[Var<f64>]| {
+                let x = x[0];
+                std::panic::resume_unwind(std::thread::spawn(move || Scalar::peek(x)).join().unwrap_err())
+            },
+            &[1.0],
+        )
+        .unwrap();
+    }));
+    assert!(looked_at.contains("was used on thread"), "{looked_at}");
 }
 
 /// How many nodes a computation with two inputs writes besides these and the one for its output.

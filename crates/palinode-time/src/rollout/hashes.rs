@@ -15,11 +15,18 @@ pub(super) struct Hashes {
     hashes: Vec<u64>,
     stride: u64,
     capacity: usize,
+    /// The last step, and the hash of the state after it.
+    last: Option<(u64, u64)>,
 }
 
 impl Hashes {
     pub(super) fn new(capacity: usize) -> Self {
-        Hashes { hashes: Vec::with_capacity(capacity.max(2)), stride: 1, capacity: capacity.max(2) }
+        Hashes {
+            hashes: Vec::with_capacity(capacity.max(2)),
+            stride: 1,
+            capacity: capacity.max(2),
+            last: None,
+        }
     }
 
     /// Notes the state before `step`, or compares it with what was noted.
@@ -29,11 +36,18 @@ impl Hashes {
         state: &impl Reals<Passive<T>>,
         scratch: &mut Snapshot,
     ) -> Result<(), Error> {
-        if !step.is_multiple_of(self.stride) {
+        let last = self.last.filter(|&(last, _)| last == step);
+        if !step.is_multiple_of(self.stride) && last.is_none() {
             return Ok(());
         }
         scratch.take(state);
         let hash = scratch.hash();
+        if last.is_some_and(|(_, last)| last != hash) {
+            return Err(Error::Diverged { step: step.saturating_sub(1) });
+        }
+        if !step.is_multiple_of(self.stride) {
+            return Ok(());
+        }
         let position = (step / self.stride) as usize;
         if position < self.hashes.len() {
             return if self.hashes[position] == hash {
@@ -57,10 +71,22 @@ impl Hashes {
         Ok(())
     }
 
+    /// Notes the state after the last step, whatever the stride: every difference that counts ends up there.
+    pub(super) fn see_last<T: Inner>(
+        &mut self,
+        steps: u64,
+        state: &impl Reals<Passive<T>>,
+        scratch: &mut Snapshot,
+    ) {
+        scratch.take(state);
+        self.last = Some((steps, scratch.hash()));
+    }
+
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.hashes.clear();
         self.stride = 1;
+        self.last = None;
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

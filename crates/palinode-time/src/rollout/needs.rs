@@ -24,6 +24,8 @@ const FEW_HASHES: usize = 1 << 10;
 const CACHE: usize = 1 << 15;
 /// Partials by forward numbers are written once and read once, in order: a second-level cache is near enough.
 const CACHE_FOR_LANES: usize = 1 << 19;
+/// The size of the cotangent is seen once for all steps that are recorded at once: in a short loop it is to be seen so often all the same.
+const NORMS: u64 = 8;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
 
@@ -74,7 +76,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             of_one = needs_of(engine, setting);
         }
         let one = refusal(of_one, 1);
-        let at_once = self.steps_at_once(engine, budget, of_one, way).min(length.certain);
+        let at_once = self.steps_at_once(engine, budget, of_one, way, length.most).min(length.certain);
         if at_once <= 1 {
             return one.map(|()| of_one);
         }
@@ -147,6 +149,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         budget: Budget,
         needs: Needs,
         way: Way,
+        most: u64,
     ) -> u64 {
         let in_steps = matches!(self.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
         if !B::RECORDS
@@ -167,7 +170,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         // Snapshots need most of what is left. Where they are not chosen by the budget, neither is this, so that a refusal names a budget that is enough.
         let cache = if engine.backend.directions().is_some() { CACHE_FOR_LANES } else { CACHE };
         let bytes = if way.chooses() { cache.min(left / 8) } else { cache };
-        (bytes / engine.backend.needed_bytes().max(1)).clamp(1, MOST_AT_ONCE) as u64
+        let steps = (bytes / engine.backend.needed_bytes().max(1)).min(MOST_AT_ONCE) as u64;
+        steps.min(most / NORMS).max(1)
     }
 }
 

@@ -17,7 +17,8 @@ pub struct Report {
     pub snapshots: u64,
     /// The most snapshots in the second store at once.
     pub second_snapshots: u64,
-    /// The most heap bytes held.
+    /// The most heap bytes held, by the count of what every list has room for. A list that is moved when it grows is held twice for a moment, which is planned for
+    /// (no budget is exceeded) and not counted here.
     pub peak_bytes: usize,
     /// What was allowed.
     pub budget: Budget,
@@ -51,6 +52,13 @@ pub struct StopMargin {
 }
 
 impl StopMargin {
+    /// The smaller of both: how far the numbers that were compared are from those that would have made another number of steps. `None` if no numbers
+    /// were compared, or only as `f64` (`to_f64`), which nobody sees.
+    pub fn smallest(&self) -> Option<f64> {
+        let smallest = self.at_stop.min(self.before_stop);
+        smallest.is_finite().then_some(smallest)
+    }
+
     /// Whether a change of a thousandth of a step would have changed the number of steps. The gradient is then right only on this side.
     pub fn is_near_a_change(&self) -> bool {
         let whole = self.at_stop + self.before_stop;
@@ -108,7 +116,10 @@ impl fmt::Display for Report {
         }
         write!(f, " · {}", self.health)?;
         if let Some(stop) = self.stop {
-            write!(f, " · stopped with a margin of {:.1e}", stop.at_stop)?;
+            match stop.smallest() {
+                Some(margin) => write!(f, " · stopped with a margin of {margin:.1e}")?,
+                None => f.write_str(" · stopped by something whose margin is not known")?,
+            }
             if stop.is_near_a_change() {
                 f.write_str(" (close to another number of steps: the gradient holds on this side only)")?;
             }

@@ -46,6 +46,15 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         engine.make_places(1, self.spare(setting.budget, kept));
         engine.hold_to_sizes(setting.budget);
         engine.restart(&start, steps)?;
+        if steps > 0 {
+            engine.advance(0, 1)?;
+            engine.undo(0, |body, state, params, input| body.step_back(state, params, input));
+            let drift = drift(&start, engine.live_as_snapshot());
+            if drift.is_nan() || drift > OF_ONE_STEP {
+                return Err(Error::DoesNotUndo { step: 0, drift });
+            }
+            engine.restart(&start, steps)?;
+        }
         // A state that comes back need not have its bits.
         engine.trusts_snapshots = false;
         engine.rehearse(&start, steps)?;
@@ -57,16 +66,25 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             engine.record_and_stay(step)?;
             engine.reverse(step, loss).map_err(|error| self.located(error, initial, params))?;
         }
-        let peak_bytes = engine.heap_bytes() + start.heap_bytes() + setting.results;
+        let peak_bytes = needs.least.max(engine.heap_bytes() + start.heap_bytes() + setting.results);
         let mut report = self.report(&mut engine, steps, setting.budget, peak_bytes);
         report.optimum = report.forward;
-        report.drift = Some(drift(&start, &Snapshot::of(&engine.live)));
+        let drift = drift(&start, engine.live_as_snapshot());
+        if drift.is_nan() || drift > OF_ALL_STEPS {
+            return Err(Error::DriftedTooFar { steps, drift });
+        }
+        report.drift = Some(drift);
         let Swept { engine, report } = Swept { engine, report };
         let value = finite_value(engine.value).map_err(|error| self.located(error, initial, params))?;
         let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
         self.shaped(initial, params, value, lists, report)
     }
 }
+
+/// So far may rounding take a state that was undone by one step, relative to its largest number: a third of the digits.
+const OF_ONE_STEP: f64 = 1e-5;
+/// And by all of them: beyond, the gradient is that of another loop.
+const OF_ALL_STEPS: f64 = 1e-2;
 
 /// The largest difference between two states, relative to the largest number of the first.
 fn drift(start: &Snapshot, back: &Snapshot) -> f64 {

@@ -11,6 +11,16 @@ use crate::step::Step;
 use palinode_core::schedule::{self, Online};
 use palinode_core::{Passive, decision};
 
+/// A loop that has run until its condition held, and back.
+struct Gone {
+    steps: u64,
+    cost: schedule::Cost,
+    /// How close it was to another number of steps.
+    stop: StopMargin,
+    /// The bytes of the schedule.
+    bookkeeping: usize,
+}
+
 impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     pub(super) fn sweep_until<'e, B: Backend<St, f64>>(
         &self,
@@ -46,7 +56,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             }
             self.may_take(inputs, taken).map(|()| true)
         };
-        let length = Length { certain, most: u64::MAX, swept: u64::MAX, goes_on: &goes_on };
+        let longest = if certain < MOST_AT_ONCE as u64 { certain } else { u64::MAX };
+        let length = Length { certain, most: longest, swept: u64::MAX, goes_on: &goes_on };
         let mut needs = self.needs(&mut engine, setting, Way::Online, length, loss)?;
         let (mut most, mut outgrown) = (u64::MAX, false);
         loop {
@@ -65,7 +76,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let mut stores = Stores::new(&mut memory, &mut disk);
             engine.make_places(1, spare / 2);
             engine.hold_to_sizes(budget);
-            let (steps, cost, stop) =
+            let Gone { steps, cost, stop, bookkeeping } =
                 match self.go_until(&mut engine, setting, slots, condition, &mut stores, loss) {
                     Ok(gone) => gone,
                     Err(error)
@@ -87,7 +98,6 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                     Err(error) => return Err(error),
                 };
             let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
-            let bookkeeping = Online::bytes_for(taken);
             let after = stores.heap_bytes() + bookkeeping;
             let around = start.heap_bytes() + setting.results;
             let peak_bytes = needs.least.max(engine.heap_bytes() + around + after.max(needs.afterwards));
@@ -101,7 +111,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         }
     }
 
-    /// Runs until the condition holds, and goes back: how many steps it took, at what cost, and how close it was to another number.
+    /// Runs until the condition holds, and goes back.
     fn go_until<B: Backend<St, f64>>(
         &self,
         engine: &mut Engine<'_, St, f64, B>,
@@ -110,7 +120,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         condition: &Until<'_, St>,
         stores: &mut Stores<'_>,
         loss: &mut Loss<'_, St, f64>,
-    ) -> Result<(u64, schedule::Cost, StopMargin), Error> {
+    ) -> Result<Gone, Error> {
         engine.restart(setting.start, 0)?;
         if self.verify {
             let mut taken = 0;
@@ -120,7 +130,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                 engine.advance(taken, taken + 1)?;
                 taken += 1;
             }
-            engine.back_to(setting.start);
+            engine.back_to(setting.start, taken);
         }
         let mut online = Online::new(slots)?;
         let (mut taken, mut before_stop) = (0, f64::INFINITY);
@@ -145,8 +155,11 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         if taken == 0 {
             engine.no_steps(loss)?;
         }
-        engine.follow(online.reverse(), stores, loss)?;
-        Ok((taken, cost, StopMargin { at_stop, before_stop }))
+        let there = online.heap_bytes();
+        let back = online.reverse();
+        let bookkeeping = there.max(back.heap_bytes());
+        engine.follow(back, stores, loss)?;
+        Ok(Gone { steps: taken, cost, stop: StopMargin { at_stop, before_stop }, bookkeeping })
     }
 }
 

@@ -270,6 +270,61 @@ fn undoing_drifts_in_floats_and_not_on_a_lattice() {
     assert_eq!(lattice.report.snapshots, 0);
 }
 
+/// A leapfrog whose way back has a sign wrong, or forgets a part that matters only later.
+struct WrongBack {
+    sign: f64,
+    late: bool,
+}
+
+impl Step for WrongBack {
+    type State<S: Number> = [S; 2];
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, [x, v]: &mut [S; 2], k: &S, _: &()) {
+        *v -= *k * *x * 0.01;
+        *x += *v * 0.01;
+        if self.late && *x < 0.0 {
+            *v *= 0.99;
+        }
+    }
+}
+
+impl palinode_time::ReversibleStep for WrongBack {
+    fn step_back<S: Real>(&self, [x, v]: &mut [S; 2], k: &S, _: &()) {
+        *x -= *v * 0.01;
+        *v += *k * *x * 0.01 * self.sign;
+    }
+}
+
+#[test]
+fn a_step_back_that_does_not_undo_is_told() {
+    let undo = |sign, late| {
+        let run = Rollout::new(WrongBack { sign, late }).steps(2000);
+        run.value_and_grad_by_undoing(&[1.0, 0.25], &1.3, |[x, v]| *x * *x + *v)
+    };
+    assert!(undo(1.0, false).expect("a gradient").report.drift.is_some_and(|drift| drift < 1e-10));
+    let first = undo(-1.0, false).expect_err("a wrong sign");
+    assert!(matches!(first, Error::DoesNotUndo { step: 0, drift } if drift > 0.01), "{first}");
+    let later = undo(1.0, true).expect_err("a part forgotten");
+    assert!(matches!(later, Error::DriftedTooFar { steps: 2000, drift } if drift > 0.01), "{later}");
+    assert_eq!((first.code(), later.code()), ("PAL0537", "PAL0537"));
+}
+
+#[test]
+fn short_loops_have_a_verdict_and_conditions_on_plain_numbers_no_margin() {
+    let run = Rollout::new(Affine).steps(20);
+    let report = run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect("a gradient").report;
+    assert_eq!(report.health.verdict(), Verdict::Vanishing, "{report}");
+    let run = Rollout::new(Affine).until(|x| *x > 1.999);
+    let report = run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect("a gradient").report;
+    assert_eq!((report.steps, report.health.verdict()), (10, Verdict::Vanishing), "{report}");
+    assert!(report.peak_bytes < 20_000, "{report}");
+    let run = Rollout::new(Affine).until(|x| x.primal() > 1.999);
+    let report = run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect("a gradient").report;
+    assert_eq!(report.stop.and_then(|stop| stop.smallest()), None);
+    assert!(report.to_string().contains("whose margin is not known"), "{report}");
+}
+
 #[test]
 fn a_loop_in_a_loop_has_the_bits_of_one_loop() {
     let start = [1.0, 1.0, 1.0];

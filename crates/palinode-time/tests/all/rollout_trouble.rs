@@ -66,6 +66,23 @@ fn verification_names_the_first_step_that_differs() {
     }
 }
 
+/// More steps than are hashed one by one in a budget: a difference is found all the same, and named within the steps between two hashes.
+#[test]
+fn verification_misses_nothing_in_a_long_loop() {
+    let start = (1.0, PlainInput(0));
+    for at in [0, 1, 2999, 9990, 9997, 9998, 9999] {
+        for until in [false, true] {
+            let run = once(at).budget("64KiB").verify();
+            let run = if until { run.until(|(_, taken)| taken.0 == 10_000) } else { run.steps(10_000) };
+            let error = run.value_and_grad(&start, &0.9, |(x, _)| *x).expect_err("hidden state");
+            assert!(
+                matches!(error, Error::Diverged { step } if (at..at + 16).contains(&step)),
+                "{at}: {error}"
+            );
+        }
+    }
+}
+
 #[test]
 fn verification_takes_one_forward_sweep_more_and_says_so() {
     let start = (1.0, PlainInput(0));

@@ -100,8 +100,10 @@ impl<'a> Stores<'a> {
         of(&*self.memory, slots).saturating_add(on_disk)
     }
 
+    /// The bytes that both hold, the stores themselves included.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.memory.heap_bytes() + self.disk.as_ref().map_or(0, |disk| disk.heap_bytes())
+        let of = |store: &dyn SnapshotStore| size_of_val(store) + store.heap_bytes();
+        of(&*self.memory) + self.disk.as_ref().map_or(0, |disk| of(&**disk))
     }
 }
 
@@ -321,12 +323,15 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             return Ok(());
         }
         self.advance(0, steps)?;
-        self.back_to(initial);
+        self.back_to(initial, steps);
         Ok(())
     }
 
-    /// The live state becomes the first one; hashes and counts are kept.
-    pub(super) fn back_to(&mut self, initial: &Snapshot) {
+    /// The live state, that after all steps, becomes the first one; hashes and counts are kept.
+    pub(super) fn back_to(&mut self, initial: &Snapshot, steps: u64) {
+        if let Some(hashes) = &mut self.hashes {
+            hashes.see_last(steps, &self.live, &mut self.snapshot);
+        }
         initial.restore(&mut self.live);
         self.at = Live::Before(0);
     }
@@ -571,6 +576,12 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             Inputs::Same(_) => &self.cotangents.input,
             Inputs::Each(_) => &self.of_inputs,
         }
+    }
+
+    /// The live state as a snapshot, for a moment.
+    pub(super) fn live_as_snapshot(&mut self) -> &Snapshot {
+        self.snapshot.take(&self.live);
+        &self.snapshot
     }
 
     /// The live state, that after `step`, becomes that before it by what the caller does to it.
