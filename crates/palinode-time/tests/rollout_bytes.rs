@@ -203,6 +203,10 @@ fn forms(n: usize, steps: u64, directory: &std::path::Path) {
     stays_within(&format!("a window, {n}"), &|budget| {
         Ok(rollout().truncate(20).budget(budget).value_and_grad(&start, &params, energy)?.report)
     });
+    stays_within(&format!("windows along the way, {n}"), &|budget| {
+        let run = rollout().truncate(1).budget(budget);
+        Ok(run.value_and_grad_along(&start, &params, |_, state| energy(state))?.report)
+    });
     for slots in [1, 7, 500] {
         stays_within(&format!("{slots} slots on disk, {n}"), &|budget| {
             let run = rollout().disk(slots, directory).budget(budget);

@@ -75,7 +75,8 @@ pub struct Truncation {
     /// How often a cotangent was cut.
     pub cuts: u64,
     /// An estimate of the norm of what is missing from the gradient by the parameters: the cotangents that were cut would have grown or shrunk
-    /// as they did inside the window.
+    /// as they did inside the window, and met states as large as those there. A state that shrinks or grows a lot along the loop makes it too small or too
+    /// large.
     pub bias: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
 use super::backend::Backend;
-use super::engine::{Advance, Engine, Inputs, Loss, Setup, Stores, When};
+use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, Stores, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
 use super::needs::{Again, after_excess};
@@ -153,7 +153,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             Some(window) if engine.when == When::Last => steps.saturating_sub(window),
             _ => 0,
         };
-        engine.window = self.window.filter(|_| engine.when == When::Each);
+        let window = self.window.filter(|_| engine.when == When::Each);
+        if self.window.is_some() {
+            engine.cuts = Cuts::after_each(window, steps);
+        }
         let way = Way::Scheduled(self.schedule, self.disk_slots());
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
@@ -217,12 +220,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 .max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
             if skipped > 0 {
                 let norm = engine.squared_norm().sqrt();
-                engine.note_cut(norm, skipped);
+                engine.cuts.note(norm, skipped);
                 engine.cut_all(start.reals().len() / words_per_number::<T>());
             }
-            let truncation = self.window.filter(|_| engine.cuts > 0).map(|window| Truncation {
+            let truncation = self.window.filter(|_| engine.cuts.count > 0).map(|window| Truncation {
                 window,
-                cuts: engine.cuts,
+                cuts: engine.cuts.count,
                 bias: engine.missing(),
             });
             let mut report = self.report(&mut engine, steps, budget, peak_bytes);

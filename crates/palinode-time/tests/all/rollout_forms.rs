@@ -162,6 +162,18 @@ fn windows_along_the_way_cut_each_loss() {
     let by_b: f64 = (0..10).flat_map(|_| (1..=10).map(|k| (1.0 - 0.9_f64.powi(k)) / 0.1)).sum();
     assert!((cut.params[1] - by_b).abs() < 1e-10, "{} and {by_b}", cut.params[1]);
     assert_eq!(cut.report.truncation.expect("it was cut").cuts, 9);
+    let along =
+        |run: Rollout<'_, Affine>| run.value_and_grad_along(&1.0, &[0.9, 0.5], loss).expect("a gradient");
+    let exact = along(Rollout::new(Affine).steps(300));
+    for window in [3, 10, 40] {
+        let cut = along(Rollout::new(Affine).steps(300).truncate(window));
+        let missing: f64 = (0..2).map(|i| (exact.params[i] - cut.params[i]).powi(2)).sum::<f64>().sqrt();
+        let bias = cut.report.truncation.expect("it was cut").bias;
+        assert!(
+            (0.5..2.0).contains(&(bias / missing)),
+            "window {window}: {missing:e} missing, {bias:e} estimated"
+        );
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(super) fn look_at_cotangent(&mut self, step: u64, steps: u64) -> Result<(), Error> {
         // A long list takes long to sum, and a number that is not finite stays so.
         let long = self.cotangents.state.len() > 64;
-        if long && self.clip.is_none() && self.window.is_none() && !self.health.is_due() {
+        if long && self.clip.is_none() && self.cuts.window.is_none() && !self.health.is_due() {
             self.health.skip(steps);
             return Ok(());
         }
@@ -27,7 +27,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             self.check_finite(step)?;
         }
         self.health.see(step, steps, squared);
-        self.norms += squared.sqrt() * steps as f64;
+        self.cuts.see(squared.sqrt(), steps);
         if let Some(most) = self.clip
             && squared > most * most
         {
@@ -76,28 +76,102 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.cotangents.state.resize(numbers, T::zero());
     }
 
+    /// About how much is missing from the cotangent of the parameters because of the cuts.
+    pub(in crate::rollout) fn missing(&self) -> f64 {
+        let of_params: f64 =
+            self.cotangents.params.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum();
+        self.cuts.missing(of_params.sqrt(), self.health.growth_rate())
+    }
+}
+
+/// Where a cotangent is cut on its way back, and what is known of what that leaves out.
+#[derive(Default)]
+pub(in crate::rollout) struct Cuts {
+    /// After how many steps, counted from the end, it is cut each time.
+    pub(in crate::rollout) window: Option<u64>,
+    /// How often it was.
+    pub(in crate::rollout) count: u64,
+    /// What was cut: norm, and the steps before the cut.
+    cut_off: Vec<(f64, u64)>,
+    /// The sum of the norms of the cotangents that steps were given.
+    norms: f64,
+    /// The sums of the norms with which windows began and ended.
+    first_norms: f64,
+    last_norms: f64,
+    goes_on: bool,
+}
+
+/// What is cut off that often tells the rest.
+const MOST: u64 = 256;
+
+impl Cuts {
+    /// For a loop of so many steps that is cut after as many each time, from the end.
+    pub(in crate::rollout) fn after_each(window: Option<u64>, steps: u64) -> Self {
+        let cuts = window.map_or(1, |window| (steps / window.max(1)).clamp(1, MOST));
+        Cuts { window, cut_off: Vec::with_capacity(cuts as usize), ..Cuts::default() }
+    }
+
+    /// Forgets what was cut and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        let mut cut_off = core::mem::take(&mut self.cut_off);
+        cut_off.clear();
+        *self = Cuts { window: self.window, cut_off, ..Cuts::default() };
+    }
+
+    /// Notes the norm of a cotangent that was carried over so many steps.
+    #[inline]
+    fn see(&mut self, norm: f64, steps: u64) {
+        self.norms += norm * steps as f64;
+        if !core::mem::replace(&mut self.goes_on, true) {
+            self.first_norms += norm;
+        }
+    }
+
     /// Notes what is about to be cut, and over how many steps it would have been carried.
-    pub(in crate::rollout) fn note_cut(&mut self, norm: f64, steps: u64) {
-        self.cuts += 1;
-        // The last few hundred tell the rest.
-        if self.cut_off.len() < 256 {
+    pub(in crate::rollout) fn note(&mut self, norm: f64, steps: u64) {
+        self.count += 1;
+        self.last_norms += norm;
+        self.goes_on = false;
+        if self.cut_off.len() < self.cut_off.capacity() {
             self.cut_off.push((norm, steps));
         }
     }
 
-    /// About how much is missing from the cotangent of the parameters because of the cuts: as much per norm of a cotangent as in
-    /// the windows, while what was cut goes on to grow or shrink as it did there.
-    pub(in crate::rollout) fn missing(&self) -> f64 {
-        let of_params: f64 =
-            self.cotangents.params.iter().map(|c| c.peek().unwrap_or(f64::NAN).powi(2)).sum();
-        let gain = of_params.sqrt() / self.norms;
-        let rate = self.health.growth_rate().unwrap_or(0.0);
-        let series = |steps: u64| {
-            // The sum of exp(rate j) over j = 0 .. steps - 1.
-            if rate.abs() < 1e-12 { steps as f64 } else { (rate * steps as f64).exp_m1() / rate.exp_m1() }
+    /// About how much is missing from a cotangent of the parameters of this norm: as much per norm of a cotangent of the state as in the windows, while what was
+    /// cut goes on to grow or shrink as it did there.
+    fn missing(&self, of_params: f64, rate: Option<f64>) -> f64 {
+        let rate = match self.window {
+            // A single step does not tell.
+            Some(1) => 0.0,
+            // The norms rise to what the losses of a window give together, whether or not a single one fades.
+            Some(window) => {
+                let last = self.last_norms / self.count as f64;
+                let first = self.first_norms / (self.count + 1) as f64;
+                rate_of_sum(last / first, window)
+            }
+            None => rate.unwrap_or(0.0),
         };
-        let seen: f64 = self.cut_off.iter().map(|&(norm, steps)| norm * series(steps)).sum();
-        let all = self.cuts as f64 / self.cut_off.len().max(1) as f64;
-        gain * seen * all
+        let seen: f64 = self.cut_off.iter().map(|&(norm, steps)| norm * series(rate, steps)).sum();
+        let all = self.count as f64 / self.cut_off.len().max(1) as f64;
+        of_params / self.norms * seen * all
     }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.cut_off.capacity() * size_of::<(f64, u64)>()
+    }
+}
+
+/// The sum of `exp(rate j)` over so many `j`, from 0.
+fn series(rate: f64, terms: u64) -> f64 {
+    if rate.abs() < 1e-12 { terms as f64 } else { (rate * terms as f64).exp_m1() / rate.exp_m1() }
+}
+
+/// The rate for which that sum is this: how fast a cotangent grows or fades of which as much is added at each step.
+fn rate_of_sum(sum: f64, terms: u64) -> f64 {
+    let (mut low, mut high) = (-40.0, 700.0 / terms as f64);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if series(middle, terms) < sum { low = middle } else { high = middle }
+    }
+    (low + high) / 2.0
 }

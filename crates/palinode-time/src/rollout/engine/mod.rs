@@ -21,6 +21,7 @@ use super::hashes::Hashes;
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
+pub(super) use cotangent::Cuts;
 use palinode_core::schedule::{Slot, Tier};
 use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
 pub(super) use sizes::Sizes;
@@ -187,14 +188,8 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     pub(super) counts: Counts,
     /// Whether a restored state has the bits that it had when it was kept.
     pub(super) trusts_snapshots: bool,
-    /// After how many steps, counted from the end, the cotangent is cut each time.
-    pub(super) window: Option<u64>,
-    /// How often it was.
-    pub(super) cuts: u64,
-    /// What was cut: norm, and the steps before the cut.
-    cut_off: Vec<(f64, u64)>,
-    /// The sum of the norms of the cotangents that steps were given.
-    norms: f64,
+    /// Where the cotangent is cut, and what that left out.
+    pub(super) cuts: Cuts,
     /// The loss after so many steps has been taken already.
     pub(super) loss_taken_at: Option<u64>,
     /// The bytes that were held in all while a cheaper way to the partials was looked for; see `narrow`.
@@ -252,10 +247,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             hashes: None,
             counts: Counts::default(),
             trusts_snapshots: true,
-            window: None,
-            cuts: 0,
-            cut_off: Vec::new(),
-            norms: 0.0,
+            cuts: Cuts::default(),
             loss_taken_at: None,
             held_to_look: 0,
             largest: Sizes::default(),
@@ -306,9 +298,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
                 self.of_inputs.resize(all, T::zero());
             }
         }
-        self.cuts = 0;
-        self.cut_off.clear();
-        self.norms = 0.0;
+        self.cuts.clear();
         if let Some(hashes) = &mut self.hashes {
             hashes.clear();
             hashes.see(0, &self.live, &mut self.snapshot)?;
@@ -483,12 +473,12 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     /// Carries the cotangents back over the unit that begins at a step.
     pub(super) fn reverse(&mut self, from: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
         let (place, to) = (self.place_of(from), self.end_of(from));
-        if let Some(window) = self.window
+        if let Some(window) = self.cuts.window
             && to < self.steps
             && (self.steps - to).is_multiple_of(window)
         {
             let norm = self.squared_norm().sqrt();
-            self.note_cut(norm, to);
+            self.cuts.note(norm, to);
             self.cut();
         }
         if (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to) {
