@@ -3,7 +3,7 @@
 //! `cargo run --release --example first_gradient`
 
 use palinode::prelude::*;
-use palinode::{Tape, decision};
+use palinode::{Error, Tape, decision};
 
 /// The distance at which a ball with quadratic drag comes down. State is overwritten at every step, and nobody knows
 /// beforehand how many steps there are. Ordinary generic code: it runs on `f64` and on every derivative number.

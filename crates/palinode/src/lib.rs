@@ -29,10 +29,13 @@ pub use palinode_macros::{Plain, Reals, step};
 pub use palinode_time as time;
 
 /// What most programs need: `use palinode::prelude::*`.
+///
+/// Errors are not in it: there is one of tapes, [`Error`](crate::Error), and one of loops, `palinode::time::Error`, which holds the other, and
+/// whoever imports all of `palinode::time` means that one.
 pub mod prelude {
     pub use palinode_core::{
-        Array, Budget, Dual, DualN, Error, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp,
-        jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+        Array, Budget, Dual, DualN, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian,
+        jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
     };
     #[cfg(feature = "time")]
     pub use palinode_macros::{Plain, Reals, step};
@@ -69,6 +72,7 @@ mod documents {
         Implicit = "docs/book/implicit.md";
         Pal0540 = "docs/book/errors/PAL0540.md";
         Pal0542 = "docs/book/errors/PAL0542.md";
+        Pal0547 = "docs/book/errors/PAL0547.md";
         SnapshotStores = "docs/book/snapshot-stores.md";
         Pal0101 = "docs/book/errors/PAL0101.md";
         Pal0102 = "docs/book/errors/PAL0102.md";

@@ -1,7 +1,7 @@
 //! What people write without thinking about types: literals anywhere, references, formats, generic code.
 
 use palinode::prelude::*;
-use palinode::{DoubleDouble, Outputs};
+use palinode::{DoubleDouble, Error, Outputs};
 
 fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-14 * expected.abs().max(1.0), "{found} is not {expected}");
@@ -216,4 +216,29 @@ fn products_that_are_not_finite_are_errors() {
     message(error, "PAL0102", "direction 0 is inf");
     let error = jvp(|x| x[0], &[f64::NAN], &[1.0]).unwrap_err();
     assert!(matches!(error, Error::NonFiniteInput { what: "input", position: 0, .. }), "{error}");
+}
+
+/// The prelude goes with everything of loops: `Error` is then that of loops, which holds that of tapes.
+#[cfg(feature = "time")]
+mod with_loops {
+    use palinode::prelude::*;
+    use palinode::time::*;
+
+    #[step]
+    fn grow<S: Real>(x: &mut S, a: &S) {
+        *x *= *a;
+    }
+
+    fn gradient(budget: &str) -> Result<f64, Error> {
+        let tape: Vec<f64> = grad(|x| x[0] * 3.0, &[1.0])?;
+        let run = Rollout::new(grow).steps(3).budget(budget).value_and_grad(&tape[0], &2.0, |x| *x)?;
+        Ok(run.initial)
+    }
+
+    #[test]
+    fn errors_of_tapes_and_of_loops_are_one() {
+        assert_eq!(gradient("1MiB"), Ok(8.0));
+        assert!(matches!(gradient("1 apple"), Err(Error::Core(palinode::Error::NotABudget { .. }))));
+        assert!(matches!(gradient("1B"), Err(Error::BudgetTooSmall { .. })));
+    }
 }
