@@ -32,6 +32,15 @@ pub enum Error {
         /// Bytes for the snapshots that are kept at once, and for the schedule.
         snapshots: usize,
     },
+    /// What the schedule keeps at once is more than can be addressed.
+    #[error(
+        "PAL0504: the {what} that this schedule keeps at once for a loop of this length take more bytes than a machine can address, so no budget is \
+         enough; use Schedule::Best or Schedule::Binomial, which keep few snapshots and compute the rest again"
+    )]
+    BeyondMemory {
+        /// "residuals" or "snapshots".
+        what: &'static str,
+    },
     /// A step took more memory than was planned for.
     #[error(
         "PAL0527: step {step} takes more memory than the steps before it, which the budget was planned with: {needed} bytes would be held in all, and the \
@@ -141,6 +150,9 @@ pub enum Error {
         /// The other.
         with: &'static str,
     },
+    /// Several options of a rollout are wrong; there are at least two.
+    #[error("{}", all_of(.0))]
+    Several(Vec<Error>),
     /// A step could not be taken: see [`Notes`](crate::Notes).
     #[error("PAL0534: step {step} failed: {reason}")]
     StepFailed {
@@ -191,6 +203,11 @@ pub enum Error {
     },
 }
 
+/// Several errors in one text.
+fn all_of(mistakes: &[Error]) -> String {
+    mistakes.iter().map(Error::to_string).collect::<Vec<_>>().join("; and ")
+}
+
 /// Where to look for the cause of a loss that is not finite.
 fn where_not_finite(step: Option<u64>) -> String {
     match step {
@@ -206,12 +223,13 @@ fn where_not_finite(step: Option<u64>) -> String {
 }
 
 impl Error {
-    /// The code, such as `PAL0520`; `docs/book/errors/PAL0520.md` explains it.
+    /// The code, such as `PAL0520`, of several errors the first; `docs/book/errors/PAL0520.md` explains it.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Core(error) => error.code(),
             Error::Snapshot(error) => error.code(),
             Error::BudgetTooSmall { .. } => "PAL0520",
+            Error::BeyondMemory { .. } => "PAL0504",
             Error::Diverged { .. } => "PAL0521",
             Error::NoInput | Error::TooFewInputs { .. } => "PAL0522",
             Error::ShapeChanged { .. } => "PAL0523",
@@ -222,6 +240,8 @@ impl Error {
             Error::WrongRule { .. } => "PAL0528",
             Error::NotTogether { .. } => "PAL0529",
             Error::DoesNotUndo { .. } | Error::DriftedTooFar { .. } => "PAL0537",
+            // Of the first: the text has all.
+            Error::Several(mistakes) => mistakes.first().map_or("PAL0529", Error::code),
             Error::StepFailed { .. } => "PAL0534",
             Error::ConditionUndefined { .. } => "PAL0535",
             Error::InInnerLoop { error, .. } => error.code(),

@@ -175,7 +175,7 @@ impl ProgramStep {
         let input = self.input(&[]);
         let run = Rollout::new(self);
         match input {
-            Ok(input) => run.input(input),
+            Ok(input) => run.default_input(input),
             Err(_) => run,
         }
     }

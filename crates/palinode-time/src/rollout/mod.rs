@@ -3,7 +3,7 @@
 //! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`Report`].
 //!
 //! ```text
-//! Rollout (this file) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
+//! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
 //!        │                                                                        │
 //!        └──► engine/: follows the actions ◄──────────────────────────────────────┘
 //!                │   backend.rs: one step, by tape or by rule          store/: where snapshots are
@@ -16,6 +16,7 @@
 //! Invariant: for one step, state, parameters and loss, every exact schedule, tier and budget gives the same bits.
 
 mod backend;
+mod check;
 mod columns;
 mod engine;
 mod flat;
@@ -112,11 +113,6 @@ impl<St: StepRule> Differentiate<St> for Ruled {
 /// When a loop stops: a test of its state.
 type Until<'a, St> = Box<dyn Fn(&<St as Step>::State<Passive<f64>>) -> bool + 'a>;
 
-enum Length<'a, St: Step> {
-    Steps(u64),
-    Until(Until<'a, St>),
-}
-
 /// The length of a loop, as far as it is known.
 enum Known<'r, 'a, St: Step> {
     Steps(u64),
@@ -130,6 +126,9 @@ enum Given<I> {
 }
 
 /// A loop of steps.
+///
+/// Options that make no sense (a window of 0) or do not go together (a number of steps and a condition) are errors of whatever is asked for then, all of
+/// them in one.
 ///
 /// ```
 /// use palinode_time::{Number, Rollout, Step};
@@ -153,9 +152,12 @@ enum Given<I> {
 /// ```
 pub struct Rollout<'a, St: Step, How = Taped> {
     step: St,
-    length: Option<Length<'a, St>>,
-    at_most: u64,
+    steps: Option<u64>,
+    until: Option<Until<'a, St>>,
+    at_most: Option<u64>,
     inputs: Option<Given<St::Input<f64>>>,
+    /// The first two ways in which they were given, of which there should be one.
+    ways_of_inputs: [Option<&'static str>; 2],
     budget: Result<Budget, palinode_core::Error>,
     schedule: Schedule,
     memory: Option<StoreMaker<'a>>,
@@ -207,9 +209,11 @@ impl<'a, St: Step> Rollout<'a, St> {
     pub fn new(step: St) -> Self {
         Rollout {
             step,
-            length: None,
-            at_most: u64::MAX,
+            steps: None,
+            until: None,
+            at_most: None,
             inputs: None,
+            ways_of_inputs: [None; 2],
             budget: Ok(Budget::UNLIMITED),
             schedule: Schedule::Best,
             memory: None,
@@ -234,9 +238,11 @@ impl<'a, St: Step> Rollout<'a, St> {
     fn differentiated<How: Differentiate<St>>(self) -> Rollout<'a, St, How> {
         let Rollout {
             step,
-            length,
+            steps,
+            until,
             at_most,
             inputs,
+            ways_of_inputs,
             budget,
             schedule,
             memory,
@@ -250,9 +256,11 @@ impl<'a, St: Step> Rollout<'a, St> {
         } = self;
         Rollout {
             step,
-            length,
+            steps,
+            until,
             at_most,
             inputs,
+            ways_of_inputs,
             budget,
             schedule,
             memory,
@@ -271,7 +279,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// Takes so many steps.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
-        self.length = Some(Length::Steps(steps));
+        self.steps = Some(steps);
         self
     }
 
@@ -280,28 +288,47 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// The gradient is that of the number of steps taken; the report says how close the condition came to another number.
     #[must_use]
     pub fn until(mut self, condition: impl Fn(&St::State<Passive<f64>>) -> bool + 'a) -> Self {
-        self.length = Some(Length::Until(Box::new(condition)));
+        self.until = Some(Box::new(condition));
         self
     }
 
     /// Gives up with an error if the condition of [`Rollout::until`] does not hold after so many steps.
     #[must_use]
     pub fn at_most(mut self, steps: u64) -> Self {
-        self.at_most = steps;
+        self.at_most = Some(steps);
         self
     }
 
     /// The same input at every step.
     #[must_use]
-    pub fn input(mut self, input: impl Into<St::Input<f64>>) -> Self {
-        self.inputs = Some(Given::Same(input.into()));
-        self
+    pub fn input(self, input: impl Into<St::Input<f64>>) -> Self {
+        self.said("one input for all steps (.input)").given(Given::Same(input.into()))
     }
 
     /// One input for each step. Without a length, as many steps are taken as there are inputs.
     #[must_use]
-    pub fn inputs(mut self, inputs: impl IntoIterator<Item = impl Into<St::Input<f64>>>) -> Self {
-        self.inputs = Some(Given::Each(inputs.into_iter().map(Into::into).collect()));
+    pub fn inputs(self, inputs: impl IntoIterator<Item = impl Into<St::Input<f64>>>) -> Self {
+        let inputs = inputs.into_iter().map(Into::into).collect();
+        self.said("one input for each step (.inputs)").given(Given::Each(inputs))
+    }
+
+    /// The same input at every step, unless the caller gives others.
+    #[cfg(feature = "ir")]
+    pub(crate) fn default_input(self, input: St::Input<f64>) -> Self {
+        self.given(Given::Same(input))
+    }
+
+    fn given(mut self, inputs: Given<St::Input<f64>>) -> Self {
+        self.inputs = Some(inputs);
+        self
+    }
+
+    fn said(mut self, way: &'static str) -> Self {
+        match &mut self.ways_of_inputs {
+            [first @ None, _] => *first = Some(way),
+            [Some(first), second] if *first != way => *second = Some(way),
+            _ => {}
+        }
         self
     }
 
@@ -356,11 +383,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// Scales the cotangent of the state down to this norm whenever it is larger. The result is then not the exact gradient; the report
     /// counts how often it happened.
     #[must_use]
-    ///
-    /// # Panics
-    /// If the norm is not a positive number.
     pub fn clip(mut self, norm: f64) -> Self {
-        assert!(norm > 0.0, "clip: a norm to clip at must be positive, not {norm}");
         self.clip = Some(norm);
         self
     }
@@ -369,7 +392,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// cut into windows of this length, counted from its end. The result is biased; the report estimates by how much.
     #[must_use]
     pub fn truncate(mut self, window: u64) -> Self {
-        self.window = Some(window.max(1));
+        self.window = Some(window);
         self
     }
 
@@ -377,7 +400,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// starting a recording costs as much as a small step does.
     #[must_use]
     pub fn record_at_once(mut self, steps: u64) -> Self {
-        self.at_once = Some(steps.max(1));
+        self.at_once = Some(steps);
         self
     }
 
@@ -391,6 +414,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// The last state, without derivatives.
     pub fn run(&self, initial: &St::State<f64>, params: &St::Params<f64>) -> Result<St::State<f64>, Error> {
+        self.check()?;
         self.run_plain(initial, params)
     }
 
@@ -422,6 +446,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         direction: Direction<'_, St>,
         loss: impl Fn(&St::State<Var<Dual<f64>>>) -> Var<Dual<f64>>,
     ) -> Result<(Gradient<St>, Gradient<St>), Error> {
+        self.check()?;
         self.second_order(initial, params, direction, &mut |_, state| loss(state))
             .map_err(|error| self.located(error, initial, params))
     }
@@ -434,6 +459,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         direction: Direction<'_, St>,
         loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
     ) -> Result<(f64, f64), Error> {
+        self.check()?;
         self.forward(initial, params, direction, loss).map_err(|error| self.located(error, initial, params))
     }
 }

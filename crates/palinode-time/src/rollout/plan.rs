@@ -92,6 +92,11 @@ impl Parts {
 
     /// A refusal, unless the budget is enough.
     pub(super) fn within(&self, budget: Budget) -> Result<(), Error> {
+        // Not even an unlimited budget is so much, and no budget is enough that a refusal could name.
+        if self.total() == usize::MAX {
+            let what = if self.residuals == usize::MAX { "residuals" } else { "snapshots" };
+            return Err(Error::BeyondMemory { what });
+        }
         if budget.allows(self.total()) {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
 use super::needs::{Again, after_excess};
 use super::plan::{Frame, Parts, Planned, Way};
-use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Schedule, Truncation};
+use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Truncation};
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::Step;
@@ -61,6 +61,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         when: When,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Gradient<St>, Error> {
+        self.check()?;
         self.swept_gradient(initial, params, when, loss).map_err(|error| self.located(error, initial, params))
     }
 
@@ -287,11 +288,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// How long the loop is: as was said, or as many steps as there are inputs.
     pub(super) fn length(&self) -> Result<Known<'_, 'a, St>, Error> {
-        match (&self.length, &self.inputs) {
-            (Some(super::Length::Steps(steps)), _) => Ok(Known::Steps(*steps)),
-            (Some(super::Length::Until(condition)), _) => Ok(Known::Until(condition)),
-            (None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
-            (None, Some(Given::Same(_)) | None) => Err(Error::NoLength),
+        match (&self.until, self.steps, &self.inputs) {
+            (Some(condition), ..) => Ok(Known::Until(condition)),
+            (None, Some(steps), _) => Ok(Known::Steps(steps)),
+            (None, None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
+            (None, None, Some(Given::Same(_)) | None) => Err(Error::NoLength),
         }
     }
 
@@ -310,10 +311,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         Ok((memory, disk))
     }
 
-    /// How many snapshots the second store may hold: none by a schedule that has no use for it.
+    /// How many snapshots the second store may hold.
     pub(super) fn disk_slots(&self) -> u32 {
-        let slots = self.disk.as_ref().map_or(0, |(_, slots)| *slots);
-        if self.schedule == Schedule::Best { slots } else { 0 }
+        self.disk.as_ref().map_or(0, |(_, slots)| *slots)
     }
 
     /// What a gradient by these takes, and whether it is to be compared with a forward sweep.

@@ -19,6 +19,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
     ) -> Result<Gradient<St>, Error> {
         let loss = &mut |_: u64, state: &St::State<Var<f64>>| loss(state);
+        self.check()?;
         if self.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
         }

@@ -2,7 +2,7 @@
 
 use super::backend::{Backend, ByRule, ByTape, Cotangents, Fixed};
 use super::forward::{begin, taken_well};
-use super::{Differentiate, Length, Rollout};
+use super::{Differentiate, Rollout};
 use crate::error::Error;
 use crate::step::StepRule;
 use palinode_core::{Passive, Reals, Snapshot};
@@ -16,13 +16,11 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         params: &St::Params<f64>,
         steps: u64,
     ) -> Result<(), Error> {
+        self.check()?;
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
         let inputs = self.inputs_over(Passive::lift)?;
-        let steps = match self.length {
-            Some(Length::Steps(all)) => steps.min(all),
-            Some(Length::Until(_)) | None => steps,
-        };
+        let steps = self.steps.map_or(steps, |all| steps.min(all));
         super::forward::check_inputs(inputs.count(), steps)?;
         begin(&self.step);
         let fixed = Fixed { step: &self.step, params: &params };

@@ -292,10 +292,9 @@ fn loops_with_a_condition_nests_and_losses_along_the_way_work() {
     let by_rule = oscillator().0.by_rule().value_and_grad_along(&state, &params, along).expect("a gradient");
     assert_close(&numbers(&by_rule), &numbers(&by_tape), 1e-12);
 
-    let until = |run: Rollout<'static, ProgramStep>| run.until(|state| state.real(0) < 0.0);
-    let by_tape = until(oscillator().0).value_and_grad(&state, &params, energy).expect("a gradient");
-    let by_rule =
-        until(oscillator().0).by_rule().value_and_grad(&state, &params, energy).expect("a gradient");
+    let until = || step_of(OSCILLATOR).rollout().until(|state| state.real(0) < 0.0);
+    let by_tape = until().value_and_grad(&state, &params, energy).expect("a gradient");
+    let by_rule = until().by_rule().value_and_grad(&state, &params, energy).expect("a gradient");
     assert!(by_tape.report.steps > 10 && by_tape.report.stop.is_some());
     assert_close(&numbers(&by_rule), &numbers(&by_tape), 1e-12);
 
@@ -409,7 +408,8 @@ fn a_run_that_fails_names_the_step_whatever_drives_it() {
         other => panic!("not the failure of step 7: {other:?}"),
     };
     check(make().run(&state, &params).err());
-    check(make().until(|state| state.real(0) < 0.0).run(&state, &params).err());
+    let endless = || step_of(SHORT).rollout().until(|state| state.real(0) < 0.0);
+    check(endless().run(&state, &params).err());
     check(make().jvp(&state, &params, (&state, &params), energy).err());
     check(make().check_rule(&state, &params, 20).err());
     check(make().hvp(&state, &params, (&state, &params), energy).err());
@@ -420,9 +420,8 @@ fn a_run_that_fails_names_the_step_whatever_drives_it() {
         check(make().schedule(schedule).by_rule().value_and_grad(&state, &params, energy).err());
         check(make().schedule(schedule).record_at_once(5).value_and_grad(&state, &params, energy).err());
     }
-    let endless = |run: Rollout<'static, ProgramStep>| run.until(|state| state.real(0) < 0.0);
-    check(endless(make()).value_and_grad(&state, &params, energy).err());
-    check(endless(make()).by_rule().value_and_grad(&state, &params, energy).err());
+    check(endless().value_and_grad(&state, &params, energy).err());
+    check(endless().by_rule().value_and_grad(&state, &params, energy).err());
     let inner = Rollout::new(Repeat::new(step_of(SHORT), 3)).steps(5).input(ProgramValues::default());
     let failed = inner.nested().value_and_grad(&state, &params, energy).err();
     assert!(matches!(failed, Some(Error::StepFailed { step: 2, .. })), "{failed:?}");

@@ -1,7 +1,7 @@
 //! Loops that go wrong: each is told so, with the step at which to look.
 
 use palinode_core::Real;
-use palinode_time::{Error, Number, PlainInput, Rollout, Schedule, Step};
+use palinode_time::{Error, Number, PlainInput, ReversibleStep, Rollout, Schedule, Step, StepRule};
 use std::cell::Cell;
 
 /// One step, `at`, depends on how often steps were taken.
@@ -123,4 +123,136 @@ fn a_loss_that_is_not_finite_is_told_with_the_step_that_made_it_so() {
         run.value_and_grad(&0.5, &1.0, |x| (*x - 1.0).ln()).expect_err("the logarithm of a negative number");
     assert!(matches!(error, Error::NonFiniteLoss { value, step: None } if value.is_nan()), "{error}");
     assert!(error.code() == "PAL0526" && error.to_string().contains("look at the loss"), "{error}");
+}
+
+/// x <- p x.
+struct Multiplied;
+
+impl Step for Multiplied {
+    type State<S: Number> = S;
+    type Params<S: Number> = S;
+    type Input<S: Number> = PlainInput<u64>;
+    fn step<S: Real>(&self, x: &mut S, p: &S, _: &PlainInput<u64>) {
+        *x *= *p;
+    }
+}
+
+impl ReversibleStep for Multiplied {
+    fn step_back<S: Real>(&self, x: &mut S, p: &S, _: &PlainInput<u64>) {
+        *x /= *p;
+    }
+}
+
+impl StepRule for Multiplied {
+    fn reverse<S: Real>(
+        &self,
+        x: &S,
+        p: &S,
+        _: &PlainInput<u64>,
+        of_x: &mut S,
+        of_p: &mut S,
+        _: &mut PlainInput<u64>,
+    ) {
+        *of_p += *of_x * *x;
+        *of_x *= *p;
+    }
+}
+
+/// What a rollout refuses, whatever is asked of it.
+fn refused<'a>(make: impl Fn(Rollout<'a, Multiplied>) -> Rollout<'a, Multiplied>) -> Error {
+    let run = make(Rollout::new(Multiplied).input(PlainInput(0)));
+    let first = run.value_and_grad(&1.0, &0.9, |x| *x).expect_err("options that make no sense");
+    let others = [
+        run.value_and_grad_along(&1.0, &0.9, |_, x| *x).err(),
+        run.value_and_grad_by_undoing(&1.0, &0.9, |x| *x).err(),
+        run.hvp(&1.0, &0.9, (&1.0, &0.0), |x| *x).err(),
+        run.jvp(&1.0, &0.9, (&1.0, &0.0), |x| *x).err(),
+        run.run(&1.0, &0.9).err(),
+        run.check_rule(&1.0, &0.9, 3).err(),
+        make(Rollout::new(Multiplied).input(PlainInput(0))).by_rule().run(&1.0, &0.9).err(),
+    ];
+    for other in others {
+        // As text, because NaN is not equal to itself.
+        assert_eq!(other.expect("the same refusal").to_string(), first.to_string());
+    }
+    first
+}
+
+#[test]
+fn a_length_is_given_in_one_way() {
+    let both = Error::NotTogether { what: "a number of steps (.steps)", with: "a condition (.until)" };
+    assert_eq!(refused(|run| run.steps(5).until(|x| *x < 0.5)), both);
+    assert_eq!(refused(|run| run.until(|x| *x < 0.5).steps(5)), both);
+    let limit =
+        Error::NotTogether { what: "a limit (.at_most)", with: "a loop without a condition (.until)" };
+    for (steps, most) in [(10, 3), (3, 10)] {
+        assert_eq!(refused(|run| run.steps(steps).at_most(most)), limit);
+        assert_eq!(refused(|run| run.at_most(most).steps(steps)), limit);
+    }
+    let listed = Rollout::new(Multiplied).inputs([PlainInput(0); 4]).at_most(3);
+    assert_eq!(listed.run(&1.0, &0.9), Err(limit));
+    // The last of the same option counts, and a limit alone is no length.
+    assert_eq!(
+        Rollout::new(Multiplied).input(PlainInput(0)).steps(3).steps(1).run(&1.0, &0.5).expect("a state"),
+        0.5
+    );
+    let none = Rollout::new(Multiplied).input(PlainInput(0)).at_most(3);
+    assert_eq!(none.run(&1.0, &0.5), Err(Error::NoLength));
+}
+
+#[test]
+fn inputs_and_stores_are_given_in_one_way() {
+    let error = refused(|run| run.inputs([PlainInput(1), PlainInput(2)]));
+    assert_eq!(error.code(), "PAL0529");
+    assert!(error.to_string().contains("(.input)") && error.to_string().contains("(.inputs)"), "{error}");
+    let error = refused(|run| {
+        run.steps(10).disk(3, std::env::temp_dir()).schedule(Schedule::Binomial { snapshots: 2 })
+    });
+    assert!(error.code() == "PAL0529" && error.to_string().contains("(.disk"), "{error}");
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_named() {
+    for (schedule, what) in [
+        (Schedule::Binomial { snapshots: 0 }, "Schedule::Binomial"),
+        (Schedule::Mixed { slots: 0 }, "Schedule::Mixed"),
+        (Schedule::Periodic { every: 0 }, "Schedule::Periodic"),
+    ] {
+        for steps in [0, 1, 10] {
+            let error = refused(|run| run.steps(steps).schedule(schedule));
+            assert_eq!(error.code(), "PAL0501");
+            let text = error.to_string();
+            assert!(text.contains(what) && text.contains("is 0; it must be at least 1"), "{text}");
+        }
+    }
+    let window = refused(|run| run.steps(10).truncate(0)).to_string();
+    assert_eq!(window, "PAL0501: the window (.truncate) is 0; it must be at least 1");
+    assert_eq!(refused(|run| run.steps(10).record_at_once(0)).code(), "PAL0501");
+    for norm in [0.0, -0.0, -1.0, f64::NEG_INFINITY, f64::NAN] {
+        let error = refused(|run| run.steps(10).clip(norm));
+        let expected = format!("PAL0501: the norm to clip at (.clip) is {norm}; it must be above 0");
+        assert_eq!(error.to_string(), expected);
+    }
+    assert_eq!(refused(|run| run.steps(10).budget("64 apples")).code(), "PAL0108");
+}
+
+#[test]
+fn several_mistakes_are_told_at_once() {
+    let error = refused(|run| run.steps(10).at_most(3).truncate(0).clip(f64::NAN));
+    let Error::Several(mistakes) = &error else { panic!("{error}") };
+    assert_eq!(mistakes.iter().map(Error::code).collect::<Vec<_>>(), ["PAL0529", "PAL0501", "PAL0501"]);
+    assert_eq!(error.code(), "PAL0529");
+    for part in ["(.at_most)", "(.truncate)", "(.clip)"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn residuals_beyond_all_memory_are_told_as_such() {
+    for budget in ["1MiB", "unlimited"] {
+        let run = Rollout::new(Multiplied).input(PlainInput(0)).steps(u64::MAX).schedule(Schedule::StoreAll);
+        let error = run.budget(budget).value_and_grad(&1.0, &0.9, |x| *x).expect_err("too much");
+        assert_eq!(error, Error::BeyondMemory { what: "residuals" }, "{budget}");
+        assert!(error.code() == "PAL0504" && !error.to_string().contains("unlimited"), "{error}");
+    }
 }
