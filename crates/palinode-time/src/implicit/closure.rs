@@ -6,14 +6,14 @@ use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
 use super::lift::record;
 use super::linearised::{Linearised, System};
-use super::options::Solver;
+use super::options::{Method, Solver};
 use super::problem::checked;
 use super::{Solution, plain};
 use palinode_core::{Scalar, Var};
 
 /// [`fixed_point`](super::fixed_point) of a closure over `Var<f64>`, for first derivatives in reverse.
 ///
-/// The closure must take everything that is differentiated by from `p`: a `Var` that it captures belongs to another tape, and is refused by a panic that says so.
+/// The closure must take everything that is differentiated by from `p`: a `Var` that it captures is an error ([`ImplicitError::Captured`]).
 ///
 /// ```
 /// use palinode_core::value_and_grad;
@@ -52,8 +52,15 @@ struct OnTape<'a, F> {
 
 impl<F: Fn(&[Var<f64>], &[Var<f64>]) -> Vec<Var<f64>>> OnTape<'_, F> {
     fn solution(&self, start: Vec<f64>, solver: &Solver) -> Result<Solution<Var<f64>>, ImplicitError> {
-        let (x, report) = solve(self, self.form, start, solver)?;
-        let system = System::new(self.linearise(&x)?, &solver.linear)?;
+        // Newton records first, where a captured number would be refused by a panic about tapes.
+        let is_newton = solver.method == Method::Newton;
+        if is_newton {
+            solver.check()?;
+            self.evaluate(&start)?;
+        }
+        let (x, mut report) = solve(self, self.form, start, solver)?;
+        report.evaluations += usize::from(is_newton);
+        let system = System::trusted(|x| self.linearise(x), &x, &solver.linear)?;
         let x = record(self.params, &x, self.form.name(), Box::new(system), &report);
         Ok(Solution { x, report })
     }
@@ -68,6 +75,10 @@ impl<F: Fn(&[Var<f64>], &[Var<f64>]) -> Vec<Var<f64>>> Equations for OnTape<'_, 
         let constants: Vec<Var<f64>> = x.iter().map(|&x| Var::lift(x)).collect();
         let params: Vec<Var<f64>> = self.params().map(Var::lift).collect();
         let value = checked(self.form, x.len(), (self.function)(&constants, &params))?;
+        // Constants give constants.
+        if value.iter().any(|value| value.is_active()) {
+            return Err(ImplicitError::Captured { what: self.form.what() });
+        }
         Ok(value.into_iter().map(Var::primal).collect())
     }
 

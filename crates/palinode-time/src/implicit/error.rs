@@ -27,8 +27,8 @@ pub enum ImplicitError {
     },
     /// The iteration left the finite numbers.
     #[error(
-        "PAL0541: {method} diverged: at iteration {iteration} component {component} is {value}; start nearer to the solution, \
-         damp the iteration, or use Newton"
+        "PAL0541: {method} diverged: at iteration {iteration} component {component} is {value}; {}",
+        after_divergence(method, *iteration)
     )]
     Diverged {
         /// "Picard", "Anderson" or "Newton".
@@ -57,6 +57,20 @@ pub enum ImplicitError {
         products: usize,
         /// Of the scaled matrix, or "unknown".
         condition: String,
+    },
+    /// The solution is not known well enough for its derivative: within its error the linear system changes altogether.
+    #[error(
+        "PAL0542: the solution has no {which} here that can be trusted: it is known to {error:.1e}, and over that distance the linear system of its derivative \
+         changes {}; at a fold, where solutions meet, there is no derivative; elsewhere ask for a smaller tolerance, or start nearer",
+        by_part(*change)
+    )]
+    Undetermined {
+        /// "derivative" or "adjoint".
+        which: &'static str,
+        /// How far it may be from the solution: Newton's step from there, rounding errors included.
+        error: f64,
+        /// By what part the matrix of the linear system changes over that step, in its direction.
+        change: f64,
     },
     /// Newton met a matrix that it cannot divide by.
     #[error(
@@ -98,6 +112,15 @@ pub enum ImplicitError {
         /// The partial.
         value: f64,
     },
+    /// A closure uses a recorded number that it was not given.
+    #[error(
+        "PAL0547: the {what} uses a recorded number (`Var`) from outside, by which it would not be differentiated; pass it in `p`, or its value if it \
+         is a constant (`x.primal()`)"
+    )]
+    Captured {
+        /// "map" or "residual".
+        what: &'static str,
+    },
     /// A recording of the equation failed.
     #[error(transparent)]
     Tape(#[from] palinode_core::Error),
@@ -109,14 +132,30 @@ impl ImplicitError {
         match self {
             ImplicitError::NotConverged { .. } => "PAL0540",
             ImplicitError::Diverged { .. } => "PAL0541",
-            ImplicitError::NoDerivative { .. } => "PAL0542",
+            ImplicitError::NoDerivative { .. } | ImplicitError::Undetermined { .. } => "PAL0542",
             ImplicitError::SingularJacobian { .. } => "PAL0543",
             ImplicitError::Length { .. } => "PAL0544",
             ImplicitError::Option { .. } => "PAL0545",
             ImplicitError::NotSmooth { .. } => "PAL0546",
+            ImplicitError::Captured { .. } => "PAL0547",
             ImplicitError::Tape(error) => error.code(),
         }
     }
+}
+
+/// What helps against a search that left the finite numbers.
+fn after_divergence(method: &str, iteration: usize) -> &'static str {
+    match (iteration, method) {
+        (0, _) => "the start, or the equation there, is not finite: start where it is",
+        (_, "Newton") => {
+            "start nearer to the solution, or write the unknown so that it cannot run away (bounded, or scaled)"
+        }
+        _ => "start nearer to the solution, damp the iteration, or use Newton",
+    }
+}
+
+fn by_part(change: f64) -> String {
+    if change < 1.0 { format!("by {:.0} %", change * 100.0) } else { "altogether".into() }
 }
 
 /// What a sweep that meets it returns.

@@ -27,6 +27,14 @@ impl Form {
         }
     }
 
+    /// `f(x) - x` or `r(x)`, from what the user's function gave.
+    fn residual(self, x: &[f64], value: Vec<f64>) -> Vec<f64> {
+        match self {
+            Form::FixedPoint => difference(&value, x),
+            Form::Root => value,
+        }
+    }
+
     /// How the operation is called in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -177,7 +185,7 @@ impl Search<'_> {
                 let x: Vec<f64> = self.x.iter().zip(&step).map(|(x, step)| x + part * step).collect();
                 self.evaluations += 1;
                 let value = self.equations.evaluate(&x)?;
-                let there = self.residual(&x, &value);
+                let there = self.form.residual(&x, value);
                 let after = norm(&there);
                 if is_last {
                     if after <= before {
@@ -223,13 +231,6 @@ impl Search<'_> {
         }
     }
 
-    fn residual(&self, x: &[f64], value: &[f64]) -> Vec<f64> {
-        match self.form {
-            Form::FixedPoint => difference(value, x),
-            Form::Root => value.to_vec(),
-        }
-    }
-
     fn scale(&self) -> f64 {
         1.0 + max_norm(&self.x)
     }
@@ -272,6 +273,6 @@ impl Search<'_> {
     }
 }
 
-fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }

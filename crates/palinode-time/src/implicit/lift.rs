@@ -11,7 +11,7 @@
 
 use super::error::ImplicitError;
 use super::linearised::{Linearised, System};
-use super::problem::{Linear, Problem, Transposed, linearised};
+use super::problem::{Linear, Problem, Transposed, linearised, system};
 use super::report::{LinearReport, Report};
 use palinode_core::{CustomRule, Dual, DualN, Error, Limits, Passive, Scalar, Var, custom};
 use std::fmt::Display;
@@ -80,7 +80,7 @@ impl Implicit for f64 {
     }
 
     fn prepare<P: Problem>(problem: &Arc<P>, x: &[f64], params: &[f64]) -> Prepared<f64> {
-        Ok(Box::new(System::new(linearised(&**problem, x, params)?, problem.linear())?))
+        Ok(Box::new(system(&**problem, x, params)?))
     }
 }
 

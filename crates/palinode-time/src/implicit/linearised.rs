@@ -3,14 +3,16 @@
 //! Input: the point `(x, p)` and the residual `R` over `Var`s. Output: products with `R_x`, `R_p` and their transposes by sweeps over that one recording; solutions of `R_x y = b` and
 //! `R_x^T w = v` for plain numbers.
 //!
-//! Invariants: nothing is recorded again; the residual of a linear system is computed from its answer by a sweep, and an answer that fails it is an error.
+//! Invariants: nothing is recorded again for a linear system; its residual is computed from its answer by a sweep, and an answer that fails it is an error. A derivative is given only if the matrix is about the same
+//! within the error of the solution, for which the equation is recorded twice more and forgotten ([`System::trusted`]).
 
 use super::error::ImplicitError;
+use super::forward::difference;
 use super::gmres::gmres;
 use super::lift::Inner;
 use super::options::LinearOptions;
 use super::report::LinearReport;
-use palinode_core::dense::{Lu, norm};
+use palinode_core::dense::{Lu, max_norm, norm};
 use palinode_core::{Record, Tape, Var};
 
 /// How many columns of a matrix one forward sweep gives.
@@ -112,6 +114,20 @@ pub(super) struct System {
     /// If it is solved directly.
     factors: Option<Lu>,
     options: LinearOptions,
+    /// Why a derivative by it would not be one.
+    doubt: Option<Doubt>,
+}
+
+/// The point is a solution up to this error, over which the matrix changes by this part.
+#[derive(Clone, Copy)]
+struct Doubt {
+    error: f64,
+    change: f64,
+}
+
+impl Doubt {
+    /// With more than this no digit of the derivative is certain. At a fold of any order it is 1/2 or more.
+    const MOST: f64 = 0.1;
 }
 
 /// The answer of a linear system.
@@ -133,7 +149,85 @@ impl System {
         } else {
             None
         };
-        Ok(System { at, factors, options: options.clone() })
+        Ok(System { at, factors, options: options.clone(), doubt: None })
+    }
+
+    /// The systems of a derivative at the solution `x`, with a doubt if it is not known well enough for one.
+    ///
+    /// Newton's step `s` from there estimates its error, whichever way it was found; rounding errors of the residual count, because near a fold it may vanish by them. Is it near a solution that the equation determines, then `R_x` is about the same at `x + s`
+    /// (the condition of Kantorovich's theorem); at a fold it is not, however small the step, which goes a part of the way to where `R_x` is singular. No residual and no condition number at `x` alone shows that:
+    /// those of `x^2 = 0` at `1e-12` are perfect.
+    pub(super) fn trusted(
+        record: impl Fn(&[f64]) -> Result<Linearised<f64>, ImplicitError>,
+        x: &[f64],
+        options: &LinearOptions,
+    ) -> Result<Self, ImplicitError> {
+        let mut system = System::new(record(x)?, options)?;
+        let rounding = system.rounding_at(&record, x)?;
+        system.doubt = system.doubt_at(record, x, &rounding)?;
+        Ok(system)
+    }
+
+    /// About the rounding errors of the residual that matter: those of the terms that bend, which are as large as `R_xx[x, x]`, however they cancel. What is linear has the same derivative everywhere.
+    fn rounding_at(
+        &mut self,
+        record: impl Fn(&[f64]) -> Result<Linearised<f64>, ImplicitError>,
+        x: &[f64],
+    ) -> Result<Vec<f64>, ImplicitError> {
+        const PART: f64 = 1.0 / (1 << 20) as f64;
+        let none = vec![0.0; x.len()];
+        // Without a matrix that is scaled they would drown what is smaller in other equations.
+        if self.factors.is_none() {
+            return Ok(none);
+        }
+        let near: Vec<f64> = x.iter().map(|x| x + PART * x).collect();
+        let (there, here) = (record(&near)?.times(Some(x), None)?, self.at.times(Some(x), None)?);
+        let bent = difference(&there, &here).into_iter().map(|bent| bent * (f64::EPSILON / PART));
+        let rounding: Vec<f64> = bent.collect();
+        Ok(if rounding.iter().all(|error| error.is_finite()) { rounding } else { none })
+    }
+
+    fn doubt_at(
+        &mut self,
+        record: impl Fn(&[f64]) -> Result<Linearised<f64>, ImplicitError>,
+        x: &[f64],
+        rounding: &[f64],
+    ) -> Result<Option<Doubt>, ImplicitError> {
+        // Of either sign: away from zero, so that they do not cancel.
+        let worst = |(r, error): (&f64, &f64)| -(r + error.abs().copysign(*r));
+        let minus: Vec<f64> = self.at.values().iter().zip(rounding).map(worst).collect();
+        // A system that cannot be solved says so when it is asked for a derivative.
+        let Some(step) = self.unchecked(&minus)? else { return Ok(None) };
+        let moved: Vec<f64> = x.iter().zip(&step).map(|(x, step)| x + step).collect();
+        if moved == x {
+            return Ok(None);
+        }
+        let there = record(&moved)?.times(Some(&step), None)?;
+        let here = self.at.times(Some(&step), None)?;
+        let difference = difference(&there, &here);
+        // Not finite where the equation ends between here and there: that says nothing about here.
+        let Some(change) = self.unchecked(&difference)? else { return Ok(None) };
+        let doubt = Doubt { error: max_norm(&step), change: norm(&change) / norm(&step) };
+        Ok((doubt.change > Doubt::MOST).then_some(doubt))
+    }
+
+    /// The `y` of `R_x y = b`, if there is one; its residual is not looked at.
+    fn unchecked(&mut self, b: &[f64]) -> Result<Option<Vec<f64>>, ImplicitError> {
+        if b.iter().any(|b| !b.is_finite()) {
+            return Ok(None);
+        }
+        let (y, is_solved) = match &self.factors {
+            Some(lu) => (lu.solve(b), !lu.is_singular()),
+            None => {
+                let at = &mut self.at;
+                // Not roughly: what is small in the right side may be what is large in the answer.
+                let LinearOptions { directions, products, tolerance, .. } = self.options;
+                let image = |y: &[f64]| at.times(Some(y), None);
+                let reached = gmres(image, b, tolerance, directions, products)?;
+                (reached.x, reached.residual <= tolerance)
+            }
+        };
+        Ok((is_solved && y.iter().all(|y| y.is_finite())).then_some(y))
     }
 
     /// `y` of `R_x y = b`.
@@ -155,6 +249,9 @@ impl System {
         product: impl Fn(&mut Linearised<f64>, &[f64]) -> Result<(Vec<f64>, Vec<f64>), ImplicitError>,
     ) -> Result<Answer, ImplicitError> {
         right.iter().try_for_each(|&entry| finite(entry))?;
+        if let Some(Doubt { error, change }) = self.doubt {
+            return Err(ImplicitError::Undetermined { which, error, change });
+        }
         let unknowns = self.at.unknowns();
         let (tolerance, condition) = (self.options.tolerance, self.factors.as_ref().map(|lu| lu.condition));
         let mut products = 0;
@@ -180,7 +277,7 @@ impl System {
             let (image, of_params) = product(&mut self.at, &solution)?;
             products += 1;
             image.iter().chain(&of_params).try_for_each(|&entry| finite(entry))?;
-            let rest: Vec<f64> = right.iter().zip(&image).map(|(right, image)| right - image).collect();
+            let rest = difference(right, &image);
             let residual = if size == 0.0 { 0.0 } else { norm(&rest) / size };
             if residual <= tolerance {
                 let report = LinearReport { direct: self.factors.is_some(), products, residual, condition };

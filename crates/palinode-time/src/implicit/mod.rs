@@ -2,8 +2,8 @@
 //!
 //! Input: an equation `x = f(x, p)` or `r(x, p) = 0`, written once over any number, a start, parameters. Output: the solution over the number of the parameters, with its derivative, and a report.
 //!
-//! The iterations leave no trace: by the implicit function theorem `R_x dx = -R_p dp` at the solution, so a derivative costs one recording of the equation there and one linear system, however many iterations
-//! it took to get there. In reverse the system is the transposed one, solved from products with that recording; its true residual is checked, and a derivative that fails the check is an error, never zeros.
+//! The iterations leave no trace: by the implicit function theorem `R_x dx = -R_p dp` at the solution, so a derivative costs a recording of the equation there and one linear system, however many iterations
+//! it took to get there; two recordings more, which are not kept, tell whether the solution is known well enough. In reverse the system is the transposed one, solved from products with that recording; its true residual is checked, and a derivative that fails the check is an error, never zeros.
 //!
 //! | file | holds |
 //! |---|---|
@@ -156,7 +156,7 @@ fn solution<S: Real + Implicit, E: Equation>(
 /// For comparison, and for where the iteration is what is meant. Memory grows with the iterations, and the derivative lags behind: when the primal has converged, it may need as many
 /// iterations again. When to stop depends on the parameters, so it counts as a decision. The method of the solver is not used.
 pub fn unrolled<S: Number, E: Equation>(
-    map: &E,
+    map: E,
     start: &[S],
     params: &[S],
     solver: &Solver,

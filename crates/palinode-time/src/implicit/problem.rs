@@ -88,6 +88,11 @@ pub(super) fn linearised<S: super::lift::Inner, P: Problem>(
     Linearised::of(x, params, |x, params| problem.residual(x, params))
 }
 
+/// The linear systems of the derivatives of a problem at its solution.
+pub(super) fn system<P: Problem>(problem: &P, x: &[f64], params: &[f64]) -> Result<System, ImplicitError> {
+    System::trusted(|x| linearised(problem, x, params), x, problem.linear())
+}
+
 /// The solution, the parameters and the right side of a linear equation, from its own parameters.
 fn parts<S>(unknowns: usize, params: &[S]) -> (&[S], &[S], &[S]) {
     let (x, rest) = params.split_at(unknowns);
@@ -119,7 +124,7 @@ impl<P: Problem> Problem for Linear<P> {
 
     fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
         let (x, params, b) = parts(self.unknowns(), params);
-        let answer = System::new(linearised(&*self.0, x, params)?, self.linear())?.solve(b)?;
+        let answer = system(&*self.0, x, params)?.solve(b)?;
         Ok((answer.solution, Report::of_linear(answer.report)))
     }
 
@@ -145,7 +150,7 @@ impl<P: Problem> Problem for Transposed<P> {
 
     fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
         let (x, params, v) = parts(self.unknowns(), params);
-        let answer = System::new(linearised(&*self.0, x, params)?, self.linear())?.solve_transposed(v)?;
+        let answer = system(&*self.0, x, params)?.solve_transposed(v)?;
         Ok((answer.solution, Report::of_linear(answer.report)))
     }
 

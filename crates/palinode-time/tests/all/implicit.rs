@@ -132,7 +132,7 @@ proptest! {
         }, &p).unwrap();
         let start = |p: &[palinode_core::Var<f64>]| vec![p[0] * 0.0; 5];
         let (again, long) = value_and_grad(|p| {
-            let x = unrolled(&Ring, &start(p), p, &Solver::picard().tolerance(1e-15)).unwrap().x;
+            let x = unrolled(Ring, &start(p), p, &Solver::picard().tolerance(1e-15)).unwrap().x;
             x.iter().enumerate().map(|(i, x)| *x * *x * (1.0 + i as f64)).sum()
         }, &p).unwrap();
         prop_assert!((value - again).abs() < 1e-10);
@@ -157,7 +157,7 @@ fn an_unrolled_derivative_lags_behind_and_an_implicit_one_does_not() {
     let (x, implicit) =
         value_and_grad(|p| fixed_point(Cosine, &[0.7], p, &loose).unwrap().x[0], &[0.2f64]).unwrap();
     let (y, by_iteration) =
-        value_and_grad(|p| unrolled(&Cosine, &[p[0] * 0.0 + 0.7], p, &loose).unwrap().x[0], &[0.2f64])
+        value_and_grad(|p| unrolled(Cosine, &[p[0] * 0.0 + 0.7], p, &loose).unwrap().x[0], &[0.2f64])
             .unwrap();
     assert!(error(implicit[0], x) < 1e-14); // exact for the point that was found
     assert!(error(by_iteration[0], y) > 1e-8);
@@ -375,7 +375,7 @@ fn the_search_decides_nothing() {
     });
     assert_eq!(seen.comparisons + seen.conversions, 0);
     let (_, seen) = palinode_core::decision::watch(|| {
-        value_and_grad(|p| unrolled(&Cosine, &[p[0] * 0.0], p, &Solver::picard()).unwrap().x[0], &[0.0])
+        value_and_grad(|p| unrolled(Cosine, &[p[0] * 0.0], p, &Solver::picard()).unwrap().x[0], &[0.0])
             .unwrap()
     });
     assert!(seen.conversions > 0);

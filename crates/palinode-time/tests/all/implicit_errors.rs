@@ -1,7 +1,7 @@
 //! What has no solution or no derivative says so, with what was reached and what to do.
 
 use crate::implicit::{Affine, Cosine, Ring};
-use palinode_core::{Real, grad, jvp, value_and_grad};
+use palinode_core::{Real, Var, grad, jvp, value_and_grad};
 use palinode_time::implicit::{
     Equation, ImplicitError, LinearMethod, Solver, fixed_point, fixed_point_of, root, root_of, unrolled,
 };
@@ -19,9 +19,7 @@ fn a_singular_system_is_an_error_and_no_zeros() {
     for method in [LinearMethod::Direct, LinearMethod::Krylov] {
         let solver = Solver::picard().linear(method);
         // The whole solution, in every mode.
-        let loss = |p: &[palinode_core::Var<f64>]| {
-            fixed_point(Free, &[1.0, 0.0], p, &solver).unwrap().x.into_iter().sum()
-        };
+        let loss = |p: &[Var<f64>]| fixed_point(Free, &[1.0, 0.0], p, &solver).unwrap().x.into_iter().sum();
         let error = grad(loss, &[0.0]).unwrap_err();
         assert_eq!(error.code(), "PAL0542", "{error}");
         assert!(error.to_string().contains("no adjoint here"), "{error}");
@@ -40,18 +38,127 @@ fn a_singular_system_is_an_error_and_no_zeros() {
         assert!(matches!(failure, Some(ImplicitError::NoDerivative { .. })), "{failure:?}");
     }
     // A matrix that is formed sees that the other component is not determined either, although its own equation looks innocent.
-    let second =
-        |p: &[palinode_core::Var<f64>]| fixed_point(Free, &[1.0, 0.0], p, &Solver::picard()).unwrap().x[1];
+    let second = |p: &[Var<f64>]| fixed_point(Free, &[1.0, 0.0], p, &Solver::picard()).unwrap().x[1];
     assert_eq!(grad(second, &[0.0]).unwrap_err().code(), "PAL0542");
 }
 
 #[test]
 fn a_fold_has_no_derivative() {
     // x^2 = p at p = 0.
-    let fold = |p: &[palinode_core::Var<f64>]| {
-        root_of(|x, p| vec![x[0] * x[0] - p[0]], &[0.0], p, &Solver::newton()).unwrap().x[0]
-    };
+    let fold =
+        |p: &[Var<f64>]| root_of(|x, p| vec![x[0] * x[0] - p[0]], &[0.0], p, &Solver::newton()).unwrap().x[0];
     assert_eq!(grad(fold, &[0.0]).unwrap_err().code(), "PAL0542");
+}
+
+/// (x - 1)^m = -p beside a harmless equation: at p = 0 a fold of order m, near which the linear system looks innocent.
+struct Fold(i32);
+impl Equation for Fold {
+    fn eval<S: Real>(&self, x: &[S], p: &[S]) -> Vec<S> {
+        let away = x[0] - 1.0;
+        vec![away.powi(self.0) + p[0], x[1] * 3.0 - x[0] * p[0] - 1e3]
+    }
+}
+
+#[test]
+fn a_fold_that_is_approached_has_no_derivative_either() {
+    // x^2 = -p at p = 0: Newton halves the distance and stops at 1e-12, where the slope is 5e11.
+    let square =
+        |p: &[Var<f64>]| root_of(|x, p| vec![x[0] * x[0] + p[0]], &[1.0], p, &Solver::newton()).unwrap().x[0];
+    let error = grad(square, &[0.0]).unwrap_err();
+    assert_eq!(error.code(), "PAL0542");
+    assert!(error.to_string().contains("changes by 50 %"), "{error}");
+
+    for order in [2, 3, 4, 7] {
+        for linear in [LinearMethod::Direct, LinearMethod::Krylov] {
+            for tolerance in [1e-6, 1e-9, 1e-12] {
+                let solver = Solver::newton().tolerance(tolerance).linear(linear);
+                let solve = |p: &[Var<f64>]| {
+                    root(Fold(order), &[1.5, 300.0], p, &solver.clone().iterations(1000)).unwrap().x[0]
+                };
+                let error = grad(solve, &[0.0]).unwrap_err();
+                assert_eq!(error.code(), "PAL0542", "order {order}, {linear:?}, {tolerance}: {error}");
+            }
+        }
+    }
+    // Picard creeps towards it: x <- x - x^2.
+    let creeping = Solver::picard().tolerance(1e-6);
+    let creep = |p: &[Var<f64>]| {
+        fixed_point_of(|x, p| vec![x[0] - x[0] * x[0] - p[0]], &[0.5], p, &creeping).unwrap().x[0]
+    };
+    assert_eq!(grad(creep, &[0.0]).unwrap_err().code(), "PAL0542");
+    // Rounding makes the residual vanish near it: (x - 1)^2 = -p, multiplied out.
+    for start in [0.3, 0.7, 1.5, 2.0, 3.0, 7.0, 1.0 + 1e-9] {
+        let (mut found, solver) = (false, Solver::newton());
+        let square = |p: &[Var<f64>]| {
+            let solution = root_of(|x, p| vec![x[0] * x[0] - x[0] * 2.0 + 1.0 + p[0]], &[start], p, &solver);
+            found = solution.is_ok();
+            solution.map_or(p[0], |solution| solution.x[0])
+        };
+        let answer = grad(square, &[0.0]);
+        assert!(found, "{start}");
+        assert_eq!(answer.expect_err("no derivative").code(), "PAL0542", "{start}");
+    }
+    // In forward mode.
+    let mut failure = None;
+    let _ = jvp(
+        |p| match root(Fold(2), &[1.5, 300.0], p, &Solver::newton()) {
+            Ok(solution) => solution.x,
+            Err(error) => {
+                failure = Some(error);
+                vec![]
+            }
+        },
+        &[0.0],
+        &[1.0],
+    );
+    let Some(ImplicitError::Undetermined { which: "derivative", error, change }) = failure else {
+        panic!("{failure:?}")
+    };
+    assert!(error < 1e-5 && change >= 0.5, "{error} {change}");
+}
+
+#[test]
+fn near_a_fold_the_derivative_is_right_or_refused() {
+    // x^2 = p at smaller and smaller p: 1 / (2 sqrt(p)), as long as the tolerance tells the root from the fold.
+    let (mut given, mut refused) = (0, 0);
+    for exponent in 0..30 {
+        let p = 0.1f64.powi(exponent);
+        let solver = Solver::newton();
+        let square =
+            |p: &[Var<f64>]| root_of(|x, p| vec![x[0] * x[0] - p[0]], &[1.5], p, &solver).unwrap().x[0];
+        match grad(square, &[p]) {
+            Ok(g) => {
+                given += 1;
+                let exact = 0.5 / p.sqrt();
+                // A matrix that is wrong by 10 % has an inverse that is wrong by 1 / 0.9 - 1.
+                assert!((g[0] - exact).abs() <= 0.112 * exact, "{p}: {} and {exact}", g[0]);
+            }
+            Err(error) => {
+                refused += 1;
+                assert_eq!(error.code(), "PAL0542");
+            }
+        }
+    }
+    assert!(given > 20 && refused > 3, "{given} {refused}");
+}
+
+#[test]
+fn a_system_of_high_condition_is_no_fold() {
+    // A Hilbert matrix: linear, so its solution determines its derivative however ill conditioned it is.
+    struct Hilbert;
+    impl Equation for Hilbert {
+        fn eval<S: Real>(&self, x: &[S], p: &[S]) -> Vec<S> {
+            let row =
+                |i: usize| (0..6).map(|j| x[j] / (i + j + 1) as f64).fold(-p[i], |sum, term| sum + term);
+            (0..6).map(row).collect()
+        }
+    }
+    for linear in [LinearMethod::Direct, LinearMethod::Krylov] {
+        let solver = Solver::newton().tolerance(1e-9).linear(linear).linear_tolerance(1e-8);
+        let g: Vec<f64> = grad(|p| root(Hilbert, &[0.0; 6], p, &solver).unwrap().x[0], &[1.0; 6]).unwrap();
+        // The first row of the inverse.
+        assert!((g[0] - 36.0).abs() < 1e-3 && (g[1] + 630.0).abs() < 1e-2, "{linear:?}: {g:?}");
+    }
 }
 
 #[test]
@@ -79,7 +186,7 @@ fn iterations_that_run_out_tell_how_near_they_came() {
         "{error}"
     );
 
-    let error = unrolled(&Affine(1), &[0.0], &[-1.0, 2.0], &Solver::picard().iterations(50)).unwrap_err();
+    let error = unrolled(Affine(1), &[0.0], &[-1.0, 2.0], &Solver::picard().iterations(50)).unwrap_err();
     assert_eq!(error.code(), "PAL0540");
 }
 
@@ -123,14 +230,14 @@ fn lengths_and_limits_are_checked() {
         Solver::newton().krylov(0, 10),
     ] {
         assert_eq!(fixed_point(Cosine, &[0.0], &[0.0], &wrong).unwrap_err().code(), "PAL0545");
-        assert_eq!(unrolled(&Cosine, &[0.0], &[0.0], &wrong).unwrap_err().code(), "PAL0545");
+        assert_eq!(unrolled(Cosine, &[0.0], &[0.0], &wrong).unwrap_err().code(), "PAL0545");
     }
 }
 
 #[test]
 fn a_vertical_slope_at_the_solution_is_named() {
     // x = sqrt(p): no derivative at p = 0.
-    let loss = |p: &[palinode_core::Var<f64>]| {
+    let loss = |p: &[Var<f64>]| {
         fixed_point_of(|x, p| vec![x[0] * 0.5 + p[0].sqrt()], &[0.0], p, &Solver::picard()).unwrap().x[0]
     };
     let error = grad(loss, &[0.0]).unwrap_err();
@@ -140,9 +247,7 @@ fn a_vertical_slope_at_the_solution_is_named() {
 #[test]
 fn too_few_products_are_an_error_and_not_a_rough_answer() {
     let params: Vec<f64> = std::iter::once(0.9).chain((0..40).map(|i| (i as f64).cos() * 0.1)).collect();
-    let loss = |solver: Solver| {
-        move |p: &[palinode_core::Var<f64>]| fixed_point(Ring, &[0.0; 40], p, &solver).unwrap().x[3]
-    };
+    let loss = |solver: Solver| move |p: &[Var<f64>]| fixed_point(Ring, &[0.0; 40], p, &solver).unwrap().x[3];
     let solver = Solver::anderson(5).tolerance(1e-9).linear(LinearMethod::Krylov);
     assert!(value_and_grad(loss(solver.clone()), &params).is_ok());
     let error = value_and_grad(loss(solver.krylov(3, 3)), &params).unwrap_err();
@@ -151,13 +256,53 @@ fn too_few_products_are_an_error_and_not_a_rough_answer() {
 }
 
 #[test]
-#[should_panic(expected = "tape")]
-fn a_captured_variable_of_the_outer_tape_is_refused() {
-    let _ = grad(
-        |p| {
-            let outside = p[0];
-            fixed_point_of(|x, _| vec![x[0] * 0.5 + outside], &[0.0], p, &Solver::picard()).unwrap().x[0]
-        },
-        &[1.0],
-    );
+fn a_captured_number_is_to_be_passed() {
+    for solver in [Solver::picard(), Solver::anderson(3), Solver::newton()] {
+        for is_root in [false, true] {
+            let mut failure = None;
+            let _ = grad(
+                |p| {
+                    let outside = p[0];
+                    let function = |x: &[Var<f64>], _: &[Var<f64>]| vec![x[0] * 0.5 + outside];
+                    let solution = if is_root {
+                        root_of(function, &[0.0], p, &solver)
+                    } else {
+                        fixed_point_of(function, &[0.0], p, &solver)
+                    };
+                    failure = solution.err();
+                    p[0]
+                },
+                &[1.0],
+            );
+            let error = failure.expect("a number from outside");
+            assert!(matches!(error, ImplicitError::Captured { .. }) && error.code() == "PAL0547", "{error}");
+            assert!(error.to_string().contains("pass it in `p`"), "{error}");
+        }
+        // A constant may be captured, and so may a value.
+        let g = grad(
+            |p| {
+                let (constant, value) = (Var::lift(0.25), p[0].primal());
+                let map = move |x: &[Var<f64>], p: &[Var<f64>]| vec![(x[0] * constant + p[0]) * value * 0.5];
+                fixed_point_of(map, &[0.0], p, &solver).unwrap().x[0]
+            },
+            &[1.0],
+        );
+        // x = (x / 4 + p) v / 2 at v = 1: dx/dp = (1 / 2) / (1 - 1 / 8).
+        assert!((g.unwrap()[0] - 4.0 / 7.0).abs() < 1e-11);
+    }
+}
+
+#[test]
+fn newton_that_diverges_is_not_advised_to_be_newton() {
+    // exp(-x) has no root, and the search runs to infinity, where it vanishes.
+    let error = root_of(|x, _| vec![(-x[0]).exp()], &[700.0], &[], &Solver::newton()).unwrap_err();
+    let error = [error, fixed_point(Cosine, &[f64::NAN], &[0.0], &Solver::newton()).unwrap_err()];
+    for error in error {
+        assert!(!error.to_string().contains("use Newton"), "{error}");
+    }
+    // Where the start is at fault, no method helps.
+    let error = fixed_point(Cosine, &[f64::INFINITY], &[0.0], &Solver::picard()).unwrap_err();
+    assert!(error.code() == "PAL0541" && error.to_string().contains("the start"), "{error}");
+    let error = fixed_point(Affine(1), &[1.0], &[-1e30, 0.0], &Solver::picard()).unwrap_err();
+    assert!(error.to_string().contains("use Newton"), "{error}");
 }
