@@ -210,6 +210,29 @@ impl<S: Scalar> Source<S> for Nothing {
     }
 }
 
+/// How many numbers a value has.
+pub(super) fn count<S>(value: &impl Reals<S>) -> usize {
+    struct Count(usize);
+    impl<S> Sink<S> for Count {
+        #[inline(always)]
+        fn real(&mut self, _number: S) {
+            self.0 += 1;
+        }
+        #[inline(always)]
+        fn reals(&mut self, numbers: &[S])
+        where
+            S: Copy,
+        {
+            self.0 += numbers.len();
+        }
+        #[inline(always)]
+        fn word(&mut self, _word: u64) {}
+    }
+    let mut count = Count(0);
+    value.save(&mut count);
+    count.0
+}
+
 /// Takes the words of a value and counts its numbers.
 pub(super) struct Shape<'a> {
     numbers: usize,

@@ -107,6 +107,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         match (several, one) {
             (Ok(needs), _) => Ok(needs),
             (Err(_), Ok(())) => {
+                let tried = engine.heap_bytes() + start.heap_bytes() + setting.results;
+                of_one.least = of_one.least.max(tried);
                 engine.stride = 1;
                 engine.limit(budget.bytes().saturating_sub(of_one.states));
                 engine.warm_up(start, 0, length.certain, loss)?;

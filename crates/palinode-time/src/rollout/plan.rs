@@ -120,8 +120,9 @@ impl Needs {
         let kept =
             further.saturating_add(block).saturating_add(in_stores).saturating_add(keeps.bytes.following);
         let looking = self.least.saturating_sub(self.states.saturating_add(self.residuals));
-        let rest = kept.max(keeps.bytes.planning).max(self.afterwards).max(looking);
         let residuals = further.saturating_add(block);
+        // What residuals were in is still there when snapshots are not.
+        let rest = kept.max(keeps.bytes.planning).max(residuals.saturating_add(self.afterwards)).max(looking);
         Parts {
             states: self.states,
             residuals: self.residuals.saturating_add(residuals),

@@ -22,7 +22,9 @@ pub(super) struct Setting<'s> {
     pub(super) results: usize,
     /// The numbers in it.
     numbers: usize,
-    /// Whether it is compared with a forward sweep, because snapshots are not exact.
+    /// Whether a restored state may have other bits than it had when it was kept.
+    pub(super) is_lossy: bool,
+    /// Whether it is compared with a forward sweep, because of that.
     compares: bool,
     /// Bytes that this takes.
     pub(super) afterwards: usize,
@@ -124,19 +126,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         let Swept { engine, report } = self.sweep(engine, setting, steps, loss)?;
         finite_value(engine.value.value)?;
-        let part = |of: fn(&Dual<f64>) -> f64| {
+        let part = |of: fn(&Dual<f64>) -> f64, report: Report| {
             let list = |numbers: &[Dual<f64>]| numbers.iter().map(of).collect::<Vec<f64>>();
             let (by_state, by_params) = (list(&engine.cotangents.state), list(&engine.cotangents.params));
             let by_inputs = list(engine.of_all_inputs());
-            self.shaped(
-                initial,
-                params,
-                of(&engine.value),
-                [&by_state, &by_params, &by_inputs],
-                report.clone(),
-            )
+            self.shaped(initial, params, of(&engine.value), [&by_state, &by_params, &by_inputs], report)
         };
-        Ok((part(|c| c.value)?, part(|c| c.tangent)?))
+        Ok((part(|c| c.value, report.clone())?, part(|c| c.tangent, report)?))
     }
 
     /// Sets a reverse sweep over so many steps up, plans it within the budget, and runs it.
@@ -161,6 +157,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let way = Way::Scheduled(self.schedule, self.disk_slots());
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
+        engine.trusts_snapshots = !setting.is_lossy;
         let mut needs = self.needs(&mut engine, setting, way, length, loss)?;
         let (mut most, mut outgrown) = (u64::MAX, false);
         loop {
@@ -169,7 +166,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk);
-            self.trust(&mut engine, &stores)?;
             let units = (steps - skipped).div_ceil(engine.stride);
             let planned = Frame { way, budget, needs, stores: &stores, most }.plan(units)?;
             let Planned { actions, cost, optimum, keeps } = planned;
@@ -238,19 +234,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             report.io = io;
             return Ok(Swept { engine, report });
         }
-    }
-
-    /// Whether states come back from these stores with their bits; verification asks for that.
-    pub(super) fn trust<T: Inner, B: Backend<St, T>>(
-        &self,
-        engine: &mut Engine<'_, St, T, B>,
-        stores: &Stores<'_>,
-    ) -> Result<(), Error> {
-        engine.trusts_snapshots = !stores.are_lossy();
-        if self.verify && !engine.trusts_snapshots {
-            return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
-        }
-        Ok(())
     }
 
     /// The bytes of the budget that are not planned for: a part of it, so that no list that grows takes the last of it twice.
@@ -326,6 +309,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     ) -> Result<Setting<'s>, Error> {
         let (mut memory, mut disk) = self.stores(0)?;
         let is_lossy = Stores::new(&mut memory, &mut disk).are_lossy();
+        if self.verify && is_lossy {
+            return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
+        }
         let mut words = Vec::new();
         let (mut numbers, mut most_words) = (0, 0);
         let mut bytes = initial.heap_bytes() + params.heap_bytes();
@@ -351,6 +337,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             // A list of words that grows is held twice for a moment.
             results: bytes + 4 * most_words * size_of::<u64>(),
             numbers,
+            is_lossy,
             compares,
             // The gradient in its shape, the same with tangents, and lists of all of that.
             afterwards: if compares { 3 * bytes + 12 * numbers * size_of::<f64>() } else { 0 },

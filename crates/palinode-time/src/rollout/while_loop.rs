@@ -58,6 +58,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         };
         let longest = if certain < MOST_AT_ONCE as u64 { certain } else { u64::MAX };
         let length = Length { certain, most: longest, swept: u64::MAX, goes_on: &goes_on };
+        engine.trusts_snapshots = !setting.is_lossy;
         let mut needs = self.needs(&mut engine, setting, Way::Online, length, loss)?;
         let (mut most, mut outgrown) = (u64::MAX, false);
         loop {
@@ -66,7 +67,6 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk);
-            self.trust(&mut engine, &stores)?;
             let frame = Frame { way: Way::Online, budget, needs, stores: &stores, most };
             let slots = frame.slots(u64::MAX, 0)?;
             let keeps = Way::Online.with_slots(slots)?;

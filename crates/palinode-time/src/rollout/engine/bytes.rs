@@ -4,6 +4,7 @@ use super::{
     Backend, Engine, Error, Fixed, Flat, Hashes, Inner, Inputs, Live, Loss, Notes, Passive, Reals, Step, When,
 };
 use crate::rollout::backend::slack_of;
+use crate::rollout::flat::count;
 use palinode_core::{Budget, Snapshot};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
@@ -51,13 +52,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Makes room for the cotangents of all inputs that there are.
     pub(in crate::rollout) fn reserve_inputs(&mut self) {
         if let Inputs::Each(inputs) = &self.inputs {
-            let mut all = 0;
-            for input in inputs {
-                self.numbers.clear();
-                input.save(&mut self.numbers);
-                all += self.numbers.reals.len();
-            }
-            self.of_inputs.reserve_exact(all);
+            self.of_inputs.reserve_exact(inputs.iter().map(count).sum());
         }
     }
 

@@ -1,7 +1,7 @@
 //! The loss of a state: its value, and the cotangent that a sweep starts with or takes up on its way.
 
 use super::{Backend, Engine, Error, Inner, Loss, Step, When};
-use crate::rollout::flat::{Flat, Verbatim, reading, refill};
+use crate::rollout::flat::{Flat, Verbatim, count, reading, refill};
 use palinode_core::{Dual, Reals, Var};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
@@ -24,9 +24,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if self.when == When::Last {
             return self.loss_of_live(0, loss);
         }
-        self.numbers.clear();
-        self.live.save(&mut self.numbers);
-        self.cotangents.state.resize(self.numbers.reals.len(), T::zero());
+        self.cotangents.state.resize(count(&self.live), T::zero());
         Ok(())
     }
 

@@ -15,7 +15,7 @@ mod sizes;
 
 use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed};
-use super::flat::{Flat, refill};
+use super::flat::{Flat, count, refill};
 use super::forward::{begin, take_steps, taken_well};
 use super::hashes::Hashes;
 use crate::error::Error;
@@ -272,10 +272,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.value = T::zero();
         self.health.clear();
         self.counts = Counts::default();
-        self.numbers.clear();
-        self.params.save(&mut self.numbers);
         self.cotangents.params.clear();
-        self.cotangents.params.resize(self.numbers.reals.len(), T::zero());
+        self.cotangents.params.resize(count(&self.params), T::zero());
         self.release_cotangent();
         self.cotangents.state.clear();
         self.cotangents.input.clear();
@@ -283,16 +281,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.reversed_inputs = 0;
         match &self.inputs {
             Inputs::Same(input) => {
-                self.numbers.clear();
-                input.save(&mut self.numbers);
-                self.cotangents.input.resize(self.numbers.reals.len(), T::zero());
+                self.cotangents.input.resize(count(input), T::zero());
             }
             Inputs::Each(inputs) => {
-                let count = |input| {
-                    self.numbers.clear();
-                    Reals::save(input, &mut self.numbers);
-                    self.numbers.reals.len()
-                };
                 let all = inputs[..(steps as usize).min(inputs.len())].iter().map(count).sum();
                 self.of_inputs.reserve_exact(all);
                 self.of_inputs.resize(all, T::zero());
@@ -484,23 +475,11 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         if (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to) {
             self.loss_after(place, from, to, loss)?;
         }
-        let Engine {
-            step: body,
-            params,
-            inputs,
-            backend,
-            cotangents,
-            of_inputs,
-            reversed_inputs,
-            numbers,
-            ..
-        } = self;
+        let Engine { step: body, params, inputs, backend, cotangents, of_inputs, reversed_inputs, .. } = self;
         let of_steps = inputs.of(from, to);
         if let Inputs::Each(_) = inputs {
-            numbers.clear();
-            of_steps.iter().for_each(|input| input.save(numbers));
             cotangents.input.clear();
-            cotangents.input.resize(numbers.reals.len(), T::zero());
+            cotangents.input.resize(of_steps.iter().map(count).sum(), T::zero());
         }
         let reversed =
             backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, cotangents);
@@ -549,12 +528,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     pub(super) fn all_inputs(&mut self, steps: u64) {
         self.steps = steps;
         if let Inputs::Each(inputs) = &self.inputs {
-            let mut all = 0;
-            for input in &inputs[..steps as usize] {
-                self.numbers.clear();
-                input.save(&mut self.numbers);
-                all += self.numbers.reals.len();
-            }
+            let all = inputs[..steps as usize].iter().map(count).sum();
             self.of_inputs.clear();
             self.of_inputs.resize(all, T::zero());
         }
