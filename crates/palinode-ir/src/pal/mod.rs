@@ -34,10 +34,23 @@ pub struct Model {
     pub arguments: Vec<Argument>,
     /// What the entry gives.
     pub outputs: Vec<Output>,
+    /// The loops that have a budget, in source order.
+    pub budgets: Vec<LoopBudget>,
     /// What was compiled; spans refer to it.
     pub source: String,
     /// What may not be as it was meant.
     pub warnings: Vec<Diagnostic>,
+}
+
+/// A `budget` in the header of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopBudget {
+    /// How many bytes the states may take that are kept for the way back.
+    pub bytes: u64,
+    /// Where it is written: `budget 64KiB`.
+    pub span: Span,
+    /// The loop; the instructions of the program that are it have this place.
+    pub of: Span,
 }
 
 /// What a declaration says about an argument.
@@ -153,7 +166,8 @@ pub fn compile(source: &str) -> Result<Model, Vec<Diagnostic>> {
     tidy(&mut problems);
     match lowered {
         Some(lower::Lowered { program, arguments, outputs }) => {
-            Ok(Model { program, arguments, outputs, source: source.to_string(), warnings: problems })
+            let budgets = names::budgets(&stmts);
+            Ok(Model { program, arguments, outputs, budgets, source: source.to_string(), warnings: problems })
         }
         None => Err(problems),
     }

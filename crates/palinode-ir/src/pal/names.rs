@@ -283,6 +283,29 @@ pub(crate) fn walk_stmt(stmt: &Stmt, each: &mut dyn FnMut(&Expr), inner: &mut dy
     }
 }
 
+/// The budgets of loops, those of functions included.
+pub(crate) fn budgets(stmts: &[Stmt]) -> Vec<super::LoopBudget> {
+    fn look(stmt: &Stmt, found: &mut Vec<super::LoopBudget>) {
+        match &stmt.kind {
+            StmtKind::For { budget: Some(budget), .. } | StmtKind::While { budget: Some(budget), .. } => {
+                let &super::syntax::ast::LoopBudget { bytes, span } = budget;
+                found.push(super::LoopBudget { bytes, span, of: stmt.span });
+            }
+            StmtKind::Function(function) => all(&function.body.stmts, found),
+            _ => {}
+        }
+    }
+    fn all(stmts: &[Stmt], found: &mut Vec<super::LoopBudget>) {
+        for stmt in stmts {
+            look(stmt, found);
+            walk_stmt(stmt, &mut |_| {}, &mut |inner| look(inner, found));
+        }
+    }
+    let mut found = Vec::new();
+    all(stmts, &mut found);
+    found
+}
+
 fn walk_range(range: &Range, each: &mut dyn FnMut(&Expr)) {
     [&range.lo, &range.hi, &range.by].into_iter().flatten().for_each(|expr| walk(expr, each));
 }

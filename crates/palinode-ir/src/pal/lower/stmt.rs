@@ -67,10 +67,10 @@ impl Body<'_, '_> {
             }
             StmtKind::Value(expr) => self.unused_value(expr),
             StmtKind::For { name, over, budget, body } => {
-                self.for_loop(name, over, body, budget.map(Room::Bytes), span);
+                self.for_loop(name, over, body, budget.map(|budget| Room::Bytes(budget.bytes)), span);
             }
             StmtKind::While { condition, budget, body } => {
-                self.while_loop(condition, body, budget.map(Room::Bytes), span);
+                self.while_loop(condition, body, budget.map(|budget| Room::Bytes(budget.bytes)), span);
             }
             StmtKind::Equation(equation) => self.equation(equation, span),
             StmtKind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),

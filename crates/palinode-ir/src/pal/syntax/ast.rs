@@ -184,13 +184,13 @@ pub(crate) enum StmtKind {
         name: Name,
         over: Over,
         /// How many bytes the states may take that are kept for the way back.
-        budget: Option<u64>,
+        budget: Option<LoopBudget>,
         body: Block,
     },
     While {
         condition: Expr,
         /// As of `For`.
-        budget: Option<u64>,
+        budget: Option<LoopBudget>,
         body: Block,
     },
     Equation(Box<Equation>),
@@ -211,6 +211,13 @@ pub(crate) enum StmtKind {
     Broken(Vec<Name>),
     /// An expression by itself.
     Value(Expr),
+}
+
+/// `budget 64KiB` of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoopBudget {
+    pub(crate) bytes: u64,
+    pub(crate) span: Span,
 }
 
 /// `fixed_point x { ... }` or `root x { ... }`.

@@ -7,6 +7,10 @@ use super::lexer::Kind;
 use super::parser::{Parsed, Parser};
 use crate::implicit::Form;
 use crate::op::Search;
+use crate::pal::names;
+
+/// The words that say how to search.
+const WORDS: &[&str] = &["by", "tolerance", "rounds"];
 
 /// The tolerance where none is written.
 const TOLERANCE: f64 = 1e-12;
@@ -44,12 +48,30 @@ impl Parser<'_> {
                 equation.tolerance = self.tolerance()?;
             } else if self.eat_word("rounds") {
                 equation.rounds = self.rounds()?;
+            } else if self.peek().kind == Kind::Word {
+                let help = self.wrong_in_equation();
+                return self.unexpected("`{`", Some(&help));
             } else {
                 break;
             }
         }
         equation.body = self.block()?;
         Ok(StmtKind::Equation(Box::new(equation)))
+    }
+
+    /// What to do about a word between an equation's unknowns and its block.
+    fn wrong_in_equation(&mut self) -> String {
+        let token = self.peek();
+        let text = self.text(token);
+        if text == "budget" {
+            return "leave it out: the rounds of the search keep nothing for the way back".into();
+        }
+        let short =
+            WORDS.iter().find(|word| text.len() > 2 && word.starts_with(text)).map(ToString::to_string);
+        short.or_else(|| names::closest(text, WORDS.iter().copied())).map_or(
+            "an equation reads `fixed_point x by anderson tolerance 1e-10 rounds 500 { ... }`".into(),
+            |word| format!("did you mean `{word}`?"),
+        )
     }
 
     fn search(&mut self) -> Parsed<Search> {
@@ -59,8 +81,12 @@ impl Parser<'_> {
                 self.advance();
                 Ok(search)
             }
-            None => self
-                .unexpected("a way to search", Some("there are `by picard`, `by anderson` and `by newton`")),
+            None => {
+                let ways = "there are `by picard`, `by anderson` and `by newton`";
+                let meant = names::closest(self.text(token), Search::ALL.map(Search::name));
+                let help = meant.map_or(ways.into(), |way| format!("did you mean `{way}`? {ways}"));
+                self.unexpected("a way to search", Some(&help))
+            }
         }
     }
 

@@ -168,6 +168,13 @@ impl Parser<'_> {
                 self.advance();
                 self.number(x, ExprKind::Real(x), token)
             }
+            Kind::Glued { digits } => {
+                self.advance();
+                let (number, unit) = self.text(token).split_at(digits as usize);
+                let problem = glued(number, unit, token.span);
+                self.report(problem);
+                self.node(ExprKind::Error, token.span, 0)
+            }
             Kind::Word => self.word(token),
             Kind::Mark("(") => {
                 self.advance();
@@ -363,6 +370,13 @@ impl Parser<'_> {
         let size = i32::try_from(size).unwrap_or(i32::MAX).min(1000);
         Ok(units::power(worth, if negative { -size } else { size }))
     }
+}
+
+/// `3m`.
+fn glued(number: &str, unit: &str, span: Span) -> Diagnostic {
+    Diagnostic::error("PAL0201", span, format!("`{number}{unit}` is not a number")).help(format!(
+        "a unit goes in brackets, `{number} [{unit}]`; a product needs its sign, `{number} * {unit}`"
+    ))
 }
 
 fn unknown_unit(name: &str, span: Span) -> Diagnostic {

@@ -1,9 +1,7 @@
 //! Source text -> tokens with their places.
 //!
-//! Newlines and comments are tokens: the parser drops those inside brackets, the formatter keeps all. A character or number
+//! Newlines and comments are tokens: the parser drops those inside brackets, the formatter keeps all. A character
 //! that means nothing is reported and skipped, so one slip does not hide the others.
-
-use palinode_core::Budget;
 
 use crate::diagnostic::Diagnostic;
 use crate::types::Span;
@@ -15,8 +13,11 @@ pub(crate) enum Kind {
     Word,
     Int(i64),
     Real(f64),
-    /// A number of bytes, `64KiB`, after the word `budget`.
-    Bytes(u64),
+    /// A number with a word right after it: `64KiB` after the word `budget`, a mistake elsewhere.
+    Glued {
+        /// The length of the number.
+        digits: u32,
+    },
     /// An operator or a bracket, by its text.
     Mark(&'static str),
     Newline,
@@ -155,24 +156,8 @@ impl Lexer<'_> {
         let text: String = self.source[self.at..end].chars().filter(|&c| c != '_').collect();
         let word = self.source[end..].find(|c| !continues_word(c)).unwrap_or(self.source.len() - end);
         if word > 0 {
-            let found = &self.source[span.start as usize..end + word];
-            let (number, unit) = found.split_at(end - self.at);
-            let after_budget =
-                self.tokens.last().is_some_and(|last| &self.source[last.span.range()] == "budget");
-            if let Some(Ok(budget)) = after_budget.then(|| found.replace('_', "").parse::<Budget>()) {
-                self.push(Kind::Bytes(budget.bytes() as u64), end + word);
-                return;
-            }
-            let problem = Diagnostic::error(
-                "PAL0201",
-                Span::new(self.at, end + word),
-                format!("`{found}` is not a number"),
-            )
-            .help(format!(
-                "a unit goes in brackets, `{number} [{unit}]`; a product needs its sign, `{number} * {unit}`"
-            ));
-            self.problems.push(problem);
-            self.push(Kind::Real(1.0), end + word);
+            let digits = (end - self.at) as u32;
+            self.push(Kind::Glued { digits }, end + word);
             return;
         }
         let kind = if whole {

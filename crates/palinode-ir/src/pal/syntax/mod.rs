@@ -5,6 +5,7 @@ mod declaration;
 mod equation;
 mod expr;
 pub(crate) mod lexer;
+mod loops;
 mod parser;
 mod recover;
 

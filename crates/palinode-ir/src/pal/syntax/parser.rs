@@ -3,7 +3,7 @@
 //! A statement that cannot be read is reported and skipped up to the end of its line; what it would have defined becomes
 //! [`StmtKind::Broken`], so that later uses of the name are not reported as well.
 
-use super::ast::{BinaryOp, Binder, Block, Expr, ExprKind, Name, Over, Stmt, StmtKind};
+use super::ast::{BinaryOp, Binder, Block, Expr, ExprKind, Name, Stmt, StmtKind};
 use super::lexer::{self, Kind, Token};
 use crate::diagnostic::Diagnostic;
 use crate::types::Span;
@@ -323,7 +323,7 @@ impl Parser<'_> {
             "for" => self.for_loop(),
             "while" => {
                 let condition = self.condition()?;
-                let budget = self.budget()?;
+                let budget = self.loop_budget(&[])?;
                 Ok(StmtKind::While { condition, budget, body: self.block()? })
             }
             "if" => self.branches(),
@@ -402,84 +402,6 @@ impl Parser<'_> {
             list.push(self.expr()?);
         }
         Ok(list)
-    }
-
-    fn for_loop(&mut self) -> Parsed<StmtKind> {
-        if self.is_mark("(") {
-            return self
-                .unexpected("the name of the loop variable", Some("a loop reads `for i in 0..n { ... }`"));
-        }
-        let name = self.name("the name of the loop variable")?;
-        if !self.eat_word("in") {
-            return self.unexpected("`in`", Some("a loop reads `for i in 0..n { ... }`"));
-        }
-        let over = self.over()?;
-        let budget = self.budget()?;
-        Ok(StmtKind::For { name, over, budget, body: self.block()? })
-    }
-
-    /// `budget 64KiB`, if it is there.
-    fn budget(&mut self) -> Parsed<Option<u64>> {
-        if !self.eat_word("budget") {
-            return Ok(None);
-        }
-        let token = self.peek();
-        let Kind::Bytes(bytes) = token.kind else {
-            let help = "a loop's budget is a number of bytes with its unit, without a space: `budget 64KiB`";
-            return self.unexpected("a number of bytes", Some(help));
-        };
-        self.advance();
-        Ok(Some(bytes))
-    }
-
-    /// `lo..hi`, `(lo..hi)`, `lo..hi by s`, `lo..hi reversed`, or an array.
-    fn over(&mut self) -> Parsed<Over> {
-        let start = self.peek().span;
-        let mut range = if self.is_mark("(") && self.parenthesis_holds_range() {
-            let open = self.advance();
-            self.brackets += 1;
-            let lo = self.expr()?;
-            self.expect("..", None)?;
-            let hi = self.expr()?;
-            let by = if self.eat_word("by") { Some(self.expr()?) } else { None };
-            let end = self.close(")", open)?.span;
-            self.brackets -= 1;
-            super::ast::Range { lo: Some(lo), hi: Some(hi), by, span: start.to(end) }
-        } else {
-            let lo = self.expr()?;
-            if !self.eat_mark("..") {
-                return Ok(Over::Array(lo));
-            }
-            let hi = self.expr()?;
-            let span = start.to(hi.span);
-            super::ast::Range { lo: Some(lo), hi: Some(hi), by: None, span }
-        };
-        if self.eat_word("by") {
-            let by = self.expr()?;
-            range.span = range.span.to(by.span);
-            range.by = Some(by);
-        }
-        Ok(Over::Range { range, reversed: self.eat_word("reversed") })
-    }
-
-    /// Whether the bracket that comes next holds `..` at its own level.
-    fn parenthesis_holds_range(&self) -> bool {
-        let mut level = 0_usize;
-        for token in &self.tokens[self.at..] {
-            match token.kind {
-                Kind::Mark("(" | "[") => level += 1,
-                Kind::Mark(")" | "]") => {
-                    level = level.saturating_sub(1);
-                    if level == 0 {
-                        return false;
-                    }
-                }
-                Kind::Mark("..") if level == 1 => return true,
-                Kind::Mark("{" | "}") | Kind::End => return false,
-                _ => {}
-            }
-        }
-        false
     }
 
     /// What a branch or a loop asks.
