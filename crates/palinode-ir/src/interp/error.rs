@@ -227,8 +227,10 @@ pub enum RunErrorKind {
         /// The operation.
         op: &'static str,
     },
-    /// A loop is to be gone through backwards within fewer bytes than its states take.
-    #[error("the snapshots of this loop need {needed} bytes, {budget} are allowed; allow at least that many")]
+    /// A loop is to be gone through backwards within fewer bytes than its first state takes.
+    #[error(
+        "a state of this loop takes {needed} bytes, and {budget} are allowed for those that are kept; allow at least that many"
+    )]
     SnapshotOverBudget {
         /// What is allowed.
         budget: u64,

@@ -10,7 +10,8 @@
 //! 5. Operands in chunks are brought into one buffer first, in the order of the operands: a fresh array takes the place of the log in its
 //!    register. Not where [`takes_chunks`] says so.
 //! 6. A sweep has a buffer for the scalars of its snapshots, one for each kind, as long as it runs: [`slots_of`] times what the state has. A snapshot holds the
-//!    arrays of the state, as a register does.
+//!    arrays of the state, as a register does. If a snapshot would take all of them over a limit in bytes, because states have become longer, all but the first are given up, the rounds
+//!    that are left are run once for the size of the largest state, and the sweep goes on from the first state with [`slots_of_growing`] and buffers for them.
 //! 7. While a kernel runs, its [`super::workspace`] is charged.
 
 use crate::op::{Op, Room};
@@ -83,6 +84,11 @@ pub(crate) fn slots_of(room: Room, rounds: u64, values: usize, each: u64) -> Res
         Room::Bytes(bytes) => bytes / each,
     };
     Ok(slots.min(rounds))
+}
+
+/// How many snapshots `bytes` have room for, if the first state takes `first` of them and no other one more than `largest`.
+pub(crate) fn slots_of_growing(bytes: u64, first: u64, largest: u64) -> u64 {
+    1 + bytes.saturating_sub(first) / largest.max(1)
 }
 
 fn is_kind(elem: Elem, wanted: Elem) -> bool {

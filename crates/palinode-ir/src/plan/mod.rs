@@ -79,6 +79,18 @@ pub enum PlanError {
         /// Its message.
         message: String,
     },
+    /// A loop is to be gone through backwards within fewer bytes than its first state takes.
+    #[error(
+        "PAL0278: a state of this loop takes {needed} bytes, and {budget} are allowed for those that are kept; allow at least that many"
+    )]
+    SnapshotOverBudget {
+        /// What is allowed.
+        budget: u64,
+        /// What is needed.
+        needed: u64,
+        /// The loop.
+        span: Span,
+    },
     /// Loops whose rounds are unlike each other run longer than a plan can follow.
     #[error(
         "PAL0414: loops run for more than {limit} rounds that are unlike each other, too long for a plan; run it with a budget instead, which stops it in time"
@@ -104,6 +116,7 @@ impl PlanError {
             PlanError::DependsOnData { .. } => "PAL0410",
             PlanError::Diverged { .. } => "PAL0411",
             PlanError::Inputs { code, .. } => code,
+            PlanError::SnapshotOverBudget { .. } => "PAL0278",
             PlanError::TooDeep { .. } => "PAL0413",
             PlanError::TooLong { .. } => "PAL0414",
         }

@@ -3,6 +3,9 @@
 //! Input: the registers of a state and of cotangents, a number of rounds, and how much may be kept. Output: which block runs next, and with which state. A snapshot
 //! of an array is a share of it: it costs memory once the loop's body changes the array, and none where the body leaves it alone. Scalars of snapshots
 //! have a buffer of their own.
+//!
+//! Limits in bytes count on states as long as the first. If they turn out longer, the sweep measures them and goes on with fewer snapshots, once: after that none can be too long. The first state is
+//! always kept, and one snapshot is enough to go back, so that a limit works if the first state fits.
 
 use std::rc::Rc;
 
@@ -14,7 +17,7 @@ use crate::interp::code::{Kind, Place, SweepSite};
 use crate::interp::error::RunErrorKind;
 use crate::interp::ledger::Memory;
 use crate::interp::store::Store;
-use crate::interp::store_rule::{Event, slots_of};
+use crate::interp::store_rule::{Event, slots_of, slots_of_growing};
 use crate::interp::value::Array;
 use crate::op::Room;
 use crate::schedule::{Schedule, schedule};
@@ -22,7 +25,7 @@ use crate::types::Span;
 
 const OP: &str = "sweep";
 
-/// A round through which a sweep has gone back.
+/// A round through which a sweep has gone back. A sweep of no rounds is told once, with 0 of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundBack {
     /// The loop.
@@ -35,6 +38,12 @@ pub struct RoundBack {
     pub slots: u64,
     /// The bytes of the initial state.
     pub state_bytes: u64,
+    /// The bytes of the largest state that has been kept until now.
+    pub largest_bytes: u64,
+    /// The most bytes of all states that have been kept at once until now; arrays that they share count for each.
+    pub kept_bytes: u64,
+    /// How many rounds have been run forwards until now to get states back.
+    pub advanced: u64,
     /// The sums of squares of the cotangents before this round, with their names.
     pub cotangents: Vec<(Option<Rc<str>>, f64)>,
 }
@@ -45,6 +54,12 @@ pub(super) struct Running<R> {
     rounds: u64,
     slots: u64,
     state_bytes: u64,
+    /// How many rounds have not been gone back through.
+    left: u64,
+    /// How many have been run forwards, without those that were gone back through at once.
+    advanced: u64,
+    /// The bytes of the largest state so far, while states are measured.
+    largest: Option<u64>,
     /// The round of the state, and the one up to which it is being advanced.
     at: u64,
     until: u64,
@@ -52,8 +67,11 @@ pub(super) struct Running<R> {
     reversed: Option<u64>,
     /// The arrays of each snapshot.
     arrays: Vec<Vec<Array<R>>>,
-    /// The bytes of each snapshot, as far as they are limited.
+    /// The bytes of each snapshot, and of all; the most that these have been.
     bytes: Vec<u64>,
+    all_bytes: u64,
+    largest_kept: u64,
+    most_bytes: u64,
     reals: Option<Store<R>>,
     ints: Option<Store<i64>>,
     bools: Option<Store<bool>>,
@@ -114,11 +132,17 @@ impl<R: Real> Machine<'_, R> {
             rounds,
             slots,
             state_bytes: each,
+            left: rounds,
+            advanced: 0,
+            largest: None,
             at: 0,
             until: 0,
             reversed: None,
             arrays: Vec::new(),
             bytes: Vec::new(),
+            all_bytes: 0,
+            largest_kept: 0,
+            most_bytes: 0,
             reals: room(slots, count(state, Kind::Real), R::zero(), memory)?,
             ints: room(slots, count(state, Kind::Int), 0, memory)?,
             bools: room(slots, count(state, Kind::Bool), false, memory)?,
@@ -146,29 +170,48 @@ impl<R: Real> Machine<'_, R> {
             observer.back(&self.round_back(frame, site, round, &running));
         }
         let next = loop {
+            if let Some(largest) = running.largest {
+                running.largest = Some(largest.max(self.state_bytes(frame, &site.state)));
+            }
             if running.at < running.until {
                 self.ints[counter] = running.at as i64;
                 running.at += 1;
+                running.advanced += 1;
                 break site.advance;
             }
+            if let Some(largest) = running.largest.take() {
+                self.plan_again(frame, site, largest, &mut running)?;
+            }
             match running.schedule.next() {
-                None => return Ok(site.end as usize),
+                None => {
+                    if running.rounds == 0 && observer.watches() {
+                        observer.back(&self.round_back(frame, site, 0, &running));
+                    }
+                    return Ok(site.end as usize);
+                }
                 Some(Action::Advance { from, to }) => (running.at, running.until) = (from, to),
                 Some(Action::Snapshot { slot, .. }) => {
-                    self.snapshot(frame, site, slot.index as usize, &mut running)?;
+                    if !self.snapshot(frame, site, slot.index as usize, &mut running) {
+                        // States have become longer: with all but the first given up, how long?
+                        self.restore(frame, site, 0, &running);
+                        running.arrays.iter_mut().skip(1).for_each(Vec::clear);
+                        (running.at, running.until) = (0, running.left - 1);
+                        running.largest = Some(0);
+                    }
                 }
                 Some(Action::Restore { slot, .. }) => {
                     self.restore(frame, site, slot.index as usize, &running);
                 }
                 Some(Action::Free { slot }) => {
                     running.arrays[slot.index as usize].clear();
-                    running.bytes[slot.index as usize] = 0;
+                    running.all_bytes -= core::mem::take(&mut running.bytes[slot.index as usize]);
                 }
                 // The round is run and gone back through in one block.
                 Some(Action::Record { .. }) => {}
                 Some(Action::Reverse { step }) => {
                     self.ints[counter] = step as i64;
                     running.reversed = Some(step);
+                    running.left = step;
                     break site.back;
                 }
             }
@@ -177,25 +220,43 @@ impl<R: Real> Machine<'_, R> {
         Ok(next as usize)
     }
 
-    fn snapshot(
+    /// Goes back to the first state, and on with as many snapshots as fit if each is as large as this.
+    fn plan_again(
         &mut self,
         frame: &Frame,
         site: &SweepSite,
-        slot: usize,
+        largest: u64,
         running: &mut Running<R>,
     ) -> Result<(), RunErrorKind> {
+        let Room::Bytes(bytes) = site.room else { unreachable!("only bytes are too few for longer states") };
+        self.restore(frame, site, 0, running);
+        running.arrays.clear();
+        running.bytes.clear();
+        (running.all_bytes, running.largest_kept, running.most_bytes) = (0, 0, 0);
+        running.slots = slots_of_growing(bytes, running.state_bytes, largest).min(running.left);
+        running.schedule = schedule(running.left, running.slots);
+        (running.reals, running.ints, running.bools) = (None, None, None);
+        let (slots, state, memory) = (running.slots, &site.state, &self.memory);
+        running.reals = room(slots, count(state, Kind::Real), R::zero(), memory)?;
+        running.ints = room(slots, count(state, Kind::Int), 0, memory)?;
+        running.bools = room(slots, count(state, Kind::Bool), false, memory)?;
+        Ok(())
+    }
+
+    /// Keeps the state; false, and nothing done, if all that are kept would be over the limit.
+    fn snapshot(&self, frame: &Frame, site: &SweepSite, slot: usize, running: &mut Running<R>) -> bool {
         if running.arrays.len() <= slot {
             running.arrays.resize_with(slot + 1, Vec::new);
             running.bytes.resize(slot + 1, 0);
         }
-        if let Room::Bytes(budget) = site.room {
-            // States may have become longer.
-            running.bytes[slot] = self.state_bytes(frame, &site.state);
-            let needed = running.bytes.iter().sum();
-            if needed > budget {
-                return Err(RunErrorKind::SnapshotOverBudget { budget, needed });
-            }
+        let each = self.state_bytes(frame, &site.state);
+        running.all_bytes = running.all_bytes - running.bytes[slot] + each;
+        running.bytes[slot] = each;
+        if matches!(site.room, Room::Bytes(bytes) if running.all_bytes > bytes) {
+            return false;
         }
+        running.largest_kept = running.largest_kept.max(each);
+        running.most_bytes = running.most_bytes.max(running.all_bytes);
         let arrays = &mut running.arrays[slot];
         arrays.clear();
         let [mut reals, mut ints, mut bools] =
@@ -209,7 +270,7 @@ impl<R: Real> Machine<'_, R> {
                 Kind::Array => arrays.push(self.arrays[from].clone()),
             }
         }
-        Ok(())
+        true
     }
 
     fn restore(&mut self, frame: &Frame, site: &SweepSite, slot: usize, running: &Running<R>) {
@@ -241,9 +302,17 @@ impl<R: Real> Machine<'_, R> {
             };
             (name.clone(), sum)
         };
-        let &Running { rounds, slots, state_bytes, .. } = running;
-        let cotangents = site.cotangents.iter().map(one).collect();
-        RoundBack { span: site.span, round, rounds, slots, state_bytes, cotangents }
+        RoundBack {
+            span: site.span,
+            round,
+            rounds: running.rounds,
+            slots: running.slots,
+            state_bytes: running.state_bytes,
+            largest_bytes: running.largest_kept,
+            kept_bytes: running.most_bytes,
+            advanced: running.advanced,
+            cotangents: site.cotangents.iter().map(one).collect(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use palinode_core::schedule::Action;
 
-use crate::interp::store_rule::slots_of;
+use crate::interp::store_rule::{slots_of, slots_of_growing};
 use crate::op::Room;
 use crate::plan::liveness::InstMarks;
 use crate::plan::walk::{Thing, Walk, Walked};
@@ -39,6 +39,18 @@ struct Rounds {
     settled: bool,
     /// The bytes of the arrays that a round makes anew.
     each: u64,
+    /// If states became longer than a limit in bytes has room for: how many snapshots there were then, and the bytes of the largest state.
+    grown: Option<(u64, u64)>,
+}
+
+/// A limit of the bytes of all snapshots.
+#[derive(Clone, Copy)]
+struct Limit {
+    bytes: u64,
+    /// The bytes of the first state.
+    first: u64,
+    /// The loop.
+    span: Span,
 }
 
 fn arrays_of(things: &[Thing]) -> Vec<Thing> {
@@ -55,25 +67,17 @@ impl<'p> Walk<'p> {
         self.set_all(&advance.params[1..], &things);
         self.set_all(cotangents, &things[states.len()..]);
         let each = self.state_bytes(&things[..states.len()]);
-        let slots = slots_of(room, n, states.len(), each).map_err(|budget| {
-            let message = format!(
-                "the snapshots of a loop need {each} bytes, {budget} are allowed; allow at least that many"
-            );
-            PlanError::Inputs { code: "PAL0278", message }
-        })?;
+        let slots = slots_of(room, n, states.len(), each)
+            .map_err(|budget| PlanError::SnapshotOverBudget { budget, needed: each, span: inst.span })?;
         // Scalars of all snapshots, whatever is walked.
         let scalars = self.scalar_room(&parts, slots, inst.span)?;
-        let found = Snapshots {
+        let mut found = Snapshots {
             span: inst.span,
             rounds: n,
             slots,
             scalar_bytes: self.state_bytes(&scalars),
             array_bytes: self.state_bytes(&arrays_of(&things[..states.len()])),
         };
-        let most = self.snapshots.entry(inst.span).or_insert(found);
-        if found.bytes() > most.bytes() {
-            *most = found;
-        }
         self.state.snapshots.push(scalars);
 
         let function = self.program.function(self.function);
@@ -86,7 +90,21 @@ impl<'p> Walk<'p> {
                 }
             }
         } else {
-            self.whole_sweep(&parts, marks, n, slots)?;
+            let limit = match room {
+                Room::Bytes(bytes) => Some(Limit { bytes, first: each, span: inst.span }),
+                Room::Slots(_) => None,
+            };
+            let done = self.whole_sweep(&parts, marks, n, slots, limit)?;
+            if let Some((slots, largest)) = done.grown {
+                let scalars = self.state.snapshots.last().cloned().unwrap_or_default();
+                found.slots = slots;
+                found.scalar_bytes = self.state_bytes(&scalars);
+                found.array_bytes = largest.saturating_sub(found.scalar_bytes / slots.max(1));
+            }
+        }
+        let most = self.snapshots.entry(inst.span).or_insert(found);
+        if found.bytes() > most.bytes() {
+            *most = found;
         }
         let scalars = self.state.snapshots.pop().expect("it was pushed");
         self.drop_all(&scalars);
@@ -139,11 +157,21 @@ impl<'p> Walk<'p> {
     }
 
     /// Follows the schedule for `n` rounds.
-    fn whole_sweep(&mut self, parts: &Parts<'p>, marks: &InstMarks, n: u64, slots: u64) -> Walked<Rounds> {
+    fn whole_sweep(
+        &mut self,
+        parts: &Parts<'p>,
+        marks: &InstMarks,
+        n: u64,
+        slots: u64,
+        limit: Option<Limit>,
+    ) -> Walked<Rounds> {
         let base = self.state.snapshots.len();
         let mut rounds = Rounds { settled: true, ..Rounds::default() };
         let state = &parts.advance.params[1..];
-        for action in schedule(n, slots) {
+        let (mut actions, mut left) = (schedule(n, slots), n);
+        // The bytes of all snapshots, as far as they are limited.
+        let mut all = 0_u64;
+        while let Some(action) = actions.next() {
             match action {
                 Action::Advance { from, to } => {
                     for step in from..to {
@@ -153,27 +181,79 @@ impl<'p> Walk<'p> {
                 Action::Snapshot { slot, .. } => {
                     let slot = slot.index as usize;
                     let things: Vec<Thing> = state.iter().map(|&value| self.get(value)).collect();
-                    things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
                     if self.state.snapshots.len() <= base + slot {
                         self.state.snapshots.resize(base + slot + 1, Vec::new());
                     }
+                    if let Some(limit) = limit {
+                        all = all.saturating_add(self.state_bytes(&things));
+                        if all > limit.bytes {
+                            all = 0;
+                            let grown = self.measure(parts, marks, left, base, limit, &mut rounds)?;
+                            actions = schedule(left, grown.0);
+                            rounds.grown = Some(grown);
+                            continue;
+                        }
+                    }
+                    things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
                     self.state.snapshots[base + slot] = things;
                 }
-                Action::Restore { slot, .. } => {
-                    let things = self.state.snapshots[base + slot.index as usize].clone();
-                    things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
-                    self.set_all(state, &things);
-                }
+                Action::Restore { slot, .. } => self.restore(base + slot.index as usize, state),
                 Action::Free { slot } => {
                     let things = core::mem::take(&mut self.state.snapshots[base + slot.index as usize]);
+                    if limit.is_some() {
+                        all = all.saturating_sub(self.state_bytes(&things));
+                    }
                     self.drop_all(&things);
                 }
                 Action::Record { .. } => {}
-                Action::Reverse { step } => self.back(parts, marks, step, &mut rounds)?,
+                Action::Reverse { step } => {
+                    left = step;
+                    self.back(parts, marks, step, &mut rounds)?;
+                }
             }
         }
         self.state.snapshots.truncate(base);
         Ok(rounds)
+    }
+
+    fn restore(&mut self, kept: usize, state: &[Value]) {
+        let things = self.state.snapshots[kept].clone();
+        things.iter().filter_map(|thing| thing.id()).for_each(|id| self.state.ledger.hold(id));
+        self.set_all(state, &things);
+    }
+
+    /// Gives up all snapshots but the first, runs the rounds that are left for the size of the largest state, and goes back to the first one: how many snapshots there is room for,
+    /// and that size.
+    fn measure(
+        &mut self,
+        parts: &Parts<'p>,
+        marks: &InstMarks,
+        left: u64,
+        base: usize,
+        limit: Limit,
+        rounds: &mut Rounds,
+    ) -> Walked<(u64, u64)> {
+        let state = &parts.advance.params[1..];
+        self.release(state);
+        self.restore(base, state);
+        for things in self.state.snapshots.split_off(base + 1) {
+            self.drop_all(&things);
+        }
+        let mut largest = limit.first;
+        for step in 0..left - 1 {
+            self.advance(parts, marks, step, rounds)?;
+            let things: Vec<Thing> = state.iter().map(|&value| self.get(value)).collect();
+            largest = largest.max(self.state_bytes(&things));
+        }
+        self.release(state);
+        self.restore(base, state);
+        for things in self.state.snapshots.split_off(base - 1) {
+            self.drop_all(&things);
+        }
+        let slots = slots_of_growing(limit.bytes, limit.first, largest).min(left);
+        let scalars = self.scalar_room(parts, slots, limit.span)?;
+        self.state.snapshots.push(scalars);
+        Ok((slots, largest))
     }
 
     fn advance(&mut self, parts: &Parts<'p>, marks: &InstMarks, step: u64, rounds: &mut Rounds) -> Walked {
@@ -229,7 +309,7 @@ impl<'p> Walk<'p> {
         let rounds = if slots >= n { few } else { FEW_ROUNDS };
         let before = (self.state.clone(), self.copies.clone(), self.most.clone(), self.shapes.clone());
         // The bytes of a snapshot are known after a round.
-        let trial = self.whole_sweep(parts, marks, rounds.min(3), few.min(1))?;
+        let trial = self.whole_sweep(parts, marks, rounds.min(3), few.min(1), None)?;
         (self.state, self.copies, self.most, self.shapes) = before;
         if !trial.settled {
             return Ok(false);
@@ -238,7 +318,7 @@ impl<'p> Walk<'p> {
         self.state.ledger.charge(others);
         self.stop_at_peak()?;
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
-        let done = self.whole_sweep(parts, marks, rounds, few)?;
+        let done = self.whole_sweep(parts, marks, rounds, few, None)?;
         self.state.ledger.discharge(others);
         // What the long one does instead; few snapshots may have made the short one go forwards more often.
         let (forwards, backwards) = (done.forwards, done.backwards);
