@@ -2,7 +2,7 @@
 
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind, Tensor};
 use palinode_ir::transform::{self, Storage, TransformError};
-use palinode_ir::{Program, Room, passes, plan};
+use palinode_ir::{Program, Room, Span, passes, plan};
 
 use crate::args::Mode;
 use crate::execute::{Cost, Unfit, run_derivative};
@@ -88,24 +88,34 @@ pub(crate) fn gradient(
             let mut refused = None;
             for (level, states) in levels.chain(parts) {
                 let storage = storage(level);
-                let program = match states {
+                let made = match states {
                     None => derived(&storage)?,
                     Some(bytes) => derived_from(&limited(program, bytes), &storage)?,
                 };
-                match by_reverse(&program, inputs, &limits, storage) {
+                match by_reverse(&made, inputs, &limits, storage) {
                     Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
                         refused = Some(error);
                     }
                     // A part of the budget, not the budget itself, was too small for a state.
                     Err(NoGradient::Run(error))
                         if states.is_some()
-                            && matches!(error.kind, RunErrorKind::SnapshotOverBudget { .. }) => {}
+                            && matches!(error.kind, RunErrorKind::SnapshotOverBudget { .. })
+                            && !has_own_budget(program, error.span) => {}
                     done => return done.map(|gradient| Gradient { states, ..gradient }),
                 }
             }
             Err(NoGradient::Run(refused.expect("what keeps everything did not fit")))
         }
     }
+}
+
+/// Whether the source says what a loop may keep.
+fn has_own_budget(program: &Program, of: Span) -> bool {
+    let mut found = false;
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| found |= inst.span == of && inst.op.room().is_some());
+    }
+    found
 }
 
 /// The same program, whose loops keep states in so many bytes unless the source says otherwise.

@@ -50,6 +50,9 @@ pub(crate) fn words(health: &Health, beyond_at: Option<u64>, is_finite: bool) ->
             round(beyond),
             round(health.not_finite_at())
         ),
+        (Verdict::Vanished, None) if health.vanished_at() == Some(0) => {
+            "it is zero before the first round: what the loop starts from has no influence".to_string()
+        }
         (Verdict::Vanished, None) => format!(
             "gone: it is zero, or below {SMALLEST}, before round {}, so nothing before that has an influence",
             round(health.vanished_at())
@@ -60,7 +63,15 @@ pub(crate) fn words(health: &Health, beyond_at: Option<u64>, is_finite: bool) ->
             format!("{grows}; before round {} it is beyond {LARGEST}; {gradient}", numbers::count(beyond))
         }
         (Verdict::Steady, None) => {
-            format!("steady: going back through a round changes it by {percent} % on average")
+            let factor = (growth.abs() * health.steps() as f64).exp();
+            let way = if growth > 0.0 { "grows" } else { "shrinks" };
+            match factor {
+                _ if factor < 1.005 => "steady: it keeps its size".to_string(),
+                _ => format!(
+                    "steady: it {way} by a factor of {} in all, {percent} % with each round back",
+                    numbers::short(factor, 3)
+                ),
+            }
         }
         (Verdict::Exploding, None) => format!(
             "{grows}, so that the first rounds decide the gradient; a shorter loop, or an average over many runs, says more"
@@ -134,6 +145,9 @@ mod tests {
         assert!(words(&of(|back| 0.9_f64.powf(back), 100)).contains("132 rounds"));
         assert!(words(&of(|back| 3.0 * (0.01 * back).exp(), 1000)).starts_with("exploding: it grows by 1.0"));
         assert!(words(&of(|back| 1.0 + 0.1 * back.sin(), 100)).starts_with("steady"));
+        assert!(words(&of(|back| 2.0_f64.powf(back), 3)).contains("a factor of 8 in all, 100 % with each"));
+        assert!(words(&of(|_| 7.0, 30)).ends_with("keeps its size"));
+        assert!(words(&of(|back| 29.0 - back, 30)).contains("what the loop starts from has no influence"));
         assert!(words(&of(|back| if back < 60.0 { 1.0 } else { 0.0 }, 100)).contains("before round 39"));
         assert!(words(&of(|back| 1.0 / (60.0 - back), 100)).contains("before round 39 it is infinite"));
         assert_eq!(words(&of(|_| 1.0, 1)), "too few rounds to say");

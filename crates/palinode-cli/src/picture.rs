@@ -57,6 +57,8 @@ pub(crate) fn picture(rounds: u64, actions: impl Iterator<Item = Action>) -> (Ve
 
 fn line(run: &Run, columns: usize, column: &dyn Fn(u64) -> usize) -> String {
     let (from, to) = (column(run.from), column(run.to));
+    // A round may take several columns.
+    let to = to.max(column(run.to + 1).saturating_sub(1));
     let mut out: Vec<char> = (0..columns)
         .map(|at| match at {
             at if at > to => '░',
@@ -82,9 +84,9 @@ mod tests {
         assert_eq!(more, 2);
         assert_eq!(
             lines.join("\n"),
-            "●─────●─────◀░░\n\
-             ●     ●──◀░░░░░\n\
-             ●──◀░░░░░░░░░░░"
+            "●─────●───────◀\n\
+             ●     ●────◀░░░\n\
+             ●────◀░░░░░░░░░"
         );
     }
 

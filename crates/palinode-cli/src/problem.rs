@@ -9,7 +9,9 @@ use palinode_ir::interp::{RunError, RunErrorKind};
 use palinode_ir::transform::TransformError;
 use palinode_ir::{Diagnostic, Severity, Span};
 
+use crate::model::Loaded;
 use crate::sources::FileId;
+use crate::storage;
 
 /// With which code the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,7 +125,11 @@ impl Problem {
     }
 
     /// What stopped a run.
-    pub(crate) fn from_run(error: &RunError, file: FileId) -> Problem {
+    pub(crate) fn from_run(error: &RunError, loaded: &Loaded) -> Problem {
+        let file = loaded.file;
+        if let RunErrorKind::SnapshotOverBudget { budget, needed } = error.kind {
+            return Problem::over_loop_budget(budget, needed, error.span, Exit::Run, loaded);
+        }
         let text = error.kind.to_string();
         // The interpreter says what happened and, after the last semicolon, what to do.
         let (message, help) = match text.rsplit_once("; ") {
@@ -171,6 +177,27 @@ impl Problem {
             problem = problem.note(format!("it happened in the function `{}`", error.function));
         }
         problem
+    }
+
+    /// A state of a loop does not fit into what its header allows.
+    pub(crate) fn over_loop_budget(
+        budget: u64,
+        needed: u64,
+        of: Span,
+        exit: Exit,
+        loaded: &Loaded,
+    ) -> Problem {
+        let (has, needs) = (storage::size(budget), storage::exact_size(needed));
+        let message = format!("{has} is not enough for this loop: a state that it keeps takes {needs}");
+        let problem = Problem::new("PAL0278", exit, message);
+        let least = storage::to_type(needed);
+        match loaded.model.budgets.iter().find(|written| written.of == of) {
+            Some(written) => problem
+                .at(loaded.file, written.span.range(), "the budget of this loop, which --budget does not change")
+                .help(format!("write `budget {least}`, which keeps one state, or more; with more, less is computed again")),
+            None if of.is_none() => problem.help(format!("allow at least {least}")),
+            None => problem.at(loaded.file, of.range(), "").help(format!("allow at least {least}")),
+        }
     }
 
     /// Why a program cannot be differentiated as asked.

@@ -95,11 +95,17 @@ impl Stop {
             ),
             None => String::new(),
         };
-        format!(
-            "the condition failed by {} of its larger side, after it had held by {}{moves}",
-            short(self.stop),
-            short(self.last)
-        )
+        match self.last {
+            // No round was run.
+            f64::INFINITY => {
+                format!("the condition failed at once, by {} of its larger side{moves}", short(self.stop))
+            }
+            held => format!(
+                "the condition failed by {} of its larger side, after it had held by {}{moves}",
+                short(self.stop),
+                short(held)
+            ),
+        }
     }
 
     /// A warning, if the number of rounds was a close thing.

@@ -93,6 +93,10 @@ impl Within {
         let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
         match asked.fit(program, wrt, inputs, budget) {
             Ok(fitted) => Ok(Within::Planned { budget, fitted: Box::new(fitted) }),
+            // More for the whole model does not help a loop that says what it may keep.
+            Err(FitError::Plan(error)) if matches!(error, PlanError::SnapshotOverBudget { .. }) => {
+                Err(no_plan(&error, loaded))
+            }
             Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
             Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs)),
         }
@@ -264,6 +268,9 @@ pub(crate) fn no_fit(
 
 /// Why memory is not known beforehand.
 pub(crate) fn no_plan(error: &PlanError, loaded: &Loaded) -> Problem {
+    if let &PlanError::SnapshotOverBudget { budget, needed, span } = error {
+        return Problem::over_loop_budget(budget, needed, span, Exit::Input, loaded);
+    }
     let (message, span, help) = match error {
         PlanError::DependsOnData { what, span } => (
             format!("{what} depends on data, so the memory is not known before a run"),
@@ -450,6 +457,16 @@ fn compact(budget: Budget) -> String {
 fn unit(bytes: u64) -> Option<(&'static str, u64)> {
     let units = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     units.into_iter().find(|&(_, unit)| bytes >= 10 * unit)
+}
+
+/// A budget of at least so many bytes, as it is typed.
+pub(crate) fn to_type(bytes: u64) -> String {
+    compact(handy(bytes))
+}
+
+/// As [`exactly`].
+pub(crate) fn exact_size(bytes: u64) -> String {
+    exactly(Budget::from(usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
 
 /// `31.5 KiB`, and the bytes if that is rounded.

@@ -94,7 +94,7 @@ fn value_alone(
 ) -> Result<(f64, Cost), Failed> {
     let program = storage::value_within(program, inputs, limits.budget)?;
     let ran = execute::run(&Code::new(&program), inputs, limits)
-        .map_err(|error| Problem::from_run(&error, loaded.file))?;
+        .map_err(|error| Problem::from_run(&error, loaded))?;
     let value = ran.outputs[0].as_real().expect("the objective is a real number");
     Ok((finite(loaded, objective, value, limits)?, ran.cost))
 }
@@ -138,7 +138,7 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
     match error {
         NoGradient::Transform(error) => Problem::from_transform(&error, loaded.file).into(),
         NoGradient::Run(error) => {
-            let mut problem = Problem::from_run(&error, loaded.file);
+            let mut problem = Problem::from_run(&error, loaded);
             if matches!(error.kind, RunErrorKind::NonFinite { .. }) {
                 problem.code = "PAL0293";
                 problem.message = format!("the model runs, but its derivative does not: {}", problem.message);

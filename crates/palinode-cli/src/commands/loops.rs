@@ -41,8 +41,9 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     way.check_value(objective, &limits, &loaded)?;
     let watched = way.watch(&loops, args.states, &limits, &loaded)?;
     if watched.seen.is_empty() {
-        let message = "no loop lies between what is differentiated and the loss";
+        let message = "no derivative goes through a loop of the model";
         return Err(Problem::new("PAL0279", Exit::Input, message)
+            .note("none lies between what is differentiated and the loss, or those that do never run")
             .help("choose others with --of and --wrt")
             .into());
     }
@@ -78,6 +79,12 @@ impl Answer<'_> {
 
     fn place(&self, span: Span) -> String {
         self.line(span).map_or("somewhere".to_string(), |line| format!("line {line}"))
+    }
+
+    /// As the loop is written: a `for` that is left by `break` runs as a `while`.
+    fn kind(&self, of: &Outermost) -> &'static str {
+        let written = self.loaded.model.source.get(of.span.range()).unwrap_or_default();
+        if of.is_while && !written.starts_with("for") { "while" } else { "for" }
     }
 
     fn value(&self) -> f64 {
@@ -117,13 +124,26 @@ impl Answer<'_> {
     }
 
     fn one(&self, of: &Outermost, seen: &Seen) -> String {
-        let kind = if of.is_while { "while" } else { "for" };
+        let kind = self.kind(of);
         let rounds = numbers::plural(seen.rounds, "round");
-        let head =
-            format!("{}: {kind}, {rounds}, a state of {}", self.place(of.span), size(seen.state_bytes));
+        if seen.rounds == 0 {
+            let head = format!("{}: {kind}, {rounds}", self.place(of.span));
+            let words = "the loop was not entered: the gradient passes it by, and nothing is kept for it";
+            let head = styled(STRONG, &head);
+            return format!("{head}\n\n{}{words}\n{}", label("schedule"), self.stop_words(of));
+        }
+        let longer = match seen.largest_bytes {
+            largest if largest > seen.state_bytes => format!(" at first, {} at most", size(largest)),
+            _ => String::new(),
+        };
+        let head = format!(
+            "{}: {kind}, {rounds}, a state of {}{longer}",
+            self.place(of.span),
+            size(seen.state_bytes)
+        );
         let mut out = format!("{}\n\n", styled(STRONG, &head));
         let actions = binomial(seen.rounds, u32::try_from(seen.slots).unwrap_or(u32::MAX));
-        if let (Ok(actions), true) = (actions, seen.rounds <= MOST_DRAWN) {
+        if let (Ok(actions), true) = (actions, seen.rounds <= MOST_DRAWN && !seen.is_replanned) {
             let (lines, more) = picture(seen.rounds, actions);
             for line in &lines {
                 out.push_str(&format!("  {line}\n"));
@@ -136,12 +156,17 @@ impl Answer<'_> {
                 "● state kept   ─ run forwards   ◀ round gone back through   ░ gone back through before";
             out.push_str(&format!("  {}{more}\n\n", styled(HEADING, legend)));
         }
-        if seen.slots == 0 && seen.rounds > 1 {
+        if seen.slots == 0 {
+            let words = match seen.rounds {
+                1 => "one round is gone back through from its start, so no state is kept",
+                _ => "rounds need nothing of each other, so no state is kept",
+            };
             out.push_str(&format!(
-                "{}rounds need nothing of each other, so no state is kept\n",
-                label("schedule")
+                "{}{words}\n{}{}",
+                label("schedule"),
+                self.health(seen),
+                self.stop_words(of)
             ));
-            out.push_str(&self.health(seen));
             return out;
         }
         let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
@@ -150,20 +175,26 @@ impl Answer<'_> {
             label("schedule"),
             numbers::count(seen.slots),
             numbers::plural(seen.rounds, "state"),
-            size(seen.slots.saturating_mul(seen.state_bytes)),
-            sweeps(checkpoint.forward_rounds(), seen.rounds),
+            size(seen.bytes()),
+            sweeps(seen.forward_rounds(), seen.rounds),
             sweeps(checkpoint.fewest_rounds(), seen.rounds)
         ));
+        if seen.forward_rounds() > checkpoint.forward_rounds() {
+            let words = "states get longer: some rounds were run once more to find out how long";
+            out.push_str(&format!("{:10}{words}\n", ""));
+        }
         out.push_str(&self.others(of, seen));
         out.push_str(&self.health(seen));
-        if let Some(stop) = self.stop(of.span) {
-            let words = stop.words(&|at| self.name(at));
-            out.push_str(&format!("{}{words}\n", label("stop")));
-            if let Some(words) = stop.flag(None) {
-                out.push_str(&format!("{:10}{}\n", "", styled(DOUBT, &words)));
-            }
-        }
+        out.push_str(&self.stop_words(of));
         out
+    }
+
+    /// How close a `while` came to another number of rounds.
+    fn stop_words(&self, of: &Outermost) -> String {
+        let Some(stop) = self.stop(of.span) else { return String::new() };
+        let flag =
+            stop.flag(None).map_or(String::new(), |words| format!("{:10}{}\n", "", styled(DOUBT, &words)));
+        format!("{}{}\n{flag}", label("stop"), stop.words(&|at| self.name(at)))
     }
 
     fn stop(&self, span: Span) -> Option<&Stop> {
@@ -184,7 +215,7 @@ impl Answer<'_> {
                 words.push(format!(
                     "{} states ({}) {}",
                     numbers::count(slots),
-                    size(slots.saturating_mul(seen.state_bytes)),
+                    size(slots.saturating_mul(seen.largest_bytes.max(seen.state_bytes))),
                     sweeps(other.forward_rounds(), seen.rounds)
                 ));
             }
@@ -200,6 +231,7 @@ impl Answer<'_> {
         };
         let style = match seen.health.verdict() {
             Verdict::Steady | Verdict::TooShort if seen.beyond_at.is_none() => GOOD,
+            Verdict::Vanished if seen.health.vanished_at() == Some(0) => GOOD,
             Verdict::Steady | Verdict::TooShort => DOUBT,
             Verdict::Exploding | Verdict::Vanishing | Verdict::Vanished | Verdict::NotFinite => DOUBT,
         };
@@ -225,7 +257,7 @@ impl Answer<'_> {
 
     fn json(&self) -> Value {
         let one = |of: &Outermost| {
-            let kind = if of.is_while { "while" } else { "for" };
+            let kind = self.kind(of);
             let Some(seen) = self.watched.seen.get(&of.span) else {
                 let differentiated = if self.watched.has_logs { Value::Null } else { json!(false) };
                 return json!({ "line": self.line(of.span), "kind": kind, "differentiated": differentiated });
@@ -240,8 +272,10 @@ impl Answer<'_> {
                 "differentiated": true,
                 "rounds": seen.rounds,
                 "state_bytes": seen.state_bytes,
+                "largest_state_bytes": seen.largest_bytes.max(seen.state_bytes),
                 "slots": seen.slots,
-                "forward_rounds": checkpoint.forward_rounds(),
+                "kept_bytes": seen.bytes(),
+                "forward_rounds": seen.forward_rounds(),
                 "fewest_rounds": checkpoint.fewest_rounds(),
                 "stop": self.stop(of.span).map(|stop| stop.json(self.line(of.span), &|at| self.name(at))),
                 "health": {

@@ -108,7 +108,7 @@ fn recorded(
                 format!("a run to find out takes more than {rounds} rounds and calls, too many to record");
             return Err(storage::no_plan(error, loaded).note(note).into());
         }
-        run => run.map_err(|error| Problem::from_run(&error, loaded.file))?,
+        run => run.map_err(|error| Problem::from_run(&error, loaded))?,
     };
     plan::predict_recorded(program, inputs, REAL, &events).map_err(|_| storage::no_plan(error, loaded).into())
 }

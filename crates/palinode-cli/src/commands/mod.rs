@@ -43,7 +43,7 @@ pub(crate) fn run_values(
 ) -> Result<Ran, Failed> {
     let code = Code::new(program);
     let _progress = Progress::start("running", 1);
-    let ran = execute::run(&code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded.file))?;
+    let ran = execute::run(&code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded))?;
     // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by itself, but NaN is no result.
     if limits.trap_nonfinite {
         let is_nan =

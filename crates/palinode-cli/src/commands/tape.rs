@@ -49,8 +49,8 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     let code = Code::new(&loaded.only(objective));
     let traps = limits;
     let limits = Limits { trap_nonfinite: false, ..limits };
-    let (rows, result) = record(&code, &wrt, &inputs, &limits, &names)
-        .map_err(|error| Problem::from_run(&error, loaded.file))?;
+    let (rows, result) =
+        record(&code, &wrt, &inputs, &limits, &names).map_err(|error| Problem::from_run(&error, &loaded))?;
 
     let output = &loaded.model.outputs[objective];
     let value = objective_value(&loaded, &ran, objective, &traps)?;

@@ -39,12 +39,34 @@ pub(super) struct Outermost {
 pub(super) struct Seen {
     pub(super) rounds: u64,
     pub(super) slots: u64,
+    /// The bytes of the first state, of the largest that was kept, and the most of all that were kept at once.
     pub(super) state_bytes: u64,
+    pub(super) largest_bytes: u64,
+    kept_bytes: u64,
+    /// How many rounds were run forwards to get states back.
+    advanced: u64,
+    /// States got longer after some rounds had been gone back through, so that fewer were kept from then on.
+    pub(super) is_replanned: bool,
     pub(super) health: Health,
     /// The round before which its size was first too large to measure.
     pub(super) beyond_at: Option<u64>,
     /// How often its way back was gone.
     pub(super) times: u64,
+}
+
+impl Seen {
+    /// What the states take that are kept at once: there is room for all from the start, unless they get longer.
+    pub(super) fn bytes(&self) -> u64 {
+        match self.largest_bytes > self.state_bytes {
+            true => self.kept_bytes,
+            false => self.slots.saturating_mul(self.state_bytes),
+        }
+    }
+
+    /// How many rounds were run forwards in all: for the value, to get states back, and before each round was gone through backwards.
+    pub(super) fn forward_rounds(&self) -> u64 {
+        self.rounds.saturating_mul(2).saturating_add(self.advanced)
+    }
 }
 
 /// A gradient whose way back was looked at.
@@ -115,7 +137,7 @@ impl Gradient<'_> {
         // Other outputs may take more than the budget.
         let program = storage::value_within(self.program, self.inputs, budget)?;
         let ran = execute::run(&Code::new(&program), self.inputs, &Limits { budget, ..*limits })
-            .map_err(|error| Problem::from_run(&error, loaded.file))?;
+            .map_err(|error| Problem::from_run(&error, loaded))?;
         let value = ran.outputs[0].as_real().expect("the objective is a real number");
         finite(loaded, objective, value, limits).map(drop)
     }
@@ -224,12 +246,20 @@ impl Gradient<'_> {
                     rounds: round.rounds,
                     slots: round.slots,
                     state_bytes: round.state_bytes,
+                    largest_bytes: 0,
+                    kept_bytes: 0,
+                    advanced: 0,
+                    is_replanned: false,
                     health: Health::new(),
                     beyond_at: None,
                     times: 0,
                 });
-                entry.times += u64::from(round.round + 1 == round.rounds);
-                if entry.times == 1 {
+                entry.times += u64::from(round.round + 1 >= round.rounds);
+                if entry.times == 1 && round.rounds > 0 {
+                    entry.is_replanned |= entry.slots != round.slots;
+                    entry.largest_bytes = round.largest_bytes;
+                    entry.kept_bytes = entry.kept_bytes.max(round.kept_bytes);
+                    entry.advanced = round.advanced;
                     let squared = squared_norm(round, of);
                     if squared.is_nan() {
                         entry.health.see_not_finite(round.round, 1);
