@@ -2,36 +2,12 @@
 //!
 //! Without a harness, because all threads are counted: a store on disk has one of its own, and so would the harness.
 
+mod counting;
+
+use counting::{CALLS, LIVE, PEAK};
 use palinode_core::{Budget, Snapshot, SnapshotStore};
 use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
-
-static LIVE: AtomicIsize = AtomicIsize::new(0);
-static PEAK: AtomicIsize = AtomicIsize::new(0);
-static CALLS: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-#[allow(unsafe_code)] // a global allocator cannot be had without it
-// SAFETY: every call is handed to the system allocator with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        let live = LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed) + layout.size() as isize;
-        PEAK.fetch_max(live, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use std::sync::atomic::Ordering;
 
 /// Live bytes above the start, and the most there were.
 struct Meter(isize);

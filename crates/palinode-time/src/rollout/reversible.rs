@@ -4,7 +4,7 @@ use super::engine::{Engine, Setup, Stores, When};
 use super::forward::check_inputs;
 use super::plan::Way;
 use super::reverse::{Length, Swept, finite_value};
-use super::{Differentiate, Gradient, Known, Rollout};
+use super::{Differentiate, Gradient, Known, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::ReversibleStep;
 use palinode_core::{Passive, Snapshot, Var};
@@ -22,6 +22,12 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         self.check()?;
         if self.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
+        }
+        if self.memory.is_some() || self.disk.is_some() || self.schedule != Schedule::Best {
+            return Err(Error::NotTogether {
+                what: "a place or a schedule for snapshots (.store, .disk, .schedule)",
+                with: "undoing, which keeps none",
+            });
         }
         let start = Snapshot::of(initial);
         let setting = self.setting(initial, params, &start, false)?;

@@ -577,6 +577,10 @@ fn what_does_not_go_together_is_refused() {
     let error =
         undone.value_and_grad_by_undoing(&[1.0, 0.0], &1.0, |[x, _]| *x).expect_err("a window and undoing");
     assert_eq!(error.code(), "PAL0529");
+    let undone = Rollout::new(Leapfrog).steps(10).schedule(Schedule::StoreAll);
+    let error =
+        undone.value_and_grad_by_undoing(&[1.0, 0.0], &1.0, |[x, _]| *x).expect_err("snapshots and undoing");
+    assert_eq!(error.code(), "PAL0529");
 }
 
 /// x <- x + sqrt(p).
