@@ -26,8 +26,12 @@ mod rollout;
 mod rollout_forms;
 #[path = "all/rollout_narrow.rs"]
 mod rollout_narrow;
+#[path = "all/rollout_sizes.rs"]
+mod rollout_sizes;
 #[path = "all/rollout_trouble.rs"]
 mod rollout_trouble;
+#[path = "all/rollout_ways.rs"]
+mod rollout_ways;
 #[path = "all/store.rs"]
 mod store;
 #[path = "all/store_disk.rs"]

@@ -1,0 +1,200 @@
+//! Other ways back than every step on a tape: windows, clipping, rules, undoing.
+
+use crate::models::{Affine, Lattice, Leapfrog, Lorenz};
+use crate::rollout::bits;
+use crate::rollout_forms::{CHAOTIC, squares};
+use palinode_core::{Real, Var};
+use palinode_time::{Error, Number, Rollout, Schedule, Step, Verdict};
+
+#[test]
+fn a_window_leaves_out_what_its_bias_says() {
+    // A contraction: what comes from before the window shrinks by 0.9 a step.
+    let exact =
+        Rollout::new(Affine).steps(400).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
+    for window in [10, 40, 100] {
+        let run = Rollout::new(Affine).steps(400).truncate(window);
+        let cut = run.value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
+        let truncation = cut.report.truncation.expect("it was cut");
+        let missing: f64 = (0..2).map(|i| (exact.params[i] - cut.params[i]).powi(2)).sum::<f64>().sqrt();
+        assert!(
+            missing > 0.0 && truncation.bias / missing > 0.5 && truncation.bias / missing < 2.0,
+            "window {window}: {missing:e} is missing, {:e} was estimated",
+            truncation.bias
+        );
+        assert_eq!((truncation.cuts, cut.initial), (1, 0.0));
+        assert!(cut.report.forward <= 400 + window);
+    }
+    let whole = Rollout::new(Affine).steps(400).truncate(400).value_and_grad(&1.0, &[0.9, 0.5], |x| *x);
+    let whole = whole.expect("a gradient");
+    assert_eq!(bits(&whole), bits(&exact));
+    assert_eq!(whole.report.truncation, None);
+}
+
+#[test]
+fn windows_along_the_way_cut_each_loss() {
+    let loss = |_: u64, x: &Var<f64>| *x;
+    let run = Rollout::new(Affine).steps(100);
+    let cut = run.truncate(10).value_and_grad_along(&1.0, &[0.9, 0.5], loss).expect("a gradient");
+    // By hand: within a window of 10 steps, dx_t/db sums over the steps since the window's start.
+    let by_b: f64 = (0..10).flat_map(|_| (1..=10).map(|k| (1.0 - 0.9_f64.powi(k)) / 0.1)).sum();
+    assert!((cut.params[1] - by_b).abs() < 1e-10, "{} and {by_b}", cut.params[1]);
+    assert_eq!(cut.report.truncation.expect("it was cut").cuts, 9);
+    let along =
+        |run: Rollout<'_, Affine>| run.value_and_grad_along(&1.0, &[0.9, 0.5], loss).expect("a gradient");
+    let exact = along(Rollout::new(Affine).steps(300));
+    for window in [3, 10, 40] {
+        let cut = along(Rollout::new(Affine).steps(300).truncate(window));
+        let missing: f64 = (0..2).map(|i| (exact.params[i] - cut.params[i]).powi(2)).sum::<f64>().sqrt();
+        let bias = cut.report.truncation.expect("it was cut").bias;
+        assert!(
+            (0.5..2.0).contains(&(bias / missing)),
+            "window {window}: {missing:e} missing, {bias:e} estimated"
+        );
+    }
+}
+
+#[test]
+fn clipping_is_counted() {
+    let run = Rollout::new(Affine).steps(50).clip(2.0);
+    let clipped = run.value_and_grad(&1.0, &[1.1, 0.0], |x| *x).expect("a gradient");
+    assert_eq!(clipped.initial, 2.0);
+    assert!(clipped.report.health.clipped() > 0);
+    assert!(clipped.report.to_string().contains("not the exact gradient"));
+}
+
+#[test]
+fn growth_of_a_cotangent_is_judged() {
+    let verdict = |a: f64| {
+        let gradient =
+            Rollout::new(Affine).steps(300).value_and_grad(&1.0, &[a, 0.1], |x| *x).expect("a gradient");
+        let rate = gradient.report.health.growth_rate().expect("enough steps");
+        assert!((rate - a.ln()).abs() < 1e-12, "{rate}");
+        gradient.report.health.verdict()
+    };
+    assert_eq!(
+        (verdict(1.001), verdict(1.1), verdict(0.9)),
+        (Verdict::Steady, Verdict::Exploding, Verdict::Vanishing)
+    );
+    // The largest Lyapunov exponent of the Lorenz system is 0.906; per step of 0.001.
+    let run = Rollout::new(Lorenz).steps(40_000).schedule(Schedule::Binomial { snapshots: 200 });
+    let health = run.value_and_grad(&[1.0, 1.0, 20.0], &CHAOTIC, squares).expect("a gradient").report.health;
+    let exponent = health.growth_rate().expect("enough steps") * 1000.0;
+    assert!((exponent - 0.906).abs() < 0.15, "{exponent}");
+    assert_eq!(health.verdict(), Verdict::Exploding);
+}
+
+#[test]
+fn a_rule_gives_what_the_tape_gives_and_is_checked() {
+    let run = || Rollout::new(Affine).steps(200);
+    run().check_rule(&1.5, &[0.97, 0.3], 10).expect("a right rule");
+    let by_tape = run().value_and_grad(&1.5, &[0.97, 0.3], |x| *x).expect("a gradient");
+    let by_rule = |schedule| {
+        run().by_rule().schedule(schedule).value_and_grad(&1.5, &[0.97, 0.3], |x| *x).expect("a gradient")
+    };
+    let reference = by_rule(Schedule::Best);
+    for i in 0..2 {
+        assert!((reference.params[i] - by_tape.params[i]).abs() < 1e-12 * by_tape.params[i].abs());
+    }
+    for schedule in
+        [Schedule::Binomial { snapshots: 2 }, Schedule::Mixed { slots: 5 }, Schedule::Periodic { every: 9 }]
+    {
+        assert_eq!(bits(&by_rule(schedule)), bits(&reference), "{schedule:?}");
+    }
+}
+
+/// The rule of [`Affine`] with a planted mistake.
+struct Planted;
+
+impl Step for Planted {
+    type State<S: Number> = S;
+    type Params<S: Number> = [S; 2];
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, x: &mut S, params: &[S; 2], input: &()) {
+        Affine.step(x, params, input);
+    }
+}
+
+impl palinode_time::StepRule for Planted {
+    fn reverse<S: Number>(
+        &self,
+        before: &S,
+        [a, _]: &[S; 2],
+        _: &(),
+        of_state: &mut S,
+        [of_a, of_b]: &mut [S; 2],
+        _: &mut (),
+    ) {
+        *of_a += *before * *of_state;
+        *of_b -= *of_state;
+        *of_state = *a * *of_state;
+    }
+}
+
+#[test]
+fn a_wrong_rule_is_named() {
+    let error = Rollout::new(Planted).check_rule(&1.5, &[0.97, 0.3], 3).expect_err("a flipped sign");
+    assert!(matches!(error, Error::WrongRule { what: "parameter", position: 1, step: 0, .. }), "{error}");
+}
+
+#[test]
+fn undoing_drifts_in_floats_and_not_on_a_lattice() {
+    let loss = |[x, v]: &[Var<f64>; 2]| *x * *x + *v;
+    let start = [1.0, 0.25];
+    let floats = Rollout::new(Leapfrog)
+        .steps(100_000)
+        .value_and_grad_by_undoing(&start, &1.3, loss)
+        .expect("a gradient");
+    let drift = floats.report.drift.expect("it is measured");
+    assert!(drift > 0.0 && drift < 1e-10, "{drift}");
+    let reference =
+        Rollout::new(Leapfrog).steps(100_000).value_and_grad(&start, &1.3, loss).expect("a gradient");
+    assert!((floats.params - reference.params).abs() <= 1e-9 * reference.params.abs());
+    let lattice = Rollout::new(Lattice)
+        .steps(100_000)
+        .value_and_grad_by_undoing(&start, &1.3, loss)
+        .expect("a gradient");
+    assert_eq!(lattice.report.drift, Some(0.0));
+    let kept = Rollout::new(Lattice).steps(100_000).value_and_grad(&start, &1.3, loss).expect("a gradient");
+    assert_eq!(bits(&lattice), bits(&kept), "the states came back bit for bit");
+    assert_eq!(lattice.report.snapshots, 0);
+}
+
+/// A leapfrog whose way back has a sign wrong, or forgets a part that matters only later.
+struct WrongBack {
+    sign: f64,
+    late: bool,
+}
+
+impl Step for WrongBack {
+    type State<S: Number> = [S; 2];
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, [x, v]: &mut [S; 2], k: &S, _: &()) {
+        *v -= *k * *x * 0.01;
+        *x += *v * 0.01;
+        if self.late && *x < 0.0 {
+            *v *= 0.99;
+        }
+    }
+}
+
+impl palinode_time::ReversibleStep for WrongBack {
+    fn step_back<S: Real>(&self, [x, v]: &mut [S; 2], k: &S, _: &()) {
+        *x -= *v * 0.01;
+        *v += *k * *x * 0.01 * self.sign;
+    }
+}
+
+#[test]
+fn a_step_back_that_does_not_undo_is_told() {
+    let undo = |sign, late| {
+        let run = Rollout::new(WrongBack { sign, late }).steps(2000);
+        run.value_and_grad_by_undoing(&[1.0, 0.25], &1.3, |[x, v]| *x * *x + *v)
+    };
+    assert!(undo(1.0, false).expect("a gradient").report.drift.is_some_and(|drift| drift < 1e-10));
+    let first = undo(-1.0, false).expect_err("a wrong sign");
+    assert!(matches!(first, Error::DoesNotUndo { step: 0, drift } if drift > 0.01), "{first}");
+    let later = undo(1.0, true).expect_err("a part forgotten");
+    assert!(matches!(later, Error::DriftedTooFar { steps: 2000, drift } if drift > 0.01), "{later}");
+    assert_eq!((first.code(), later.code()), ("PAL0537", "PAL0537"));
+}
