@@ -1,7 +1,7 @@
-//! Reading files, with errors that say what to do.
+//! Reading and writing files, with errors that say what to do.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::assign::closest;
@@ -59,10 +59,33 @@ fn neighbour(path: &Path) -> Option<String> {
     Some(path.with_file_name(best).display().to_string())
 }
 
-/// Writes a file.
+/// Replaces the text of a file, or leaves it as it was: whatever happens on the way (a full disk, a kill), there is never half of it.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failed> {
-    fs::write(path, text).map_err(|error| {
+    replace(path, text).map_err(|error| {
         let message = format!("{} cannot be written", path.display());
         Problem::new("PAL0281", Exit::Input, message).note(error.to_string()).into()
     })
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays one.
+    let path = &fs::canonicalize(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let made = fs::File::create(&beside);
+    if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        // A folder in which nothing can be made may have files that can be changed.
+        return fs::write(path, text);
+    }
+    let done = made.and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(fs::metadata(path)?.permissions())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    if done.is_err() {
+        // What stopped the writing is what is reported.
+        let _ = fs::remove_file(&beside);
+    }
+    done
 }

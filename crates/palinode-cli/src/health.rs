@@ -6,6 +6,8 @@ use crate::numbers;
 
 /// Differences of less than a factor of two are drawn level.
 const LEVEL: f64 = core::f64::consts::LN_2;
+/// A cotangent that changes by more than this factor in all explodes or vanishes.
+const MUCH: f64 = 1000.0;
 /// The columns of a line.
 pub(crate) const WIDTH: u64 = 60;
 
@@ -41,7 +43,7 @@ pub(crate) fn words(health: &Health, beyond_at: Option<u64>, is_finite: bool) ->
     } else {
         "exploding".to_string()
     };
-    match (health.verdict(), beyond_at) {
+    let words = match (trend(health), beyond_at) {
         (Verdict::NotFinite, None) => {
             format!("not finite: before round {} it is infinite or NaN", round(health.not_finite_at()))
         }
@@ -50,9 +52,6 @@ pub(crate) fn words(health: &Health, beyond_at: Option<u64>, is_finite: bool) ->
             round(beyond),
             round(health.not_finite_at())
         ),
-        (Verdict::Vanished, None) if health.vanished_at() == Some(0) => {
-            "it is zero before the first round: what the loop starts from has no influence".to_string()
-        }
         (Verdict::Vanished, None) => format!(
             "gone: it is zero, or below {SMALLEST}, before round {}, so nothing before that has an influence",
             round(health.vanished_at())
@@ -82,6 +81,28 @@ pub(crate) fn words(health: &Health, beyond_at: Option<u64>, is_finite: bool) ->
             numbers::count((1e6_f64.ln() / -growth).ceil() as u64)
         ),
         (Verdict::TooShort, None) => "too few rounds to say".to_string(),
+    };
+    match health.vanished_at() {
+        Some(0) => {
+            format!("{words}; it is zero before the first round: what the loop starts from has no influence")
+        }
+        _ => words,
+    }
+}
+
+/// The verdict; of what becomes zero before the first round only, which a start of zeros or a first round that overwrites it does, that of the rounds before.
+pub(crate) fn trend(health: &Health) -> Verdict {
+    match (health.verdict(), health.vanished_at(), health.growth_rate()) {
+        (Verdict::Vanished, Some(0), None) => Verdict::TooShort,
+        (Verdict::Vanished, Some(0), Some(rate)) => {
+            let total = rate * health.steps() as f64;
+            match total.abs() < MUCH.ln() {
+                true => Verdict::Steady,
+                false if total > 0.0 => Verdict::Exploding,
+                false => Verdict::Vanishing,
+            }
+        }
+        (verdict, ..) => verdict,
     }
 }
 
@@ -147,7 +168,10 @@ mod tests {
         assert!(words(&of(|back| 1.0 + 0.1 * back.sin(), 100)).starts_with("steady"));
         assert!(words(&of(|back| 2.0_f64.powf(back), 3)).contains("a factor of 8 in all, 100 % with each"));
         assert!(words(&of(|_| 7.0, 30)).ends_with("keeps its size"));
-        assert!(words(&of(|back| 29.0 - back, 30)).contains("what the loop starts from has no influence"));
+        let overwritten = words(&of(|back| 29.0 - back, 30));
+        assert!(overwritten.starts_with("steady: it shrinks") && overwritten.contains("no influence"));
+        let from_zeros = of(|back| if back < 29.0 { 0.4_f64.powf(back) } else { 0.0 }, 30);
+        assert!(words(&from_zeros).starts_with("vanishing: it shrinks by 60 % with each round back"));
         assert!(words(&of(|back| if back < 60.0 { 1.0 } else { 0.0 }, 100)).contains("before round 39"));
         assert!(words(&of(|back| 1.0 / (60.0 - back), 100)).contains("before round 39 it is infinite"));
         assert_eq!(words(&of(|_| 1.0, 1)), "too few rounds to say");

@@ -2,6 +2,8 @@
 
 #[path = "all/examples.rs"]
 mod examples;
+#[path = "all/files.rs"]
+mod files;
 #[path = "all/json.rs"]
 mod json;
 #[path = "all/memory.rs"]

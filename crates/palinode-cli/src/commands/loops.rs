@@ -229,9 +229,8 @@ impl Answer<'_> {
         let (Some((_, first)), Some((_, last))) = (seen.health.latest(), norms.first()) else {
             return String::new();
         };
-        let style = match seen.health.verdict() {
+        let style = match health::trend(&seen.health) {
             Verdict::Steady | Verdict::TooShort if seen.beyond_at.is_none() => GOOD,
-            Verdict::Vanished if seen.health.vanished_at() == Some(0) => GOOD,
             Verdict::Steady | Verdict::TooShort => DOUBT,
             Verdict::Exploding | Verdict::Vanishing | Verdict::Vanished | Verdict::NotFinite => DOUBT,
         };
@@ -279,7 +278,7 @@ impl Answer<'_> {
                 "fewest_rounds": checkpoint.fewest_rounds(),
                 "stop": self.stop(of.span).map(|stop| stop.json(self.line(of.span), &|at| self.name(at))),
                 "health": {
-                    "verdict": health::word(seen.health.verdict()),
+                    "verdict": health::word(health::trend(&seen.health)),
                     "growth_per_round": seen.health.growth_rate().map(value::number),
                     "norms": norms.collect::<Vec<_>>(),
                     "rounds_between_norms": seen.health.stride(),
