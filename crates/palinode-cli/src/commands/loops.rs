@@ -237,7 +237,7 @@ impl Answer<'_> {
         let again = match seen.times {
             1 => String::new(),
             times => {
-                format!("; the loop is gone back through {} times, this is the first", numbers::count(times))
+                format!("; the loop is run {} times, this is the last", numbers::count(times))
             }
         };
         let rows = vec![vec![
@@ -269,6 +269,7 @@ impl Answer<'_> {
                 "line": self.line(of.span),
                 "kind": kind,
                 "differentiated": true,
+                "times": seen.times,
                 "rounds": seen.rounds,
                 "state_bytes": seen.state_bytes,
                 "largest_state_bytes": seen.largest_bytes.max(seen.state_bytes),

@@ -102,7 +102,7 @@ struct Way {
     derived: Option<Program>,
 }
 
-/// The loops of the main function that no other loop is around.
+/// The loops of the main function that no other loop is around; one of a function that is called several times is listed once.
 pub(super) fn outermost(program: &Program) -> Vec<Outermost> {
     let mut found = Vec::new();
     find_outermost(program.main(), &program.main().body, &mut found);
@@ -115,7 +115,9 @@ fn find_outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>
             let is_while = matches!(inst.op, Op::While { .. });
             let params = &inst.blocks[0].params[usize::from(!is_while)..];
             let carried = params.iter().filter_map(|&param| function.name_of(param).cloned()).collect();
-            found.push(Outermost { span: inst.span, is_while, carried });
+            if !found.iter().any(|of: &Outermost| of.span == inst.span) {
+                found.push(Outermost { span: inst.span, is_while, carried });
+            }
         } else {
             inst.blocks.iter().for_each(|inner| find_outermost(function, inner, found));
         }

@@ -65,7 +65,7 @@ pub(super) struct Running<R> {
     until: u64,
     /// The round that was gone through last, until that is told.
     reversed: Option<u64>,
-    /// The arrays of each snapshot.
+    /// The arrays of each snapshot; of a state without arrays, nothing.
     arrays: Vec<Vec<Array<R>>>,
     /// The bytes of each snapshot, and of all; the most that these have been.
     bytes: Vec<u64>,
@@ -203,8 +203,13 @@ impl<R: Real> Machine<'_, R> {
                     self.restore(frame, site, slot.index as usize, &running);
                 }
                 Some(Action::Free { slot }) => {
-                    running.arrays[slot.index as usize].clear();
-                    running.all_bytes -= core::mem::take(&mut running.bytes[slot.index as usize]);
+                    let slot = slot.index as usize;
+                    if let (Some(arrays), Some(bytes)) =
+                        (running.arrays.get_mut(slot), running.bytes.get_mut(slot))
+                    {
+                        arrays.clear();
+                        running.all_bytes -= core::mem::take(bytes);
+                    }
                 }
                 // The round is run and gone back through in one block.
                 Some(Action::Record { .. }) => {}
@@ -245,20 +250,25 @@ impl<R: Real> Machine<'_, R> {
 
     /// Keeps the state; false, and nothing done, if all that are kept would be over the limit.
     fn snapshot(&self, frame: &Frame, site: &SweepSite, slot: usize, running: &mut Running<R>) -> bool {
-        if running.arrays.len() <= slot {
-            running.arrays.resize_with(slot + 1, Vec::new);
-            running.bytes.resize(slot + 1, 0);
+        if count(&site.state, Kind::Array) > 0 {
+            if running.arrays.len() <= slot {
+                running.arrays.resize_with(slot + 1, Vec::new);
+                running.bytes.resize(slot + 1, 0);
+            }
+            let each = self.state_bytes(frame, &site.state);
+            running.all_bytes = running.all_bytes - running.bytes[slot] + each;
+            running.bytes[slot] = each;
+            if matches!(site.room, Room::Bytes(bytes) if running.all_bytes > bytes) {
+                return false;
+            }
+            running.largest_kept = running.largest_kept.max(each);
+            running.most_bytes = running.most_bytes.max(running.all_bytes);
+            running.arrays[slot].clear();
+        } else {
+            // States of numbers are alike, and have all their room from the start.
+            running.largest_kept = running.state_bytes;
+            running.most_bytes = running.slots.saturating_mul(running.state_bytes);
         }
-        let each = self.state_bytes(frame, &site.state);
-        running.all_bytes = running.all_bytes - running.bytes[slot] + each;
-        running.bytes[slot] = each;
-        if matches!(site.room, Room::Bytes(bytes) if running.all_bytes > bytes) {
-            return false;
-        }
-        running.largest_kept = running.largest_kept.max(each);
-        running.most_bytes = running.most_bytes.max(running.all_bytes);
-        let arrays = &mut running.arrays[slot];
-        arrays.clear();
         let [mut reals, mut ints, mut bools] =
             [Kind::Real, Kind::Int, Kind::Bool].map(|kind| slot * count(&site.state, kind));
         for place in &site.state {
@@ -267,14 +277,14 @@ impl<R: Real> Machine<'_, R> {
                 Kind::Real => put(&mut running.reals, &mut reals, self.reals[from]),
                 Kind::Int => put(&mut running.ints, &mut ints, self.ints[from]),
                 Kind::Bool => put(&mut running.bools, &mut bools, self.bools[from]),
-                Kind::Array => arrays.push(self.arrays[from].clone()),
+                Kind::Array => running.arrays[slot].push(self.arrays[from].clone()),
             }
         }
         true
     }
 
     fn restore(&mut self, frame: &Frame, site: &SweepSite, slot: usize, running: &Running<R>) {
-        let mut arrays = running.arrays[slot].iter();
+        let mut arrays = running.arrays.get(slot).into_iter().flatten();
         let [mut reals, mut ints, mut bools] =
             [Kind::Real, Kind::Int, Kind::Bool].map(|kind| slot * count(&site.state, kind));
         for place in &site.state {
