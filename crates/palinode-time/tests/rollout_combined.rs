@@ -1,5 +1,5 @@
 //! Any options of rollouts together: the allocator never sees more than the budget, the budget that a refusal names is enough, and where nothing is lossy, clipped or cut the bits are
-//! those without a budget.
+//! those of storing all, without a budget.
 //!
 //! 150 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
 //! Without a harness; see `rollout_bytes.rs`.
@@ -9,9 +9,9 @@ mod counting;
 
 use chain::{Chain, Late, energy, start};
 use counting::measured;
-use palinode_core::{Budget, Dual, Key, Var};
+use palinode_core::{Budget, Dual, Key, Passive, Var};
 use palinode_time::{
-    Compressed, Error, Gradient, Lossy, MemoryStore, PlainInput, Report, Rollout, Schedule, Step,
+    Compressed, Error, Gradient, Lossy, MemoryStore, PlainInput, Repeat, Report, Rollout, Schedule, Step,
 };
 use std::path::Path;
 
@@ -23,6 +23,7 @@ enum Way {
     ByRule,
     Undoing,
     SecondOrder,
+    Nested,
 }
 
 /// How often the loop runs.
@@ -33,7 +34,7 @@ enum Length {
     Until,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Options {
     numbers: usize,
     steps: u64,
@@ -67,7 +68,14 @@ impl Options {
             numbers: chosen.of(&[1, 2, 5, 17, 70]),
             steps: chosen.of(&[1, 2, 7, 20, 60, 119]),
             grows: chosen.of(&[true, false, false]),
-            way: chosen.of(&[Way::Last, Way::Along, Way::ByRule, Way::Undoing, Way::SecondOrder]),
+            way: chosen.of(&[
+                Way::Last,
+                Way::Along,
+                Way::ByRule,
+                Way::Undoing,
+                Way::SecondOrder,
+                Way::Nested,
+            ]),
             length: chosen.of(&[Length::Steps, Length::Inputs, Length::Until]),
             schedule: chosen.of(&[
                 Schedule::Best,
@@ -153,25 +161,34 @@ impl Options {
 
     fn of_chain(&self, given: &Given, budget: Budget, directory: &Path) -> Result<(Report, Vec<u64>), Error> {
         let (start, params) = (&given.chain, &[3.0, 0.2]);
-        let run = self.set(Rollout::new(Chain), directory).budget(budget);
-        let run = match self.length {
+        let chain = || self.of_length(self.set(Rollout::new(Chain), directory), given).budget(budget);
+        let nested = || {
+            let run = Rollout::new(Repeat::new(Chain, 3));
+            self.of_length(self.set(run, directory), given).budget(budget).nested()
+        };
+        let gradient = match self.way {
+            Way::Nested => return nested().value_and_grad(start, params, energy).map(parts_of),
+            Way::Last => chain().value_and_grad(start, params, energy)?,
+            Way::Along => chain().value_and_grad_along(start, params, |_, state| energy(state))?,
+            Way::ByRule => chain().by_rule().value_and_grad(start, params, energy)?,
+            Way::Undoing => chain().value_and_grad_by_undoing(start, params, energy)?,
+            Way::SecondOrder => {
+                let loss = |(x, v): &(Vec<Second>, Vec<Second>)| x.iter().chain(v).map(|&u| u * u).sum();
+                chain().hvp(start, params, (start, &[1.0, 0.5]), loss)?.1
+            }
+        };
+        Ok(parts_of(gradient))
+    }
+
+    fn of_length<'a, St>(&self, run: Rollout<'a, St>, given: &Given) -> Rollout<'a, St>
+    where
+        St: Step<State<Passive<f64>> = OfChain<Passive<f64>>, Input<f64> = f64>,
+    {
+        match self.length {
             Length::Steps => run.input(0.001).steps(self.steps),
             Length::Inputs => run.inputs(given.inputs.iter().copied()),
             Length::Until => run.input(0.001).until(|(_, v)| v[0] > 0.015 || v[0] < -0.015).at_most(100_000),
-        };
-        let gradient = match self.way {
-            Way::Last => run.value_and_grad(start, params, energy)?,
-            Way::Along => run.value_and_grad_along(start, params, |_, state| energy(state))?,
-            Way::ByRule => run.by_rule().value_and_grad(start, params, energy)?,
-            Way::Undoing => run.value_and_grad_by_undoing(start, params, energy)?,
-            Way::SecondOrder => {
-                let loss = |(x, v): &(Vec<Second>, Vec<Second>)| x.iter().chain(v).map(|&u| u * u).sum();
-                run.hvp(start, params, (start, &[1.0, 0.5]), loss)?.1
-            }
-        };
-        let Gradient { value, initial: (x, v), params, inputs, report, .. } = gradient;
-        let numbers = [value].into_iter().chain(x).chain(v).chain(params).chain(inputs);
-        Ok((report, numbers.map(f64::to_bits).collect()))
+        }
     }
 
     fn of_growing(
@@ -188,7 +205,7 @@ impl Options {
         let sum = |(x, _): &(Vec<Var<f64>>, _)| x.iter().copied().sum::<Var<f64>>();
         let start = &given.growing;
         let gradient = match self.way {
-            Way::Last | Way::ByRule | Way::Undoing => run.value_and_grad(start, &0.9, sum)?,
+            Way::Last | Way::ByRule | Way::Undoing | Way::Nested => run.value_and_grad(start, &0.9, sum)?,
             Way::Along => run.value_and_grad_along(start, &0.9, |_, state| sum(state))?,
             Way::SecondOrder => {
                 run.hvp(start, &0.9, (start, &0.5), |(x, _)| x.iter().copied().sum::<Second>())?.1
@@ -199,7 +216,18 @@ impl Options {
     }
 }
 
+type OfChain<S> = (Vec<S>, Vec<S>);
 type Second = Var<Dual<f64>>;
+
+/// The report of a gradient by a chain, and the bits of its numbers.
+fn parts_of<St>(gradient: Gradient<St>) -> (Report, Vec<u64>)
+where
+    St: Step<State<f64> = OfChain<f64>, Params<f64> = [f64; 2], Input<f64> = f64>,
+{
+    let Gradient { value, initial: (x, v), params, inputs, report, .. } = gradient;
+    let numbers = [value].into_iter().chain(x).chain(v).chain(params).chain(inputs);
+    (report, numbers.map(f64::to_bits).collect())
+}
 
 /// What the caller has anyway.
 struct Given {
@@ -218,6 +246,18 @@ fn check(case: u64, directory: &Path) {
     let gradient = |budget: Budget| options.gradient(&given, budget, directory);
     let (_, exact) =
         gradient(Budget::UNLIMITED).unwrap_or_else(|error| panic!("case {case}: {error}: {options:?}"));
+    if options.is_exact() {
+        let plain = Options {
+            schedule: Schedule::StoreAll,
+            at_once: None,
+            verify: false,
+            store: None,
+            second: None,
+            ..options
+        };
+        let (_, stored) = plain.gradient(&given, Budget::UNLIMITED, directory).expect("a gradient");
+        assert!(stored == exact, "case {case}: other bits than by storing all: {options:?}");
+    }
     let Err(Error::BudgetTooSmall { smallest, .. }) = gradient(1.into()) else {
         panic!("case {case}: a byte is not enough: {options:?}")
     };
