@@ -87,7 +87,7 @@ pub enum Error {
     },
     /// The step takes an input and none was given.
     #[error(
-        "PAL0522: the step takes an input at every step and none was given; give one with .input(..) or a list with .inputs(..)"
+        "PAL0522: the step takes an input at every step and none was given; give one with .input(..), a list with .inputs(..), or make them with .inputs_by(..)"
     )]
     NoInput,
     /// There are fewer inputs than steps.
@@ -99,6 +99,15 @@ pub enum Error {
         inputs: usize,
         /// How many steps.
         steps: u64,
+    },
+    /// A function makes inputs of several sizes.
+    #[error(
+        "PAL0522: the input that is made for step {step} has another size than the first one; inputs that are made by a function (.inputs_by) have one \
+         size, those of a list (.inputs) may differ"
+    )]
+    InputChanged {
+        /// The step.
+        step: u64,
     },
     /// A rule cannot carry cotangents over a change of shape.
     #[error(
@@ -231,7 +240,7 @@ impl Error {
             Error::BudgetTooSmall { .. } => "PAL0520",
             Error::BeyondMemory { .. } => "PAL0504",
             Error::Diverged { .. } => "PAL0521",
-            Error::NoInput | Error::TooFewInputs { .. } => "PAL0522",
+            Error::NoInput | Error::TooFewInputs { .. } | Error::InputChanged { .. } => "PAL0522",
             Error::ShapeChanged { .. } => "PAL0523",
             Error::NoLength => "PAL0524",
             Error::TooLong { .. } => "PAL0525",

@@ -160,6 +160,66 @@ fn forms(n: usize, steps: u64, directory: &std::path::Path) {
     }
 }
 
+/// Every number of the state is pushed by one of a list, which an integer chooses.
+struct Listed;
+
+impl Step for Listed {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = (Vec<S>, PlainInput<u64>);
+    fn step<S: Real>(&self, x: &mut Vec<S>, a: &S, (push, at): &(Vec<S>, PlainInput<u64>)) {
+        let push = push[at.0 as usize % push.len()];
+        x.iter_mut().for_each(|x| *x = (*x * *a + push).sin());
+    }
+}
+
+/// Inputs that a function makes: they take no memory but those of one unit, however long the loop is.
+fn inputs_by_a_function(n: usize, steps: u64) {
+    let (start, params) = (start(n), [3.0, 0.2]);
+    let push = |step: u64| 0.001 + step as f64 * 1e-7;
+    for schedule in SCHEDULES {
+        let rollout = || Rollout::new(Chain).inputs_by(push).steps(steps).schedule(schedule);
+        stays_within(&format!("{schedule:?}, inputs by a function, {n}"), &|budget| {
+            let gradient = rollout().budget(budget).value_and_grad(&start, &params, energy)?;
+            assert!(gradient.inputs.is_empty() && gradient.report.directions.is_some());
+            Ok(gradient.report)
+        });
+        stays_within(&format!("{schedule:?}, inputs by a function, tape, {n}"), &|budget| {
+            Ok(rollout().tape_only().budget(budget).value_and_grad(&start, &params, energy)?.report)
+        });
+        stays_within(&format!("{schedule:?}, inputs by a function, rule, {n}"), &|budget| {
+            Ok(rollout().by_rule().budget(budget).value_and_grad(&start, &params, energy)?.report)
+        });
+        stays_within(&format!("{schedule:?}, inputs by a function, second order, {n}"), &|budget| {
+            let (along, by) = ((vec![0.5; n], vec![-0.25; n]), [1.0, 0.5]);
+            let loss = |(x, v): &(Vec<Second>, Vec<Second>)| x.iter().chain(v).map(|&u| u * u).sum();
+            Ok(rollout().budget(budget).hvp(&start, &params, (&along, &by), loss)?.1.report)
+        });
+        // What the function gives is counted, too, as long as it is looked at.
+        let list = |step: u64| (vec![0.01; 40], PlainInput(step));
+        stays_within(&format!("{schedule:?}, lists by a function, {n}"), &|budget| {
+            let run = Rollout::new(Listed).inputs_by(list).steps(steps).schedule(schedule).budget(budget);
+            Ok(run.value_and_grad(&start.0, &0.9, |x| x[0])?.report)
+        });
+    }
+    stays_within(&format!("until, inputs by a function, {n}"), &|budget| {
+        let run = Rollout::new(Chain).inputs_by(push).until(|(_, v)| v[0] > 0.015 || v[0] < -0.015);
+        Ok(run.at_most(100_000).budget(budget).value_and_grad(&start, &params, energy)?.report)
+    });
+    stays_within(&format!("undoing, inputs by a function, {n}"), &|budget| {
+        let run = Rollout::new(Chain).inputs_by(push).steps(steps).budget(budget);
+        Ok(run.value_and_grad_by_undoing(&start, &params, energy)?.report)
+    });
+    let least = |steps: u64| {
+        let run = Rollout::new(Chain).inputs_by(push).steps(steps).budget(1);
+        match run.value_and_grad(&start, &params, energy) {
+            Err(Error::BudgetTooSmall { smallest, .. }) => smallest.bytes(),
+            other => panic!("one byte is not enough: {other:?}"),
+        }
+    };
+    assert_eq!(least(1_000), least(1_000_000_000), "a longer loop has the same least budget");
+}
+
 /// A state that is one number longer after each step.
 struct Growing;
 
@@ -318,6 +378,8 @@ fn main() {
         schedules(n, steps);
         forms(n, steps, &directory);
     }
+    inputs_by_a_function(1, 300);
+    inputs_by_a_function(40, 60);
     long_loops();
     let _ = std::fs::remove_dir_all(&directory);
 
@@ -328,11 +390,18 @@ fn main() {
             let run = Rollout::new(Chain).input(0.001).steps(steps).schedule(schedule);
             measured(|| run.value_and_grad(&start, &params, energy).expect("a gradient")).2
         };
+        let by_function = |steps: u64| {
+            let run =
+                Rollout::new(Chain).inputs_by(|step| step as f64 * 1e-6).steps(steps).schedule(schedule);
+            measured(|| run.value_and_grad(&start, &params, energy).expect("a gradient")).2
+        };
         calls(200);
         // Enough steps to take all snapshots even if many are recorded at once.
         let (some, more) = (calls(2000), calls(4000));
         let snapshots = if schedule == (Schedule::Periodic { every: 1 }) { 2000 } else { 0 };
         assert!(more <= some + snapshots, "{schedule:?}: {some} calls for 2000 steps, {more} for 4000");
+        let (some, more) = (by_function(2000), by_function(4000));
+        assert!(more <= some + snapshots, "{schedule:?}, inputs by a function: {some} calls, {more}");
     }
     let by_rule = |steps: u64| {
         let run = Rollout::new(Chain)

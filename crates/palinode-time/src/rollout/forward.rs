@@ -35,7 +35,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         begin(&self.step);
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let inputs = self.inputs_over(Passive::lift)?;
+        let mut inputs = self.inputs_over(Passive::lift)?;
         let steps = match self.length()? {
             Known::Steps(steps) => steps,
             Known::Until(_) => u64::MAX,
@@ -44,14 +44,14 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let mut taken = 0;
             while !judged(condition, &state, taken)?.0 {
                 self.may_take(inputs.count(), taken)?;
-                self.step.step(&mut state, &params, inputs.at(taken));
+                self.step.step(&mut state, &params, inputs.at(taken)?);
                 taken_well(&self.step, taken)?;
                 taken += 1;
             }
             return Ok((state, taken));
         }
         check_inputs(inputs.count(), steps)?;
-        take_steps(&self.step, &mut state, &params, &inputs, 0, steps, |_, _| Ok(()))?;
+        take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))?;
         Ok((state, steps))
     }
 
@@ -70,7 +70,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         begin(&self.step);
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let inputs = self.inputs_over(Passive::lift).ok()?;
+        let mut inputs = self.inputs_over(Passive::lift).ok()?;
         let mut kept = Snapshot::of(initial);
         let is_finite = |kept: &Snapshot| kept.reals().iter().all(|&bits| f64::from_bits(bits).is_finite());
         let mut taken = 0;
@@ -82,7 +82,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             if !goes_on || check_inputs(inputs.count(), taken + 1).is_err() {
                 return None;
             }
-            self.step.step(&mut state, &params, inputs.at(taken));
+            self.step.step(&mut state, &params, inputs.at(taken).ok()?);
             taken_well(&self.step, taken).ok()?;
             kept.take(&state);
             taken += 1;
@@ -124,11 +124,11 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             Known::Steps(steps) => steps,
             Known::Until(_) => self.count_steps(initial, params)?,
         };
-        let inputs = self.inputs_over(Dual::lift)?;
+        let mut inputs = self.inputs_over(Dual::lift)?;
         check_inputs(inputs.count(), steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
-        take_steps(&self.step, &mut state, &params, &inputs, 0, steps, |_, _| Ok(()))?;
+        take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))?;
         Ok(state)
     }
 
@@ -159,7 +159,7 @@ pub(super) fn take_steps<St: Step, S: Number>(
     step: &St,
     state: &mut St::State<S>,
     params: &St::Params<S>,
-    inputs: &Inputs<St::Input<S>>,
+    inputs: &mut Inputs<'_, St::Input<S>>,
     from: u64,
     to: u64,
     mut look: impl FnMut(&St::State<S>, u64) -> Result<(), Error>,
@@ -177,6 +177,11 @@ pub(super) fn take_steps<St: Step, S: Number>(
                 look(state, at)
             })
         }
+        Inputs::Made(_) => (from..to).try_for_each(|at| {
+            step.step(state, params, inputs.at(at)?);
+            taken_well(step, at)?;
+            look(state, at)
+        }),
     }
 }
 

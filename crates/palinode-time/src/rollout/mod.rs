@@ -120,9 +120,10 @@ enum Known<'r, 'a, St: Step> {
 }
 
 /// What enters at the steps, as given.
-enum Given<I> {
+enum Given<'a, I> {
     Same(I),
     Each(Vec<I>),
+    By(Box<dyn Fn(u64) -> I + 'a>),
 }
 
 /// A loop of steps.
@@ -155,7 +156,7 @@ pub struct Rollout<'a, St: Step, How = Taped> {
     steps: Option<u64>,
     until: Option<Until<'a, St>>,
     at_most: Option<u64>,
-    inputs: Option<Given<St::Input<f64>>>,
+    inputs: Option<Given<'a, St::Input<f64>>>,
     /// The first two ways in which they were given, of which there should be one.
     ways_of_inputs: [Option<&'static str>; 2],
     budget: Result<Budget, palinode_core::Error>,
@@ -181,7 +182,7 @@ pub struct Gradient<St: Step> {
     pub initial: St::State<f64>,
     /// By the parameters.
     pub params: St::Params<f64>,
-    /// By the inputs: one entry per step, or one in all if the same input entered at every step.
+    /// By the inputs: one entry per step, or one in all if the same input entered at every step; none if a function made them.
     pub inputs: Vec<St::Input<f64>>,
     /// How it went.
     pub report: Report,
@@ -312,13 +313,42 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.said("one input for each step (.inputs)").given(Given::Each(inputs))
     }
 
+    /// One input for each step, made by a function of the number of steps taken before, from 0, whenever it is needed: nothing is held for the loop but the inputs of the steps that are recorded
+    /// at once, so a loop of any length has a small budget. The function must give the same whenever it is asked, and inputs of the size of the first. There are no derivatives by such inputs: [`Gradient::inputs`] is empty.
+    ///
+    /// ```
+    /// use palinode_time::{Number, Rollout, Step};
+    ///
+    /// /// x <- a x + push.
+    /// struct Pushed;
+    /// impl Step for Pushed {
+    ///     type State<S: Number> = S;
+    ///     type Params<S: Number> = S;
+    ///     type Input<S: Number> = S;
+    ///     fn step<S: Number>(&self, x: &mut S, a: &S, push: &S) {
+    ///         *x = *a * *x + *push;
+    ///     }
+    /// }
+    ///
+    /// let run = Rollout::new(Pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).budget("16KiB");
+    /// let gradient = run.value_and_grad(&0.0, &0.5, |x| *x)?;
+    /// assert!((gradient.value + 2.0 / 3.0).abs() < 1e-15); // -1 / (1 + a)
+    /// assert!((gradient.params - 4.0 / 9.0).abs() < 1e-14); // 1 / (1 + a)^2
+    /// # Ok::<(), palinode_time::Error>(())
+    /// ```
+    #[must_use]
+    pub fn inputs_by<I: Into<St::Input<f64>>>(self, make: impl Fn(u64) -> I + 'a) -> Self {
+        self.said("inputs made by a function (.inputs_by)")
+            .given(Given::By(Box::new(move |step| make(step).into())))
+    }
+
     /// The same input at every step, unless the caller gives others.
     #[cfg(feature = "ir")]
     pub(crate) fn default_input(self, input: St::Input<f64>) -> Self {
         self.given(Given::Same(input))
     }
 
-    fn given(mut self, inputs: Given<St::Input<f64>>) -> Self {
+    fn given(mut self, inputs: Given<'a, St::Input<f64>>) -> Self {
         self.inputs = Some(inputs);
         self
     }

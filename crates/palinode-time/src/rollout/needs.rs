@@ -87,8 +87,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         engine.limit(limit);
         // Partials by forward numbers have no limit of their own; so many steps take so many times the bytes.
-        let is_too_much = engine.backend.directions().is_some()
-            && of_one.residuals.saturating_mul(at_once as usize) > limit;
+        let is_too_much = (engine.backend.directions().is_some()
+            && of_one.residuals.saturating_mul(at_once as usize) > limit)
+            // Neither have the lists of the inputs of these steps.
+            || engine.bytes_per_input().saturating_mul(at_once as usize) > limit / 2;
         if is_too_much {
             return one.map(|()| of_one);
         }

@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
 use super::backend::Backend;
-use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, Stores, When};
+use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Made, Setup, Stores, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
 use super::needs::{Again, after_excess};
@@ -275,7 +275,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             (Some(condition), ..) => Ok(Known::Until(condition)),
             (None, Some(steps), _) => Ok(Known::Steps(steps)),
             (None, None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
-            (None, None, Some(Given::Same(_)) | None) => Err(Error::NoLength),
+            (None, None, Some(Given::Same(_) | Given::By(_)) | None) => Err(Error::NoLength),
         }
     }
 
@@ -322,7 +322,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let inputs = match &self.inputs {
             Some(Given::Same(input)) => core::slice::from_ref(input),
             Some(Given::Each(inputs)) => &inputs[..],
-            None => &[],
+            // What a function makes has no place in the gradient.
+            Some(Given::By(_)) | None => &[],
         };
         bytes += size_of_val(inputs);
         for input in inputs {
@@ -345,18 +346,19 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     /// The inputs over another number.
-    pub(super) fn inputs_over<S: crate::Number>(
-        &self,
-        mut number: impl FnMut(f64) -> S,
-    ) -> Result<Inputs<St::Input<S>>, Error> {
-        let mut over = |input: &St::Input<f64>| {
+    pub(super) fn inputs_over<'r, S: crate::Number + 'r>(
+        &'r self,
+        number: impl Fn(f64) -> S + 'r,
+    ) -> Result<Inputs<'r, St::Input<S>>, Error> {
+        let over = |input: &St::Input<f64>| {
             let mut flat = Flat::default();
             input.save(&mut Verbatim(&mut flat));
-            St::Input::<S>::load(&mut reading(&flat.reals, &flat.plain, &mut number))
+            St::Input::<S>::load(&mut reading(&flat.reals, &flat.plain, &number))
         };
         match &self.inputs {
             Some(Given::Same(input)) => Ok(Inputs::Same(over(input))),
             Some(Given::Each(inputs)) => Ok(Inputs::Each(inputs.iter().map(over).collect())),
+            Some(Given::By(function)) => Ok(Inputs::Made(Made::by(function, number))),
             None => {
                 let mut nothing = Nothing::default();
                 let input = St::Input::<S>::load(&mut nothing);
@@ -397,7 +399,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let inputs = match &self.inputs {
             Some(Given::Same(input)) => vec![by_input(input)],
             Some(Given::Each(inputs)) => inputs[..report.steps as usize].iter().map(by_input).collect(),
-            None => Vec::new(),
+            Some(Given::By(_)) | None => Vec::new(),
         };
         Ok(Gradient { value, initial, params, inputs, report })
     }

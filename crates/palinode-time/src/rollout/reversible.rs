@@ -55,7 +55,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         engine.restart(&start, steps)?;
         if steps > 0 {
             engine.advance(0, 1)?;
-            engine.undo(0, |body, state, params, input| body.step_back(state, params, input));
+            engine.undo(0, |body, state, params, input| body.step_back(state, params, input))?;
             let drift = drift(&start, engine.live_as_snapshot());
             if drift.is_nan() || drift > OF_ONE_STEP {
                 return Err(Error::DoesNotUndo { step: 0, drift });
@@ -69,7 +69,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         engine.loss_of_live(steps, loss)?;
         engine.loss_taken_at = Some(steps);
         for step in (0..steps).rev() {
-            engine.undo(step, |body, state, params, input| body.step_back(state, params, input));
+            engine.undo(step, |body, state, params, input| body.step_back(state, params, input))?;
             engine.record_and_stay(step)?;
             engine.reverse(step, loss).map_err(|error| self.located(error, initial, params))?;
         }

@@ -19,7 +19,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         self.check()?;
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let inputs = self.inputs_over(Passive::lift)?;
+        let mut inputs = self.inputs_over(Passive::lift)?;
         let steps = self.steps.map_or(steps, |all| steps.min(all));
         super::forward::check_inputs(inputs.count(), steps)?;
         begin(&self.step);
@@ -32,7 +32,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         };
         let of_params = count(&|flat| params.save(flat));
         for step in 0..steps {
-            let input = inputs.of(step, step + 1);
+            let input = inputs.of(step, step + 1)?;
             let of_input = count(&|flat| input[0].save(flat));
             let recorded = by_tape.record(0, &fixed, &mut state, input, 1, None);
             recorded.map_err(|error| error.counted_from(step))?;

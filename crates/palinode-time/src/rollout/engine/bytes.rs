@@ -15,6 +15,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.numbers = Flat::default();
         self.expected = Flat::default();
         self.cotangents.input = Vec::new();
+        if let Inputs::Made(made) = &mut self.inputs {
+            made.forget();
+        }
     }
 
     /// Neither the recording of a unit nor that of the loss may take more than this from now on.
@@ -54,6 +57,21 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if let Inputs::Each(inputs) = &self.inputs {
             self.of_inputs.reserve_exact(inputs.iter().map(count).sum());
         }
+    }
+
+    /// About the bytes of lists for each step more that is recorded at once and has an input of its own: its numbers and their cotangents, in lists that grow, and
+    /// itself if it is made.
+    pub(in crate::rollout) fn bytes_per_input(&self) -> usize {
+        let (first, own) = match &self.inputs {
+            Inputs::Same(_) => return 0,
+            Inputs::Each(inputs) => (inputs.first(), 0),
+            Inputs::Made(made) => (made.first(), size_of::<St::Input<Passive<T>>>()),
+        };
+        first.map_or(0, |input| {
+            let (reals, plain) = Snapshot::lengths(input);
+            let heap = if own > 0 { input.heap_bytes() } else { 0 };
+            own + heap + 4 * (reals + plain) * size_of::<u64>()
+        })
     }
 
     /// Records the unit that begins at a step, and the loss of the state after it, once, so that all lists have their size, and forgets them.
@@ -114,11 +132,20 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         budget: usize,
     ) -> Result<Option<bool>, Error> {
         self.restart(initial, self.steps)?;
+        let alike = match &mut self.inputs {
+            Inputs::Made(made) => made.are_alike()?,
+            Inputs::Same(_) | Inputs::Each(_) => true,
+        };
         let held = self.heap_bytes() + initial.heap_bytes() + results;
+        if !alike {
+            self.held_to_look = held;
+            return Ok(Some(false));
+        }
         let Engine { step: body, params, inputs, live, backend, .. } = self;
         let inputs = match inputs {
             Inputs::Same(input) => core::slice::from_ref(input),
             Inputs::Each(inputs) => inputs,
+            Inputs::Made(made) => made.of(0, 1)?,
         };
         let found =
             backend.narrow(&Fixed { step: *body, params }, live, inputs, budget.saturating_sub(held))?;
@@ -130,15 +157,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// The heap bytes held, stores not included.
     pub(in crate::rollout) fn heap_bytes(&self) -> usize {
-        let inputs = match &self.inputs {
-            Inputs::Same(input) => input.heap_bytes(),
-            Inputs::Each(inputs) => {
-                inputs.capacity() * size_of::<St::Input<Passive<T>>>()
-                    + inputs.iter().map(Reals::heap_bytes).sum::<usize>()
-            }
-        };
         self.params.heap_bytes()
-            + inputs
+            + self.inputs.heap_bytes()
             + self.live.heap_bytes()
             + self.step.notes().map_or(0, Notes::bytes)
             + self.backend.heap_bytes()

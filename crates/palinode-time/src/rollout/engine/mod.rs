@@ -1,7 +1,7 @@
 //! Follows a stream of actions: advances, keeps and restores states, records steps and carries cotangents back over them.
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
-//! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action;
+//! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action; `inputs.rs`: what enters;
 //! `bytes.rs`: its memory; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins.
 //!
 //! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
@@ -10,6 +10,7 @@
 mod bytes;
 mod cotangent;
 mod follow;
+mod inputs;
 mod loss;
 mod sizes;
 
@@ -22,6 +23,7 @@ use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
+pub(super) use inputs::{Inputs, Made};
 use palinode_core::schedule::{Slot, Tier};
 use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
 pub(super) use sizes::Sizes;
@@ -29,41 +31,6 @@ use sizes::outgrown;
 
 /// How many actions a slow store is told ahead.
 pub(super) const AHEAD: usize = 16;
-
-/// What enters at each step.
-pub(super) enum Inputs<I> {
-    /// The same at every step.
-    Same(I),
-    /// One for each step.
-    Each(Vec<I>),
-}
-
-impl<I> Inputs<I> {
-    /// How many steps have one: all if it is the same for all.
-    pub(super) fn count(&self) -> Option<usize> {
-        match self {
-            Inputs::Same(_) => None,
-            Inputs::Each(inputs) => Some(inputs.len()),
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn at(&self, step: u64) -> &I {
-        match self {
-            Inputs::Same(input) => input,
-            Inputs::Each(inputs) => &inputs[step as usize],
-        }
-    }
-
-    /// Those of the steps from `from` to `to`: one for each, or the one for all.
-    #[inline(always)]
-    pub(super) fn of(&self, from: u64, to: u64) -> &[I] {
-        match self {
-            Inputs::Same(input) => core::slice::from_ref(input),
-            Inputs::Each(inputs) => &inputs[from as usize..to as usize],
-        }
-    }
-}
 
 /// Where snapshots go.
 pub(super) struct Stores<'a> {
@@ -150,7 +117,7 @@ pub(super) struct Counts {
 pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     step: &'a St,
     params: St::Params<Passive<T>>,
-    pub(super) inputs: Inputs<St::Input<Passive<T>>>,
+    pub(super) inputs: Inputs<'a, St::Input<Passive<T>>>,
     pub(super) live: St::State<Passive<T>>,
     at: Live,
     pub(super) backend: B,
@@ -206,7 +173,7 @@ pub(super) struct Setup<'a, St: Step, T: Inner, B> {
     pub(super) step: &'a St,
     pub(super) state: St::State<Passive<T>>,
     pub(super) params: St::Params<Passive<T>>,
-    pub(super) inputs: Inputs<St::Input<Passive<T>>>,
+    pub(super) inputs: Inputs<'a, St::Input<Passive<T>>>,
     pub(super) backend: B,
     pub(super) when: When,
     pub(super) clip: Option<f64>,
@@ -288,6 +255,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
                 self.of_inputs.reserve_exact(all);
                 self.of_inputs.resize(all, T::zero());
             }
+            Inputs::Made(_) => {}
         }
         self.cuts.clear();
         if let Some(hashes) = &mut self.hashes {
@@ -346,7 +314,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let place = self.free_place();
         let Engine { step: body, params, inputs, live, backend, .. } = self;
         let fixed = &Fixed { step: *body, params };
-        let inputs = inputs.of(step, step + 1);
+        let inputs = inputs.of(step, step + 1)?;
         let recorded = backend.record(place, fixed, live, inputs, 1, None);
         let advanced = recorded.and_then(|_| backend.after(place, fixed, inputs, 1, live));
         if let Err(error) = advanced {
@@ -366,7 +334,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             let (place, to) = (self.place_of(from), self.end_of(from));
             let Engine { step: body, params, inputs, live, backend, .. } = self;
             let fixed = &Fixed { step: *body, params };
-            let settled = backend.after(place, fixed, inputs.of(from, to), to - from, live);
+            let settled = backend.after(place, fixed, inputs.of(from, to)?, to - from, live);
             settled.map_err(|error| error.counted_from(from))?;
             taken_well(*body, from)?;
             self.at = Live::Before(to);
@@ -431,7 +399,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let Engine { step: body, params, inputs, live, backend, expected, .. } = self;
         let expected = is_known.then_some(&*expected);
         let fixed = &Fixed { step: *body, params };
-        let recorded = backend.record(place, fixed, live, inputs.of(from, to), to - from, expected);
+        let recorded = backend.record(place, fixed, live, inputs.of(from, to)?, to - from, expected);
         if !recorded.map_err(|error| self.of_recording(from, error))? {
             return Err(Error::Diverged { step: to - 1 });
         }
@@ -476,8 +444,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             self.loss_after(place, from, to, loss)?;
         }
         let Engine { step: body, params, inputs, backend, cotangents, of_inputs, reversed_inputs, .. } = self;
-        let of_steps = inputs.of(from, to);
-        if let Inputs::Each(_) = inputs {
+        let (keeps_each, keeps_sum) = (matches!(inputs, Inputs::Each(_)), matches!(inputs, Inputs::Same(_)));
+        let of_steps = inputs.of(from, to)?;
+        if !keeps_sum {
             cotangents.input.clear();
             cotangents.input.resize(of_steps.iter().map(count).sum(), T::zero());
         }
@@ -487,7 +456,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             return Err(self.of_recording(from, error));
         }
         taken_well(*body, from)?;
-        if let Inputs::Each(_) = inputs {
+        if keeps_each {
             // From the end, because inputs need not have the same size.
             let end = of_inputs.len() - *reversed_inputs;
             of_inputs[end - cotangents.input.len()..end].copy_from_slice(&cotangents.input);
@@ -514,7 +483,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         let Some(state) = after else { unreachable!("filled above") };
         backend
-            .after(place, fixed, inputs.of(from, to), to - from, state)
+            .after(place, fixed, inputs.of(from, to)?, to - from, state)
             .map_err(|error| error.counted_from(from))?;
         taken_well(*body, from)
     }
@@ -539,6 +508,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         match self.inputs {
             Inputs::Same(_) => &self.cotangents.input,
             Inputs::Each(_) => &self.of_inputs,
+            Inputs::Made(_) => &[],
         }
     }
 
@@ -553,8 +523,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         &mut self,
         step: u64,
         undo: impl FnOnce(&St, &mut St::State<Passive<T>>, &St::Params<Passive<T>>, &St::Input<Passive<T>>),
-    ) {
-        undo(self.step, &mut self.live, &self.params, self.inputs.at(step));
+    ) -> Result<(), Error> {
+        undo(self.step, &mut self.live, &self.params, self.inputs.at(step)?);
         self.at = Live::Before(step);
+        Ok(())
     }
 }
