@@ -56,24 +56,24 @@ pub enum Error {
     },
     /// A step that is said to undo another does not.
     #[error(
-        "PAL0537: step_back does not undo step {step}: the state comes back {drift:.1e} of its largest number away from where it was; mend step_back, or keep \
+        "PAL0537: step_back does not undo step {step}: a number of the state comes back off by {drift:.1e} of its size; mend step_back, or keep \
          snapshots (value_and_grad)"
     )]
     DoesNotUndo {
         /// The step.
         step: u64,
-        /// The largest difference, relative to the largest number of the state; infinite if its shape is another.
+        /// The largest difference of a number of the state, relative to it; infinite if its shape is another.
         drift: f64,
     },
     /// Undoing all steps did not come back to the initial state.
     #[error(
-        "PAL0537: undoing {steps} steps came back {drift:.1e} of its largest number away from the initial state, so the states on the way were others than those \
+        "PAL0537: undoing {steps} steps came back to a state of which a number is off by {drift:.1e} of its size, so the states on the way were others than those \
          of the loop; keep snapshots (value_and_grad), take fewer steps, or compute on an integer lattice"
     )]
     DriftedTooFar {
         /// How many steps were undone.
         steps: u64,
-        /// The largest difference, relative to the largest number of the state; infinite if its shape is another.
+        /// The largest difference of a number of the state, relative to it; infinite if its shape is another.
         drift: f64,
     },
     /// A state that was computed again differs from what it was the first time.

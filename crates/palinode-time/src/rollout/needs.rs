@@ -13,7 +13,7 @@ use super::reverse::{Length, Setting};
 use super::{Differentiate, Inner, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::{Budget, Snapshot};
+use palinode_core::{Budget, Reals, Snapshot};
 
 /// The most states that are hashed at once.
 const HASHES: usize = 1 << 16;
@@ -95,10 +95,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             return one.map(|()| of_one);
         }
         engine.stride = at_once;
-        let several = match engine.warm_up(start, 0, length.certain, loss) {
-            Ok(()) if engine.has_grown_from(start) && !budget.is_unlimited() => {
-                return self.needs_of_largest(engine, setting, way, length, loss);
-            }
+        let warmed_up = engine.warm_up(start, 0, length.certain, loss);
+        let is_about_bytes = warmed_up.as_ref().err().is_none_or(Error::is_excess);
+        if is_about_bytes && engine.has_grown_from(start) && !budget.is_unlimited() {
+            return self.needs_of_largest(engine, setting, way, length, loss);
+        }
+        let several = match warmed_up {
             Ok(()) => {
                 let needs = needs_of(engine, setting);
                 refusal(needs, at_once).map(|()| needs)
@@ -112,6 +114,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 let tried = engine.heap_bytes() + start.heap_bytes() + setting.results;
                 of_one.least = of_one.least.max(tried);
                 engine.stride = 1;
+                engine.forget_states(start);
                 engine.limit(budget.bytes().saturating_sub(of_one.states));
                 engine.warm_up(start, 0, length.certain, loss)?;
                 Ok(of_one)
@@ -134,12 +137,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.stride = 1;
         engine.offset = 0;
         engine.forget_recordings();
+        engine.limit(to_name(budget));
         let (at, steps) = largest_state(engine, setting, length)?;
         warm_up(engine, setting, at, steps, loss)?;
-        // Lists that grew one by one have more room than those that were loaded.
-        let room = engine.leave_room_to_grow();
-        let mut needs = Needs { varies: true, ..needs_of(engine, setting) };
-        needs.states += room;
+        engine.leave_room_to_grow();
+        let needs = needs_of(engine, setting);
         let (mut memory, mut disk) = self.stores(usize::MAX)?;
         let least = way.least(length.swept)?;
         needs.with(least, &Stores::new(&mut memory, &mut disk)).within(budget)?;
@@ -202,7 +204,7 @@ fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     }
 }
 
-/// Runs the loop without keeping anything: the step after which the state is largest, and how many steps there are.
+/// Runs the loop without keeping anything: the step before and after which the state is largest, taken together, and how many steps there are.
 fn largest_state<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
     Setting { start, budget, .. }: Setting<'_>,
@@ -210,21 +212,33 @@ fn largest_state<St: Step, T: Inner, B: Backend<St, T>>(
 ) -> Result<(u64, u64), Error> {
     engine.restart(start, length.certain)?;
     engine.hold_to_sizes(Budget::UNLIMITED);
+    let words = |lengths: (usize, usize)| lengths.0 + lengths.1;
+    let mut before = words(Snapshot::lengths(&engine.live));
     let (mut at, mut largest, mut taken) = (0, 0, 0);
+    let others = engine.heap_bytes() + start.heap_bytes() - engine.live.heap_bytes();
     while (length.goes_on)(&engine.live, taken)? {
         engine.advance(taken, taken + 1)?;
         engine.see_sizes();
-        let (reals, plain) = Snapshot::lengths(&engine.live);
-        if reals + plain > largest {
-            (at, largest) = (taken, reals + plain);
+        let after = words(Snapshot::lengths(&engine.live));
+        if before + after > largest {
+            (at, largest) = (taken, before + after);
         }
-        let held = engine.heap_bytes() + start.heap_bytes();
-        if held > to_name(budget) {
-            return Err(Error::OverBudget { step: taken, needed: held, budget });
-        }
+        before = after;
+        refuse_beyond_naming(engine, others, taken, budget)?;
         taken += 1;
     }
     Ok((at, taken))
+}
+
+/// An error if the live state makes more than what refusals are named for, with so many bytes besides.
+pub(super) fn refuse_beyond_naming<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &Engine<'_, St, T, B>,
+    others: usize,
+    step: u64,
+    budget: Budget,
+) -> Result<(), Error> {
+    let needed = others + engine.live.heap_bytes();
+    if needed > to_name(budget) { Err(Error::OverBudget { step, needed, budget }) } else { Ok(()) }
 }
 
 /// What the engine holds now that it has recorded.
@@ -236,13 +250,13 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
     let residuals = engine.residual_bytes();
     let held = engine.heap_bytes() + start.heap_bytes() + results;
     Needs {
-        states: (held + engine.slack()).saturating_sub(residuals),
+        states: (held + engine.slack() + engine.room_to_grow()).saturating_sub(residuals),
         residuals: engine.planned_residual_bytes(),
         results,
         afterwards,
         reals: engine.largest.reals,
         plain: engine.largest.plain,
-        varies: false,
+        varies: engine.room_to_grow() > 0,
         least: engine.held_to_look.max(held + engine.moved_bytes()),
     }
 }
@@ -274,7 +288,7 @@ pub(super) fn after_excess<St: Step, T: Inner, B: Backend<St, T>>(
         return Ok(Again::ForTheLargest);
     }
     // Fewer snapshots leave more for recordings.
-    let needs = Needs { varies: planned.varies, ..needs_of(engine, setting) };
+    let needs = needs_of(engine, setting);
     let is_enough = needs.with(way.least(units)?, stores).within(budget).is_ok();
     if way.chooses() && most > 1 && is_enough {
         return Ok(Again::WithFewer(most / 2, needs));

@@ -148,7 +148,10 @@ impl<St: Step, T: Inner> Steps<'_, St, T> {
         for inner in range {
             let taken = if *by_recording {
                 let recorded = tape.record(0, fixed, state, input, 1, None);
-                recorded.and_then(|_| tape.after(0, fixed, input, 1, state))
+                recorded.and_then(|alike| match alike {
+                    true => tape.after(0, fixed, input, 1, state),
+                    false => Err(Error::Diverged { step: 0 }),
+                })
             } else {
                 fixed.step.step(state, fixed.params, &input[0]);
                 Ok(())

@@ -28,7 +28,7 @@ pub struct Report {
     pub stop: Option<StopMargin>,
     /// For a truncated sweep: what was left out.
     pub truncation: Option<Truncation>,
-    /// For reversible steps: the largest difference, relative to the largest number of the state, between the initial state and what undoing all
+    /// For reversible steps: the largest difference of a number, relative to it (or to a millionth of the largest), between the initial state and what undoing all
     /// steps came back to.
     pub drift: Option<f64>,
     /// Whether steps were advanced by recording them, because a library computes something else with recorded numbers.

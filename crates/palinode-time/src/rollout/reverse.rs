@@ -176,6 +176,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             let in_memory = needs.in_memory(keeps, &stores);
             (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
             let mut stores = Stores::new(&mut memory, &mut disk);
+            stores.has_the_budget = self.memory.is_none();
             engine.make_places(cost.peak_residuals as usize, spare / 2);
             engine.hold_to_sizes(budget);
             let went = engine.restart(start, steps).and_then(|()| {

@@ -1,9 +1,11 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
-use super::engine::{Engine, Setup, Stores, When};
+use super::backend::Backend;
+use super::engine::{Engine, Loss, Setup, Stores, When};
 use super::forward::check_inputs;
-use super::plan::Way;
-use super::reverse::{Length, Swept, finite_value};
+use super::needs::after_excess;
+use super::plan::{Frame, Way};
+use super::reverse::{Length, finite_value};
 use super::{Differentiate, Gradient, Known, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::ReversibleStep;
@@ -47,53 +49,79 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
-        let needs = self.needs(&mut engine, setting, Way::Undoing, length, loss)?;
+        let mut needs = self.needs(&mut engine, setting, Way::Undoing, length, loss)?;
         let (mut memory, mut disk) = self.stores(0)?;
-        let kept = needs.with(Way::Undoing.least(steps)?, &Stores::new(&mut memory, &mut disk));
-        engine.make_places(1, self.spare(setting.budget, kept));
-        engine.hold_to_sizes(setting.budget);
-        engine.restart(&start, steps)?;
-        if steps > 0 {
-            engine.advance(0, 1)?;
-            engine.undo(0, |body, state, params, input| body.step_back(state, params, input))?;
-            let drift = drift(&start, engine.live_as_snapshot());
-            if drift.is_nan() || drift > OF_ONE_STEP {
-                return Err(Error::DoesNotUndo { step: 0, drift });
+        let stores = Stores::new(&mut memory, &mut disk);
+        let keeps = Way::Undoing.least(steps)?;
+        loop {
+            engine.make_places(1, self.spare(setting.budget, needs.with(keeps, &stores)));
+            engine.hold_to_sizes(setting.budget);
+            match there_and_back(&mut engine, &start, steps, loss) {
+                Ok(()) => break,
+                Err(error) if error.is_excess() => {
+                    let budget = setting.budget;
+                    let frame = Frame { way: Way::Undoing, budget, needs, stores: &stores, most: 0 };
+                    // There are no snapshots to give up.
+                    after_excess(&engine, setting, frame, keeps, steps, error)?;
+                    engine.loss_taken_at = None;
+                    needs = self.needs_of_largest(&mut engine, setting, Way::Undoing, length, loss)?;
+                }
+                Err(error) => return Err(self.located(error, initial, params)),
             }
-            engine.restart(&start, steps)?;
-        }
-        // A state that comes back need not have its bits.
-        engine.trusts_snapshots = false;
-        engine.rehearse(&start, steps)?;
-        engine.advance(0, steps)?;
-        engine.loss_of_live(steps, loss)?;
-        engine.loss_taken_at = Some(steps);
-        for step in (0..steps).rev() {
-            engine.undo(step, |body, state, params, input| body.step_back(state, params, input))?;
-            engine.record_and_stay(step)?;
-            engine.reverse(step, loss).map_err(|error| self.located(error, initial, params))?;
         }
         let peak_bytes = needs.least.max(engine.heap_bytes() + start.heap_bytes() + setting.results);
         let mut report = self.report(&mut engine, steps, setting.budget, peak_bytes);
         report.optimum = report.forward;
         let drift = drift(&start, engine.live_as_snapshot());
-        if drift.is_nan() || drift > OF_ALL_STEPS {
+        if drift > OF_ALL_STEPS {
             return Err(Error::DriftedTooFar { steps, drift });
         }
         report.drift = Some(drift);
-        let Swept { engine, report } = Swept { engine, report };
         let value = finite_value(engine.value).map_err(|error| self.located(error, initial, params))?;
         let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
         self.shaped(initial, params, value, lists, report)
     }
 }
 
-/// So far may rounding take a state that was undone by one step, relative to its largest number: a third of the digits.
+/// Takes all steps, undoes them, and carries the cotangents back meanwhile.
+fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
+    engine: &mut Engine<'_, St, f64, B>,
+    start: &Snapshot,
+    steps: u64,
+    loss: &mut Loss<'_, St, f64>,
+) -> Result<(), Error> {
+    engine.restart(start, steps)?;
+    if steps > 0 {
+        engine.advance(0, 1)?;
+        engine.undo(0, |body, state, params, input| body.step_back(state, params, input))?;
+        let drift = drift(start, engine.live_as_snapshot());
+        if drift > OF_ONE_STEP {
+            return Err(Error::DoesNotUndo { step: 0, drift });
+        }
+        engine.restart(start, steps)?;
+    }
+    // A state that comes back need not have its bits.
+    engine.trusts_snapshots = false;
+    engine.rehearse(start, steps)?;
+    engine.advance(0, steps)?;
+    engine.loss_of_live(steps, loss)?;
+    engine.loss_taken_at = Some(steps);
+    for step in (0..steps).rev() {
+        engine.undo(step, |body, state, params, input| body.step_back(state, params, input))?;
+        engine.record_and_stay(step)?;
+        engine.reverse(step, loss)?;
+    }
+    Ok(())
+}
+
+/// So far may rounding take a number of a state that was undone by one step: a third of its digits.
 const OF_ONE_STEP: f64 = 1e-5;
 /// And by all of them: beyond, the gradient is that of another loop.
 const OF_ALL_STEPS: f64 = 1e-2;
+/// Numbers that are smaller than the largest by more than this are as good as zero, which has no digits.
+const SMALL: f64 = 1e-6;
 
-/// The largest difference between two states, relative to the largest number of the first.
+/// The largest difference between numbers of two states, relative to the number; infinite if there is one that is no number in one of them only.
 fn drift(start: &Snapshot, back: &Snapshot) -> f64 {
     if start == back {
         return 0.0;
@@ -103,7 +131,14 @@ fn drift(start: &Snapshot, back: &Snapshot) -> f64 {
     }
     let numbers =
         || start.reals().iter().zip(back.reals()).map(|(&a, &b)| (f64::from_bits(a), f64::from_bits(b)));
-    let largest = numbers().map(|(a, _)| a.abs()).fold(0.0, f64::max);
-    let difference = numbers().map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    difference / if largest > 0.0 { largest } else { 1.0 }
+    let largest = numbers().map(|(a, _)| a.abs()).filter(|a| a.is_finite()).fold(0.0, f64::max);
+    let relative = |(a, b): (f64, f64)| {
+        if a.to_bits() == b.to_bits() {
+            return 0.0;
+        }
+        let size = if largest > 0.0 { a.abs().max(b.abs()).max(SMALL * largest) } else { 1.0 };
+        let difference = (a - b).abs() / size;
+        if difference.is_nan() { f64::INFINITY } else { difference }
+    };
+    numbers().map(relative).fold(0.0, f64::max)
 }

@@ -2,7 +2,7 @@
 
 use super::backend::Backend;
 use super::engine::{Advance, Engine, Loss, Stores};
-use super::needs::{Again, MOST_AT_ONCE, after_excess};
+use super::needs::{Again, MOST_AT_ONCE, after_excess, refuse_beyond_naming};
 use super::plan::{Frame, Way};
 use super::reverse::{Length, Setting, Swept};
 use super::{Differentiate, Rollout, StopMargin, Until};
@@ -47,6 +47,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             && self.may_take(engine.inputs.count(), certain).is_ok()
         {
             engine.advance(certain, certain + 1)?;
+            refuse_beyond_naming(&engine, start.heap_bytes(), certain, budget)?;
             certain += 1;
         }
         let inputs = engine.inputs.count();
@@ -74,6 +75,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let in_memory = needs.in_memory(keeps, &stores);
             (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
             let mut stores = Stores::new(&mut memory, &mut disk);
+            stores.has_the_budget = self.memory.is_none();
             engine.make_places(1, spare / 2);
             engine.hold_to_sizes(budget);
             let Gone { steps, cost, stop, bookkeeping } =

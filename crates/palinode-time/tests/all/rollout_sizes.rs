@@ -137,3 +137,110 @@ fn what_is_enough_is_named_without_recording_all_of_it() {
     };
     assert!(smallest.bytes() > 16 << 20, "{smallest}: more than what it was allowed to record");
 }
+
+/// A list that is a hundred times longer after its first step; every step takes the sine of each number.
+struct Leap;
+
+impl Step for Leap {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, list: &mut Vec<S>, k: &S, _: &()) {
+        list.resize(1000, *k);
+        list.iter_mut().for_each(|x| *x = (*x * *k).sin());
+    }
+}
+
+#[test]
+fn what_is_named_is_enough_for_a_state_that_leaps_and_stays() {
+    let run = |budget: usize| Rollout::new(Leap).steps(50).budget(budget);
+    let run = |budget| run(budget).value_and_grad(&vec![1.0; 10], &0.999, |list| list[0]);
+    let Err(Error::BudgetTooSmall { smallest, .. }) = run(1) else { panic!("1 byte is not enough") };
+    run(smallest.bytes()).expect("what is named is enough");
+}
+
+#[test]
+fn a_loop_of_no_steps_keeps_its_budget() {
+    for until in [false, true] {
+        let run = |budget: usize| {
+            let run = Rollout::new(Leap).budget(budget);
+            let run = if until { run.until(|_| true) } else { run.steps(0) };
+            run.value_and_grad(&vec![1.0; 50], &0.5, |list| list.iter().map(|&x| x * x).sum())
+        };
+        let Err(Error::BudgetTooSmall { smallest, .. }) = run(1) else { panic!("1 byte is not enough") };
+        let gradient = run(smallest.bytes()).expect("what is named is enough");
+        assert_eq!((gradient.value, gradient.initial[7]), (50.0, 2.0));
+    }
+}
+
+/// A list that grows after a hundred steps, and is shortened again on the way back.
+struct PushAndPop;
+
+impl Step for PushAndPop {
+    type State<S: Number> = (Vec<S>, PlainInput<u64>);
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, (list, taken): &mut (Vec<S>, PlainInput<u64>), k: &S, _: &()) {
+        list[0] *= *k;
+        taken.0 += 1;
+        if taken.0 > 100 {
+            list.push(*k);
+        }
+    }
+}
+
+impl palinode_time::ReversibleStep for PushAndPop {
+    fn step_back<S: Number>(&self, (list, taken): &mut (Vec<S>, PlainInput<u64>), k: &S, _: &()) {
+        if taken.0 > 100 {
+            list.pop();
+        }
+        taken.0 -= 1;
+        list[0] /= *k;
+    }
+}
+
+#[test]
+fn undoing_plans_for_growing_states_too() {
+    let run = |budget: Budget| {
+        let run = Rollout::new(PushAndPop).steps(200).budget(budget);
+        run.value_and_grad_by_undoing(&(vec![1.0], PlainInput(0)), &0.999, |(list, _)| list[0])
+    };
+    let all = run(Budget::UNLIMITED).expect("a gradient");
+    let within = run(1_000_000.into()).expect("a megabyte is plenty");
+    assert_eq!((all.value, all.params), (within.value, within.params));
+    let Err(Error::BudgetTooSmall { smallest, .. }) = run(1.into()) else { panic!("1 byte is not enough") };
+    let Err(Error::BudgetTooSmall { smallest, .. }) = run(smallest) else { panic!("it grows beyond that") };
+    run(smallest).expect("what is named once the growth is known is enough");
+}
+
+/// A list twice as long after each step.
+struct Double;
+
+impl Step for Double {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, list: &mut Vec<S>, k: &S, _: &()) {
+        list.resize(2 * list.len(), *k);
+    }
+}
+
+#[test]
+fn a_state_that_grows_without_end_is_stopped() {
+    let run = Rollout::new(Double).until(|list| list.len() > 1 << 40).budget("1KiB");
+    let error = run.value_and_grad(&vec![1.0], &0.5, |list| list[0]).expect_err("more than there is");
+    assert_eq!(error.code(), "PAL0527", "{error}");
+    let error =
+        Rollout::new(Double).steps(40).budget("1KiB").value_and_grad(&vec![1.0], &0.5, |list| list[0]);
+    assert_eq!(error.expect_err("more than there is").code(), "PAL0527");
+}
+
+#[test]
+fn a_store_of_the_callers_that_is_full_says_so_itself() {
+    let run = Rollout::new(Leap)
+        .steps(20)
+        .store(|| palinode_time::MemoryStore::within(100.into()))
+        .schedule(Schedule::Binomial { snapshots: 4 });
+    let error = run.value_and_grad(&vec![1.0; 10], &0.5, |list| list[0]).expect_err("no room");
+    assert_eq!(error.code(), "PAL0512", "{error}");
+}

@@ -198,3 +198,39 @@ fn a_step_back_that_does_not_undo_is_told() {
     assert!(matches!(later, Error::DriftedTooFar { steps: 2000, drift } if drift > 0.01), "{later}");
     assert_eq!((first.code(), later.code()), ("PAL0537", "PAL0537"));
 }
+
+/// What its way back makes of the second number: forgets it, or makes it NaN.
+#[derive(Clone, Copy)]
+enum Mistake {
+    Forgets,
+    DividesByZero,
+}
+
+impl Step for Mistake {
+    type State<S: Number> = [S; 2];
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, [t, x]: &mut [S; 2], a: &S, _: &()) {
+        *t += 1.0;
+        *x *= *a;
+    }
+}
+
+impl palinode_time::ReversibleStep for Mistake {
+    fn step_back<S: Real>(&self, [t, x]: &mut [S; 2], a: &S, _: &()) {
+        *t -= 1.0;
+        match self {
+            Mistake::Forgets => {}
+            Mistake::DividesByZero => *x = *x * f64::INFINITY * (*a * 0.0),
+        }
+    }
+}
+
+#[test]
+fn a_small_number_or_none_is_not_overlooked_by_undoing() {
+    for mistake in [Mistake::Forgets, Mistake::DividesByZero] {
+        let run = Rollout::new(mistake).steps(30);
+        let error = run.value_and_grad_by_undoing(&[1e6, 1.0], &0.9, |[_, x]| *x).expect_err("not undone");
+        assert!(matches!(error, Error::DoesNotUndo { step: 0, .. }), "{error}");
+    }
+}

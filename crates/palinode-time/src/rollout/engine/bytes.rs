@@ -90,7 +90,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.snapshot.take(&self.live);
         self.see_sizes();
         if steps > 0 && self.live.heap_bytes() > 0 {
-            // Lists that a step makes longer and shorter again keep their room.
+            // Lists that a step makes longer and shorter again keep their room. (Hashes would use the snapshot that it goes back by.)
             let (hashes, heap) = (self.hashes.take(), self.live.heap_bytes());
             let advanced = self.advance(at, self.end_of(at));
             self.hashes = hashes;
@@ -119,6 +119,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             {
                 return Err(error);
             }
+        }
+        if steps == 0 {
+            let taken = self.no_steps(loss);
+            taken.or_else(|error| if error.is_excess() { Err(error) } else { Ok(()) })?;
         }
         self.restart(initial, steps)
     }

@@ -89,7 +89,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         };
         match kept {
             // The store in memory has the rest of the budget, and refuses what would take it beyond.
-            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory => Err(outgrown(step)),
+            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory && stores.has_the_budget => {
+                Err(outgrown(step))
+            }
             other => Ok(other?),
         }
     }

@@ -36,6 +36,8 @@ pub(super) const AHEAD: usize = 16;
 pub(super) struct Stores<'a> {
     pub(super) memory: &'a mut dyn SnapshotStore,
     pub(super) disk: Option<&'a mut dyn SnapshotStore>,
+    /// Whether the store in memory has a part of the budget, and no limits of the caller's.
+    pub(super) has_the_budget: bool,
 }
 
 impl<'a> Stores<'a> {
@@ -44,7 +46,7 @@ impl<'a> Stores<'a> {
         disk: &'a mut Option<Box<dyn SnapshotStore>>,
     ) -> Stores<'a> {
         let disk = disk.as_mut().map(|disk| disk.as_mut() as &mut dyn SnapshotStore);
-        Stores { memory: memory.as_mut(), disk }
+        Stores { memory: memory.as_mut(), disk, has_the_budget: false }
     }
 
     /// Whether what comes back may differ from what was kept.
@@ -166,6 +168,8 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     holds_to_sizes: bool,
     /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a moment.
     moves_lists: bool,
+    /// The bytes that states which grow may take beyond the largest one.
+    room: usize,
 }
 
 /// The parts of an engine that a caller sets.
@@ -220,6 +224,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             largest: Sizes::default(),
             holds_to_sizes: false,
             moves_lists: false,
+            room: 0,
         }
     }
 
@@ -316,7 +321,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let fixed = &Fixed { step: *body, params };
         let inputs = inputs.of(step, step + 1)?;
         let recorded = backend.record(place, fixed, live, inputs, 1, None);
-        let advanced = recorded.and_then(|_| backend.after(place, fixed, inputs, 1, live));
+        let advanced = recorded.and_then(|alike| match alike {
+            true => backend.after(place, fixed, inputs, 1, live),
+            false => Err(Error::Diverged { step }),
+        });
         if let Err(error) = advanced {
             return Err(self.of_recording(step, error));
         }

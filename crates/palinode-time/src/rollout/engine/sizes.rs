@@ -57,13 +57,26 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if self.moves_lists { self.largest.heap.max(self.largest.in_backend) } else { 0 }
     }
 
-    /// Plans for states that hold twice as much; the bytes that are added.
-    pub(in crate::rollout) fn leave_room_to_grow(&mut self) -> usize {
+    /// Plans for states that hold twice as much from now on: lists that grew one by one have more room than those that were loaded.
+    pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
         let Sizes { heap, in_backend, .. } = &mut self.largest;
-        let room = *heap + *in_backend;
+        // Where the first steps showed no growth there may be nothing on the heap yet, but what is here varies.
+        self.room = (*heap + *in_backend).max(1);
         *heap *= 2;
         *in_backend *= 2;
-        room
+    }
+
+    /// The bytes that were added for that; none as long as states have one size.
+    pub(in crate::rollout) fn room_to_grow(&self) -> usize {
+        self.room
+    }
+
+    /// Forgets what states were seen, and gives back the room that they were given.
+    pub(in crate::rollout) fn forget_states(&mut self, first: &Snapshot) {
+        self.largest = Sizes::default();
+        self.moves_lists = false;
+        self.live = first.loaded();
+        (self.after, self.loss_state) = (None, None);
     }
 
     /// Whether a state was seen that is larger than this one.
