@@ -181,7 +181,9 @@ impl System {
             return Ok(none);
         }
         let near: Vec<f64> = x.iter().map(|x| x + PART * x).collect();
-        let (there, here) = (record(&near)?.times(Some(x), None)?, self.at.times(Some(x), None)?);
+        // An equation that ends or fails between here and there says nothing about here.
+        let Ok(there) = record(&near).and_then(|mut near| near.times(Some(x), None)) else { return Ok(none) };
+        let here = self.at.times(Some(x), None)?;
         let bent = difference(&there, &here).into_iter().map(|bent| bent * (f64::EPSILON / PART));
         let rounding: Vec<f64> = bent.collect();
         Ok(if rounding.iter().all(|error| error.is_finite()) { rounding } else { none })
@@ -202,10 +204,12 @@ impl System {
         if moved == x {
             return Ok(None);
         }
-        let there = record(&moved)?.times(Some(&step), None)?;
+        let moved = record(&moved).and_then(|mut moved| moved.times(Some(&step), None));
+        // An equation that ends or fails between here and there says nothing about here.
+        let Ok(there) = moved else { return Ok(None) };
         let here = self.at.times(Some(&step), None)?;
         let difference = difference(&there, &here);
-        // Not finite where the equation ends between here and there: that says nothing about here.
+        // Not finite where it ends there without an error.
         let Some(change) = self.unchecked(&difference)? else { return Ok(None) };
         let doubt = Doubt { error: max_norm(&step), change: norm(&change) / norm(&step) };
         Ok((doubt.change > Doubt::MOST).then_some(doubt))

@@ -143,6 +143,36 @@ fn near_a_fold_the_derivative_is_right_or_refused() {
 }
 
 #[test]
+fn an_equation_that_ends_beyond_its_solution_has_a_derivative_there() {
+    // x = (x + p) / 2, from below; from just beyond on there is no equation.
+    for linear in [LinearMethod::Direct, LinearMethod::Krylov] {
+        for end in [1.0 - 1e-12, 1.0 + 1e-9] {
+            let solver = Solver::picard().tolerance(1e-6).linear(linear);
+            let map = |x: &[Var<f64>], p: &[Var<f64>]| {
+                if x[0].primal() < end { vec![(x[0] + p[0]) * 0.5] } else { vec![] }
+            };
+            let solve = |p: &[Var<f64>]| fixed_point_of(map, &[0.0], p, &solver).unwrap().x[0];
+            let g = grad(solve, &[1.0]).expect("a derivative");
+            assert!((g[0] - 1.0).abs() < 1e-12, "{linear:?}, {end}: {g:?}");
+        }
+    }
+    // An inner equation, y^2 = 1 + 1e-9 - x, that has no solution there.
+    struct Inner;
+    impl Equation for Inner {
+        fn eval<S: Real>(&self, y: &[S], x: &[S]) -> Vec<S> {
+            vec![y[0] * y[0] + x[0] - (1.0 + 1e-9)]
+        }
+    }
+    let outer = |x: &[Var<f64>], p: &[Var<f64>]| match root(Inner, &[1.0], &x[..1], &Solver::newton()) {
+        Ok(y) => vec![x[0] - p[0] + y.x[0] * 1e-9],
+        Err(_) => vec![],
+    };
+    let solve = |p: &[Var<f64>]| root_of(outer, &[0.5], p, &Solver::newton()).unwrap().x[0];
+    let g = grad(solve, &[1.0]).expect("a derivative");
+    assert!((g[0] - 1.0).abs() < 1e-3, "{g:?}");
+}
+
+#[test]
 fn a_system_of_high_condition_is_no_fold() {
     // A Hilbert matrix: linear, so its solution determines its derivative however ill conditioned it is.
     struct Hilbert;
