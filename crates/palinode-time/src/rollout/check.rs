@@ -47,6 +47,10 @@ impl<St: Step, How> Rollout<'_, St, How> {
             (what, Some(count)),
             ("the window (.truncate)", self.window),
             ("the number of steps on one tape (.record_at_once)", self.at_once),
+            (
+                "the number of snapshots in the second store (.disk, .second_store)",
+                self.disk.as_ref().map(|(_, slots)| u64::from(*slots)),
+            ),
         ];
         for (what, _) in counted.into_iter().filter(|&(_, count)| count == Some(0)) {
             mistakes.push(ScheduleArgument { what, value: 0.0, must: "be at least 1" }.into());

@@ -1,15 +1,16 @@
 //! Checks a rule that a step brings along against the tape.
 
 use super::backend::{Backend, ByRule, ByTape, Cotangents, Fixed};
+use super::flat::count;
 use super::forward::{begin, taken_well};
 use super::{Differentiate, Rollout};
 use crate::error::Error;
 use crate::step::StepRule;
-use palinode_core::{Passive, Reals, Snapshot};
+use palinode_core::{Passive, Snapshot};
 
 impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
-    /// Compares the step's rule with the tape at the first `steps` states of the loop, for cotangents that tell every entry apart. The
-    /// first difference larger than rounding is an error that names it.
+    /// Compares the step's rule with the tape at the first `steps` states of the loop (no more than [`Rollout::steps`] and [`Rollout::inputs`] give it), for
+    /// cotangents that tell every entry apart. The first difference larger than rounding is an error that names it.
     pub fn check_rule(
         &self,
         initial: &St::State<f64>,
@@ -21,24 +22,19 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
         let mut inputs = self.inputs_over(Passive::lift)?;
         let steps = self.steps.map_or(steps, |all| steps.min(all));
-        super::forward::check_inputs(inputs.count(), steps)?;
+        let steps = inputs.count().map_or(steps, |all| steps.min(all as u64));
         begin(&self.step);
         let fixed = Fixed { step: &self.step, params: &params };
         let (mut by_rule, mut by_tape) = (ByRule::<St, f64>::default(), ByTape::<St, f64>::default());
-        let count = |value: &dyn Fn(&mut super::flat::Flat<f64>)| {
-            let mut flat = super::flat::Flat::default();
-            value(&mut flat);
-            flat.reals.len()
-        };
-        let of_params = count(&|flat| params.save(flat));
+        let of_params = count(&params);
         for step in 0..steps {
             let input = inputs.of(step, step + 1)?;
-            let of_input = count(&|flat| input[0].save(flat));
+            let of_input = count(&input[0]);
             let recorded = by_tape.record(0, &fixed, &mut state, input, 1, None);
             recorded.map_err(|error| error.counted_from(step))?;
             by_rule.record(0, &fixed, &mut state, input, 1, None)?;
             by_tape.after(0, &fixed, input, 1, &mut state)?;
-            let of_state = count(&|flat| state.save(flat));
+            let of_state = count(&state);
             // Numbers without a common pattern, so that a mix-up of entries shows.
             let pattern =
                 |n: usize| (1..=n).map(|i| (i as f64 * 0.754_877_666).fract() - 0.4).collect::<Vec<f64>>();

@@ -1,7 +1,9 @@
 //! Loops that go wrong: each is told so, with the step at which to look.
 
-use palinode_core::Real;
-use palinode_time::{Error, Number, PlainInput, ReversibleStep, Rollout, Schedule, Step, StepRule};
+use palinode_core::{Budget, Real};
+use palinode_time::{
+    Error, MemoryStore, Number, PlainInput, ReversibleStep, Rollout, Schedule, Step, StepRule,
+};
 use std::cell::Cell;
 
 /// One step, `at`, depends on how often steps were taken.
@@ -228,12 +230,28 @@ fn numbers_that_make_no_sense_are_named() {
     let window = refused(|run| run.steps(10).truncate(0)).to_string();
     assert_eq!(window, "PAL0501: the window (.truncate) is 0; it must be at least 1");
     assert_eq!(refused(|run| run.steps(10).record_at_once(0)).code(), "PAL0501");
+    let files = refused(|run| run.steps(10).disk(0, std::env::temp_dir())).to_string();
+    let expected = "PAL0501: the number of snapshots in the second store (.disk, .second_store) is 0; it must be at least 1";
+    assert_eq!(files, expected);
+    assert_eq!(
+        refused(|run| run.steps(10).second_store(0, || Ok(MemoryStore::within(Budget::UNLIMITED)))).code(),
+        "PAL0501"
+    );
     for norm in [0.0, -0.0, -1.0, f64::NEG_INFINITY, f64::NAN] {
         let error = refused(|run| run.steps(10).clip(norm));
         let expected = format!("PAL0501: the norm to clip at (.clip) is {norm}; it must be above 0");
         assert_eq!(error.to_string(), expected);
     }
     assert_eq!(refused(|run| run.steps(10).budget("64 apples")).code(), "PAL0108");
+}
+
+#[test]
+fn a_rule_is_checked_as_far_as_the_loop_goes() {
+    let run = Rollout::new(Multiplied).inputs([PlainInput(0); 10]);
+    run.check_rule(&1.0, &0.9, 100).expect("a rule that is right");
+    run.check_rule(&1.0, &0.9, 3).expect("a rule that is right");
+    let counted = Rollout::new(Multiplied).input(PlainInput(0)).steps(10);
+    counted.check_rule(&1.0, &0.9, 100).expect("a rule that is right");
 }
 
 #[test]
