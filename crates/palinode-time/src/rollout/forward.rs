@@ -3,10 +3,13 @@
 use super::engine::{Engine, Inputs, Loss};
 use super::reverse::{Swept, with_tangents};
 use super::while_loop::judged;
-use super::{Backend, Differentiate, Direction, Known, Rollout};
+use super::{Backend, Differentiate, Direction, Known, Rollout, StopMargin};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
 use palinode_core::{Dual, Passive, Snapshot};
+
+/// How many steps a loop takes, and how close its condition came to another number, if it has one.
+pub(super) type Taken = (u64, Option<StopMargin>);
 
 impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     pub(super) fn run_plain(
@@ -18,20 +21,23 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         Ok(Snapshot::of(&state).loaded())
     }
 
-    /// How many steps the condition lets it take.
+    /// How many steps it takes; it is run for that if it has a condition.
     pub(super) fn count_steps(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
-    ) -> Result<u64, Error> {
-        Ok(self.run_passively(initial, params)?.1)
+    ) -> Result<Taken, Error> {
+        match self.length()? {
+            Known::Steps(steps) => Ok((steps, None)),
+            Known::Until(_) => self.run_passively(initial, params).map(|(_, taken)| taken),
+        }
     }
 
     fn run_passively(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
-    ) -> Result<(St::State<Passive<f64>>, u64), Error> {
+    ) -> Result<(St::State<Passive<f64>>, Taken), Error> {
         begin(&self.step);
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
@@ -41,18 +47,22 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             Known::Until(_) => u64::MAX,
         };
         if let Known::Until(condition) = self.length()? {
-            let mut taken = 0;
-            while !judged(condition, &state, taken)?.0 {
+            let (mut taken, mut before_stop) = (0, f64::INFINITY);
+            loop {
+                let (holds, margin) = judged(condition, &state, taken)?;
+                if holds {
+                    return Ok((state, (taken, Some(StopMargin { at_stop: margin, before_stop }))));
+                }
+                before_stop = margin;
                 self.may_take(inputs.count(), taken)?;
                 self.step.step(&mut state, &params, inputs.at(taken)?);
                 taken_well(&self.step, taken)?;
                 taken += 1;
             }
-            return Ok((state, taken));
         }
         check_inputs(inputs.count(), steps)?;
         take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))?;
-        Ok((state, steps))
+        Ok((state, (steps, None)))
     }
 
     /// An error with the step that made a state not finite, if it is about that.
@@ -120,10 +130,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         direction: Direction<'_, St>,
     ) -> Result<St::State<Dual<f64>>, Error> {
         begin(&self.step);
-        let steps = match self.length()? {
-            Known::Steps(steps) => steps,
-            Known::Until(_) => self.count_steps(initial, params)?,
-        };
+        let (steps, _) = self.count_steps(initial, params)?;
         let mut inputs = self.inputs_over(Dual::lift)?;
         check_inputs(inputs.count(), steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;

@@ -120,11 +120,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             when: When::Last,
             clip: self.clip,
         });
-        let steps = match self.length()? {
-            Known::Steps(steps) => steps,
-            Known::Until(_) => self.count_steps(initial, params)?,
-        };
-        let Swept { engine, report } = self.sweep(engine, setting, steps, loss)?;
+        let (steps, stop) = self.count_steps(initial, params)?;
+        let Swept { engine, mut report } = self.sweep(engine, setting, steps, loss)?;
+        report.stop = stop;
         finite_value(engine.value.value)?;
         let part = |of: fn(&Dual<f64>) -> f64, report: Report| {
             let list = |numbers: &[Dual<f64>]| numbers.iter().map(of).collect::<Vec<f64>>();
@@ -290,8 +288,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             Some(make) => make()?,
             None => Box::new(MemoryStore::within(limit.into())),
         };
-        let disk =
-            self.disk.as_ref().filter(|_| self.disk_slots() > 0).map(|(make, _)| make()).transpose()?;
+        let disk = self.disk.as_ref().map(|(make, _)| make()).transpose()?;
         Ok((memory, disk))
     }
 

@@ -6,7 +6,7 @@ use super::forward::check_inputs;
 use super::needs::after_excess;
 use super::plan::{Frame, Way};
 use super::reverse::{Length, finite_value};
-use super::{Differentiate, Gradient, Known, Rollout, Schedule};
+use super::{Differentiate, Gradient, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::ReversibleStep;
 use palinode_core::{Passive, Snapshot, Var};
@@ -42,10 +42,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             when: When::Last,
             clip: self.clip,
         });
-        let steps = match self.length()? {
-            Known::Steps(steps) => steps,
-            Known::Until(_) => self.count_steps(initial, params)?,
-        };
+        let (steps, stop) = self.count_steps(initial, params)?;
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
@@ -77,6 +74,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             return Err(Error::DriftedTooFar { steps, drift });
         }
         report.drift = Some(drift);
+        report.stop = stop;
         let value = finite_value(engine.value).map_err(|error| self.located(error, initial, params))?;
         let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
         self.shaped(initial, params, value, lists, report)

@@ -53,6 +53,100 @@ fn windows_along_the_way_cut_each_loss() {
     }
 }
 
+/// Many numbers that all shrink alike and are pushed alike.
+struct Wide;
+
+impl Step for Wide {
+    type State<S: Number> = Vec<S>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, x: &mut Vec<S>, push: &S, _: &()) {
+        x.iter_mut().for_each(|x| *x = *x * 0.9999 + *push);
+    }
+}
+
+#[test]
+fn a_window_over_many_numbers_leaves_out_what_its_bias_says() {
+    // Of more than 64 numbers few norms are taken; those between them count as well.
+    let (steps, window) = (20_000, 8_000);
+    let gradient = |run: Rollout<'_, Wide>, numbers: usize| {
+        let run = run.steps(steps).budget("4MiB");
+        run.value_and_grad(&vec![1.0; numbers], &0.1, |x| x.iter().copied().sum()).expect("a gradient")
+    };
+    for numbers in [10, 100] {
+        let exact = gradient(Rollout::new(Wide), numbers);
+        let cut = gradient(Rollout::new(Wide).truncate(window), numbers);
+        let missing = exact.params - cut.params;
+        let bias = cut.report.truncation.expect("it was cut").bias;
+        assert!(
+            (0.5..2.0).contains(&(bias / missing)),
+            "{numbers} numbers: {missing:e} missing, {bias:e} estimated"
+        );
+    }
+}
+
+#[test]
+fn a_bias_is_a_number_where_a_window_says_little() {
+    // Nothing depends on the state: nothing is missing.
+    let constant = |x: &Var<f64>| *x * 0.0;
+    for window in [1, 10] {
+        let run = Rollout::new(Affine).steps(105).truncate(window);
+        let last = run.value_and_grad(&1.0, &[0.9, 0.5], constant).expect("a gradient");
+        assert_eq!(last.report.truncation.expect("it was cut").bias, 0.0);
+        let along = run.value_and_grad_along(&1.0, &[0.9, 0.5], |_, x| constant(x)).expect("a gradient");
+        assert_eq!(along.report.truncation.expect("it was cut").bias, 0.0);
+    }
+    // Windows that begin without a loss do not show how cotangents fade: what is cut then counts as if it stayed.
+    let tenth = |k: u64, x: &Var<f64>| if k.is_multiple_of(10) { *x } else { *x * 0.0 };
+    let along = |run: Rollout<'_, Affine>| {
+        run.steps(105).value_and_grad_along(&1.0, &[0.9, 0.5], tenth).expect("a gradient")
+    };
+    let (exact, cut) = (along(Rollout::new(Affine)), along(Rollout::new(Affine).truncate(10)));
+    let missing: f64 = (0..2).map(|i| (exact.params[i] - cut.params[i]).powi(2)).sum::<f64>().sqrt();
+    let bias = cut.report.truncation.expect("it was cut").bias;
+    assert!((1.0..20.0).contains(&(bias / missing)), "{missing:e} missing, {bias:e} estimated");
+}
+
+#[test]
+fn clipping_never_enlarges_and_takes_numbers_whose_squares_do_not_exist() {
+    let clipped = |norm: f64, slope: f64| {
+        let run = Rollout::new(Affine).steps(1).clip(norm);
+        let gradient = run.value_and_grad(&1.0, &[slope, 0.0], |x| *x).expect("a gradient");
+        (gradient.initial, gradient.report.health.clipped())
+    };
+    for norm in [1e-160, 1e-170, 1.0, 1e200] {
+        assert_eq!(clipped(norm, 1e-200), (1e-200, 0), "{norm:e}");
+    }
+    assert_eq!(clipped(1e-160, 0.0), (0.0, 0));
+    for (norm, slope) in [(1e-200, 1e-170), (1e-160, 1e-158), (1e200, 1e250)] {
+        let (found, times) = clipped(norm, slope);
+        assert!((found / norm - 1.0).abs() < 1e-15 && times == 1, "{norm:e}, {slope:e}: {found:e}");
+    }
+}
+
+#[test]
+fn every_way_back_tells_how_close_a_condition_came() {
+    let reached = |x: &palinode_core::Passive<f64>| *x > 1.9;
+    let run = || Rollout::new(Affine).until(reached);
+    let stop = |report: &palinode_time::Report| report.stop.expect("it stopped by a condition");
+    let first = run().value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect("a gradient");
+    let direction: (&f64, &[f64; 2]) = (&1.0, &[0.0, 0.0]);
+    let (gradient, product) = run().hvp(&1.0, &[0.5, 1.0], direction, |x| *x).expect("a product");
+    assert!(stop(&first.report).smallest().expect("a margin") > 0.0);
+    assert_eq!(stop(&gradient.report), stop(&first.report));
+    assert_eq!(stop(&product.report), stop(&first.report));
+    // The steps are counted first, so a window goes with a condition here.
+    let (window, _) = run().truncate(2).hvp(&1.0, &[0.5, 1.0], direction, |x| *x).expect("a product");
+    assert_eq!((stop(&window.report), window.initial), (stop(&first.report), 0.0));
+    let at_once = Rollout::new(Affine).until(|x| *x > 0.5).hvp(&1.0, &[0.5, 1.0], direction, |x| *x);
+    let margin = stop(&at_once.expect("a product").0.report);
+    assert_eq!((margin.at_stop, margin.before_stop), (0.5, f64::INFINITY));
+    let swings = || Rollout::new(Leapfrog).until(|[x, _]| *x < 0.5);
+    let kept = swings().value_and_grad(&[1.0, 0.0], &1.3, |[x, _]| *x).expect("a gradient");
+    let undone = swings().value_and_grad_by_undoing(&[1.0, 0.0], &1.3, |[x, _]| *x).expect("a gradient");
+    assert_eq!(stop(&undone.report), stop(&kept.report));
+}
+
 #[test]
 fn clipping_is_counted() {
     let run = Rollout::new(Affine).steps(50).clip(2.0);

@@ -17,6 +17,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         let long = self.cotangents.state.len() > 64;
         if long && self.clip.is_none() && self.cuts.window.is_none() && !self.health.is_due() {
             self.health.skip(steps);
+            self.cuts.skip(steps);
             return Ok(());
         }
         let mut squared = self.squared_norm();
@@ -28,16 +29,18 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }
         self.health.see(step, steps, squared);
         self.cuts.see(squared.sqrt(), steps);
+        // Squares overflow and vanish long before numbers do.
         if let Some(most) = self.clip
-            && squared > most * most
+            && (squared.sqrt() > most || !squared.is_normal())
         {
-            // Squares overflow long before numbers do.
             let sizes = || self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN).abs());
             let largest = sizes().fold(0.0, f64::max);
             let norm = largest * sizes().map(|size| (size / largest).powi(2)).sum::<f64>().sqrt();
-            let factor = T::from_f64(most / norm);
-            self.cotangents.state.iter_mut().for_each(|c| *c *= factor);
-            self.health.see_clipping();
+            if norm > most {
+                let factor = T::from_f64(most / norm);
+                self.cotangents.state.iter_mut().for_each(|c| *c *= factor);
+                self.health.see_clipping();
+            }
         }
         Ok(())
     }
@@ -95,6 +98,8 @@ pub(in crate::rollout) struct Cuts {
     cut_off: Vec<(f64, u64)>,
     /// The sum of the norms of the cotangents that steps were given.
     norms: f64,
+    /// The steps since the last of them.
+    skipped: u64,
     /// The sums of the norms with which windows began and ended.
     first_norms: f64,
     last_norms: f64,
@@ -118,18 +123,25 @@ impl Cuts {
         *self = Cuts { window: self.window, cut_off, ..Cuts::default() };
     }
 
-    /// Notes the norm of a cotangent that was carried over so many steps.
+    /// Notes the norm of a cotangent that was carried over so many steps, and takes those that were skipped for like it.
     #[inline]
     fn see(&mut self, norm: f64, steps: u64) {
-        self.norms += norm * steps as f64;
+        self.norms += norm * (core::mem::take(&mut self.skipped) + steps) as f64;
         if !core::mem::replace(&mut self.goes_on, true) {
             self.first_norms += norm;
         }
     }
 
+    /// A cotangent was carried over so many steps, and its norm was not computed.
+    #[inline]
+    fn skip(&mut self, steps: u64) {
+        self.skipped += steps;
+    }
+
     /// Notes what is about to be cut, and over how many steps it would have been carried.
     pub(in crate::rollout) fn note(&mut self, norm: f64, steps: u64) {
         self.count += 1;
+        self.norms += norm * core::mem::take(&mut self.skipped) as f64;
         self.last_norms += norm;
         self.goes_on = false;
         if self.cut_off.len() < self.cut_off.capacity() {
@@ -140,6 +152,10 @@ impl Cuts {
     /// About how much is missing from a cotangent of the parameters of this norm: as much per norm of a cotangent of the state as in the windows, while what was
     /// cut goes on to grow or shrink as it did there.
     fn missing(&self, of_params: f64, rate: Option<f64>) -> f64 {
+        // No cotangent of a state, none that was cut.
+        if self.norms == 0.0 {
+            return 0.0;
+        }
         let rate = match self.window {
             // A single step does not tell.
             Some(1) => 0.0,
@@ -147,7 +163,9 @@ impl Cuts {
             Some(window) => {
                 let last = self.last_norms / self.count as f64;
                 let first = self.first_norms / (self.count + 1) as f64;
-                rate_of_sum(last / first, window)
+                let sum = last / first;
+                // Windows that begin without a loss do not tell either.
+                if sum.is_finite() { rate_of_sum(sum, window) } else { 0.0 }
             }
             None => rate.unwrap_or(0.0),
         };
