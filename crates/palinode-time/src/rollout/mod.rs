@@ -363,7 +363,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     /// The bytes that snapshots, states, residuals and cotangents may take together: `"64MiB"`, a number, or a [`Budget`]. What does not
-    /// fit is computed again; what cannot fit is refused before the first step.
+    /// fit is computed again; what cannot fit is refused after a few steps, or, if the state grows, after the loop was run up to three times to find
+    /// what its largest state takes.
     #[must_use]
     pub fn budget(mut self, budget: impl IntoBudget) -> Self {
         self.budget = budget.into_budget();
@@ -377,7 +378,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
-    /// Keeps snapshots that are meant for memory in a store of one's own, such as a compressing or a lossy one.
+    /// Keeps snapshots that are meant for memory in a store of one's own, such as a compressing or a lossy one. Nothing is kept there by
+    /// [`Schedule::StoreAll`], [`Rollout::run`] and [`Rollout::jvp`], which need no snapshots.
     #[must_use]
     pub fn store<S: SnapshotStore + 'static>(mut self, make: impl Fn() -> S + 'a) -> Self {
         self.memory = Some(Box::new(move || Ok(Box::new(make()))));
@@ -404,6 +406,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// Runs the loop once more beforehand, hashes its states and compares them when they are computed again: of a step that depends on something
     /// hidden, the first time that it computes something else is named. Steps are then recorded one at a time.
+    /// Without effect on [`Rollout::run`] and [`Rollout::jvp`], which compute no state twice to compare it.
     #[must_use]
     pub fn verify(mut self) -> Self {
         self.verify = true;
@@ -411,7 +414,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     /// Scales the cotangent of the state down to this norm whenever it is larger. The result is then not the exact gradient; the report
-    /// counts how often it happened.
+    /// counts how often it happened. Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn clip(mut self, norm: f64) -> Self {
         self.clip = Some(norm);
@@ -419,7 +422,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     /// Carries cotangents back over at most so many steps: the last ones for a loss of the last state; for a loss along the way the loop is
-    /// cut into windows of this length, counted from its end. The result is biased; the report estimates by how much.
+    /// cut into windows of this length, counted from its end. The result is biased; the report estimates by how much. Without effect on
+    /// [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn truncate(mut self, window: u64) -> Self {
         self.window = Some(window);
@@ -428,6 +432,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// Records so many steps on one tape; schedules then count in such units. The default is as many as fit a processor's cache, because
     /// starting a recording costs as much as a small step does.
+    ///
+    /// With [`Rollout::until`] it is at most 64. Steps are recorded one at a time, whatever is said here, for losses along the way, [`Schedule::Periodic`] and [`Schedule::Mixed`], which count in steps, with
+    /// [`Rollout::truncate`], [`Rollout::clip`] and [`Rollout::verify`], by undoing, and for states that grow inside a budget; a step with a rule records nothing.
     #[must_use]
     pub fn record_at_once(mut self, steps: u64) -> Self {
         self.at_once = Some(steps);

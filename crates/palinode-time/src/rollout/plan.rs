@@ -53,7 +53,8 @@ pub(super) struct Needs {
     pub(super) plain: usize,
     /// Whether some are smaller.
     pub(super) varies: bool,
-    /// Bytes that were held in all while a cheaper way to the partials was looked for.
+    /// The most bytes that were held in all before the sweep: while a cheaper way to the partials was looked for, more steps were recorded at once than
+    /// fit, or a step moved lists of its state.
     pub(super) least: usize,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Input: the live state and the backend's own copy of it. Output: the largest sizes that were seen, and an error once a state is larger.
 //!
-//! Invariant: where there is a budget, no step is taken from a state that was not planned for; how much memory a step gives its state is seen only after it.
+//! Invariant: where there is a budget, no step is recorded and no snapshot taken of a state that was not planned for. Steps that are advanced passively are held to the bytes of the
+//! live state, not to its numbers; how much memory a step gives its state is seen only after it.
 
 use super::{Backend, Engine, Error, Inner, Passive, Reals, Step};
 use palinode_core::{Budget, Snapshot};
