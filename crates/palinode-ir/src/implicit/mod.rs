@@ -17,13 +17,16 @@
 mod search;
 
 use crate::builder::FunctionBuilder;
-use crate::op::{Axis, FuncId, IntOp, Linalg, Op, Reduction, Search};
+use crate::op::{Axis, Comparison, FuncId, IntOp, Linalg, Op, Reduction, Search};
 use crate::passes;
 use crate::program::{Block, Function, Program, Value};
 use crate::transform::Differentiator;
 use crate::types::{Span, Type};
 use crate::verify::verified;
 use palinode_core::rules::Op as Row;
+
+/// By so much may the partials change over the error of a solution, relative to the largest of its equation, and still give a derivative.
+const MOST_CHANGE: f64 = 0.1;
 
 /// What an equation says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,6 +292,49 @@ impl<'a> Writer<'a> {
         self.b.emit_blocks(op, &[count, start], vec![block], &types[1..])[0]
     }
 
+    /// The matrix, or zeros, which no system can be solved with, where the point is not known well enough for it: a search stops *near* a fold, where the matrix is regular
+    /// and the residual small, but the partials depend on where exactly it stopped. Newton's step from the point is taken as its error.
+    fn trusted(&mut self, matrix: Value, x: Value) -> Value {
+        let (matrix_here, x) =
+            (self.b.emit(Op::StopGradient, &[matrix]), self.b.emit(Op::StopGradient, &[x]));
+        let read = self.read.clone();
+        for value in &mut self.read {
+            if self.b.ty(*value).is_real() {
+                *value = self.b.emit(Op::StopGradient, &[*value]);
+            }
+        }
+        let (residual, _) = self.residual(x);
+        let step = self.solve(matrix_here, residual, false);
+        let moved = self.b.sub(x, step);
+        let matrix_there = self.partials(moved);
+        self.read = read;
+        let change = self.b.sub(matrix_there, matrix_here);
+        let (change, size) = (self.largest_in_rows(change), self.largest_in_rows(matrix_here));
+        let part = self.b.real(MOST_CHANGE);
+        let most = self.b.mul(size, part);
+        let excess = self.b.sub(change, most);
+        let (one, none) = (self.b.real(1.0), self.b.real(0.0));
+        let worst = if self.is_number {
+            excess
+        } else {
+            let count = self.b.int(1);
+            // A system of nothing is all right.
+            let nothing = self.b.fill(none, &[count]);
+            let all = self.b.emit(Op::Concat(0), &[excess, nothing]);
+            self.b.emit(Op::Reduce(Reduction::Max, vec![0]), &[all])
+        };
+        let worst = self.b.emit(Op::StopGradient, &[worst]);
+        let is_trusted = self.b.compare(Comparison::LessEq, worst, none);
+        let factor = self.b.select(is_trusted, one, none);
+        self.b.mul(matrix, factor)
+    }
+
+    /// The largest partial of each equation: they need not be of one scale.
+    fn largest_in_rows(&mut self, matrix: Value) -> Value {
+        let sizes = self.b.map(Row::Abs, &[matrix]);
+        if self.is_number { sizes } else { self.b.emit(Op::Reduce(Reduction::Max, vec![1]), &[sizes]) }
+    }
+
     /// The largest absolute value; NaN if one of the numbers is infinite or NaN. It has no derivative: how long a search takes is no decision of the program.
     fn size(&mut self, vector: Value) -> Value {
         let vector = self.b.emit(Op::StopGradient, &[vector]);
@@ -359,6 +405,7 @@ fn rule(equation: &Equation, map: &Function, by_unknowns: FuncId, by_read: Optio
     let right = w.b.neg(moved);
     let x = w.flat(&here);
     let matrix = w.partials(x);
+    let matrix = w.trusted(matrix, x);
     let solved = w.solve(matrix, right, false);
     let found = w.apart(solved);
     w.finish(&found)

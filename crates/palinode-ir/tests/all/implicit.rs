@@ -124,18 +124,22 @@ fn planted_bugs_are_seen() {
     let exact = [1.6 * 0.3 * b / (1.0 - 0.3 * a).powi(2), 1.6 / (1.0 - 0.3 * a)];
     let off = |program: &Program| {
         let gradient = transform::grad(program, &[0, 1]).unwrap();
-        let found = run(&gradient, &reals(&[a, b])).unwrap();
+        // An error is not overlooked either.
+        let Ok(found) = run(&gradient, &reals(&[a, b])) else { return f64::INFINITY };
         found.iter().zip(exact).map(|(found, exact)| (real(found) - exact).abs()).fold(0.0, f64::max)
     };
     assert!(off(&program) < 1e-11, "{}", off(&program));
     let text = text::print(&program);
     let (before, rule) = text.split_once("fn fixed_point.1.rule(").unwrap();
     // The transposed matrix, the wrong sign, the unit matrix with the wrong sign.
-    for (right, wrong) in
-        [("= solve_checked v", "= solve_checked_t v"), ("= neg v", "= abs v"), ("= sub v", "= add v")]
-    {
+    // (The first system is solved to see whether the point is known well enough.)
+    for (right, wrong, times) in [
+        ("= solve_checked v", "= solve_checked_t v", 2),
+        ("= neg v", "= abs v", 1),
+        ("= sub v", "= add v", 1),
+    ] {
         assert!(rule.contains(right), "{rule}");
-        let spoilt = format!("{before}fn fixed_point.1.rule({}", rule.replacen(right, wrong, 1));
+        let spoilt = format!("{before}fn fixed_point.1.rule({}", rule.replacen(right, wrong, times));
         let seen = match text::parse(&spoilt).map(|program| transform::grad(&program, &[0, 1])) {
             // A rule that is not linear is refused.
             Ok(Err(refused)) => refused.code() == "PAL0273",
@@ -462,6 +466,31 @@ proptest! {
         let (found, expected) = (gradient(&implicit, &inputs).unwrap(), gradient(&unrolled, &inputs).unwrap());
         for (a, b) in found.iter().flat_map(list).zip(expected.iter().flat_map(list)) {
             prop_assert!((a - b).abs() <= 1e-9 * (1.0 + b.abs()), "{a}, not {b}");
+        }
+    }
+}
+
+/// Near a fold every residual is small and no matrix singular, but the slope is that of wherever the search stopped.
+#[test]
+fn a_search_that_stops_near_a_fold_has_no_derivative() {
+    let of = |source: &str, p: f64| {
+        let program = compiled(source);
+        let gradient = transform::grad(&program, &[0]).expect("a gradient");
+        run(&gradient, &reals(&[p])).map(|found| real(&found[0])).map_err(|error| error.code())
+    };
+    let square = "param p = 0\nvar x = 1\nroot x { 0 = x * x + p }\nloss x";
+    let fourth = "param p = 0\nvar x = 1\nroot x rounds 1000 { 0 = x^4 + p }\nloss x";
+    let pair = "param p = 0\nvar x, y = 1, 2\nroot x, y { 0 = x * x + p; 0 = y - x - 1 }\nloss y";
+    let creeping =
+        "param p = 0\nvar x = 0.5\nfixed_point x tolerance 1e-6 rounds 100000 { x = x - x * x - p }\nloss x";
+    for source in [square, fourth, pair, creeping] {
+        assert_eq!(of(source, 0.0), Err("PAL0542"), "{source}");
+    }
+    // A little away from it there is one, however steep.
+    for p in [-1e-20, -1e-6, -2.0_f64] {
+        for source in [square, pair] {
+            let slope = of(source, p).expect("a derivative");
+            assert!((slope * 2.0 * (-p).sqrt() + 1.0).abs() < 1e-4, "{source}: {slope}");
         }
     }
 }
