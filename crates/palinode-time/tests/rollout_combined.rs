@@ -261,6 +261,16 @@ fn check(case: u64, directory: &Path) {
     let Err(Error::BudgetTooSmall { smallest, .. }) = gradient(1.into()) else {
         panic!("case {case}: a byte is not enough: {options:?}")
     };
+    for part in [8, 4, 2] {
+        let Err(Error::BudgetTooSmall { smallest: same, .. }) = gradient((smallest.bytes() / part).into())
+        else {
+            panic!("case {case}: a part of what is needed is not enough: {options:?}")
+        };
+        assert_eq!(
+            same, smallest,
+            "case {case}: what is enough does not depend on what was asked for: {options:?}"
+        );
+    }
     // A rollout holds its own copy of the inputs; bits are the test's.
     let own = if options.length == Length::Inputs { size_of_val(&given.inputs[..]) } else { 0 }
         + size_of_val(&exact[..]);

@@ -186,7 +186,8 @@ fn to_name(budget: Budget) -> usize {
     budget.bytes().max(1 << 20).saturating_mul(16)
 }
 
-/// Records the step `at` of so many once, within the budget if that is enough.
+/// Records the step `at` of so many once. A tape near its limit takes less room than it would, so the limit is one and the same for all budgets that are too
+/// small, and what is named for one is enough for another.
 fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
     Setting { start, budget, .. }: Setting<'_>,
@@ -194,14 +195,8 @@ fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     steps: u64,
     loss: &mut Loss<'_, St, T>,
 ) -> Result<(), Error> {
-    engine.limit(budget.bytes().saturating_sub(engine.heap_bytes() + start.heap_bytes()));
-    match engine.warm_up(start, at, steps, loss) {
-        Err(error) if error.is_excess() => {
-            engine.limit(to_name(budget));
-            engine.warm_up(start, at, steps, loss).map_err(|error| beyond_naming(budget, error))
-        }
-        other => other,
-    }
+    engine.limit(to_name(budget));
+    engine.warm_up(start, at, steps, loss).map_err(|error| beyond_naming(budget, error))
 }
 
 /// Runs the loop without keeping anything: the step before and after which the state is largest, taken together, and how many steps there are.
@@ -306,7 +301,7 @@ fn beyond_naming(budget: Budget, error: Error) -> Error {
             residuals: needed,
             snapshots: 0,
         },
-        Error::InInnerLoop { error, .. } => beyond_naming(budget, *error),
+        Error::InInnerLoop { error, .. } if error.is_excess() => beyond_naming(budget, *error),
         error => error,
     }
 }
