@@ -46,7 +46,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             engine.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
         }
         let (mut memory, mut disk) = self.stores(usize::MAX)?;
-        let stores = Stores::new(&mut memory, &mut disk);
+        let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
         let refusal = |needs: Needs, stride: u64| {
             let least = way.least(length.swept.div_ceil(stride))?;
             needs.with(least, &stores).within(budget)
@@ -144,7 +144,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let needs = needs_of(engine, setting);
         let (mut memory, mut disk) = self.stores(usize::MAX)?;
         let least = way.least(length.swept)?;
-        needs.with(least, &Stores::new(&mut memory, &mut disk)).within(budget)?;
+        needs.with(least, &Stores::new(&mut memory, &mut disk, self.memory.is_none())).within(budget)?;
         Ok(needs)
     }
 

@@ -117,7 +117,12 @@ impl Needs {
         let block = if units > 1 { block } else { 0 };
         let in_stores = stores
             .heap_bytes_for(keeps.slots as usize, keeps.disk_slots, self.reals, self.plain)
-            .saturating_add(self.slack(keeps.slots.saturating_add(keeps.disk_slots.into())));
+            .saturating_add(self.slack(keeps.slots, stores))
+            .saturating_add(if self.varies && stores.disk.is_some() {
+                slack_of_changing_sizes(keeps.disk_slots as usize)
+            } else {
+                0
+            });
         let kept =
             further.saturating_add(block).saturating_add(in_stores).saturating_add(keeps.bytes.following);
         let looking = self.least.saturating_sub(self.states.saturating_add(self.residuals));
@@ -134,12 +139,12 @@ impl Needs {
     /// The bytes that the store in memory holds of a sweep that keeps these.
     pub(super) fn in_memory(&self, keeps: Keeps, stores: &Stores<'_>) -> usize {
         let bytes = stores.memory.heap_bytes_for(keeps.slots as usize, self.reals, self.plain);
-        bytes.saturating_add(self.slack(keeps.slots))
+        bytes.saturating_add(self.slack(keeps.slots, stores))
     }
 
-    /// The bytes that stores take for sizes that change.
-    fn slack(&self, slots: u64) -> usize {
-        if self.varies { slack_of_changing_sizes(slots as usize) } else { 0 }
+    /// The bytes that a store in memory of the caller's takes for sizes that change; ours knows the largest.
+    fn slack(&self, slots: u64, stores: &Stores<'_>) -> usize {
+        if self.varies && !stores.has_the_budget { slack_of_changing_sizes(slots as usize) } else { 0 }
     }
 }
 

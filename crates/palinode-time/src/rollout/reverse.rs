@@ -5,7 +5,7 @@ use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Made, Setup, Stores, Wh
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
 use super::needs::{Again, after_excess};
-use super::plan::{Frame, Parts, Planned, Way};
+use super::plan::{Frame, Needs, Parts, Planned, Way};
 use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Truncation};
 use crate::error::Error;
 use crate::health::Health;
@@ -163,7 +163,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 needs = self.needs_of_largest(&mut engine, setting, way, length, loss)?;
             }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
-            let stores = Stores::new(&mut memory, &mut disk);
+            let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
             let units = (steps - skipped).div_ceil(engine.stride);
             let planned = Frame { way, budget, needs, stores: &stores, most }.plan(units)?;
             let Planned { actions, cost, optimum, keeps } = planned;
@@ -172,9 +172,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             let spare = self.spare(budget, needs.with(keeps, &stores));
             // A store of the caller's keeps its own limits.
             let in_memory = needs.in_memory(keeps, &stores);
-            (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
-            let mut stores = Stores::new(&mut memory, &mut disk);
-            stores.has_the_budget = self.memory.is_none();
+            (memory, disk) = self.stores_for(needs, in_memory.saturating_add(spare / 2))?;
+            let mut stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
             engine.make_places(cost.peak_residuals as usize, spare / 2);
             engine.hold_to_sizes(budget);
             let went = engine.restart(start, steps).and_then(|()| {
@@ -278,6 +277,20 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
     }
 
+    /// The stores of a sweep that was planned: ours is within a limit, and made for the largest state.
+    #[allow(clippy::type_complexity)] // as below
+    pub(super) fn stores_for(
+        &self,
+        needs: Needs,
+        limit: usize,
+    ) -> Result<(Box<dyn SnapshotStore>, Option<Box<dyn SnapshotStore>>), Error> {
+        let (memory, disk) = self.stores(limit)?;
+        if self.memory.is_some() || !needs.varies {
+            return Ok((memory, disk));
+        }
+        Ok((Box::new(MemoryStore::for_states(limit.into(), needs.reals + needs.plain)), disk))
+    }
+
     /// The stores of one sweep; that in memory within a limit, unless it is the caller's.
     #[allow(clippy::type_complexity)] // two stores, the second of which may be missing
     pub(super) fn stores(
@@ -306,7 +319,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         comparable: bool,
     ) -> Result<Setting<'s>, Error> {
         let (mut memory, mut disk) = self.stores(0)?;
-        let is_lossy = Stores::new(&mut memory, &mut disk).are_lossy();
+        let is_lossy = Stores::new(&mut memory, &mut disk, self.memory.is_none()).are_lossy();
         if self.verify && is_lossy {
             return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
         }

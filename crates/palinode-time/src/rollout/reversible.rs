@@ -48,7 +48,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
         let mut needs = self.needs(&mut engine, setting, Way::Undoing, length, loss)?;
         let (mut memory, mut disk) = self.stores(0)?;
-        let stores = Stores::new(&mut memory, &mut disk);
+        let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
         let keeps = Way::Undoing.least(steps)?;
         loop {
             engine.make_places(1, self.spare(setting.budget, needs.with(keeps, &stores)));

@@ -67,15 +67,14 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                 needs = self.needs_of_largest(&mut engine, setting, Way::Online, length, loss)?;
             }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
-            let stores = Stores::new(&mut memory, &mut disk);
+            let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
             let frame = Frame { way: Way::Online, budget, needs, stores: &stores, most };
             let slots = frame.slots(u64::MAX, 0)?;
             let keeps = Way::Online.with_slots(slots)?;
             let spare = self.spare(budget, needs.with(keeps, &stores));
             let in_memory = needs.in_memory(keeps, &stores);
-            (memory, disk) = self.stores(in_memory.saturating_add(spare / 2))?;
-            let mut stores = Stores::new(&mut memory, &mut disk);
-            stores.has_the_budget = self.memory.is_none();
+            (memory, disk) = self.stores_for(needs, in_memory.saturating_add(spare / 2))?;
+            let mut stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
             engine.make_places(1, spare / 2);
             engine.hold_to_sizes(budget);
             let Gone { steps, cost, stop, bookkeeping } =

@@ -62,6 +62,19 @@ impl MemoryStore {
         MemoryStore { segments: Vec::new(), shift: 0, stride: 0, held: 0, limit: budget }
     }
 
+    /// The same for states of which the largest has so many words: no slot is ever moved.
+    pub(crate) fn for_states(budget: Budget, words: usize) -> Self {
+        let mut store = MemoryStore::within(budget);
+        store.lay_out(HEADER + words);
+        store
+    }
+
+    /// Slots of so many words each.
+    fn lay_out(&mut self, words: usize) {
+        self.stride = words;
+        self.shift = slots_in_segment(words).ilog2();
+    }
+
     /// Refuses what would take it beyond this from now on.
     pub(crate) fn set_limit(&mut self, budget: Budget) {
         self.limit = budget;
@@ -95,8 +108,7 @@ impl MemoryStore {
     #[cold]
     fn make_room(&mut self, slot: u32, step: u64, words: usize) -> Result<(), SnapshotError> {
         if self.stride == 0 {
-            self.stride = words;
-            self.shift = slots_in_segment(words).ilog2();
+            self.lay_out(words);
         }
         if words > self.stride && self.shift > 0 {
             self.separate(step)?;

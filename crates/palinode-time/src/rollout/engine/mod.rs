@@ -44,9 +44,10 @@ impl<'a> Stores<'a> {
     pub(super) fn new(
         memory: &'a mut Box<dyn SnapshotStore>,
         disk: &'a mut Option<Box<dyn SnapshotStore>>,
+        has_the_budget: bool,
     ) -> Stores<'a> {
         let disk = disk.as_mut().map(|disk| disk.as_mut() as &mut dyn SnapshotStore);
-        Stores { memory: memory.as_mut(), disk, has_the_budget: false }
+        Stores { memory: memory.as_mut(), disk, has_the_budget }
     }
 
     /// Whether what comes back may differ from what was kept.
