@@ -82,11 +82,18 @@ pub(crate) fn words(health: &Health, beyond_at: Option<u64>, is_finite: bool) ->
         ),
         (Verdict::TooShort, None) => "too few rounds to say".to_string(),
     };
-    match health.vanished_at() {
+    let words = match health.vanished_at() {
         Some(0) => {
             format!("{words}; it is zero before the first round: what the loop starts from has no influence")
         }
         _ => words,
+    };
+    // What was measured is the cotangent of the state; that of a parameter may be infinite all the same.
+    let is_said = beyond_at.is_some() || health.not_finite_at().is_some();
+    if is_finite || is_said {
+        words
+    } else {
+        format!("{words}; but the gradient is not finite: `palinode grad` says where it arises")
     }
 }
 
@@ -162,6 +169,8 @@ mod tests {
 
     #[test]
     fn verdicts_are_told_in_words() {
+        let broken = super::words(&of(|_| 0.0, 20), None, false);
+        assert!(broken.starts_with("gone") && broken.contains("but the gradient is not finite"), "{broken}");
         assert!(words(&of(|back| 0.9_f64.powf(back), 100)).contains("10 % with each round back"));
         assert!(words(&of(|back| 0.9_f64.powf(back), 100)).contains("132 rounds"));
         assert!(words(&of(|back| 3.0 * (0.01 * back).exp(), 1000)).starts_with("exploding: it grows by 1.0"));

@@ -57,8 +57,7 @@ pub enum Error {
     },
     /// A step that is said to undo another does not.
     #[error(
-        "PAL0537: step_back does not undo step {step}: a number of the state comes back off by {drift:.1e} of its size; mend step_back, or keep \
-         snapshots (value_and_grad)"
+        "PAL0537: step_back does not undo step {step}: {}; mend step_back, or keep snapshots (value_and_grad)", how_far(*drift)
     )]
     DoesNotUndo {
         /// The step.
@@ -68,8 +67,9 @@ pub enum Error {
     },
     /// Undoing all steps did not come back to the initial state.
     #[error(
-        "PAL0537: undoing {steps} steps came back to a state of which a number is off by {drift:.1e} of its size, so the states on the way were others than those \
-         of the loop; keep snapshots (value_and_grad), take fewer steps, or compute on an integer lattice"
+        "PAL0537: undoing {steps} steps did not lead back: {}, so the states on the way were others than those \
+         of the loop; keep snapshots (value_and_grad), take fewer steps, or compute on an integer lattice",
+        how_far(*drift)
     )]
     DriftedTooFar {
         /// How many steps were undone.
@@ -216,6 +216,16 @@ pub enum Error {
 /// Several errors in one text.
 fn all_of(mistakes: &[Error]) -> String {
     mistakes.iter().map(Error::to_string).collect::<Vec<_>>().join("; and ")
+}
+
+/// How far from where it was a state came back.
+fn how_far(drift: f64) -> String {
+    if drift.is_finite() {
+        format!("a number of the state comes back off by {drift:.1e} of its size")
+    } else {
+        "the state comes back with another shape, with other integers or words, or with a number that is none"
+            .into()
+    }
 }
 
 /// Where to look for the cause of a loss that is not finite.
