@@ -316,9 +316,14 @@ impl<T: Copy> Store<T> {
         Ok(())
     }
 
+    /// The capacity of the buffer that it was made with.
+    pub(super) fn made(&self) -> usize {
+        self.earlier.first().unwrap_or(&self.tail).data.capacity()
+    }
+
     /// The memory is what the rule says.
     fn check(&self) {
-        let made = self.earlier.first().unwrap_or(&self.tail).data.capacity();
+        let made = self.made();
         let held: usize = self.earlier.iter().chain([&self.tail]).map(|chunk| chunk.data.capacity()).sum();
         let rule = elements_held(made as u64, self.len() as u64);
         debug_assert_eq!(held as u64, rule, "made with {made}, now {} elements", self.len());

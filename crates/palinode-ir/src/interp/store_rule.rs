@@ -10,7 +10,7 @@
 //! 5. Operands in chunks are brought into one buffer first, in the order of the operands: a fresh array takes the place of the log in its
 //!    register. Not where [`takes_chunks`] says so.
 //! 6. A sweep has a buffer for the scalars of its snapshots, one for each kind, as long as it runs: [`slots_of`] times what the state has. A snapshot holds the
-//!    arrays of the state, as a register does. If a snapshot would take all of them over a limit in bytes, because states have become longer, all but the first are given up, the rounds
+//!    arrays of the state, as a register does; against a limit an array that grew counts as [`most_held`]. If a snapshot would take all of them over a limit in bytes, because states have become longer, all but the first are given up, the rounds
 //!    that are left are run once for the size of the largest state, and the sweep goes on from the first state with [`slots_of_growing`] and buffers for them.
 //! 7. While a kernel runs, its [`super::workspace`] is charged.
 
@@ -70,6 +70,11 @@ pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
         more if more <= LARGE => more.next_power_of_two().max(SHORTEST as u64),
         more => more.checked_next_multiple_of(LARGE).unwrap_or(u64::MAX),
     })
+}
+
+/// No array that was made (or copied) with `made` elements or more and has `length` now has room for more, if it grew: a state that is run to again may have been copied elsewhere on the way.
+pub(crate) fn most_held(made: u64, length: u64) -> u64 {
+    if length <= made { made } else { length.saturating_add(length.max(SHORTEST as u64)) }
 }
 
 /// How many snapshots a sweep of so many rounds has room for, if a state of so many values takes `each` bytes; if not even one fits, the bytes that there are.

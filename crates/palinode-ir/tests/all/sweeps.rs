@@ -287,7 +287,7 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
                     let RunErrorKind::SnapshotOverBudget { budget, needed } = error.kind else {
                         panic!("{error}")
                     };
-                    assert!(budget == bytes && needed > bytes && needed <= 32, "{source}: {error}");
+                    assert!(budget == bytes && needed > bytes && needed <= 280, "{source}: {error}");
                     let enough = transform::grad(&limited(&program, Room::Bytes(needed)), &[0]).unwrap();
                     assert_eq!(bits(&run_on(&enough, &inputs, "enough").unwrap()), bits(&all));
                     refused += 1;
@@ -297,12 +297,13 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
             assert_eq!(bits(&found), bits(&all), "{source}: {bytes} bytes");
             let plan = predict(&swept, &inputs, 8).unwrap();
             assert_eq!((plan.exact, plan.peak), (true, stats.peak_bytes as u64), "{source}: {bytes} bytes");
-            // Slots are for states as large as the largest; many are half as large.
-            if (500..=3000).contains(&bytes) {
-                assert!(4 * kept > bytes, "{source}: only {kept} of {bytes} are used");
+            // Slots are for states as large as the largest, with the most room that it may have; many are half as large.
+            if (1500..=6000).contains(&bytes) {
+                assert!(8 * kept > bytes, "{source}: only {kept} of {bytes} are used");
             }
         }
-        assert!(refused < 4, "{source}");
+        // A list that was appended to has room for 32 numbers.
+        assert!(refused < 7, "{source}");
     }
 }
 

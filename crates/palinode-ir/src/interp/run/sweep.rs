@@ -17,7 +17,7 @@ use crate::interp::code::{Kind, Place, SweepSite};
 use crate::interp::error::RunErrorKind;
 use crate::interp::ledger::Memory;
 use crate::interp::store::Store;
-use crate::interp::store_rule::{Event, slots_of, slots_of_growing};
+use crate::interp::store_rule::{Event, most_held, slots_of, slots_of_growing};
 use crate::interp::value::Array;
 use crate::op::Room;
 use crate::schedule::{Schedule, schedule};
@@ -96,7 +96,7 @@ fn room<T: Copy>(
 }
 
 impl<R: Real> Machine<'_, R> {
-    /// The bytes of a state, each array for itself.
+    /// The bytes of a state, each array for itself, with the room that arrays may have which grew.
     fn state_bytes(&self, frame: &Frame, state: &[Place]) -> u64 {
         let one = |place: &Place| match place.kind {
             Kind::Real => size_of::<R>(),
@@ -104,14 +104,14 @@ impl<R: Real> Machine<'_, R> {
             Kind::Bool => size_of::<bool>(),
             Kind::Array => {
                 let array = &self.arrays[frame.bases[3] + place.slot as usize];
-                let elements: usize = array.shape().iter().product();
-                let size = match array {
-                    Array::Real(_) => size_of::<R>(),
-                    Array::Int(_) => size_of::<i64>(),
-                    Array::Bool(_) => size_of::<bool>(),
-                    Array::Empty => 0,
+                let (made, size) = match array {
+                    Array::Real(store) => (store.made(), size_of::<R>()),
+                    Array::Int(store) => (store.made(), size_of::<i64>()),
+                    Array::Bool(store) => (store.made(), size_of::<bool>()),
+                    Array::Empty => (0, 0),
                 };
-                elements.saturating_mul(size)
+                let elements: usize = if size == 0 { 0 } else { array.shape().iter().product() };
+                (most_held(made as u64, elements as u64) as usize).saturating_mul(size)
             }
         };
         state.iter().map(|place| one(place) as u64).sum()

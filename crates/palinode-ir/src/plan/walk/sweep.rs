@@ -7,7 +7,7 @@
 
 use palinode_core::schedule::Action;
 
-use crate::interp::store_rule::{slots_of, slots_of_growing};
+use crate::interp::store_rule::{most_held, slots_of, slots_of_growing};
 use crate::op::Room;
 use crate::plan::liveness::InstMarks;
 use crate::plan::walk::{Thing, Walk, Walked};
@@ -128,7 +128,8 @@ impl<'p> Walk<'p> {
         let one = |thing: &Thing| match thing {
             Thing::Array(id) => {
                 let buffer = ledger.get(*id);
-                buffer.elements().unwrap_or(buffer.made).saturating_mul(ledger.element_bytes(buffer.elem))
+                let elements = buffer.elements().unwrap_or(buffer.made);
+                most_held(buffer.made, elements).saturating_mul(ledger.element_bytes(buffer.elem))
             }
             Thing::Real => ledger.element_bytes(Elem::F64),
             Thing::Int(_) | Thing::UpTo(_) => 8,
