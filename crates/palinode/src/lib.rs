@@ -30,7 +30,7 @@ pub use palinode_time as time;
 
 /// What most programs need: `use palinode::prelude::*`.
 ///
-/// Errors are not in it: there is one of tapes, [`Error`](crate::Error), and one of loops, `palinode::time::Error`, which holds the other, and
+/// Errors are not in it: there is one of tapes, [`Error`], and one of loops, `palinode::time::Error`, which holds the other, and
 /// whoever imports all of `palinode::time` means that one.
 pub mod prelude {
     pub use palinode_core::{
