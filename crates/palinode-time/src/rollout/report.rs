@@ -9,7 +9,7 @@ use palinode_core::{Budget, StoreStats};
 pub struct Report {
     /// The steps of the loop.
     pub steps: u64,
-    /// Evaluations of a step, recorded ones included.
+    /// Evaluations of a step, recorded ones included. Of nested loops those of outer steps: an inner loop is run more often.
     pub forward: u64,
     /// The fewest evaluations that a schedule with as many snapshots can do with.
     pub optimum: u64,

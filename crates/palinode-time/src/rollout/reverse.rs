@@ -445,6 +445,10 @@ pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
             found: tangents.reals.len(),
         }));
     }
+    if let Some(position) = tangents.reals.iter().position(|t: &f64| !t.is_finite()) {
+        let value = tangents.reals[position];
+        return Err(palinode_core::Error::NonFiniteInput { what: "direction", position, value }.into());
+    }
     let duals: Vec<Dual<f64>> =
         values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect();
     Ok(B::load(&mut reading(&duals, &values.plain, number)))

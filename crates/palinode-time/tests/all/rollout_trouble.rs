@@ -274,3 +274,11 @@ fn residuals_beyond_all_memory_are_told_as_such() {
         assert!(error.code() == "PAL0504" && !error.to_string().contains("unlimited"), "{error}");
     }
 }
+
+#[test]
+fn a_direction_that_is_not_finite_is_told() {
+    let run = || Rollout::new(Squared).steps(3);
+    let jvp = run().jvp(&0.5, &1.0, (&f64::NAN, &0.0), |x| *x).expect_err("no direction");
+    let hvp = run().hvp(&0.5, &1.0, (&0.0, &f64::INFINITY), |x| *x).expect_err("no direction");
+    assert_eq!((jvp.code(), hvp.code()), ("PAL0102", "PAL0102"), "{jvp}; {hvp}");
+}
