@@ -41,7 +41,7 @@ pub(crate) fn estimate(f: &mut dyn FnMut(f64) -> Option<f64>, scale: f64) -> Opt
     let mut scale = scale;
     for _ in 0..ROUNDS {
         if let Some(found) = from(f, scale)
-            && best.is_none_or(|best| found.error < best.error)
+            && best.is_none_or(|best| is_better(found, best))
         {
             best = Some(found);
         }
@@ -51,6 +51,14 @@ pub(crate) fn estimate(f: &mut dyn FnMut(f64) -> Option<f64>, scale: f64) -> Opt
         scale *= 0.5_f64.powi(LEVELS as i32 - 2);
     }
     best
+}
+
+/// Whether an estimate by smaller steps is to be preferred: it knows better, or it is clear and contradicts the other. What looks smooth from afar may not be: in a chaotic loop
+/// differences of large steps come together by accident.
+fn is_better(closer: Estimate, farther: Estimate) -> bool {
+    let is_clear = closer.error <= 1e-3 * closer.value.abs();
+    let apart = (closer.value - farther.value).abs() > 20.0 * (closer.error + farther.error);
+    closer.error < farther.error || (is_clear && apart)
 }
 
 /// How often it looks closer.
@@ -173,6 +181,25 @@ mod tests {
         let narrow = |x: f64| if x.abs() < 1e-7 { 3.0 * x } else { f64::NAN };
         assert!(matches!(at(narrow, 0.0, 3.0), Verdict::Agrees { .. }));
         assert!(matches!(at(|x| (1e5 * x).sin(), 0.0, 1e5), Verdict::Agrees { .. }));
+    }
+
+    #[test]
+    fn chaos_is_looked_at_closely() {
+        // -90680.82 by the tangent of the loop in high precision.
+        let logistic = |a: f64| (0..50).fold(0.3, |x, _| a * x * (1.0 - x));
+        let tangent = |a: f64| {
+            (0..50).fold((0.3, 0.0), |(x, d): (f64, f64), _| {
+                (a * x * (1.0 - x), x * (1.0 - x) + a * (1.0 - 2.0 * x) * d)
+            })
+        };
+        let exact = tangent(3.7).1;
+        assert!((exact + 90_680.82).abs() < 0.1, "{exact}");
+        let verdict = at(logistic, 3.7, exact);
+        assert!(
+            matches!(verdict, Verdict::Agrees { .. } | Verdict::Within { digits: Some(2..) }),
+            "{verdict:?}"
+        );
+        assert_eq!(at(logistic, 3.7, 0.99 * exact), Verdict::Disagrees);
     }
 
     #[test]
