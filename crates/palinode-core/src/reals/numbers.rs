@@ -6,24 +6,6 @@ use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
 
 macro_rules! floats {
     ($($float:ident)*) => {$(
-        impl Reals<$float> for $float {
-            #[inline(always)]
-            fn save(&self, to: &mut impl Sink<$float>) {
-                to.real(*self);
-            }
-            #[inline(always)]
-            fn load(from: &mut impl Source<$float>) -> Self {
-                from.real()
-            }
-            #[inline(always)]
-            fn save_slice(values: &[Self], to: &mut impl Sink<Self>) {
-                to.reals(values);
-            }
-            #[inline(always)]
-            fn reload_slice(values: &mut [Self], from: &mut impl Source<Self>) {
-                from.reals(values);
-            }
-        }
         impl Bits for $float {
             const ONE_WORD: bool = true;
             #[inline(always)]
@@ -72,6 +54,8 @@ macro_rules! leaves {
     )*};
 }
 leaves! {
+    [] f32;
+    [] f64;
     [] DoubleDouble;
     [W: PositWidth] Posit<W>;
     [S: Scalar] Dual<S>;

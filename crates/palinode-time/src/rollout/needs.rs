@@ -51,7 +51,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             let least = way.least(length.swept.div_ceil(stride))?;
             needs.with(least, &stores).within(budget)
         };
-        let to_name = to_name(budget);
         engine.stride = 1;
         engine.reserve_inputs();
         warm_up(engine, setting, 0, length.certain, loss)?;
@@ -62,13 +61,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if length.certain > 0 && !self.tape_only {
             let results = setting.results;
             // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked for even if that is too much.
-            let narrow = match engine.narrow(start, results, budget.bytes()) {
-                Ok(Some(found)) => found,
-                Err(error) if !error.is_excess() => return Err(error),
-                Ok(None) | Err(_) => {
-                    engine.limit(to_name);
-                    engine.narrow(start, results, usize::MAX)?.unwrap_or_default()
-                }
+            let narrow = match engine.narrow(start, results, budget.bytes())? {
+                Some(found) => found,
+                None => engine.narrow(start, results, usize::MAX)?.unwrap_or_default(),
             };
             if narrow {
                 engine.warm_up(start, 0, length.certain, loss)?;
@@ -83,7 +78,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let limit = match &one {
             // The other half is for lists that only several steps at once have, and for snapshots.
             Ok(()) => budget.bytes().saturating_sub(of_one.states) / 2,
-            Err(_) => to_name,
+            Err(_) => to_name(budget),
         };
         engine.limit(limit);
         // Partials by forward numbers have no limit of their own; so many steps take so many times the bytes.

@@ -122,9 +122,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(in crate::rollout) fn has_its_sizes(&self) -> bool {
         Sizes::of(&self.live, self.backend.heap_of_state()).fit(&self.largest)
     }
-}
 
-impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// What is held with so many bytes elsewhere, and was while the state grew: a list is then held twice.
     fn held_with(&self, others: usize) -> usize {
         self.heap_bytes() + others + self.largest.heap.max(self.largest.in_backend)
