@@ -6,10 +6,15 @@
 //! A gradient follows the path that was taken. Where a decision depends on what is differentiated, that
 //! gradient is right only while the decision stays the same; this is where a caller finds out.
 //!
+//! It also notes whether a comparison was *suspicious*: an exact tie, or an exact zero against a tiny threshold. Such an outcome may
+//! exist only at this point, and then its branch is not the function's; `points.rs` looks to the sides, with the log that is kept here.
+//!
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
-//! nothing is counted outside [`watch`]; the counts belong to one thread and one scope.
+//! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to look to the sides
+//! ([`apart`]) is seen by no scope but its own.
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
+use core::cmp::Ordering;
 
 /// What a program decided by active values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,9 +61,39 @@ impl Decisions {
     }
 }
 
+/// Bits of what is kept of decisions beside the note of suspicious ones.
+const WATCHED: u8 = 1;
+const LOGGED: u8 = 2;
+
+/// No comparison was suspicious.
+const NO_SUSPICION: f64 = -1.0;
+
+/// An exact zero that is compared with at most this much is suspicious: thresholds of rounding, whatever the scale of a problem within reason.
+/// Wider ones are dead zones that somebody wanted.
+pub(crate) const TINY: f64 = 1e-6;
+
 thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
+    static KEPT: Cell<u8> = const { Cell::new(0) };
     static SEEN: Cell<Decisions> = const { Cell::new(Decisions::NONE) };
+    /// The largest threshold of a suspicious comparison, 0 for a tie.
+    static SUSPICION: Cell<f64> = const { Cell::new(NO_SUSPICION) };
+    static LOG: RefCell<Log> = const { RefCell::new(Log { outcomes: Vec::new(), suspects: Vec::new() }) };
+    /// Whether this is a run to the side, which is not verified itself.
+    static APART: Cell<bool> = const { Cell::new(false) };
+    static ACCEPTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Puts a cell back when it goes, also on a panic.
+struct Restore<T: Copy + 'static>(&'static std::thread::LocalKey<Cell<T>>, T);
+
+impl<T: Copy + 'static> Drop for Restore<T> {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
+}
+
+fn with<T: Copy + 'static>(cell: &'static std::thread::LocalKey<Cell<T>>, value: T) -> Restore<T> {
+    Restore(cell, cell.replace(value))
 }
 
 /// Runs `f` and reports the decisions that it took by active values on this thread.
@@ -72,26 +107,111 @@ thread_local! {
 pub fn watch<R>(f: impl FnOnce() -> R) -> (R, Decisions) {
     /// Gives the surrounding scope its own state back, with what was seen inside, also on a panic.
     struct Scope {
-        outer_watched: bool,
+        outer_kept: u8,
         outer_seen: Decisions,
     }
     impl Drop for Scope {
         fn drop(&mut self) {
             let inner = SEEN.get();
-            SEEN.set(if self.outer_watched { self.outer_seen.merge(inner) } else { Decisions::NONE });
-            WATCHED.set(self.outer_watched);
+            let outer_watched = self.outer_kept & WATCHED != 0;
+            SEEN.set(if outer_watched { self.outer_seen.merge(inner) } else { Decisions::NONE });
+            KEPT.set(self.outer_kept);
         }
     }
-    let scope = Scope { outer_watched: WATCHED.replace(true), outer_seen: SEEN.replace(Decisions::NONE) };
+    let outer_kept = KEPT.get();
+    let scope = Scope { outer_kept, outer_seen: SEEN.replace(Decisions::NONE) };
+    KEPT.set(outer_kept | WATCHED);
     let result = f();
     let seen = SEEN.get();
     drop(scope);
     (result, seen)
 }
 
+/// Runs `f` and takes every derivative in it as its path gives it, also where that path exists only at this point (PAL0119).
+///
+/// ```
+/// use palinode_core::{decision, grad, Var};
+///
+/// // At 0 the short cut has the slope 0; beside it the function is `3 x`.
+/// let skips_zero = |x: &[Var<f64>]| if x[0] == 0.0 { Var::lift(0.0) } else { 3.0 * x[0] };
+/// assert_eq!(grad(skips_zero, &[0.0]).unwrap_err().code(), "PAL0119");
+/// assert_eq!(decision::accept_points(|| grad(skips_zero, &[0.0]))?, [0.0]);
+/// # Ok::<(), palinode_core::Error>(())
+/// ```
+pub fn accept_points<R>(f: impl FnOnce() -> R) -> R {
+    let _outer = with(&ACCEPTED, true);
+    f()
+}
+
+/// Whether a path that exists only at a point, or a number from an outer level, is to be looked for.
+pub(crate) fn is_verified() -> bool {
+    !APART.get()
+}
+
+/// A comparison that may have gone as it did only because of where it was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspect {
+    /// How many decisions were logged before it.
+    pub(crate) number: usize,
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    /// Whether it was asked for equality, not for an order.
+    pub(crate) is_equality: bool,
+}
+
+impl Suspect {
+    pub(crate) fn is_tie(&self) -> bool {
+        self.left == self.right
+    }
+}
+
+/// How the comparisons of a run went, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) suspects: Vec<Suspect>,
+}
+
+/// Of more suspicious comparisons than this the rest is not looked at one by one.
+const MOST_SUSPECTS: usize = 1024;
+
+/// How a comparison went, in a byte: there may be many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Equal,
+    Unequal,
+    Order(Option<Ordering>),
+}
+
+/// Runs `f`, and says whether a comparison in it was suspicious: the largest threshold, 0 for a tie. The scope around sees that too.
+#[inline]
+pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Option<f64>) {
+    let outer = SUSPICION.replace(NO_SUSPICION);
+    let result = f();
+    let found = SUSPICION.get();
+    SUSPICION.set(found.max(outer));
+    (result, (found >= 0.0 && !APART.get() && !ACCEPTED.get()).then_some(found))
+}
+
+/// Runs `f` with no effect on any scope around it, and logs its comparisons; no result if it panics.
+pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> Option<(R, Log)> {
+    /// The log of a run around this one, put back when it is over.
+    struct OuterLog(Log);
+    impl Drop for OuterLog {
+        fn drop(&mut self) {
+            LOG.set(core::mem::take(&mut self.0));
+        }
+    }
+    let _outer = (with(&KEPT, LOGGED), with(&SUSPICION, NO_SUSPICION), with(&APART, true));
+    let _outer_log = OuterLog(LOG.take());
+    // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()?;
+    Some((result, LOG.take()))
+}
+
 #[inline(always)]
 fn note(margin: impl FnOnce() -> f64, count: impl FnOnce(&mut Decisions)) {
-    if WATCHED.get() {
+    if KEPT.get() & WATCHED != 0 {
         let mut seen = SEEN.get();
         count(&mut seen);
         let margin = margin();
@@ -102,13 +222,118 @@ fn note(margin: impl FnOnce() -> f64, count: impl FnOnce(&mut Decisions)) {
     }
 }
 
-/// An active value was compared.
+/// What a comparison asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Order,
+    Equality,
+    /// Whether it is that number and nothing more, which it is not.
+    Sameness,
+}
+
+/// An active value was compared by order.
 #[inline(always)]
 pub(crate) fn compared(a: Option<f64>, b: Option<f64>) {
-    let distance = || a.zip(b).map_or(f64::NAN, |(a, b)| (a - b).abs());
-    note(distance, |seen| {
-        seen.comparisons += 1;
-        seen.undefined += u64::from(is_nan(a) || is_nan(b));
+    suspect(a, b);
+    if KEPT.get() != 0 {
+        keep(a, b, Asked::Order);
+    }
+}
+
+/// An active value was compared by `==`.
+#[inline(always)]
+pub(crate) fn equated(a: Option<f64>, b: Option<f64>) {
+    suspect(a, b);
+    if KEPT.get() != 0 {
+        keep(a, b, Asked::Equality);
+    }
+}
+
+/// Two values were compared by order that have no derivative here: constants, or, if they `may_rest`, values whose derivative is zero just at this point. No
+/// decision of an active value, but one that may be of the point.
+#[inline(always)]
+pub(crate) fn compared_at_rest(may_rest: bool, values: impl FnOnce() -> (Option<f64>, Option<f64>)) {
+    if may_rest {
+        at_rest(values(), Asked::Order);
+    }
+}
+
+/// The same by `==`.
+#[inline(always)]
+pub(crate) fn equated_at_rest(may_rest: bool, values: impl FnOnce() -> (Option<f64>, Option<f64>)) {
+    if may_rest {
+        at_rest(values(), Asked::Equality);
+    }
+}
+
+#[inline(always)]
+fn at_rest((a, b): (Option<f64>, Option<f64>), asked: Asked) {
+    suspect(a, b);
+    if KEPT.get() & LOGGED != 0 {
+        log(a, b, asked);
+    }
+}
+
+/// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`).
+#[inline]
+pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
+    if answer {
+        equated(a, b);
+    } else if KEPT.get() != 0 {
+        // A tie that is answered as beside the point is not of the point.
+        keep(a, b, Asked::Sameness);
+    }
+    answer
+}
+
+#[inline(always)]
+fn suspect(a: Option<f64>, b: Option<f64>) {
+    if let (Some(a), Some(b)) = (a, b)
+        && let Some(threshold) = suspicion(a, b)
+    {
+        SUSPICION.set(SUSPICION.get().max(threshold));
+    }
+}
+
+/// 0 for a tie, the threshold for a zero beside a tiny one.
+#[inline(always)]
+fn suspicion(a: f64, b: f64) -> Option<f64> {
+    let (least, most) = (a.abs().min(b.abs()), a.abs().max(b.abs()));
+    (a == b || (least == 0.0 && most <= TINY)).then(|| if a == b { 0.0 } else { most })
+}
+
+/// Counts or logs a comparison.
+#[cold]
+#[inline(never)]
+fn keep(a: Option<f64>, b: Option<f64>, asked: Asked) {
+    note(
+        || a.zip(b).map_or(f64::NAN, |(a, b)| (a - b).abs()),
+        |seen| {
+            seen.comparisons += 1;
+            seen.undefined += u64::from(is_nan(a) || is_nan(b));
+        },
+    );
+    if KEPT.get() & LOGGED != 0 {
+        log(a, b, asked);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn log(a: Option<f64>, b: Option<f64>, asked: Asked) {
+    let (left, right) = (a.unwrap_or(f64::NAN), b.unwrap_or(f64::NAN));
+    let outcome = match asked {
+        Asked::Order => Outcome::Order(left.partial_cmp(&right)),
+        Asked::Equality if left == right => Outcome::Equal,
+        Asked::Equality | Asked::Sameness => Outcome::Unequal,
+    };
+    LOG.with_borrow_mut(|log| {
+        let is_suspicious = asked != Asked::Sameness && suspicion(left, right).is_some();
+        if is_suspicious && log.suspects.len() < MOST_SUSPECTS {
+            let is_equality = asked == Asked::Equality;
+            log.suspects.push(Suspect { number: log.outcomes.len(), left, right, is_equality });
+        }
+        log.outcomes.push(outcome);
     });
 }
 
@@ -146,7 +371,7 @@ pub(crate) fn converted_to(number: f64) {
 #[doc(hidden)]
 #[inline(always)]
 pub fn looked(is_active: impl FnOnce() -> bool) {
-    if WATCHED.get() && is_active() {
+    if KEPT.get() & WATCHED != 0 && is_active() {
         let mut seen = SEEN.get();
         seen.looks += 1;
         SEEN.set(seen);

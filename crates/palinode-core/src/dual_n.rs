@@ -91,6 +91,8 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
     pub fn is_active(self) -> bool {
         self.tangents.iter().any(|t| !t.vanishes())
     }
+    /// `x * x` at 0 has no tangent, and depends on `x` all the same.
+    const MAY_REST: bool = true;
     /// Forward numbers may be used anywhere.
     #[inline(always)]
     fn check_use(self, _other: Self) {}

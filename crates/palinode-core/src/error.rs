@@ -219,6 +219,38 @@ pub enum Error {
         /// Where it is in the program.
         written_at: &'static core::panic::Location<'static>,
     },
+    /// A comparison went as it does at this point and nowhere beside it, and so did the derivative.
+    #[error(
+        "PAL0119: comparison {decision} of active values, {left:?} with {right:?}, goes as it does at this point only, and the derivative follows a \
+         path that is not the function's: part {part} of it is {here:?} here, and {} and {} to the sides. Use an operation that knows its own \
+         derivative (such as those of `linalg`), move the point a little, or accept it: `decision::accept_points(|| ...)`", sides[0], sides[1]
+    )]
+    OfPoint {
+        /// Which comparison of active values it is, from 1, in the order in which they are made.
+        decision: usize,
+        /// What was compared.
+        left: f64,
+        /// What it was compared with.
+        right: f64,
+        /// Which number of the derivative, from 0: an entry of a gradient, of a Jacobian row by row, an order and so on.
+        part: usize,
+        /// What it is at the point.
+        here: f64,
+        /// What it is to the sides, extrapolated to the point; twice the same if it exists on one side only.
+        sides: [f64; 2],
+    },
+    /// An inner forward driver was given numbers of an outer one of the same type.
+    #[error(
+        "PAL0120: the closure of this `{driver}` uses a `{number}` of the `{number}` driver around it: their derivatives would be confused. Run the \
+         inner one over the outer number, which makes its closure one over a nested type (`Dual<{number}>` and the like), and `lift` into it what comes from \
+         outside; or pass the primal (`value`) if it shall count as a constant"
+    )]
+    Confused {
+        /// The inner driver.
+        driver: &'static str,
+        /// The number that both have seeded.
+        number: String,
+    },
     /// A schedule cannot be made with such an argument.
     #[error("PAL0501: {what} is {value}; it must {must}")]
     ScheduleArgument {
@@ -323,6 +355,8 @@ impl Error {
             Error::NoConvergence { .. } => "PAL0113",
             Error::NonFiniteEntry { .. } => "PAL0114",
             Error::Overwritten { .. } => "PAL0115",
+            Error::OfPoint { .. } => "PAL0119",
+            Error::Confused { .. } => "PAL0120",
             Error::ScheduleArgument { .. } => "PAL0501",
             Error::ScheduleBudget { .. } => "PAL0502",
             Error::PlanTooLarge { .. } => "PAL0504",

@@ -76,6 +76,8 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     pub fn is_active(self) -> bool {
         self.higher.iter().any(|c| !c.vanishes())
     }
+    /// `x * x` at 0 has no tangent, and depends on `x` all the same.
+    const MAY_REST: bool = true;
     /// Forward numbers may be used anywhere.
     #[inline(always)]
     fn check_use(self, _other: Self) {}

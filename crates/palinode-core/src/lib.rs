@@ -20,6 +20,7 @@
 
 mod array;
 mod budget;
+mod confusion;
 pub mod decision;
 pub mod dense;
 mod drivers;
@@ -32,6 +33,8 @@ mod jet;
 pub mod linalg;
 mod number;
 mod passive;
+#[doc(hidden)]
+pub mod points;
 mod reals;
 pub mod rules;
 pub mod schedule;
@@ -41,6 +44,8 @@ mod tape;
 
 pub use array::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};
 pub use budget::{Budget, IntoBudget};
+#[doc(hidden)]
+pub use confusion::Seeded;
 pub use drivers::{
     InputGroups, Looked, MOST_GROUPS, Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
     sparse_jacobian, value_and_grad, vjp,

@@ -1,7 +1,7 @@
 //! What every derivative number has in common, written once: operators, functions, literals, comparisons.
 //!
 //! Input: a type that implements [`Differentiable`](crate::rules::Differentiable) and a few inherent
-//! methods (`lift`, `primal`, `is_active`, `pick`, `check_use`), and the `Scalar` methods that it does better than the
+//! methods (`lift`, `primal`, `is_active`, `pick`, `check_use`; `MAY_REST`: whether a number that depends on an input can look like a constant), and the `Scalar` methods that it does better than the
 //! default. Output: `Scalar`, `Real`, the operators with numbers,
 //! references and `f64` on either side, and every function of the rule table as an inherent method.
 //!
@@ -104,9 +104,10 @@ macro_rules! derivative_number {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
                     // Counted here, once: the inner levels compare without the hook.
-                    crate::decision::compared(self.glance(), other.glance());
+                    crate::decision::equated(self.glance(), other.glance());
                     return crate::number::ordering(*self, *other) == Some(core::cmp::Ordering::Equal);
                 }
+                crate::decision::equated_at_rest(Self::MAY_REST, || (self.glance(), other.glance()));
                 self.primal() == other.primal()
             }
         }
@@ -122,6 +123,7 @@ macro_rules! derivative_number {
                     crate::decision::compared(self.glance(), other.glance());
                     return crate::number::ordering(*self, *other);
                 }
+                crate::decision::compared_at_rest(Self::MAY_REST, || (self.glance(), other.glance()));
                 self.primal().partial_cmp(&other.primal())
             }
         }
@@ -223,6 +225,20 @@ macro_rules! derivative_number {
                     crate::decision::converted_to(self.glance().unwrap_or(0.0));
                 }
                 self.glance().unwrap_or(f64::NAN)
+            }
+            /// Whether it is the constant `of`, with no derivative. The hook is told this answer, not that the primals are equal.
+            #[inline]
+            pub(crate) fn is_exactly(&self, of: $S, carries: impl FnOnce(&Self) -> bool) -> bool
+            where
+                $S: PartialEq,
+            {
+                if !self.is_active() {
+                    return *self == Self::lift(of) && (self.primal() - of).vanishes();
+                }
+                self.check_use(*self);
+                let ties = crate::number::ordering(*self, Self::lift(of)) == Some(core::cmp::Ordering::Equal);
+                let answer = ties && (self.primal() - of).vanishes() && !carries(self);
+                crate::decision::is_same(self.glance(), of.glance(), answer)
             }
             /// Whether the primal is NaN.
             #[inline]

@@ -45,6 +45,8 @@ impl<S: Scalar> Passive<S> {
     pub fn is_active(self) -> bool {
         true
     }
+    /// It is active or a constant.
+    const MAY_REST: bool = false;
     #[inline(always)]
     fn check_use(self, _other: Self) {}
     #[inline(always)]

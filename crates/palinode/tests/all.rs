@@ -5,6 +5,8 @@
 
 #[path = "all/check.rs"]
 mod check;
+#[path = "all/confusion.rs"]
+mod confusion;
 #[path = "all/decisions.rs"]
 mod decisions;
 #[path = "all/ergonomics.rs"]
@@ -13,6 +15,8 @@ mod ergonomics;
 mod misuse;
 #[path = "all/nesting.rs"]
 mod nesting;
+#[path = "all/points.rs"]
+mod points;
 #[path = "all/third_fft.rs"]
 mod third_fft;
 #[path = "all/third_kalman.rs"]

@@ -1,9 +1,11 @@
 //! First derivatives, and higher ones of a function of one variable.
 
 use super::{LANES, check};
+use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
 use crate::jet::Jet;
+use crate::points::{add_parts, verified};
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
 
@@ -14,13 +16,13 @@ use palinode_num::Scalar;
 /// assert_eq!(g, [4.0, 3.0]);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn grad<S: Scalar<Bool = bool>>(f: impl FnOnce(&[Var<S>]) -> Var<S>, x: &[S]) -> Result<Vec<S>, Error> {
+pub fn grad<S: Scalar<Bool = bool>>(f: impl FnMut(&[Var<S>]) -> Var<S>, x: &[S]) -> Result<Vec<S>, Error> {
     value_and_grad(f, x).map(|(_, gradient)| gradient)
 }
 
 /// The value and the gradient of a scalar function. [`Tape::accumulate`] is for gradients whose every entry is rounded once.
 pub fn value_and_grad<S: Scalar<Bool = bool>>(
-    f: impl FnOnce(&[Var<S>]) -> Var<S>,
+    f: impl FnMut(&[Var<S>]) -> Var<S>,
     x: &[S],
 ) -> Result<(S, Vec<S>), Error> {
     Tape::new().value_and_grad(f, x)
@@ -30,7 +32,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     /// [`value_and_grad`] in this tape's memory: later calls of the same size allocate only the answer.
     pub fn value_and_grad(
         &mut self,
-        f: impl FnOnce(&[Var<S>]) -> Var<S>,
+        f: impl FnMut(&[Var<S>]) -> Var<S>,
         x: &[S],
     ) -> Result<(S, Vec<S>), Error> {
         let mut gradient = vec![S::zero(); x.len()];
@@ -42,13 +44,27 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     /// ([`Tape::accumulate`]).
     pub fn gradient_into(
         &mut self,
-        f: impl FnOnce(&[Var<S>]) -> Var<S>,
+        mut f: impl FnMut(&[Var<S>]) -> Var<S>,
         x: &[S],
         gradient: &mut [S],
     ) -> Result<S, Error> {
         same_length("the space for the gradient", x.len(), gradient.len())?;
         check::inputs(x)?;
-        let mut record = self.record(x, f)?;
+        verified(x, 1, |x, parts| {
+            let value = self.gradient_once(&mut f, x, gradient)?;
+            add_parts(parts, gradient);
+            Ok(value)
+        })
+    }
+
+    /// [`gradient_into`](Self::gradient_into), as it is at this point.
+    pub(super) fn gradient_once(
+        &mut self,
+        f: impl FnOnce(&[Var<S>]) -> Var<S>,
+        x: &[S],
+        gradient: &mut [S],
+    ) -> Result<S, Error> {
+        let mut record = self.record_once(x, f)?;
         check::outputs(record.values())?;
         let value = record.values()[0];
         gradient.copy_from_slice(record.reverse(&[S::one()])?);
@@ -65,22 +81,38 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn jvp<S: Scalar, O: Outputs<S, Dual<S>>>(
-    f: impl FnOnce(&[Dual<S>]) -> O,
+    mut f: impl FnMut(&[Dual<S>]) -> O,
     x: &[S],
     v: &[S],
 ) -> Result<(Vec<S>, Vec<S>), Error> {
     same_length("the direction", x.len(), v.len())?;
     check::inputs(x)?;
     check::given("direction", v)?;
-    let inputs: Vec<Dual<S>> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, v)).collect();
-    let (mut values, mut tangents) = (Vec::new(), Vec::new());
-    f(&inputs).for_each(&mut |y| {
-        values.push(y.value);
-        tangents.push(y.tangent);
-    });
-    check::outputs(&values)?;
-    check::derivatives("directional derivative of output", 0, &tangents)?;
-    Ok((values, tangents))
+    let mut run = |x: &[S], v: &dyn Fn(usize) -> S| {
+        let inputs: Vec<Dual<S>> = x.iter().enumerate().map(|(i, &x)| Dual::new(x, v(i))).collect();
+        let (mut values, mut tangents) = (Vec::new(), Vec::new());
+        f(&inputs).for_each(&mut |y| {
+            values.push(y.value);
+            tangents.push(y.tangent);
+        });
+        (values, tangents)
+    };
+    let seeded = Seeded::<Dual<S>>::new();
+    seeded.check("jvp", x, |x| parts_of(&run(x, &|_| S::zero()).1))?;
+    verified(x, 1, |x, parts| {
+        let (values, tangents) = run(x, &|i| v[i]);
+        check::outputs(&values)?;
+        check::derivatives("directional derivative of output", 0, &tangents)?;
+        add_parts(parts, &tangents);
+        Ok((values, tangents))
+    })
+}
+
+/// The primals of derivative parts.
+pub(super) fn parts_of<S: Scalar>(numbers: &[S]) -> Vec<f64> {
+    let mut parts = Vec::new();
+    add_parts(Some(&mut parts), numbers);
+    parts
 }
 
 /// Reverse mode: the values of a function and the cotangents of its inputs for cotangents `u` of its outputs.
@@ -91,18 +123,21 @@ pub fn jvp<S: Scalar, O: Outputs<S, Dual<S>>>(
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
-    f: impl FnOnce(&[Var<S>]) -> O,
+    mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
     u: &[S],
 ) -> Result<(Vec<S>, Vec<S>), Error> {
     check::inputs(x)?;
     check::given("output cotangent", u)?;
     let mut tape = Tape::new();
-    let mut record = tape.record(x, f)?;
-    check::outputs(record.values())?;
-    let gradient = record.reverse(u)?.to_vec();
-    check::derivatives("cotangent of input", 0, &gradient)?;
-    Ok((record.values().to_vec(), gradient))
+    verified(x, 1, |x, parts| {
+        let mut record = tape.record_once(x, &mut f)?;
+        check::outputs(record.values())?;
+        let gradient = record.reverse(u)?.to_vec();
+        check::derivatives("cotangent of input", 0, &gradient)?;
+        add_parts(parts, &gradient);
+        Ok((record.values().to_vec(), gradient))
+    })
 }
 
 /// The Jacobian, a row per output. One recording; sweeps in reverse if there are fewer outputs than inputs, else
@@ -114,14 +149,18 @@ pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
-    f: impl FnOnce(&[Var<S>]) -> O,
+    mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
 ) -> Result<Vec<Vec<S>>, Error> {
     check::inputs(x)?;
     let mut tape = Tape::new();
-    let record = tape.record(x, f)?;
-    check::outputs(record.values())?;
-    record.jacobian()
+    verified(x, 1, |x, parts| {
+        let record = tape.record_once(x, &mut f)?;
+        check::outputs(record.values())?;
+        let jacobian = record.jacobian()?;
+        add_parts(parts, &jacobian.concat());
+        Ok(jacobian)
+    })
 }
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {
@@ -170,12 +209,17 @@ fn unit_block<S: Scalar, const N: usize>(len: usize, start: usize) -> Vec<[S; N]
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn derivatives<S: Scalar, const K: usize>(
-    f: impl FnOnce(Jet<S, K>) -> Jet<S, K>,
+    mut f: impl FnMut(Jet<S, K>) -> Jet<S, K>,
     x: S,
 ) -> Result<Vec<S>, Error> {
     check::inputs(&[x])?;
-    let derivatives = f(Jet::variable(x)).derivatives();
-    check::outputs(&derivatives[..1])?;
-    check::derivatives("derivative of order", 1, &derivatives[1..])?;
-    Ok(derivatives)
+    let seeded = Seeded::<Jet<S, K>>::new();
+    seeded.check("derivatives", &[x], |x| parts_of(&f(Jet::lift(x[0])).derivatives()[1..]))?;
+    verified(&[x], K, |x, parts| {
+        let derivatives = f(Jet::variable(x[0])).derivatives();
+        check::outputs(&derivatives[..1])?;
+        check::derivatives("derivative of order", 1, &derivatives[1..])?;
+        add_parts(parts, &derivatives[1..]);
+        Ok(derivatives)
+    })
 }

@@ -8,6 +8,7 @@
 use super::colouring::{self, Colouring};
 use super::{LANES, check, second};
 use crate::error::Error;
+use crate::points::{add_parts, verified, weight};
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
 
@@ -47,14 +48,18 @@ impl<S: Scalar> Sparse<S> {
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn sparse_jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
-    f: impl FnOnce(&[Var<S>]) -> O,
+    mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
 ) -> Result<Sparse<S>, Error> {
     check::inputs(x)?;
     let mut tape = Tape::new();
-    let record = tape.record(x, f)?;
-    check::outputs(record.values())?;
-    record.sparse_jacobian()
+    verified(x, 1, |x, parts| {
+        let record = tape.record_once(x, &mut f)?;
+        check::outputs(record.values())?;
+        let jacobian = record.sparse_jacobian()?;
+        add_sums(parts, &jacobian);
+        Ok(jacobian)
+    })
 }
 
 /// The Hessian of a function in which few inputs meet: the gradient is recorded once, and symmetry is used.
@@ -68,31 +73,53 @@ pub fn sparse_jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn sparse_hessian<S: Scalar<Bool = bool>>(
-    f: impl FnOnce(&[Var<Var<S>>]) -> Var<Var<S>>,
+    mut f: impl FnMut(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],
 ) -> Result<Sparse<S>, Error> {
-    second::record_gradient(f, x, |record| {
-        let n = x.len();
-        let rows = symmetric(record.pattern(), n);
-        let Colouring { colour, count } = colouring::star(&rows);
-        let compressed = products(count, &colour, |seeds| record.reverse_many(seeds))?;
-        // Entry (i, j) stands in row i under colour j, alone unless another column of that colour has an entry in row i;
-        // then, by the star property, it is alone in row j under colour i.
-        let mut last_with_colour = vec![(usize::MAX, usize::MAX); count];
-        let mut entries = Vec::new();
-        for (i, row) in rows.iter().enumerate() {
-            for &j in row {
-                let (seen_row, columns) = &mut last_with_colour[colour[j]];
-                (*seen_row, *columns) = if *seen_row == i { (i, *columns + 1) } else { (i, 1) };
-            }
-            for &j in row {
-                let is_alone = last_with_colour[colour[j]].1 == 1;
-                let value = if is_alone { compressed[i][colour[j]] } else { compressed[j][colour[i]] };
-                entries.push((i, j, value));
-            }
-        }
-        finish(Sparse { rows: n, columns: n, entries, sweeps: count })
+    check::inputs(x)?;
+    verified(x, 2, |x, mut parts| {
+        second::record_gradient(&mut f, x, |record| {
+            let hessian = hessian_of(&record)?;
+            add_parts(parts.as_deref_mut(), record.values());
+            add_sums(parts, &hessian);
+            Ok(hessian)
+        })
     })
+}
+
+/// The Jacobian of a recorded gradient, by its symmetry.
+fn hessian_of<S: Scalar<Bool = bool>>(record: &Record<'_, S>) -> Result<Sparse<S>, Error> {
+    let n = record.input_count();
+    let rows = symmetric(record.pattern(), n);
+    let Colouring { colour, count } = colouring::star(&rows);
+    let compressed = products(count, &colour, |seeds| record.reverse_many(seeds))?;
+    // Entry (i, j) stands in row i under colour j, alone unless another column of that colour has an entry in row i;
+    // then, by the star property, it is alone in row j under colour i.
+    let mut last_with_colour = vec![(usize::MAX, usize::MAX); count];
+    let mut entries = Vec::new();
+    for (i, row) in rows.iter().enumerate() {
+        for &j in row {
+            let (seen_row, columns) = &mut last_with_colour[colour[j]];
+            (*seen_row, *columns) = if *seen_row == i { (i, *columns + 1) } else { (i, 1) };
+        }
+        for &j in row {
+            let is_alone = last_with_colour[colour[j]].1 == 1;
+            let value = if is_alone { compressed[i][colour[j]] } else { compressed[j][colour[i]] };
+            entries.push((i, j, value));
+        }
+    }
+    finish(Sparse { rows: n, columns: n, entries, sweeps: count })
+}
+
+/// A weighted sum of each column to the parts: the pattern may be another one beside the point.
+fn add_sums<S: Scalar>(parts: Option<&mut Vec<f64>>, matrix: &Sparse<S>) {
+    if let Some(parts) = parts {
+        let start = parts.len();
+        parts.resize(start + matrix.columns, 0.0);
+        for &(row, column, value) in &matrix.entries {
+            parts[start + column] += weight(row) * value.glance().unwrap_or(f64::NAN);
+        }
+    }
 }
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {

@@ -83,7 +83,7 @@ macro_rules! num_traits {
             /// input crosses a partial of zero.
             #[inline]
             fn is_zero(&self) -> bool {
-                *self == Self::lift(S::zero()) && self.primal().vanishes() && !self.carries()
+                self.is_exactly(S::zero(), |x| x.carries())
             }
         }
 
@@ -95,7 +95,7 @@ macro_rules! num_traits {
             /// True only if this is the constant one: an algorithm that skips a factor of one would skip its derivative too.
             #[inline]
             fn is_one(&self) -> bool {
-                *self == Self::lift(S::one()) && (self.primal() - S::one()).vanishes() && !self.carries()
+                self.is_exactly(S::one(), |x| x.carries())
             }
         }
 

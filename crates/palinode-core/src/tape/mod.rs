@@ -49,6 +49,7 @@ pub(crate) use summed::Sums;
 use crate::array::WhenOverwritten;
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::points;
 use palinode_num::{Accumulator, Scalar, Summand};
 use stamp::Scope;
 use summed::SummedSweep;
@@ -209,8 +210,25 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 
     /// Records what the closure does with these inputs. The previous recording is forgotten, its memory used again.
     ///
-    /// The closure may return a `Var`, or an array, a `Vec` or a tuple of them.
+    /// The closure may return a `Var`, or an array, a `Vec` or a tuple of them. Where it compares an active number and an exact tie, or an exact zero, decides,
+    /// it runs again beside the point: a derivative that exists only at the point is an error (PAL0119).
     pub fn record<O: Outputs<S>>(
+        &mut self,
+        inputs: &[S],
+        mut f: impl FnMut(&[Var<S>]) -> O,
+    ) -> Result<Record<'_, S>, Error> {
+        let verified = points::verified(inputs, 1, |inputs, parts| {
+            let mut record = self.record_once(inputs, &mut f)?;
+            record.add_parts(parts);
+            Ok(())
+        });
+        self.complete &= verified.is_ok();
+        verified.map(|()| Record { tape: self })
+    }
+
+    /// [`Tape::record`] of this point, whatever is decided there.
+    #[doc(hidden)]
+    pub fn record_once<O: Outputs<S>>(
         &mut self,
         inputs: &[S],
         f: impl FnOnce(&[Var<S>]) -> O,

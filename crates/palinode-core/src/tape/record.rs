@@ -10,6 +10,7 @@ use crate::array::{self, ArrayCounts};
 use crate::budget::Budget;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
+use crate::points;
 use palinode_num::Scalar;
 
 /// What a differentiated closure may return: any number of numbers `N` (a `Var`, or a `Dual` for `jvp`) in a fixed
@@ -130,6 +131,17 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         tape.gradient.clear();
         tape.gradient.extend(tape.cotangents[1..=inputs].iter().map(|&[cotangent]| cotangent));
         Ok(&tape.gradient)
+    }
+
+    /// What `points` compares of a recording: the gradient of a weighted sum of its outputs.
+    #[doc(hidden)]
+    pub fn add_parts(&mut self, parts: Option<&mut Vec<f64>>) {
+        let Some(parts) = parts else { return };
+        let weights: Vec<S> = (0..self.output_count()).map(|i| S::from_f64(points::weight(i))).collect();
+        // What has no gradient here may still have what it was recorded for.
+        if let Ok(sums) = self.reverse(&weights) {
+            points::add_parts(Some(parts), sums);
+        }
     }
 
     /// Reverse sweep that goes on where others stopped: the cotangents of the inputs start from what is in `inputs`, and end there.

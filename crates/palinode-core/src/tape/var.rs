@@ -60,6 +60,8 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     pub fn is_active(self) -> bool {
         self.parents[0] != SINK
     }
+    /// It is active or a constant.
+    const MAY_REST: bool = false;
     /// Panics unless both belong to one tape that is open here.
     #[inline(always)]
     fn check_use(self, other: Self) {

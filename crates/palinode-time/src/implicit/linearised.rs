@@ -29,13 +29,15 @@ impl<S: Inner> Linearised<S> {
     pub(super) fn of(
         x: &[S],
         params: &[S],
-        residual: impl FnOnce(&[Var<S>], &[Var<S>]) -> Result<Vec<Var<S>>, ImplicitError>,
+        mut residual: impl FnMut(&[Var<S>], &[Var<S>]) -> Result<Vec<Var<S>>, ImplicitError>,
     ) -> Result<Self, ImplicitError> {
         let mut tape = Tape::new();
         let mut failure = None;
         let inputs = [x, params].concat();
         let record = tape.record(&inputs, |inputs| {
             let (x, params) = inputs.split_at(x.len());
+            // It may run several times, the last time at the point.
+            failure = None;
             residual(x, params).unwrap_or_else(|error| {
                 failure = Some(error);
                 Vec::new()

@@ -12,7 +12,7 @@ use super::flat::{Recorded, Shape, Verbatim, reading, refill, reloaded, same_bit
 use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
-use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision};
+use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision, points};
 
 /// What does not change from step to step.
 pub struct Fixed<'a, St: Step, T: Inner> {
@@ -205,32 +205,38 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         inputs.iter().for_each(|input| input.save(numbers));
         let words = &mut words_after[kept];
         let mut taken = Ok(());
-        let record = tapes[kept].record(&numbers.reals, |vars| {
-            let mut source = reading(vars, &numbers.plain, |var: Var<T>| var);
-            let state = refill(state, &mut source);
-            let params = refill(params, &mut source);
-            let mut input = refill(input, &mut source);
-            boundary.begin(vars);
-            for done in 1..=steps {
-                fixed.step.step(state, params, input);
-                taken = taken_well(fixed.step, done - 1);
-                if taken.is_err() {
-                    break;
-                }
-                if done < steps {
-                    crossing.clear();
-                    state.save(&mut Verbatim(crossing));
-                    boundary.cross(&mut crossing.reals);
-                    state.reload(&mut crossing.read(|var| var));
-                    if inputs.len() > 1 {
-                        input = reloaded(input, &mut source);
+        // A decision of this point only is looked for in this unit, from its state to the sides.
+        points::verified(&numbers.reals, 1, |reals, parts| -> Result<(), Error> {
+            let mut record = tapes[kept].record_once(reals, |vars| {
+                let mut source = reading(vars, &numbers.plain, |var: Var<T>| var);
+                let state = refill(state, &mut source);
+                let params = refill(params, &mut source);
+                let mut input = refill(input, &mut source);
+                boundary.begin(vars);
+                for done in 1..=steps {
+                    fixed.step.step(state, params, input);
+                    taken = taken_well(fixed.step, done - 1);
+                    if taken.is_err() {
+                        break;
+                    }
+                    if done < steps {
+                        crossing.clear();
+                        state.save(&mut Verbatim(crossing));
+                        boundary.cross(&mut crossing.reals);
+                        state.reload(&mut crossing.read(|var| var));
+                        if inputs.len() > 1 {
+                            input = reloaded(input, &mut source);
+                        }
                     }
                 }
-            }
-            Shape::of(&*state, words);
-            Recorded(&*state)
+                Shape::of(&*state, words);
+                Recorded(&*state)
+            })?;
+            record.add_parts(parts);
+            Ok(())
         })?;
         taken?;
+        let record = tapes[kept].recorded().expect("it was recorded just now");
         Ok(expected.is_none_or(|expected| {
             same_words(&expected.plain, words) && same_bits(record.values(), &expected.reals)
         }))

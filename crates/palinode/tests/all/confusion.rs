@@ -1,0 +1,224 @@
+//! A forward driver inside another one of the same number, whose closure uses a number of the outer one: refused (PAL0120) through every
+//! pairing, at one, two and three levels; and nestings that are right give what was worked out by hand.
+
+use palinode::{Dual, Error, Jet, Tape, Var, decision, derivatives, grad, hvp, jvp};
+
+/// The slope of a function of one variable, by each forward driver of the number `S`.
+macro_rules! slope {
+    (jvp, |$y:ident| $f:expr, $x:expr) => {
+        jvp(|v: &[Dual<f64>]| { let $y = v[0]; $f }, &[$x], &[1.0]).map(|(_, tangents)| tangents[0])
+    };
+    (derivatives, |$y:ident| $f:expr, $x:expr) => {
+        derivatives::<f64, 2>(|$y| $f, $x).map(|all| all[1])
+    };
+}
+
+fn is_refused<T: std::fmt::Debug>(found: Result<T, Error>) {
+    let error = found.expect_err("a number of the outer level was captured");
+    assert_eq!(error.code(), "PAL0120", "{error}");
+    assert!(error.to_string().contains("lift"), "{error}");
+}
+
+/// The inner closure uses `x` itself: the answers that came out were 2 for 1 (and 2 for 4 in the last one).
+macro_rules! captured {
+    ($($driver:ident)*) => {$(
+        let outer = slope!($driver, |x| {
+            // d/dx [ x * d/dy (x + y) at y = 1 ]
+            is_refused(slope!($driver, |y| x + y, 1.0));
+            // d/dx [ x * d/dy (x y y) at y = 2 ]
+            is_refused(slope!($driver, |y| x * y * y, 2.0));
+            // d/dx [ x * d/dy (x y) at y = 0 ]: where y is zero, the captured tangent is too, and the answer only misses a term.
+            is_refused(slope!($driver, |y| x * y, 0.0));
+            is_refused(slope!($driver, |y| (x * y).sin() + y, 0.0));
+            // On one branch only.
+            is_refused(slope!($driver, |y| if y > 0.5 { x * y } else { y }, 1.0));
+            // As a constant, or to decide, it may be used.
+            assert_eq!(slope!($driver, |y| y * y * x.primal(), 2.0).unwrap(), 12.0);
+            assert_eq!(slope!($driver, |y| if x > 1.0 { y * y } else { y }, 2.0).unwrap(), 4.0);
+            // And what captures nothing is not asked to lift.
+            assert_eq!(slope!($driver, |y| y * y, x.primal()).unwrap(), 6.0);
+            x
+        }, 3.0);
+        assert_eq!(outer.unwrap(), 1.0);
+    )*};
+}
+
+#[test]
+fn a_captured_number_is_refused() {
+    captured! { jvp derivatives }
+}
+
+/// Jets of higher order see what a first derivative does not.
+#[test]
+fn what_cancels_at_first_order() {
+    derivatives::<f64, 2>(
+        |x| {
+            is_refused(derivatives::<f64, 2>(|y| (x - 3.0) * (x - 3.0) * y, 1.0));
+            x
+        },
+        3.0,
+    )
+    .unwrap();
+    // Of first order there is nothing to lose: d/dx of 2 (x - 3) y is 0 at 3.
+    derivatives::<f64, 1>(
+        |x| {
+            assert_eq!(derivatives::<f64, 1>(|y| (x - 3.0) * (x - 3.0) * y, 1.0).unwrap()[1], 0.0);
+            x
+        },
+        3.0,
+    )
+    .unwrap();
+}
+
+#[test]
+fn products_with_hessians() {
+    // hvp in jvp, the outer number lifted into the tape but not past the tangent
+    jvp(
+        |x| {
+            is_refused(hvp(|y| Var::lift(x[0]) * y[0] * y[0], &[2.0], &[1.0]));
+            is_refused(hvp(|y| Var::lift(x[0]) * y[0], &[0.0], &[1.0]));
+            assert_eq!(hvp(|y| y[0] * y[0] * x[0].value, &[2.0], &[1.0]).unwrap().2, [6.0]);
+            x[0]
+        },
+        &[3.0],
+        &[1.0],
+    )
+    .unwrap();
+    // jvp in hvp and hvp in hvp: the primal of the outer `Var` is a `Dual` of the outer level.
+    hvp(
+        |x| {
+            let outer = x[0].value();
+            is_refused(jvp(|y| outer * y[0], &[2.0], &[1.0]));
+            is_refused(hvp(|y| Var::lift(outer) * y[0] * y[0], &[2.0], &[1.0]));
+            is_refused(hvp(|y| Var::lift(outer) * y[0] * y[0], &[0.0], &[1.0]));
+            x[0]
+        },
+        &[3.0],
+        &[1.0],
+    )
+    .unwrap();
+}
+
+#[test]
+fn two_and_three_levels() {
+    jvp(
+        |x| {
+            // Across a tape that is right.
+            grad(
+                |z: &[Var<Dual<f64>>]| {
+                    is_refused(jvp(|y| x[0] + y[0], &[1.0], &[1.0]));
+                    is_refused(jvp(|y| z[0].value() + x[0] * y[0], &[1.0], &[1.0]));
+                    z[0]
+                },
+                &[x[0]],
+            )
+            .unwrap();
+            // Across a nesting that is right: the outermost number, and that of the middle.
+            let middle = jvp(
+                |z: &[Dual<Dual<f64>>]| {
+                    is_refused(jvp(|y| x[0] + y[0], &[1.0], &[1.0]));
+                    is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[Dual::lift(1.0)], &[Dual::lift(1.0)]));
+                    is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[Dual::lift(0.0)], &[Dual::lift(1.0)]));
+                    let lifted = Dual::lift(x[0]);
+                    // The outermost one, lifted, is a constant of the innermost: that is right.
+                    let inner = jvp(|y: &[Dual<Dual<f64>>]| lifted * y[0], &[x[0]], &[Dual::lift(1.0)]);
+                    assert_eq!(inner.unwrap().1[0].value, 3.0);
+                    z[0] * z[0]
+                },
+                &[x[0]],
+                &[Dual::lift(1.0)],
+            );
+            middle.unwrap().1[0]
+        },
+        &[3.0],
+        &[1.0],
+    )
+    .map(|(y, dy)| assert_eq!((y, dy), (vec![6.0], vec![2.0])))
+    .unwrap();
+}
+
+/// d/dx [ x * d/dy (x y y) at y = x ] = 6 x^2, through every pairing of drivers, with `lift`.
+#[test]
+fn lifted_numbers_are_right() {
+    let (x, expected) = (2.0, 24.0);
+    let one = Dual::lift(1.0);
+    let found = jvp(
+        |x| x[0] * jvp(|y: &[Dual<Dual<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[one]).unwrap().1[0],
+        &[x],
+        &[1.0],
+    );
+    assert_eq!(found.unwrap().1, [expected]);
+    let found = derivatives::<f64, 2>(
+        |x| x * derivatives::<Jet<f64, 2>, 2>(|y| Jet::lift(x) * y * y, x).unwrap()[1],
+        x,
+    );
+    assert_eq!(found.unwrap(), [16.0, expected, 24.0]);
+    let found = jvp(
+        |x| x[0] * derivatives::<Dual<f64>, 1>(|y| Jet::lift(x[0]) * y * y, x[0]).unwrap()[1],
+        &[x],
+        &[1.0],
+    );
+    assert_eq!(found.unwrap().1, [expected]);
+    let found = derivatives::<f64, 1>(
+        |x| x * jvp(|y: &[Dual<Jet<f64, 1>>]| Dual::lift(x) * y[0] * y[0], &[x], &[Jet::lift(1.0)]).unwrap().1[0],
+        x,
+    );
+    assert_eq!(found.unwrap(), [16.0, expected]);
+    let found = grad(
+        |x| x[0] * jvp(|y: &[Dual<Var<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[Var::lift(1.0)]).unwrap().1[0],
+        &[x],
+    );
+    assert_eq!(found.unwrap(), [expected]);
+    let found = jvp(
+        |x| x[0] * grad(|y: &[Var<Dual<f64>>]| Var::lift(x[0]) * y[0] * y[0], &[x[0]]).unwrap()[0],
+        &[x],
+        &[1.0],
+    );
+    assert_eq!(found.unwrap().1, [expected]);
+    // d/dx of the second derivative of x y^3 by y at y = x, 6 x y: 12 x
+    let found = jvp(
+        |x| {
+            let lifted = Var::lift(Dual::lift(x[0]));
+            hvp(|y: &[Var<Dual<Dual<f64>>>]| lifted * y[0].powi(3), &[x[0]], &[one]).unwrap().2[0]
+        },
+        &[x],
+        &[1.0],
+    );
+    assert_eq!(found.unwrap().1, [24.0]);
+}
+
+/// Three drivers inside one another on one number, none of which captures: nothing is asked for. And the looking is seen by nobody.
+#[test]
+fn looking_is_apart() {
+    let (answer, seen) = decision::watch(|| {
+        jvp(
+            |x| {
+                let inner = jvp(|y| if y[0] > 1.0 { y[0] * y[0] } else { y[0] }, &[x[0].value], &[1.0]).unwrap();
+                x[0] * inner.1[0]
+            },
+            &[3.0],
+            &[1.0],
+        )
+    });
+    assert_eq!((answer.unwrap().1, seen.comparisons), (vec![6.0], 1));
+    // After a panic inside, a driver starts at the top again.
+    let panicked = std::panic::catch_unwind(|| jvp(|_| -> Dual<f64> { panic!("(expected)") }, &[1.0], &[1.0]));
+    assert!(panicked.is_err());
+    let x = Dual::new(3.0, 1.0);
+    assert_eq!(jvp(|y| y[0] * x, &[2.0], &[1.0]).unwrap().1, [5.0]); // by hand, without a driver around: as it ever was
+}
+
+/// Recordings inside forward drivers are levels of their own.
+#[test]
+fn a_tape_inside_a_forward_driver() {
+    let found = jvp(
+        |x| {
+            let mut tape = Tape::new();
+            let mut record = tape.record(&[x[0]], |y| y[0] * y[0] * Var::lift(x[0])).unwrap();
+            record.reverse(&[Dual::lift(1.0)]).unwrap()[0]
+        },
+        &[3.0],
+        &[1.0],
+    );
+    assert_eq!(found.unwrap().1, [12.0]);
+}
