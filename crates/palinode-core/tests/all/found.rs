@@ -81,8 +81,7 @@ impl CustomRule<f64> for Counted {
 #[test]
 fn forward_sweeps_leave_idle_lanes_alone() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let rule = Counted(asked.clone());
-    let j = jacobian(|x| custom(x, &[1.0, 2.0, 3.0], rule), &[1.0]).unwrap();
+    let j = jacobian(|x| custom(x, &[1.0, 2.0, 3.0], Counted(asked.clone())), &[1.0]).unwrap();
     assert_eq!((j, asked.load(Relaxed)), (vec![vec![1.0], vec![2.0], vec![3.0]], 3));
 }
 

@@ -413,7 +413,7 @@ fn a_var_outside_its_scope_is_named() {
 }
 
 /// How many nodes a computation with two inputs writes besides these and the one for its output.
-fn nodes_written(f: impl FnOnce(&[Var<f64>]) -> Var<f64>) -> usize {
+fn nodes_written(f: impl FnMut(&[Var<f64>]) -> Var<f64>) -> usize {
     let mut tape = Tape::new();
     tape.record(&[2.0, 3.0], f).unwrap().size().nodes - 2
 }

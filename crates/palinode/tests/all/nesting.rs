@@ -5,12 +5,12 @@
 use palinode::{Dual, Scalar, Var, grad, hessian, hvp};
 
 /// `d f / d x` by forward mode.
-fn forward<S: Scalar>(f: impl FnOnce(Dual<S>) -> Dual<S>, x: S) -> S {
+fn forward<S: Scalar>(mut f: impl FnMut(Dual<S>) -> Dual<S>, x: S) -> S {
     f(Dual::new(x, S::one())).tangent
 }
 
 /// `d f / d x` by reverse mode. Inside another level the point may be a tape's own number.
-fn reverse<S: Scalar<Bool = bool>>(f: impl FnOnce(Var<S>) -> Var<S>, x: S) -> S {
+fn reverse<S: Scalar<Bool = bool>>(mut f: impl FnMut(Var<S>) -> Var<S>, x: S) -> S {
     grad(|x| f(x[0]), &[x]).unwrap()[0]
 }
 
