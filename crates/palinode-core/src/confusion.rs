@@ -57,6 +57,11 @@ impl<N: 'static> Seeded<N> {
         Seeded { is_nested: is_nested && decision::is_verified(), number: PhantomData }
     }
 
+    /// Whether it is inside another driver of its number.
+    pub fn is_nested(&self) -> bool {
+        self.is_nested
+    }
+
     /// Looks for numbers from outside, if this driver is inside another one of its number: `parts` runs at a point with no tangents of its own, and
     /// gives the derivative parts of what comes out.
     #[inline]

@@ -193,6 +193,12 @@ pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Option<f64>) {
     (result, (found >= 0.0 && !APART.get() && !ACCEPTED.get()).then_some(found))
 }
 
+/// Runs `f` once more, verified, without counting its decisions again.
+pub(crate) fn uncounted<R>(f: impl FnOnce() -> R) -> R {
+    let _outer = with(&KEPT, KEPT.get() & !WATCHED);
+    f()
+}
+
 /// Runs `f` with no effect on any scope around it, and logs its comparisons; no result if it panics.
 pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> Option<(R, Log)> {
     /// The log of a run around this one, put back when it is over.

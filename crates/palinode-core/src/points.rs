@@ -44,14 +44,29 @@ pub fn verified<S: Scalar, R, E: From<Error>>(
     order: usize,
     mut run: impl FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E>,
 ) -> Result<R, E> {
+    // One copy of the user's code is enough.
+    let run: &mut Run<'_, S, R, E> = &mut run;
     let (result, suspicion) = decision::suspecting(|| run(x, None));
     match suspicion {
         None => result,
         Some(threshold) => {
             drop(result?);
-            examine(x, order, threshold, &mut run)
+            examine(x, order, threshold, run)
         }
     }
+}
+
+/// Runs `f`, and says whether something in it is to be [`verified`]. That is for long runs, which are then taken again in parts.
+#[doc(hidden)]
+pub fn suspicious<R>(f: impl FnOnce() -> R) -> (R, bool) {
+    let (result, suspicion) = decision::suspecting(f);
+    (result, suspicion.is_some())
+}
+
+/// Runs what has been run before, to verify it: its decisions are not counted again.
+#[doc(hidden)]
+pub fn again<R>(f: impl FnOnce() -> R) -> R {
+    decision::uncounted(f)
 }
 
 /// Adds the primals of numbers to the parts; symbols say nothing.

@@ -12,7 +12,7 @@
 //! [`Batch::accumulate_within`] a sweep holds a sum for every number of its sample that waits to be swept (1096 bytes each if exact, in `f64`).
 
 use crate::forward_gradient::{Directions, EstimateError, ForwardGradient, Perturbed};
-use crate::forward_gradient::{finite_answer, finite_parameters, non_finite};
+use crate::forward_gradient::{finite_answer, finite_parameters, non_finite, slopes_of};
 use core::marker::PhantomData;
 use core::ops::Range;
 use palinode_core::{
@@ -172,9 +172,8 @@ impl Batch {
         let piece = |samples: Range<usize>, sums: &mut dyn FnMut(S, &[S])| {
             // A draw remembers its last block, so each piece has its own; the same key makes the same directions.
             let draw = directions.draw::<K>(key, parameters.len()).expect("it was drawn before");
-            let p = Perturbed::new(parameters, &draw);
             for sample in samples {
-                let answer = loss(&p, sample);
+                let answer = slopes_of(parameters, &draw, |p| loss(p, sample)).map_err(|error| (sample, error))?;
                 finite_answer(answer.value, &answer.tangents.0).map_err(|error| (sample, error))?;
                 sums(answer.value, &answer.tangents.0);
             }

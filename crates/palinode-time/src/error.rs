@@ -10,6 +10,14 @@ pub enum Error {
     /// An error of a tape or of a text.
     #[error(transparent)]
     Core(#[from] palinode_core::Error),
+    /// A comparison in a step went as it does at its state only, and so did the derivative.
+    #[error("{error}; comparisons are counted from the start of step {step}")]
+    OfPoint {
+        /// The step, from 0, or the first of several that are differentiated together.
+        step: u64,
+        /// The comparison.
+        error: palinode_core::Error,
+    },
     /// A snapshot that could not be kept or did not come back.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -246,7 +254,7 @@ impl Error {
     /// The code, such as `PAL0520`, of several errors the first; `docs/book/errors/PAL0520.md` explains it.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Core(error) => error.code(),
+            Error::Core(error) | Error::OfPoint { error, .. } => error.code(),
             Error::Snapshot(error) => error.code(),
             Error::BudgetTooSmall { .. } => "PAL0520",
             Error::BeyondMemory { .. } => "PAL0504",
@@ -272,7 +280,10 @@ impl Error {
 
     /// An error of steps counted from 0, as one of steps counted from `first`.
     pub(crate) fn counted_from(mut self, first: u64) -> Error {
-        if let Error::StepFailed { step, .. } | Error::InInnerLoop { step, .. } = &mut self {
+        if let Error::StepFailed { step, .. }
+        | Error::InInnerLoop { step, .. }
+        | Error::OfPoint { step, .. } = &mut self
+        {
             *step += first;
         }
         self

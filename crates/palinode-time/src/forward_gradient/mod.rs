@@ -35,7 +35,9 @@ pub(crate) use error::{finite_answer, finite_parameters, non_finite};
 pub use mean::{GradientEstimate, estimate_gradient, estimate_gradient_in};
 pub use perturbed::Perturbed;
 
-use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, Key, Naive, Summand};
+use palinode_core::{
+    AccumulateProducts, Accumulator, Compensated, DualN, Error as CoreError, Key, Naive, Seeded, Summand, points,
+};
 
 /// An unbiased estimate of a gradient: a value and slopes, from which its entries are made again on request.
 ///
@@ -83,7 +85,7 @@ pub fn forward_gradient<'a, const K: usize>(
     parameters: &[f64],
     directions: Directions<'a>,
     key: Key,
-    f: impl FnOnce(&Perturbed<'_, 'a, K>) -> DualN<f64, K>,
+    f: impl FnMut(&Perturbed<'_, 'a, K>) -> DualN<f64, K>,
 ) -> Result<ForwardGradient<'a, K>, EstimateError> {
     forward_gradient_in(parameters, directions, key, f)
 }
@@ -107,12 +109,31 @@ pub fn forward_gradient_in<'a, const K: usize, S: Summand>(
     parameters: &[S],
     directions: Directions<'a>,
     key: Key,
-    f: impl FnOnce(&Perturbed<'_, 'a, K, S>) -> DualN<S, K>,
+    f: impl FnMut(&Perturbed<'_, 'a, K, S>) -> DualN<S, K>,
 ) -> Result<ForwardGradient<'a, K, S>, EstimateError> {
     error::finite_parameters(parameters)?;
     let draw = directions.draw(key, parameters.len())?;
-    let answer = f(&Perturbed::new(parameters, &draw));
+    let answer = slopes_of(parameters, &draw, f)?;
     ForwardGradient::new(answer.value, answer.tangents.0, draw)
+}
+
+/// The value and the slopes of a function: not of a path that exists only here, and by its own directions only.
+pub(crate) fn slopes_of<'a, const K: usize, S: Summand>(
+    parameters: &[S],
+    draw: &Draw<'a, K>,
+    mut f: impl FnMut(&Perturbed<'_, 'a, K, S>) -> DualN<S, K>,
+) -> Result<DualN<S, K>, CoreError> {
+    let seeded = Seeded::<DualN<S, K>>::new();
+    seeded.check("forward_gradient", parameters, |x| {
+        let mut parts = Vec::new();
+        points::add_parts(Some(&mut parts), &f(&Perturbed::at_rest(x)).tangents.0);
+        parts
+    })?;
+    points::verified(parameters, 1, |x, parts| {
+        let answer = f(&Perturbed::new(x, draw));
+        points::add_parts(parts, &answer.tangents.0);
+        Ok(answer)
+    })
 }
 
 impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {

@@ -11,12 +11,17 @@ use palinode_core::{AccumulateProducts, Accumulator, Compensated, DualN, Naive, 
 #[derive(Debug)]
 pub struct Perturbed<'p, 'a, const K: usize, S = f64> {
     values: &'p [S],
-    draw: &'p Draw<'a, K>,
+    /// None for parameters that do not move.
+    draw: Option<&'p Draw<'a, K>>,
 }
 
 impl<'p, 'a, const K: usize, S: Summand> Perturbed<'p, 'a, K, S> {
     pub(crate) fn new(values: &'p [S], draw: &'p Draw<'a, K>) -> Self {
-        Perturbed { values, draw }
+        Perturbed { values, draw: Some(draw) }
+    }
+
+    pub(crate) fn at_rest(values: &'p [S]) -> Self {
+        Perturbed { values, draw: None }
     }
 
     /// How many parameters there are.
@@ -35,7 +40,10 @@ impl<'p, 'a, const K: usize, S: Summand> Perturbed<'p, 'a, K, S> {
     /// If there is none of that number.
     #[inline]
     pub fn get(&self, i: usize) -> DualN<S, K> {
-        DualN::new(self.values[i], self.draw.at(i).map(S::from_f64))
+        match self.draw {
+            Some(draw) => DualN::new(self.values[i], draw.at(i).map(S::from_f64)),
+            None => DualN::lift(self.values[i]),
+        }
     }
 
     /// The inner product of `x` and as many parameters from `start` on, as a layer of a network computes it, accumulated as asked for. With

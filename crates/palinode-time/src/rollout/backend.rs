@@ -10,9 +10,10 @@ use super::columns::{Columns, Narrow, with_lanes};
 pub(super) use super::flat::Flat;
 use super::flat::{Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits, same_words};
 use super::forward::taken_well;
+use super::sides;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
-use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision, points};
+use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision};
 
 /// What does not change from step to step.
 pub struct Fixed<'a, St: Step, T: Inner> {
@@ -206,7 +207,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         let words = &mut words_after[kept];
         let mut taken = Ok(());
         // A decision of this point only is looked for in this unit, from its state to the sides.
-        points::verified(&numbers.reals, 1, |reals, parts| -> Result<(), Error> {
+        sides::verified(&numbers.reals, |reals, parts| {
             let mut record = tapes[kept].record_once(reals, |vars| {
                 let mut source = reading(vars, &numbers.plain, |var: Var<T>| var);
                 let state = refill(state, &mut source);
@@ -232,7 +233,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
                 Shape::of(&*state, words);
                 Recorded(&*state)
             })?;
-            record.add_parts(parts);
+            sides::add_parts(&mut record, parts);
             Ok(())
         })?;
         taken?;

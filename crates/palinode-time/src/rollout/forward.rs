@@ -2,11 +2,12 @@
 
 use super::engine::{Engine, Inputs, Loss};
 use super::reverse::{Swept, with_tangents};
+use super::sides;
 use super::while_loop::judged;
 use super::{Backend, Differentiate, Direction, Known, Rollout, StopMargin};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
-use palinode_core::{Dual, Passive, Snapshot};
+use palinode_core::{Dual, Passive, Seeded, Snapshot, points};
 
 /// How many steps a loop takes, and how close its condition came to another number, if it has one.
 pub(super) type Taken = (u64, Option<StopMargin>);
@@ -117,8 +118,9 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         direction: Direction<'_, St>,
         loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
     ) -> Result<(f64, f64), Error> {
+        let seeded = Seeded::new();
         let state = self.forward_state(initial, params, direction)?;
-        let loss = loss(&state);
+        let loss = sides::loss_of::<St>(&state, &seeded, loss)?;
         Ok((super::reverse::finite_value(loss.value)?, loss.tangent))
     }
 
@@ -135,7 +137,16 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(inputs.count(), steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
-        take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))?;
+        let (taken, is_suspicious) = points::suspicious(|| {
+            take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))
+        });
+        taken?;
+        if is_suspicious {
+            begin(&self.step);
+            let start = with_tangents(initial, direction.0, |x| x)?;
+            let mut inputs = self.inputs_over(Dual::lift)?;
+            state = points::again(|| sides::take_steps(&self.step, start, &params, &mut inputs, steps))?;
+        }
         Ok(state)
     }
 

@@ -29,6 +29,7 @@ mod report;
 mod reverse;
 mod reversible;
 mod rule_check;
+mod sides;
 mod while_loop;
 
 pub use nested::{Nested, Repeat};

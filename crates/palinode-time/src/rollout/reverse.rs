@@ -105,6 +105,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         direction: Direction<'_, St>,
         loss: &mut Loss<'_, St, Dual<f64>>,
     ) -> Result<(Gradient<St>, Gradient<St>), Error> {
+        let seeded = palinode_core::Seeded::new();
+        self.check_loss(initial, &seeded, loss)?;
         let state: St::State<Passive<Dual<f64>>> = with_tangents(initial, direction.0, Passive::lift)?;
         let start = Snapshot::of(&state);
         let one = self.setting(initial, params, &start, false)?;

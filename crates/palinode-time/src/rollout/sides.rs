@@ -1,0 +1,144 @@
+//! Decisions that exist only at a point, and numbers of an outer driver, in rollouts.
+//!
+//! Input: a unit of steps, or a loss, as a function of the numbers it starts from. Output: the same, looked at from the sides where a comparison was
+//! suspicious (`palinode_core::points`).
+//!
+//! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does with a small change is not asked for. A rollout
+//! without suspicious comparisons does nothing here.
+
+use super::engine::{Inputs, Loss};
+use super::flat::{Flat, Verbatim, reading};
+use super::forward::taken_well;
+use super::{Differentiate, Inner, Rollout};
+use crate::error::Error;
+use crate::step::Step;
+use palinode_core::{Dual, Error as CoreError, Reals, Record, Seeded, Tape, Var, points};
+
+/// Runs a unit of steps from these numbers. The step of an error counts from the first of the unit.
+pub(super) fn verified<T: Inner>(
+    numbers: &[T],
+    run: impl FnMut(&[T], Option<&mut Vec<f64>>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    // Duals have second derivatives, which are looked at as well.
+    points::verified(numbers, 1 + T::DEPTH as usize, run).map_err(|error| match error {
+        Error::Core(error @ CoreError::OfPoint { .. }) => Error::OfPoint { step: 0, error },
+        error => error,
+    })
+}
+
+/// What is compared of a recorded unit: a weighted sum of its outputs, differentiated, with all parts of its numbers.
+pub(super) fn add_parts<T: Inner>(record: &mut Record<'_, T>, parts: Option<&mut Vec<f64>>) {
+    let Some(parts) = parts else { return };
+    let weights: Vec<T> = (0..record.output_count()).map(|i| T::from_f64(points::weight(i))).collect();
+    if let Ok(sums) = record.reverse(&weights) {
+        sums.iter().for_each(|&sum| parts.extend(words_of(sum)));
+    }
+}
+
+/// A number and its derivatives.
+fn words_of<T: Inner>(number: T) -> Vec<f64> {
+    let mut words = Vec::new();
+    number.save_bits(&mut |word| words.push(f64::from_bits(word)));
+    words
+}
+
+/// Takes the steps of a forward rollout one by one, each from its own state to the sides where that is needed.
+pub(super) fn take_steps<St: Step>(
+    step: &St,
+    mut state: St::State<Dual<f64>>,
+    params: &St::Params<Dual<f64>>,
+    inputs: &mut Inputs<'_, St::Input<Dual<f64>>>,
+    steps: u64,
+) -> Result<St::State<Dual<f64>>, Error> {
+    let (mut before, mut fixed, mut after) = (Flat::default(), Flat::default(), Flat::default());
+    params.save(&mut Verbatim(&mut fixed));
+    for at in 0..steps {
+        let input = inputs.at(at)?;
+        before.clear();
+        state.save(&mut Verbatim(&mut before));
+        let of_state = before.reals.len();
+        let all: Vec<Dual<f64>> = before.reals.iter().chain(&fixed.reals).copied().collect();
+        let taken = verified(&primals(&all), |x, parts| {
+            let moved = with_tangents_of(&all, x);
+            state = Reals::load(&mut reading(&moved[..of_state], &before.plain, |dual| dual));
+            let params: St::Params<Dual<f64>> =
+                Reals::load(&mut reading(&moved[of_state..], &fixed.plain, |dual| dual));
+            step.step(&mut state, &params, input);
+            taken_well(step, at)?;
+            after.clear();
+            state.save(&mut Verbatim(&mut after));
+            points::add_parts(parts, &tangents(&after.reals));
+            Ok(())
+        });
+        taken.map_err(|error| if error.code() == "PAL0119" { error.counted_from(at) } else { error })?;
+    }
+    Ok(state)
+}
+
+/// The loss of the last state of a forward rollout.
+pub(super) fn loss_of<St: Step>(
+    state: &St::State<Dual<f64>>,
+    seeded: &Seeded<Dual<f64>>,
+    loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
+) -> Result<Dual<f64>, Error> {
+    let (answer, is_suspicious) = points::suspicious(|| loss(state));
+    if !is_suspicious && !seeded.is_nested() {
+        return Ok(answer);
+    }
+    let mut flat = Flat::default();
+    state.save(&mut Verbatim(&mut flat));
+    let of = |duals: &[Dual<f64>]| loss(&Reals::load(&mut reading(duals, &flat.plain, |dual| dual)));
+    let x = primals(&flat.reals);
+    seeded.check("Rollout::jvp", &x, |x| {
+        let at_rest: Vec<Dual<f64>> = x.iter().map(|&x| Dual::lift(x)).collect();
+        vec![of(&at_rest).tangent]
+    })?;
+    points::again(|| {
+        points::verified(&x, 1, |x, parts| {
+            let answer = of(&with_tangents_of(&flat.reals, x));
+            points::add_parts(parts, &[answer.tangent]);
+            Ok(answer)
+        })
+    })
+}
+
+impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
+    /// Whether the loss of a second derivative uses numbers of a driver around it; any state will do to see that.
+    pub(super) fn check_loss(
+        &self,
+        initial: &St::State<f64>,
+        seeded: &Seeded<Dual<f64>>,
+        loss: &mut Loss<'_, St, Dual<f64>>,
+    ) -> Result<(), Error> {
+        if !seeded.is_nested() {
+            return Ok(());
+        }
+        let mut flat = Flat::default();
+        initial.save(&mut Verbatim(&mut flat));
+        let mut tape = Tape::new();
+        seeded.check("Rollout::hvp", &flat.reals, |x| {
+            let at_rest: Vec<Dual<f64>> = x.iter().map(|&x| Dual::lift(x)).collect();
+            let recorded = tape.record_once(&at_rest, |vars| {
+                loss(0, &Reals::load(&mut reading(vars, &flat.plain, |var: Var<Dual<f64>>| var)))
+            });
+            let Ok(mut record) = recorded else { return Vec::new() };
+            let value = record.values()[0].tangent;
+            let gradient = record.reverse(&[Dual::lift(1.0)]).map_or_else(|_| Vec::new(), tangents);
+            gradient.into_iter().chain([value]).collect()
+        })?;
+        Ok(())
+    }
+}
+
+fn primals(duals: &[Dual<f64>]) -> Vec<f64> {
+    duals.iter().map(|dual| dual.value).collect()
+}
+
+fn tangents(duals: &[Dual<f64>]) -> Vec<f64> {
+    duals.iter().map(|dual| dual.tangent).collect()
+}
+
+/// Numbers with these primals and the tangents of others.
+fn with_tangents_of(duals: &[Dual<f64>], primals: &[f64]) -> Vec<Dual<f64>> {
+    primals.iter().zip(duals).map(|(&x, dual)| Dual::new(x, dual.tangent)).collect()
+}

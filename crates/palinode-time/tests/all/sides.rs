@@ -1,0 +1,183 @@
+//! Decisions that exist only at the state of one step, and numbers of an outer driver, in rollouts and forward gradients.
+
+use palinode_core::{Dual, DualN, Key, Scalar, Var, decision, jvp};
+use palinode_time::{
+    Batch, Directions, Error, Number, Perturbed, Rollout, Schedule, Step, forward_gradient,
+};
+
+/// A speed that falls by 1 a step, and what it adds to `x`: by some rule of the speed and a parameter.
+struct Falling(Rule);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Rule {
+    /// `k v`, which code that skips zeros leaves out.
+    Skipped,
+    /// `k v^2`, likewise: right up to the first derivative.
+    SkippedSquare,
+    /// `k |v|` by hand.
+    Kink,
+    /// `k sin(v)/v` by hand.
+    Quotient,
+}
+
+impl Step for Falling {
+    type State<S: Number> = [S; 2];
+    type Params<S: Number> = [S; 1];
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, [x, v]: &mut [S; 2], [k]: &[S; 1], _: &()) {
+        match self.0 {
+            Rule::Skipped if *v == <S as Scalar>::zero() => {}
+            Rule::Skipped => *x += *k * *v,
+            Rule::SkippedSquare if *v == <S as Scalar>::zero() => {}
+            Rule::SkippedSquare => *x += *k * *v * *v,
+            Rule::Kink => *x += if *v > <S as Scalar>::zero() { *k * *v } else { -*k * *v },
+            Rule::Quotient if *v == <S as Scalar>::zero() => *x += *k,
+            Rule::Quotient => *x += *k * Scalar::sin(*v) / *v,
+        }
+        *v -= 1.0;
+    }
+}
+
+const K: f64 = 0.7;
+
+fn rollout(rule: Rule, steps: u64) -> Rollout<'static, Falling> {
+    Rollout::new(Falling(rule)).steps(steps)
+}
+
+fn is_of_step(error: &Error, at: u64) {
+    assert_eq!(error.code(), "PAL0119", "{error}");
+    let Error::OfPoint { step, .. } = error else { panic!("{error}") };
+    assert_eq!(*step, at, "{error}");
+    assert!(error.to_string().contains(&format!("step {at}")), "{error}");
+}
+
+#[test]
+fn a_step_whose_path_exists_at_its_state_only_is_refused_by_every_way_back() {
+    let loss = |[x, _]: &[Var<f64>; 2]| *x * 2.0;
+    // From 3.5 the speed is never zero: x = k sum of (v - i).
+    let right = rollout(Rule::Skipped, 8).value_and_grad(&[0.0, 3.5], &[K], loss).unwrap();
+    assert!((right.initial[1] - 2.0 * 8.0 * K).abs() < 1e-14);
+    // From 3 it is, at step 3, whatever is kept and however many steps are recorded at once.
+    let plain = || rollout(Rule::Skipped, 8);
+    for run in [
+        plain(),
+        plain().schedule(Schedule::Binomial { snapshots: 2 }),
+        plain().budget(64 << 10),
+        plain().record_at_once(1),
+    ] {
+        is_of_step(&run.value_and_grad(&[0.0, 3.0], &[K], loss).unwrap_err(), 3);
+    }
+    let error = plain().record_at_once(4).value_and_grad(&[0.0, 3.0], &[K], loss).unwrap_err();
+    is_of_step(&error, 0);
+    let direction = (&[0.0, 1.0], &[0.0]);
+    let forward = plain().jvp(&[0.0, 3.0], &[K], direction, |[x, _]| *x * 2.0);
+    is_of_step(&forward.unwrap_err(), 3);
+    // Accepted, it is as it was: the term of that step is missing.
+    let accepted = decision::accept_points(|| plain().value_and_grad(&[0.0, 3.0], &[K], loss)).unwrap();
+    assert!((accepted.initial[1] - 2.0 * 7.0 * K).abs() < 1e-14);
+}
+
+#[test]
+fn second_derivatives_are_verified_too() {
+    let direction = (&[0.0, 1.0], &[0.0]);
+    let run = rollout(Rule::SkippedSquare, 8);
+    // x = k sum of (v - i)^2: the first derivative by v is right, the second misses 2 k.
+    let first = run.value_and_grad(&[0.0, 3.0], &[K], |[x, _]| *x).unwrap();
+    let expected: f64 = (0..8).map(|i| 2.0 * K * (3.0 - f64::from(i))).sum();
+    assert!((first.initial[1] - expected).abs() < 1e-13);
+    let forward = run.jvp(&[0.0, 3.0], &[K], direction, |[x, _]| *x).unwrap();
+    assert!((forward.1 - expected).abs() < 1e-13);
+    is_of_step(&run.hvp(&[0.0, 3.0], &[K], direction, |[x, _]| *x).unwrap_err(), 3);
+    let beside = run.hvp(&[0.0, 3.5], &[K], direction, |[x, _]| *x).unwrap().1;
+    assert!((beside.initial[1] - 16.0 * K).abs() < 1e-13);
+}
+
+#[test]
+fn kinks_and_quotients_by_hand_are_not_refused() {
+    for rule in [Rule::Kink, Rule::Quotient] {
+        let run = rollout(rule, 8);
+        let gradient = run.value_and_grad(&[0.0, 3.0], &[K], |[x, _]| *x).unwrap();
+        let slope = |v: f64| match rule {
+            Rule::Kink => if v > 0.0 { K } else { -K },
+            _ if v == 0.0 => 0.0,
+            _ => K * (v.cos() / v - v.sin() / (v * v)),
+        };
+        let expected: f64 = (0..8).map(|i| slope(3.0 - f64::from(i))).sum();
+        assert!((gradient.initial[1] - expected).abs() < 1e-13, "{}", gradient.initial[1]);
+        let forward = run.jvp(&[0.0, 3.0], &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x).unwrap();
+        assert!((forward.1 - expected).abs() < 1e-13);
+        run.hvp(&[0.0, 3.0], &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x).unwrap();
+    }
+    // Of the loss, too.
+    let short = |[x, _]: &[Var<f64>; 2]| if *x == 0.0 { *x * 0.0 } else { *x * 3.0 };
+    let error = rollout(Rule::Kink, 0).value_and_grad(&[0.0, 1.0], &[K], short).unwrap_err();
+    assert_eq!(error.code(), "PAL0119");
+    let short = |[x, _]: &[Dual<f64>; 2]| if *x == 0.0 { *x * 0.0 } else { *x * 3.0 };
+    let error = rollout(Rule::Kink, 0).jvp(&[0.0, 1.0], &[K], (&[1.0, 0.0], &[0.0]), short).unwrap_err();
+    assert_eq!(error.code(), "PAL0119");
+}
+
+/// Looking again is seen by nobody.
+#[test]
+fn decisions_are_counted_once() {
+    let run = rollout(Rule::Kink, 8);
+    let forward = || run.jvp(&[0.0, 3.0], &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x).unwrap();
+    assert_eq!(decision::watch(forward).1.comparisons, 8);
+}
+
+#[test]
+fn numbers_of_an_outer_driver_in_a_loss_are_refused() {
+    let run = rollout(Rule::Quotient, 4);
+    let (start, params, direction) = ([0.3, 2.5], [K], (&[1.0, 0.0], &[0.0]));
+    jvp(
+        |z| {
+            let error = run.jvp(&start, &params, direction, |[x, _]| *x * z[0]).unwrap_err();
+            assert_eq!(error.code(), "PAL0120", "{error}");
+            let error = run.jvp(&start, &params, direction, |[x, _]| (*x - 0.3) * z[0]).unwrap_err();
+            assert_eq!(error.code(), "PAL0120", "{error}");
+            let error = run.hvp(&start, &params, direction, |[x, _]| *x * *x * Var::lift(z[0])).unwrap_err();
+            assert_eq!(error.code(), "PAL0120", "{error}");
+            // As a constant it may be used.
+            assert_eq!(run.jvp(&start, &params, direction, |[x, _]| *x * z[0].value).unwrap().1, 2.0);
+            assert_eq!(run.hvp(&start, &params, direction, |[x, _]| *x * *x * z[0].value).unwrap().1.initial[0], 4.0);
+            z[0]
+        },
+        &[2.0],
+        &[1.0],
+    )
+    .unwrap();
+}
+
+#[test]
+fn forward_gradients_inside_one_another() {
+    let key = Key::from_seed(5);
+    let outer = forward_gradient::<2>(&[2.0, 3.0], Directions::CoordinateFrame, key, |p| {
+        let captured = p.get(0);
+        for x in [1.5, 0.0] {
+            let inner = |q: &Perturbed<2>| q.get(0) * captured + q.get(1);
+            let error = forward_gradient::<2>(&[x, 1.0], Directions::CoordinateFrame, key, inner).unwrap_err();
+            assert_eq!(error.code(), "PAL0120", "{error}");
+            let inner = |q: &Perturbed<2>, _| q.get(0) * captured + q.get(1);
+            let batch = Batch::new(3).forward_gradient::<2>(&[x, 1.0], Directions::CoordinateFrame, key, inner);
+            assert_eq!(batch.unwrap_err().code(), "PAL0606");
+        }
+        let apart = |q: &Perturbed<2>| q.get(0) * captured.value + q.get(1);
+        let g = forward_gradient::<2>(&[0.0, 1.0], Directions::CoordinateFrame, key, apart).unwrap().gradient();
+        assert!((g[0] - 2.0).abs() < 1e-14 && (g[1] - 1.0).abs() < 1e-14);
+        captured * p.get(1)
+    });
+    let g = outer.unwrap().gradient();
+    assert!((g[0] - 3.0).abs() < 1e-14 && (g[1] - 2.0).abs() < 1e-14);
+}
+
+#[test]
+fn a_forward_gradient_of_a_path_of_a_point_is_refused() {
+    let skips = |p: &Perturbed<2>| {
+        let (x, y) = (p.get(0), p.get(1));
+        if x == DualN::lift(0.0) { y * 0.0 } else { x * y }
+    };
+    let key = Key::from_seed(5);
+    let error = forward_gradient::<2>(&[0.0, 3.0], Directions::CoordinateFrame, key, skips).unwrap_err();
+    assert_eq!(error.code(), "PAL0119");
+    assert!(forward_gradient::<2>(&[1e-9, 3.0], Directions::CoordinateFrame, key, skips).is_ok());
+}

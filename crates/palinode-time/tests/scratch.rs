@@ -1,0 +1,3 @@
+//! Scratch.
+#[path = "all/sides.rs"]
+mod sides;
