@@ -193,6 +193,10 @@ pub(crate) struct ModelArgs {
     /// Let infinities and NaN pass instead of stopping where they arise
     #[arg(long)]
     pub(crate) allow_nonfinite: bool,
+
+    /// Take a derivative along a way that the model takes only at these inputs (PAL0119)
+    #[arg(long)]
+    pub(crate) accept_points: bool,
 }
 
 /// How much is shown.

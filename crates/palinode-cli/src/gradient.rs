@@ -28,6 +28,21 @@ pub(crate) enum NoGradient {
     Run(RunError),
     /// A derivative is this.
     NotFinite(f64),
+    /// It goes along a way that the model takes only here.
+    OfPoint(palinode_core::Error),
+}
+
+impl From<palinode_core::Error> for NoGradient {
+    fn from(error: palinode_core::Error) -> NoGradient {
+        NoGradient::OfPoint(error)
+    }
+}
+
+impl Gradient {
+    /// All its numbers.
+    pub(crate) fn numbers(&self) -> Vec<f64> {
+        self.parts.iter().flat_map(|part| &part.data).copied().collect()
+    }
 }
 
 impl From<TransformError> for NoGradient {

@@ -34,6 +34,7 @@ mod problem;
 mod progress;
 mod render;
 mod session;
+mod sides;
 mod sources;
 mod stops;
 mod storage;

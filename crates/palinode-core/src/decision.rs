@@ -199,17 +199,24 @@ pub(crate) fn uncounted<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Runs `f` whose comparisons are no decisions of the program that is looked at: they are neither counted nor logged nor suspicious.
+pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
+    let _outer = (with(&KEPT, 0), with(&SUSPICION, SUSPICION.get()));
+    f()
+}
+
 /// Runs `f` with no effect on any scope around it, and logs its comparisons; no result if it panics.
 pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> Option<(R, Log)> {
     /// The log of a run around this one, put back when it is over.
     struct OuterLog(Log);
     impl Drop for OuterLog {
         fn drop(&mut self) {
-            LOG.set(core::mem::take(&mut self.0));
+            let _ = LOG.try_with(|log| log.replace(core::mem::take(&mut self.0)));
         }
     }
+    // Where the thread is coming down, there is no log, and nothing to be seen.
+    let _outer_log = OuterLog(LOG.try_with(RefCell::take).ok()?);
     let _outer = (with(&KEPT, LOGGED), with(&SUSPICION, NO_SUSPICION), with(&APART, true));
-    let _outer_log = OuterLog(LOG.take());
     // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()?;
     Some((result, LOG.take()))
@@ -278,6 +285,13 @@ fn at_rest((a, b): (Option<f64>, Option<f64>), asked: Asked) {
     if KEPT.get() & LOGGED != 0 {
         log(a, b, asked);
     }
+}
+
+/// Two plain numbers were compared by code that does not know which of them matter (an interpreter): suspicious or not, never counted.
+#[doc(hidden)]
+#[inline(always)]
+pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
+    at_rest((a, b), if is_equality { Asked::Equality } else { Asked::Order });
 }
 
 /// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`).

@@ -69,6 +69,12 @@ pub fn again<R>(f: impl FnOnce() -> R) -> R {
     decision::uncounted(f)
 }
 
+/// Runs code that was made of the program that is looked at, such as its derivative: its comparisons are not the program's.
+#[doc(hidden)]
+pub fn unseen<R>(f: impl FnOnce() -> R) -> R {
+    decision::unseen(f)
+}
+
 /// Adds the primals of numbers to the parts; symbols say nothing.
 #[doc(hidden)]
 pub fn add_parts<S: Scalar>(parts: Option<&mut Vec<f64>>, numbers: &[S]) {
@@ -165,7 +171,7 @@ fn examine<S: Scalar, R, E: From<Error>>(
             if !sides.iter().flatten().any(|side| side.is_too_near(&log)) {
                 break;
             }
-            (relative, least) = (FAR * relative, FAR * least.max(relative));
+            (relative, least) = (FAR * relative, FAR * least);
         }
         if sides.iter().any(Option::is_some) {
             break;

@@ -1,5 +1,6 @@
 //! `palinode grad`: value and gradient, and how well differences agree.
 
+use palinode_core::points;
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
 use palinode_ir::pal::{Argument, Role};
 use palinode_ir::{Program, plan};
@@ -19,7 +20,7 @@ use crate::session::Session;
 use crate::stops::Stop;
 use crate::storage::{Asked, Within};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout, styled};
-use crate::{execute, inputs, model, numbers, stops, storage, value};
+use crate::{execute, inputs, model, numbers, sides, stops, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
@@ -38,16 +39,22 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
 
     let program = loaded.only(objective);
     let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
-    let (found, forward) = match asked.budget {
+    let (ran, is_suspicious) = points::suspicious(|| match asked.budget {
         None => {
             let ran = run_model(&loaded, &inputs, &limits)?;
-            (objective_value(&loaded, &ran, objective, &limits)?, ran.cost)
+            Ok((objective_value(&loaded, &ran, objective, &limits)?, ran.cost))
         }
         // Other outputs may take more than the budget.
-        Some(budget) => value_alone(&loaded, &program, objective, &inputs, &Limits { budget, ..limits })?,
-    };
+        Some(budget) => value_alone(&loaded, &program, objective, &inputs, &Limits { budget, ..limits }),
+    });
+    let (found, forward) = ran?;
     let found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
+    let is_suspicious = is_suspicious && !args.model.accept_points;
+    sides::check(is_suspicious, &program, (&inputs, &wrt), &limits, 1, |inputs| {
+        gradient(&program, &wrt, inputs, &limits, mode, (&asked, &within)).map(|found| found.numbers())
+    })
+    .map_err(|error| no_gradient(error, &loaded))?;
     let rounding = match asked.is_rounded() {
         true => Some(rounding(&program, &wrt, &inputs, &limits, &asked, &found_gradient, &loaded)?),
         false => None,
@@ -156,6 +163,18 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
                 .help("use large finite numbers instead, or see it with --allow-nonfinite")
                 .into()
         }
+        NoGradient::OfPoint(palinode_core::Error::OfPoint { decision, left, right, part, here, sides }) => {
+            let message = format!(
+                "the derivative holds at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, goes so nowhere beside them"
+            );
+            let [below, above] = sides.map(|side| numbers::short(side, 6));
+            let here = numbers::short(here, 6);
+            Problem::new("PAL0119", Exit::Run, message)
+                .note(format!("number {} of the derivative is {here} here, and {below} and {above} to the sides", part + 1))
+                .help("write the model without that short cut, or move the inputs a little; --accept-points takes it as it is")
+                .into()
+        }
+        NoGradient::OfPoint(error) => Problem::new(error.code(), Exit::Run, error.to_string()).into(),
     }
 }
 

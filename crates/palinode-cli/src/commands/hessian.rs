@@ -1,5 +1,6 @@
 //! `palinode hessian`: all second derivatives of the loss.
 
+use palinode_core::points;
 use palinode_ir::interp::{Code, Datum, Tensor};
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use crate::problem::Failed;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{Cell, HEADING, layout};
-use crate::{execute, inputs, model, numbers, value};
+use crate::{execute, inputs, model, numbers, sides, value};
 
 /// How many rows and columns are shown unless all are asked for.
 const SHOWN: usize = 8;
@@ -26,15 +27,23 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let ran = run_model(&loaded, &inputs, &limits)?;
+    let (ran, is_suspicious) = points::suspicious(|| run_model(&loaded, &inputs, &limits));
+    let ran = ran?;
     let found = objective_value(&loaded, &ran, objective, &limits)?;
 
-    let program = transform::hessian(&loaded.only(objective), &wrt)
+    let model = loaded.only(objective);
+    let program = transform::hessian(&model, &wrt)
         .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
     let code = Code::new(&passes::simplify(&program));
     let progress = Progress::start("running once per direction", 1);
     let ran = run_derivative(&code, &inputs, &limits, 0)
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
+    let is_suspicious = is_suspicious && !args.model.accept_points;
+    sides::check(is_suspicious, &model, (&inputs, &wrt), &limits, 2, |inputs| {
+        let ran = run_derivative(&code, inputs, &limits, 0)?;
+        Ok(ran.outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect())
+    })
+    .map_err(|error| no_gradient(error, &loaded))?;
     drop(progress);
 
     let output = &loaded.model.outputs[objective];

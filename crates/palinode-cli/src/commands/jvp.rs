@@ -1,5 +1,6 @@
 //! `palinode jvp`: how every output moves when the arguments move along a direction.
 
+use palinode_core::points;
 use palinode_ir::interp::{Code, Datum};
 use palinode_ir::pal::Role;
 use palinode_ir::{passes, transform};
@@ -16,7 +17,7 @@ use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{Cell, HEADING, STRONG, layout};
-use crate::{execute, inputs, model, numbers, value};
+use crate::{execute, inputs, model, numbers, sides, value};
 
 /// An argument and how it moves, in the declared unit.
 struct Move {
@@ -29,7 +30,8 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let moves = directions(session, &loaded, args, &inputs)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    run_model(&loaded, &inputs, &limits)?;
+    let (ran, is_suspicious) = points::suspicious(|| run_model(&loaded, &inputs, &limits));
+    ran?;
 
     let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
     let program = transform::jvp(&loaded.model.program, &wrt)
@@ -41,6 +43,14 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let progress = Progress::start("running forwards", 1);
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
+    let is_suspicious = is_suspicious && !args.model.accept_points;
+    sides::check(is_suspicious, &loaded.model.program, (&inputs, &wrt), &limits, 1, |moved| {
+        let all = [moved, &all[inputs.len()..]].concat();
+        let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())?;
+        let tangents = ran.outputs.iter().skip(loaded.model.outputs.len());
+        Ok(tangents.filter_map(Datum::as_vector).flatten().copied().collect())
+    })
+    .map_err(|error| no_gradient(error, &loaded))?;
     drop(progress);
 
     let outputs = &loaded.model.outputs;

@@ -7,12 +7,12 @@ use palinode_core::{Real, rules};
 use super::{Failure, Frame, Machine, Observer};
 use crate::interp::code::Ins;
 use crate::interp::error::RunErrorKind;
-use crate::interp::scalar_ops::{integer, overflow};
+use crate::interp::scalar_ops::{compare_reals, integer, overflow};
 use crate::interp::store::Store;
 use crate::interp::store_rule::Event;
 use crate::interp::trap;
 use crate::interp::value::{Array, from_int, round32, stop, to_int};
-use crate::op::IntOp;
+use crate::op::{Comparison, IntOp};
 
 #[cold]
 #[inline(never)]
@@ -177,9 +177,15 @@ impl<R: Real> Machine<'_, R> {
                         Ins::SelectBool { d, c, a, b } => {
                             t[d as usize] = if t[c as usize] { t[a as usize] } else { t[b as usize] };
                         }
-                        Ins::LessReal { d, a, b } => t[d as usize] = r[a as usize] < r[b as usize],
-                        Ins::LessEqReal { d, a, b } => t[d as usize] = r[a as usize] <= r[b as usize],
-                        Ins::EqualReal { d, a, b } => t[d as usize] = r[a as usize] == r[b as usize],
+                        Ins::LessReal { d, a, b } => {
+                            t[d as usize] = compare_reals(Comparison::Less, r[a as usize], r[b as usize]);
+                        }
+                        Ins::LessEqReal { d, a, b } => {
+                            t[d as usize] = compare_reals(Comparison::LessEq, r[a as usize], r[b as usize]);
+                        }
+                        Ins::EqualReal { d, a, b } => {
+                            t[d as usize] = compare_reals(Comparison::Equal, r[a as usize], r[b as usize]);
+                        }
                         Ins::LessInt { d, a, b } => t[d as usize] = n[a as usize] < n[b as usize],
                         Ins::LessEqInt { d, a, b } => t[d as usize] = n[a as usize] <= n[b as usize],
                         Ins::EqualInt { d, a, b } => t[d as usize] = n[a as usize] == n[b as usize],
