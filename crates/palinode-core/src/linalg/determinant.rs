@@ -7,8 +7,8 @@
 //! Saved: `C`, or the factorisation for the logarithm.
 //!
 //! `C = d A^-T` where `A` is invertible and nothing more is asked than `C`. Otherwise (derivatives of `d A^-T` divide by what is nearly zero twice and more): `A` is turned by the singular vectors of its primal so that a
-//! well-conditioned block `E` stands before a small rest, and with the rest's Schur complement `B`, `C` is made of `E^-1` and the cofactors of `B`. These are found in
-//! the same way, or, once all primals of `B` are zero, without division (Faddeev and LeVerrier).
+//! well-conditioned block `E` stands before a small rest, and with the rest's Schur complement `B`, `C` is made of `E^-1` and the cofactors of `B`. These are found without
+//! division (Faddeev and LeVerrier), or in the same way if `B` is large.
 
 use super::kernel::Kernel;
 use super::lifted::{Block, Lifted, Rule, inner_of};
@@ -89,6 +89,10 @@ fn cofactors<S: Kernel>(a: &DMatrix<S>, determinant: S) -> Result<DMatrix<S>, Er
 
 /// Singular values below this part of the largest one are left to the rest.
 const WELL_CONDITIONED: f64 = 1e-3;
+/// Up to this size sums of products in place of divisions lose few digits.
+const SMALL: usize = 16;
+/// What is smaller than this part of the whole must not be divided by: its derivatives are not small.
+const TOO_SMALL: f64 = 1e-6;
 
 /// A determinant and its cofactors, both without a division by anything small.
 struct Expanded<S> {
@@ -130,7 +134,11 @@ impl<S: Kernel> Expanded<S> {
         let factored = S::factor("determinant", &e)?;
         let right = S::solve_factored(&factored, false, &f)?;
         let left = S::solve_factored(&factored, true, &g.transpose())?.transpose();
-        let rest = Expanded::of(&dense::difference(&h, &S::matmul(&g, &right)?))?;
+        let rest = dense::difference(&h, &S::matmul(&g, &right)?);
+        let rest = match k <= SMALL || dense::largest(dense::constants(&rest).iter()) <= TOO_SMALL {
+            true => Expanded::without_division(&rest)?,
+            false => Expanded::of(&rest)?,
+        };
         let of_e = S::determinant(&e)?;
         let inverse_transposed = S::solve_factored(&factored, true, &dense::identity(r))?;
         let (first, last) = (
@@ -151,7 +159,7 @@ impl<S: Kernel> Expanded<S> {
         })
     }
 
-    /// By the characteristic polynomial: divisions by small integers only. Exact where all primals are zero, which is where it is used.
+    /// By the characteristic polynomial: divisions by small integers only.
     fn without_division(a: &DMatrix<S>) -> Result<Expanded<S>, Error> {
         let n = a.nrows();
         let trace = |m: &DMatrix<S>| S::sum_of(m.diagonal().as_slice());

@@ -92,7 +92,7 @@ fn norm<S: Kernel>(a: &DMatrix<S>) -> f64 {
 
 fn plain_exponential<S: Kernel>(a: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
     let norm = norm(a);
-    let squarings = if norm > 0.5 { (norm.log2().floor() as i32 + 2).min(2000) } else { 0 };
+    let squarings = if norm > 0.5 { (norm.log2().floor() + 2.0).min(2000.0) as i32 } else { 0 };
     let halved = dense::scaled(a, S::half().powi(squarings));
     let n = a.nrows();
     // exp(x) = p(x) / p(-x) with p_k = (2q - k)! q! / ((2q)! k! (q - k)!) x^k, up to (q!)^2 / ((2q)! (2q + 1)!) x^(2q + 1).
