@@ -188,6 +188,76 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
+    /// Eigenvalues of a matrix that is not symmetric coincide, so that a single one has no derivative.
+    #[error(
+        "PAL0122: eigenvalues {first} and {second} coincide as far as rounding can tell ({re} {im:+}i), so a single one has no derivative; \
+         differentiate their sum (the trace) or product (the determinant), symmetric_eigenvalues if the matrix is symmetric, or move \
+         the point"
+    )]
+    EigenvaluesCoincide {
+        /// The first of the pair.
+        first: usize,
+        /// The second of the pair.
+        second: usize,
+        /// The real part of one of them.
+        re: f64,
+        /// Its imaginary part.
+        im: f64,
+    },
+    /// The pseudo-inverse jumps where the rank of its matrix changes.
+    #[error(
+        "PAL0123: pseudo_inverse: the matrix has rank {rank} of {full}, and where the rank changes the pseudo-inverse jumps; differentiate \
+         forward in a direction that keeps the rank, remove what is redundant, or regularise: solve(A'A + t I, A')"
+    )]
+    RankChanges {
+        /// How many singular values are not zero.
+        rank: usize,
+        /// How many there are.
+        full: usize,
+    },
+    /// A matrix has no principal square root.
+    #[error(
+        "PAL0124: square_root: the matrix has the eigenvalue {eigenvalue}, so it has no principal square root; check how it was built, or add a \
+         multiple of the identity"
+    )]
+    NoPrincipalRoot {
+        /// The eigenvalue on the negative half of the real axis.
+        eigenvalue: f64,
+    },
+    /// A matrix that should be symmetric is not.
+    #[error(
+        "PAL0125: {what} is not symmetric: entry ({row}, {column}) is {value}, its mirror image {mirrored}; check how it was built, or pass \
+         (A + A^T) / 2"
+    )]
+    NotSymmetric {
+        /// Which matrix.
+        what: &'static str,
+        /// The row, from 0.
+        row: usize,
+        /// The column, from 0.
+        column: usize,
+        /// What is there.
+        value: f64,
+        /// What is on the other side of the diagonal.
+        mirrored: f64,
+    },
+    /// A half turn has two scaled axes and no derivative.
+    #[error(
+        "PAL0126: the rotation is a half turn (the cosine of half its angle is {cosine:e}), where the scaled axis jumps to its negative; differentiate \
+         the matrix or the quaternion itself, or move the point"
+    )]
+    HalfTurn {
+        /// The cosine of half the angle.
+        cosine: f64,
+    },
+    /// A matrix or quaternion is no rotation.
+    #[error("PAL0126: this is no rotation: {what} is {value}; normalise it, or take the factor q of polar")]
+    NotARotation {
+        /// What was looked at.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+    },
     /// A matrix holds an entry that is infinite or NaN.
     #[error(
         "PAL0114: entry ({row}, {column}) of {what} is {value}; a decomposition needs finite entries: \
@@ -354,6 +424,11 @@ impl Error {
             Error::NotPositiveDefinite { .. } => "PAL0112",
             Error::NoConvergence { .. } => "PAL0113",
             Error::NonFiniteEntry { .. } => "PAL0114",
+            Error::EigenvaluesCoincide { .. } => "PAL0122",
+            Error::RankChanges { .. } => "PAL0123",
+            Error::NoPrincipalRoot { .. } => "PAL0124",
+            Error::NotSymmetric { .. } => "PAL0125",
+            Error::HalfTurn { .. } | Error::NotARotation { .. } => "PAL0126",
             Error::Overwritten { .. } => "PAL0115",
             Error::OfPoint { .. } => "PAL0119",
             Error::Confused { .. } => "PAL0120",

@@ -14,6 +14,7 @@
 //! | [`Reals`], [`Snapshot`], [`SnapshotStore`] | values with numbers inside, as words, and where such words are kept |
 //! | [`schedule`] | which states of a loop to keep so that it can be reversed in little memory |
 //! | [`dense`] | small linear systems of plain numbers, with condition numbers |
+//! | [`matrix`] | dense linear algebra over any number: what programs compute with, and `linalg` beyond `f64` |
 //! | [`Budget`] | how many bytes something may take |
 //!
 //! Absent from this package: programs, files, the terminal, global state.
@@ -31,6 +32,7 @@ mod error;
 mod jet;
 #[cfg(feature = "nalgebra")]
 pub mod linalg;
+pub mod matrix;
 mod number;
 mod passive;
 #[doc(hidden)]

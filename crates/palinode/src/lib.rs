@@ -88,6 +88,11 @@ mod documents {
         Pal0112 = "docs/book/errors/PAL0112.md";
         Pal0113 = "docs/book/errors/PAL0113.md";
         Pal0114 = "docs/book/errors/PAL0114.md";
+        Pal0122 = "docs/book/errors/PAL0122.md";
+        Pal0123 = "docs/book/errors/PAL0123.md";
+        Pal0124 = "docs/book/errors/PAL0124.md";
+        Pal0125 = "docs/book/errors/PAL0125.md";
+        Pal0126 = "docs/book/errors/PAL0126.md";
         Pal0115 = "docs/book/errors/PAL0115.md";
         Pal0520 = "docs/book/errors/PAL0520.md";
         Pal0521 = "docs/book/errors/PAL0521.md";
@@ -119,6 +124,7 @@ mod documents {
         Pal0273 = "docs/book/errors/PAL0273.md";
         Pal0274 = "docs/book/errors/PAL0274.md";
         Pal0280 = "docs/book/errors/PAL0280.md";
+        Pal0301 = "docs/book/errors/PAL0301.md";
         Pal0501 = "docs/book/errors/PAL0501.md";
         Pal0502 = "docs/book/errors/PAL0502.md";
         Pal0503 = "docs/book/errors/PAL0503.md";

@@ -32,6 +32,7 @@ use nalgebra::DMatrix;
 pub fn cholesky<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     check::square("cholesky's matrix", a)?;
     check::finite("cholesky's matrix", a)?;
+    check::symmetric("cholesky's matrix", a)?;
     T::cholesky(a)
 }
 

@@ -20,6 +20,11 @@ pub(super) fn diagonal<S: Kernel>(column: &DMatrix<S>) -> DMatrix<S> {
     DMatrix::from_fn(n, n, |i, j| if i == j { column[i] } else { S::zero() })
 }
 
+/// The primals, without derivatives.
+pub(super) fn constants<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
+    a.map(|x| S::from_f64(x.glance().unwrap_or(f64::NAN)))
+}
+
 /// Whether every entry is zero in every component.
 pub(super) fn vanishes<S: Kernel>(a: &DMatrix<S>) -> bool {
     a.iter().all(|x| x.vanishes())

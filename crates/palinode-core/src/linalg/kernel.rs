@@ -1,18 +1,24 @@
 //! What a number must be able to do for dense linear algebra to run on it.
 //!
-//! Input: matrices that the public functions have checked. Output: matrices of the same number. `f32` and `f64`
-//! call nalgebra ([`super::float`]); derivative numbers run the same operation on their inner number and add its
+//! Input: matrices that the public functions have checked. Output: matrices of the same number. Plain numbers
+//! compute ([`super::plain`]); derivative numbers run the same operation on their inner number and add its
 //! rule ([`super::lifted`]), so every level of nesting keeps one node per operation and never differentiates through an algorithm.
 //!
 //! Invariants: no method checks shapes or finiteness; a cotangent that is not finite gives a result that is not
 //! finite. The trait is not nameable outside this crate, so its methods may change.
 
-use super::{Lu, Qr, Svd, SymmetricEigen, Triangle};
+use super::function::MatrixFunction;
+use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
 use palinode_num::{Accumulator, Scalar};
 
 /// See the module's documentation.
+#[diagnostic::on_unimplemented(
+    message = "dense linear algebra does not run on `{Self}`",
+    note = "it runs on `f64`, `DoubleDouble`, posits, and `Dual`, `DualN` and `Var` over these, `f32` or each other",
+    note = "a `Jet` does not go: for higher derivatives nest `Dual`s, or differentiate `Var`s over `Dual`s"
+)]
 pub trait Kernel: Scalar<Bool = bool> + PartialOrd + Send + Sync {
     /// An invertible matrix, ready to solve with. Clones share it.
     type Factored: Clone + Send + Sync + 'static;
@@ -57,4 +63,10 @@ pub trait Kernel: Scalar<Bool = bool> + PartialOrd + Send + Sync {
     fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error>;
     fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error>;
     fn singular_values(a: &DMatrix<Self>) -> Result<DVector<Self>, Error>;
+    fn eigenvalues(a: &DMatrix<Self>) -> Result<Eigenvalues<Self>, Error>;
+    fn matrix_function(function: MatrixFunction, a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error>;
+    fn pseudo_inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error>;
+    fn polar(a: &DMatrix<Self>) -> Result<Polar<Self>, Error>;
+    /// `Y` of `P Y + Y P = C`, for a symmetric positive definite `P`.
+    fn solve_sylvester(p: &DMatrix<Self>, c: &DMatrix<Self>) -> Result<DMatrix<Self>, Error>;
 }

@@ -7,9 +7,11 @@
 //! Invariants: a rule sees whole matrices of the inner number, zero where the number is structurally constant
 //! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in this file.
 
+use super::function::{self, MatrixFunction};
 use super::kernel::Kernel;
-use super::{Lu, Qr, Svd, SymmetricEigen, Triangle, dense};
-use super::{cholesky, determinant, inverse, lu, matmul, qr, solve, svd, symmetric_eigen, triangular};
+use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle, dense};
+use super::{cholesky, determinant, eigenvalues, inverse, lu, matmul, polar, pseudo_inverse, qr, solve};
+use super::{svd, sylvester, symmetric_eigen, triangular};
 use crate::error::Error;
 use crate::tape::{CustomRule, Var, custom};
 use crate::{Dual, DualN, Passive};
@@ -358,6 +360,21 @@ macro_rules! lifted_kernel {
             }
             fn singular_values(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
                 svd::lifted_values(a)
+            }
+            fn eigenvalues(a: &DMatrix<Self>) -> Result<Eigenvalues<Self>, Error> {
+                eigenvalues::lifted(a)
+            }
+            fn matrix_function(function: MatrixFunction, a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
+                function::lifted(function, a)
+            }
+            fn pseudo_inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
+                pseudo_inverse::lifted(a)
+            }
+            fn polar(a: &DMatrix<Self>) -> Result<Polar<Self>, Error> {
+                polar::lifted(a)
+            }
+            fn solve_sylvester(p: &DMatrix<Self>, c: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
+                sylvester::lifted(p, c)
             }
         }
     };

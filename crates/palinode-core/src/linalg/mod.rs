@@ -1,11 +1,12 @@
 //! Dense linear algebra: each operation one node on a tape, with its decomposition saved for the sweeps.
 //!
-//! Input: [`DMatrix`](nalgebra::DMatrix)es of any number: `f64`, [`Dual`](crate::Dual), [`DualN`](crate::DualN),
-//! [`Var`](crate::Var), and these nested. Output: matrices of the same number, or an [`Error`](crate::Error) that names what is wrong.
-//! The arithmetic is nalgebra's (float.rs; why not its SVD: float_svd.rs); a derivative is a rule on whole matrices, never a differentiated algorithm.
+//! Input: [`DMatrix`](nalgebra::DMatrix)es of any number: `f64`, [`DoubleDouble`](crate::DoubleDouble), [`Posit`](crate::Posit)s, and [`Dual`](crate::Dual),
+//! [`DualN`](crate::DualN) and [`Var`](crate::Var) over these, nested too (not [`Jet`](crate::Jet)). Output: matrices of the same number, or an [`Error`](crate::Error) that names what is wrong.
+//! The arithmetic of `f64` is nalgebra's (float.rs; why not its SVD: float_svd.rs), that of the others this crate's own ([`crate::matrix`]); a derivative is a rule on whole matrices, never a differentiated algorithm.
 //!
 //! ```text
-//! function of the operation's file ── checks ──► Kernel (kernel.rs) ── f32, f64 ──► nalgebra (float.rs)
+//! function of the operation's file ── checks ──► Kernel (kernel.rs) ── f32, f64 ──────────────► nalgebra (float.rs)
+//!                                                      │   │ double-doubles, posits ────────► matrix/ (general.rs)
 //!                                                      │ Dual, DualN, Var
 //!                                                      ▼
 //!                    inner number's kernel, then the file's Rule: tangent and cotangent map (lifted.rs)
@@ -21,9 +22,14 @@
 //! | [`qr`] | full column rank, `m >= n` | thin factors, diagonal of `R` positive |
 //! | [`symmetric_eigen`], [`symmetric_eigenvalues`] | symmetric part | values ascending, vectors |
 //! | [`svd`], [`singular_values`] | any | thin factors, values descending |
+//! | [`eigenvalues`] | square | real and imaginary parts |
+//! | [`exponential`], [`square_root`] | square; without negative eigenvalues | matrix |
+//! | [`pseudo_inverse`] | any; derivative where the rank is full or kept | matrix |
+//! | [`polar`] | full column rank, `m >= n` | orthogonal and symmetric factor |
+//! | [`rotation_from_scaled_axis`], [`quaternion_from_scaled_axis`] and back | vector of space | rotation |
 //!
 //! Conventions. *Symmetric operations* are functions of `(A + A^T) / 2`: every entry counts, so a finite difference in any
-//! single entry agrees with the gradient. *Sizes* down to zero are allowed. *Coinciding eigenvalues or singular values*: see
+//! single entry agrees with the gradient; a matrix that is further from symmetric than a ten-thousandth of its largest entry is an error. *Sizes* down to zero are allowed. *Coinciding eigenvalues or singular values*: see
 //! [`symmetric_eigen()`] and [`svd()`]; what has no derivative is a typed error from the sweep, never a number.
 //!
 //! Invariants: nothing here is counted as a decision of the program (pivoting and sorting do not change what is computed);
@@ -59,17 +65,25 @@ mod check;
 mod cholesky;
 mod dense;
 mod determinant;
+mod eigenvalues;
 mod float;
 mod float_svd;
+mod function;
+mod general;
 mod inverse;
 mod kernel;
 mod lifted;
 mod lu;
 mod matmul;
+mod plain;
+mod polar;
+mod pseudo_inverse;
 mod qr;
+mod rotation;
 mod solve;
 mod spectrum;
 mod svd;
+mod sylvester;
 mod symmetric_eigen;
 #[cfg(test)]
 mod tests;
@@ -77,17 +91,31 @@ mod triangular;
 
 pub use cholesky::cholesky;
 pub use determinant::{LogDeterminant, determinant, log_determinant};
+pub use eigenvalues::{Eigenvalues, eigenvalues};
+pub use function::{exponential, square_root};
 pub use inverse::inverse;
 pub use lu::{Lu, lu};
 pub use matmul::{matmul, matmul_with};
+pub use polar::{Polar, polar};
+pub use pseudo_inverse::pseudo_inverse;
 pub use qr::{Qr, qr};
+pub use rotation::{
+    quaternion_from_scaled_axis, rotation_from_scaled_axis, scaled_axis_of_quaternion, scaled_axis_of_rotation,
+};
 pub use solve::solve;
 pub use svd::{Svd, singular_values, svd};
 pub use symmetric_eigen::{SymmetricEigen, symmetric_eigen, symmetric_eigenvalues};
 pub use triangular::{Triangle, solve_triangular};
 
-/// A number that dense linear algebra runs on: `f64`, and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and
-/// [`Var`](crate::Var) over `f64`, `f32` or each other.
+/// A number that dense linear algebra runs on: `f64`, [`DoubleDouble`](crate::DoubleDouble), [`Posit`](crate::Posit), and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and
+/// [`Var`](crate::Var) over these, `f32` or each other. A [`Jet`](crate::Jet) does not go, and the compiler says so: for higher derivatives nest the others.
+///
+/// ```compile_fail
+/// use nalgebra::DMatrix;
+/// use palinode_core::{Jet, linalg};
+///
+/// let _ = linalg::inverse(&DMatrix::from_element(1, 1, Jet::<f64, 3>::variable(2.0)));
+/// ```
 ///
 /// The operations are functions of this module. The trait cannot be implemented elsewhere.
 pub trait LinearAlgebra: palinode_num::Real + kernel::Kernel {}

@@ -36,15 +36,7 @@ pub struct Qr<T> {
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn qr<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Qr<T>, Error> {
-    if a.nrows() < a.ncols() {
-        let (rows, columns) = a.shape();
-        return Err(Error::Shape {
-            what: "qr's matrix",
-            rows,
-            columns,
-            must: "have at least as many rows as columns",
-        });
-    }
+    check::tall("qr's matrix", a)?;
     check::finite("qr's matrix", a)?;
     T::qr(a)
 }

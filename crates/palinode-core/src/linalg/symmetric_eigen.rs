@@ -49,6 +49,7 @@ pub struct SymmetricEigen<T> {
 pub fn symmetric_eigen<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<SymmetricEigen<T>, Error> {
     check::square("symmetric_eigen's matrix", a)?;
     check::finite("symmetric_eigen's matrix", a)?;
+    check::symmetric("symmetric_eigen's matrix", a)?;
     T::symmetric_eigen(a)
 }
 
@@ -68,6 +69,7 @@ pub fn symmetric_eigen<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<SymmetricEige
 pub fn symmetric_eigenvalues<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DVector<T>, Error> {
     check::square("symmetric_eigenvalues' matrix", a)?;
     check::finite("symmetric_eigenvalues' matrix", a)?;
+    check::symmetric("symmetric_eigenvalues' matrix", a)?;
     T::symmetric_eigenvalues(a)
 }
 

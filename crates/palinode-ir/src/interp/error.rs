@@ -330,6 +330,23 @@ pub enum RunErrorKind {
         /// The first row that fails, from 0.
         row: usize,
     },
+    /// A matrix that should be symmetric and is not.
+    #[error(
+        "{}: the matrix is not symmetric: entry ({row}, {column}) is {value:?}, its mirror image {mirrored:?}; check how it was built, or pass (A + A') / 2",
+        spoken(op)
+    )]
+    NotSymmetric {
+        /// The operation.
+        op: &'static str,
+        /// The row, from 0.
+        row: usize,
+        /// The column, from 0.
+        column: usize,
+        /// What is there.
+        value: f64,
+        /// What is on the other side of the diagonal.
+        mirrored: f64,
+    },
     /// A real that is no 64-bit integer even after truncation.
     #[error(
         "{value:?} cannot become an integer; look at the operation before it, a division by a small number perhaps"
@@ -418,6 +435,7 @@ impl RunErrorKind {
             RunErrorKind::DepthLimit { .. } => "PAL0263",
             RunErrorKind::Singular { .. } => "PAL0264",
             RunErrorKind::NotPositiveDefinite { .. } => "PAL0265",
+            RunErrorKind::NotSymmetric { .. } => "PAL0301",
             RunErrorKind::NotAnInteger { .. } => "PAL0266",
             RunErrorKind::MatrixShape { .. } => "PAL0267",
             RunErrorKind::TooLarge { .. } => "PAL0268",

@@ -33,7 +33,6 @@ mod narrowed;
 mod run;
 pub(crate) mod scalar_ops;
 mod settled;
-mod spectral;
 mod store;
 pub(crate) mod store_rule;
 mod tensor;

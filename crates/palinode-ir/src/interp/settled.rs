@@ -5,10 +5,10 @@
 
 use palinode_core::Real;
 use palinode_core::dense::{self, norm};
+use palinode_core::matrix::{Lu, Matrix};
 
 use super::error::RunErrorKind;
 use super::ledger::Memory;
-use super::linalg::{Lu, Matrix};
 use super::store::Store;
 use super::value::{Val, primal};
 use crate::op::Search;

@@ -136,12 +136,13 @@ impl Matrices<'_> {
         self.scale(a, mask)
     }
 
-    /// The symmetric matrix whose lower triangle is that of `a`.
-    fn symmetric(&mut self, a: Value, like: Value) -> Value {
-        let lower = self.triangle(a, like, true, Diagonal::Whole);
-        let below = self.triangle(a, like, true, Diagonal::None);
-        let above = self.transposed(below);
-        self.b.add(lower, above)
+    /// `(a + a') / 2`: what operations on symmetric matrices read of a tangent.
+    fn symmetric(&mut self, a: Value) -> Value {
+        let elem = self.b.ty(a).elem;
+        let mirrored = self.transposed(a);
+        let twice = self.b.add(a, mirrored);
+        let half = self.literal(0.5, elem);
+        self.scale(twice, half)
     }
 
     fn log_det(&mut self, a: Value, da: Value) -> Value {
@@ -153,7 +154,7 @@ impl Matrices<'_> {
 
     fn cholesky(&mut self, da: Value, l: Value) -> Value {
         let solve = Op::Linalg(Linalg::SolveTriangular { lower: true, transposed: false });
-        let da = self.symmetric(da, l);
+        let da = self.symmetric(da);
         let left = self.b.emit(solve.clone(), &[l, da]);
         let left = self.transposed(left);
         let both = self.b.emit(solve, &[l, left]);
@@ -209,7 +210,7 @@ impl Matrices<'_> {
     }
 
     fn eigen(&mut self, da: Value, values: Value, vectors: Value) -> Vec<Value> {
-        let da = self.symmetric(da, vectors);
+        let da = self.symmetric(da);
         let left = self.product(vectors, true, da, false);
         let m = self.product(left, false, vectors, false);
         let n = self.b.dim(values, 0);

@@ -304,6 +304,17 @@ fn dense_linear_algebra() {
         );
         agrees(&source, &[a.clone(), vector(&[0.4, -0.7, 1.1])], &[0, 1]);
     }
+    // Of a symmetric matrix itself: duals in single entries, which leave the symmetric ones, are the oracle.
+    let a = Datum::matrix(3, 3, vec![2.0, 0.3, -0.4, 0.3, 1.5, 0.2, -0.4, 0.2, 3.0]);
+    for op in [
+        "v4 = cholesky a.0\n v2 = matmul v4, b.1",
+        "w.4, v.5 = eigh a.0\n v6 = matmul v.5, b.1\n v2 = mul w.4, v6",
+    ] {
+        let source = format!(
+            "entry fn main(a.0: f64[_,_], b.1: f64[_]) -> (f64) outputs (y) {{\n {op}\n v20 = mul v2, v2\n v21 = reduce_sum<0> v20\n yield v21\n}}"
+        );
+        agrees(&source, &[a.clone(), vector(&[0.4, -0.7, 1.1])], &[0, 1]);
+    }
 }
 
 #[test]

@@ -99,9 +99,9 @@ fn factors_multiply_back() {
             assert!(svd.singular_values.as_slice().is_sorted_by(|x, y| x >= y));
         }
 
-        let eigen = linalg::symmetric_eigen(&a).unwrap();
-        let w = DMatrix::from_diagonal(&eigen.values);
         let symmetric = (&a + a.transpose()) / 2.0;
+        let eigen = linalg::symmetric_eigen(&symmetric).unwrap();
+        let w = DMatrix::from_diagonal(&eigen.values);
         assert!((&eigen.vectors * w * eigen.vectors.transpose() - symmetric).amax() < 1e-14);
         assert!(eigen.values.as_slice().is_sorted());
 
@@ -116,13 +116,36 @@ fn factors_multiply_back() {
 
 #[test]
 fn the_symmetric_operations_read_both_triangles_evenly() {
-    let lopsided = dmatrix![4.0, 3.0; 1.0, 5.0];
+    let lopsided = dmatrix![4.0, 2.0001220703125; 1.9998779296875, 5.0]; // 2 + 2^-13 and 2 - 2^-13
     let even = dmatrix![4.0, 2.0; 2.0, 5.0];
     assert_eq!(linalg::cholesky(&lopsided).unwrap(), linalg::cholesky(&even).unwrap());
     assert_eq!(
         linalg::symmetric_eigenvalues(&lopsided).unwrap(),
         linalg::symmetric_eigenvalues(&even).unwrap()
     );
+}
+
+#[test]
+fn differences_in_single_entries_are_the_gradient() {
+    let a = dmatrix![4.0, 1.0, 0.5; 1.0, 3.0, -0.75; 0.5, -0.75, 2.0];
+    let l = |x: &[f64]| linalg::cholesky(&DMatrix::from_column_slice(3, 3, x)).unwrap()[(2, 1)];
+    let w = |x: &[f64]| linalg::symmetric_eigenvalues(&DMatrix::from_column_slice(3, 3, x)).unwrap()[1];
+    let by_l = grad(|x| linalg::cholesky(&DMatrix::from_column_slice(3, 3, x)).unwrap()[(2, 1)], a.as_slice());
+    let by_w = grad(
+        |x| linalg::symmetric_eigenvalues(&DMatrix::from_column_slice(3, 3, x)).unwrap()[1],
+        a.as_slice(),
+    );
+    for (f, g) in [(&l as &dyn Fn(&[f64]) -> f64, by_l.unwrap()), (&w, by_w.unwrap())] {
+        for k in 0..9 {
+            let moved = |t: f64| {
+                let mut x = a.as_slice().to_vec();
+                x[k] += t;
+                f(&x)
+            };
+            let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            assert!((difference - g[k]).abs() < 1e-9, "{k}: {difference} {}", g[k]);
+        }
+    }
 }
 
 /// Rank deficient, repeated, graded, bidiagonal and integer matrices: what nalgebra's own SVD gets wrong without saying so.

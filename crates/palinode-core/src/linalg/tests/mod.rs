@@ -1,5 +1,5 @@
 //! Every operation on every number: adjointness, finite differences, closed forms, nesting, degenerate spectra,
-//! refusals, bytes, and nalgebra's own algorithms run on forward numbers.
+//! structured points, mpmath's values, refusals, bytes, other numbers, and nalgebra's own algorithms run on forward numbers.
 
 /// A matrix by rows: `dmatrix![1.0, 2.0; 3.0, 4.0]`.
 macro_rules! dmatrix {
@@ -14,7 +14,11 @@ mod bytes;
 mod closed_forms;
 mod degenerate;
 mod edges;
+mod numbers;
 mod operations;
 mod properties;
+mod reference;
 mod refusals;
+mod rotations;
 mod second_order;
+mod structured;

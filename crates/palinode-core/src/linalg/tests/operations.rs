@@ -21,10 +21,15 @@ pub(super) enum Operation {
     SymmetricEigenvalues,
     Svd,
     SingularValues,
+    Eigenvalues,
+    Exponential,
+    SquareRoot,
+    PseudoInverse,
+    Polar,
 }
 use Operation::*;
 
-pub(super) const ALL: [Operation; 14] = [
+pub(super) const ALL: [Operation; 19] = [
     Matmul,
     Solve,
     SolveLower,
@@ -39,6 +44,11 @@ pub(super) const ALL: [Operation; 14] = [
     SymmetricEigenvalues,
     Svd,
     SingularValues,
+    Eigenvalues,
+    Exponential,
+    SquareRoot,
+    PseudoInverse,
+    Polar,
 ];
 
 /// How many columns a right-hand side or a second factor has.
@@ -48,8 +58,8 @@ impl Operation {
     /// The shapes that this operation is tried on, for size `n`.
     pub(super) fn shapes(self, n: usize) -> Vec<(usize, usize)> {
         match self {
-            Matmul | Svd | SingularValues => vec![(n, n), (n + 2, n), (n, n + 1)],
-            Qr => vec![(n, n), (n + 2, n)],
+            Matmul | Svd | SingularValues | PseudoInverse => vec![(n, n), (n + 2, n), (n, n + 1)],
+            Qr | Polar => vec![(n, n), (n + 2, n)],
             _ => vec![(n, n)],
         }
     }
@@ -63,12 +73,26 @@ impl Operation {
         m * n + second
     }
 
+    /// These numbers as a direction; symmetric operations refuse what is far from symmetric, so they move along symmetric matrices.
+    pub(super) fn direction(self, (m, n): (usize, usize), noise: &[f64]) -> Vec<f64> {
+        let x = noise[..self.inputs((m, n))].to_vec();
+        match self {
+            Cholesky | SymmetricEigen | SymmetricEigenvalues => {
+                (0..n * n).map(|k| (x[k] + x[k % n * n + k / n]) / 2.0).collect()
+            }
+            _ => x,
+        }
+    }
+
     /// A well-conditioned point near these numbers, which are between -1 and 1.
     pub(super) fn point(self, (m, n): (usize, usize), noise: &[f64]) -> Vec<f64> {
-        let mut x = noise[..self.inputs((m, n))].to_vec();
+        let mut x = self.direction((m, n), noise);
         for i in 0..m.min(n) {
             let diagonal = match self {
-                Matmul => 0.0,
+                Matmul | Exponential => 0.0,
+                SquareRoot => 1.5 * n as f64,
+                Eigenvalues => 1.5 * i as f64,
+                PseudoInverse | Polar => 1.0 + i as f64,
                 Solve | Inverse | Determinant | LogDeterminant | Lu => 0.5,
                 Svd | SingularValues | SymmetricEigen | SymmetricEigenvalues | Qr => 2.0 * i as f64,
                 SolveLower | SolveUpper => 3.0,
@@ -115,6 +139,17 @@ impl Operation {
                 [numbers(u), svd.singular_values.as_slice().to_vec(), numbers(v)].concat()
             }
             SingularValues => linalg::singular_values(&a)?.as_slice().to_vec(),
+            Eigenvalues => {
+                let w = linalg::eigenvalues(&a)?;
+                [w.re.as_slice(), w.im.as_slice()].concat()
+            }
+            Exponential => numbers(linalg::exponential(&a)?),
+            SquareRoot => numbers(linalg::square_root(&a)?),
+            PseudoInverse => numbers(linalg::pseudo_inverse(&a)?),
+            Polar => {
+                let polar = linalg::polar(&a)?;
+                [numbers(polar.q), numbers(polar.p)].concat()
+            }
         })
     }
 
@@ -141,7 +176,20 @@ impl Operation {
                 let largest = lu.l.map_with_location(|i, j, x| if i > j { x } else { 0.0 }).amax();
                 (1.0 - largest).min(lu.u.diagonal().amin())
             }),
-            Solve | Inverse | LogDeterminant | Determinant => linalg::singular_values(&a).unwrap().min(),
+            Solve | Inverse | LogDeterminant | Determinant | PseudoInverse | Polar => {
+                linalg::singular_values(&a).unwrap().min()
+            }
+            // Also where two are about to change places in their order.
+            Eigenvalues => linalg::eigenvalues(&a).map_or(0.0, |w| {
+                let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+                let is_pair = |i: usize, j: usize| w.re[i] == w.re[j] && w.im[i] == -w.im[j];
+                let gap = |(i, j): (usize, usize)| match is_pair(i, j) {
+                    true => 2.0 * w.im[i].abs(),
+                    false => (w.re[i] - w.re[j]).abs().min((w.re[i] - w.re[j]).hypot(w.im[i].abs() - w.im[j].abs())),
+                };
+                // Squared, as near to a defective matrix vectors are nearly parallel.
+                pairs.map(gap).fold(1.0, f64::min).powi(2)
+            }),
             _ => 1.0,
         }
     }

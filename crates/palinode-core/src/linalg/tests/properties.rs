@@ -14,7 +14,7 @@ fn check(operation: Operation, shape: (usize, usize), noise: &[f64], direction: 
     if gap < 0.02 {
         return; // derivatives grow with 1 / gap, and finite differences see nothing there
     }
-    let v = &direction[..x.len()];
+    let v = &operation.direction(shape, direction)[..];
     let value = operation.run(shape, &x).unwrap();
     let u = &weights[..value.len()];
     let place = || format!("{operation:?} {shape:?} gap {gap}");

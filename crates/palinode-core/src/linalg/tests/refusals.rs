@@ -34,9 +34,8 @@ fn singular() {
         refused_on_every_number!(a.clone(), "PAL0111", |m| linalg::log_determinant(m));
         refused_on_every_number!(a.clone(), "PAL0111", |m| linalg::lu(m));
         refused_on_every_number!(a.clone(), "PAL0111", |m| linalg::qr(m));
+        refused_on_every_number!(a.clone(), "PAL0111", |m| linalg::polar(m));
         assert!(linalg::determinant(&a).unwrap().abs() < 1e-14);
-        let active = a.map(|x| Dual::new(x, 1.0));
-        assert_eq!(linalg::determinant(&active).unwrap_err().code(), "PAL0111");
     }
     let zero_on_the_diagonal = dmatrix![1.0, 2.0; 3.0, 0.0];
     refused_on_every_number!(zero_on_the_diagonal, "PAL0111", |m| linalg::solve_triangular(
@@ -72,6 +71,36 @@ fn not_positive_definite() {
 }
 
 #[test]
+fn not_symmetric() {
+    for a in [dmatrix![4.0, 1.0; 0.0, 3.0], dmatrix![4.0, 1.001; 1.0, 3.0], dmatrix![4.0, -1.0; 1.0, 3.0]] {
+        refused_on_every_number!(a.clone(), "PAL0125", |m| linalg::cholesky(m));
+        refused_on_every_number!(a.clone(), "PAL0125", |m| linalg::symmetric_eigen(m));
+        refused_on_every_number!(a.clone(), "PAL0125", |m| linalg::symmetric_eigenvalues(m));
+    }
+    let message = linalg::cholesky(&dmatrix![4.0, 1.0; 0.0, 3.0]).unwrap_err().to_string();
+    assert!(
+        message.starts_with("PAL0125: cholesky's matrix is not symmetric: entry (0, 1) is 1, its mirror image 0; "),
+        "{message}"
+    );
+    // A ten-thousandth of the largest entry is what a step of differences may be, and what rounding never is.
+    assert!(linalg::cholesky(&dmatrix![4.0, 1.0003; 1.0, 3.0]).is_ok());
+}
+
+#[test]
+fn what_has_no_root() {
+    for a in [dmatrix![-1.0], dmatrix![1.0, 0.0; 0.0, -2.0], dmatrix![-2.0, 0.0; 0.0, -2.0], dmatrix![-1.0, 5.0; 0.0, 3.0]] {
+        refused_on_every_number!(a.clone(), "PAL0124", |m| linalg::square_root(m));
+    }
+    for a in [dmatrix![0.0], dmatrix![1.0, 1.0; 1.0, 1.0], DMatrix::repeat(3, 3, 0.0)] {
+        let code = linalg::square_root(&a).unwrap_err().code();
+        assert!(code == "PAL0111" || code == "PAL0124", "{code}");
+    }
+    // A rotation by a right angle has one, though its eigenvalues are imaginary.
+    let root = linalg::square_root(&dmatrix![0.0, -1.0; 1.0, 0.0]).unwrap();
+    assert!((root - dmatrix![1.0, -1.0; 1.0, 1.0] / 2f64.sqrt()).amax() < 1e-15);
+}
+
+#[test]
 fn shapes() {
     let wide = || DMatrix::repeat(2, 3, 1.0);
     refused_on_every_number!(wide(), "PAL0101", |m| linalg::matmul(m, m));
@@ -85,6 +114,10 @@ fn shapes() {
     refused_on_every_number!(wide(), "PAL0101", |m| linalg::qr(m));
     refused_on_every_number!(wide(), "PAL0101", |m| linalg::symmetric_eigen(m));
     refused_on_every_number!(wide(), "PAL0101", |m| linalg::symmetric_eigenvalues(m));
+    refused_on_every_number!(wide(), "PAL0101", |m| linalg::eigenvalues(m));
+    refused_on_every_number!(wide(), "PAL0101", |m| linalg::exponential(m));
+    refused_on_every_number!(wide(), "PAL0101", |m| linalg::square_root(m));
+    refused_on_every_number!(wide(), "PAL0101", |m| linalg::polar(m));
     let square = DMatrix::identity(2, 2);
     let message = linalg::solve(&square, &DMatrix::repeat(3, 1, 1.0)).unwrap_err().to_string();
     assert_eq!(message, "PAL0101: each column of solve's right-hand side has length 3, not 2; pass 2");

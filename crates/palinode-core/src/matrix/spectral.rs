@@ -7,13 +7,11 @@
 //!
 //! Known limit: vectors of equal (singular) values have no derivative; what comes out for them means nothing.
 
-use palinode_core::{Real, Scalar};
-
-use super::linalg::{Matrix, positive};
-use super::value::primal;
+use super::{Matrix, positive, primal};
+use palinode_num::{Real, Scalar};
 
 /// `A = Q R`, thin, with a diagonal of `R` that is not negative.
-pub(super) fn qr<R: Real>(a: &Matrix<R>) -> (Matrix<R>, Matrix<R>) {
+pub fn qr<R: Real>(a: &Matrix<R>) -> (Matrix<R>, Matrix<R>) {
     let (m, n) = (a.rows, a.columns);
     // Columns are rows of the transpose, hence runs of neighbours.
     let mut work = a.transposed();
@@ -61,13 +59,11 @@ fn reflect<R: Real>(v: &[R], scale: R, x: &mut [R]) {
     }
 }
 
-/// The distance from 1 to the next number of this type.
-fn epsilon<R: Real>() -> f64 {
-    let mut epsilon = 1.0;
-    while R::one().less(R::one() + R::from_f64(epsilon / 2.0)) {
-        epsilon /= 2.0;
-    }
-    epsilon
+/// How far 1 is from the next number, near enough: what is lost of 4/3. (Halving until nothing is added would never end for double-doubles, which hold
+/// `1 + 1e-300`.)
+pub fn epsilon<S: Scalar>() -> f64 {
+    let int = S::from_int;
+    primal(int(3) * (int(4) / int(3) - int(1)) - int(1)).abs()
 }
 
 /// How often to go on after the primals have converged.
@@ -129,15 +125,10 @@ fn scale_of<R: Real>(a: &Matrix<R>) -> Option<f64> {
     largest.is_finite().then(|| 2f64.powi((largest.log2().floor() as i32).clamp(-1000, 1000)))
 }
 
-/// Ascending eigenvalues and their vectors, as columns whose largest component is positive. The lower triangle is read.
-pub(super) fn symmetric_eigen<R: Real>(matrix: &Matrix<R>) -> Option<(Vec<R>, Matrix<R>)> {
-    let n = matrix.rows;
-    let mut a = matrix.clone();
-    for i in 0..n {
-        for j in i + 1..n {
-            a[(i, j)] = a[(j, i)];
-        }
-    }
+/// Ascending eigenvalues of `(A + A') / 2` and their vectors, as columns whose largest component is positive.
+pub fn symmetric_eigen<R: Real>(mut a: Matrix<R>) -> Option<(Vec<R>, Matrix<R>)> {
+    let n = a.rows;
+    a.make_symmetric();
     let scale = scale_of(&a)?;
     let epsilon = epsilon::<R>();
     // Vectors are rows until the end.
@@ -168,7 +159,7 @@ pub(super) fn symmetric_eigen<R: Real>(matrix: &Matrix<R>) -> Option<(Vec<R>, Ma
         }
         outside <= epsilon * epsilon * total
     })?;
-    let order = sorted(n, |i| primal(a[(i, i)]));
+    let order = sorted(n, |i| a[(i, i)]);
     let values = order.iter().map(|&i| a[(i, i)]).collect();
     let mut picked = picked_rows(&vectors, &order);
     for i in 0..n {
@@ -179,9 +170,13 @@ pub(super) fn symmetric_eigen<R: Real>(matrix: &Matrix<R>) -> Option<(Vec<R>, Ma
     Some((values, picked.transposed()))
 }
 
-fn sorted(n: usize, key: impl Fn(usize) -> f64) -> Vec<usize> {
+/// Which comes first, second and so on; digits beyond those of an `f64` count.
+fn sorted<R: Real>(n: usize, key: impl Fn(usize) -> R) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&i, &j| key(i).total_cmp(&key(j)));
+    order.sort_by(|&i, &j| {
+        let beyond = || primal(key(i) - key(j)).total_cmp(&0.0);
+        primal(key(i)).total_cmp(&primal(key(j))).then_with(beyond)
+    });
     order
 }
 
@@ -203,7 +198,7 @@ fn points_down<R: Real>(x: &[R]) -> bool {
 }
 
 /// `A = U diag(s) V'`, thin, with descending `s`; the largest component of each column of `U` is positive.
-pub(super) fn svd<R: Real>(a: &Matrix<R>) -> Option<(Matrix<R>, Vec<R>, Matrix<R>)> {
+pub fn svd<R: Real>(a: &Matrix<R>) -> Option<(Matrix<R>, Vec<R>, Matrix<R>)> {
     let wide = a.rows < a.columns;
     // Rows of these are columns of the decomposition. Of a wide matrix the transpose is decomposed.
     let (mut u, s, mut v) = columns_made_orthogonal(if wide { a.clone() } else { a.transposed() })?;
@@ -246,7 +241,7 @@ fn columns_made_orthogonal<R: Real>(mut w: Matrix<R>) -> Option<(Matrix<R>, Vec<
         converged
     })?;
     let squares: Vec<R> = (0..n).map(|i| R::dot(w.row(i), w.row(i))).collect();
-    let order = sorted(n, |i| -primal(squares[i]));
+    let order = sorted(n, |i| -squares[i]);
     let (mut u, v) = (picked_rows(&w, &order), picked_rows(&v, &order));
     let mut s: Vec<R> = Vec::with_capacity(n);
     for (at, &i) in order.iter().enumerate() {
