@@ -8,7 +8,7 @@
 use super::Inner;
 use super::columns::{Columns, Narrow, with_lanes};
 pub(super) use super::flat::Flat;
-use super::flat::{Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits, same_words};
+use super::flat::{Recorded, Shape, Verbatim, is_same, reading, refill, reloaded, same_bits, same_words};
 use super::forward::taken_well;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
@@ -61,15 +61,26 @@ pub trait Backend<St: Step, T: Inner> {
         state: &mut St::State<Passive<T>>,
     ) -> Result<(), Error>;
 
-    /// Carries the cotangents back over the recorded steps.
+    /// Carries the cotangents back over the recorded steps. They end in these bits, if known: one that runs them again looks whether they do.
     fn reverse(
         &mut self,
         kept: usize,
         fixed: &Fixed<'_, St, T>,
         inputs: &[St::Input<Passive<T>>],
         steps: u64,
+        expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error>;
+
+    /// The state before a recorded unit, where that is what it keeps.
+    fn state_before(&self, _kept: usize) -> Option<&St::State<Passive<T>>> {
+        None
+    }
+
+    /// Whether a step that diverged was seen to compute something else with recorded numbers than with passive ones, and each the same every time.
+    fn computes_otherwise(&self) -> bool {
+        false
+    }
 
     /// The list becomes the cotangent of the state, where the backend has kept it in another form since the last [`reverse`](Self::reverse). From
     /// then on the list is what counts, until the next.
@@ -131,8 +142,40 @@ pub trait Backend<St: Step, T: Inner> {
     /// advances.
     const RECORDS: bool;
 
-    /// Whether what diverges when it is advanced by passive numbers may not if it is advanced by recording.
-    const RETRIES: bool;
+    /// Whether [`reverse`](Self::reverse) runs the steps again and looks where they end.
+    const LOOKS_BACK: bool;
+}
+
+/// Whether a step that diverged computes something else with recorded numbers than with passive ones, and the same each time with these. Otherwise it depends on something
+/// hidden. It is given the state before it, that after it with passive numbers, and a state to use.
+pub(super) fn records_otherwise<St: Step, T: Inner, B: Backend<St, T>>(
+    backend: &mut B,
+    kept: usize,
+    fixed: &Fixed<'_, St, T>,
+    input: &[St::Input<Passive<T>>],
+    (before, after): (&Flat<T>, &Flat<T>),
+    state: &mut St::State<Passive<T>>,
+) -> Result<Alike, Error> {
+    state.reload(&mut before.read(Passive::lift));
+    fixed.step.step(state, fixed.params, &input[0]);
+    taken_well(fixed.step, 0)?;
+    if !is_same(state, after) {
+        return Ok(Alike::Never);
+    }
+    state.reload(&mut before.read(Passive::lift));
+    let alike = backend.record(kept, fixed, state, input, 1, Some(after))?;
+    Ok(if alike { Alike::Always } else { Alike::ByKind })
+}
+
+/// Where a step ends that is taken several times from the same state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alike {
+    /// In the same bits, however it is taken.
+    Always,
+    /// In the same bits with passive numbers, in others with recorded ones.
+    ByKind,
+    /// In others each time.
+    Never,
 }
 
 /// How much larger than this recording another of the same code may well be: where a number is zero or a branch is taken, less is recorded.
@@ -178,7 +221,7 @@ impl<St: Step, T: Inner> Default for ByTape<St, T> {
 
 impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
     const RECORDS: bool = true;
-    const RETRIES: bool = true;
+    const LOOKS_BACK: bool = false;
 
     #[inline]
     fn record(
@@ -261,6 +304,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         _fixed: &Fixed<'_, St, T>,
         _inputs: &[St::Input<Passive<T>>],
         steps: u64,
+        _expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
         if let Some(columns) = &mut self.columns {
@@ -461,7 +505,7 @@ pub(super) fn exchange<T: Inner, R: Reals<Passive<T>>>(
 
 impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     const RECORDS: bool = false;
-    const RETRIES: bool = false;
+    const LOOKS_BACK: bool = false;
 
     fn record(
         &mut self,
@@ -497,6 +541,7 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         fixed: &Fixed<'_, St, T>,
         inputs: &[St::Input<Passive<T>>],
         _steps: u64,
+        _expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
         let input = &inputs[0];
@@ -524,6 +569,10 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         numbers_of(of_params, &mut cotangents.params);
         numbers_of(of_input, &mut cotangents.input);
         Ok(())
+    }
+
+    fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {
+        self.before[kept].as_ref()
     }
 
     fn release_cotangent(&mut self, state: &mut Vec<T>) {

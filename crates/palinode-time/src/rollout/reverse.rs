@@ -187,9 +187,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             });
             match went {
                 Ok(()) => {}
-                Err(error)
-                    if error.is_divergence() && B::RETRIES && engine.advance_by == Advance::Passively =>
-                {
+                Err(error) if engine.should_record(&error) => {
                     engine.advance_by_recording_from_now();
                     continue;
                 }

@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
 
 use super::backend::Backend;
-use super::engine::{Advance, Engine, Loss, Stores};
+use super::engine::{Engine, Loss, Stores};
 use super::needs::{Again, MOST_AT_ONCE, after_excess, refuse_beyond_naming};
 use super::plan::{Frame, Way};
 use super::reverse::{Length, Setting, Swept};
@@ -80,9 +80,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let Gone { steps, cost, stop, bookkeeping } =
                 match self.go_until(&mut engine, setting, slots, condition, &mut stores, loss) {
                     Ok(gone) => gone,
-                    Err(error)
-                        if error.is_divergence() && B::RETRIES && engine.advance_by == Advance::Passively =>
-                    {
+                    Err(error) if engine.should_record(&error) => {
                         engine.advance_by_recording_from_now();
                         continue;
                     }

@@ -82,6 +82,22 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         steps: u64,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
+        match self.warm_up_once(initial, at, steps, loss) {
+            Err(error) if self.should_record(&error) => {
+                self.advance_by_recording_from_now();
+                self.warm_up_once(initial, at, steps, loss)
+            }
+            other => other,
+        }
+    }
+
+    fn warm_up_once(
+        &mut self,
+        initial: &Snapshot,
+        at: u64,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
         self.forget_recordings();
         self.make_places(1, usize::MAX);
         self.holds_to_sizes = false;
@@ -104,7 +120,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             self.release_cotangent();
             self.cotangents.state.clear();
             // As if the units after it had been recorded, so that all lists are used; there is nothing to compare with.
-            self.expected_before = Some(self.end_of(at));
+            self.expected_before = B::RECORDS.then(|| self.end_of(at));
             let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
             let recorded = self.record(at);
             self.trusts_snapshots = trusts;

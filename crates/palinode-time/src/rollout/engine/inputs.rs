@@ -45,6 +45,13 @@ impl<I> Inputs<'_, I> {
         }
     }
 
+    /// Makes inputs again the next time, even those that are kept.
+    pub(super) fn forget_made(&mut self) {
+        if let Inputs::Made(made) = self {
+            made.at = None;
+        }
+    }
+
     /// The heap bytes held.
     pub(super) fn heap_bytes<S>(&self) -> usize
     where

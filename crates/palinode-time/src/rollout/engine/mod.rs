@@ -2,13 +2,15 @@
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
 //! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action; `inputs.rs`: what enters;
-//! `bytes.rs`: its memory; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins.
+//! `bytes.rs`: its memory; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins; `divergence.rs`: whether steps that are run
+//! again end where they did.
 //!
 //! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
 //! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
 
 mod bytes;
 mod cotangent;
+mod divergence;
 mod follow;
 mod inputs;
 mod loss;
@@ -171,6 +173,10 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     moves_lists: bool,
     /// The bytes that states which grow may take beyond the largest one.
     room: usize,
+    /// Whether a step that diverged was seen to compute something else with recorded numbers.
+    otherwise: bool,
+    /// How many steps were run again only to look where they end.
+    run_to_look: u64,
 }
 
 /// The parts of an engine that a caller sets.
@@ -226,6 +232,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             holds_to_sizes: false,
             moves_lists: false,
             room: 0,
+            otherwise: false,
+            run_to_look: 0,
         }
     }
 
@@ -245,6 +253,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.value = T::zero();
         self.health.clear();
         self.counts = Counts::default();
+        (self.otherwise, self.run_to_look) = (false, 0);
         self.cotangents.params.clear();
         self.cotangents.params.resize(count(&self.params), T::zero());
         self.release_cotangent();
@@ -410,23 +419,25 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let fixed = &Fixed { step: *body, params };
         let recorded = backend.record(place, fixed, live, inputs.of(from, to)?, to - from, expected);
         if !recorded.map_err(|error| self.of_recording(from, error))? {
-            return Err(Error::Diverged { step: to - 1 });
+            return Err(self.diverged(place, to, begins));
         }
         self.check_sizes(from)?;
-        if B::RECORDS && ends {
-            let first = if begins { &mut self.numbers } else { &mut self.block };
-            core::mem::swap(first, &mut self.expected);
-            self.expected_before = Some(self.block_from);
-        }
-        self.at = Live::Recorded(from);
         if self.hashes.is_some() && self.trusts_snapshots {
             self.state_after(place, from, to)?;
             if !B::RECORDS {
                 self.counts.advanced += to - from;
             }
             let (Some(hashes), Some(after)) = (&mut self.hashes, &self.after) else { return Ok(()) };
-            hashes.see(to, after, &mut self.snapshot)?;
+            if let Err(error) = hashes.see(to, after, &mut self.snapshot) {
+                return Err(if B::RECORDS { self.diverged(place, to, begins) } else { error });
+            }
         }
+        if B::RECORDS && ends {
+            let first = if begins { &mut self.numbers } else { &mut self.block };
+            core::mem::swap(first, &mut self.expected);
+            self.expected_before = Some(self.block_from);
+        }
+        self.at = Live::Recorded(from);
         Ok(())
     }
 
@@ -449,10 +460,16 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             self.cuts.note(norm, to);
             self.cut();
         }
-        if (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to) {
+        let takes_loss = (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to);
+        if takes_loss {
             self.loss_after(place, from, to, loss)?;
         }
+        if !B::RECORDS {
+            self.look_at_end(place, from, to, takes_loss)?;
+        }
+        let knows_end = !B::RECORDS && self.expected_before == Some(to) && self.trusts_snapshots;
         let Engine { step: body, params, inputs, backend, cotangents, of_inputs, reversed_inputs, .. } = self;
+        let expected = knows_end.then_some(&self.expected);
         let (keeps_each, keeps_sum) = (matches!(inputs, Inputs::Each(_)), matches!(inputs, Inputs::Same(_)));
         let of_steps = inputs.of(from, to)?;
         if !keeps_sum {
@@ -460,7 +477,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             cotangents.input.resize(of_steps.iter().map(count).sum(), T::zero());
         }
         let reversed =
-            backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, cotangents);
+            backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, expected, cotangents);
         if let Err(error) = reversed {
             return Err(self.of_recording(from, error));
         }
@@ -472,6 +489,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             *reversed_inputs += cotangents.input.len();
         }
         self.recorded[place] = None;
+        if !B::RECORDS {
+            self.expect_before(place, from);
+        }
         self.look_at_cotangent(from, to - from)
     }
 
