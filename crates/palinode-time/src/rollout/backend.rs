@@ -102,14 +102,14 @@ pub trait Backend<St: Step, T: Inner> {
         0
     }
 
-    /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps: `inputs` are
-    /// those of all of them, or the one for all. Tells whether there is one and how many bytes looking took, or `None` if that would be more
+    /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps, whose inputs have the words of this one and as many
+    /// numbers. Tells whether there is one and how many bytes looking took, or `None` if that would be more
     /// than `spare`.
     fn narrow(
         &mut self,
         _fixed: &Fixed<'_, St, T>,
         _first: &mut St::State<Passive<T>>,
-        _inputs: &[St::Input<Passive<T>>],
+        _input: &[St::Input<Passive<T>>],
         _spare: usize,
     ) -> Result<Option<(bool, usize)>, Error> {
         Ok(Some((false, 0)))
@@ -385,26 +385,25 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         &mut self,
         fixed: &Fixed<'_, St, T>,
         first: &mut St::State<Passive<T>>,
-        inputs: &[St::Input<Passive<T>>],
+        input: &[St::Input<Passive<T>>],
         spare: usize,
     ) -> Result<Option<(bool, usize)>, Error> {
         let mut words = Vec::new();
         let state = Shape::of(&*first, &mut words);
-        let (recorded, decisions) = decision::watch(|| self.record(0, fixed, first, &inputs[..1], 1, None));
+        let (recorded, decisions) = decision::watch(|| self.record(0, fixed, first, input, 1, None));
         recorded?;
-        let (alike, of_lists) = are_alike(inputs);
         let beside = words.capacity() * size_of::<u64>();
-        if decisions.count() + decisions.looks > 0 || words != self.words_after[0] || !alike {
-            return Ok(Some((false, beside + of_lists)));
+        if decisions.count() + decisions.looks > 0 || words != self.words_after[0] {
+            return Ok(Some((false, beside)));
         }
         let params = Shape::of(fixed.params, &mut Vec::new());
         let record = self.tapes[0].recorded().expect("a step was recorded");
         if record.output_count() != state {
-            return Ok(Some((false, beside + of_lists)));
+            return Ok(Some((false, beside)));
         }
         let looked = record.look_for_groups(spare.saturating_sub(beside));
         let Some(Looked { groups, bytes }) = looked else { return Ok(None) };
-        let bytes = beside + bytes.max(of_lists);
+        let bytes = beside + bytes;
         let Some(groups) = groups else { return Ok(Some((false, bytes))) };
         let columns = Columns::new(Narrow { groups, state, params, words });
         *self = ByTape { limit: self.limit, columns: Some(columns), ..ByTape::default() };
@@ -431,14 +430,6 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         }
         self.tapes.first_mut().and_then(Tape::recorded).map_or(0, |record| record.size().bytes)
     }
-}
-
-/// Whether all values have the same words and as many numbers; and the bytes that it took to find out.
-fn are_alike<T: Inner, R: Reals<Passive<T>>>(values: &[R]) -> (bool, usize) {
-    let (mut first, mut words) = (Vec::new(), Vec::new());
-    let numbers = values.first().map_or(0, |value| Shape::of(value, &mut first));
-    let alike = values.iter().all(|value| Shape::of(value, &mut words) == numbers && words == first);
-    (alike, (first.capacity() + words.capacity()) * size_of::<u64>())
 }
 
 /// The list becomes the numbers of a value.
@@ -589,6 +580,10 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
             + self.state.as_ref().map_or(0, Reals::heap_bytes)
             + self.params.as_ref().map_or(0, Reals::heap_bytes)
             + self.input.as_ref().map_or(0, Reals::heap_bytes)
+    }
+
+    fn heap_of_state(&self) -> usize {
+        self.state.as_ref().map_or(0, Reals::heap_bytes)
     }
 
     fn reserve(&mut self, places: usize) {

@@ -37,7 +37,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             step: &self.step,
             state: start.loaded(),
             params: Snapshot::of(params).loaded(),
-            inputs: self.inputs_over(Passive::lift)?,
+            inputs: self.inputs_over()?,
             backend: How::By::<f64>::default(),
             when: When::Last,
             clip: self.clip,
@@ -46,7 +46,8 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
-        let mut needs = self.needs(&mut engine, setting, Way::Undoing, length, loss)?;
+        let (mut needs, mut measured) =
+            self.needs_in_all(&mut engine, setting, Way::Undoing, length, loss)?;
         let (mut memory, mut disk) = self.stores(0)?;
         let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
         let keeps = Way::Undoing.least(steps)?;
@@ -63,9 +64,10 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
                     let budget = setting.budget;
                     let frame = Frame { way: Way::Undoing, budget, needs, stores: &stores, most: 0 };
                     // There are no snapshots to give up.
-                    after_excess(&engine, setting, frame, keeps, steps, error)?;
+                    after_excess(&engine, setting, frame, keeps, measured, error)?;
                     engine.loss_taken_at = None;
-                    needs = self.needs_of_largest(&mut engine, setting, Way::Undoing, length, loss)?;
+                    needs = self.needs_of_all(&mut engine, setting, Way::Undoing, length, loss)?;
+                    measured = true;
                 }
                 Err(error) => return Err(self.located(error, initial, params)),
             }

@@ -20,7 +20,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         self.check()?;
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let mut inputs = self.inputs_over(Passive::lift)?;
+        let mut inputs = self.inputs_over()?;
         let steps = self.steps.map_or(steps, |all| steps.min(all));
         let steps = inputs.count().map_or(steps, |all| steps.min(all as u64));
         begin(&self.step);

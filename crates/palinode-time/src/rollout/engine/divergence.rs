@@ -52,7 +52,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             expected.clear();
             live.save(expected);
             // A function may give another input the next time.
-            inputs.forget_made();
+            inputs.ask_again();
             let alike = records_otherwise(
                 backend,
                 place,
