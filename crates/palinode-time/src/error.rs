@@ -88,7 +88,7 @@ pub enum Error {
     /// A state that was computed again differs from what it was the first time.
     #[error(
         "PAL0521: step {step} computed something else when it was run again: it depends on something that is not in its state, parameters or \
-         input (a counter, a cache, a clock, a random generator); move that into the state"
+         input (a counter, a cache, a clock, a random generator), or a function of .inputs_by does not give the same input each time; move that into the state"
     )]
     Diverged {
         /// The first step that is known to differ.

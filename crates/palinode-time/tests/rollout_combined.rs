@@ -6,14 +6,16 @@
 
 mod chain;
 mod counting;
+mod varied;
 
 use chain::{Chain, Late, energy, start};
 use counting::measured;
-use palinode_core::{Budget, Dual, Key, Passive, Var};
+use palinode_core::{Budget, Dual, Key, Passive, Snapshot, Var};
 use palinode_time::{
     Compressed, Error, Gradient, Lossy, MemoryStore, PlainInput, Repeat, Report, Rollout, Schedule, Step,
 };
 use std::path::Path;
+use varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet};
 
 /// How to differentiate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +26,23 @@ enum Way {
     Undoing,
     SecondOrder,
     Nested,
+}
+
+/// What changes from step to step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    /// Nothing but numbers.
+    Numbers,
+    /// The length of a list.
+    Lengths,
+    /// The kind of state.
+    Kinds,
+    /// How many steps a step takes inside.
+    StepsInside,
+    /// How many operations a step takes, of a state without a heap.
+    Operations,
+    /// The lengths of the inputs.
+    Inputs,
 }
 
 /// How often the loop runs.
@@ -38,7 +57,9 @@ enum Length {
 struct Options {
     numbers: usize,
     steps: u64,
-    grows: bool,
+    what: What,
+    /// After how many steps states and recordings are others.
+    quiet: u64,
     way: Way,
     length: Length,
     schedule: Schedule,
@@ -67,7 +88,17 @@ impl Options {
         let mut options = Options {
             numbers: chosen.of(&[1, 2, 5, 17, 70]),
             steps: chosen.of(&[0, 1, 2, 7, 20, 60, 119]),
-            grows: chosen.of(&[true, false, false]),
+            what: chosen.of(&[
+                What::Numbers,
+                What::Numbers,
+                What::Numbers,
+                What::Lengths,
+                What::Kinds,
+                What::StepsInside,
+                What::Operations,
+                What::Inputs,
+            ]),
+            quiet: chosen.of(&[0, 1, 9, 40, 75, 110]),
             way: chosen.of(&[
                 Way::Last,
                 Way::Along,
@@ -105,8 +136,11 @@ impl Options {
             options.second = None;
         }
         options.verify &= options.store != Some("lossy");
-        options.grows &=
-            options.length != Length::Inputs && !matches!(options.way, Way::ByRule | Way::Undoing);
+        if matches!(options.way, Way::ByRule | Way::Undoing)
+            || options.what == What::Lengths && options.length == Length::Inputs
+        {
+            options.what = What::Numbers;
+        }
         options
     }
 
@@ -152,10 +186,52 @@ impl Options {
 
     /// The gradient of a loop with these options; the bits of all that it gives.
     fn gradient(&self, given: &Given, budget: Budget, directory: &Path) -> Result<(Report, Vec<u64>), Error> {
-        if self.grows {
-            self.of_growing(given, budget, directory)
-        } else {
-            self.of_chain(given, budget, directory)
+        let quiet = Quiet(self.quiet);
+        match self.what {
+            What::Numbers => self.of_chain(given, budget, directory),
+            What::Lengths => self.of_growing(given, budget, directory),
+            What::Kinds => self.of_model(Kinds(quiet), budget, directory),
+            What::StepsInside => self.of_model(Adaptive(quiet), budget, directory),
+            What::Operations => self.of_model(Heavy(quiet), budget, directory),
+            What::Inputs => self.of_model(Pushed(quiet), budget, directory),
+        }
+    }
+
+    fn of_model<M: Model + Copy>(
+        &self,
+        model: M,
+        budget: Budget,
+        directory: &Path,
+    ) -> Result<(Report, Vec<u64>), Error> {
+        let start = model.start(self.numbers);
+        let loss = |state: &M::State<Var<f64>>| M::loss(state);
+        if self.way == Way::Nested {
+            let run = self.set(Rollout::new(Repeat::new(model, 3)), directory).budget(budget);
+            let run = self.with_inputs::<M, _>(run, model, 3).nested();
+            return run.value_and_grad(&start, &0.9, loss).map(bits_of);
+        }
+        let run = self.with_inputs::<M, _>(self.set(Rollout::new(model), directory), model, 1).budget(budget);
+        match self.way {
+            Way::Last | Way::ByRule | Way::Undoing | Way::Nested => run.value_and_grad(&start, &0.9, loss),
+            Way::Along => run.value_and_grad_along(&start, &0.9, |_, state| loss(state)),
+            Way::SecondOrder => {
+                let product = run.hvp(&start, &0.9, (&start, &0.5), |state| M::loss::<Second>(state));
+                product.map(|(_, product)| product)
+            }
+        }
+        .map(bits_of)
+    }
+
+    /// With a list of inputs, or one for all; each outer step takes so many.
+    fn with_inputs<'a, M: Model, St>(&self, run: Rollout<'a, St>, model: M, inside: u64) -> Rollout<'a, St>
+    where
+        St: Step<State<Passive<f64>> = M::State<Passive<f64>>, Input<f64> = M::Input<f64>>,
+    {
+        let steps = self.steps;
+        match self.length {
+            Length::Steps => run.input(model.input(0)).steps(steps),
+            Length::Inputs => run.inputs((0..steps).map(|step| model.input(step * inside))),
+            Length::Until => run.input(model.input(0)).until(move |state| M::taken(state) >= steps * inside),
         }
     }
 
@@ -229,6 +305,15 @@ where
     (report, numbers.map(f64::to_bits).collect())
 }
 
+/// The report of a gradient, and the bits of its numbers.
+fn bits_of<St: Step<Params<f64> = f64>>(gradient: Gradient<St>) -> (Report, Vec<u64>) {
+    let Gradient { value, initial, params, inputs, report, .. } = gradient;
+    let mut bits = vec![value.to_bits(), params.to_bits()];
+    bits.extend(Snapshot::of(&initial).reals());
+    bits.extend(inputs.iter().flat_map(|input| Snapshot::of(input).reals().to_vec()));
+    (report, bits)
+}
+
 /// What the caller has anyway.
 struct Given {
     chain: (Vec<f64>, Vec<f64>),
@@ -258,34 +343,54 @@ fn check(case: u64, directory: &Path) {
         let (_, stored) = plain.gradient(&given, Budget::UNLIMITED, directory).expect("a gradient");
         assert!(stored == exact, "case {case}: other bits than by storing all: {options:?}");
     }
-    let Err(Error::BudgetTooSmall { smallest, .. }) = gradient(1.into()) else {
-        panic!("case {case}: a byte is not enough: {options:?}")
-    };
-    for part in [8, 4, 2] {
-        let Err(Error::BudgetTooSmall { smallest: same, .. }) = gradient((smallest.bytes() / part).into())
-        else {
-            panic!("case {case}: a part of what is needed is not enough: {options:?}")
+    // Whatever is refused, the budget that is named is enough.
+    let mut key = Chosen(Key::from_seed(case), 1 << 20);
+    let mut smallest = 0;
+    for small in [1, 300, key.of(&[1_000, 2_000, 3_000]), key.of(&[5_000, 10_000, 20_000, 50_000])] {
+        let (budget, named) = match gradient(small.into()) {
+            Err(Error::BudgetTooSmall { smallest, .. }) => (smallest.bytes(), true),
+            Err(Error::OverBudget { needed, .. }) => (needed, true),
+            Ok(_) => (small, false),
+            Err(error) => panic!("case {case}, {small}: {error}: {options:?}"),
         };
-        assert_eq!(
-            same, smallest,
-            "case {case}: what is enough does not depend on what was asked for: {options:?}"
-        );
-    }
-    // A rollout holds its own copy of the inputs; bits are the test's.
-    let own = if options.length == Length::Inputs { size_of_val(&given.inputs[..]) } else { 0 }
-        + size_of_val(&exact[..]);
-    for more in [0, 1, 50, 500, 5_000, 50_000, 5_000_000] {
-        let budget = smallest.bytes() + more;
-        let (result, peak, _) = measured(|| gradient(budget.into()));
-        let (report, bits) =
-            result.unwrap_or_else(|error| panic!("case {case}, {more} more: {error}: {options:?}"));
+        let within = || is_within(case, &options, &given, directory, (budget, &exact));
+        if let Err(error) = within() {
+            panic!("case {case}: {budget} bytes are named for {small} (named: {named}): {error}: {options:?}")
+        }
+        if small == 1 {
+            smallest = budget;
+        }
+        // The number does not depend on what was asked for, where the steps are all alike.
         assert!(
-            peak <= budget + own,
-            "case {case}: {peak} of {budget} + {own}, {more} more: {options:?}: {report}"
+            !named || options.what != What::Numbers || budget == smallest,
+            "case {case}: {budget} for {small}, {smallest} for 1: {options:?}"
         );
-        assert!(report.peak_bytes <= budget, "case {case}: {peak}, {report}: {options:?}");
-        assert!(!options.is_exact() || bits == exact, "case {case}, {more} more: other bits: {options:?}");
     }
+    let between = key.of(&[100, 1_000, 3_000]) + key.of(&[7, 77, 777]);
+    for more in [0, 1, 50, 500, between, 5_000, 50_000, 5_000_000] {
+        let budget = smallest + more;
+        if let Err(error) = is_within(case, &options, &given, directory, (budget, &exact)) {
+            panic!("case {case}: {more} more than {smallest}: {error}: {options:?}")
+        }
+    }
+}
+
+/// Whether there is a gradient within this budget, of these bits: the allocator never sees more, the inputs of the rollout included.
+fn is_within(
+    case: u64,
+    options: &Options,
+    given: &Given,
+    directory: &Path,
+    (budget, exact): (usize, &[u64]),
+) -> Result<(), Error> {
+    let (result, peak, _) = measured(|| options.gradient(given, budget.into(), directory));
+    let (report, bits) = result?;
+    // The start of some and the bits are the test's.
+    let own = size_of_val(exact) + 8 * options.numbers;
+    assert!(peak <= budget + own, "case {case}: {peak} of {budget} + {own}: {options:?}: {report}");
+    assert!(report.peak_bytes <= budget, "case {case}: {peak}, {report}: {options:?}");
+    assert!(!options.is_exact() || bits == exact, "case {case}, {budget}: other bits: {options:?}");
+    Ok(())
 }
 
 fn main() {
@@ -293,7 +398,10 @@ fn main() {
     let number =
         |name, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));
     let (from, count) = (number("PALINODE_FROM", 0), number("PALINODE_COMBINATIONS", 150));
-    (from..from + count).for_each(|case| check(case, &directory));
+    // All that fail are told, not the first alone.
+    let fails = |case: &u64| std::panic::catch_unwind(|| check(*case, &directory)).is_err();
+    let failed: Vec<u64> = (from..from + count).filter(fails).collect();
     let _ = std::fs::remove_dir_all(&directory);
+    assert!(failed.is_empty(), "{} of {count} combinations fail: {failed:?}", failed.len());
     println!("{count} combinations of options stay within their budgets");
 }

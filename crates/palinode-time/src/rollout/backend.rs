@@ -8,7 +8,7 @@
 use super::Inner;
 use super::columns::{Columns, Narrow, with_lanes};
 pub(super) use super::flat::Flat;
-use super::flat::{Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits, same_words};
+use super::flat::{Recorded, Shape, Verbatim, is_same, reading, refill, reloaded, same_bits, same_words};
 use super::forward::taken_well;
 use super::sides;
 use crate::error::Error;
@@ -62,15 +62,26 @@ pub trait Backend<St: Step, T: Inner> {
         state: &mut St::State<Passive<T>>,
     ) -> Result<(), Error>;
 
-    /// Carries the cotangents back over the recorded steps.
+    /// Carries the cotangents back over the recorded steps. They end in these bits, if known: one that runs them again looks whether they do.
     fn reverse(
         &mut self,
         kept: usize,
         fixed: &Fixed<'_, St, T>,
         inputs: &[St::Input<Passive<T>>],
         steps: u64,
+        expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error>;
+
+    /// The state before a recorded unit, where that is what it keeps.
+    fn state_before(&self, _kept: usize) -> Option<&St::State<Passive<T>>> {
+        None
+    }
+
+    /// Whether a step that diverged was seen to compute something else with recorded numbers than with passive ones, and each the same every time.
+    fn computes_otherwise(&self) -> bool {
+        false
+    }
 
     /// The list becomes the cotangent of the state, where the backend has kept it in another form since the last [`reverse`](Self::reverse). From
     /// then on the list is what counts, until the next.
@@ -92,14 +103,14 @@ pub trait Backend<St: Step, T: Inner> {
         0
     }
 
-    /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps: `inputs` are
-    /// those of all of them, or the one for all. Tells whether there is one and how many bytes looking took, or `None` if that would be more
+    /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps, whose inputs have the words of this one and as many
+    /// numbers. Tells whether there is one and how many bytes looking took, or `None` if that would be more
     /// than `spare`.
     fn narrow(
         &mut self,
         _fixed: &Fixed<'_, St, T>,
         _first: &mut St::State<Passive<T>>,
-        _inputs: &[St::Input<Passive<T>>],
+        _input: &[St::Input<Passive<T>>],
         _spare: usize,
     ) -> Result<Option<(bool, usize)>, Error> {
         Ok(Some((false, 0)))
@@ -132,8 +143,40 @@ pub trait Backend<St: Step, T: Inner> {
     /// advances.
     const RECORDS: bool;
 
-    /// Whether what diverges when it is advanced by passive numbers may not if it is advanced by recording.
-    const RETRIES: bool;
+    /// Whether [`reverse`](Self::reverse) runs the steps again and looks where they end.
+    const LOOKS_BACK: bool;
+}
+
+/// Whether a step that diverged computes something else with recorded numbers than with passive ones, and the same each time with these. Otherwise it depends on something
+/// hidden. It is given the state before it, that after it with passive numbers, and a state to use.
+pub(super) fn records_otherwise<St: Step, T: Inner, B: Backend<St, T>>(
+    backend: &mut B,
+    kept: usize,
+    fixed: &Fixed<'_, St, T>,
+    input: &[St::Input<Passive<T>>],
+    (before, after): (&Flat<T>, &Flat<T>),
+    state: &mut St::State<Passive<T>>,
+) -> Result<Alike, Error> {
+    state.reload(&mut before.read(Passive::lift));
+    fixed.step.step(state, fixed.params, &input[0]);
+    taken_well(fixed.step, 0)?;
+    if !is_same(state, after) {
+        return Ok(Alike::Never);
+    }
+    state.reload(&mut before.read(Passive::lift));
+    let alike = backend.record(kept, fixed, state, input, 1, Some(after))?;
+    Ok(if alike { Alike::Always } else { Alike::ByKind })
+}
+
+/// Where a step ends that is taken several times from the same state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alike {
+    /// In the same bits, however it is taken.
+    Always,
+    /// In the same bits with passive numbers, in others with recorded ones.
+    ByKind,
+    /// In others each time.
+    Never,
 }
 
 /// How much larger than this recording another of the same code may well be: where a number is zero or a branch is taken, less is recorded.
@@ -179,7 +222,7 @@ impl<St: Step, T: Inner> Default for ByTape<St, T> {
 
 impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
     const RECORDS: bool = true;
-    const RETRIES: bool = true;
+    const LOOKS_BACK: bool = false;
 
     #[inline]
     fn record(
@@ -268,6 +311,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         _fixed: &Fixed<'_, St, T>,
         _inputs: &[St::Input<Passive<T>>],
         steps: u64,
+        _expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
         if let Some(columns) = &mut self.columns {
@@ -348,26 +392,25 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         &mut self,
         fixed: &Fixed<'_, St, T>,
         first: &mut St::State<Passive<T>>,
-        inputs: &[St::Input<Passive<T>>],
+        input: &[St::Input<Passive<T>>],
         spare: usize,
     ) -> Result<Option<(bool, usize)>, Error> {
         let mut words = Vec::new();
         let state = Shape::of(&*first, &mut words);
-        let (recorded, decisions) = decision::watch(|| self.record(0, fixed, first, &inputs[..1], 1, None));
+        let (recorded, decisions) = decision::watch(|| self.record(0, fixed, first, input, 1, None));
         recorded?;
-        let (alike, of_lists) = are_alike(inputs);
         let beside = words.capacity() * size_of::<u64>();
-        if decisions.count() + decisions.looks > 0 || words != self.words_after[0] || !alike {
-            return Ok(Some((false, beside + of_lists)));
+        if decisions.count() + decisions.looks > 0 || words != self.words_after[0] {
+            return Ok(Some((false, beside)));
         }
         let params = Shape::of(fixed.params, &mut Vec::new());
         let record = self.tapes[0].recorded().expect("a step was recorded");
         if record.output_count() != state {
-            return Ok(Some((false, beside + of_lists)));
+            return Ok(Some((false, beside)));
         }
         let looked = record.look_for_groups(spare.saturating_sub(beside));
         let Some(Looked { groups, bytes }) = looked else { return Ok(None) };
-        let bytes = beside + bytes.max(of_lists);
+        let bytes = beside + bytes;
         let Some(groups) = groups else { return Ok(Some((false, bytes))) };
         let columns = Columns::new(Narrow { groups, state, params, words });
         *self = ByTape { limit: self.limit, columns: Some(columns), ..ByTape::default() };
@@ -394,14 +437,6 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         }
         self.tapes.first_mut().and_then(Tape::recorded).map_or(0, |record| record.size().bytes)
     }
-}
-
-/// Whether all values have the same words and as many numbers; and the bytes that it took to find out.
-fn are_alike<T: Inner, R: Reals<Passive<T>>>(values: &[R]) -> (bool, usize) {
-    let (mut first, mut words) = (Vec::new(), Vec::new());
-    let numbers = values.first().map_or(0, |value| Shape::of(value, &mut first));
-    let alike = values.iter().all(|value| Shape::of(value, &mut words) == numbers && words == first);
-    (alike, (first.capacity() + words.capacity()) * size_of::<u64>())
 }
 
 /// The list becomes the numbers of a value.
@@ -468,7 +503,7 @@ pub(super) fn exchange<T: Inner, R: Reals<Passive<T>>>(
 
 impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     const RECORDS: bool = false;
-    const RETRIES: bool = false;
+    const LOOKS_BACK: bool = false;
 
     fn record(
         &mut self,
@@ -504,6 +539,7 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         fixed: &Fixed<'_, St, T>,
         inputs: &[St::Input<Passive<T>>],
         _steps: u64,
+        _expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
         let input = &inputs[0];
@@ -533,6 +569,10 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         Ok(())
     }
 
+    fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {
+        self.before[kept].as_ref()
+    }
+
     fn release_cotangent(&mut self, state: &mut Vec<T>) {
         if self.holds_cotangent {
             self.state.iter().for_each(|of_state| numbers_of(of_state, state));
@@ -547,6 +587,10 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
             + self.state.as_ref().map_or(0, Reals::heap_bytes)
             + self.params.as_ref().map_or(0, Reals::heap_bytes)
             + self.input.as_ref().map_or(0, Reals::heap_bytes)
+    }
+
+    fn heap_of_state(&self) -> usize {
+        self.state.as_ref().map_or(0, Reals::heap_bytes)
     }
 
     fn reserve(&mut self, places: usize) {

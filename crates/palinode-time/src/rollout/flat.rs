@@ -3,6 +3,7 @@
 //! Input: a value with numbers inside. Output: the list of its numbers, and the words of the rest. Lists are filled again and again and
 //! allocate only when a value is larger than any before.
 
+use super::Inner;
 use palinode_core::{Bits, Outputs, Passive, Real, Reals, Scalar, Sink, Source, Var};
 
 /// Numbers and words of one or more values, one after the other.
@@ -72,6 +73,35 @@ pub(super) fn same_words(a: &[u64], b: &[u64]) -> bool {
     // Most states have none, and the library's comparison of nothing with nothing takes as long as a step: it touches memory at a list's address,
     // which for an empty list is none.
     a.len() == b.len() && (a.is_empty() || a == b)
+}
+
+/// Whether a value has these numbers and words, to the bit.
+pub(super) fn is_same<T: Inner>(value: &impl Reals<Passive<T>>, flat: &Flat<T>) -> bool {
+    struct Compared<'a, T> {
+        reals: &'a [T],
+        plain: &'a [u64],
+        same: bool,
+    }
+    impl<T: Inner> Sink<Passive<T>> for Compared<'_, T> {
+        fn real(&mut self, number: Passive<T>) {
+            self.same &= match self.reals.split_first() {
+                Some((&expected, rest)) => {
+                    self.reals = rest;
+                    same_bits(&[number.primal()], &[expected])
+                }
+                None => false,
+            };
+        }
+        fn word(&mut self, word: u64) {
+            self.same &= self.plain.split_first().is_some_and(|(&expected, rest)| {
+                self.plain = rest;
+                expected == word
+            });
+        }
+    }
+    let mut compared = Compared { reals: &flat.reals, plain: &flat.plain, same: true };
+    value.save(&mut compared);
+    compared.same && compared.reals.is_empty() && compared.plain.is_empty()
 }
 
 /// Takes primals of passive numbers.

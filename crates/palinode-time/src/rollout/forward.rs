@@ -42,7 +42,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         begin(&self.step);
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let mut inputs = self.inputs_over(Passive::lift)?;
+        let mut inputs = self.inputs_over()?;
         let steps = match self.length()? {
             Known::Steps(steps) => steps,
             Known::Until(_) => u64::MAX,
@@ -81,7 +81,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         begin(&self.step);
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let mut inputs = self.inputs_over(Passive::lift).ok()?;
+        let mut inputs = self.inputs_over().ok()?;
         let mut kept = Snapshot::of(initial);
         let is_finite = |kept: &Snapshot| kept.reals().iter().all(|&bits| f64::from_bits(bits).is_finite());
         let mut taken = 0;
@@ -133,7 +133,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     ) -> Result<St::State<Dual<f64>>, Error> {
         begin(&self.step);
         let (steps, _) = self.count_steps(initial, params)?;
-        let mut inputs = self.inputs_over(Dual::lift)?;
+        let mut inputs = self.inputs_over()?;
         check_inputs(inputs.count(), steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
@@ -177,7 +177,7 @@ pub(super) fn take_steps<St: Step, S: Number>(
     step: &St,
     state: &mut St::State<S>,
     params: &St::Params<S>,
-    inputs: &mut Inputs<'_, St::Input<S>>,
+    inputs: &mut Inputs<'_, St, S>,
     from: u64,
     to: u64,
     mut look: impl FnMut(&St::State<S>, u64) -> Result<(), Error>,
@@ -188,14 +188,7 @@ pub(super) fn take_steps<St: Step, S: Number>(
             taken_well(step, at)?;
             look(state, at)
         }),
-        Inputs::Each(inputs) => {
-            (from..to).zip(&inputs[from as usize..to as usize]).try_for_each(|(at, input)| {
-                step.step(state, params, input);
-                taken_well(step, at)?;
-                look(state, at)
-            })
-        }
-        Inputs::Made(_) => (from..to).try_for_each(|at| {
+        Inputs::Each(_) => (from..to).try_for_each(|at| {
             step.step(state, params, inputs.at(at)?);
             taken_well(step, at)?;
             look(state, at)

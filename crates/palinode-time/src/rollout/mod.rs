@@ -310,7 +310,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// One input for each step. Without a length, as many steps are taken as there are inputs.
     #[must_use]
     pub fn inputs(self, inputs: impl IntoIterator<Item = impl Into<St::Input<f64>>>) -> Self {
-        let inputs = inputs.into_iter().map(Into::into).collect();
+        let mut inputs: Vec<St::Input<f64>> = inputs.into_iter().map(Into::into).collect();
+        // It counts in the budget with what it has room for.
+        inputs.shrink_to_fit();
         self.said("one input for each step (.inputs)").given(Given::Each(inputs))
     }
 

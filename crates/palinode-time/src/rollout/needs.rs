@@ -13,7 +13,8 @@ use super::reverse::{Length, Setting};
 use super::{Differentiate, Inner, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::{Budget, Reals, Snapshot};
+use core::mem::needs_drop;
+use palinode_core::{Budget, Passive, Reals, Snapshot};
 
 /// The most states that are hashed at once.
 const HASHES: usize = 1 << 16;
@@ -54,7 +55,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.stride = 1;
         engine.reserve_inputs();
         warm_up(engine, setting, 0, length.certain, loss)?;
-        if engine.has_grown_from(start) && !budget.is_unlimited() {
+        if self.may_grow(engine, setting, length)? {
             return self.needs_of_largest(engine, setting, way, length, loss);
         }
         let mut of_one = needs_of(engine, setting);
@@ -115,6 +116,71 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 Ok(of_one)
             }
             (Err(several), Err(one)) => Err(if needed(&several) < needed(&one) { several } else { one }),
+        }
+    }
+
+    /// Whether states grow, where there is a budget. The loop is run to its end if it has to be.
+    fn may_grow<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        setting: Setting<'_>,
+        length: Length<'_, St, T>,
+    ) -> Result<bool, Error> {
+        if setting.budget.is_unlimited() || length.certain == 0 {
+            return Ok(false);
+        }
+        // What has no destructor has no heap, and a state without words no size that could change.
+        let may_change = needs_drop::<St::State<Passive<T>>>() && !setting.start.plain().is_empty();
+        if may_change && !engine.has_grown_from(setting.start) && !engine.is_uniform(setting.start)? {
+            largest_state(engine, setting, length)?;
+        }
+        Ok(engine.has_grown_from(setting.start))
+    }
+
+    /// The same as [`Rollout::needs`] for a loop whose steps differ: every step is recorded once. Steps are then recorded one at a time.
+    pub(super) fn needs_of_all<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        setting: Setting<'_>,
+        way: Way,
+        length: Length<'_, St, T>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<Needs, Error> {
+        let Setting { start, budget, .. } = setting;
+        engine.stride = 1;
+        engine.offset = 0;
+        engine.forget_recordings();
+        engine.forget_states(start);
+        engine.limit(to_name(budget));
+        engine.measure(start, length.goes_on, loss).map_err(|error| beyond_naming(budget, error))?;
+        if engine.has_grown_from(start) {
+            engine.leave_room_to_grow();
+        }
+        let mut needs = needs_of(engine, setting);
+        needs.states += engine.moved_by_recording();
+        let (mut memory, mut disk) = self.stores(usize::MAX)?;
+        let least = way.least(length.swept)?;
+        needs.with(least, &Stores::new(&mut memory, &mut disk, self.memory.is_none())).within(budget)?;
+        Ok(needs)
+    }
+
+    /// A refusal that the first steps led to, unless all are alike, becomes what all steps lead to.
+    pub(super) fn needs_in_all<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        setting: Setting<'_>,
+        way: Way,
+        length: Length<'_, St, T>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(Needs, bool), Error> {
+        match self.needs(engine, setting, way, length, loss) {
+            Err(error @ (Error::BudgetTooSmall { .. } | Error::OverBudget { .. })) if length.certain > 0 => {
+                if engine.is_uniform(setting.start)? {
+                    return Err(error);
+                }
+                Ok((self.needs_of_all(engine, setting, way, length, loss)?, true))
+            }
+            needs => Ok((needs?, false)),
         }
     }
 
@@ -240,49 +306,44 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
     let residuals = engine.residual_bytes();
     let held = engine.heap_bytes() + start.heap_bytes() + results;
     Needs {
-        states: (held + engine.slack() + engine.room_to_grow()).saturating_sub(residuals),
+        states: (held + engine.not_held_now() + engine.slack() + engine.room_to_grow())
+            .saturating_sub(residuals),
         residuals: engine.planned_residual_bytes(),
         results,
         afterwards,
         reals: engine.largest.reals,
         plain: engine.largest.plain,
-        varies: engine.room_to_grow() > 0,
+        varies: engine.has_room_to_grow(),
         least: engine.held_to_look.max(held + engine.moved_bytes()),
     }
 }
 
 /// How to go on after an attempt that took more than was planned for.
 pub(super) enum Again {
-    /// With what the largest state takes.
-    ForTheLargest,
-    /// With so many snapshots at most, and what was needed this time.
-    WithFewer(u64, Needs),
+    /// With what all steps take.
+    ForAll,
+    /// With so many snapshots at most.
+    WithFewer(u64),
 }
 
-/// Steps took more than the first ones did. The frame tells what was planned for, and with how many snapshots in memory.
+/// Steps took more than was planned for: than the first ones did, or, if every one was measured, than they did then. The frame tells with how many snapshots in memory.
 pub(super) fn after_excess<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &Engine<'_, St, T, B>,
     setting: Setting<'_>,
-    Frame { way, budget, needs: planned, stores, most }: Frame<'_, '_>,
+    Frame { way, budget, stores, most, .. }: Frame<'_, '_>,
     keeps: Keeps,
-    units: u64,
+    measured: bool,
     error: Error,
 ) -> Result<Again, Error> {
-    let others =
-        setting.start.heap_bytes() + setting.results + stores.heap_bytes() + keeps.plan_bytes().following;
-    // What the state was given beyond the budget has been held: there is no gradient that did not take it.
-    if !engine.has_its_sizes() && (planned.varies || engine.is_beyond(budget, others)) {
-        return Err(engine.exceeding(error, budget, others));
-    }
-    if !engine.has_its_sizes() {
-        return Ok(Again::ForTheLargest);
+    if !measured {
+        return Ok(Again::ForAll);
     }
     // Fewer snapshots leave more for recordings.
-    let needs = needs_of(engine, setting);
-    let is_enough = needs.with(way.least(units)?, stores).within(budget).is_ok();
-    if way.chooses() && most > 1 && is_enough {
-        return Ok(Again::WithFewer(most / 2, needs));
+    if way.chooses() && most > 1 {
+        return Ok(Again::WithFewer(most / 2));
     }
+    let others =
+        setting.start.heap_bytes() + setting.results + stores.heap_bytes() + keeps.plan_bytes().following;
     Err(engine.exceeding(error, budget, others))
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
 
-use super::backend::{Backend, ByTape, Cotangents, Fixed, Flat, exchange};
+use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, exchange, records_otherwise};
 use super::flat::refill;
 use super::forward::taken_well;
 use super::{Differentiate, Inner, Rollout};
@@ -111,6 +111,8 @@ pub struct ByInnerLoop<St: Step, T: Inner> {
     /// The state from which the inner step after this one was recorded.
     expected: Flat<T>,
     by_recording: bool,
+    /// See [`Backend::computes_otherwise`].
+    otherwise: bool,
     /// The bytes of the schedule of an inner loop.
     schedule_bytes: usize,
 }
@@ -126,6 +128,7 @@ impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
             snapshot: Snapshot::new(),
             expected: Flat::default(),
             by_recording: false,
+            otherwise: false,
             schedule_bytes: 0,
         }
     }
@@ -175,7 +178,7 @@ fn inside(inner: u64, error: Error) -> Error {
 
 impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
     const RECORDS: bool = false;
-    const RETRIES: bool = true;
+    const LOOKS_BACK: bool = true;
 
     fn record(
         &mut self,
@@ -213,9 +216,21 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         fixed: &Fixed<'_, Repeat<St>, T>,
         inputs: &[St::Input<Passive<T>>],
         _steps: u64,
+        ends_in: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
-        let ByInnerLoop { before, live, numbers, inner, store, snapshot, expected, by_recording, .. } = self;
+        let ByInnerLoop {
+            before,
+            live,
+            numbers,
+            inner,
+            store,
+            snapshot,
+            expected,
+            by_recording,
+            otherwise,
+            ..
+        } = self;
         let before = before[kept].as_ref().expect("a step is recorded before it is reversed");
         numbers.clear();
         before.save(numbers);
@@ -226,7 +241,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         let fixed = &steps.fixed;
         let actions = schedule::binomial(*times, *snapshots)?;
         self.schedule_bytes = actions.heap_bytes();
-        // Inner steps end in the bits from which the next one was recorded, or the step depends on something hidden.
+        // Inner steps end in the bits from which the next one was recorded, and the last in what the outer loop went on with, or the step depends on something hidden.
         let mut is_known = false;
         for action in actions {
             match action {
@@ -240,10 +255,23 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                     snapshot.restore(live);
                 }
                 Action::Record { step } => {
-                    let known = is_known.then_some(&*expected);
+                    let known = if is_known { Some(&*expected) } else { ends_in };
                     match inner.record(0, fixed, live, inputs, 1, known) {
                         Ok(true) => {}
-                        Ok(false) => return Err(inside(step, Error::Diverged { step })),
+                        Ok(false) => {
+                            // Whatever else it was, it was not a library if steps are recorded anyway.
+                            *otherwise = !*by_recording && {
+                                numbers.clear();
+                                live.save(numbers);
+                                fixed.step.step(live, fixed.params, &inputs[0]);
+                                expected.clear();
+                                live.save(expected);
+                                let states = (&*numbers, &*expected);
+                                let alike = records_otherwise(inner, 0, fixed, inputs, states, live);
+                                alike.map_err(|error| inside(step, error))? == Alike::ByKind
+                            };
+                            return Err(inside(step, Error::Diverged { step }));
+                        }
                         Err(error) => return Err(inside(step, error)),
                     }
                     expected.clear();
@@ -251,12 +279,22 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                     is_known = true;
                 }
                 Action::Reverse { step } => {
-                    inner.reverse(0, fixed, inputs, 1, cotangents).map_err(|error| inside(step, error))?;
+                    inner
+                        .reverse(0, fixed, inputs, 1, None, cotangents)
+                        .map_err(|error| inside(step, error))?;
                 }
                 Action::Free { slot } => store.free(slot.index),
             }
         }
         Ok(())
+    }
+
+    fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {
+        self.before[kept].as_ref()
+    }
+
+    fn computes_otherwise(&self) -> bool {
+        self.otherwise
     }
 
     fn heap_bytes(&self) -> usize {

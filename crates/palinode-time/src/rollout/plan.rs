@@ -174,7 +174,8 @@ impl Way {
             Keeps { slots, disk_slots: 0, residuals: one, bytes: boxed::<schedule::Binomial>(bytes, false) }
         };
         Ok(match self {
-            Way::Undoing => Keeps { slots: 0, disk_slots: 0, residuals: 1, bytes: held(0) },
+            // The state that is undone, to compare with.
+            Way::Undoing => Keeps { slots: 1, disk_slots: 0, residuals: 1, bytes: held(0) },
             Way::Online => {
                 let bytes = schedule::Online::bytes_for(slots);
                 Keeps { slots: slots.into(), disk_slots: 0, residuals: 1, bytes: held(bytes) }

@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
 use super::backend::Backend;
-use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Made, Setup, Stores, When};
+use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, Stores, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
 use super::needs::{Again, after_excess};
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::health::Health;
 use crate::step::Step;
 use crate::store::MemoryStore;
-use palinode_core::{Budget, Dual, Passive, Reals, Snapshot, SnapshotStore};
+use palinode_core::{Budget, Dual, Passive, Reals, Scalar, Snapshot, SnapshotStore};
 
 /// What a reverse sweep starts with: the first state, the budget, and what its results take.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             step: &self.step,
             state: start.loaded(),
             params: Snapshot::of(params).loaded(),
-            inputs: self.inputs_over(Passive::lift)?,
+            inputs: self.inputs_over()?,
             backend: How::By::<f64>::default(),
             when,
             clip: self.clip,
@@ -117,7 +117,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             step: &self.step,
             state,
             params: with_tangents(params, direction.1, Passive::lift)?,
-            inputs: self.inputs_over(|x| Passive::lift(Dual::lift(x)))?,
+            inputs: self.inputs_over()?,
             backend: How::By::<Dual<f64>>::default(),
             when: When::Last,
             clip: self.clip,
@@ -158,12 +158,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
-        let mut needs = self.needs(&mut engine, setting, way, length, loss)?;
-        let (mut most, mut outgrown) = (u64::MAX, false);
+        let (mut needs, mut measured) = self.needs_in_all(&mut engine, setting, way, length, loss)?;
+        let mut most = u64::MAX;
         loop {
-            if core::mem::take(&mut outgrown) {
-                needs = self.needs_of_largest(&mut engine, setting, way, length, loss)?;
-            }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
             let units = (steps - skipped).div_ceil(engine.stride);
@@ -189,17 +186,20 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             });
             match went {
                 Ok(()) => {}
-                Err(error)
-                    if error.is_divergence() && B::RETRIES && engine.advance_by == Advance::Passively =>
-                {
+                Err(error) if engine.should_record(&error) => {
                     engine.advance_by_recording_from_now();
                     continue;
                 }
                 Err(error) if error.is_excess() => {
                     let frame = Frame { way, budget, needs, stores: &stores, most: cost.peak_slots.memory };
-                    match after_excess(&engine, setting, frame, keeps, units, error)? {
-                        Again::ForTheLargest => outgrown = true,
-                        Again::WithFewer(fewer, of_more) => (most, needs) = (fewer, of_more),
+                    let again = after_excess(&engine, setting, frame, keeps, measured, error)?;
+                    drop((memory, disk));
+                    match again {
+                        Again::WithFewer(fewer) => most = fewer,
+                        Again::ForAll => {
+                            needs = self.needs_of_all(&mut engine, setting, way, length, loss)?;
+                            measured = true;
+                        }
                     }
                     continue;
                 }
@@ -359,19 +359,15 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     /// The inputs over another number.
-    pub(super) fn inputs_over<'r, S: crate::Number + 'r>(
-        &'r self,
-        number: impl Fn(f64) -> S + 'r,
-    ) -> Result<Inputs<'r, St::Input<S>>, Error> {
-        let over = |input: &St::Input<f64>| {
-            let mut flat = Flat::default();
-            input.save(&mut Verbatim(&mut flat));
-            St::Input::<S>::load(&mut reading(&flat.reals, &flat.plain, &number))
-        };
+    pub(super) fn inputs_over<S: crate::Number>(&self) -> Result<Inputs<'_, St, S>, Error> {
         match &self.inputs {
-            Some(Given::Same(input)) => Ok(Inputs::Same(over(input))),
-            Some(Given::Each(inputs)) => Ok(Inputs::Each(inputs.iter().map(over).collect())),
-            Some(Given::By(function)) => Ok(Inputs::Made(Made::by(function, number))),
+            Some(Given::Same(input)) => {
+                let mut flat = Flat::default();
+                input.save(&mut Verbatim(&mut flat));
+                Ok(Inputs::Same(St::Input::load(&mut flat.read(<S as Scalar>::from_f64))))
+            }
+            Some(Given::Each(inputs)) => Ok(Inputs::of_list(inputs)),
+            Some(Given::By(function)) => Ok(Inputs::by(function)),
             None => {
                 let mut nothing = Nothing::default();
                 let input = St::Input::<S>::load(&mut nothing);

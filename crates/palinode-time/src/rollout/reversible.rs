@@ -37,7 +37,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             step: &self.step,
             state: start.loaded(),
             params: Snapshot::of(params).loaded(),
-            inputs: self.inputs_over(Passive::lift)?,
+            inputs: self.inputs_over()?,
             backend: How::By::<f64>::default(),
             when: When::Last,
             clip: self.clip,
@@ -46,7 +46,8 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
-        let mut needs = self.needs(&mut engine, setting, Way::Undoing, length, loss)?;
+        let (mut needs, mut measured) =
+            self.needs_in_all(&mut engine, setting, Way::Undoing, length, loss)?;
         let (mut memory, mut disk) = self.stores(0)?;
         let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
         let keeps = Way::Undoing.least(steps)?;
@@ -55,13 +56,18 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             engine.hold_to_sizes(setting.budget);
             match there_and_back(&mut engine, &start, steps, loss) {
                 Ok(()) => break,
+                Err(error) if engine.should_record(&error) => {
+                    engine.advance_by_recording_from_now();
+                    engine.loss_taken_at = None;
+                }
                 Err(error) if error.is_excess() => {
                     let budget = setting.budget;
                     let frame = Frame { way: Way::Undoing, budget, needs, stores: &stores, most: 0 };
                     // There are no snapshots to give up.
-                    after_excess(&engine, setting, frame, keeps, steps, error)?;
+                    after_excess(&engine, setting, frame, keeps, measured, error)?;
                     engine.loss_taken_at = None;
-                    needs = self.needs_of_largest(&mut engine, setting, Way::Undoing, length, loss)?;
+                    needs = self.needs_of_all(&mut engine, setting, Way::Undoing, length, loss)?;
+                    measured = true;
                 }
                 Err(error) => return Err(self.located(error, initial, params)),
             }
@@ -91,9 +97,15 @@ fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
     engine.restart(start, steps)?;
     if steps > 0 {
         engine.advance(0, 1)?;
+        let after = engine.live_as_snapshot().hash();
         engine.undo(0, |body, state, params, input| body.step_back(state, params, input))?;
         let drift = drift(start, engine.live_as_snapshot());
         if drift > OF_ONE_STEP {
+            engine.restart(start, steps)?;
+            engine.advance(0, 1)?;
+            if engine.live_as_snapshot().hash() != after {
+                return Err(Error::Diverged { step: 0 });
+            }
             return Err(Error::DoesNotUndo { step: 0, drift });
         }
         engine.restart(start, steps)?;
@@ -104,9 +116,16 @@ fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
     engine.advance(0, steps)?;
     engine.loss_of_live(steps, loss)?;
     engine.loss_taken_at = Some(steps);
+    let mut after = engine.live_as_snapshot().clone();
     for step in (0..steps).rev() {
+        after.copy_from(engine.live_as_snapshot());
         engine.undo(step, |body, state, params, input| body.step_back(state, params, input))?;
         engine.record_and_stay(step)?;
+        // The step that is differentiated leads to where the undone one came from, or one of them is another.
+        let drift = engine.end_to_look_at(step)?.map_or(0.0, |end| drift(&after, end));
+        if drift > OF_ONE_STEP {
+            return Err(Error::DoesNotUndo { step, drift });
+        }
         engine.reverse(step, loss)?;
     }
     Ok(())

@@ -20,7 +20,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         self.check()?;
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let mut inputs = self.inputs_over(Passive::lift)?;
+        let mut inputs = self.inputs_over()?;
         let steps = self.steps.map_or(steps, |all| steps.min(all));
         let steps = inputs.count().map_or(steps, |all| steps.min(all as u64));
         begin(&self.step);
@@ -44,9 +44,9 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
                 input: pattern(of_input),
             };
             let (mut rule, mut tape) = (seeds(), seeds());
-            by_rule.reverse(0, &fixed, input, 1, &mut rule)?;
+            by_rule.reverse(0, &fixed, input, 1, None, &mut rule)?;
             by_rule.release_cotangent(&mut rule.state);
-            by_tape.reverse(0, &fixed, input, 1, &mut tape)?;
+            by_tape.reverse(0, &fixed, input, 1, None, &mut tape)?;
             taken_well(&self.step, step)?;
             compare("state", step, &rule.state, &tape.state)?;
             compare("parameter", step, &rule.params, &tape.params)?;

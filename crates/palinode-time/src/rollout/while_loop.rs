@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
 
 use super::backend::Backend;
-use super::engine::{Advance, Engine, Loss, Stores};
+use super::engine::{Engine, Loss, Stores};
 use super::needs::{Again, MOST_AT_ONCE, after_excess, refuse_beyond_naming};
 use super::plan::{Frame, Way};
 use super::reverse::{Length, Setting, Swept};
@@ -60,12 +60,10 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let longest = if certain < MOST_AT_ONCE as u64 { certain } else { u64::MAX };
         let length = Length { certain, most: longest, swept: u64::MAX, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
-        let mut needs = self.needs(&mut engine, setting, Way::Online, length, loss)?;
-        let (mut most, mut outgrown) = (u64::MAX, false);
+        let (mut needs, mut measured) =
+            self.needs_in_all(&mut engine, setting, Way::Online, length, loss)?;
+        let mut most = u64::MAX;
         loop {
-            if core::mem::take(&mut outgrown) {
-                needs = self.needs_of_largest(&mut engine, setting, Way::Online, length, loss)?;
-            }
             let (mut memory, mut disk) = self.stores(usize::MAX)?;
             let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
             let frame = Frame { way: Way::Online, budget, needs, stores: &stores, most };
@@ -80,9 +78,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let Gone { steps, cost, stop, bookkeeping } =
                 match self.go_until(&mut engine, setting, slots, condition, &mut stores, loss) {
                     Ok(gone) => gone,
-                    Err(error)
-                        if error.is_divergence() && B::RETRIES && engine.advance_by == Advance::Passively =>
-                    {
+                    Err(error) if engine.should_record(&error) => {
                         engine.advance_by_recording_from_now();
                         continue;
                     }
@@ -90,9 +86,14 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                         let most_slots = slots.into();
                         let frame =
                             Frame { way: Way::Online, budget, needs, stores: &stores, most: most_slots };
-                        match after_excess(&engine, setting, frame, keeps, u64::MAX, error)? {
-                            Again::ForTheLargest => outgrown = true,
-                            Again::WithFewer(fewer, of_more) => (most, needs) = (fewer, of_more),
+                        let again = after_excess(&engine, setting, frame, keeps, measured, error)?;
+                        drop((memory, disk));
+                        match again {
+                            Again::WithFewer(fewer) => most = fewer,
+                            Again::ForAll => {
+                                needs = self.needs_of_all(&mut engine, setting, Way::Online, length, loss)?;
+                                measured = true;
+                            }
                         }
                         continue;
                     }

@@ -1,11 +1,8 @@
-//! The engine's memory: what it holds, what it may hold, and how its size is found before a sweep starts.
+//! The engine's memory: what it holds, and what it may hold.
 
-use super::{
-    Backend, Engine, Error, Fixed, Flat, Hashes, Inner, Inputs, Live, Loss, Notes, Passive, Reals, Step, When,
-};
+use super::{Backend, Engine, Flat, Hashes, Inner, Notes, Passive, Reals, Step};
 use crate::rollout::backend::slack_of;
-use crate::rollout::flat::count;
-use palinode_core::{Budget, Snapshot};
+use palinode_core::Budget;
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Forgets recordings, with the memory of everything that is larger the more steps are recorded at once.
@@ -14,10 +11,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.recorded = Vec::new();
         self.numbers = Flat::default();
         self.expected = Flat::default();
+        self.block = Flat::default();
         self.cotangents.input = Vec::new();
-        if let Inputs::Made(made) = &mut self.inputs {
-            made.forget();
-        }
+        self.inputs.forget();
     }
 
     /// Neither the recording of a unit nor that of the loss may take more than this from now on.
@@ -44,7 +40,11 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// The same with room for a unit that is recorded otherwise than the first.
     pub(in crate::rollout) fn planned_residual_bytes(&self) -> usize {
-        self.residual_bytes() + if B::RECORDS { self.backend.slack() } else { 0 }
+        if B::RECORDS {
+            return self.residual_bytes() + self.backend.slack();
+        }
+        let of_largest = size_of::<Option<St::State<Passive<T>>>>() + self.largest.heap;
+        self.backend.residual_bytes().max(of_largest) + size_of::<Option<u64>>()
     }
 
     /// Room for other recordings that are not like the first: of inner steps, of the loss.
@@ -52,111 +52,19 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         slack_of(self.loss_tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.slack() }
     }
 
+    /// The bytes of the longest list of a recording, at most: recordings that differ make it longer, and it is held twice meanwhile.
+    pub(in crate::rollout) fn moved_by_recording(&self) -> usize {
+        (self.backend.slack() + slack_of(self.loss_tape.heap_bytes())) * 16
+    }
+
     /// Makes room for the cotangents of all inputs that there are.
     pub(in crate::rollout) fn reserve_inputs(&mut self) {
-        if let Inputs::Each(inputs) = &self.inputs {
-            self.of_inputs.reserve_exact(inputs.iter().map(count).sum());
-        }
+        self.of_inputs.reserve_exact(self.inputs.numbers(u64::MAX));
     }
 
-    /// About the bytes of lists for each step more that is recorded at once and has an input of its own: its numbers and their cotangents, in lists that grow, and
-    /// itself if it is made.
+    /// About the bytes for each step more that is recorded at once and has an input of its own.
     pub(in crate::rollout) fn bytes_per_input(&self) -> usize {
-        let (first, own) = match &self.inputs {
-            Inputs::Same(_) => return 0,
-            Inputs::Each(inputs) => (inputs.first(), 0),
-            Inputs::Made(made) => (made.first(), size_of::<St::Input<Passive<T>>>()),
-        };
-        first.map_or(0, |input| {
-            let (reals, plain) = Snapshot::lengths(input);
-            let heap = if own > 0 { input.heap_bytes() } else { 0 };
-            own + heap + 4 * (reals + plain) * size_of::<u64>()
-        })
-    }
-
-    /// Records the unit that begins at a step, and the loss of the state after it, once, so that all lists have their size, and forgets them.
-    pub(in crate::rollout) fn warm_up(
-        &mut self,
-        initial: &Snapshot,
-        at: u64,
-        steps: u64,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<(), Error> {
-        self.forget_recordings();
-        self.make_places(1, usize::MAX);
-        self.holds_to_sizes = false;
-        self.restart(initial, steps)?;
-        self.advance(0, at)?;
-        self.snapshot.take(&self.live);
-        self.see_sizes();
-        if steps > 0 && self.live.heap_bytes() > 0 {
-            // Lists that a step makes longer and shorter again keep their room. (Hashes would use the snapshot that it goes back by.)
-            let (hashes, heap) = (self.hashes.take(), self.live.heap_bytes());
-            let advanced = self.advance(at, self.end_of(at));
-            self.hashes = hashes;
-            advanced?;
-            self.moves_lists |= self.live.heap_bytes() > heap;
-            self.see_sizes();
-            self.snapshot.restore(&mut self.live);
-            self.at = Live::Before(at);
-        }
-        if steps > 0 {
-            self.release_cotangent();
-            self.cotangents.state.clear();
-            // As if the units after it had been recorded, so that all lists are used; there is nothing to compare with.
-            self.expected_before = Some(self.end_of(at));
-            let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
-            let recorded = self.record(at);
-            self.trusts_snapshots = trusts;
-            recorded?;
-            let when = core::mem::replace(&mut self.when, When::Each);
-            let reversed = self.reverse(at, loss);
-            self.when = when;
-            self.see_sizes();
-            // What is infinite here need not be on the way.
-            if let Err(error) = reversed
-                && !matches!(error, Error::NonFiniteCotangent { .. } | Error::NonFiniteLoss { .. })
-            {
-                return Err(error);
-            }
-        }
-        if steps == 0 {
-            let taken = self.no_steps(loss);
-            taken.or_else(|error| if error.is_excess() { Err(error) } else { Ok(()) })?;
-        }
-        self.restart(initial, steps)
-    }
-
-    /// Looks for a cheaper way to the partials of the steps from this state on, and keeps how many bytes were held meanwhile, with so many for results.
-    /// Tells whether there is one; `None` if looking would take more than the budget.
-    pub(in crate::rollout) fn narrow(
-        &mut self,
-        initial: &Snapshot,
-        results: usize,
-        budget: usize,
-    ) -> Result<Option<bool>, Error> {
-        self.restart(initial, self.steps)?;
-        let alike = match &mut self.inputs {
-            Inputs::Made(made) => made.are_alike()?,
-            Inputs::Same(_) | Inputs::Each(_) => true,
-        };
-        let held = self.heap_bytes() + initial.heap_bytes() + results;
-        if !alike {
-            self.held_to_look = held;
-            return Ok(Some(false));
-        }
-        let Engine { step: body, params, inputs, live, backend, .. } = self;
-        let inputs = match inputs {
-            Inputs::Same(input) => core::slice::from_ref(input),
-            Inputs::Each(inputs) => inputs,
-            Inputs::Made(made) => made.of(0, 1)?,
-        };
-        let found =
-            backend.narrow(&Fixed { step: *body, params }, live, inputs, budget.saturating_sub(held))?;
-        Ok(found.map(|(found, bytes)| {
-            self.held_to_look = held + bytes;
-            found
-        }))
+        self.inputs.bytes_each()
     }
 
     /// The heap bytes held, stores not included.

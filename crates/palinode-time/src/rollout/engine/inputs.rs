@@ -1,163 +1,192 @@
-//! What enters at each step: the same at every one, a list, or what a function makes of the number of the step when it is needed.
+//! What enters at each step: the same at every one, one of a list, or what a function makes of the number of the step.
 //!
-//! Input: a step. Output: its input, over the number of the loop. Of inputs that are made, those of one unit are held; all have the size of the first, so that a
-//! budget planned with it holds.
+//! Input: a step. Output: its input, over the number of the loop. Of a list and of what is made, the inputs of one unit are held over that number: the list itself is the caller's, over
+//! `f64`, and is not copied. Inputs that are made all have the size of the first, so that a budget planned with it holds.
 
 use crate::error::Error;
-use crate::rollout::flat::{Flat, Verbatim, reloaded};
-use palinode_core::{Real, Reals};
+use crate::rollout::flat::{Flat, Shape, Verbatim, count, reloaded};
+use crate::step::{Number, Step};
+use palinode_core::{Reals, Scalar};
 
 /// What enters at each step.
-pub(in crate::rollout) enum Inputs<'i, I> {
+pub(in crate::rollout) enum Inputs<'i, St: Step, S: Number> {
     /// The same at every step.
-    Same(I),
+    Same(St::Input<S>),
     /// One for each step.
-    Each(Vec<I>),
-    /// Made when they are needed. Their cotangents are not kept.
-    Made(Made<'i, I>),
+    Each(Each<'i, St, S>),
 }
 
-impl<I> Inputs<'_, I> {
-    /// How many steps have one: all if it is the same for all, or made.
-    pub(in crate::rollout) fn count(&self) -> Option<usize> {
+impl<'i, St: Step, S: Number> Inputs<'i, St, S> {
+    /// Those of a list.
+    pub(in crate::rollout) fn of_list(list: &'i Vec<St::Input<f64>>) -> Self {
+        Inputs::Each(Each::new(Origin::List(list)))
+    }
+
+    /// Those that a function makes of the number of the step.
+    pub(in crate::rollout) fn by(function: &'i dyn Fn(u64) -> St::Input<f64>) -> Self {
+        Inputs::Each(Each::new(Origin::Function { function, first: None, given: 0 }))
+    }
+
+    /// The list that they are from, if they are.
+    pub(in crate::rollout) fn list(&self) -> Option<&'i [St::Input<f64>]> {
         match self {
-            Inputs::Same(_) | Inputs::Made(_) => None,
-            Inputs::Each(inputs) => Some(inputs.len()),
+            Inputs::Each(Each { origin: Origin::List(list), .. }) => Some(list),
+            Inputs::Same(_) | Inputs::Each(_) => None,
         }
     }
 
+    /// How many steps have one: all if it is the same for all, or made.
+    pub(in crate::rollout) fn count(&self) -> Option<usize> {
+        self.list().map(<[_]>::len)
+    }
+
+    /// How many numbers the inputs of so many steps have that are from a list.
+    pub(super) fn numbers(&self, steps: u64) -> usize {
+        let list = self.list().unwrap_or(&[]);
+        list[..(steps as usize).min(list.len())].iter().map(count).sum()
+    }
+
     #[inline(always)]
-    pub(in crate::rollout) fn at(&mut self, step: u64) -> Result<&I, Error> {
+    pub(in crate::rollout) fn at(&mut self, step: u64) -> Result<&St::Input<S>, Error> {
         match self {
             Inputs::Same(input) => Ok(input),
-            Inputs::Each(inputs) => Ok(&inputs[step as usize]),
-            Inputs::Made(made) => made.of(step, step + 1).map(|inputs| &inputs[0]),
+            Inputs::Each(each) => each.of(step, step + 1).map(|inputs| &inputs[0]),
         }
     }
 
     /// Those of the steps from `from` to `to`: one for each, or the one for all.
     #[inline(always)]
-    pub(in crate::rollout) fn of(&mut self, from: u64, to: u64) -> Result<&[I], Error> {
+    pub(in crate::rollout) fn of(&mut self, from: u64, to: u64) -> Result<&[St::Input<S>], Error> {
         match self {
             Inputs::Same(input) => Ok(core::slice::from_ref(input)),
-            Inputs::Each(inputs) => Ok(&inputs[from as usize..to as usize]),
-            Inputs::Made(made) => made.of(from, to),
+            Inputs::Each(each) => each.of(from, to),
         }
     }
 
-    /// The heap bytes held.
-    pub(super) fn heap_bytes<S>(&self) -> usize
-    where
-        I: Reals<S>,
-    {
-        let of_list = |list: &Vec<I>| {
-            list.capacity() * size_of::<I>() + list.iter().map(Reals::heap_bytes).sum::<usize>()
+    /// Makes inputs again the next time, even those that are held.
+    pub(super) fn ask_again(&mut self) {
+        if let Inputs::Each(each) = self {
+            each.at = None;
+        }
+    }
+
+    /// Forgets the inputs that are held, with their memory.
+    pub(super) fn forget(&mut self) {
+        if let Inputs::Each(each) = self {
+            (each.held, each.at) = (Vec::new(), None);
+        }
+    }
+
+    /// Whether all inputs have the same words and as many numbers, and the bytes that it took to find out. What a function makes has, if it has no words.
+    pub(super) fn are_alike(&mut self) -> Result<(bool, usize), Error> {
+        let Inputs::Each(each) = self else { return Ok((true, 0)) };
+        let list = match each.origin {
+            Origin::List(list) => list,
+            Origin::Function { .. } => {
+                each.of(0, 1)?;
+                return Ok((each.flat.plain.is_empty(), 0));
+            }
         };
-        match self {
-            Inputs::Same(input) => input.heap_bytes(),
-            Inputs::Each(inputs) => of_list(inputs),
-            Inputs::Made(made) => of_list(&made.kept) + size_of_val(&*made.maker) + made.maker.heap_bytes(),
-        }
+        let (mut first, mut words) = (Vec::new(), Vec::new());
+        let numbers = list.first().map_or(0, |input| Shape::of(input, &mut first));
+        let alike = list.iter().all(|input| Shape::of(input, &mut words) == numbers && words == first);
+        Ok((alike, (first.capacity() + words.capacity()) * size_of::<u64>()))
+    }
+
+    /// About the bytes of lists for each step more that is recorded at once and has an input of its own: itself, its numbers and their cotangents, in lists that grow.
+    pub(super) fn bytes_each(&self) -> usize {
+        let Inputs::Each(each) = self else { return 0 };
+        each.held.first().map_or(0, |input| {
+            let Flat { reals, plain } = &each.flat;
+            let lists = 4 * (reals.len() * size_of::<S>() + plain.len() * size_of::<u64>());
+            size_of::<St::Input<S>>() + input.heap_bytes() + lists
+        })
+    }
+
+    /// The heap bytes held; a list is held by the rollout.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let each = match self {
+            Inputs::Same(input) => return input.heap_bytes(),
+            Inputs::Each(each) => each,
+        };
+        let of_origin = match &each.origin {
+            Origin::List(list) => bytes_of_list::<f64, _>(list),
+            Origin::Function { given, .. } => *given,
+        };
+        of_origin + bytes_of_list::<S, _>(&each.held) + each.flat.heap_bytes()
     }
 }
 
-/// The inputs of one unit, made when they are asked for.
-pub(in crate::rollout) struct Made<'i, I> {
-    maker: Box<dyn Make<I> + 'i>,
-    kept: Vec<I>,
-    /// The first step whose input is kept, and how many are.
+fn bytes_of_list<S, I: Reals<S>>(list: &Vec<I>) -> usize {
+    list.capacity() * size_of::<I>() + list.iter().map(Reals::heap_bytes).sum::<usize>()
+}
+
+/// The inputs of one unit.
+pub(in crate::rollout) struct Each<'i, St: Step, S: Number> {
+    origin: Origin<'i, St::Input<f64>>,
+    held: Vec<St::Input<S>>,
+    /// The first step whose input is held, and how many are.
     at: Option<(u64, usize)>,
+    flat: Flat<f64>,
 }
 
-impl<'i, I> Made<'i, I> {
-    /// Inputs by a function, whose numbers become those of the loop one by one.
-    pub(in crate::rollout) fn by<S, R>(
-        function: &'i dyn Fn(u64) -> R,
-        number: impl Fn(f64) -> S + 'i,
-    ) -> Made<'i, I>
-    where
-        S: Real + 'i,
-        R: Reals<f64>,
-        I: Reals<S>,
-    {
-        let maker = Maker { function, number, flat: Flat::default(), first: None, given: 0 };
-        Made { maker: Box::new(maker), kept: Vec::new(), at: None }
+enum Origin<'i, I> {
+    List(&'i Vec<I>),
+    Function {
+        function: &'i dyn Fn(u64) -> I,
+        /// How many numbers and words the first had that was made.
+        first: Option<(usize, usize)>,
+        /// The most heap bytes that the function gave at a time.
+        given: usize,
+    },
+}
+
+impl<'i, St: Step, S: Number> Each<'i, St, S> {
+    fn new(origin: Origin<'i, St::Input<f64>>) -> Self {
+        Each { origin, held: Vec::new(), at: None, flat: Flat::default() }
     }
 
-    pub(super) fn of(&mut self, from: u64, to: u64) -> Result<&[I], Error> {
+    #[inline]
+    fn of(&mut self, from: u64, to: u64) -> Result<&[St::Input<S>], Error> {
         let count = (to - from) as usize;
         if self.at != Some((from, count)) {
             self.at = None;
-            self.kept.reserve_exact(count.saturating_sub(self.kept.len()));
+            if self.held.len() < count {
+                self.held.reserve_exact(count - self.held.len());
+            }
             for (place, step) in (from..to).enumerate() {
-                self.maker.make(step, &mut self.kept, place)?;
+                self.make(step, place)?;
             }
             self.at = Some((from, count));
         }
-        Ok(&self.kept[..count])
+        Ok(&self.held[..count])
     }
 
-    /// One that was made, if any was.
-    pub(super) fn first(&self) -> Option<&I> {
-        self.kept.first()
-    }
-
-    /// Forgets the inputs, with their memory.
-    pub(super) fn forget(&mut self) {
-        (self.kept, self.at) = (Vec::new(), None);
-    }
-
-    /// Whether all inputs have the same words: they have none. What others have is not known before.
-    pub(super) fn are_alike(&mut self) -> Result<bool, Error> {
-        self.of(0, 1)?;
-        Ok(self.maker.has_no_words())
-    }
-}
-
-trait Make<I> {
     /// The input of a step comes to this place of the list, or to its end.
-    fn make(&mut self, step: u64, kept: &mut Vec<I>, place: usize) -> Result<(), Error>;
-    fn has_no_words(&self) -> bool;
-    fn heap_bytes(&self) -> usize;
-}
-
-struct Maker<'i, R, F> {
-    function: &'i dyn Fn(u64) -> R,
-    number: F,
-    flat: Flat<f64>,
-    /// How many numbers and words the first had that was made.
-    first: Option<(usize, usize)>,
-    /// The most heap bytes that the function gave at a time.
-    given: usize,
-}
-
-impl<S: Real, R: Reals<f64>, I: Reals<S>, F: Fn(f64) -> S> Make<I> for Maker<'_, R, F> {
-    fn make(&mut self, step: u64, kept: &mut Vec<I>, place: usize) -> Result<(), Error> {
-        let Maker { function, number, flat, first, given } = self;
+    #[inline]
+    fn make(&mut self, step: u64, place: usize) -> Result<(), Error> {
+        let Each { origin, held, flat, .. } = self;
         flat.clear();
-        let input = function(step);
-        *given = input.heap_bytes().max(*given);
-        input.save(&mut Verbatim(flat));
-        drop(input);
-        let size = (flat.reals.len(), flat.plain.len());
-        if *first.get_or_insert(size) != size {
-            return Err(Error::InputChanged { step });
+        match origin {
+            Origin::List(list) => list[step as usize].save(&mut Verbatim(flat)),
+            Origin::Function { function, first, given } => {
+                let input = function(step);
+                *given = input.heap_bytes().max(*given);
+                input.save(&mut Verbatim(flat));
+                drop(input);
+                let size = (flat.reals.len(), flat.plain.len());
+                if *first.get_or_insert(size) != size {
+                    return Err(Error::InputChanged { step });
+                }
+            }
         }
-        let source = &mut flat.read(&*number);
-        match kept.get_mut(place) {
+        let source = &mut flat.read(<S as Scalar>::from_f64);
+        match held.get_mut(place) {
             Some(input) => {
                 reloaded(input, source);
             }
-            None => kept.push(I::load(source)),
+            None => held.push(St::Input::load(source)),
         }
         Ok(())
-    }
-
-    fn has_no_words(&self) -> bool {
-        self.flat.plain.is_empty()
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.flat.heap_bytes() + self.given
     }
 }

@@ -2,16 +2,19 @@
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
 //! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action; `inputs.rs`: what enters;
-//! `bytes.rs`: its memory; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins.
+//! `bytes.rs`: its memory; `measure.rs`: how that is found; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins; `divergence.rs`: whether steps that are run
+//! again end where they did.
 //!
 //! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
 //! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
 
 mod bytes;
 mod cotangent;
+mod divergence;
 mod follow;
 mod inputs;
 mod loss;
+mod measure;
 mod sizes;
 
 use super::Inner;
@@ -23,7 +26,7 @@ use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
-pub(super) use inputs::{Inputs, Made};
+pub(super) use inputs::Inputs;
 use palinode_core::schedule::{Slot, Tier};
 use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
 pub(super) use sizes::Sizes;
@@ -120,7 +123,7 @@ pub(super) struct Counts {
 pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     step: &'a St,
     params: St::Params<Passive<T>>,
-    pub(super) inputs: Inputs<'a, St::Input<Passive<T>>>,
+    pub(super) inputs: Inputs<'a, St, Passive<T>>,
     pub(super) live: St::State<Passive<T>>,
     at: Live,
     pub(super) backend: B,
@@ -169,8 +172,14 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     holds_to_sizes: bool,
     /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a moment.
     moves_lists: bool,
+    /// Whether a state that is restored has its lists elsewhere than before: they are then held twice for a moment, too.
+    moves_when_restored: bool,
     /// The bytes that states which grow may take beyond the largest one.
     room: usize,
+    /// Whether a step that diverged was seen to compute something else with recorded numbers.
+    otherwise: bool,
+    /// How many steps were run again only to look where they end.
+    run_to_look: u64,
 }
 
 /// The parts of an engine that a caller sets.
@@ -178,7 +187,7 @@ pub(super) struct Setup<'a, St: Step, T: Inner, B> {
     pub(super) step: &'a St,
     pub(super) state: St::State<Passive<T>>,
     pub(super) params: St::Params<Passive<T>>,
-    pub(super) inputs: Inputs<'a, St::Input<Passive<T>>>,
+    pub(super) inputs: Inputs<'a, St, Passive<T>>,
     pub(super) backend: B,
     pub(super) when: When,
     pub(super) clip: Option<f64>,
@@ -225,7 +234,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             largest: Sizes::default(),
             holds_to_sizes: false,
             moves_lists: false,
+            moves_when_restored: false,
             room: 0,
+            otherwise: false,
+            run_to_look: 0,
         }
     }
 
@@ -245,6 +257,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.value = T::zero();
         self.health.clear();
         self.counts = Counts::default();
+        (self.otherwise, self.run_to_look) = (false, 0);
         self.cotangents.params.clear();
         self.cotangents.params.resize(count(&self.params), T::zero());
         self.release_cotangent();
@@ -252,17 +265,12 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.cotangents.input.clear();
         self.of_inputs.clear();
         self.reversed_inputs = 0;
-        match &self.inputs {
-            Inputs::Same(input) => {
-                self.cotangents.input.resize(count(input), T::zero());
-            }
-            Inputs::Each(inputs) => {
-                let all = inputs[..(steps as usize).min(inputs.len())].iter().map(count).sum();
-                self.of_inputs.reserve_exact(all);
-                self.of_inputs.resize(all, T::zero());
-            }
-            Inputs::Made(_) => {}
+        if let Inputs::Same(input) = &self.inputs {
+            self.cotangents.input.resize(count(input), T::zero());
         }
+        let all = self.inputs.numbers(steps);
+        self.of_inputs.reserve_exact(all);
+        self.of_inputs.resize(all, T::zero());
         self.cuts.clear();
         if let Some(hashes) = &mut self.hashes {
             hashes.clear();
@@ -300,11 +308,12 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         if self.advance_by == Advance::ByRecording {
             return (from..to).try_for_each(|step| self.advance_by_recording(step));
         }
-        let most = self.most_heap();
-        let is_planned = |live: &St::State<Passive<T>>, at| {
-            if most == usize::MAX || live.heap_bytes() <= most { Ok(()) } else { Err(outgrown(at)) }
-        };
+        let (most, most_noted) = self.most_heap();
         let Engine { step, params, inputs, live, hashes, snapshot, .. } = self;
+        let is_planned = |live: &St::State<Passive<T>>, at| {
+            let is_noted = || step.notes().is_none_or(|notes| notes.bytes() <= most_noted);
+            if most == usize::MAX || live.heap_bytes() <= most && is_noted() { Ok(()) } else { Err(outgrown(at)) }
+        };
         let Some(hashes) = hashes else {
             return take_steps(*step, live, params, inputs, from, to, is_planned);
         };
@@ -410,23 +419,25 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let fixed = &Fixed { step: *body, params };
         let recorded = backend.record(place, fixed, live, inputs.of(from, to)?, to - from, expected);
         if !recorded.map_err(|error| self.of_recording(from, error))? {
-            return Err(Error::Diverged { step: to - 1 });
+            return Err(self.diverged(place, to, begins));
         }
         self.check_sizes(from)?;
-        if B::RECORDS && ends {
-            let first = if begins { &mut self.numbers } else { &mut self.block };
-            core::mem::swap(first, &mut self.expected);
-            self.expected_before = Some(self.block_from);
-        }
-        self.at = Live::Recorded(from);
         if self.hashes.is_some() && self.trusts_snapshots {
             self.state_after(place, from, to)?;
             if !B::RECORDS {
                 self.counts.advanced += to - from;
             }
             let (Some(hashes), Some(after)) = (&mut self.hashes, &self.after) else { return Ok(()) };
-            hashes.see(to, after, &mut self.snapshot)?;
+            if let Err(error) = hashes.see(to, after, &mut self.snapshot) {
+                return Err(if B::RECORDS { self.diverged(place, to, begins) } else { error });
+            }
         }
+        if B::RECORDS && ends {
+            let first = if begins { &mut self.numbers } else { &mut self.block };
+            core::mem::swap(first, &mut self.expected);
+            self.expected_before = Some(self.block_from);
+        }
+        self.at = Live::Recorded(from);
         Ok(())
     }
 
@@ -449,18 +460,24 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             self.cuts.note(norm, to);
             self.cut();
         }
-        if (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to) {
+        let takes_loss = (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to);
+        if takes_loss {
             self.loss_after(place, from, to, loss)?;
         }
+        if !B::RECORDS {
+            self.look_at_end(place, from, to, takes_loss)?;
+        }
+        let knows_end = !B::RECORDS && self.expected_before == Some(to) && self.trusts_snapshots;
         let Engine { step: body, params, inputs, backend, cotangents, of_inputs, reversed_inputs, .. } = self;
-        let (keeps_each, keeps_sum) = (matches!(inputs, Inputs::Each(_)), matches!(inputs, Inputs::Same(_)));
+        let expected = knows_end.then_some(&self.expected);
+        let (keeps_each, keeps_sum) = (inputs.list().is_some(), matches!(inputs, Inputs::Same(_)));
         let of_steps = inputs.of(from, to)?;
         if !keeps_sum {
             cotangents.input.clear();
             cotangents.input.resize(of_steps.iter().map(count).sum(), T::zero());
         }
         let reversed =
-            backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, cotangents);
+            backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, expected, cotangents);
         if let Err(error) = reversed {
             return Err(self.of_recording(from, error));
         }
@@ -472,6 +489,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             *reversed_inputs += cotangents.input.len();
         }
         self.recorded[place] = None;
+        if !B::RECORDS {
+            self.expect_before(place, from);
+        }
         self.look_at_cotangent(from, to - from)
     }
 
@@ -505,20 +525,14 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     /// There are so many steps, now that it is known: makes the list of the cotangents of their inputs.
     pub(super) fn all_inputs(&mut self, steps: u64) {
         self.steps = steps;
-        if let Inputs::Each(inputs) = &self.inputs {
-            let all = inputs[..steps as usize].iter().map(count).sum();
-            self.of_inputs.clear();
-            self.of_inputs.resize(all, T::zero());
-        }
+        self.of_inputs.clear();
+        self.of_inputs.resize(self.inputs.numbers(steps), T::zero());
     }
 
     /// The cotangents of the inputs, all in one list.
     pub(super) fn of_all_inputs(&self) -> &[T] {
-        match self.inputs {
-            Inputs::Same(_) => &self.cotangents.input,
-            Inputs::Each(_) => &self.of_inputs,
-            Inputs::Made(_) => &[],
-        }
+        // What a function makes has no cotangents.
+        if let Inputs::Same(_) = self.inputs { &self.cotangents.input } else { &self.of_inputs }
     }
 
     /// The live state as a snapshot, for a moment.

@@ -5,8 +5,8 @@
 //! Invariant: where there is a budget, no step is recorded and no snapshot taken of a state that was not planned for. Steps that are advanced passively are held to the bytes of the
 //! live state, not to its numbers; how much memory a step gives its state is seen only after it.
 
-use super::{Backend, Engine, Error, Inner, Passive, Reals, Step};
-use palinode_core::{Budget, Snapshot};
+use super::{Backend, Engine, Error, Inner, Notes, Passive, Reals, Step};
+use palinode_core::{Budget, Sink, Snapshot};
 
 /// The largest states that were seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,16 +18,20 @@ pub(in crate::rollout) struct Sizes {
     pub(in crate::rollout) heap: usize,
     /// The same for the copy that the backend records with.
     pub(in crate::rollout) in_backend: usize,
+    /// The same for the copy that the loss is taken of.
+    of_loss: usize,
+    /// What steps noted that they took.
+    noted: usize,
 }
 
 impl Sizes {
-    fn of<T: Inner>(state: &impl Reals<Passive<T>>, in_backend: usize) -> Sizes {
+    fn of<T: Inner>(state: &impl Reals<Passive<T>>) -> Sizes {
         let (reals, plain) = Snapshot::lengths(state);
-        Sizes { reals, plain, heap: state.heap_bytes(), in_backend }
+        Sizes { reals, plain, heap: state.heap_bytes(), ..Sizes::default() }
     }
 
-    fn each(&self) -> [usize; 4] {
-        [self.reals, self.plain, self.heap, self.in_backend]
+    fn each(&self) -> [usize; 6] {
+        [self.reals, self.plain, self.heap, self.in_backend, self.of_loss, self.noted]
     }
 
     fn fit(&self, others: &Sizes) -> bool {
@@ -40,6 +44,8 @@ impl Sizes {
             plain: self.plain.max(other.plain),
             heap: self.heap.max(other.heap),
             in_backend: self.in_backend.max(other.in_backend),
+            of_loss: self.of_loss.max(other.of_loss),
+            noted: self.noted.max(other.noted),
         }
     }
 }
@@ -47,35 +53,71 @@ impl Sizes {
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Plans for states like the live one, too, and like that after the unit recorded last.
     pub(in crate::rollout) fn see_sizes(&mut self) {
-        let in_backend = self.backend.heap_of_state();
-        let live = Sizes::of(&self.live, in_backend);
-        let after = self.after.as_ref().map_or(live, |after| Sizes::of(after, in_backend));
+        let live = self.sizes();
+        let after = self.after.as_ref().map_or(live, Sizes::of);
         self.largest = self.largest.or(&live).or(&after);
+    }
+
+    /// The sizes of the live state and its copies now.
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            in_backend: self.backend.heap_of_state(),
+            of_loss: self.loss_state.as_ref().map_or(0, Reals::heap_bytes),
+            noted: self.step.notes().map_or(0, Notes::bytes),
+            ..Sizes::of(&self.live)
+        }
+    }
+
+    /// The bytes that states may take beyond what they take now, because the largest may be there again: a state that becomes one of another kind gives its memory back.
+    pub(in crate::rollout) fn not_held_now(&self) -> usize {
+        let (largest, now) = (&self.largest, self.sizes());
+        let after = self.after.as_ref().map_or(0, Reals::heap_bytes);
+        largest.heap.saturating_sub(now.heap)
+            + largest.heap.saturating_sub(after)
+            + largest.in_backend.saturating_sub(now.in_backend)
+            + largest.of_loss.saturating_sub(now.of_loss)
+    }
+
+    /// Restores the live state; tells whether its lists are elsewhere now.
+    pub(super) fn is_moved_by_restoring(&mut self) -> bool {
+        let before = places(&self.live);
+        self.snapshot.restore(&mut self.live);
+        places(&self.live) != before
     }
 
     /// The bytes that a step may hold for a moment while it makes lists of its state longer.
     pub(in crate::rollout) fn moved_bytes(&self) -> usize {
-        if self.moves_lists { self.largest.heap.max(self.largest.in_backend) } else { 0 }
+        if self.moves_lists { self.largest_list() } else { 0 }
     }
 
-    /// Plans for states that hold twice as much from now on: lists that grew one by one have more room than those that were loaded.
+    fn largest_list(&self) -> usize {
+        let Sizes { heap, in_backend, of_loss, .. } = self.largest;
+        heap.max(in_backend).max(of_loss)
+    }
+
+    /// Plans for states that hold twice as much from now on: lists that grew one by one have more room than those that were loaded. And for one that is moved meanwhile.
     pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
+        // There may be nothing on the heap, but what is here varies.
+        self.room = self.largest_list().max(1);
         let Sizes { heap, in_backend, .. } = &mut self.largest;
-        // Where the first steps showed no growth there may be nothing on the heap yet, but what is here varies.
-        self.room = (*heap + *in_backend).max(1);
         *heap *= 2;
         *in_backend *= 2;
     }
 
-    /// The bytes that were added for that; none as long as states have one size.
+    /// Whether that was done.
+    pub(in crate::rollout) fn has_room_to_grow(&self) -> bool {
+        self.room > 0
+    }
+
+    /// The bytes of a list that is moved while it grows, or when a state is restored.
     pub(in crate::rollout) fn room_to_grow(&self) -> usize {
-        self.room
+        self.room.max(if self.moves_when_restored { self.largest_list() } else { 0 })
     }
 
     /// Forgets what states were seen, and gives back the room that they were given.
     pub(in crate::rollout) fn forget_states(&mut self, first: &Snapshot) {
         self.largest = Sizes::default();
-        self.moves_lists = false;
+        (self.moves_lists, self.room) = (false, 0);
         self.live = first.loaded();
         (self.after, self.loss_state) = (None, None);
     }
@@ -102,10 +144,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }
     }
 
-    /// The most bytes that the live state may hold.
+    /// The most bytes that the live state may hold, and that steps may note.
     #[inline]
-    pub(super) fn most_heap(&self) -> usize {
-        if self.holds_to_sizes { self.largest.heap } else { usize::MAX }
+    pub(super) fn most_heap(&self) -> (usize, usize) {
+        if self.holds_to_sizes { (self.largest.heap, self.largest.noted) } else { (usize::MAX, usize::MAX) }
     }
 
     /// An error if the live state or the backend's was not planned for.
@@ -120,17 +162,12 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Whether the states are as large as those that were planned for, or smaller.
     #[inline]
     pub(in crate::rollout) fn has_its_sizes(&self) -> bool {
-        Sizes::of(&self.live, self.backend.heap_of_state()).fit(&self.largest)
+        self.sizes().fit(&self.largest)
     }
 
     /// What is held with so many bytes elsewhere, and was while the state grew: a list is then held twice.
     fn held_with(&self, others: usize) -> usize {
-        self.heap_bytes() + others + self.largest.heap.max(self.largest.in_backend)
-    }
-
-    /// Whether that is more than the budget.
-    pub(in crate::rollout) fn is_beyond(&self, budget: Budget, others: usize) -> bool {
-        !budget.allows(self.held_with(others))
+        self.heap_bytes() + others + self.largest_list()
     }
 
     /// An error of something that took more than was planned for, with what is held in all and so many bytes elsewhere.
@@ -143,6 +180,21 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             error => error,
         }
     }
+}
+
+/// Where the lists of numbers of a value are, all in one word.
+fn places<T: Inner>(value: &impl Reals<Passive<T>>) -> usize {
+    struct Places(usize);
+    impl<S> Sink<S> for Places {
+        fn real(&mut self, _number: S) {}
+        fn reals(&mut self, numbers: &[S]) {
+            self.0 = self.0.wrapping_mul(31).wrapping_add(numbers.as_ptr().addr());
+        }
+        fn word(&mut self, _word: u64) {}
+    }
+    let mut places = Places(0);
+    value.save(&mut places);
+    places.0
 }
 
 /// A step takes more than was planned for. How many bytes that makes in all is for the caller to tell, who has the stores.

@@ -1,0 +1,191 @@
+//! How the sizes of everything that a sweep needs are found before it starts: by recording the first steps, or, where steps differ, all of them.
+//!
+//! Input: the first state, a loss. Output: an engine whose lists have the size that they need, with nothing recorded; or an error of a step.
+//!
+//! Invariant: what is allocated here is what a sweep allocates: the same code records, with the same lists.
+
+use super::{Backend, Engine, Error, Fixed, Inner, Live, Loss, Reals, Step, When};
+use crate::rollout::flat::{Shape, count};
+use crate::rollout::forward::taken_well;
+use crate::rollout::reverse::GoesOn;
+use palinode_core::{Snapshot, decision};
+
+impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
+    /// Records the unit that begins at a step, and the loss of the state after it, once, so that all lists have their size, and forgets them.
+    pub(in crate::rollout) fn warm_up(
+        &mut self,
+        initial: &Snapshot,
+        at: u64,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        match self.warm_up_once(initial, at, steps, loss) {
+            Err(error) if self.should_record(&error) => {
+                self.advance_by_recording_from_now();
+                self.warm_up_once(initial, at, steps, loss)
+            }
+            other => other,
+        }
+    }
+
+    fn warm_up_once(
+        &mut self,
+        initial: &Snapshot,
+        at: u64,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        self.forget_recordings();
+        self.make_places(1, usize::MAX);
+        self.holds_to_sizes = false;
+        self.restart(initial, steps)?;
+        self.advance(0, at)?;
+        self.snapshot.take(&self.live);
+        self.see_sizes();
+        if steps > 0 && self.live.heap_bytes() > 0 {
+            // Lists that a step makes longer and shorter again keep their room. (Hashes would use the snapshot that it goes back by.)
+            let (hashes, heap) = (self.hashes.take(), self.live.heap_bytes());
+            let advanced = self.advance(at, self.end_of(at));
+            self.hashes = hashes;
+            advanced?;
+            self.moves_lists |= self.live.heap_bytes() > heap;
+            self.see_sizes();
+            self.moves_when_restored |= self.is_moved_by_restoring();
+            self.at = Live::Before(at);
+        }
+        if steps > 0 {
+            self.release_cotangent();
+            self.cotangents.state.clear();
+            // As if the units after it had been recorded, so that all lists are used; there is nothing to compare with.
+            self.expected_before = B::RECORDS.then(|| self.end_of(at));
+            let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
+            let recorded = self.record(at);
+            self.trusts_snapshots = trusts;
+            recorded?;
+            let when = core::mem::replace(&mut self.when, When::Each);
+            let reversed = self.reverse(at, loss);
+            self.when = when;
+            self.see_sizes();
+            finite_or_not(reversed)?;
+        }
+        if steps == 0 {
+            let taken = self.no_steps(loss);
+            taken.or_else(|error| if error.is_excess() { Err(error) } else { Ok(()) })?;
+        }
+        self.restart(initial, steps)
+    }
+
+    /// Looks for a cheaper way to the partials of the steps from this state on, and keeps how many bytes were held meanwhile, with so many for results.
+    /// Tells whether there is one; `None` if looking would take more than the budget.
+    pub(in crate::rollout) fn narrow(
+        &mut self,
+        initial: &Snapshot,
+        results: usize,
+        budget: usize,
+    ) -> Result<Option<bool>, Error> {
+        self.restart(initial, self.steps)?;
+        let (alike, to_compare) = self.inputs.are_alike()?;
+        let held = self.heap_bytes() + initial.heap_bytes() + results;
+        if !alike {
+            self.held_to_look = held + to_compare;
+            return Ok(Some(false));
+        }
+        let Engine { step: body, params, inputs, live, backend, .. } = self;
+        let input = inputs.of(0, 1)?;
+        let found =
+            backend.narrow(&Fixed { step: *body, params }, live, input, budget.saturating_sub(held))?;
+        Ok(found.map(|(found, bytes)| {
+            self.held_to_look = held + bytes.max(to_compare);
+            found
+        }))
+    }
+
+    /// Whether the steps from this state on are one and the same formula, so that all take the same memory: the first one decides nothing by numbers, looks at none, and leaves the words of the
+    /// state as they are, and all inputs are alike.
+    pub(in crate::rollout) fn is_uniform(&mut self, initial: &Snapshot) -> Result<bool, Error> {
+        if self.backend.directions().is_some() {
+            return Ok(true);
+        }
+        self.restart(initial, self.steps)?;
+        if !self.inputs.are_alike()?.0 {
+            return Ok(false);
+        }
+        let Engine { step: body, params, inputs, live, numbers, .. } = self;
+        let input = inputs.at(0)?;
+        let ((), decisions) = decision::watch(|| body.step(live, params, input));
+        taken_well(*body, 0)?;
+        Shape::of(&*live, &mut numbers.plain);
+        let uniform = decisions.count() + decisions.looks == 0 && numbers.plain == initial.plain();
+        self.restart(initial, self.steps)?;
+        Ok(uniform)
+    }
+
+    /// Takes every step once, recorded and gone back over, and forgets it. Tells how many there are.
+    pub(in crate::rollout) fn measure(
+        &mut self,
+        initial: &Snapshot,
+        goes_on: &GoesOn<'_, St, T>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<u64, Error> {
+        self.make_places(1, usize::MAX);
+        self.holds_to_sizes = false;
+        // All inputs, and nothing to compare with.
+        self.restart(initial, u64::MAX)?;
+        let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
+        let taken = self.record_each(goes_on, loss);
+        self.trusts_snapshots = trusts;
+        let taken = taken?;
+        self.restart(initial, taken)?;
+        Ok(taken)
+    }
+
+    fn record_each(
+        &mut self,
+        goes_on: &GoesOn<'_, St, T>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<u64, Error> {
+        let mut taken = 0;
+        self.set_steps(0);
+        while goes_on(&self.live, taken)? {
+            let heap = self.live.heap_bytes();
+            self.set_steps(taken + 1);
+            self.expected_before = None;
+            self.snapshot.take(&self.live);
+            self.see_sizes();
+            self.record(taken)?;
+            self.settle()?;
+            self.moves_lists |= self.live.heap_bytes() > heap;
+            self.see_sizes();
+            self.release_cotangent();
+            self.cotangents.state.clear();
+            self.cotangents.state.resize(count(&self.live), T::zero());
+            // The loss is that of the last state or of each.
+            let taken_at = (self.when == When::Last).then_some(taken + 1);
+            let before = core::mem::replace(&mut self.loss_taken_at, taken_at);
+            let reversed = self.reverse(taken, loss);
+            self.loss_taken_at = before;
+            self.see_sizes();
+            finite_or_not(reversed)?;
+            for list in [&mut self.numbers, &mut self.expected] {
+                list.clear();
+                self.live.save(list);
+            }
+            taken += 1;
+        }
+        if self.when == When::Last {
+            self.cotangents.state.clear();
+            finite_or_not(self.loss_of_live(taken, loss))?;
+        }
+        self.snapshot.take(&self.live);
+        self.see_sizes();
+        Ok(taken)
+    }
+}
+
+/// What is infinite here need not be on the way.
+fn finite_or_not(result: Result<(), Error>) -> Result<(), Error> {
+    match result {
+        Err(Error::NonFiniteCotangent { .. } | Error::NonFiniteLoss { .. }) => Ok(()),
+        other => other,
+    }
+}
