@@ -14,7 +14,7 @@ pub struct Lu {
     order: Vec<usize>,
     row_scales: Vec<f64>,
     column_scales: Vec<f64>,
-    /// In the 1-norm, of the scaled matrix.
+    /// In the 1-norm, of the scaled matrix; estimated from below, most often exact, hardly ever off by more than a factor of three.
     pub condition: f64,
 }
 
@@ -39,23 +39,21 @@ impl Lu {
                 singular = true;
                 break;
             }
-            for row in k + 1..size {
-                let ratio = factors[k * size + row] / diagonal;
-                factors[k * size + row] = ratio;
-                for column in k + 1..size {
-                    factors[column * size + row] -= ratio * factors[column * size + k];
+            let (done, rest) = factors.split_at_mut((k + 1) * size);
+            let ratios = &mut done[k * size + k + 1..];
+            ratios.iter_mut().for_each(|ratio| *ratio /= diagonal);
+            // Column by column, as they lie; most are done with soon where the matrix is narrow.
+            for column in rest.chunks_mut(size) {
+                let (upper, lower) = column.split_at_mut(k + 1);
+                if upper[k] != 0.0 {
+                    let top = upper[k];
+                    lower.iter_mut().zip(&*ratios).for_each(|(entry, ratio)| *entry -= ratio * top);
                 }
             }
         }
         let mut lu = Lu { size, factors, order, row_scales, column_scales, condition: f64::INFINITY };
         if !singular {
-            let mut inverse = Vec::with_capacity(size * size);
-            for k in 0..size {
-                let mut unit = vec![0.0; size];
-                unit[k] = 1.0;
-                inverse.extend(lu.scaled_solve(&unit));
-            }
-            lu.condition = if size == 0 { 1.0 } else { norm * one_norm(size, &inverse) };
+            lu.condition = if size == 0 { 1.0 } else { norm * lu.inverse_norm() };
         }
         lu
     }
@@ -75,8 +73,44 @@ impl Lu {
 
     /// `x` of `A^T x = b`.
     pub fn solve_transposed(&self, b: &[f64]) -> Vec<f64> {
+        let scaled: Vec<f64> = b.iter().zip(&self.column_scales).map(|(b, scale)| b * scale).collect();
+        let mut x = self.scaled_solve_transposed(scaled);
+        x.iter_mut().zip(&self.row_scales).for_each(|(x, scale)| *x *= scale);
+        x
+    }
+
+    /// The 1-norm of the inverse of the scaled matrix, by a few solutions (Higham 1988): the largest image of a unit vector is looked for uphill, and
+    /// one vector more catches matrices that hide it.
+    fn inverse_norm(&self) -> f64 {
         let n = self.size;
-        let mut y: Vec<f64> = b.iter().zip(&self.column_scales).map(|(b, scale)| b * scale).collect();
+        let size = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
+        let mut x = vec![1.0 / n as f64; n];
+        let mut largest = 0.0;
+        for _ in 0..5 {
+            let image = self.scaled_solve(&x);
+            let found = size(&image);
+            if !(found > largest) {
+                break;
+            }
+            largest = found;
+            let signs: Vec<f64> = image.iter().map(|y| if *y < 0.0 { -1.0 } else { 1.0 }).collect();
+            let slopes = self.scaled_solve_transposed(signs);
+            let steepest = (0..n).max_by(|&a, &b| slopes[a].abs().total_cmp(&slopes[b].abs())).unwrap_or(0);
+            if slopes[steepest].abs() <= dot(&slopes, &x) {
+                break;
+            }
+            x.fill(0.0);
+            x[steepest] = 1.0;
+        }
+        let wave = |k: usize| (1.0 + k as f64 / n.max(2) as f64) * if k.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let wave: Vec<f64> = (0..n).map(wave).collect();
+        let other = size(&self.scaled_solve(&wave)) / size(&wave);
+        // Not a number counts as infinite.
+        if largest >= other { largest } else if other.is_nan() { f64::INFINITY } else { other }
+    }
+
+    fn scaled_solve_transposed(&self, mut y: Vec<f64>) -> Vec<f64> {
+        let n = self.size;
         for k in 0..n {
             let known: f64 = (0..k).map(|j| self.factors[k * n + j] * y[j]).sum();
             y[k] = (y[k] - known) / self.factors[k * n + k];
@@ -86,7 +120,7 @@ impl Lu {
             y[k] -= known;
         }
         let mut x = vec![0.0; n];
-        self.order.iter().zip(y).for_each(|(&row, y)| x[row] = y * self.row_scales[row]);
+        self.order.iter().zip(y).for_each(|(&row, y)| x[row] = y);
         x
     }
 
@@ -180,16 +214,31 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// The Euclidean norm, without overflow.
 pub fn norm(a: &[f64]) -> f64 {
-    let largest = max_norm(a);
+    norm_of(a.iter().copied())
+}
+
+/// The same of numbers that are gone through twice only where their squares overflow or vanish. That of finite numbers is finite: at most `f64::MAX`.
+pub fn norm_of(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
+    let squares: f64 = numbers.clone().map(|a| a * a).sum();
+    // Here no square that counts has lost digits.
+    if (1e-260..1e300).contains(&squares) {
+        return squares.sqrt();
+    }
+    let largest = largest_of(numbers.clone());
     if largest == 0.0 || !largest.is_finite() {
         return largest;
     }
-    largest * a.iter().map(|a| (a / largest) * (a / largest)).sum::<f64>().sqrt()
+    let part = numbers.map(|a| (a / largest) * (a / largest)).sum::<f64>().sqrt();
+    (largest * part).min(f64::MAX)
 }
 
 /// The largest absolute value; NaN if there is one.
 pub fn max_norm(a: &[f64]) -> f64 {
-    a.iter().fold(
+    largest_of(a.iter().copied())
+}
+
+fn largest_of(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(
         0.0,
         |largest: f64, a| if largest.is_nan() || a.is_nan() { f64::NAN } else { largest.max(a.abs()) },
     )
@@ -253,6 +302,41 @@ mod tests {
     }
 
     #[test]
+    fn condition_numbers_are_what_the_inverse_says() {
+        // Against the inverse itself, of matrices at random: never more, and hardly less.
+        let mut seed = 1_u64;
+        let mut random = move || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+        };
+        for size in [1, 2, 3, 5, 8, 20] {
+            for _ in 0..50 {
+                let columns: Vec<f64> = (0..size * size).map(|_| random()).collect();
+                let lu = Lu::of(size, columns.clone());
+                let unit = |k: usize| (0..size).map(|i| f64::from(u8::from(i == k))).collect::<Vec<f64>>();
+                let inverse: Vec<f64> = (0..size).flat_map(|k| lu.scaled_solve(&unit(k))).collect();
+                let scaled: Vec<f64> = columns
+                    .iter()
+                    .enumerate()
+                    .map(|(at, entry)| entry * lu.row_scales[at % size] * lu.column_scales[at / size])
+                    .collect();
+                let exact = one_norm(size, &scaled) * one_norm(size, &inverse);
+                let part = lu.condition / exact;
+                assert!((1.0 / 3.0..1.0 + 1e-10).contains(&part), "{size}: {part}");
+            }
+        }
+        // The second difference of n points: 4 (n + 1)^2 / pi^2 in the 2-norm, half of (n + 1)^2 in the 1-norm.
+        let n = 200;
+        let entry = |at: usize| match (at / n).abs_diff(at % n) {
+            0 => 2.0,
+            1 => -1.0,
+            _ => 0.0,
+        };
+        let condition = Lu::of(n, (0..n * n).map(entry).collect()).condition;
+        assert!((condition / (0.5 * 201.0 * 201.0) - 1.0).abs() < 0.01, "{condition}");
+    }
+
+    #[test]
     fn singular_matrices_are_seen() {
         assert!(Lu::of(2, vec![1.0, 2.0, 2.0, 4.0]).is_singular());
         assert!(Lu::of(2, vec![0.0; 4]).is_singular());
@@ -267,5 +351,9 @@ mod tests {
         assert!(max_norm(&[f64::NAN, 1.0]).is_nan() && max_norm(&[1.0, f64::NAN, 2.0]).is_nan());
         assert!((norm(&[3e200, 4e200]) / 5e200 - 1.0).abs() < 1e-15);
         assert_eq!(max_norm(&[-3.0, 2.0]), 3.0);
+        assert!((norm(&[3e-200, 4e-200]) / 5e-200 - 1.0).abs() < 1e-15 && norm(&[5e-324]) == 5e-324);
+        assert_eq!(norm(&[f64::MAX, f64::MAX]), f64::MAX); // of finite numbers
+        assert!(norm(&[1.0, f64::INFINITY]) == f64::INFINITY && norm(&[1e200, f64::NAN]).is_nan());
+        assert!(norm(&[]) == 0.0 && norm(&[0.0, -0.0]) == 0.0);
     }
 }

@@ -7,11 +7,19 @@
 //! only every second one is kept.
 //!
 //! The growth rate is the slope of `ln norm` over the steps, by least squares over all norms that were kept at some time. For a long loop
-//! of a chaotic system it is an estimate of the largest Lyapunov exponent per step.
+//! of a chaotic system it is an estimate of the largest Lyapunov exponent per step. Norms of zero and those with fewer digits than
+//! others (below 2.3e-308) say nothing about it, nor about how far norms are apart.
 
 use core::fmt;
 
 const KEPT: usize = 128;
+
+/// Norms within this factor are alike, whatever their trend.
+const ALIKE: f64 = 2.0;
+/// Norms without a trend within this factor are steady.
+const NEAR: f64 = 10.0;
+/// A trend by more than this factor in all explodes or vanishes.
+const MUCH: f64 = 1000.0;
 
 /// The norms of a cotangent on its way back.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +31,7 @@ pub struct Health {
     told: u64,
     count: u64,
     first: f64,
-    last: f64,
+    /// The logarithms of the smallest norm and of the largest.
     smallest: f64,
     largest: f64,
     /// The last step that was told, with its norm.
@@ -36,6 +44,9 @@ pub struct Health {
     mean_y: f64,
     xx: f64,
     xy: f64,
+    /// The first and the last of these counts.
+    from_x: f64,
+    to_x: f64,
     clipped: u64,
 }
 
@@ -46,15 +57,21 @@ impl Default for Health {
     }
 }
 
-/// What a growth rate means for a gradient.
+/// What became of the norms, over the whole loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its size does not change by more than a factor of a thousand.
+    /// They stay within a factor of ten of each other and have no trend, or within a factor of two.
     Steady,
-    /// It grows so fast that its direction is decided by a few steps.
+    /// They grow, by no more than a factor of a thousand in all.
+    Growing,
+    /// They shrink, by no more than a factor of a thousand in all.
+    Shrinking,
+    /// They grow by more than that: the direction of the gradient is decided by a few steps.
     Exploding,
-    /// It shrinks so fast that early steps hardly count.
+    /// They shrink by more than that: early steps hardly count.
     Vanishing,
+    /// They go up and down by more than a factor of ten, without a trend that would explain it.
+    Uneven,
     /// It became exactly zero: what comes before has no influence.
     Vanished,
     /// It became infinite or NaN.
@@ -76,9 +93,8 @@ impl Health {
             told: 0,
             count: 0,
             first: f64::NAN,
-            last: f64::NAN,
             smallest: f64::INFINITY,
-            largest: 0.0,
+            largest: f64::NEG_INFINITY,
             latest: None,
             vanished_at: None,
             not_finite_at: None,
@@ -87,6 +103,8 @@ impl Health {
             mean_y: 0.0,
             xx: 0.0,
             xy: 0.0,
+            from_x: 0.0,
+            to_x: 0.0,
             clipped: 0,
         }
     }
@@ -98,27 +116,24 @@ impl Health {
         *self = Health { kept, ..Health::empty() };
     }
 
-    /// Notes the square of the norm of the cotangent of the state before `step`, after it was carried over so many steps. The logarithm is
-    /// taken of few.
+    /// Notes the norm of the cotangent of the state before `step`, after it was carried over so many steps; that of finite numbers is finite
+    /// ([`norm_of`](palinode_core::dense::norm_of)). The logarithm is taken of few.
     #[inline]
-    pub fn see(&mut self, step: u64, steps: u64, squared_norm: f64) {
+    pub fn see(&mut self, step: u64, steps: u64, norm: f64) {
         self.count += steps;
         if self.is_due() {
-            self.keep(step, squared_norm.sqrt());
+            self.keep(step, norm);
         }
         self.told += 1;
-        self.latest = Some((step, squared_norm));
-        if squared_norm != 0.0 {
+        self.latest = Some((step, norm));
+        if !norm.is_finite() {
+            self.not_finite_at.get_or_insert(step);
+        }
+        if norm != 0.0 {
             self.vanished_at = None;
         } else if self.vanished_at.is_none() {
             self.vanished_at = Some(step);
         }
-    }
-
-    /// Notes that the cotangent of the state before `step` is infinite or NaN. (The square of a finite norm may be infinite; that is not meant.)
-    pub fn see_not_finite(&mut self, step: u64, steps: u64) {
-        self.see(step, steps, f64::NAN);
-        self.not_finite_at.get_or_insert(step);
     }
 
     /// Whether the next norm will be kept: one that is not need not be computed.
@@ -151,11 +166,14 @@ impl Health {
             self.first = norm;
         }
         self.kept.push((step, norm));
-        self.last = norm;
-        self.smallest = self.smallest.min(norm);
-        self.largest = self.largest.max(norm);
-        if norm > 0.0 && norm.is_finite() {
+        if norm.is_normal() {
             let (x, y) = (self.count as f64, norm.ln());
+            if self.n == 0.0 {
+                self.from_x = x;
+            }
+            self.to_x = x;
+            self.smallest = self.smallest.min(y);
+            self.largest = self.largest.max(y);
             self.n += 1.0;
             let (dx, dy) = (x - self.mean_x, y - self.mean_y);
             self.mean_x += dx / self.n;
@@ -182,7 +200,7 @@ impl Health {
 
     /// The norm that was told last, with its step.
     pub fn latest(&self) -> Option<(u64, f64)> {
-        self.latest.map(|(step, squared)| (step, squared.sqrt()))
+        self.latest
     }
 
     /// The step at which it became exactly zero, if it stayed so.
@@ -213,20 +231,33 @@ impl Health {
     /// What that means over the whole loop.
     pub fn verdict(&self) -> Verdict {
         if self.not_finite_at.is_some() {
-            return Verdict::NotFinite;
-        }
-        if self.vanished_at.is_some() {
-            return Verdict::Vanished;
-        }
-        let Some(rate) = self.growth_rate() else { return Verdict::TooShort };
-        let total = rate * self.count as f64;
-        if total > 1000_f64.ln() {
-            Verdict::Exploding
-        } else if total < -(1000_f64.ln()) {
-            Verdict::Vanishing
+            Verdict::NotFinite
+        } else if self.vanished_at.is_some() {
+            Verdict::Vanished
         } else {
-            Verdict::Steady
+            self.trend()
         }
+    }
+
+    /// The same of the norms that are neither zero nor infinite, whether or not there were others.
+    pub fn trend(&self) -> Verdict {
+        let Some(rate) = self.growth_rate() else { return Verdict::TooShort };
+        let (total, spread) = (rate * (self.to_x - self.from_x), self.largest - self.smallest);
+        // A trend explains most of how far they are apart.
+        let is_trend = spread > ALIKE.ln() && total.abs() >= spread / 2.0;
+        match is_trend {
+            true if total > MUCH.ln() => Verdict::Exploding,
+            true if total < -MUCH.ln() => Verdict::Vanishing,
+            true if total > 0.0 => Verdict::Growing,
+            true => Verdict::Shrinking,
+            false if spread <= NEAR.ln() => Verdict::Steady,
+            false => Verdict::Uneven,
+        }
+    }
+
+    /// The smallest and the largest norm of those that are neither zero nor infinite.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        (self.n > 0.0).then(|| (self.smallest.exp(), self.largest.exp()))
     }
 
     /// The heap bytes held.
@@ -238,25 +269,31 @@ impl Health {
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = self.growth_rate().unwrap_or(0.0);
+        let percent = rate.exp_m1().abs() * 100.0;
+        let (first, last) = (self.first, self.latest.map_or(f64::NAN, |(_, norm)| norm));
         match self.verdict() {
-            Verdict::Steady => write!(f, "cotangent norm steady ({:.3e} to {:.3e})", self.first, self.last)?,
+            Verdict::Steady => write!(f, "cotangent norm steady ({first:.3e} to {last:.3e})")?,
+            Verdict::Growing => {
+                write!(f, "cotangent norm grows by {percent:.3} % a step ({first:.1e} to {last:.1e})")?
+            }
+            Verdict::Shrinking => {
+                write!(f, "cotangent norm shrinks by {percent:.3} % a step ({first:.1e} to {last:.1e})")?
+            }
             Verdict::Exploding => write!(
                 f,
-                "cotangent norm grows by {:.3} % a step ({:.1e} to {:.1e}): exploding, a few early steps decide the gradient; shorten the \
-                 loop, clip, or ask for a statistical sensitivity",
-                rate.exp_m1() * 100.0,
-                self.first,
-                self.last
+                "cotangent norm grows by {percent:.3} % a step ({first:.1e} to {last:.1e}): exploding, a few early steps decide the gradient; shorten the \
+                 loop, cut it into windows, or clip"
             )?,
             Verdict::Vanishing => write!(
                 f,
-                "cotangent norm shrinks by {:.3} % a step ({:.1e} to {:.1e}): vanishing, early steps hardly count; a window of {} steps would \
-                 see all but a millionth",
-                -rate.exp_m1() * 100.0,
-                self.first,
-                self.last,
+                "cotangent norm shrinks by {percent:.3} % a step ({first:.1e} to {last:.1e}): vanishing, early steps hardly count; where all shrink alike, a window \
+                 of {} steps sees all but a millionth",
                 (1e6_f64.ln() / -rate).ceil()
             )?,
+            Verdict::Uneven => {
+                let (smallest, largest) = self.range().unwrap_or((f64::NAN, f64::NAN));
+                write!(f, "cotangent norm goes up and down between {smallest:.1e} and {largest:.1e}")?
+            }
             Verdict::Vanished => write!(
                 f,
                 "cotangent is exactly zero from step {} back: what comes before has no influence on the loss",
@@ -277,10 +314,11 @@ impl fmt::Display for Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palinode_core::dense::norm_of;
 
     fn of(norm: impl Fn(u64) -> f64, steps: u64) -> Health {
         let mut health = Health::new();
-        (0..steps).for_each(|k| health.see(steps - 1 - k, 1, norm(k).powi(2)));
+        (0..steps).for_each(|k| health.see(steps - 1 - k, 1, norm_of([norm(k)].into_iter())));
         health
     }
 
@@ -296,22 +334,63 @@ mod tests {
         }
     }
 
+    /// Squares of norms beyond 1e+-154 overflow or vanish; logarithms do not.
+    #[test]
+    fn growth_rates_are_found_whatever_the_size() {
+        for (factor, steps) in [(0.5_f64, 1000), (2.0, 1000), (0.1, 300), (1e10, 30), (0.5, 5000), (0.9, 100_000)] {
+            let mut norm = 1.0;
+            let mut health = Health::new();
+            for k in 0..steps {
+                health.see(steps - 1 - k, 1, norm_of([norm, -norm].into_iter()));
+                norm *= factor; // 0.9 times the smallest number is that number: it never becomes zero
+            }
+            let rate = health.growth_rate().expect("enough steps");
+            assert!((rate - factor.ln()).abs() < 1e-6 * factor.ln().abs(), "{factor}: {rate}");
+            let trend = if factor > 1.0 { Verdict::Exploding } else { Verdict::Vanishing };
+            assert_eq!(health.trend(), trend, "{factor}, {steps}");
+        }
+    }
+
     #[test]
     fn verdicts() {
+        let power = |factor: f64| move |k: u64| factor.powi(k as i32);
         assert_eq!(of(|_| 1.0, 100).verdict(), Verdict::Steady);
-        assert_eq!(of(|k| 1.1_f64.powi(k as i32), 100).verdict(), Verdict::Exploding);
-        assert_eq!(of(|k| 0.9_f64.powi(k as i32), 100).verdict(), Verdict::Vanishing);
+        assert_eq!(of(power(1.1), 100).verdict(), Verdict::Exploding);
+        assert_eq!(of(power(0.9), 100).verdict(), Verdict::Vanishing);
+        // Short loops: a growth by two at each step is not steady, though it has no time to explode.
+        for steps in [3, 4, 7, 10] {
+            assert_eq!(of(power(2.0), steps).verdict(), Verdict::Growing, "{steps}");
+            assert_eq!(of(power(0.5), steps).verdict(), Verdict::Shrinking, "{steps}");
+        }
+        assert_eq!(of(power(2.0), 11).verdict(), Verdict::Exploding); // 1024 times as large
+        assert_eq!(of(power(2.0), 2).verdict(), Verdict::Steady); // within a factor of two
+        assert_eq!(of(power(1e4), 2).verdict(), Verdict::Exploding);
+        // Near 1, it is the length that counts.
+        assert_eq!(of(power(1.0001), 5000).verdict(), Verdict::Steady); // 1.65
+        assert_eq!(of(power(1.0001), 50_000).verdict(), Verdict::Growing); // 148
+        assert_eq!(of(power(0.9999), 100_000).verdict(), Verdict::Vanishing); // 4.5e-5
+        // Up and down.
+        assert_eq!(of(|k| 1.0 + 0.5 * (k as f64).sin(), 1000).verdict(), Verdict::Steady);
+        assert_eq!(of(|k| (10.0 * (0.3 * k as f64).sin()).exp(), 1000).verdict(), Verdict::Uneven);
+        assert_eq!(of(|k| if k == 50 { 1e9 } else { 1.0 }, 100).verdict(), Verdict::Uneven);
+        assert_eq!(of(|k| if k % 2 == 0 { 0.0 } else { 1.0 }, 100).verdict(), Verdict::Steady); // a loss at every second step
+        assert_eq!(of(|k| (0.02 * k as f64 + (k as f64).sin()).exp(), 1000).verdict(), Verdict::Exploding);
         assert_eq!(of(|k| if k < 50 { 1.0 } else { 0.0 }, 100).verdict(), Verdict::Vanished);
+        assert_eq!(of(|_| 0.0, 100).verdict(), Verdict::Vanished);
         assert_eq!(of(|_| 1.0, 1).verdict(), Verdict::TooShort);
         let mut broken = of(|_| 1.0, 100);
-        broken.see(70, 1, f64::INFINITY); // of a finite cotangent
-        assert_eq!(broken.verdict(), Verdict::Steady);
-        broken.see_not_finite(69, 1);
-        broken.see_not_finite(68, 1);
+        broken.see(70, 1, f64::MAX);
+        assert_ne!(broken.verdict(), Verdict::NotFinite);
+        broken.see(69, 1, f64::INFINITY);
+        broken.see(68, 1, f64::NAN);
         assert_eq!((broken.verdict(), broken.not_finite_at()), (Verdict::NotFinite, Some(69)));
         assert_eq!(of(|k| 2.0 + k as f64, 1000).latest(), Some((0, 1001.0)));
-        let text = of(|k| 0.9_f64.powi(k as i32), 100).to_string();
-        assert!(text.contains("10.000 % a step") && text.contains("window of 132 steps"), "{text}");
+        let text = of(power(0.9), 100).to_string();
+        assert!(text.contains("10.000 % a step") && text.contains("of 132 steps"), "{text}");
+        let text = of(power(2.0), 7).to_string();
+        assert_eq!(text, "cotangent norm grows by 100.000 % a step (1.0e0 to 6.4e1)");
+        let text = of(|k| if k == 50 { 1e9 } else { 1.0 }, 100).to_string();
+        assert_eq!(text, "cotangent norm goes up and down between 1.0e0 and 1.0e9");
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub use health::{Health, Verdict};
 #[cfg(feature = "ir")]
 pub use program_step::{ProgramStep, ProgramStepError, ProgramValues};
 pub use rollout::{
-    Differentiate, Direction, Gradient, Inner, Nested, Repeat, Report, Rollout, Ruled, Schedule, StopMargin,
-    Taped, Truncation,
+    Closest, Differentiate, Direction, Gradient, Inner, Nested, Repeat, Report, Rollout, Ruled, Schedule,
+    StepDecisions, StopMargin, Taped, Truncation,
 };
 pub use step::{Notes, Number, PlainInput, ReversibleStep, Step, StepRule};
 pub use store::{Compressed, DiskStore, Lossy, MemoryStore};

@@ -30,6 +30,8 @@ mod rollout_hidden;
 mod rollout_inputs;
 #[path = "all/rollout_narrow.rs"]
 mod rollout_narrow;
+#[path = "all/rollout_reports.rs"]
+mod rollout_reports;
 #[path = "all/rollout_sizes.rs"]
 mod rollout_sizes;
 #[path = "all/rollout_trouble.rs"]

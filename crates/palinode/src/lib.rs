@@ -73,6 +73,7 @@ mod documents {
         Pal0540 = "docs/book/errors/PAL0540.md";
         Pal0542 = "docs/book/errors/PAL0542.md";
         Pal0547 = "docs/book/errors/PAL0547.md";
+        Pal0548 = "docs/book/errors/PAL0548.md";
         SnapshotStores = "docs/book/snapshot-stores.md";
         Pal0101 = "docs/book/errors/PAL0101.md";
         Pal0102 = "docs/book/errors/PAL0102.md";

@@ -230,9 +230,9 @@ impl Answer<'_> {
             return String::new();
         };
         let style = match health::trend(&seen.health) {
-            Verdict::Steady | Verdict::TooShort if seen.beyond_at.is_none() => GOOD,
-            Verdict::Steady | Verdict::TooShort => DOUBT,
-            Verdict::Exploding | Verdict::Vanishing | Verdict::Vanished | Verdict::NotFinite => DOUBT,
+            Verdict::Steady | Verdict::Growing | Verdict::Shrinking | Verdict::TooShort => GOOD,
+            Verdict::Exploding | Verdict::Vanishing | Verdict::Uneven => DOUBT,
+            Verdict::Vanished | Verdict::NotFinite => DOUBT,
         };
         let again = match seen.times {
             1 => String::new(),
@@ -241,16 +241,16 @@ impl Answer<'_> {
             }
         };
         let rows = vec![vec![
-            Cell::new(health::size(first)),
+            Cell::new(numbers::short(first, 3)),
             Cell::new(health::line(&seen.health)),
-            Cell::new(health::size(*last)),
+            Cell::new(numbers::short(*last, 3)),
         ]];
         format!(
             "{}size before the first round, in between, before the last (logarithmic)\n{}{:10}{}{again}\n",
             label("cotangent"),
             layout(&rows, "  ").replacen("  ", &" ".repeat(10), 1),
             "",
-            styled(style, &health::words(&seen.health, seen.beyond_at, self.watched.is_finite))
+            styled(style, &health::words(&seen.health, self.watched.is_finite))
         )
     }
 
@@ -263,8 +263,7 @@ impl Answer<'_> {
             };
             let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
             // From the first round to the last.
-            let size = |norm: f64| if norm == f64::INFINITY { Value::Null } else { value::number(norm) };
-            let norms = seen.health.norms().iter().rev().map(|&(_, norm)| size(norm));
+            let norms = seen.health.norms().iter().rev().map(|&(_, norm)| value::number(norm));
             json!({
                 "line": self.line(of.span),
                 "kind": kind,
@@ -283,7 +282,6 @@ impl Answer<'_> {
                     "growth_per_round": seen.health.growth_rate().map(value::number),
                     "norms": norms.collect::<Vec<_>>(),
                     "rounds_between_norms": seen.health.stride(),
-                    "too_large_to_measure_at": seen.beyond_at,
                     "not_finite_at": seen.health.not_finite_at(),
                 },
             })

@@ -211,7 +211,7 @@ pub(super) fn repetitions(steps: u64, slots: u64) -> (u64, u64) {
 }
 
 /// `a b / c`, at most `u64::MAX`, for products that `c` divides.
-fn mul_div(a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     match a.checked_mul(b) {
         Some(product) => product / c,
         None => u64::try_from(u128::from(a) * u128::from(b) / u128::from(c)).unwrap_or(u64::MAX),

@@ -7,15 +7,17 @@
 //! state before that step instead, let the other part have the room of the residuals and one step more, and no step is
 //! run more often. So the plan needs one level for each snapshot, not for each number of bytes.
 //!
-//! Input: steps, sizes, bytes. Output: actions, cost, and a lower bound. Exact up to [`Mixed::EXACT_STEPS`] steps by
-//! dynamic programming; beyond, divided by capacities, with the gap to the bound reported.
+//! Input: steps, sizes, bytes. Output: actions, cost, and a lower bound. Equal sizes have a closed form (`equal.rs`), optimal whatever the number of steps.
+//! Other sizes are exact up to [`Mixed::EXACT_STEPS`] steps by dynamic programming, unless that takes more than about a second; beyond, divided by capacities, with
+//! the gap to the bound reported.
 //!
 //! The bound: let `cap(q)` be the most steps that can be reversed if none is advanced over more than `q` times. Of any `n`
 //! steps, at least `n - cap(q)` are advanced over more than `q` times, so there are at least the sum over `q` of those advances.
 
+use super::divide::{A_SECOND, Division};
 use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
 use super::tally::tally;
-use super::{Cost, Sizes, Tier, binomial};
+use super::{Cost, Sizes, Tier, binomial, equal};
 use crate::Error;
 
 /// The actions of a schedule whose room holds snapshots and residuals.
@@ -46,8 +48,9 @@ pub struct Mixed {
 actions!(Mixed);
 
 impl Mixed {
-    /// Up to so many steps the schedule is optimal.
-    pub const EXACT_STEPS: u64 = 2000;
+    /// Up to so many steps a schedule for unequal sizes is optimal, if it is found within about a second:
+    /// [`is_exact`](Self::is_exact) tells. One for equal sizes always is.
+    pub const EXACT_STEPS: u64 = 20_000;
     /// A table has at most so many entries.
     const MOST_ENTRIES: usize = 1 << 22;
 
@@ -58,8 +61,8 @@ impl Mixed {
 
     /// A schedule with room for `bytes` bytes of snapshots and residuals.
     ///
-    /// To find the optimum takes `snapshots * steps^2 / 2` additions (30 ms for 64 snapshots and 2000 steps) and a table of
-    /// `2 * snapshots * steps` bytes; [`Mixed::near`] takes microseconds and little memory.
+    /// To find the optimum for unequal sizes takes up to `snapshots * steps^2 / 2` additions, most often far fewer, and a table of
+    /// `2 * snapshots * steps` bytes; [`Mixed::near`] takes microseconds and little memory. Equal sizes take neither.
     pub fn with_sizes(steps: u64, sizes: Sizes, bytes: u64) -> Result<Mixed, Error> {
         Mixed::made(steps, sizes, bytes, Count::Recursion)
     }
@@ -77,47 +80,41 @@ impl Mixed {
             1 => return (PlanBytes { planning: 64, following: 64 }, 0, steps),
             levels => levels as usize,
         };
-        let columns = levels.saturating_mul(size_of::<u64>());
-        let near = columns.saturating_mul(rows(steps, levels as u64) + 3);
         let stack = stack_bytes(levels);
-        let (planning, following) = if steps > Mixed::EXACT_STEPS {
-            (near, near)
-        } else {
-            let row = steps as usize + 1;
-            let table = 2 * levels * row + columns;
-            (near.max(table + 3 * size_of::<u32>() * row), table.max(near))
-        };
-        let bytes = PlanBytes { planning: planning + stack, following: following + stack };
+        let bytes = PlanBytes { planning: stack, following: stack };
         (bytes, levels as u64 - 1, (u64::from(slots) + 1).min(steps))
     }
 
     fn made(steps: u64, sizes: Sizes, bytes: u64, count: Count) -> Result<Mixed, Error> {
-        let blocks = Blocks::by_capacity(steps, sizes, bytes)?;
+        let blocks = Blocks::by_formula(steps, sizes, bytes)?;
         let bound = blocks.bound(steps);
-        let near = Mixed::of(blocks, steps, bound, false, count);
-        if near.exact || steps > Mixed::EXACT_STEPS {
+        let near = Mixed::of(blocks, steps, bound, count);
+        let entries = (near.sweep.plan().levels(steps) as u64).saturating_mul(steps + 1);
+        if near.exact || steps > Mixed::EXACT_STEPS || entries > Mixed::MOST_ENTRIES as u64 {
             return Ok(near);
         }
-        let most = near.sweep.plan().most.clone();
-        drop(near);
-        let blocks = Blocks { rule: exact_lefts(steps as usize, &most), most };
-        Ok(Mixed::of(blocks, steps, bound, true, count))
+        let Blocks::Sized { most, .. } = near.sweep.plan() else { unreachable!("equal sizes are exact") };
+        Ok(match exact_lefts(steps as usize, most) {
+            Some(rule) => Mixed::of(Blocks::Sized { most: most.clone(), rule }, steps, bound, count),
+            None => near,
+        })
     }
 
-    /// As [`with_sizes`](Self::with_sizes), but divided by capacities whatever the number of steps: a few percent from
+    /// As [`with_sizes`](Self::with_sizes), but unequal sizes are divided by capacities whatever the number of steps: a few percent from
     /// the optimum, quickly planned.
     pub fn near(steps: u64, sizes: Sizes, bytes: u64) -> Result<Mixed, Error> {
-        let blocks = Blocks::by_capacity(steps, sizes, bytes)?;
+        let blocks = Blocks::by_formula(steps, sizes, bytes)?;
         let bound = blocks.bound(steps);
-        Ok(Mixed::of(blocks, steps, bound, false, Count::Recursion))
+        Ok(Mixed::of(blocks, steps, bound, Count::Recursion))
     }
 
-    fn of(blocks: Blocks, steps: u64, bound: u64, exact: bool, count: Count) -> Mixed {
+    fn of(blocks: Blocks, steps: u64, bound: u64, count: Count) -> Mixed {
         let cost = match count {
             Count::Recursion => tally(&blocks, steps, |_, _, _, _| None),
-            Count::Walk => walked(&blocks, steps, blocks.most.len() - 1),
+            Count::Walk => walked(&blocks, steps, blocks.levels(steps) - 1),
         };
-        let exact = exact || cost.forward == bound;
+        let exact = blocks.is_optimal() || cost.forward == bound;
+        let bound = if exact { cost.forward } else { bound };
         Mixed { sweep: blocks.sweep(steps), steps, cost, bound, exact }
     }
 
@@ -172,15 +169,16 @@ fn rows(steps: u64, levels: u64) -> usize {
 
 /// How a stretch is divided, given how many snapshots are held.
 #[derive(Clone, Debug)]
-struct Blocks {
+enum Blocks {
+    /// So many slots of one size: by the closed form.
+    Equal { slots: u64 },
     /// `most[a]`: the most steps that can be recorded as a whole while `a` snapshots are held. It falls with `a`.
-    most: Box<[u64]>,
-    rule: Rule,
+    Sized { most: Box<[u64]>, rule: Rule },
 }
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// `lefts[a * stride + n]`: how far to advance.
+    /// `lefts[a * stride + n]`: how far to advance, so that there is no better schedule.
     Table { lefts: Box<[u16]>, stride: usize },
     /// `cap[q * most.len() + a]`: the most steps if none is advanced over more than `q` times.
     Capacity { cap: Vec<u64> },
@@ -190,19 +188,24 @@ impl Plan for Blocks {
     #[inline]
     fn choose(&self, steps: u64, held: Held, _: Option<Tier>) -> Choice {
         let level = held.memory as usize;
-        if steps <= self.most[level] {
-            return Choice::Record;
-        }
-        let left = match &self.rule {
-            Rule::Table { lefts, stride } => lefts[level * stride + steps as usize].into(),
-            Rule::Capacity { cap } => self.left_by_capacity(cap, steps, level),
+        let left = match self {
+            Blocks::Equal { slots } => match slots - u64::from(held.memory) {
+                free if steps <= free + 1 => return Choice::Record,
+                free => equal::split(steps, free),
+            },
+            Blocks::Sized { most, .. } if steps <= most[level] => return Choice::Record,
+            Blocks::Sized { most, rule } => match rule {
+                Rule::Table { lefts, stride } => lefts[level * stride + steps as usize].into(),
+                Rule::Capacity { cap } => left_by_capacity(most, cap, steps, level),
+            },
         };
         Choice::Split { left, tier: Tier::Memory }
     }
 }
 
 impl Blocks {
-    fn by_capacity(steps: u64, sizes: Sizes, bytes: u64) -> Result<Blocks, Error> {
+    /// Without a dynamic program: for equal sizes the best, for others near it.
+    fn by_formula(steps: u64, sizes: Sizes, bytes: u64) -> Result<Blocks, Error> {
         let last = steps.saturating_sub(1);
         let snapshots = bytes.checked_div(sizes.snapshot).unwrap_or(u64::MAX).min(last);
         let most = |held: u64| {
@@ -218,6 +221,13 @@ impl Blocks {
         let too_large = || Error::PlanTooLarge { steps, what: "a mixed schedule" };
         if levels > Mixed::MOST_ENTRIES as u64 {
             return Err(too_large());
+        }
+        if sizes.snapshot == sizes.residual && sizes.snapshot > 0 {
+            // What counts the cost of a schedule, and what walks it, takes as long as it has repetitions.
+            if rows(steps, levels) as u64 * levels > Mixed::MOST_ENTRIES as u64 {
+                return Err(too_large());
+            }
+            return Ok(Blocks::Equal { slots: if levels == 1 { steps } else { bytes / sizes.snapshot } });
         }
         let most: Box<[u64]> = (0..levels).map(most).collect();
         let mut cap = Vec::new();
@@ -235,68 +245,82 @@ impl Blocks {
             }
             cap.extend_from_slice(&column);
         }
-        Ok(Blocks { most, rule: Rule::Capacity { cap } })
+        Ok(Blocks::Sized { most, rule: Rule::Capacity { cap } })
     }
 
+    /// How many snapshots there can be at once, and one.
+    fn levels(&self, steps: u64) -> usize {
+        match self {
+            // If everything can be recorded, no snapshot is of use.
+            Blocks::Equal { slots } if slots + 1 >= steps => 1,
+            Blocks::Equal { slots } => *slots as usize + 1,
+            Blocks::Sized { most, .. } => most.len(),
+        }
+    }
+
+    /// Whether there is no better schedule.
+    fn is_optimal(&self) -> bool {
+        matches!(self, Blocks::Equal { .. } | Blocks::Sized { rule: Rule::Table { .. }, .. })
+    }
+
+    /// No schedule takes fewer evaluations, as far as capacities tell.
     fn bound(&self, steps: u64) -> u64 {
-        let Rule::Capacity { cap } = &self.rule else { unreachable!("the bound is made of capacities") };
-        let beyond = cap.iter().step_by(self.most.len()).map(|&cap| steps.saturating_sub(cap));
+        let Blocks::Sized { most, rule: Rule::Capacity { cap } } = self else { return steps };
+        let beyond = cap.iter().step_by(most.len()).map(|&cap| steps.saturating_sub(cap));
         beyond.fold(steps, u64::saturating_add)
     }
 
-    /// As far as possible within the range in which no step is repeated more often than needed: the stretch that is done
-    /// with more room is the longer one.
-    fn left_by_capacity(&self, cap: &[u64], steps: u64, level: usize) -> u64 {
-        let levels = self.most.len();
-        let repeats = cap.iter().skip(level).step_by(levels).take_while(|&&cap| cap < steps).count();
-        let cap = |repeats: usize, level: usize| cap[repeats * levels + level];
-        let least = if repeats >= 2 { cap(repeats - 2, level) } else { 1 };
-        let least = least.max(steps.saturating_sub(cap(repeats, level + 1)));
-        cap(repeats - 1, level).min(steps.saturating_sub(cap(repeats - 1, level + 1))).max(least)
-    }
-
     fn sweep(self, steps: u64) -> Sweep<Blocks> {
-        let slots = self.most.len() - 1;
+        let slots = self.levels(steps) - 1;
         Sweep::new(self, steps, slots)
     }
 
     fn heap_bytes(&self) -> usize {
-        let rule = match &self.rule {
+        let Blocks::Sized { most, rule } = self else { return 0 };
+        let rule = match rule {
             Rule::Table { lefts, .. } => size_of_val::<[u16]>(lefts),
             Rule::Capacity { cap } => cap.capacity() * size_of::<u64>(),
         };
-        rule + size_of_val::<[u64]>(&self.most)
+        rule + size_of_val::<[u64]>(most)
     }
 }
 
-/// The dynamic program: for every level and length, the best place to come back to.
-fn exact_lefts(steps: usize, most: &[u64]) -> Rule {
-    const NEVER: u32 = u32::MAX / 4;
+/// As far as possible within the range in which no step is repeated more often than needed: the stretch that is done
+/// with more room is the longer one.
+fn left_by_capacity(most: &[u64], cap: &[u64], steps: u64, level: usize) -> u64 {
+    let levels = most.len();
+    let repeats = cap.iter().skip(level).step_by(levels).take_while(|&&cap| cap < steps).count();
+    let cap = |repeats: usize, level: usize| cap[repeats * levels + level];
+    let least = if repeats >= 2 { cap(repeats - 2, level) } else { 1 };
+    let least = least.max(steps.saturating_sub(cap(repeats, level + 1)));
+    cap(repeats - 1, level).min(steps.saturating_sub(cap(repeats - 1, level + 1))).max(least)
+}
+
+/// The dynamic program: for every level and length, the best place to come back to. `None` if it takes too long.
+fn exact_lefts(steps: usize, most: &[u64]) -> Option<Rule> {
     let stride = steps + 1;
     let mut lefts = vec![0_u16; most.len() * stride];
-    // The cost of the level above at `steps - x`, so that both rows are read in the same direction.
-    let mut above = vec![NEVER; stride];
-    let mut costs = vec![0_u32; stride];
-    // What the left part costs: to advance over it, and to come back.
-    let mut back = vec![0_u32; stride];
+    let mut division = Division::new(steps);
+    // With all snapshots held, what is longer than can be recorded cannot be done.
+    let mut costs = vec![f64::INFINITY; stride];
     for (level, &most) in most.iter().enumerate().rev() {
+        division.begin(&costs);
+        costs.fill(f64::INFINITY);
+        costs[0] = 0.0;
         // Each snapshot held has at least a step to its left.
         for n in 1..=steps - level {
-            costs[n] = n as u32;
-            if n as u64 > most {
-                let (back, rest) = (&back[1..n], &above[steps - n + 1..steps]);
-                let best = back.iter().zip(rest).map(|(back, rest)| back + rest).min().unwrap_or(NEVER);
-                if best < NEVER {
-                    let place = back.iter().zip(rest).position(|(back, rest)| back + rest == best);
-                    lefts[level * stride + n] = place.map_or(0, |place| place as u16 + 1);
-                }
-                costs[n] = best.min(NEVER);
+            if n as u64 <= most {
+                costs[n] = n as f64;
+            } else {
+                let (cost, left) = division.best(n, 1);
+                costs[n] = cost;
+                lefts[level * stride + n] = left as u16;
             }
-            back[n] = n as u32 + costs[n];
+            division.push(n as f64 + costs[n]);
         }
-        for n in 0..=steps {
-            above[steps - n] = costs[n];
+        if division.work() > A_SECOND {
+            return None;
         }
     }
-    Rule::Table { lefts: lefts.into(), stride }
+    Some(Rule::Table { lefts: lefts.into(), stride })
 }

@@ -9,8 +9,8 @@
 //! | [`store_all`] | the residuals of every step | `n` |
 //! | [`periodic`] | a snapshot every `k` steps, the residuals of `k` steps | below `2 n` |
 //! | [`binomial`] | `s` snapshots, one step's residuals | the fewest possible |
-//! | [`Mixed`] | snapshots or residuals, by their sizes | the fewest possible up to 2000 steps |
-//! | [`two_tier`] | snapshots in memory and on disk | the least total with the time of the disk up to 2000 steps |
+//! | [`Mixed`] | snapshots or residuals, by their sizes | the fewest possible for equal sizes, for others up to 20000 steps as a rule |
+//! | [`two_tier`] | snapshots in memory and on disk | the least total with the time of the disk, up to 20000 steps as a rule |
 //! | [`Online`] | `s` snapshots of a loop whose length is unknown | at most 1.08 times the fewest (s >= 3) |
 //! | [`nested`] | slots for each loop of a nest | the best division of a total |
 //!
@@ -26,6 +26,8 @@ mod binomial;
 mod check;
 mod choose;
 mod cost;
+mod divide;
+mod equal;
 mod mixed;
 mod nested;
 mod online;

@@ -5,9 +5,10 @@
 //! disk.
 //!
 //! Input: steps, slots of each tier, costs of a write and a read in forward steps. Output: actions. Disk slots are freed
-//! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps; longer loops are divided at multiples of a block of
-//! steps only, which is exact but for that, and the gap to a bound without any disk costs is reported.
+//! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps if the optimum is found within about a second; else the loop is divided at multiples of a
+//! block of steps only, which is exact but for that, and the gap to a bound without any disk costs is reported.
 
+use super::divide::{A_SECOND, Division};
 use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
 use super::tally::tally;
 use super::{Cost, Tier, binomial};
@@ -42,13 +43,13 @@ pub fn two_tier(
     read_cost: f64,
 ) -> Result<TwoTier, Error> {
     let (plan, ram, bound) =
-        checked(steps, ram_slots, disk_slots, (write_cost, read_cost), TwoTier::EXACT_STEPS)?;
+        checked(steps, ram_slots, disk_slots, (write_cost, read_cost), (TwoTier::EXACT_STEPS, A_SECOND))?;
     let cost = tally(&plan, steps, |steps, _, stored, choice| plan.known(steps, stored, choice));
     Ok(TwoTier::of(plan, steps, ram, cost, bound))
 }
 
-/// [`two_tier`] for those who will follow it and have a budget: divided at no more than `blocks` places, and its cost found by walking, which
-/// takes as long as following and no memory. Making it takes no more than [`two_tier_bytes`] says.
+/// [`two_tier`] for those who will follow it and have a budget: divided at no more than `blocks` places (at most 2000 if more would take longer than some
+/// tens of milliseconds), and its cost found by walking, which takes as long as following and no memory. Making it takes no more than [`two_tier_bytes`] says.
 pub fn two_tier_walked(
     steps: u64,
     ram_slots: u32,
@@ -56,7 +57,8 @@ pub fn two_tier_walked(
     (write_cost, read_cost): (f64, f64),
     blocks: u64,
 ) -> Result<TwoTier, Error> {
-    let (plan, ram, bound) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), blocks.max(1))?;
+    let (plan, ram, bound) =
+        checked(steps, ram_slots, disk_slots, (write_cost, read_cost), (blocks.max(1), A_SECOND / 16))?;
     let cost = walked(&plan, steps, ram as usize + plan.disk as usize);
     Ok(TwoTier::of(plan, steps, ram, cost, bound))
 }
@@ -68,9 +70,12 @@ pub fn two_tier_bytes(steps: u64, ram_slots: u32, disk_slots: u32, blocks: u64) 
     let table = rows.saturating_mul(stride * size_of::<u16>());
     let ram = steps.saturating_sub(1).min(ram_slots.into());
     let stack = stack_bytes((ram as usize).saturating_add(rows));
-    let lists = stride * (4 * size_of::<f64>() + size_of::<u16>());
+    let lists = stride * (2 * size_of::<f64>() + size_of::<u16>()) + Division::bytes_for(blocks as usize);
     PlanBytes { planning: table.saturating_add(lists.max(stack)), following: table.saturating_add(stack) }
 }
+
+/// Into so many blocks a loop is divided however long that takes.
+const BLOCKS: u64 = 2000;
 
 /// How many steps a block has if there are at most so many.
 fn block_of(steps: u64, blocks: u64) -> u64 {
@@ -83,7 +88,7 @@ fn checked(
     ram_slots: u32,
     disk_slots: u32,
     (write_cost, read_cost): (f64, f64),
-    blocks: u64,
+    (blocks, most_work): (u64, u64),
 ) -> Result<(Tiers, u32, u64), Error> {
     for (what, value) in [("the cost of a write", write_cost), ("the cost of a read", read_cost)] {
         if !(value >= 0.0 && value.is_finite()) {
@@ -92,13 +97,18 @@ fn checked(
     }
     let ram = binomial::useful(steps, ram_slots)?;
     let bound = binomial::known(steps, u64::from(ram_slots) + u64::from(disk_slots)).forward;
-    let plan = Tiers::new(steps, ram, disk_slots, (write_cost, read_cost), block_of(steps, blocks));
-    Ok((plan, ram, bound))
+    let plan = |block: u64, most_work: u64| {
+        Tiers::new(steps, ram, disk_slots, (write_cost, read_cost), block, most_work)
+    };
+    let (block, long) = (block_of(steps, blocks), block_of(steps, blocks.min(BLOCKS)));
+    let plan = if block < long { plan(block, most_work) } else { None }.or_else(|| plan(long, u64::MAX));
+    Ok((plan.expect("no bound of its work"), ram, bound))
 }
 
 impl TwoTier {
-    /// Up to so many steps the schedule is optimal.
-    pub const EXACT_STEPS: u64 = 2000;
+    /// Up to so many steps the schedule is optimal, if it is found within about a second (always up to 2000 steps). Only many slots on disk
+    /// beside one or two in memory take longer; [`is_exact`](Self::is_exact) tells.
+    pub const EXACT_STEPS: u64 = 20_000;
 
     fn of(plan: Tiers, steps: u64, ram: u32, cost: Cost, bound: u64) -> TwoTier {
         let slots = ram as usize + plan.disk as usize;
@@ -121,9 +131,9 @@ impl TwoTier {
         self.bound
     }
 
-    /// The total by the bound.
+    /// The total by the bound, 1 if it is optimal: 1.3 means that at most 30 % could be saved.
     pub fn gap(&self) -> f64 {
-        if self.steps == 0 { 1.0 } else { self.total() / self.bound as f64 }
+        if self.steps == 0 || self.is_exact() { 1.0 } else { self.total() / self.bound as f64 }
     }
 
     /// Whether it is optimal.
@@ -186,7 +196,15 @@ impl Tiers {
         begins.then(|| binomial::known(steps, self.ram.into()))
     }
 
-    fn new(steps: u64, ram: u32, disk: u32, (write, read): (f64, f64), block: u64) -> Tiers {
+    /// `None` if more than `most_work` would have to be looked at.
+    fn new(
+        steps: u64,
+        ram: u32,
+        disk: u32,
+        (write, read): (f64, f64),
+        block: u64,
+        most_work: u64,
+    ) -> Option<Tiers> {
         let blocks = steps.div_ceil(block) as usize;
         let stride = blocks + 1;
         let in_memory: Vec<f64> =
@@ -199,60 +217,42 @@ impl Tiers {
         lefts.reserve_exact(disk as usize * stride);
         let mut row = vec![0; stride];
         let mut used = 0;
-        // `above`: from a live state, with a disk slot less; backwards, so that both rows are read in one direction.
-        let mut above: Vec<f64> = in_memory.iter().rev().copied().collect();
+        // From a live state, with as many disk slots as rows.
         let mut live = in_memory.clone();
-        // What the left part costs from a state on disk: to advance over it, to read the state, and to come back.
-        let mut back = vec![0.0; stride];
+        let mut division = Division::new(blocks);
         while used < disk {
             row.fill(0);
+            division.begin(&live);
             let mut changed = false;
             for k in 1..=blocks {
-                let end = (k + 1).saturating_sub(least_right).max(1);
-                let (lefts, rest) = (&back[1..end], &above[blocks - k + 1..blocks - k + end]);
-                let best = least_sum(lefts, rest);
+                let (best, left) = division.best(k, least_right);
                 if best < in_memory[k] {
-                    let place = lefts.iter().zip(rest).position(|(left, rest)| left + rest == best);
-                    row[k] = place.map_or(0, |place| place as u16 + 1);
+                    row[k] = left as u16;
                 }
                 let on_disk = best.min(in_memory[k]);
-                back[k] = (k as u64 * block) as f64 + read + on_disk;
+                // From a state on disk: to advance over it, to read the state, and to come back.
+                division.push((k as u64 * block) as f64 + read + on_disk);
                 let written = write + on_disk;
                 let now = if written < in_memory[k] { written } else { in_memory[k] };
                 if written < in_memory[k] {
                     row[k] |= TO_DISK;
                 }
-                changed |= now != above[blocks - k];
+                changed |= now != live[k];
                 live[k] = now;
+            }
+            if division.work() > most_work {
+                return None;
             }
             if !changed {
                 break; // a further slot would change nothing
             }
             lefts.extend_from_slice(&row);
             used += 1;
-            for k in 0..=blocks {
-                above[blocks - k] = live[k];
-            }
         }
-        Tiers { ram, disk: used, write, read, block, lefts, stride }
+        Some(Tiers { ram, disk: used, write, read, block, lefts, stride })
     }
 
     fn heap_bytes(&self) -> usize {
         self.lefts.capacity() * size_of::<u16>()
     }
-}
-
-/// The least sum of two numbers at the same place; in lanes, because the order of comparisons binds the compiler.
-fn least_sum(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let mut least = [f64::INFINITY; LANES];
-    let (mut a, mut b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    for (a, b) in a.by_ref().zip(b.by_ref()) {
-        for lane in 0..LANES {
-            let sum = a[lane] + b[lane];
-            least[lane] = if sum < least[lane] { sum } else { least[lane] };
-        }
-    }
-    let rest = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a + b);
-    rest.chain(least).fold(f64::INFINITY, f64::min)
 }

@@ -190,6 +190,112 @@ fn mixed_is_optimal_to_2000_steps() {
     }
 }
 
+/// `r n - C(s + r - 2, s + 1) - C(s + r - 1, s) + k`, as `equal.rs` states it, with exact binomial coefficients.
+fn mixed_as_stated(n: u64, s: u64) -> u64 {
+    let choose = |n: u64, k: u64| (1..=u128::from(k)).fold(1_u128, |c, j| c * (u128::from(n - k) + j) / j);
+    if n <= s + 1 {
+        return n;
+    }
+    let r = (0..).find(|&r| choose(s + r, s) >= n.into()).unwrap();
+    let mut missing = u128::from(n) - choose(s + r - 1, s);
+    let mut divided = 0;
+    for b in 0..s {
+        let here = missing.div_ceil(u128::from(s - b)).min(choose(b + r - 2, b));
+        divided += here;
+        missing = missing.saturating_sub(here * u128::from(s - b));
+    }
+    let advances_saved = if r >= 3 { choose(s + r - 2, s + 1) } else { 0 };
+    (u128::from(r * n) - advances_saved - choose(s + r - 1, s) + divided) as u64
+}
+
+#[test]
+fn mixed_with_equal_sizes_is_optimal_at_any_length() {
+    // The formula is the recurrence's least, for every length; at 10000 steps, too.
+    let table = mixed_by_recurrence(12, 1500);
+    for s in 1..=12 {
+        (1..=1500)
+            .for_each(|n| assert_eq!(mixed_as_stated(n as u64, s as u64), table[s][n], "n = {n}, s = {s}"));
+    }
+    assert_eq!(mixed_by_recurrence(5, 10_000)[5][10_000], 119_808);
+    // And the streams are as good as the formula.
+    let lengths = (1..400).chain([1000, 1999, 2000, 2001, 4095, 10_000, 20_000, 123_456]);
+    for (n, s) in lengths.flat_map(|n| [1, 2, 3, 5, 9, 30, 100, 1000].map(|s| (n, s))) {
+        if n > 20_000 && s < 3 {
+            continue; // a walk of 10^9 steps
+        }
+        let mixed = Mixed::new(n, s).unwrap();
+        assert_eq!(mixed.forward(), mixed_as_stated(n, s.into()), "n = {n}, s = {s}");
+        assert!(mixed.is_exact() && mixed.bound() == mixed.forward() && mixed.gap() == 1.0);
+        mixed_is_right(&mixed, n, Sizes { snapshot: 1, residual: 1 }, s.into());
+    }
+    assert_eq!(Mixed::new(10_000, 5).unwrap().forward(), 119_808);
+    // Sizes need not be one.
+    let mixed = Mixed::with_sizes(5000, Sizes { snapshot: 24, residual: 24 }, 24 * 7 + 23).unwrap();
+    assert_eq!(mixed.forward(), mixed_as_stated(5000, 7));
+}
+
+/// A level for each snapshot held, every division tried.
+fn mixed_by_levels(sizes: Sizes, bytes: u64, steps: usize) -> u64 {
+    let levels = (bytes / sizes.snapshot).min(steps as u64 - 1);
+    let mut above = vec![u64::MAX / 4; steps + 1];
+    for held in (0..=levels).rev() {
+        let most = (bytes - held * sizes.snapshot) / sizes.residual + 1;
+        let mut row = vec![0; steps + 1];
+        for n in 1..=steps {
+            let divided = || (1..n).map(|i| i as u64 + row[i] + above[n - i]).min().unwrap();
+            row[n] = if n as u64 <= most { n as u64 } else { divided().min(u64::MAX / 4) };
+        }
+        above = row;
+    }
+    above[steps]
+}
+
+#[test]
+fn mixed_with_unequal_sizes_is_optimal_beyond_2000_steps() {
+    for (snapshot, residual, bytes, n) in [
+        (7, 3, 50, 4000),
+        (24, 400, 700, 3500),
+        (400, 24, 2000, 5000),
+        (100, 60, 900, 2500),
+        (2, 3, 11, 4321),
+    ] {
+        let sizes = Sizes { snapshot, residual };
+        let mixed = Mixed::with_sizes(n, sizes, bytes).unwrap();
+        assert!(mixed.is_exact() && mixed.gap() == 1.0);
+        assert_eq!(mixed.forward(), mixed_by_levels(sizes, bytes, n as usize), "{sizes:?} {bytes} {n}");
+        mixed_is_right(&mixed, n, sizes, bytes);
+    }
+}
+
+/// `cargo test --release -p palinode-core --test all time_of_long_plans -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn time_of_long_plans() {
+    for (snapshot, residual, bytes) in
+        [(7, 3, 50), (24, 400, 2000), (400, 24, 2000), (100, 60, 6000), (1, 2, 99)]
+    {
+        let start = std::time::Instant::now();
+        let mixed = Mixed::with_sizes(20_000, Sizes { snapshot, residual }, bytes).unwrap();
+        println!(
+            "{snapshot} {residual} {bytes}: exact {}, gap {:.4}, {:?}",
+            mixed.is_exact(),
+            mixed.gap(),
+            start.elapsed()
+        );
+    }
+    for (ram, disk) in [(3, 5), (5, 10), (10, 30), (50, 200), (2, 20), (1, 5), (1, 60)] {
+        let start = std::time::Instant::now();
+        let tiers = two_tier(20_000, ram, disk, 2.0, 2.0).unwrap();
+        println!(
+            "{ram} + {disk}: {} exact {}, gap {:.4}, {:?}",
+            tiers.total(),
+            tiers.is_exact(),
+            tiers.gap(),
+            start.elapsed()
+        );
+    }
+}
+
 #[test]
 fn mixed_is_optimal_with_real_sizes() {
     for (snapshot, residual) in [(1, 2), (2, 1), (1, 5), (5, 1), (2, 3), (3, 2), (3, 7), (7, 3), (4, 4)] {
@@ -292,6 +398,20 @@ fn two_tiers_are_optimal() {
                 assert_eq!(total, least, "n = {n}, {ram} + {disk} slots, w = {w}, r = {r}");
             }
         }
+    }
+}
+
+#[test]
+fn two_tiers_are_optimal_beyond_2000_steps() {
+    for (n, ram, disk, w, r) in [(5000, 3, 4, 2.0, 2.0), (4001, 1, 6, 0.5, 7.25), (3333, 8, 12, 10.0, 1.0)] {
+        let least = two_tier_by_recurrence(n, ram, disk, w, r);
+        let total = two_tier_is_right(n as u64, ram as u32, disk as u32, w, r);
+        assert_eq!(total, least, "n = {n}, {ram} + {disk} slots, w = {w}, r = {r}");
+    }
+    // Totals that were found by trying every division, in another language.
+    for (ram, disk, total) in [(3, 5, 178_427.0), (5, 10, 125_083.0)] {
+        let schedule = two_tier(20_000, ram, disk, 2.0, 2.0).unwrap();
+        assert_eq!((schedule.total(), schedule.is_exact(), schedule.gap()), (total, true, 1.0));
     }
 }
 

@@ -55,6 +55,20 @@ fn spoken(op: &str) -> String {
     }
 }
 
+/// What shows that a matrix of partials is singular. Zeros stand for one that changes too much within the error of the solution.
+fn singular(condition: f64, residual: f64, tolerance: f64) -> String {
+    if condition == f64::INFINITY {
+        "the matrix of its linear system is singular (condition number inf), or another one within the error of the solution".into()
+    } else if residual == 1.0 {
+        format!("the matrix of its linear system is singular to working precision (condition number {condition:.1e})")
+    } else {
+        format!(
+            "the matrix of its linear system is nearly singular (condition number {condition:.1e}): a relative residual of {residual:.1e} is left, and {tolerance:.1e} is \
+             asked for"
+        )
+    }
+}
+
 fn inputs(count: usize) -> String {
     if count == 1 { "1 input,".to_string() } else { format!("{count} inputs,") }
 }
@@ -266,9 +280,9 @@ pub enum RunErrorKind {
     },
     /// The linear system of an implicit derivative has no solution, or none that can be trusted.
     #[error(
-        "the solution of this equation has no derivative here: its linear system has the condition number {condition:.1e} and was solved to a \
-         relative residual of {residual:.1e}, not {tolerance:.1e}; the equation does not determine the solution at this point (a fold, a free \
-         direction): add what determines it, or move off that point"
+        "the solution of this equation has no derivative here: {}; the equation does not determine the solution at this point (a fold, a free \
+         direction): add what determines it, or move off that point",
+        singular(*condition, *residual, *tolerance)
     )]
     NoDerivative {
         /// Of the scaled matrix of partials; infinite if it is singular.
@@ -280,12 +294,17 @@ pub enum RunErrorKind {
     },
     /// Newton met a matrix that it cannot divide by.
     #[error(
-        "Newton's method met a singular matrix of partials (condition number {condition:.1e}); start elsewhere, remove what is redundant among \
-         the equations, or search `by anderson`"
+        "Newton's method met a matrix of partials that it cannot divide by: {}; start elsewhere, remove what is redundant among \
+         the equations, or search `by anderson`",
+        singular(*condition, *residual, *tolerance)
     )]
     SingularStep {
         /// Of the scaled matrix; infinite if it is singular.
         condition: f64,
+        /// What was reached; 1 if nothing was tried.
+        residual: f64,
+        /// What is asked for.
+        tolerance: f64,
     },
     /// A partial derivative of an equation is infinite or NaN at its solution.
     #[error(

@@ -146,10 +146,11 @@ fn not_finite(value: f64, step: bool) -> Refused {
 }
 
 fn no_answer<R: Real>(step: bool, condition: f64, residual: f64) -> RunErrorKind {
+    let tolerance = tolerance::<R>();
     if step {
-        RunErrorKind::SingularStep { condition }
+        RunErrorKind::SingularStep { condition, residual, tolerance }
     } else {
-        RunErrorKind::NoDerivative { condition, residual, tolerance: tolerance::<R>() }
+        RunErrorKind::NoDerivative { condition, residual, tolerance }
     }
 }
 

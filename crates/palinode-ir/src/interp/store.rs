@@ -185,7 +185,7 @@ impl<T: Copy> Store<T> {
     }
 
     /// The elements, one chunk after the other.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = &[T]> {
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &[T]> + Clone {
         self.earlier.iter().chain([&self.tail]).map(|chunk| &**chunk)
     }
 

@@ -360,6 +360,15 @@ fn what_fails_is_an_error_and_never_a_number() {
         &[1.0],
     );
     assert_eq!(twice.code(), "PAL0543");
+    assert!(twice.to_string().contains("condition number"), "{twice}");
+    // Two that nearly do: the condition number is named. In the 1-norm it is 4 / 2^-51, the last bit of 2.
+    let nearly = refusal(
+        "param p = 1\nvar x, y = 0.0, 0.0\nroot x, y {\n 0 = x + y - p\n 0 = x + (1 + 4e-16) * y - 2 * p\n}\nloss x",
+        &[1.0],
+    );
+    let text = nearly.to_string();
+    let number = text.split("condition number ").nth(1).and_then(|rest| rest.split(')').next()).expect("it is named");
+    assert!((number.parse::<f64>().expect("a number") / 9e15 - 1.0).abs() < 0.2, "{text}");
     let shapes = "param p: [_]\nvar x = p\nfixed_point x { x = x[0..len(x) - 1] }\nloss l = sum(x)";
     let error = run(&compiled(shapes), &[Datum::vector(vec![1.0; 3])]).unwrap_err();
     assert_eq!(error.code(), "PAL0252");

@@ -218,6 +218,15 @@ impl<'a, const K: usize> Draw<'a, K> {
         }
     }
 
+    /// Whether a direction has something to say about parameter `i`.
+    pub(super) fn reaches(&self, i: usize) -> bool {
+        match self.directions {
+            Directions::Coordinate | Directions::CoordinateFrame => self.axes.contains(&i),
+            Directions::Own(_) => self.at(i).iter().any(|v| *v != 0.0),
+            Directions::Gaussian | Directions::Rademacher | Directions::Sphere | Directions::HadamardFrame => true,
+        }
+    }
+
     /// The squared lengths of the directions.
     fn squared_norms(&self) -> [f64; K] {
         let mut norms = [0.0; K];

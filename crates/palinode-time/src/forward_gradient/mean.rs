@@ -11,7 +11,7 @@ pub struct GradientEstimate<S = f64> {
     pub value: S,
     /// The estimate: its expectation is the gradient, but for `rounding_bias` and what the closure rounds.
     pub gradient: Vec<S>,
-    /// The standard error of each entry, from how the rounds scatter.
+    /// The standard error of each entry, from how the rounds scatter; infinite for an entry that no direction reached, about which nothing is known.
     pub standard_error: Vec<f64>,
     /// How many rounds there were.
     pub rounds: usize,
@@ -67,12 +67,14 @@ pub fn estimate_gradient_in<const K: usize, S: Summand>(
     let wide = |x: S| x.peek().unwrap_or(f64::NAN);
     // Welford's updates of mean and scatter.
     let (mut value, mut gradient, mut scatter) = (0.0, vec![0.0; n], vec![0.0; n]);
+    let mut reached = vec![false; n];
     for round in 0..rounds {
         let one = forward_gradient_in(parameters, directions, key.fold(round as u64), &mut f)?;
         let share = 1.0 / (round + 1) as f64;
         value += (wide(one.value()) - value) * share;
         for (i, (mean, scatter)) in gradient.iter_mut().zip(&mut scatter).enumerate() {
             let entry = wide(one.entry(i));
+            reached[i] = reached[i] || one.draw().reaches(i);
             let apart = entry - *mean;
             *mean += apart * share;
             *scatter += apart * (entry - *mean);
@@ -82,7 +84,11 @@ pub fn estimate_gradient_in<const K: usize, S: Summand>(
     Ok(GradientEstimate {
         value: S::from_f64(value),
         gradient: gradient.into_iter().map(S::from_f64).collect(),
-        standard_error: scatter.into_iter().map(|s| (s * of_mean).sqrt()).collect(),
+        standard_error: scatter
+            .into_iter()
+            .zip(reached)
+            .map(|(s, reached)| if reached { (s * of_mean).sqrt() } else { f64::INFINITY })
+            .collect(),
         rounds,
         directions: rounds * K,
         rounding_bias: directions.rounding_bias::<S>(n),

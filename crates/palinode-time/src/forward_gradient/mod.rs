@@ -200,15 +200,20 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
     /// The inner products of guess and directions are accumulated as asked for.
     ///
     /// # Errors
-    /// If the guess has another length than the parameters (PAL0101).
+    /// If the guess has another length than the parameters (PAL0101), if a number of it is infinite or NaN (PAL0102), or if its inner product with a
+    /// direction is (PAL0104).
     pub fn with_guess(mut self, guess: &'a [S], how: Accumulator) -> Result<Self, EstimateError> {
         error::same_length("the guess", self.draw.len(), guess.len())?;
+        if let Some((position, value)) = error::non_finite(guess) {
+            return Err(palinode_core::Error::NonFiniteInput { what: "guess", position, value }.into());
+        }
         let along = match how {
             Accumulator::Naive => self.inner_products::<Naive<S>>(guess),
             Accumulator::Compensated => self.inner_products::<Compensated<S>>(guess),
             Accumulator::Exact => self.inner_products::<S::ExactDot>(guess),
         };
         let missed = core::array::from_fn(|lane| self.slopes[lane] - along[lane]);
+        error::finite_answer(self.value, &missed)?;
         self.control = Some((guess, missed));
         Ok(self)
     }
@@ -226,8 +231,12 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
     /// The standard error of the estimate as a vector: the root of an unbiased estimate of its expected squared distance to the
     /// gradient, from the slopes and the law of the directions. For your own directions, whose law is not known, it is the squared length of
     /// the estimate less the mean square of the slopes, which are the squared lengths of estimate and gradient on average: right also
-    /// if the directions of one draw depend on each other.
+    /// if the directions of one draw depend on each other. Infinite if your own directions are all zero, which says nothing about the gradient.
     pub fn standard_error(&self) -> f64 {
+        let is_own = matches!(self.draw.directions(), Directions::Own(_));
+        if is_own && self.draw.len() > 0 && !(0..self.draw.len()).any(|i| self.draw.reaches(i)) {
+            return f64::INFINITY;
+        }
         let slopes = self.control.as_ref().map_or(&self.slopes, |(_, missed)| missed);
         let square = |x: S| x.peek().unwrap_or(f64::NAN).powi(2);
         let mean = slopes.iter().map(|&slope| square(slope)).sum::<f64>() / K as f64;

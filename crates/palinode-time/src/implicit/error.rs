@@ -40,23 +40,40 @@ pub enum ImplicitError {
         /// What it is.
         value: f64,
     },
-    /// The linear system of the derivative has no solution, or none that can be trusted.
+    /// The matrix of the derivative's linear system is singular, or so nearly that its answer cannot be trusted.
     #[error(
-        "PAL0542: the solution has no {which} here: its linear system was solved to a relative residual of {residual:.1e} only, not {tolerance:.1e} \
-         ({products} products, condition number {condition}); the equation does not determine the solution at this point (a fold, a free \
-         direction), or the linear solver needs more products or directions"
+        "PAL0542: the solution has no {which} here: {}; the equation does not determine the solution at this point (a fold, a free \
+         direction): add what determines it, or move off that point",
+        evidence(*condition, *residual, *tolerance, *products)
     )]
     NoDerivative {
         /// "derivative" or "adjoint".
         which: &'static str,
-        /// What was reached.
+        /// Of the scaled matrix, if it was factored; infinite if it is singular.
+        condition: Option<f64>,
+        /// What the residual of the system came to, relative to its right side; 1 if nothing was tried.
         residual: f64,
         /// What was asked for.
         tolerance: f64,
         /// How many products with the map's Jacobian it took.
         products: usize,
-        /// Of the scaled matrix, or "unknown".
-        condition: String,
+    },
+    /// GMRES did not get there, and nothing says that the matrix is singular.
+    #[error(
+        "PAL0548: the linear system of the {which} was not solved: GMRES came to a relative residual of {residual:.1e} with {products} products, and {tolerance:.1e} was asked for; \
+         that says nothing about the equation: factor its matrix (LinearMethod::Direct, {unknowns} x {unknowns} numbers), or allow more products or directions (.krylov)"
+    )]
+    LinearNotConverged {
+        /// "derivative", "adjoint" or "Newton step".
+        which: &'static str,
+        /// What the residual of the system came to, relative to its right side.
+        residual: f64,
+        /// What was asked for.
+        tolerance: f64,
+        /// How many products with the map's Jacobian it took.
+        products: usize,
+        /// How many unknowns there are.
+        unknowns: usize,
     },
     /// The solution is not known well enough for its derivative: within its error the linear system changes altogether.
     #[error(
@@ -74,7 +91,7 @@ pub enum ImplicitError {
     },
     /// Newton met a matrix that it cannot divide by.
     #[error(
-        "PAL0543: the Jacobian is singular at Newton's iteration {iteration} (residual {residual:.3e}); start elsewhere, remove what is \
+        "PAL0543: at Newton's iteration {iteration} (residual {residual:.3e}) {evidence}; start elsewhere, remove what is \
          redundant among the equations, or use Anderson"
     )]
     SingularJacobian {
@@ -82,6 +99,8 @@ pub enum ImplicitError {
         iteration: usize,
         /// The residual there.
         residual: f64,
+        /// What shows it: a condition number, or what products came to.
+        evidence: String,
     },
     /// There are not as many equations as unknowns.
     #[error("PAL0544: the {what} gives {found} numbers for {expected} unknowns; it must give {expected}")]
@@ -138,6 +157,7 @@ impl ImplicitError {
             ImplicitError::Option { .. } => "PAL0545",
             ImplicitError::NotSmooth { .. } => "PAL0546",
             ImplicitError::Captured { .. } => "PAL0547",
+            ImplicitError::LinearNotConverged { .. } => "PAL0548",
             ImplicitError::Tape(error) => error.code(),
         }
     }
@@ -151,6 +171,20 @@ fn after_divergence(method: &str, iteration: usize) -> &'static str {
             "start nearer to the solution, or write the unknown so that it cannot run away (bounded, or scaled)"
         }
         _ => "start nearer to the solution, damp the iteration, or use Newton",
+    }
+}
+
+/// What shows that a matrix is singular.
+pub(super) fn evidence(condition: Option<f64>, residual: f64, tolerance: f64, products: usize) -> String {
+    let left = format!("a relative residual of {residual:.1e} is left, and {tolerance:.1e} was asked for");
+    match condition {
+        Some(condition) if residual == 1.0 => {
+            format!("the matrix of its linear system is singular to working precision (condition number {condition:.1e})")
+        }
+        Some(condition) => {
+            format!("the matrix of its linear system is nearly singular (condition number {condition:.1e}): {left}")
+        }
+        None => format!("the matrix of its linear system is singular: of all that {products} products lead to, {left}"),
     }
 }
 

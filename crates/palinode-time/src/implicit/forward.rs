@@ -4,7 +4,7 @@
 //!
 //! Papers: Anderson (1965), as in Walker and Ni (2011); Newton with the sufficient decrease of Armijo.
 
-use super::error::ImplicitError;
+use super::error::{ImplicitError, evidence};
 use super::linearised::{Linearised, System};
 use super::options::{Method, Solver};
 use super::report::Report;
@@ -166,8 +166,13 @@ impl Search<'_> {
             }
             let iteration = self.iterations;
             let singular = |error| match error {
-                ImplicitError::NoDerivative { .. } => {
-                    ImplicitError::SingularJacobian { iteration, residual: size }
+                ImplicitError::NoDerivative { condition, residual, tolerance, products, .. } => {
+                    let evidence = evidence(condition, residual, tolerance, products);
+                    ImplicitError::SingularJacobian { iteration, residual: size, evidence }
+                }
+                ImplicitError::LinearNotConverged { residual, tolerance, products, unknowns, .. } => {
+                    let which = "Newton step";
+                    ImplicitError::LinearNotConverged { which, residual, tolerance, products, unknowns }
                 }
                 other => other,
             };

@@ -1,6 +1,6 @@
 //! GMRES: a linear system that is known by its products only.
 //!
-//! Input: products with `A`, a right side, a tolerance. Output: a vector and how far its true residual is from zero, never more than was asked for unless the products ran out; the caller
+//! Input: products with `A`, a right side, a tolerance. Output: a vector and how far its true residual is from zero, never more than was asked for unless the products ran out or led nowhere, which it tells apart; the caller
 //! decides whether that is an answer. Follows Saad and Schultz (1986), with Gram-Schmidt twice and restarts.
 
 use palinode_core::dense::{dot, norm};
@@ -11,6 +11,8 @@ pub(super) struct Reached {
     /// `|A x - b| / |b|`, computed from `x` itself.
     pub(super) residual: f64,
     pub(super) products: usize,
+    /// The directions that products lead to were all taken, and a residual is left: the matrix is singular, or as good as.
+    pub(super) is_exhausted: bool,
 }
 
 /// Solves until the relative residual is at most `tolerance`, with at most so many products and so many directions at a time.
@@ -22,7 +24,7 @@ pub(super) fn gmres<E>(
     most_products: usize,
 ) -> Result<Reached, E> {
     let size = norm(b);
-    let mut reached = Reached { x: vec![0.0; b.len()], residual: 0.0, products: 0 };
+    let mut reached = Reached { x: vec![0.0; b.len()], residual: 0.0, products: 0, is_exhausted: false };
     if size == 0.0 {
         return Ok(reached);
     }
@@ -31,7 +33,9 @@ pub(super) fn gmres<E>(
     while reached.residual > tolerance && reached.products < most_products {
         let room = directions.min(b.len()).min(most_products - reached.products);
         let before = reached.residual;
-        let step = cycle(&mut product, &rest, tolerance * size, room, &mut reached.products)?;
+        let (step, is_exhausted) =
+            cycle(&mut product, &rest, tolerance * size, room, &mut reached.products)?;
+        reached.is_exhausted = is_exhausted;
         let x: Vec<f64> = reached.x.iter().zip(&step).map(|(x, step)| x + step).collect();
         let image = product(&x)?;
         reached.products += 1;
@@ -45,18 +49,20 @@ pub(super) fn gmres<E>(
             break;
         }
     }
+    reached.is_exhausted &= reached.residual > tolerance;
     Ok(reached)
 }
 
-/// The best step within the Krylov space of `b`.
+/// The best step within the Krylov space of `b`, and whether that space ended: it holds the solution, if there is one.
 fn cycle<E>(
     product: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, E>,
     b: &[f64],
     enough: f64,
     room: usize,
     products: &mut usize,
-) -> Result<Vec<f64>, E> {
+) -> Result<(Vec<f64>, bool), E> {
     let length = norm(b);
+    let mut ends = false;
     let mut basis = vec![b.iter().map(|b| b / length).collect::<Vec<f64>>()];
     let mut upper: Vec<Vec<f64>> = Vec::new(); // columns of R
     let mut rotations: Vec<(f64, f64)> = Vec::new();
@@ -82,6 +88,7 @@ fn cycle<E>(
         }
         let radius = column[k].hypot(column[k + 1]);
         if radius <= f64::EPSILON * image || !radius.is_finite() {
+            ends = true;
             break; // A maps this direction to nothing new: it cannot help
         }
         let (c, s) = (column[k] / radius, column[k + 1] / radius);
@@ -91,7 +98,8 @@ fn cycle<E>(
         upper.push(column);
         right.push(-s * right[k]);
         right[k] *= c;
-        if is_last || right[k + 1].abs() <= enough {
+        ends = is_last || k + 1 == b.len();
+        if ends || right[k + 1].abs() <= enough {
             break;
         }
         basis.push(next.iter().map(|next| next / left).collect());
@@ -106,7 +114,7 @@ fn cycle<E>(
     for (direction, coefficient) in basis.iter().zip(&right[..count]) {
         step.iter_mut().zip(direction).for_each(|(step, direction)| *step += coefficient * direction);
     }
-    Ok(step)
+    Ok((step, ends))
 }
 
 #[cfg(test)]
@@ -137,8 +145,9 @@ mod tests {
         let matrix = [1.0, 0.0, 0.0, 0.0];
         let Ok(reached) = gmres(|x| times(&matrix, x), &[1.0, 1.0], 1e-12, 2, 100);
         assert!((reached.residual - 0.5f64.sqrt()).abs() < 1e-12, "{}", reached.residual);
+        assert!(reached.is_exhausted);
         let Ok(reached) = gmres(|_| Ok::<_, Infallible>(vec![0.0; 2]), &[1.0, 1.0], 1e-12, 2, 100);
-        assert_eq!((reached.residual, reached.x), (1.0, vec![0.0; 2]));
+        assert_eq!((reached.residual, reached.x, reached.is_exhausted), (1.0, vec![0.0; 2], true));
     }
 
     #[test]
@@ -147,8 +156,8 @@ mod tests {
         let shift = |x: &[f64]| Ok::<_, Infallible>((0..6).map(|k| x[(k + 5) % 6]).collect());
         let b = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         let Ok(whole) = gmres(shift, &b, 1e-12, 6, 100);
-        assert!(whole.residual < 1e-12);
+        assert!(whole.residual < 1e-12 && !whole.is_exhausted);
         let Ok(restarted) = gmres(shift, &b, 1e-12, 3, 100);
-        assert_eq!(restarted.residual, 1.0);
+        assert_eq!((restarted.residual, restarted.is_exhausted), (1.0, false)); // it has not seen that the matrix is regular
     }
 }

@@ -144,14 +144,17 @@ pub(super) struct Answer {
 impl System {
     pub(super) fn new(mut at: Linearised<f64>, options: &LinearOptions) -> Result<Self, ImplicitError> {
         let unknowns = at.unknowns();
-        let factors = if options.is_direct(unknowns) {
-            let matrix = at.matrix()?;
-            matrix.iter().try_for_each(|&entry| finite(entry))?;
-            Some(Lu::of(unknowns, matrix))
-        } else {
-            None
-        };
+        let factors = if options.is_direct(unknowns) { Some(factored(&mut at)?) } else { None };
         Ok(System { at, factors, options: options.clone(), doubt: None })
+    }
+
+    /// Products did not solve a system: the matrix is factored, if that may be.
+    fn factor_after_all(&mut self) -> Result<bool, ImplicitError> {
+        let may_be = self.options.is_direct_after_all(self.at.unknowns());
+        if may_be {
+            self.factors = Some(factored(&mut self.at)?);
+        }
+        Ok(may_be)
     }
 
     /// The systems of a derivative at the solution `x`, with a doubt if it is not known well enough for one.
@@ -230,6 +233,9 @@ impl System {
                 let LinearOptions { directions, products, tolerance, .. } = self.options;
                 let image = |y: &[f64]| at.times(Some(y), None);
                 let reached = gmres(image, b, tolerance, directions, products)?;
+                if reached.residual > tolerance && self.factor_after_all()? {
+                    return self.unchecked(b);
+                }
                 (reached.x, reached.residual <= tolerance)
             }
         };
@@ -259,24 +265,30 @@ impl System {
             return Err(ImplicitError::Undetermined { which, error, change });
         }
         let unknowns = self.at.unknowns();
-        let (tolerance, condition) = (self.options.tolerance, self.factors.as_ref().map(|lu| lu.condition));
-        let mut products = 0;
-        let mut solution = match &self.factors {
-            Some(lu) if lu.is_singular() => {
-                return Err(no_derivative(which, 1.0, tolerance, unknowns, condition));
+        let tolerance = self.options.tolerance;
+        let (mut products, mut is_exhausted, mut by_products) = (0, false, None);
+        if self.factors.is_none() {
+            let image = |x: &[f64]| product(&mut self.at, x).map(|(image, _)| image);
+            // Half of the tolerance, so that the check below does not fail by rounding.
+            let (directions, most) = (self.options.directions, self.options.products);
+            let reached = gmres(image, right, 0.5 * tolerance, directions, most)?;
+            (products, is_exhausted) = (reached.products, reached.is_exhausted);
+            if reached.residual <= tolerance || !self.factor_after_all()? {
+                by_products = Some(reached.x);
             }
-            Some(lu) => {
+        }
+        let condition = self.factors.as_ref().map(|lu| lu.condition);
+        let no_derivative = |residual: f64, products: usize| {
+            Err(ImplicitError::NoDerivative { which, condition, residual, tolerance, products })
+        };
+        let mut solution = match (by_products, &self.factors) {
+            (Some(solution), _) => solution,
+            (None, Some(lu)) if lu.is_singular() => return no_derivative(1.0, products + unknowns),
+            (None, Some(lu)) => {
                 products += unknowns;
                 by_factors(lu, right)
             }
-            None => {
-                let image = |x: &[f64]| product(&mut self.at, x).map(|(image, _)| image);
-                // Half of the tolerance, so that the check below does not fail by rounding.
-                let (directions, most) = (self.options.directions, self.options.products);
-                let reached = gmres(image, right, 0.5 * tolerance, directions, most)?;
-                products += reached.products;
-                reached.x
-            }
+            (None, None) => unreachable!("without factors, products came to something"),
         };
         let size = norm(right);
         for round in 0.. {
@@ -294,7 +306,11 @@ impl System {
                 Some(lu) if round < 3 => {
                     solution.iter_mut().zip(by_factors(lu, &rest)).for_each(|(entry, more)| *entry += more);
                 }
-                _ => return Err(no_derivative(which, residual, tolerance, products, condition)),
+                Some(_) => return no_derivative(residual, products),
+                None if is_exhausted => return no_derivative(residual, products),
+                None => {
+                    return Err(ImplicitError::LinearNotConverged { which, residual, tolerance, products, unknowns });
+                }
             }
         }
         unreachable!("the loop returns")
@@ -313,13 +329,8 @@ fn finite(value: f64) -> Result<(), ImplicitError> {
     if value.is_finite() { Ok(()) } else { Err(ImplicitError::NotSmooth { value }) }
 }
 
-fn no_derivative(
-    which: &'static str,
-    residual: f64,
-    tolerance: f64,
-    products: usize,
-    condition: Option<f64>,
-) -> ImplicitError {
-    let condition = condition.map_or("unknown".into(), |condition| format!("{condition:.1e}"));
-    ImplicitError::NoDerivative { which, residual, tolerance, products, condition }
+fn factored(at: &mut Linearised<f64>) -> Result<Lu, ImplicitError> {
+    let matrix = at.matrix()?;
+    matrix.iter().try_for_each(|&entry| finite(entry))?;
+    Ok(Lu::of(at.unknowns(), matrix))
 }

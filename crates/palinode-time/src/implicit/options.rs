@@ -21,7 +21,7 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinearMethod {
-    /// Directly up to 64 unknowns, by products beyond.
+    /// Directly up to 300 unknowns, by products beyond; directly again, up to 2000, where products do not get there.
     Automatic,
     /// The matrix is formed and factored: `n` sweeps, `n^2` numbers; sees every singular matrix.
     Direct,
@@ -55,8 +55,10 @@ pub struct LinearOptions {
 }
 
 impl LinearOptions {
-    /// Up to how many unknowns the automatic choice is to form the matrix: its sweeps cost no more than GMRES may need.
-    const DIRECT: usize = 64;
+    /// Up to how many unknowns the automatic choice is to form the matrix: as long as that takes some milliseconds, it is not worth to bet on products (see ADR 0035).
+    const DIRECT: usize = 300;
+    /// And up to how many where products did not get there: 32 MB, some seconds.
+    const DIRECT_AFTER_ALL: usize = 2000;
 
     /// Whether a system of this size is solved directly.
     pub(super) fn is_direct(&self, unknowns: usize) -> bool {
@@ -65,6 +67,11 @@ impl LinearOptions {
             LinearMethod::Direct => true,
             LinearMethod::Krylov => false,
         }
+    }
+
+    /// Whether one that products did not solve is solved directly after all.
+    pub(super) fn is_direct_after_all(&self, unknowns: usize) -> bool {
+        self.method == LinearMethod::Automatic && unknowns <= Self::DIRECT_AFTER_ALL
     }
 }
 

@@ -1,13 +1,15 @@
 //! Loops run forward: without derivatives, or with the derivative in one direction, streaming.
 
-use super::engine::{Engine, Inputs, Loss};
+use super::backend::Cotangents;
+use super::engine::{Inputs, Loss, When};
 use super::reverse::{Swept, with_tangents};
 use super::sides;
 use super::while_loop::judged;
-use super::{Backend, Differentiate, Direction, Known, Rollout, StopMargin};
+use super::{Backend, Differentiate, Direction, Known, Report, Rollout, StopMargin};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
-use palinode_core::{Dual, Passive, Seeded, Snapshot, points};
+use palinode_core::dense::norm_of;
+use palinode_core::{Dual, Passive, Seeded, Snapshot, decision, points};
 
 /// How many steps a loop takes, and how close its condition came to another number, if it has one.
 pub(super) type Taken = (u64, Option<StopMargin>);
@@ -101,6 +103,42 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         taken.checked_sub(1)
     }
 
+    /// Finds the step of the closest decision, if rounding decided it in one of several. The loop is run again up to there.
+    pub(super) fn locate_closest(
+        &self,
+        initial: &St::State<f64>,
+        params: &St::Params<f64>,
+        report: &mut Report,
+    ) {
+        let Some(closest) = &mut report.decisions.closest else { return };
+        let (from, to) = (closest.first_step, closest.last_step + 1);
+        if !closest.at_rounding || to - from == 1 {
+            return;
+        }
+        begin(&self.step);
+        let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
+        let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
+        let Ok(mut inputs) = self.inputs_over() else { return };
+        let mut smallest = f64::INFINITY;
+        for at in 0..to {
+            let mut take = || take_steps(&self.step, &mut state, &params, &mut inputs, at, at + 1, |_, _| Ok(()));
+            if at < from {
+                if take().is_err() {
+                    return;
+                }
+                continue;
+            }
+            let (taken, seen) = decision::watch(take);
+            if taken.is_err() {
+                return;
+            }
+            if seen.smallest_margin < smallest {
+                smallest = seen.smallest_margin;
+                (closest.first_step, closest.last_step) = (at, at);
+            }
+        }
+    }
+
     /// Whether step `taken` may be taken: it is not one too many, and has an input.
     pub(super) fn may_take(&self, inputs: Option<usize>, taken: u64) -> Result<(), Error> {
         if let Some(limit) = self.at_most
@@ -119,17 +157,18 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
     ) -> Result<(f64, f64), Error> {
         let seeded = Seeded::new();
-        let state = self.forward_state(initial, params, direction)?;
+        let state = self.forward_state(initial, params, direction, |_, _| Ok(()))?;
         let loss = sides::loss_of::<St>(&state, &seeded, loss)?;
         Ok((super::reverse::finite_value(loss.value)?, loss.tangent))
     }
 
-    /// The last state and its tangent in a direction.
+    /// The last state and its tangent in a direction; those after each step are shown on the way.
     fn forward_state(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
         direction: Direction<'_, St>,
+        show: impl FnMut(&St::State<Dual<f64>>, u64) -> Result<(), Error>,
     ) -> Result<St::State<Dual<f64>>, Error> {
         begin(&self.step);
         let (steps, _) = self.count_steps(initial, params)?;
@@ -138,36 +177,49 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
         let (taken, is_suspicious) = points::suspicious(|| {
-            take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))
+            take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, show)
         });
         taken?;
         if is_suspicious {
             begin(&self.step);
             let start = with_tangents(initial, direction.0, |x| x)?;
-            let mut inputs = self.inputs_over(Dual::lift)?;
+            let mut inputs = self.inputs_over()?;
             state = points::again(|| sides::take_steps(&self.step, start, &params, &mut inputs, steps))?;
         }
         Ok(state)
     }
 
-    /// How far the derivative in the gradient's own direction, by lossy snapshots, is from the exact one, which a streaming forward
-    /// sweep gives: relative to it.
-    pub(super) fn error_in_own_direction<B: Backend<St, f64>>(
+    /// The exact derivative in the direction of a gradient by initial state and parameters that may not be exact, which a streaming forward sweep gives, as a part of what
+    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, or its square is no number.
+    pub(super) fn exact_part_in_own_direction<B: Backend<St, f64>>(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
         swept: &mut Swept<'_, St, f64, B>,
         loss: &mut Loss<'_, St, f64>,
-    ) -> Result<f64, Error> {
-        let Engine { cotangents, .. } = &swept.engine;
+    ) -> Result<Option<f64>, Error> {
+        let engine = &mut swept.engine;
+        // To length one, so that nothing overflows.
+        let Cotangents { state, params: of_params, .. } = &engine.cotangents;
+        let length = norm_of(state.iter().chain(of_params).copied());
+        if !length.is_normal() {
+            return Ok(None);
+        }
         let words = &mut Vec::new();
-        let by_state = super::reverse::reshaped(initial, &cotangents.state, words);
-        let by_params = super::reverse::reshaped(params, &cotangents.params, words);
-        let squares = cotangents.state.iter().chain(&cotangents.params);
-        let by_snapshots: f64 = squares.map(|c| c * c).sum();
-        let last = self.forward_state(initial, params, (&by_state, &by_params))?;
-        let exact = swept.engine.derivative_of_loss(&last, swept.report.steps, loss)?;
-        Ok((by_snapshots - exact).abs() / exact.abs())
+        let unit = |list: &[f64]| list.iter().map(|c| c / length).collect::<Vec<f64>>();
+        let (of_state, of_params) = (unit(state), unit(of_params));
+        let by_state = super::reverse::reshaped(initial, &of_state, words);
+        let by_params = super::reverse::reshaped(params, &of_params, words);
+        let mut along = 0.0;
+        let each = engine.when == When::Each;
+        let last = self.forward_state(initial, params, (&by_state, &by_params), |state, at| {
+            if each {
+                along += engine.derivative_of_loss(state, at + 1, loss)?;
+            }
+            Ok(())
+        })?;
+        let exact = if each { along } else { engine.derivative_of_loss(&last, swept.report.steps, loss)? };
+        Ok(Some(exact / length).filter(|part| part.is_finite()))
     }
 }
 

@@ -34,12 +34,12 @@ mod while_loop;
 
 pub use nested::{Nested, Repeat};
 pub use plan::Schedule;
-pub use report::{Report, StopMargin, Truncation};
+pub use report::{Closest, Report, StepDecisions, StopMargin, Truncation};
 
 use crate::error::Error;
 use crate::implicit::Implicit;
 use crate::step::{Number, Step, StepRule};
-use crate::store::DiskStore;
+use crate::store::{Checked, DiskStore};
 use backend::{Backend, ByRule, ByTape};
 use palinode_core::{
     Bits, Budget, Dual, DualN, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var,
@@ -385,7 +385,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// [`Schedule::StoreAll`], [`Rollout::run`] and [`Rollout::jvp`], which need no snapshots.
     #[must_use]
     pub fn store<S: SnapshotStore + 'static>(mut self, make: impl Fn() -> S + 'a) -> Self {
-        self.memory = Some(Box::new(move || Ok(Box::new(make()))));
+        self.memory = Some(Box::new(move || Ok(Box::new(Checked::new(make())))));
         self
     }
 
@@ -396,19 +396,21 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         slots: u32,
         make: impl Fn() -> Result<S, palinode_core::SnapshotError> + 'a,
     ) -> Self {
-        self.disk = Some((Box::new(move || Ok(Box::new(make()?))), slots));
+        self.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), slots));
         self
     }
 
     /// Keeps up to `slots` snapshots in files in this directory, written and fetched on another thread; see [`DiskStore`].
     #[must_use]
-    pub fn disk(self, slots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
+    pub fn disk(mut self, slots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
         let directory = directory.into();
-        self.second_store(slots, move || Ok(DiskStore::new(&directory)))
+        self.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), slots));
+        self
     }
 
     /// Runs the loop once more beforehand, hashes its states and compares them when they are computed again: of a step that depends on something
     /// hidden, the first time that it computes something else is named. Steps are then recorded one at a time.
+    /// With [`Rollout::truncate`] also a forward sweep finds the exact derivative in the direction of the gradient, and the report tells how far off that is.
     /// Without effect on [`Rollout::run`] and [`Rollout::jvp`], which compute no state twice to compare it.
     #[must_use]
     pub fn verify(mut self) -> Self {
@@ -425,8 +427,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     /// Carries cotangents back over at most so many steps: the last ones for a loss of the last state; for a loss along the way the loop is
-    /// cut into windows of this length, counted from its end. The result is biased; the report estimates by how much. Without effect on
-    /// [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
+    /// cut into windows of this length, counted from its end. The result is biased: by how much depends on what cotangents would have become beyond their window, which nobody has seen.
+    /// With [`Rollout::verify`] the report compares it with the exact derivative in its own direction. Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn truncate(mut self, window: u64) -> Self {
         self.window = Some(window);

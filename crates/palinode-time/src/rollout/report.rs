@@ -24,6 +24,8 @@ pub struct Report {
     pub budget: Budget,
     /// The cotangent on its way back.
     pub health: Health,
+    /// What steps decided by numbers that the gradient goes through.
+    pub decisions: StepDecisions,
     /// For a loop with a condition: how close it came to another number of steps.
     pub stop: Option<StopMargin>,
     /// For a truncated sweep: what was left out.
@@ -40,6 +42,35 @@ pub struct Report {
     pub lossy: Option<f64>,
     /// What reading and writing the second store took, and how much of that was waited for.
     pub io: Option<StoreStats>,
+}
+
+/// What the steps of a loop decided by numbers that a derivative goes through: the gradient is right only while these decisions stay as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepDecisions {
+    /// Comparisons, roundings and conversions in all steps, each step counted once.
+    pub count: u64,
+    /// The decision that came closest to going the other way; `None` if there was none, or none whose margin is known.
+    pub closest: Option<Closest>,
+}
+
+/// The decision with the smallest margin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Closest {
+    /// The distance between the two sides of the comparison, or of a number to where its rounding jumps.
+    pub margin: f64,
+    /// It was taken in this step
+    pub first_step: u64,
+    /// or a later one, up to this: steps that are recorded at once are watched at once. Where rounding decides, the step is looked for, and both are the same.
+    pub last_step: u64,
+    /// The margin is no more than the rounding errors of so many steps: the decision says nothing about the function, and the gradient may be that of another branch.
+    pub at_rounding: bool,
+}
+
+impl Closest {
+    /// Whether rounding errors of so many steps, in a state whose largest number is this, may add up to a margin.
+    pub(super) fn is_at_rounding(margin: f64, steps: u64, largest: f64) -> bool {
+        margin <= (steps as f64 + 16.0) * f64::EPSILON * largest
+    }
 }
 
 /// How close the condition of a loop came to stopping it one step earlier or later.
@@ -74,10 +105,12 @@ pub struct Truncation {
     pub window: u64,
     /// How often a cotangent was cut.
     pub cuts: u64,
-    /// An estimate of the norm of what is missing from the gradient by the parameters: the cotangents that were cut would have grown or shrunk
-    /// as they did inside the window, and met states as large as those there. A state that shrinks or grows a lot along the loop makes it too small or too
-    /// large.
-    pub bias: f64,
+    /// The largest norm of a cotangent that was cut. What it would have become on its way is not known.
+    pub largest_cut: f64,
+    /// With [`Rollout::verify`](crate::Rollout::verify): the exact derivative in the direction of this gradient (by initial state and parameters), as a part of what this gradient says it is, by a
+    /// forward sweep. 1 if nothing is missing in that direction; 3 if two thirds are; negative if a step along the gradient does the opposite of what it promises. What is missing in all has at least the
+    /// norm of the gradient times the distance of this to 1. `None` if it was not asked for, or if the gradient is zero.
+    pub exact_part: Option<f64>,
 }
 
 impl Report {
@@ -100,6 +133,28 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Nothing if nothing was decided.
+impl fmt::Display for StepDecisions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let decisions = if self.count == 1 { "decision" } else { "decisions" };
+        write!(f, " · {} {decisions} in steps", grouped(self.count))?;
+        let Some(Closest { margin, first_step, last_step, at_rounding }) = self.closest else {
+            return f.write_str(", of unknown margins");
+        };
+        write!(f, ", the closest by {margin:.1e} in step {}", grouped(first_step))?;
+        if last_step > first_step {
+            write!(f, " to {}", grouped(last_step))?;
+        }
+        if at_rounding {
+            f.write_str(": rounding decides it, so the gradient may be that of another branch; move off that point, or make the step smooth there")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = if self.steps == 1 { "step" } else { "steps" };
@@ -116,6 +171,7 @@ impl fmt::Display for Report {
             write!(f, " · {} snapshots in the second store", grouped(self.second_snapshots))?;
         }
         write!(f, " · {}", self.health)?;
+        write!(f, "{}", self.decisions)?;
         if let Some(stop) = self.stop {
             match stop.smallest() {
                 Some(margin) => write!(f, " · stopped with a margin of {margin:.1e}")?,
@@ -129,12 +185,17 @@ impl fmt::Display for Report {
             write!(f, " · I/O hidden {:.0} %", hidden * 100.0)?;
         }
         if let Some(truncation) = self.truncation {
-            let Truncation { window, cuts, bias } = truncation;
+            let Truncation { window, cuts, largest_cut, exact_part } = truncation;
+            let times = if cuts == 1 { "once" } else { &format!("{} times", grouped(cuts)) };
             write!(
                 f,
-                " · cut {cuts} times after {} steps: about {bias:.1e} of the gradient is missing",
+                " · cut {times} after {} steps, cotangents of norms up to {largest_cut:.1e}, so this is not the exact gradient",
                 grouped(window)
             )?;
+            match exact_part {
+                Some(part) => write!(f, ": in its own direction the exact derivative is {part:.3e} times what it says")?,
+                None => f.write_str(" (.verify() compares it with the exact derivative in its own direction)")?,
+            }
         }
         if let Some(drift) = self.drift {
             write!(f, " · undoing the steps drifted by {drift:.1e}")?;

@@ -24,7 +24,7 @@ pub(super) struct Setting<'s> {
     numbers: usize,
     /// Whether a restored state may have other bits than it had when it was kept.
     pub(super) is_lossy: bool,
-    /// Whether it is compared with a forward sweep, because of that.
+    /// Whether it is compared with a forward sweep, because of that or because it is cut and that was asked for.
     compares: bool,
     /// Bytes that this takes.
     pub(super) afterwards: usize,
@@ -89,8 +89,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             Known::Steps(steps) => self.sweep(engine, setting, steps, loss)?,
             Known::Until(condition) => self.sweep_until(engine, setting, condition, loss)?,
         };
-        if setting.compares {
-            swept.report.lossy = Some(self.error_in_own_direction(initial, params, &mut swept, loss)?);
+        if setting.compares && (self.window.is_none() || swept.report.truncation.is_some()) {
+            let part = self.exact_part_in_own_direction(initial, params, &mut swept, loss)?;
+            match &mut swept.report.truncation {
+                Some(truncation) => truncation.exact_part = part,
+                None => swept.report.lossy = part.map(|part| (1.0 / part - 1.0).abs()),
+            }
         }
         let Swept { engine, report } = swept;
         let value = finite_value(engine.value)?;
@@ -152,7 +156,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         let window = self.window.filter(|_| engine.when == When::Each);
         if self.window.is_some() {
-            engine.cuts = Cuts::after_each(window, steps);
+            engine.cuts = Cuts::after_each(window);
         }
         let way = Way::Scheduled(self.schedule, self.disk_slots());
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
@@ -216,14 +220,15 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 .max(while_planning)
                 .max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
             if skipped > 0 {
-                let norm = engine.squared_norm().sqrt();
-                engine.cuts.note(norm, skipped);
+                let norm = engine.cotangent_norm();
+                engine.cuts.note(norm);
                 engine.cut_all(start.reals().len() / words_per_number::<T>());
             }
             let truncation = self.window.filter(|_| engine.cuts.count > 0).map(|window| Truncation {
                 window,
                 cuts: engine.cuts.count,
-                bias: engine.missing(),
+                largest_cut: engine.cuts.largest,
+                exact_part: None,
             });
             let mut report = self.report(&mut engine, steps, budget, peak_bytes);
             report.truncation = truncation;
@@ -259,6 +264,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             peak_bytes,
             budget,
             health: core::mem::take(&mut engine.health),
+            decisions: engine.decisions,
             stop: None,
             truncation: None,
             drift: None,
@@ -344,7 +350,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             numbers += Shape::of(input, &mut words);
             most_words = words.len().max(most_words);
         }
-        let compares = comparable && is_lossy && self.window.is_none() && self.clip.is_none();
+        let compares = match self.window {
+            None => comparable && is_lossy,
+            Some(_) => self.verify,
+        } && self.clip.is_none();
         Ok(Setting {
             start,
             budget: self.budget.clone()?,
@@ -354,7 +363,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             is_lossy,
             compares,
             // The gradient in its shape, the same with tangents, and lists of all of that.
-            afterwards: if compares { 3 * bytes + 12 * numbers * size_of::<f64>() } else { 0 },
+            afterwards: if compares { 3 * bytes + 13 * numbers * size_of::<f64>() } else { 0 },
         })
     }
 
@@ -383,8 +392,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         value: f64,
         [by_state, by_params, by_inputs]: [&[f64]; 3],
-        report: Report,
+        mut report: Report,
     ) -> Result<Gradient<St>, Error> {
+        self.locate_closest(initial, params, &mut report);
         for (what, list) in [
             ("cotangent of state number", by_state),
             ("cotangent of parameter", by_params),

@@ -10,11 +10,13 @@
 //! Invariants: what `heap_bytes` tells is what the allocator gave, and never more than `heap_bytes_for` told before. A failed `put` or
 //! `get` changes nothing of the caller's but the snapshot that was to be filled.
 
+mod checked;
 mod compressed;
 mod disk;
 mod lossy;
 mod memory;
 
+pub(crate) use checked::Checked;
 pub use compressed::Compressed;
 pub use disk::DiskStore;
 pub use lossy::Lossy;

@@ -435,6 +435,33 @@ fn mistakes_are_named() {
     assert_eq!(slope.code(), "PAL0104");
     let guess = one_draw(1).with_guess(&[1.0; 3], Accumulator::Exact).unwrap_err();
     assert_eq!(guess.code(), "PAL0101");
+    for broken in [f64::NAN, f64::INFINITY] {
+        let mut guess = [0.5; 20];
+        guess[7] = broken;
+        let refused = one_draw(1).with_guess(&guess, Accumulator::Exact).unwrap_err();
+        assert_eq!(refused.code(), "PAL0102");
+        assert!(refused.to_string().contains("guess 7 is"), "{refused}");
+    }
+}
+
+#[test]
+fn directions_that_reach_nothing_claim_nothing() {
+    let nothing = |_: Key, _: usize, _: usize| 0.0;
+    let key = Key::from_seed(1);
+    let one = forward_gradient::<2>(&[1.0; 5], Directions::Own(&nothing), key, linear).unwrap();
+    assert_eq!((one.standard_error(), one.gradient()), (f64::INFINITY, vec![0.0; 5]));
+    assert!(one.to_string().contains("standard error inf"), "{one}");
+    let mean = estimate_gradient::<2>(&[1.0; 5], Directions::Own(&nothing), key, 10, linear).unwrap();
+    assert_eq!(mean.standard_error, [f64::INFINITY; 5]);
+    // Axes that were not drawn.
+    let few = estimate_gradient::<1>(&[1.0; 50], Directions::Coordinate, key, 8, linear).unwrap();
+    for (entry, error) in few.gradient.iter().zip(&few.standard_error) {
+        assert_eq!(*entry == 0.0, *error == f64::INFINITY);
+    }
+    assert!(few.standard_error.iter().filter(|error| error.is_finite()).count() >= 3);
+    // No parameters, no error.
+    let none = forward_gradient::<1>(&[], Directions::Own(&nothing), key, |_| DualN::from_f64(1.0)).unwrap();
+    assert_eq!(none.standard_error(), 0.0);
 }
 
 #[test]

@@ -336,3 +336,67 @@ fn newton_that_diverges_is_not_advised_to_be_newton() {
     let error = fixed_point(Affine(1), &[1.0], &[-1e30, 0.0], &Solver::picard()).unwrap_err();
     assert!(error.to_string().contains("use Newton"), "{error}");
 }
+
+/// The second difference of n points, with fixed ends: its condition number is about n^2 / 2.
+struct Laplacian;
+impl Equation for Laplacian {
+    fn eval<S: Real>(&self, x: &[S], p: &[S]) -> Vec<S> {
+        let at = |k: usize| if k == 0 || k > x.len() { S::zero() } else { x[k - 1] };
+        (1..=x.len()).map(|k| at(k) * 2.0 - at(k - 1) - at(k + 1) - p[0]).collect()
+    }
+}
+
+#[test]
+fn a_regular_matrix_that_products_do_not_solve_is_not_called_singular() {
+    // u'' = -p: the middle of n points is p ((n + 1) / 2)^2 / 2.
+    let slope = |n: usize, solver: &Solver| {
+        let middle = |p: &[Var<f64>]| match root(Laplacian, &vec![0.0; n], p, solver) {
+            Ok(solution) => solution.x[n / 2],
+            Err(error) => panic!("{error}"),
+        };
+        grad(middle, &[1.0]).map(|g| g[0] / ((n + 1) as f64).powi(2) * 8.0)
+    };
+    // By the default, whether the matrix is factored at once or after products did not get there.
+    for n in [101, 301, 501] {
+        let part = slope(n, &Solver::newton()).expect("a derivative");
+        assert!((part - 1.0).abs() < 1e-8, "{n}: {part}");
+    }
+    // By products alone it is said what they came to, and what helps; and it does help.
+    let few = Solver::newton().linear(LinearMethod::Krylov).krylov(100, 20);
+    let error = root(Laplacian, &[0.0; 201], &[1.0], &few).unwrap_err();
+    let ImplicitError::LinearNotConverged { which: "Newton step", residual, products: 20..=120, unknowns: 201, .. } = error else {
+        panic!("{error}")
+    };
+    assert!(residual > 1e-10 && error.code() == "PAL0548", "{error}");
+    assert!(error.to_string().contains("LinearMethod::Direct, 201 x 201") && error.to_string().contains(".krylov"));
+    for helps in [Solver::newton().linear(LinearMethod::Direct), Solver::newton().linear(LinearMethod::Krylov).krylov(1000, 201)] {
+        let part = slope(201, &helps).expect("a derivative");
+        assert!((part - 1.0).abs() < 1e-8, "{part}");
+    }
+}
+
+#[test]
+fn a_singular_matrix_is_called_so_with_evidence() {
+    let of = |linear: LinearMethod| {
+        let solver = Solver::picard().linear(linear);
+        let loss = |p: &[Var<f64>]| fixed_point(Free, &[1.0, 0.0], p, &solver).unwrap().x.into_iter().sum();
+        grad(loss, &[0.0]).unwrap_err().to_string()
+    };
+    let direct = of(LinearMethod::Direct);
+    assert!(direct.contains("singular to working precision (condition number inf)"), "{direct}");
+    let products = of(LinearMethod::Krylov);
+    assert!(products.contains("the matrix of its linear system is singular: of all that"), "{products}");
+    // Nearly singular: the condition number is named.
+    struct Near(f64);
+    impl Equation for Near {
+        fn eval<S: Real>(&self, x: &[S], p: &[S]) -> Vec<S> {
+            vec![x[0] + x[1] - p[0], x[0] + x[1] * (1.0 + self.0) - p[0] * 2.0]
+        }
+    }
+    let error = root(Near(3e-16), &[0.0; 2], &[1.0], &Solver::newton()).unwrap_err();
+    assert_eq!(error.code(), "PAL0543");
+    let text = error.to_string();
+    let number = text.split("condition number ").nth(1).and_then(|rest| rest.split(')').next()).expect("it is named");
+    // |A| |A^-1| = 2 * 2 / 2.2e-16, the distance having been rounded to one unit.
+    assert!((number.parse::<f64>().expect("a number") / 1.8e16 - 1.0).abs() < 0.2, "{text}");
+}

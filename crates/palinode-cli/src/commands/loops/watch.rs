@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
+use palinode_core::dense::norm_of;
 use palinode_ir::interp::{Code, Datum, Limits, RoundBack, RunErrorKind, Stats};
 use palinode_ir::transform::Storage;
 use palinode_ir::{Block, Function, Inst, Op, Program, Room, Span, passes, plan, transform};
@@ -48,8 +49,6 @@ pub(super) struct Seen {
     /// States got longer after some rounds had been gone back through, so that fewer were kept from then on.
     pub(super) is_replanned: bool,
     pub(super) health: Health,
-    /// The round before which its size was first too large to measure.
-    pub(super) beyond_at: Option<u64>,
     /// How often its way back was gone.
     pub(super) times: u64,
 }
@@ -253,7 +252,6 @@ impl Gradient<'_> {
                     advanced: 0,
                     is_replanned: false,
                     health: Health::new(),
-                    beyond_at: None,
                     times: 0,
                 });
                 entry.times += u64::from(round.round + 1 >= round.rounds);
@@ -262,16 +260,7 @@ impl Gradient<'_> {
                     entry.largest_bytes = round.largest_bytes;
                     entry.kept_bytes = entry.kept_bytes.max(round.kept_bytes);
                     entry.advanced = round.advanced;
-                    let squared = squared_norm(round, of);
-                    if squared.is_nan() {
-                        entry.health.see_not_finite(round.round, 1);
-                    } else {
-                        entry.health.see(round.round, 1, squared);
-                    }
-                    // The square of a finite size may be infinite.
-                    if squared == f64::INFINITY {
-                        entry.beyond_at.get_or_insert(round.round);
-                    }
+                    entry.health.see(round.round, 1, norm(round, of));
                 }
             })
             .map_err(NoGradient::Run)?;
@@ -292,8 +281,8 @@ fn is_over_budget(kind: &RunErrorKind) -> bool {
     matches!(kind, RunErrorKind::OverBudget { .. } | RunErrorKind::SnapshotOverBudget { .. })
 }
 
-/// The square of the size of the cotangent of what the loop carries; what it adds up for captured values does not count.
-fn squared_norm(round: &RoundBack, of: &Outermost) -> f64 {
+/// The size of the cotangent of what the loop carries; what it adds up for captured values does not count.
+fn norm(round: &RoundBack, of: &Outermost) -> f64 {
     let is_carried = |name: &Option<Rc<str>>| {
         name.as_ref()
             .and_then(|name| name.strip_prefix('d'))
@@ -301,7 +290,7 @@ fn squared_norm(round: &RoundBack, of: &Outermost) -> f64 {
     };
     let of_state = || round.cotangents.iter().filter(|(name, _)| is_carried(name));
     match of_state().next() {
-        Some(_) => of_state().map(|(_, square)| square).sum(),
-        None => round.cotangents.iter().map(|(_, square)| square).sum(),
+        Some(_) => norm_of(of_state().map(|(_, norm)| *norm)),
+        None => norm_of(round.cotangents.iter().map(|(_, norm)| *norm)),
     }
 }

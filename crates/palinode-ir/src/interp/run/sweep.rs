@@ -10,6 +10,7 @@
 use std::rc::Rc;
 
 use palinode_core::Real;
+use palinode_core::dense::norm_of;
 use palinode_core::schedule::Action;
 
 use super::{Frame, Machine, Observer};
@@ -44,7 +45,7 @@ pub struct RoundBack {
     pub kept_bytes: u64,
     /// How many rounds have been run forwards until now to get states back.
     pub advanced: u64,
-    /// The sums of squares of the cotangents before this round, with their names.
+    /// The norms of the cotangents before this round, with their names.
     pub cotangents: Vec<(Option<Rc<str>>, f64)>,
 }
 
@@ -299,18 +300,17 @@ impl<R: Real> Machine<'_, R> {
     }
 
     fn round_back(&self, frame: &Frame, site: &SweepSite, round: u64, running: &Running<R>) -> RoundBack {
-        let square = |value: R| value.to_f64() * value.to_f64();
         let one = |(place, name): &(Place, Option<Rc<str>>)| {
             let at = frame.bases[place.kind as usize] + place.slot as usize;
-            let sum = match place.kind {
-                Kind::Real => square(self.reals[at]),
+            let norm = match place.kind {
+                Kind::Real => self.reals[at].to_f64().abs(),
                 Kind::Int | Kind::Bool => 0.0,
                 Kind::Array => match &self.arrays[at] {
-                    Array::Real(store) => store.chunks().flatten().map(|&value| square(value)).sum(),
+                    Array::Real(store) => norm_of(store.chunks().flatten().map(|value| value.to_f64())),
                     Array::Int(_) | Array::Bool(_) | Array::Empty => 0.0,
                 },
             };
-            (name.clone(), sum)
+            (name.clone(), norm)
         };
         RoundBack {
             span: site.span,

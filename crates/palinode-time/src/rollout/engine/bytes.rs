@@ -85,7 +85,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             + self.after.as_ref().map_or(0, Reals::heap_bytes)
             + self.numbers.heap_bytes()
             + self.health.heap_bytes()
-            + self.cuts.heap_bytes()
             + self.hashes.as_ref().map_or(0, Hashes::heap_bytes)
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
 //! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action; `inputs.rs`: what enters;
-//! `bytes.rs`: its memory; `measure.rs`: how that is found; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `loss.rs`: where it begins; `divergence.rs`: whether steps that are run
-//! again end where they did.
+//! `bytes.rs`: its memory; `measure.rs`: how that is found; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `decisions.rs`: what steps decided; `loss.rs`: where it begins;
+//! `divergence.rs`: whether steps that are run again end where they did.
 //!
 //! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
 //! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
 
 mod bytes;
 mod cotangent;
+mod decisions;
 mod divergence;
 mod follow;
 mod inputs;
@@ -22,13 +23,14 @@ use super::backend::{Backend, Cotangents, Fixed};
 use super::flat::{Flat, count, refill};
 use super::forward::{begin, take_steps, taken_well};
 use super::hashes::Hashes;
+use super::report::StepDecisions;
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
 pub(super) use inputs::Inputs;
 use palinode_core::schedule::{Slot, Tier};
-use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var};
+use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var, decision};
 pub(super) use sizes::Sizes;
 use sizes::outgrown;
 
@@ -157,6 +159,9 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     pub(super) steps: u64,
     pub(super) clip: Option<f64>,
     pub(super) health: Health,
+    /// What steps decided, and how many of them have been watched.
+    pub(super) decisions: StepDecisions,
+    watched: u64,
     pub(super) hashes: Option<Hashes>,
     pub(super) counts: Counts,
     /// Whether a restored state has the bits that it had when it was kept.
@@ -225,6 +230,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             steps: 0,
             clip,
             health: Health::new(),
+            decisions: StepDecisions::default(),
+            watched: 0,
             hashes: None,
             counts: Counts::default(),
             trusts_snapshots: true,
@@ -256,6 +263,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.expected_before = None;
         self.value = T::zero();
         self.health.clear();
+        (self.decisions, self.watched) = (StepDecisions::default(), 0);
         self.counts = Counts::default();
         (self.otherwise, self.run_to_look) = (false, 0);
         self.cotangents.params.clear();
@@ -302,6 +310,14 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     /// The live state moves from that before `from` to that before `to`.
     pub(super) fn advance(&mut self, from: u64, to: u64) -> Result<(), Error> {
         self.settle()?;
+        // Steps that are recorded by running them are watched then.
+        if B::RECORDS {
+            return self.take(from, to);
+        }
+        self.watching(from, to, |engine| engine.take(from, to))
+    }
+
+    fn take(&mut self, from: u64, to: u64) -> Result<(), Error> {
         debug_assert_eq!(self.at, Live::Before(from));
         self.counts.advanced += to - from;
         self.at = Live::Before(to);
@@ -350,11 +366,13 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     fn settle(&mut self) -> Result<(), Error> {
         if let Live::Recorded(from) = self.at {
             let (place, to) = (self.place_of(from), self.end_of(from));
-            let Engine { step: body, params, inputs, live, backend, .. } = self;
-            let fixed = &Fixed { step: *body, params };
-            let settled = backend.after(place, fixed, inputs.of(from, to)?, to - from, live);
-            settled.map_err(|error| error.counted_from(from))?;
-            taken_well(*body, from)?;
+            self.watching(from, to, |engine| {
+                let Engine { step: body, params, inputs, live, backend, .. } = engine;
+                let fixed = &Fixed { step: *body, params };
+                let settled = backend.after(place, fixed, inputs.of(from, to)?, to - from, live);
+                settled.map_err(|error| error.counted_from(from))?;
+                taken_well(*body, from)
+            })?;
             self.at = Live::Before(to);
         }
         Ok(())
@@ -417,7 +435,17 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let Engine { step: body, params, inputs, live, backend, expected, .. } = self;
         let expected = is_known.then_some(&*expected);
         let fixed = &Fixed { step: *body, params };
-        let recorded = backend.record(place, fixed, live, inputs.of(from, to)?, to - from, expected);
+        let of_steps = inputs.of(from, to)?;
+        let mut record = || backend.record(place, fixed, live, of_steps, to - from, expected);
+        let recorded = if B::RECORDS {
+            let (recorded, seen) = decision::watch(record);
+            if seen.count() > 0 {
+                self.decided(from, to, seen);
+            }
+            recorded
+        } else {
+            record()
+        };
         if !recorded.map_err(|error| self.of_recording(from, error))? {
             return Err(self.diverged(place, to, begins));
         }
@@ -456,8 +484,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             && to < self.steps
             && (self.steps - to).is_multiple_of(window)
         {
-            let norm = self.squared_norm().sqrt();
-            self.cuts.note(norm, to);
+            let norm = self.cotangent_norm();
+            self.cuts.note(norm);
             self.cut();
         }
         let takes_loss = (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to);
@@ -503,18 +531,20 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     /// `after` becomes the state after a recorded unit.
     fn state_after(&mut self, place: usize, from: u64, to: u64) -> Result<(), Error> {
-        let Engine { step: body, params, inputs, backend, after, live, numbers, .. } = self;
-        let fixed = &Fixed { step: *body, params };
-        if after.is_none() {
-            numbers.clear();
-            live.save(numbers);
-            refill(after, &mut numbers.read(Passive::lift));
-        }
-        let Some(state) = after else { unreachable!("filled above") };
-        backend
-            .after(place, fixed, inputs.of(from, to)?, to - from, state)
-            .map_err(|error| error.counted_from(from))?;
-        taken_well(*body, from)
+        self.watching(from, to, |engine| {
+            let Engine { step: body, params, inputs, backend, after, live, numbers, .. } = engine;
+            let fixed = &Fixed { step: *body, params };
+            if after.is_none() {
+                numbers.clear();
+                live.save(numbers);
+                refill(after, &mut numbers.read(Passive::lift));
+            }
+            let Some(state) = after else { unreachable!("filled above") };
+            backend
+                .after(place, fixed, inputs.of(from, to)?, to - from, state)
+                .map_err(|error| error.counted_from(from))?;
+            taken_well(*body, from)
+        })
     }
 
     /// There are at least so many steps.

@@ -1,0 +1,57 @@
+//! What steps decide by numbers that a derivative goes through: comparisons, roundings, conversions.
+//!
+//! Each step is watched once in a sweep: when it is recorded, or, if it is not recorded by running it, when it is first taken. Several steps are watched together, so that the closest
+//! decision is known to be in one of them; the caller looks for which, where that matters.
+
+use super::{Backend, Engine, Error, Inner, Step};
+use crate::rollout::report::Closest;
+use palinode_core::decision::{self, Decisions};
+use palinode_core::{Passive, Reals, Sink};
+
+impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
+    /// Does what takes these steps, and watches it if that is not done elsewhere and they have not been watched before.
+    #[inline(always)]
+    pub(super) fn watching(
+        &mut self,
+        from: u64,
+        to: u64,
+        take: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if B::RECORDS || to <= self.watched {
+            return take(self);
+        }
+        let (taken, seen) = decision::watch(|| take(self));
+        self.watched = to;
+        if seen.count() > 0 {
+            self.decided(from, to, seen);
+        }
+        taken
+    }
+
+    /// Notes what these steps decided.
+    #[cold]
+    pub(super) fn decided(&mut self, from: u64, to: u64, seen: Decisions) {
+        self.decisions.count += seen.count();
+        let margin = seen.smallest_margin;
+        if margin.is_finite() && self.decisions.closest.is_none_or(|closest| margin < closest.margin) {
+            let mut largest = Largest(0.0);
+            self.live.save(&mut largest);
+            let at_rounding = Closest::is_at_rounding(margin, to, largest.0);
+            self.decisions.closest = Some(Closest { margin, first_step: from, last_step: to - 1, at_rounding });
+        }
+    }
+}
+
+/// The largest number of a state.
+struct Largest(f64);
+
+impl<T: Inner> Sink<Passive<T>> for Largest {
+    fn real(&mut self, number: Passive<T>) {
+        let size = number.primal().peek().unwrap_or(0.0).abs();
+        if size.is_finite() {
+            self.0 = self.0.max(size);
+        }
+    }
+
+    fn word(&mut self, _word: u64) {}
+}
