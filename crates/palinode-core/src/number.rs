@@ -82,12 +82,8 @@ macro_rules! derivative_number {
     ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
         crate::rules::rule_table! { derivative_number! { [$($generics)*] [$Number] [$S] { $($scalar_methods)* } } }
 
-        impl<$($generics)*> From<$S> for $Number {
-            #[inline(always)]
-            fn from(value: $S) -> Self {
-                Self::lift(value)
-            }
-        }
+        // No `From<$S>`: rustc would advise `.into()` where a closure returns `x.value()` instead of `x`, and the derivative would be gone.
+        // A constant is made by `lift` or `from_f64`.
 
         impl<$($generics)*> Default for $Number {
             fn default() -> Self {

@@ -9,7 +9,7 @@
 use super::residual::Residual;
 use super::steps::{Home, Region, Whole};
 use super::sweep::Arrays;
-use super::view::{Places, Shape, View};
+use super::view::{Places, Shape, View, check_elements};
 use super::{Array, need_at};
 use crate::tape::{Sums, with_recorder};
 use core::panic::Location;
@@ -83,6 +83,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
                 Shape(right)
             )
         };
+        check_elements("matmul", &shape);
         let at = Location::caller();
         let stamp = self.stamp().join(other.stamp());
         stamp.check();
