@@ -15,6 +15,7 @@
 
 mod builder;
 mod diagnostic;
+mod fast;
 mod implicit;
 pub mod interp;
 mod op;

@@ -1,7 +1,7 @@
 //! A block once more, with values of its own.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::program::{Block, Function, Inst, Value, ValueInfo};
 
 /// Copies blocks into a function. Values that the copied text defines are new; others are what the map says, or themselves.
@@ -11,7 +11,7 @@ pub(super) struct Copier<'a> {
     /// The table of values of where it comes from; `None` if that is the same function.
     pub(super) from: Option<&'a [ValueInfo]>,
     /// What values are called in the copy.
-    pub(super) map: HashMap<Value, Value>,
+    pub(super) map: FastMap<Value, Value>,
 }
 
 impl Copier<'_> {

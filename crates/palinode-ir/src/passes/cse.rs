@@ -6,31 +6,31 @@
 //! An array that may be consumed (updated, carried by a loop, given to a function, yielded) is not shared: two updates of one version would
 //! force a copy, which costs as much as computing it again and keeps it alive for longer.
 
-use std::collections::HashMap;
 
 use palinode_core::rules::Op as Row;
 
+use super::each;
 use super::memory::taken;
+use crate::fast::FastMap;
 use crate::op::{Comparison, IntOp, Logical, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::verify::verified;
 
 /// Shares common subexpressions.
 pub fn cse(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        let consumed = may_be_consumed(function);
-        let mut sharing = Sharing {
-            consumed,
-            known: HashMap::new(),
-            stands: (0..function.values.len() as u32).map(Value).collect(),
-        };
-        let mut body = core::mem::take(&mut function.body);
-        sharing.block(function, &mut body);
-        function.body = body;
-        function.renumber();
-    }
-    verified(program, "cse")
+    each(program, "cse", cse_function)
+}
+
+pub(super) fn cse_function(function: &mut Function) {
+    let consumed = may_be_consumed(function);
+    let mut sharing = Sharing {
+        consumed,
+        known: FastMap::default(),
+        stands: (0..function.values.len() as u32).map(Value).collect(),
+    };
+    let mut body = core::mem::take(&mut function.body);
+    sharing.block(function, &mut body);
+    function.body = body;
+    function.renumber();
 }
 
 /// The arrays whose memory a later version may take over.
@@ -52,7 +52,7 @@ type Key = (Op, Vec<Value>);
 struct Sharing {
     consumed: Vec<bool>,
     /// What has been computed in the open blocks.
-    known: HashMap<Key, Vec<Value>>,
+    known: FastMap<Key, Vec<Value>>,
     stands: Vec<Value>,
 }
 

@@ -14,12 +14,18 @@ use crate::verify::verified;
 
 /// Removes what no result depends on.
 pub fn dce(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        sweep_function(function);
-    }
-    let program = without_unreachable(without_unused_params(program));
-    verified(program, "dce")
+    without_dead(program.clone())
+}
+
+/// [`dce`] of a program that nobody else needs.
+pub(crate) fn without_dead(mut program: Program) -> Program {
+    program.functions.iter_mut().for_each(dce_function);
+    verified(without_unneeded(program), "dce")
+}
+
+/// Removes unused parameters and functions that nothing calls.
+pub(super) fn without_unneeded(program: Program) -> Program {
+    without_unreachable(without_unused_params(program))
 }
 
 /// What defines a value.
@@ -155,7 +161,8 @@ impl<'a> Marker<'a> {
     }
 }
 
-fn sweep_function(function: &mut Function) {
+/// Removes what no result of the function depends on.
+pub(super) fn dce_function(function: &mut Function) {
     let count = function.values.len();
     let mut marker =
         Marker { definitions: vec![Definition::Param; count], live: vec![false; count], waiting: Vec::new() };

@@ -9,16 +9,20 @@
 
 use palinode_core::rules::Op as Row;
 
+use super::each;
 use super::dce::{keep_parts, keep_swept};
-use super::rewrite::{Enter, Rules, Writer, rewrite_all};
+use super::rewrite::{Enter, Rules, Writer, rewrite};
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
-use crate::program::{Inst, Program, Value};
+use crate::program::{Function, Inst, Program, Value};
 use crate::types::{Elem, Type};
-use crate::verify::verified;
 
 /// Folds literals.
 pub fn fold(program: &Program) -> Program {
-    verified(rewrite_all(program, || Box::new(Fold)), "fold")
+    each(program, "fold", fold_function)
+}
+
+pub(super) fn fold_function(function: &mut Function) {
+    rewrite(function, &mut Fold);
 }
 
 struct Fold;

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use crate::op::{Literal, Op};
-use crate::program::{Block, Function, Inst, Program, Value};
+use crate::program::{Block, Function, Inst, Value};
 use crate::types::{Span, Type};
 use crate::typing::result_types;
 
@@ -50,16 +50,8 @@ pub(super) struct Writer<'a> {
     span: Span,
 }
 
-/// Applies rules to every function.
-pub(super) fn rewrite_all(program: &Program, mut rules: impl FnMut() -> Box<dyn Rules>) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        rewrite(function, &mut *rules());
-    }
-    program
-}
-
-fn rewrite(function: &mut Function, rules: &mut dyn Rules) {
+/// Applies rules to a function.
+pub(super) fn rewrite(function: &mut Function, rules: &mut dyn Rules) {
     let count = function.values.len();
     let mut uses = vec![0; count];
     function.body.for_each_use(&mut |value| uses[value.index()] += 1);

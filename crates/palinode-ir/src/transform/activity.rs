@@ -4,8 +4,8 @@
 //! ([`active`]), or to the results ([`useful`]). Loops are followed until nothing changes.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 
+use crate::fast::{FastMap, FastSet};
 use crate::op::{FuncId, Op, Reduction};
 use crate::program::{Block, Function, Inst, Value};
 use crate::transform::symbol::is_flat;
@@ -52,17 +52,17 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
 }
 
 /// The real values of `function` that depend on `seeds`; `functions` are those that it may call.
-pub(crate) fn active(functions: &[Function], function: &Function, seeds: &[Value]) -> HashSet<Value> {
+pub(crate) fn active(functions: &[Function], function: &Function, seeds: &[Value]) -> FastSet<Value> {
     let callees = Callees {
         functions,
-        known: RefCell::new(HashMap::new()),
+        known: RefCell::new(FastMap::default()),
         grown: Cell::new(false),
         working: Cell::new(false),
     };
     reached(function, seeds, &callees)
 }
 
-fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> HashSet<Value> {
+fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> FastSet<Value> {
     let real = |value: &Value| function.ty(*value).is_real();
     let reached = seeds.iter().copied().filter(real).collect();
     let mut flow = Flow { function, reached, changed: false, callees: Some(callees) };
@@ -76,7 +76,7 @@ fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> HashS
 }
 
 /// For a function and its marked arguments, the results that depend on them.
-type Dependent = HashMap<(FuncId, Vec<bool>), Vec<bool>>;
+type Dependent = FastMap<(FuncId, Vec<bool>), Vec<bool>>;
 
 /// Which results of a function depend on which arguments.
 struct Callees<'a> {
@@ -138,7 +138,7 @@ impl Callees<'_> {
 }
 
 /// The values on which `results` depend.
-pub(crate) fn useful(function: &Function, results: &[Value]) -> HashSet<Value> {
+pub(crate) fn useful(function: &Function, results: &[Value]) -> FastSet<Value> {
     let reached = results.iter().copied().collect();
     let mut flow = Flow { function, reached, changed: false, callees: None };
     loop {
@@ -152,7 +152,7 @@ pub(crate) fn useful(function: &Function, results: &[Value]) -> HashSet<Value> {
 
 struct Flow<'a> {
     function: &'a Function,
-    reached: HashSet<Value>,
+    reached: FastSet<Value>,
     changed: bool,
     callees: Option<&'a Callees<'a>>,
 }

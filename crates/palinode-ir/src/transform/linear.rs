@@ -4,10 +4,10 @@
 //! of two linear values, a comparison of one, a sum with something known that is not zero.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 
 use palinode_core::rules::Op as Row;
 
+use crate::fast::FastSet;
 use crate::op::{FuncId, Linalg, Literal, Op, Reduction};
 use crate::passes;
 use crate::program::{Block, Function, Inst, Program, Value};
@@ -37,11 +37,11 @@ pub(crate) fn check(
     function: &Function,
     linear: &[bool],
 ) -> Result<(), TransformError> {
-    check_once(functions, function, linear, &RefCell::new(HashSet::new()))
+    check_once(functions, function, linear, &RefCell::new(FastSet::default()))
 }
 
 /// Calls that have been looked at, or are being.
-type Seen = RefCell<HashSet<(FuncId, Vec<bool>)>>;
+type Seen = RefCell<FastSet<(FuncId, Vec<bool>)>>;
 
 fn check_once(
     functions: &[Function],
@@ -62,15 +62,15 @@ fn check_once(
 
 struct Check<'a> {
     functions: &'a [Function],
-    linear: HashSet<Value>,
+    linear: FastSet<Value>,
     /// Values that are zero whatever the arguments are.
-    zeros: HashSet<Value>,
+    zeros: FastSet<Value>,
     seen: &'a Seen,
 }
 
 /// Literal zeros, what linear operations make of them, and calls that give them. `around` are the functions that are being looked at.
-fn zeros(functions: &[Function], function: &Function, around: &mut Vec<FuncId>) -> HashSet<Value> {
-    let mut zero: HashSet<Value> = HashSet::new();
+fn zeros(functions: &[Function], function: &Function, around: &mut Vec<FuncId>) -> FastSet<Value> {
+    let mut zero: FastSet<Value> = FastSet::default();
     function.body.for_each_inst(&mut |inst| {
         let is = |at: usize| zero.contains(&inst.args[at]);
         let all = || inst.args.iter().all(|arg| zero.contains(arg));
@@ -226,7 +226,7 @@ impl Check<'_> {
             return true;
         }
         let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
-        let linear: HashSet<Value> = head
+        let linear: FastSet<Value> = head
             .params
             .iter()
             .zip(&body.params)

@@ -161,24 +161,16 @@ fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
     Ok(())
 }
 
-/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead, invariants
-/// outside their loops (a trip count that never changes saves offsets), reads before the updates that consume their array.
-fn prepare(program: &Program) -> Program {
-    let program = passes::unfuse(&passes::inline(&apart_from_calls(program)));
-    passes::schedule(&passes::hoist(&passes::dce(&program)))
-}
-
 /// The same program with an entry that nothing calls: it gets another signature, which its callers do not expect.
-fn apart_from_calls(program: &Program) -> Program {
+fn apart_from_calls(mut program: Program) -> Program {
     let mut is_called = false;
     for function in &program.functions {
         function.body.for_each_inst(&mut |inst| is_called |= inst.op == Op::Call(program.entry));
         is_called |= function.tangent_rule == Some(program.entry);
     }
     if !is_called {
-        return program.clone();
+        return program;
     }
-    let mut program = program.clone();
     let called = program.entry;
     let main = program.main().clone();
     let mut builder = FunctionBuilder::new(&main.name);
@@ -207,8 +199,7 @@ fn with_entry(
 ) -> Program {
     functions[program.entry.index()] = entry;
     functions.iter_mut().for_each(Function::renumber);
-    let program = Program { functions, entry: program.entry, outputs };
-    passes::dce(&program)
+    passes::without_dead(Program { functions, entry: program.entry, outputs })
 }
 
 /// `d` and the name, for tangents.
@@ -222,7 +213,7 @@ fn tangent_name(name: &str) -> Rc<str> {
 /// If an entry of `wrt` is not a real argument.
 pub fn jvp(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(program);
+    let program = &passes::prepared(apart_from_calls(program.clone()));
     let mut differentiator = Differentiator::new(program);
     let Tangents { function, results, .. } = differentiator.tangents(program.main(), wrt);
     let main = program.main();
@@ -256,7 +247,7 @@ fn reverse(
     storage: &Storage,
 ) -> Result<(Program, usize), TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(&unsweep(program));
+    let program = &passes::prepared(apart_from_calls(unsweep(program)));
     let main = program.main();
     let mut differentiator = Differentiator::new(program);
     let Tangents { mut function, params: tangent_params, results: tangents, primal } =
@@ -332,7 +323,7 @@ pub struct Linearized {
 /// If an entry of `wrt` is not a real argument.
 pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(&unsweep(program));
+    let program = &passes::prepared(apart_from_calls(unsweep(program)));
     let main = program.main();
     let mut differentiator = Differentiator::new(program);
     let Tangents { mut function, params: tangents, results, primal } = differentiator.tangents(main, wrt);
@@ -377,7 +368,7 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
 /// If an entry of `by` is not a real argument, or the program is not linear in them.
 pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformError> {
     check_wrt(program, by)?;
-    let program = &prepare(&unsweep(program));
+    let program = &passes::prepared(apart_from_calls(unsweep(program)));
     let main = program.main();
     let marked: Vec<bool> = (0..main.body.params.len()).map(|at| by.contains(&at)).collect();
     linear::check(&program.functions, main, &marked)?;
@@ -432,7 +423,7 @@ fn gradient(
     let kept = usize::from(with_value);
     program.functions[entry].body.results.drain(kept..count);
     program.outputs.drain(kept..count);
-    Ok(verified(passes::dce(&program), "grad"))
+    Ok(passes::without_dead(program))
 }
 
 /// A program that gives the first result and its gradient: see the module's table.

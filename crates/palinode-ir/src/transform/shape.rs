@@ -4,8 +4,8 @@
 //! an update), or the integer values that are its lengths. So the reverse half of a program can make zeros of the right shape
 //! from a length that is known anyway, instead of keeping one per iteration.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::op::Op;
 use crate::program::{Block, Function, Value};
 use crate::transform::activity::carried;
@@ -24,7 +24,7 @@ enum Origin {
 
 /// The origins of the shapes of a function's arrays.
 pub(crate) struct Shapes {
-    origins: HashMap<Value, Origin>,
+    origins: FastMap<Value, Origin>,
 }
 
 /// The earliest thing that has the shape of an array.
@@ -38,7 +38,7 @@ pub(crate) enum Root {
 
 impl Shapes {
     pub(crate) fn of(function: &Function) -> Shapes {
-        let mut shapes = Shapes { origins: HashMap::new() };
+        let mut shapes = Shapes { origins: FastMap::default() };
         shapes.block(function, &function.body);
         shapes
     }

@@ -15,8 +15,8 @@
 //! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an array that is
 //! consumed, unless the linear half needs all its elements.
 
-use std::collections::{HashMap, HashSet};
 
+use crate::fast::{FastMap, FastSet};
 use crate::builder::FunctionBuilder;
 use crate::op::{Axis, Op};
 use crate::program::{Block, Function, Inst, Value};
@@ -27,7 +27,7 @@ use crate::transform::tangent::zero;
 use crate::types::{Elem, Span, Type};
 
 /// Current cotangents of linear values.
-pub(crate) type Cotangents = HashMap<Value, Value>;
+pub(crate) type Cotangents = FastMap<Value, Value>;
 
 /// A log on its way through the known half: what an instruction takes and gives.
 #[derive(Clone, Copy, Debug)]
@@ -61,22 +61,22 @@ pub(crate) enum Around {
 pub(crate) struct Splitter<'a> {
     pub(crate) b: FunctionBuilder,
     /// Every value that depends on the linear arguments.
-    pub(crate) linear: HashSet<Value>,
+    pub(crate) linear: FastSet<Value>,
     /// Every value on which the linear results depend.
-    pub(crate) useful: HashSet<Value>,
+    pub(crate) useful: FastSet<Value>,
     /// A known value of the same shape as a linear one.
-    pub(crate) twins: HashMap<Value, Value>,
+    pub(crate) twins: FastMap<Value, Value>,
     pub(crate) shapes: Shapes,
-    pub(crate) lengths: HashMap<(Value, u8), Value>,
+    pub(crate) lengths: FastMap<(Value, u8), Value>,
     /// Known instructions to put right after the definition of a value.
-    pub(crate) after: HashMap<Value, Vec<Inst>>,
+    pub(crate) after: FastMap<Value, Vec<Inst>>,
     /// What defines a linear value, blocks left out.
-    pub(crate) definitions: HashMap<Value, Inst>,
+    pub(crate) definitions: FastMap<Value, Inst>,
     /// The block that defines a known value, and how many loops are around it.
-    pub(crate) owner: HashMap<Value, u32>,
-    pub(crate) depth: HashMap<Value, usize>,
+    pub(crate) owner: FastMap<Value, u32>,
+    pub(crate) depth: FastMap<Value, usize>,
     /// Arrays that something overwrites.
-    pub(crate) consumed: HashSet<Value>,
+    pub(crate) consumed: FastSet<Value>,
     blocks: u32,
     pub(crate) block: u32,
     pub(crate) around: Vec<Around>,
@@ -90,7 +90,7 @@ impl<'a> Splitter<'a> {
     pub(crate) fn new(
         function: &Function,
         linear: &[bool],
-        twins: HashMap<Value, Value>,
+        twins: FastMap<Value, Value>,
         shared: &'a mut Versions,
     ) -> Splitter<'a> {
         let params = function.body.params.iter().zip(linear);
@@ -98,7 +98,7 @@ impl<'a> Splitter<'a> {
         let linear = active(&shared.differentiator.functions, function, &seeds);
         let results: Vec<Value> =
             function.body.results.iter().copied().filter(|result| linear.contains(result)).collect();
-        let (mut consumed, mut definitions) = (HashSet::new(), HashMap::new());
+        let (mut consumed, mut definitions) = (FastSet::default(), FastMap::default());
         function.body.for_each_inst(&mut |inst| {
             for &result in inst.results.iter().filter(|result| linear.contains(result)) {
                 let Inst { op, args, results, span, .. } = inst;
@@ -120,11 +120,11 @@ impl<'a> Splitter<'a> {
             linear,
             twins,
             shapes: Shapes::of(function),
-            lengths: HashMap::new(),
-            after: HashMap::new(),
+            lengths: FastMap::default(),
+            after: FastMap::default(),
             definitions,
-            owner: HashMap::new(),
-            depth: HashMap::new(),
+            owner: FastMap::default(),
+            depth: FastMap::default(),
             consumed,
             blocks: 0,
             block: 0,

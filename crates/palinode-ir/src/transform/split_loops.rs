@@ -1,8 +1,8 @@
 //! Loops in the two halves: a loop in each. The known one appends residuals to logs, the linear one reads them by the
 //! iteration's number. A `while` of the known half counts its rounds, and is a `for` in the linear half.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::op::{IntOp, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::activity::carried;
@@ -211,7 +211,7 @@ impl Splitter<'_> {
             round = self.b.integer(IntOp::Add, offset, round);
         }
         let mut head = self.b.close(&[]).insts;
-        linear.substitute(&HashMap::from([(flat, round)]));
+        linear.substitute(&FastMap::from_iter([(flat, round)]));
         head.append(&mut linear.insts);
         linear.insts = head;
     }

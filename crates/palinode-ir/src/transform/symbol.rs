@@ -7,12 +7,12 @@
 //! The expressions live in a thread-local list while one partial is evaluated; nothing of it outlives [`partial`].
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
 
 use palinode_core::rules::Op as Row;
 use palinode_core::{Constant, Logic, Scalar};
 
+use crate::fast::FastMap;
 use crate::builder::FunctionBuilder;
 use crate::op::{Comparison, Literal, Logical, Op, Rule};
 use crate::program::Value;
@@ -43,7 +43,7 @@ pub(crate) fn partial(
         _ => {}
     }
     let elem = builder.ty(result).elem;
-    let mut writer = Writer { builder, expressions, args, result, elem, written: HashMap::new() };
+    let mut writer = Writer { builder, expressions, args, result, elem, written: FastMap::default() };
     Partial::Value(writer.value(root))
 }
 
@@ -86,7 +86,7 @@ struct Writer<'a> {
     args: &'a [Value],
     result: Value,
     elem: Elem,
-    written: HashMap<usize, Value>,
+    written: FastMap<usize, Value>,
 }
 
 impl Writer<'_> {

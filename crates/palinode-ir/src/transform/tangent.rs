@@ -8,10 +8,10 @@
 //!
 //! Functions that are called (recursive ones, or with a tangent rule) get a differentiated version each.
 
-use std::collections::{HashMap, HashSet};
 
 use palinode_core::rules::Op as Row;
 
+use crate::fast::{FastMap, FastSet};
 use crate::builder::FunctionBuilder;
 use crate::op::{Comparison, FuncId, Literal, Op, Reduction, Rule};
 use crate::program::{Block, Function, Inst, Program, Value};
@@ -28,7 +28,7 @@ pub(crate) struct Tangents {
     /// For each result its tangent, if it has one.
     pub(crate) results: Vec<Option<Value>>,
     /// The primal of each tangent: it has the same shape.
-    pub(crate) primal: HashMap<Value, Value>,
+    pub(crate) primal: FastMap<Value, Value>,
 }
 
 /// Differentiates functions of a program and keeps the new versions.
@@ -36,17 +36,17 @@ pub(crate) struct Differentiator {
     /// The program's functions, and new ones as they are made.
     pub(crate) functions: Vec<Function>,
     /// New versions by the original and the arguments that have tangents.
-    versions: HashMap<(FuncId, Vec<bool>), FuncId>,
+    versions: FastMap<(FuncId, Vec<bool>), FuncId>,
     /// For a new version: the primal of each tangent.
-    pub(crate) pairs: HashMap<FuncId, HashMap<Value, Value>>,
+    pub(crate) pairs: FastMap<FuncId, FastMap<Value, Value>>,
 }
 
 impl Differentiator {
     pub(crate) fn new(program: &Program) -> Differentiator {
         Differentiator {
             functions: program.functions.clone(),
-            versions: HashMap::new(),
-            pairs: HashMap::new(),
+            versions: FastMap::default(),
+            pairs: FastMap::default(),
         }
     }
 
@@ -56,8 +56,8 @@ impl Differentiator {
         let mut writer = Writer {
             builder: FunctionBuilder::rewrite(function),
             active: active(&self.functions, function, &seeds),
-            tangent: HashMap::new(),
-            primal: HashMap::new(),
+            tangent: FastMap::default(),
+            primal: FastMap::default(),
             shared: self,
         };
         let mut params = Vec::new();
@@ -128,9 +128,9 @@ pub(crate) fn zero(builder: &mut FunctionBuilder, elem: Elem) -> Value {
 
 struct Writer<'a> {
     builder: FunctionBuilder,
-    active: HashSet<Value>,
-    tangent: HashMap<Value, Value>,
-    primal: HashMap<Value, Value>,
+    active: FastSet<Value>,
+    tangent: FastMap<Value, Value>,
+    primal: FastMap<Value, Value>,
     shared: &'a mut Differentiator,
 }
 
