@@ -7,11 +7,13 @@
 //! force a copy, which costs as much as computing it again and keeps it alive for longer.
 
 
+use std::hash::{Hash, Hasher};
+
 use palinode_core::rules::Op as Row;
 
 use super::each;
 use super::memory::taken;
-use crate::fast::FastMap;
+use crate::fast::{FastMap, Numbers};
 use crate::op::{Comparison, IntOp, Logical, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 
@@ -47,13 +49,24 @@ fn may_be_consumed(function: &Function) -> Vec<bool> {
     consumed
 }
 
-type Key = (Op, Vec<Value>);
-
 struct Sharing {
     consumed: Vec<bool>,
-    /// What has been computed in the open blocks.
-    known: FastMap<Key, Vec<Value>>,
+    /// What has been computed in the open blocks, by [`key`]. Of two things with one key only the first can be shared.
+    known: FastMap<u64, Known>,
     stands: Vec<Value>,
+}
+
+struct Known {
+    op: Op,
+    args: Vec<Value>,
+    results: Vec<Value>,
+}
+
+impl Known {
+    fn is(&self, inst: &Inst) -> bool {
+        let swapped = || matches!((&self.args[..], &inst.args[..]), ([a, b], [c, d]) if a == d && b == c);
+        self.op == inst.op && (self.args == inst.args || is_commutative(&inst.op) && swapped())
+    }
 }
 
 impl Sharing {
@@ -78,16 +91,18 @@ impl Sharing {
             let key = key(&inst);
             match self.known.get(&key) {
                 None => {
-                    self.known.insert(key.clone(), inst.results.clone());
+                    let Inst { op, args, results, .. } = inst.clone();
+                    self.known.insert(key, Known { op, args, results });
                     own.push(key);
                     out.push(inst);
                 }
-                Some(values) => {
-                    for (&result, &value) in inst.results.iter().zip(values) {
+                Some(known) if known.is(&inst) => {
+                    for (&result, &value) in inst.results.iter().zip(&known.results) {
                         self.stands[result.index()] = value;
                         share_name(function, value, result, &inst.op);
                     }
                 }
+                Some(_) => out.push(inst),
             }
         }
         block.insts = out;
@@ -112,12 +127,15 @@ fn share_name(function: &mut Function, value: Value, other: Value, op: &Op) {
     }
 }
 
-fn key(inst: &Inst) -> Key {
-    let mut args = inst.args.clone();
-    if is_commutative(&inst.op) {
-        args.sort_unstable();
+/// A hash of the operation and its operands; those of a commutative operation in either order have the same.
+fn key(inst: &Inst) -> u64 {
+    let mut hasher = Numbers::default();
+    inst.op.hash(&mut hasher);
+    match inst.args[..] {
+        [a, b] if is_commutative(&inst.op) => [a.min(b), a.max(b)].hash(&mut hasher),
+        _ => inst.args.hash(&mut hasher),
     }
-    (inst.op.clone(), args)
+    hasher.finish()
 }
 
 /// Whether `f(a, b)` is `f(b, a)`, bit by bit.
