@@ -204,7 +204,7 @@ impl FunctionBuilder {
     ) -> Vec<Value> {
         let results: Vec<Value> = results.iter().map(|&ty| self.fresh(ty)).collect();
         let span = self.span;
-        self.push(Inst { op, args: args.to_vec(), blocks, results: results.clone(), span });
+        self.push(Inst { op, args: args.into(), blocks, results: results.as_slice().into(), span });
         results
     }
 

@@ -11,6 +11,7 @@ use crate::op::{FuncId, Op};
 use crate::types::{Span, Type};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// A value of a function, assigned exactly once.
@@ -23,6 +24,9 @@ impl Value {
         self.0 as usize
     }
 }
+
+/// A few values. Up to four are in place: nearly every instruction has fewer operands, and a long program has millions.
+pub type Values = SmallVec<[Value; 4]>;
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +43,11 @@ pub struct Inst {
     /// What is done.
     pub op: Op,
     /// The operands, in the order that [`Op`] documents.
-    pub args: Vec<Value>,
+    pub args: Values,
     /// The blocks of loops, branches and fused operations.
     pub blocks: Vec<Block>,
     /// What it defines.
-    pub results: Vec<Value>,
+    pub results: Values,
     /// The place in the source that asked for it.
     pub span: Span,
 }
@@ -286,8 +290,8 @@ impl Block {
 
 impl Inst {
     /// An instruction without blocks.
-    pub fn new(op: Op, args: Vec<Value>, results: Vec<Value>, span: Span) -> Inst {
-        Inst { op, args, blocks: Vec::new(), results, span }
+    pub fn new(op: Op, args: impl Into<Values>, results: impl Into<Values>, span: Span) -> Inst {
+        Inst { op, args: args.into(), blocks: Vec::new(), results: results.into(), span }
     }
 
     /// Calls `f` with every value that it uses, its blocks' uses included.

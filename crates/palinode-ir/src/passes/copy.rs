@@ -20,19 +20,18 @@ impl Copier<'_> {
         self.map.get(&value).copied().unwrap_or(value)
     }
 
-    fn values(&self, values: &[Value]) -> Vec<Value> {
+    fn values<C: FromIterator<Value>>(&self, values: &[Value]) -> C {
         values.iter().map(|&value| self.value(value)).collect()
     }
 
-    fn define(&mut self, values: &[Value]) -> Vec<Value> {
-        let mut defined = Vec::with_capacity(values.len());
-        for &value in values {
+    fn define<C: FromIterator<Value>>(&mut self, values: &[Value]) -> C {
+        let define = |&value: &Value| {
             let info = self.from.unwrap_or(&self.into.values)[value.index()].clone();
             let copy = self.into.fresh(info.ty, info.name);
             self.map.insert(value, copy);
-            defined.push(copy);
-        }
-        defined
+            copy
+        };
+        values.iter().map(define).collect()
     }
 
     /// Instructions, in order, after `out`.

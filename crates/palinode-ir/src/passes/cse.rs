@@ -15,7 +15,7 @@ use super::each;
 use super::memory::taken;
 use crate::fast::{FastMap, Numbers};
 use crate::op::{Comparison, IntOp, Logical, Op};
-use crate::program::{Block, Function, Inst, Program, Value};
+use crate::program::{Block, Function, Inst, Program, Value, Values};
 
 /// Shares common subexpressions.
 pub fn cse(program: &Program) -> Program {
@@ -58,8 +58,8 @@ struct Sharing {
 
 struct Known {
     op: Op,
-    args: Vec<Value>,
-    results: Vec<Value>,
+    args: Values,
+    results: Values,
 }
 
 impl Known {

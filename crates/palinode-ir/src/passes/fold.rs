@@ -87,7 +87,7 @@ impl Rules for Fold {
             Op::Convert(elem) if scalar => convert(*elem, &literals()?)?,
             Op::StopGradient => {
                 w.literal(inst.args[0])?;
-                return Some(inst.args.clone());
+                return Some(inst.args.to_vec());
             }
             Op::Select => {
                 let Literal::Bool(holds) = w.literal(inst.args[0])? else { return None };
@@ -97,7 +97,7 @@ impl Rules for Fold {
             }
             Op::While { .. } => {
                 let never = w.literal(inst.blocks[0].results[0]) == Some(Literal::Bool(false));
-                return never.then(|| inst.args.clone());
+                return never.then(|| inst.args.to_vec());
             }
             Op::Const(_)
             | Op::Settled(_)

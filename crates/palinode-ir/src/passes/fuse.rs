@@ -99,7 +99,7 @@ fn fused(function: &mut Function, members: Vec<Inst>) -> Inst {
     let Group { mut block, args, scalars, .. } = group;
     let last = members.last().expect("a group has members");
     block.results = vec![scalars[&last.results[0]]];
-    Inst { op: Op::Fused, args, blocks: vec![block], results: last.results.clone(), span: last.span }
+    Inst { op: Op::Fused, args: args.into(), blocks: vec![block], results: last.results.clone(), span: last.span }
 }
 
 struct Group<'a> {

@@ -33,7 +33,7 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
         | Op::MatMul { .. }
         | Op::Outer { .. }
         | Op::Linalg(_)
-        | Op::Call(_) => args.clone(),
+        | Op::Call(_) => args.to_vec(),
         Op::Const(_)
         | Op::Int(_)
         | Op::Compare(_)

@@ -4,6 +4,8 @@
 //! values that the known half must keep.
 
 
+use smallvec::smallvec;
+
 use crate::fast::{FastMap, FastSet};
 use crate::op::{Axis, IntOp, Narrow, Op};
 use crate::program::{Block, Inst, Value};
@@ -258,7 +260,7 @@ impl Plan {
             let result = splitter.b.fresh_like(inst.results[0]);
             let args = inst.args.iter().map(|&arg| at_hand(available, arg)).collect();
             available.insert(inst.results[0], result);
-            splitter.b.push(Inst { args, results: vec![result], ..inst });
+            splitter.b.push(Inst { args, results: smallvec![result], ..inst });
         };
         for inst in scalars {
             repeat(splitter, &mut available, inst);

@@ -19,7 +19,7 @@
 use crate::fast::{FastMap, FastSet};
 use crate::builder::FunctionBuilder;
 use crate::op::{Axis, Op};
-use crate::program::{Block, Function, Inst, Value};
+use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::activity::{active, useful};
 use crate::transform::shape::Shapes;
 use crate::transform::split_calls::Versions;
@@ -330,7 +330,7 @@ impl<'a> Splitter<'a> {
                 block.params = keep(self, &body.params, &body.params);
                 block.results = keep(self, &body.results, &body.params[1..]);
                 let results = keep(self, &inst.results, &body.params[1..]);
-                Inst { op: inst.op.clone(), args, blocks: vec![block], results, span: inst.span }
+                Inst { op: inst.op.clone(), args: args.into(), blocks: vec![block], results: results.into(), span: inst.span }
             }
             Op::While { .. } => {
                 let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
@@ -342,7 +342,7 @@ impl<'a> Splitter<'a> {
                 let args = keep(self, &inst.args, &body.params);
                 let results = keep(self, &inst.results, &body.params);
                 let blocks = vec![new_head, block];
-                Inst { op: inst.op.clone(), args, blocks, results, span: inst.span }
+                Inst { op: inst.op.clone(), args: args.into(), blocks, results: results.into(), span: inst.span }
             }
             Op::If => {
                 let results = keep(self, &inst.results, &inst.results);
@@ -352,7 +352,7 @@ impl<'a> Splitter<'a> {
                     stripped
                 });
                 let blocks = blocks.collect();
-                Inst { op: Op::If, args: inst.args.clone(), blocks, results, span: inst.span }
+                Inst { op: Op::If, args: inst.args.clone(), blocks, results: results.into(), span: inst.span }
             }
             Op::Call(callee) => {
                 let linear: Vec<bool> = inst.args.iter().map(|arg| self.linear.contains(arg)).collect();
@@ -400,7 +400,7 @@ impl<'a> Splitter<'a> {
         self.b.open_with(Vec::new());
         let (zero, none) = (zero(&mut self.b, ty.elem), self.b.int(0));
         insts.extend(self.b.close(&[]).insts);
-        let args = core::iter::once(zero).chain((0..ty.rank).map(|_| none)).collect();
+        let args: Values = core::iter::once(zero).chain((0..ty.rank).map(|_| none)).collect();
         insts.push(Inst::new(Op::Broadcast(Vec::new()), args, vec![value], Span::NONE));
     }
 

@@ -78,7 +78,7 @@ impl Splitter<'_> {
             op: Op::If,
             args: inst.args.clone(),
             blocks: linear_blocks,
-            results: linear_results,
+            results: linear_results.into(),
             span: inst.span,
         });
 
@@ -112,7 +112,7 @@ impl Splitter<'_> {
             blocks.push(Block { params: Vec::new(), insts, results });
         }
         if !results.is_empty() {
-            half.insts.push(Inst { op: Op::If, args: inst.args.clone(), blocks, results, span: inst.span });
+            half.insts.push(Inst { op: Op::If, args: inst.args.clone(), blocks, results: results.into(), span: inst.span });
             self.start_threads(threads, half);
         }
     }

@@ -154,9 +154,9 @@ impl Splitter<'_> {
         let args = [&[trips], &shell.args[..]].concat();
         self.b.push(Inst {
             op: shell.op,
-            args,
+            args: args.into(),
             blocks: vec![linear],
-            results: shell.results,
+            results: shell.results.into(),
             span: inst.span,
         });
         self.known_loop(inst, known, own.threads, trips, before, half);
@@ -270,7 +270,7 @@ impl Splitter<'_> {
             let head = Block { params: head_params, ..head.clone() };
             let block = Block { params: inner, insts, results: next };
             let blocks = vec![head, block];
-            let known = Inst { op: inst.op.clone(), args, blocks, results, span: inst.span };
+            let known = Inst { op: inst.op.clone(), args: args.into(), blocks, results: results.into(), span: inst.span };
             half.insts.push(known);
             half.insts.extend(before);
             half.insts.extend(constants.into_iter().rev());
@@ -280,9 +280,9 @@ impl Splitter<'_> {
             let args = [&[inst.args[0]], &args[..]].concat();
             half.insts.extend((!results.is_empty()).then_some(Inst {
                 op: inst.op.clone(),
-                args,
+                args: args.into(),
                 blocks: vec![block],
-                results,
+                results: results.into(),
                 span: inst.span,
             }));
             Some(before)

@@ -57,9 +57,9 @@ impl Splitter<'_> {
         let results = way.results.clone();
         self.b.push(Inst {
             op: Op::Sweep { room },
-            args,
+            args: args.into(),
             blocks: vec![advance, back],
-            results,
+            results: results.into(),
             span: inst.span,
         });
         self.leave_way_back(inst, way, cotangents);

@@ -463,7 +463,7 @@ impl Writer<'_> {
         let mut results = inst.results.clone();
         results.extend(tangents(self, &inst.results, &turning));
         let blocks = vec![new_advance, new_back];
-        self.builder.push(Inst { op: inst.op.clone(), args, blocks, results, span: inst.span });
+        self.builder.push(Inst { op: inst.op.clone(), args: args.into(), blocks, results, span: inst.span });
     }
 
     fn branch(&mut self, inst: &Inst) {
@@ -505,7 +505,7 @@ impl Writer<'_> {
             return;
         }
         let wrt: Vec<bool> = inst.args.iter().map(|arg| self.tangent.contains_key(arg)).collect();
-        args.extend(inst.args.iter().filter_map(|arg| self.tangent.get(arg)));
+        args.extend(inst.args.iter().filter_map(|arg| self.tangent.get(arg).copied()));
         let version = self.shared.version(callee, &wrt);
         let mut results = inst.results.clone();
         results.extend(real.iter().map(|&result| self.fresh_tangent(result)));

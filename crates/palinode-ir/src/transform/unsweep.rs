@@ -88,7 +88,7 @@ fn expand(b: &mut FunctionBuilder, inst: &Inst) {
     let block = b.close(&body.results);
     b.push(Inst {
         op: Op::For { descending: true, room: None },
-        args: [&[n], seeds].concat(),
+        args: [&[n], seeds].concat().into(),
         blocks: vec![block],
         results: inst.results.clone(),
         span: inst.span,
