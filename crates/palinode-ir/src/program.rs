@@ -155,6 +155,16 @@ impl Function {
         value
     }
 
+    /// Whether there are loops, branches or fused operations.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.body.insts.iter().any(|inst| !inst.blocks.is_empty())
+    }
+
+    /// Whether a value is an array.
+    pub(crate) fn has_arrays(&self) -> bool {
+        self.values.iter().any(|info| !info.ty.is_scalar())
+    }
+
     /// The types of the arguments.
     pub fn param_types(&self) -> Vec<Type> {
         self.body.params.iter().map(|&v| self.ty(v)).collect()

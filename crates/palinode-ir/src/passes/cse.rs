@@ -15,7 +15,7 @@ use super::each;
 use super::memory::taken;
 use crate::fast::{FastMap, Numbers};
 use crate::op::{Comparison, IntOp, Logical, Op};
-use crate::program::{Block, Function, Inst, Program, Value, Values};
+use crate::program::{Block, Function, Inst, Program, Value};
 
 /// Shares common subexpressions.
 pub fn cse(program: &Program) -> Program {
@@ -26,6 +26,7 @@ pub(super) fn cse_function(function: &mut Function) {
     let consumed = may_be_consumed(function);
     let mut sharing = Sharing {
         consumed,
+        open: Vec::new(),
         known: FastMap::default(),
         stands: (0..function.values.len() as u32).map(Value).collect(),
     };
@@ -51,22 +52,11 @@ fn may_be_consumed(function: &Function) -> Vec<bool> {
 
 struct Sharing {
     consumed: Vec<bool>,
-    /// What has been computed in the open blocks, by [`key`]. Of two things with one key only the first can be shared.
-    known: FastMap<u64, Known>,
+    /// What stays of the open blocks, outermost first.
+    open: Vec<Vec<Inst>>,
+    /// Where in `open` something has been computed, by [`key`]. Of two things with one key only the first can be shared.
+    known: FastMap<u64, (u32, u32)>,
     stands: Vec<Value>,
-}
-
-struct Known {
-    op: Op,
-    args: Values,
-    results: Values,
-}
-
-impl Known {
-    fn is(&self, inst: &Inst) -> bool {
-        let swapped = || matches!((&self.args[..], &inst.args[..]), ([a, b], [c, d]) if a == d && b == c);
-        self.op == inst.op && (self.args == inst.args || is_commutative(&inst.op) && swapped())
-    }
 }
 
 impl Sharing {
@@ -75,42 +65,51 @@ impl Sharing {
     }
 
     fn block(&mut self, function: &mut Function, block: &mut Block) {
+        let depth = self.open.len();
         let mut own = Vec::new();
-        let mut out = Vec::with_capacity(block.insts.len());
-        for mut inst in core::mem::take(&mut block.insts) {
+        let insts = core::mem::take(&mut block.insts);
+        self.open.push(Vec::with_capacity(insts.len()));
+        for mut inst in insts {
             self.resolve(&mut inst.args);
-            if !inst.blocks.is_empty() {
-                inst.blocks.iter_mut().for_each(|block| self.block(function, block));
-                out.push(inst);
-                continue;
-            }
-            if inst.results.iter().any(|result| self.consumed[result.index()]) {
-                out.push(inst);
-                continue;
-            }
-            let key = key(&inst);
-            match self.known.get(&key) {
-                None => {
-                    let Inst { op, args, results, .. } = inst.clone();
-                    self.known.insert(key, Known { op, args, results });
-                    own.push(key);
-                    out.push(inst);
-                }
-                Some(known) if known.is(&inst) => {
-                    for (&result, &value) in inst.results.iter().zip(&known.results) {
-                        self.stands[result.index()] = value;
-                        share_name(function, value, result, &inst.op);
+            inst.blocks.iter_mut().for_each(|block| self.block(function, block));
+            let shared = inst.blocks.is_empty()
+                && !inst.results.iter().any(|result| self.consumed[result.index()]);
+            if shared {
+                let key = key(&inst);
+                match self.known.get(&key) {
+                    None => {
+                        self.known.insert(key, (depth as u32, self.open[depth].len() as u32));
+                        own.push(key);
+                    }
+                    Some(&(depth, at)) => {
+                        let known = &self.open[depth as usize][at as usize];
+                        if is_same(known, &inst) {
+                            for (&result, &value) in inst.results.iter().zip(&known.results) {
+                                self.stands[result.index()] = value;
+                                share_name(function, value, result, &inst.op);
+                            }
+                            continue;
+                        }
                     }
                 }
-                Some(_) => out.push(inst),
+            }
+            self.open[depth].push(inst);
+        }
+        block.insts = self.open.pop().expect("it was pushed above");
+        self.resolve(&mut block.results);
+        // What the outermost block knows is forgotten with the table.
+        if depth > 0 {
+            for key in own {
+                self.known.remove(&key);
             }
         }
-        block.insts = out;
-        self.resolve(&mut block.results);
-        for key in own {
-            self.known.remove(&key);
-        }
     }
+}
+
+/// Whether two instructions compute the same.
+fn is_same(a: &Inst, b: &Inst) -> bool {
+    let swapped = || matches!((&a.args[..], &b.args[..]), ([p, q], [r, s]) if p == s && q == r);
+    a.op == b.op && (a.args == b.args || is_commutative(&a.op) && swapped())
 }
 
 /// The name of a value that now also stands for `other`.

@@ -21,6 +21,9 @@ pub fn dims(program: &Program) -> Program {
 }
 
 pub(super) fn dims_function(function: &mut Function) {
+    if !function.has_arrays() {
+        return;
+    }
     let (mut found, concats) = find(function);
     add_sums(function, &mut found, concats);
     apply(function, found);

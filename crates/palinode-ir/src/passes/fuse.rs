@@ -23,6 +23,9 @@ pub fn fuse(program: &Program) -> Program {
 }
 
 pub(super) fn fuse_function(function: &mut Function) {
+    if !function.has_arrays() {
+        return;
+    }
     let mut uses = vec![0; function.values.len()];
     function.body.for_each_use(&mut |value| uses[value.index()] += 1);
     let mut body = core::mem::take(&mut function.body);

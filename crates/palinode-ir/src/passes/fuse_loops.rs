@@ -34,6 +34,9 @@ pub fn fuse_loops(program: &Program) -> Program {
 }
 
 pub(super) fn fuse_loops_function(function: &mut Function) {
+    if !function.has_blocks() {
+        return;
+    }
     let mut body = core::mem::take(&mut function.body);
     fuse_block(function, &mut body);
     function.body = body;

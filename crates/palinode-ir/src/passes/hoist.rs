@@ -25,6 +25,9 @@ pub fn hoist(program: &Program) -> Program {
 }
 
 pub(super) fn hoist_function(function: &mut Function) {
+    if !function.has_blocks() {
+        return;
+    }
     let count = function.values.len();
     let mut body = core::mem::take(&mut function.body);
     let mut hoist =

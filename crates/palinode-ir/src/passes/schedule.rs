@@ -22,6 +22,9 @@ pub fn schedule(program: &Program) -> Program {
 }
 
 pub(super) fn schedule_function(function: &mut Function) {
+    if !function.has_arrays() {
+        return;
+    }
     let mut body = core::mem::take(&mut function.body);
     schedule_block(function, &mut body);
     function.body = body;

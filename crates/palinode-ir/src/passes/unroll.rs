@@ -22,6 +22,9 @@ pub fn unroll(program: &Program) -> Program {
 }
 
 pub(super) fn unroll_function(function: &mut Function) {
+    if !function.has_blocks() {
+        return;
+    }
     rewrite(function, &mut Unroll);
 }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use palinode_core::rules::Op as Row;
 
-use crate::fast::{FastMap, FastSet};
+use crate::fast::{FastMap, FastSet, Marks};
 use crate::op::{FuncId, Linalg, Literal, Op, Reduction};
 use crate::passes;
 use crate::program::{Block, Function, Inst, Program, Value};
@@ -62,7 +62,7 @@ fn check_once(
 
 struct Check<'a> {
     functions: &'a [Function],
-    linear: FastSet<Value>,
+    linear: Marks,
     /// Values that are zero whatever the arguments are.
     zeros: FastSet<Value>,
     seen: &'a Seen,

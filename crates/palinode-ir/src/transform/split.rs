@@ -16,7 +16,7 @@
 //! consumed, unless the linear half needs all its elements.
 
 
-use crate::fast::{FastMap, FastSet};
+use crate::fast::{FastMap, FastSet, Marks, Table};
 use crate::builder::FunctionBuilder;
 use crate::op::{Axis, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
@@ -61,20 +61,20 @@ pub(crate) enum Around {
 pub(crate) struct Splitter<'a> {
     pub(crate) b: FunctionBuilder,
     /// Every value that depends on the linear arguments.
-    pub(crate) linear: FastSet<Value>,
+    pub(crate) linear: Marks,
     /// Every value on which the linear results depend.
-    pub(crate) useful: FastSet<Value>,
+    pub(crate) useful: Marks,
     /// A known value of the same shape as a linear one.
     pub(crate) twins: FastMap<Value, Value>,
     pub(crate) shapes: Shapes,
     pub(crate) lengths: FastMap<(Value, u8), Value>,
     /// Known instructions to put right after the definition of a value.
     pub(crate) after: FastMap<Value, Vec<Inst>>,
-    /// What defines a linear value, blocks left out.
+    /// What defines a linear array, blocks left out.
     pub(crate) definitions: FastMap<Value, Inst>,
     /// The block that defines a known value, and how many loops are around it.
-    pub(crate) owner: FastMap<Value, u32>,
-    pub(crate) depth: FastMap<Value, usize>,
+    pub(crate) owner: Table<u32>,
+    pub(crate) depth: Table<u32>,
     /// Arrays that something overwrites.
     pub(crate) consumed: FastSet<Value>,
     blocks: u32,
@@ -100,7 +100,8 @@ impl<'a> Splitter<'a> {
             function.body.results.iter().copied().filter(|result| linear.contains(result)).collect();
         let (mut consumed, mut definitions) = (FastSet::default(), FastMap::default());
         function.body.for_each_inst(&mut |inst| {
-            for &result in inst.results.iter().filter(|result| linear.contains(result)) {
+            let is_array = |result: &&Value| function.ty(**result).rank > 0 && linear.contains(result);
+            for &result in inst.results.iter().filter(is_array) {
                 let Inst { op, args, results, span, .. } = inst;
                 definitions.insert(result, Inst::new(op.clone(), args.clone(), results.clone(), *span));
             }
@@ -123,8 +124,8 @@ impl<'a> Splitter<'a> {
             lengths: FastMap::default(),
             after: FastMap::default(),
             definitions,
-            owner: FastMap::default(),
-            depth: FastMap::default(),
+            owner: Table::default(),
+            depth: Table::default(),
             consumed,
             blocks: 0,
             block: 0,
@@ -183,8 +184,8 @@ impl<'a> Splitter<'a> {
         self.linear.contains(&value) && self.useful.contains(&value)
     }
 
-    pub(crate) fn loops_around(&self) -> usize {
-        self.around.iter().filter(|around| matches!(around, Around::Loop { .. })).count()
+    pub(crate) fn loops_around(&self) -> u32 {
+        self.around.iter().filter(|around| matches!(around, Around::Loop { .. })).count() as u32
     }
 
     /// Notes a known value of the block at hand.
