@@ -2,8 +2,7 @@
 //!
 //! A call is replaced by the body of its function unless the function is recursive or has a tangent rule (transforms call the rule
 //! instead of looking inside). So that the result does not grow exponentially with the depth of calls (functions that call each other twice, twenty
-//! deep), all bodies that are written more than once may take [`GROWTH`] instructions and [`GROWTH_PER_INSTRUCTION`] times the size of the program together; what a
-//! function needs beyond stays a call, which transforms differentiate as a call. The body of a function that is called in one place only moves there
+//! deep), all copies together may take [`GROWTH`] instructions, and as many again as the program has; what goes beyond stays a call, which transforms differentiate as a call. The body of a function that is called in one place only moves there
 //! and counts for nothing; one of at most [`TINY`] instructions is always copied. Functions that nothing reaches any more are removed.
 
 use super::copy::Copier;
@@ -13,9 +12,7 @@ use crate::program::{Block, Function, Inst, Program, Value};
 use crate::verify::verified;
 
 /// How many instructions copies of bodies may add to any program.
-const GROWTH: usize = 20_000;
-/// How many they may add for each instruction that is there.
-const GROWTH_PER_INSTRUCTION: usize = 4;
+const GROWTH: usize = 10_000;
 /// Bodies of this size are always copied: a call costs as much.
 const TINY: usize = 16;
 
@@ -42,7 +39,7 @@ pub(super) fn inlined(program: Program) -> Program {
         function.tangent_rule.iter().for_each(|rule| sites[rule.index()] += 1);
     }
     let mut sizes: Vec<usize> = program.functions.iter().map(|function| function.body.size()).collect();
-    let mut room = GROWTH + GROWTH_PER_INSTRUCTION * sizes.iter().sum::<usize>();
+    let mut room = GROWTH + sizes.iter().sum::<usize>();
     let functions = &mut program.functions;
     for caller in order {
         if graph[caller].is_empty() {

@@ -25,11 +25,11 @@ fn doubling(levels: usize, second: &str) -> Program {
 fn twenty_levels_of_two_calls_each() {
     let levels = 20;
     let program = doubling(levels, "u / 2");
-    assert!(passes::inline(&program).size() < 50_000);
+    assert!(passes::inline(&program).size() < 20_000);
     let gradient = transform::value_and_grad(&program, &[0]).expect("is differentiable");
     let second = transform::hessian(&program, &[0]).expect("is differentiable");
-    assert!(gradient.size() < 200_000, "{} instructions", gradient.size());
-    assert!(second.size() < 1_000_000, "{} instructions", second.size());
+    assert!(gradient.size() < 100_000, "{} instructions", gradient.size());
+    assert!(second.size() < 600_000, "{} instructions", second.size());
     // The closed form: a binomial sum over how often the argument was halved. Its terms are positive, so nothing cancels.
     let (x, mut weight) = (0.3_f64, 1.0_f64);
     let mut expected = [0.0; 3];
@@ -79,8 +79,8 @@ fn calls(program: &Program) -> usize {
 }
 
 /// A random source whose functions call those above them, in loops and branches, with arrays and several results. No value is given to a
-/// function twice in one call.
-fn call_graph(seed: u64) -> String {
+/// function twice in one call. Without `loops`, no loop is around a call.
+fn call_graph(seed: u64, loops: bool) -> String {
     let mut random = Random::new(seed);
     let mut source = "param x = 0.4\nparam y = -0.7\nparam p: [3] = [0.2, -0.5, 0.9]\n".to_string();
     let number = |random: &mut Random| format!("{}.{}", random.below(2), random.below(9) + 1);
@@ -96,22 +96,23 @@ fn call_graph(seed: u64) -> String {
             let pick = |random: &mut Random| random.below(below);
             let line = |random: &mut Random| {
                 let (k, a, b) = (pick(random), number(random), number(random));
-                match random.below(6) {
+                match random.below(if loops { 6 } else { 4 }) {
                     0 => format!(" s = s * 0.6 + s{k}(s * {a}, v + {b})\n"),
-                    1 => format!(" for i{made}_{} in 0..2 {{ s = 0.5 * s + 0.2 * s{k}(s + {a}, {b} * v) }}\n", random.below(1000)),
+                    4 => format!(" for i{made}_{} in 0..2 {{ s = 0.5 * s + 0.2 * s{k}(s + {a}, {b} * v) }}\n", random.below(1000)),
                     2 => format!(" if s > {a} {{ s = s0(s * {b}, v + s) }} else {{ s = s - 0.5 * s{k}(v * {a}, s + {b}) }}\n"),
                     3 => format!(" let q{0}, r{0} = d{k}(s * {a}, v + {b})\n s = 0.5 * q{0} + r{0} * v\n", random.below(100_000)),
-                    4 => format!(" s += 0.1 * sum(a{k}([s, v * {a}, {b}], u + {a}))\n"),
+                    1 => format!(" s += 0.1 * sum(a{k}([s, v * {a}, {b}], u + {a}))\n"),
                     _ => format!(" var w{0} = 0\n while w{0} < 2 {{ s = 0.4 * s + 0.3 * s{k}(s * {a}, v * {b})\n w{0} += 1 }}\n", random.below(100_000)),
                 }
             };
             let (one, two) = (line(&mut random), line(&mut random));
             let three = line(&mut random);
             source += &format!("fn s{made}(u, v) {{\n var s = u * 0.9\n{one}{two} return s + 0.1 * u\n}}\n");
+            let (k, l) = (random.below(below), random.below(below));
+            let head = if loops { "for j in 0..3" } else { "let j = 1\n if t < 9" };
             source += &format!(
-                "fn a{made}(b, t) {{\n var c = a{}(b * 0.7, t + 0.1)\n for j in 0..3 {{ c[j] = c[j] * 0.5 + 0.2 * s{}(b[j] * t, c[j] + 0.3) }}\n return c\n}}\n",
-                random.below(below),
-                random.below(below)
+                "fn a{made}(b, t) {{\n var c = a{k}(b * 0.7, t + 0.1)\n {head} {{ c[j] = c[j] * 0.5 + 0.2 * s{l}(b[j] * t, c[j] + 0.3) }}\n \
+                 return c\n}}\n"
             );
             source += &format!("fn d{made}(u, v) {{\n var s = v * 0.9\n{three} return s * u, s - 0.2 * v\n}}\n");
             made += 1;
@@ -160,34 +161,49 @@ fn call_itself(function: &mut Function, id: FuncId) {
     function.body.results = out;
 }
 
+fn point() -> Vec<Datum<f64>> {
+    vec![Datum::real(0.4), Datum::real(-0.7), Datum::vector(vec![0.2, -0.5, 0.9])]
+}
+
+fn compiled(source: &str) -> Program {
+    pal::compile(source).unwrap_or_else(|problems| panic!("{problems:?}\n{source}")).program
+}
+
 #[test]
-fn random_call_graphs_agree_whether_calls_stay_or_not() {
-    let count = crate::random_programs::from_environment("PALINODE_PROGRAMS", 25);
+fn random_call_graphs_agree_to_second_order() {
+    let count = crate::random_programs::from_environment("PALINODE_PROGRAMS", 20);
     let mut second_order = 0;
     for seed in 0..count {
-        let source = call_graph(seed);
-        let model = pal::compile(&source).unwrap_or_else(|problems| panic!("{problems:?}\n{source}"));
-        let inputs: Vec<Datum<f64>> = vec![Datum::real(0.4), Datum::real(-0.7), Datum::vector(vec![0.2, -0.5, 0.9])];
-        let with_calls = kept(&model.program);
-        assert!(calls(&passes::inline(&with_calls)) > 0);
-        let covered = check(&with_calls, &inputs, &[0, 1, 2]).unwrap_or_else(|failure| panic!("{seed}: {failure}\n{source}"));
+        let source = call_graph(seed, true);
+        let program = kept(&compiled(&source));
+        assert!(calls(&passes::inline(&program)) > 0);
+        let covered =
+            check(&program, &point(), &[0, 1, 2]).unwrap_or_else(|failure| panic!("{seed}: {failure}\n{source}"));
         assert!(covered.first_order, "{seed}: {source}");
         second_order += usize::from(covered.second_order);
-        // Where it is the same sums in the same order, it is the same bits.
-        let bits = |program: &Program| {
-            let gradient = transform::value_and_grad(program, &[0, 1, 2]).expect("is differentiable");
-            let found = flat(&run_on(&gradient, &inputs, "the gradient").unwrap());
-            // Accumulators start from 0, so that the sign of a zero may differ.
-            found.into_iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>()
-        };
-        assert_eq!(bits(&model.program), bits(&with_calls), "{seed}: {source}");
         // A plan of it says what the run takes, or why it cannot.
-        let gradient = passes::simplify(&transform::value_and_grad(&with_calls, &[0, 1, 2]).unwrap());
-        let (_, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
-        match predict(&gradient, &inputs, 8) {
+        let gradient = passes::simplify(&transform::value_and_grad(&program, &[0, 1, 2]).unwrap());
+        let (_, stats) = Code::new(&gradient).run_with_stats(&point(), &Limits::default()).unwrap();
+        match predict(&gradient, &point(), 8) {
             Ok(prediction) => assert_eq!(prediction.peak, stats.peak_bytes as u64, "{seed}: {source}"),
             Err(error) => assert!(error.to_string().starts_with("PAL04"), "{seed}: {error}"),
         }
     }
     assert!(second_order as f64 > 0.9 * count as f64);
+}
+
+/// Where nothing can be moved out of a loop around a call, it is the same sums in the same order.
+#[test]
+fn gradients_have_the_same_bits_whether_calls_stay_or_not() {
+    for seed in 0..50 {
+        let source = call_graph(seed, false);
+        let program = compiled(&source);
+        let bits = |program: &Program| {
+            let gradient = transform::value_and_grad(program, &[0, 1, 2]).expect("is differentiable");
+            let found = flat(&run_on(&gradient, &point(), "the gradient").unwrap());
+            // Accumulators start from 0, so that the sign of a zero may differ.
+            found.into_iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>()
+        };
+        assert_eq!(bits(&program), bits(&kept(&program)), "{seed}: {source}");
+    }
 }
