@@ -106,6 +106,14 @@ impl FunctionBuilder {
         self.function.name_of(value).cloned()
     }
 
+    /// As [`FunctionBuilder::name`], with a text that others may have too.
+    pub(crate) fn share_name(&mut self, value: Value, name: &Rc<str>) {
+        let slot = &mut self.function.values[value.index()].name;
+        if slot.is_none() {
+            *slot = Some(Rc::clone(name));
+        }
+    }
+
     /// Gives a value a name, unless it has one.
     pub fn name(&mut self, value: Value, name: &str) {
         let slot = &mut self.function.values[value.index()].name;
@@ -204,7 +212,7 @@ impl FunctionBuilder {
     ) -> Vec<Value> {
         let results: Vec<Value> = results.iter().map(|&ty| self.fresh(ty)).collect();
         let span = self.span;
-        self.push(Inst { op, args: args.to_vec(), blocks, results: results.clone(), span });
+        self.push(Inst { op, args: args.into(), blocks, results: results.as_slice().into(), span });
         results
     }
 

@@ -15,6 +15,7 @@
 
 mod builder;
 mod diagnostic;
+mod fast;
 mod implicit;
 pub mod interp;
 mod op;
@@ -37,7 +38,7 @@ pub use op::{
     Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule, Search,
 };
 pub use palinode_core::{Real, Scalar};
-pub use program::{Block, Function, Inst, Program, Value, ValueInfo};
+pub use program::{Block, Function, Inst, Program, Value, ValueInfo, Values};
 pub use trace::{Trace, Traced};
 pub use types::{Elem, Span, Type};
 pub use verify::{Invalid, is_elementwise, verify};

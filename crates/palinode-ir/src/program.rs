@@ -6,9 +6,12 @@
 //!
 //! Invariants are established by [`crate::verify`]; nothing else in the package checks them again.
 
+use crate::fast::{FastSet, Numbers};
 use crate::op::{FuncId, Op};
 use crate::types::{Span, Type};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// A value of a function, assigned exactly once.
@@ -21,6 +24,9 @@ impl Value {
         self.0 as usize
     }
 }
+
+/// A few values. Up to four are in place: nearly every instruction has fewer operands, and a long program has millions.
+pub type Values = SmallVec<[Value; 4]>;
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +43,11 @@ pub struct Inst {
     /// What is done.
     pub op: Op,
     /// The operands, in the order that [`Op`] documents.
-    pub args: Vec<Value>,
+    pub args: Values,
     /// The blocks of loops, branches and fused operations.
     pub blocks: Vec<Block>,
     /// What it defines.
-    pub results: Vec<Value>,
+    pub results: Values,
     /// The place in the source that asked for it.
     pub span: Span,
 }
@@ -149,6 +155,16 @@ impl Function {
         value
     }
 
+    /// Whether there are loops, branches or fused operations.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.body.insts.iter().any(|inst| !inst.blocks.is_empty())
+    }
+
+    /// Whether a value is an array.
+    pub(crate) fn has_arrays(&self) -> bool {
+        self.values.iter().any(|info| !info.ty.is_scalar())
+    }
+
     /// The types of the arguments.
     pub fn param_types(&self) -> Vec<Type> {
         self.body.params.iter().map(|&v| self.ty(v)).collect()
@@ -159,18 +175,49 @@ impl Function {
         self.body.results.iter().map(|&v| self.ty(v)).collect()
     }
 
+    /// A number that is the same for the same instructions on the same values, and most likely another for others. Names, places and types
+    /// (which follow from the instructions) do not count.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hasher = Numbers::default();
+        self.body.hash_into(&mut hasher);
+        hasher.finish()
+    }
+
     /// Numbers the values anew in the order of their definition and forgets those that nothing defines.
     pub fn renumber(&mut self) {
-        let mut order = Vec::new();
-        self.body.for_each_definition(&mut |value| order.push(value));
-        let map: HashMap<Value, Value> =
-            order.iter().enumerate().map(|(new, &old)| (old, Value(new as u32))).collect();
+        const NONE: Value = Value(u32::MAX);
+        let mut map = vec![NONE; self.values.len()];
+        let mut order = Vec::with_capacity(self.values.len());
+        self.body.for_each_definition(&mut |value| {
+            map[value.index()] = Value(order.len() as u32);
+            order.push(value);
+        });
+        let in_order = order.iter().enumerate().all(|(at, value)| value.index() == at);
+        if in_order && order.len() == self.values.len() {
+            return;
+        }
         self.values = order.iter().map(|v| self.values[v.index()].clone()).collect();
-        self.body.rename(&|value| map[&value]);
+        self.body.rename(&|value| {
+            let new = map[value.index()];
+            assert!(new != NONE, "v{} is used and never defined", value.0);
+            new
+        });
     }
 }
 
 impl Block {
+    fn hash_into(&self, hasher: &mut Numbers) {
+        self.params.hash(hasher);
+        self.insts.len().hash(hasher);
+        for inst in &self.insts {
+            inst.op.hash(hasher);
+            inst.args.hash(hasher);
+            inst.blocks.iter().for_each(|block| block.hash_into(hasher));
+            inst.results.hash(hasher);
+        }
+        self.results.hash(hasher);
+    }
+
     /// How many instructions there are, those of inner blocks included.
     pub fn size(&self) -> usize {
         self.insts.iter().map(|inst| 1 + inst.blocks.iter().map(Block::size).sum::<usize>()).sum()
@@ -207,11 +254,11 @@ impl Block {
 
     /// The values used here or inside that are defined outside, in the order of first use.
     pub fn captures(&self) -> Vec<Value> {
-        let mut defined = std::collections::HashSet::new();
+        let mut defined = FastSet::default();
         self.for_each_definition(&mut |value| {
             defined.insert(value);
         });
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = FastSet::default();
         let mut captured = Vec::new();
         self.for_each_use(&mut |value| {
             if !defined.contains(&value) && seen.insert(value) {
@@ -222,7 +269,7 @@ impl Block {
     }
 
     /// Replaces every value, used or defined, here and inside.
-    pub fn rename(&mut self, map: &dyn Fn(Value) -> Value) {
+    pub fn rename(&mut self, map: &impl Fn(Value) -> Value) {
         let all = |values: &mut [Value]| values.iter_mut().for_each(|value| *value = map(*value));
         all(&mut self.params);
         for inst in &mut self.insts {
@@ -236,7 +283,7 @@ impl Block {
     }
 
     /// Replaces uses of the map's keys by its values, here and inside.
-    pub fn substitute(&mut self, map: &HashMap<Value, Value>) {
+    pub fn substitute<S: BuildHasher>(&mut self, map: &HashMap<Value, Value, S>) {
         if map.is_empty() {
             return;
         }
@@ -253,8 +300,8 @@ impl Block {
 
 impl Inst {
     /// An instruction without blocks.
-    pub fn new(op: Op, args: Vec<Value>, results: Vec<Value>, span: Span) -> Inst {
-        Inst { op, args, blocks: Vec::new(), results, span }
+    pub fn new(op: Op, args: impl Into<Values>, results: impl Into<Values>, span: Span) -> Inst {
+        Inst { op, args: args.into(), blocks: Vec::new(), results: results.into(), span }
     }
 
     /// Calls `f` with every value that it uses, its blocks' uses included.

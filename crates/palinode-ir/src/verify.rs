@@ -18,9 +18,9 @@
 //!
 //! It does not check lengths (they are known when the program runs) nor that recursion terminates.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use crate::fast::{FastMap, FastSet};
 use crate::op::{Op, Rule};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Type};
@@ -48,13 +48,13 @@ impl std::error::Error for Invalid {}
 /// All violations.
 pub fn verify(program: &Program) -> Result<(), Invalid> {
     let mut problems = Vec::new();
-    let mut names = HashSet::new();
+    let mut names = FastSet::default();
     for function in &program.functions {
         if function.name.is_empty() || !names.insert(&function.name) {
             problems.push(format!("the name `{}` of a function is empty or used twice", function.name));
         }
         let mut check =
-            Check { program, function, visible: HashMap::new(), defined: 0, problems: Vec::new() };
+            Check { program, function, visible: FastMap::default(), defined: 0, problems: Vec::new() };
         check.function();
         problems.extend(check.problems.into_iter().map(|what| format!("in `{}`: {what}", function.name)));
     }
@@ -89,7 +89,7 @@ struct Check<'a> {
     program: &'a Program,
     function: &'a Function,
     /// The values in scope; false once their block is left.
-    visible: HashMap<Value, bool>,
+    visible: FastMap<Value, bool>,
     defined: usize,
     problems: Vec<String>,
 }

@@ -6,6 +6,8 @@ mod accumulators;
 mod agree;
 #[path = "all/agree_precisely.rs"]
 mod agree_precisely;
+#[path = "all/calls.rs"]
+mod calls;
 #[path = "all/implicit.rs"]
 mod implicit;
 #[path = "all/inplace.rs"]

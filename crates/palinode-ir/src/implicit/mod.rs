@@ -100,7 +100,7 @@ pub(crate) fn define(program: Program, equations: &[Equation]) -> Program {
     if equations.is_empty() {
         return program;
     }
-    let mut differentiator = Differentiator::new(&passes::unfuse(&program));
+    let mut differentiator = Differentiator::new(passes::unfuse(&program).functions);
     let mut made = Vec::new();
     for equation in equations {
         let before = differentiator.functions.len();

@@ -46,7 +46,10 @@ impl Evaluator<'_> {
             ExprKind::Name(name) => self.name(expr, name),
             ExprKind::List(items) => self.list(expr, items),
             ExprKind::Unary(UnaryOp::Negate, inner) => Ok(map(self.expr(inner)?, |x| -x)),
-            ExprKind::Binary(op, a, b) => self.binary(expr, *op, a, b),
+            ExprKind::Chain(first, rest) => {
+                let first = self.expr(first)?;
+                rest.iter().try_fold(first, |left, (op, right)| self.binary(expr, *op, left, right))
+            }
             ExprKind::Call(name, args) => self.call(expr, &name.text, args),
             ExprKind::Error => Ok(Default::Scalar(0.0)),
             ExprKind::Bool(_)
@@ -90,7 +93,7 @@ impl Evaluator<'_> {
         Ok(Default::Array { shape, data })
     }
 
-    fn binary(&mut self, expr: &Expr, op: BinaryOp, a: &Expr, b: &Expr) -> Result<Default, Diagnostic> {
+    fn binary(&mut self, expr: &Expr, op: BinaryOp, a: Default, b: &Expr) -> Result<Default, Diagnostic> {
         let combine: fn(f64, f64) -> f64 = match op {
             BinaryOp::Add => |a, b| a + b,
             BinaryOp::Subtract => |a, b| a - b,
@@ -100,7 +103,7 @@ impl Evaluator<'_> {
             BinaryOp::Power => f64::powf,
             _ => return Err(refuse(expr, "this")),
         };
-        match (self.expr(a)?, self.expr(b)?) {
+        match (a, self.expr(b)?) {
             (Default::Scalar(a), Default::Scalar(b)) => Ok(Default::Scalar(combine(a, b))),
             (Default::Scalar(a), b) => Ok(map(b, |b| combine(a, b))),
             (a, Default::Scalar(b)) => Ok(map(a, |a| combine(a, b))),

@@ -322,9 +322,9 @@ pub(crate) fn walk(expr: &Expr, each: &mut dyn FnMut(&Expr)) {
         | ExprKind::Error => {}
         ExprKind::List(items) | ExprKind::Call(_, items) => items.iter().for_each(|item| walk(item, each)),
         ExprKind::Unary(_, inner) | ExprKind::Transpose(inner) => walk(inner, each),
-        ExprKind::Binary(_, a, b) => {
-            walk(a, each);
-            walk(b, each);
+        ExprKind::Chain(first, rest) => {
+            walk(first, each);
+            rest.iter().for_each(|(_, operand)| walk(operand, each));
         }
         ExprKind::Index(inner, indices) => {
             walk(inner, each);

@@ -1,7 +1,7 @@
 //! A block once more, with values of its own.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::program::{Block, Function, Inst, Value, ValueInfo};
 
 /// Copies blocks into a function. Values that the copied text defines are new; others are what the map says, or themselves.
@@ -11,7 +11,7 @@ pub(super) struct Copier<'a> {
     /// The table of values of where it comes from; `None` if that is the same function.
     pub(super) from: Option<&'a [ValueInfo]>,
     /// What values are called in the copy.
-    pub(super) map: HashMap<Value, Value>,
+    pub(super) map: FastMap<Value, Value>,
 }
 
 impl Copier<'_> {
@@ -20,19 +20,18 @@ impl Copier<'_> {
         self.map.get(&value).copied().unwrap_or(value)
     }
 
-    fn values(&self, values: &[Value]) -> Vec<Value> {
+    fn values<C: FromIterator<Value>>(&self, values: &[Value]) -> C {
         values.iter().map(|&value| self.value(value)).collect()
     }
 
-    fn define(&mut self, values: &[Value]) -> Vec<Value> {
-        let mut defined = Vec::with_capacity(values.len());
-        for &value in values {
+    fn define<C: FromIterator<Value>>(&mut self, values: &[Value]) -> C {
+        let define = |&value: &Value| {
             let info = self.from.unwrap_or(&self.into.values)[value.index()].clone();
             let copy = self.into.fresh(info.ty, info.name);
             self.map.insert(value, copy);
-            defined.push(copy);
-        }
-        defined
+            copy
+        };
+        values.iter().map(define).collect()
     }
 
     /// Instructions, in order, after `out`.

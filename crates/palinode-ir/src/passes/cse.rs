@@ -6,31 +6,34 @@
 //! An array that may be consumed (updated, carried by a loop, given to a function, yielded) is not shared: two updates of one version would
 //! force a copy, which costs as much as computing it again and keeps it alive for longer.
 
-use std::collections::HashMap;
+
+use std::hash::{Hash, Hasher};
 
 use palinode_core::rules::Op as Row;
 
+use super::each;
 use super::memory::taken;
+use crate::fast::{FastMap, Numbers};
 use crate::op::{Comparison, IntOp, Logical, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::verify::verified;
 
 /// Shares common subexpressions.
 pub fn cse(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        let consumed = may_be_consumed(function);
-        let mut sharing = Sharing {
-            consumed,
-            known: HashMap::new(),
-            stands: (0..function.values.len() as u32).map(Value).collect(),
-        };
-        let mut body = core::mem::take(&mut function.body);
-        sharing.block(function, &mut body);
-        function.body = body;
-        function.renumber();
-    }
-    verified(program, "cse")
+    each(program, "cse", cse_function)
+}
+
+pub(super) fn cse_function(function: &mut Function) {
+    let consumed = may_be_consumed(function);
+    let mut sharing = Sharing {
+        consumed,
+        open: Vec::new(),
+        known: FastMap::default(),
+        stands: (0..function.values.len() as u32).map(Value).collect(),
+    };
+    let mut body = core::mem::take(&mut function.body);
+    sharing.block(function, &mut body);
+    function.body = body;
+    function.renumber();
 }
 
 /// The arrays whose memory a later version may take over.
@@ -47,12 +50,12 @@ fn may_be_consumed(function: &Function) -> Vec<bool> {
     consumed
 }
 
-type Key = (Op, Vec<Value>);
-
 struct Sharing {
     consumed: Vec<bool>,
-    /// What has been computed in the open blocks.
-    known: HashMap<Key, Vec<Value>>,
+    /// What stays of the open blocks, outermost first.
+    open: Vec<Vec<Inst>>,
+    /// Where in `open` something has been computed, by [`key`]. Of two things with one key only the first can be shared.
+    known: FastMap<u64, (u32, u32)>,
     stands: Vec<Value>,
 }
 
@@ -62,40 +65,51 @@ impl Sharing {
     }
 
     fn block(&mut self, function: &mut Function, block: &mut Block) {
+        let depth = self.open.len();
         let mut own = Vec::new();
-        let mut out = Vec::with_capacity(block.insts.len());
-        for mut inst in core::mem::take(&mut block.insts) {
+        let insts = core::mem::take(&mut block.insts);
+        self.open.push(Vec::with_capacity(insts.len()));
+        for mut inst in insts {
             self.resolve(&mut inst.args);
-            if !inst.blocks.is_empty() {
-                inst.blocks.iter_mut().for_each(|block| self.block(function, block));
-                out.push(inst);
-                continue;
-            }
-            if inst.results.iter().any(|result| self.consumed[result.index()]) {
-                out.push(inst);
-                continue;
-            }
-            let key = key(&inst);
-            match self.known.get(&key) {
-                None => {
-                    self.known.insert(key.clone(), inst.results.clone());
-                    own.push(key);
-                    out.push(inst);
-                }
-                Some(values) => {
-                    for (&result, &value) in inst.results.iter().zip(values) {
-                        self.stands[result.index()] = value;
-                        share_name(function, value, result, &inst.op);
+            inst.blocks.iter_mut().for_each(|block| self.block(function, block));
+            let shared = inst.blocks.is_empty()
+                && !inst.results.iter().any(|result| self.consumed[result.index()]);
+            if shared {
+                let key = key(&inst);
+                match self.known.get(&key) {
+                    None => {
+                        self.known.insert(key, (depth as u32, self.open[depth].len() as u32));
+                        own.push(key);
+                    }
+                    Some(&(depth, at)) => {
+                        let known = &self.open[depth as usize][at as usize];
+                        if is_same(known, &inst) {
+                            for (&result, &value) in inst.results.iter().zip(&known.results) {
+                                self.stands[result.index()] = value;
+                                share_name(function, value, result, &inst.op);
+                            }
+                            continue;
+                        }
                     }
                 }
             }
+            self.open[depth].push(inst);
         }
-        block.insts = out;
+        block.insts = self.open.pop().expect("it was pushed above");
         self.resolve(&mut block.results);
-        for key in own {
-            self.known.remove(&key);
+        // What the outermost block knows is forgotten with the table.
+        if depth > 0 {
+            for key in own {
+                self.known.remove(&key);
+            }
         }
     }
+}
+
+/// Whether two instructions compute the same.
+fn is_same(a: &Inst, b: &Inst) -> bool {
+    let swapped = || matches!((&a.args[..], &b.args[..]), ([p, q], [r, s]) if p == s && q == r);
+    a.op == b.op && (a.args == b.args || is_commutative(&a.op) && swapped())
 }
 
 /// The name of a value that now also stands for `other`.
@@ -112,12 +126,15 @@ fn share_name(function: &mut Function, value: Value, other: Value, op: &Op) {
     }
 }
 
-fn key(inst: &Inst) -> Key {
-    let mut args = inst.args.clone();
-    if is_commutative(&inst.op) {
-        args.sort_unstable();
+/// A hash of the operation and its operands; those of a commutative operation in either order have the same.
+fn key(inst: &Inst) -> u64 {
+    let mut hasher = Numbers::default();
+    inst.op.hash(&mut hasher);
+    match inst.args[..] {
+        [a, b] if is_commutative(&inst.op) => [a.min(b), a.max(b)].hash(&mut hasher),
+        _ => inst.args.hash(&mut hasher),
     }
-    (inst.op.clone(), args)
+    hasher.finish()
 }
 
 /// Whether `f(a, b)` is `f(b, a)`, bit by bit.

@@ -14,12 +14,18 @@ use crate::verify::verified;
 
 /// Removes what no result depends on.
 pub fn dce(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        sweep_function(function);
-    }
-    let program = without_unreachable(without_unused_params(program));
-    verified(program, "dce")
+    without_dead(program.clone())
+}
+
+/// [`dce`] of a program that nobody else needs.
+pub(crate) fn without_dead(mut program: Program) -> Program {
+    program.functions.iter_mut().for_each(dce_function);
+    verified(without_unneeded(program), "dce")
+}
+
+/// Removes unused parameters and functions that nothing calls.
+pub(super) fn without_unneeded(program: Program) -> Program {
+    without_unreachable(without_unused_params(program))
 }
 
 /// What defines a value.
@@ -155,7 +161,8 @@ impl<'a> Marker<'a> {
     }
 }
 
-fn sweep_function(function: &mut Function) {
+/// Removes what no result of the function depends on.
+pub(super) fn dce_function(function: &mut Function) {
     let count = function.values.len();
     let mut marker =
         Marker { definitions: vec![Definition::Param; count], live: vec![false; count], waiting: Vec::new() };
@@ -187,20 +194,15 @@ fn sweep(block: &mut Block, live: &[bool]) {
 
 /// Keeps only these carried values of a loop, or results of a branch.
 pub(super) fn keep_parts(inst: &mut Inst, kept: &[bool]) {
-    let keep = |values: &mut Vec<Value>, first: usize| {
-        let mut rest = values.split_off(first);
-        retain(&mut rest, kept);
-        values.append(&mut rest);
-    };
-    keep(&mut inst.results, 0);
+    retain(&mut inst.results, 0, kept);
     let own = usize::from(matches!(inst.op, Op::For { .. }));
     if matches!(inst.op, Op::For { .. } | Op::While { .. }) {
-        keep(&mut inst.args, own);
-        inst.blocks.iter_mut().for_each(|block| keep(&mut block.params, own));
+        retain(&mut inst.args, own, kept);
+        inst.blocks.iter_mut().for_each(|block| retain(&mut block.params, own, kept));
     }
     // The first block of a `while` gives its condition, which is no part.
     let first = usize::from(matches!(inst.op, Op::While { .. }));
-    inst.blocks[first..].iter_mut().for_each(|block| keep(&mut block.results, 0));
+    inst.blocks[first..].iter_mut().for_each(|block| retain(&mut block.results, 0, kept));
 }
 
 /// How many values the state of a sweep has; 0 for everything else.
@@ -211,18 +213,13 @@ fn swept_state(inst: &Inst) -> usize {
 /// Keeps only these parts of a sweep: of its state, then of its cotangents.
 pub(super) fn keep_swept(inst: &mut Inst, kept: &[bool]) {
     let state = swept_state(inst);
-    let rest = |values: &mut Vec<Value>, kept: &[bool]| {
-        let mut rest = values.split_off(1);
-        retain(&mut rest, kept);
-        values.append(&mut rest);
-    };
-    rest(&mut inst.args, kept);
-    retain(&mut inst.results, &kept[state..]);
+    retain(&mut inst.args, 1, kept);
+    retain(&mut inst.results, 0, &kept[state..]);
     let [advance, back] = &mut inst.blocks[..] else { unreachable!("a sweep has two blocks") };
-    rest(&mut advance.params, &kept[..state]);
-    retain(&mut advance.results, &kept[..state]);
-    rest(&mut back.params, kept);
-    retain(&mut back.results, &kept[state..]);
+    retain(&mut advance.params, 1, &kept[..state]);
+    retain(&mut advance.results, 0, &kept[..state]);
+    retain(&mut back.params, 1, kept);
+    retain(&mut back.results, 0, &kept[state..]);
 }
 
 fn without_unused_params(mut program: Program) -> Program {
@@ -248,25 +245,27 @@ fn without_unused_params(mut program: Program) -> Program {
         return program;
     }
     for (function, own) in program.functions.iter_mut().zip(&kept) {
-        retain(&mut function.body.params, own);
+        retain(&mut function.body.params, 0, own);
         shorten_calls(&mut function.body, &kept);
         function.renumber();
     }
     program
 }
 
-fn retain(values: &mut Vec<Value>, kept: &[bool]) {
-    let mut at = 0;
-    values.retain(|_| {
-        at += 1;
-        kept[at - 1]
-    });
+/// Keeps the first values, and of the others those that are marked.
+fn retain<C>(values: &mut C, first: usize, kept: &[bool])
+where
+    C: AsRef<[Value]> + FromIterator<Value>,
+{
+    let all = values.as_ref();
+    let rest = all[first..].iter().zip(kept).filter(|(_, kept)| **kept).map(|(value, _)| value);
+    *values = all[..first].iter().chain(rest).copied().collect();
 }
 
 fn shorten_calls(block: &mut Block, kept: &[Vec<bool>]) {
     for inst in &mut block.insts {
         if let Op::Call(FuncId(callee)) = inst.op {
-            retain(&mut inst.args, &kept[callee as usize]);
+            retain(&mut inst.args, 0, &kept[callee as usize]);
         }
         inst.blocks.iter_mut().for_each(|block| shorten_calls(block, kept));
     }

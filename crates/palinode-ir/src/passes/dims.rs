@@ -7,47 +7,50 @@
 //!
 //! A `dim` of a `concat` becomes a sum of lengths. A `reshape` or `resize` to the lengths that the array has anyway disappears.
 
-use std::collections::HashMap;
 
+use super::each;
 use super::shape::{Len, Shapes};
+use crate::fast::FastMap;
 use crate::op::{IntOp, Literal, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Span, Type};
-use crate::verify::verified;
 
 /// Finds lengths.
 pub fn dims(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        let (mut found, concats) = find(function);
-        add_sums(function, &mut found, concats);
-        apply(function, found);
-        function.renumber();
+    each(program, "dims", dims_function)
+}
+
+pub(super) fn dims_function(function: &mut Function) {
+    if !function.has_arrays() {
+        return;
     }
-    verified(program, "dims")
+    let (mut found, concats) = find(function);
+    add_sums(function, &mut found, concats);
+    apply(function, found);
+    function.renumber();
 }
 
 /// What is to be done.
 #[derive(Default)]
 struct Found {
     /// What stands for a value.
-    stands: HashMap<Value, Value>,
+    stands: FastMap<Value, Value>,
     /// `dim`s that are literals.
-    literals: HashMap<Value, i64>,
+    literals: FastMap<Value, i64>,
     /// For an array the axes whose lengths are taken where it is born, with the value of the length.
-    born: HashMap<Value, Vec<(u8, Value, Span)>>,
+    born: FastMap<Value, Vec<(u8, Value, Span)>>,
     /// Lengths of `concat`s that are asked for: the lengths to add.
-    sums: HashMap<Value, Vec<Value>>,
+    sums: FastMap<Value, Vec<Value>>,
     /// Terms of these that are literals.
-    literal_terms: HashMap<Value, i64>,
+    literal_terms: FastMap<Value, i64>,
 }
 
 /// For the result of a `concat` and its axis the lengths to add.
-type Concats = HashMap<(Value, u8), Vec<Len>>;
+type Concats = FastMap<(Value, u8), Vec<Len>>;
 
 fn find(function: &Function) -> (Found, Concats) {
     let shapes = Shapes::of(function);
-    let mut concats = HashMap::new();
+    let mut concats = FastMap::default();
     let mut found = Found::default();
     function.body.for_each_inst(&mut |inst| match &inst.op {
         Op::Concat(axis) => {

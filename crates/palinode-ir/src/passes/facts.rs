@@ -76,7 +76,7 @@ impl Zeros<'_, '_> {
         let Some(def) = self.def(value) else {
             return false;
         };
-        let (op, args) = &*def;
+        let (op, args) = &def;
         match op {
             Op::Map(rule) => match rule.row {
                 Row::StrongMul | Row::Abs | Row::Exp | Row::Exp2 | Row::Cosh => true,

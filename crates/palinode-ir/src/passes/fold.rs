@@ -9,16 +9,20 @@
 
 use palinode_core::rules::Op as Row;
 
+use super::each;
 use super::dce::{keep_parts, keep_swept};
-use super::rewrite::{Enter, Rules, Writer, rewrite_all};
+use super::rewrite::{Enter, Rules, Writer, rewrite};
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
-use crate::program::{Inst, Program, Value};
+use crate::program::{Function, Inst, Program, Value};
 use crate::types::{Elem, Type};
-use crate::verify::verified;
 
 /// Folds literals.
 pub fn fold(program: &Program) -> Program {
-    verified(rewrite_all(program, || Box::new(Fold)), "fold")
+    each(program, "fold", fold_function)
+}
+
+pub(super) fn fold_function(function: &mut Function) {
+    rewrite(function, &mut Fold);
 }
 
 struct Fold;
@@ -83,7 +87,7 @@ impl Rules for Fold {
             Op::Convert(elem) if scalar => convert(*elem, &literals()?)?,
             Op::StopGradient => {
                 w.literal(inst.args[0])?;
-                return Some(inst.args.clone());
+                return Some(inst.args.to_vec());
             }
             Op::Select => {
                 let Literal::Bool(holds) = w.literal(inst.args[0])? else { return None };
@@ -93,7 +97,7 @@ impl Rules for Fold {
             }
             Op::While { .. } => {
                 let never = w.literal(inst.blocks[0].results[0]) == Some(Literal::Bool(false));
-                return never.then(|| inst.args.clone());
+                return never.then(|| inst.args.to_vec());
             }
             Op::Const(_)
             | Op::Settled(_)

@@ -6,28 +6,32 @@
 //!
 //! [`unfuse`] turns every `Op::Fused` into elementwise instructions again: transforms know only these.
 
-use std::collections::HashMap;
 
+use super::each;
 use super::copy::Copier;
 use super::memory::taken;
-use super::rewrite::{Rules, Writer, rewrite_all};
+use super::rewrite::{Rules, Writer, rewrite};
+use crate::fast::FastMap;
 use crate::op::Op;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::Type;
-use crate::verify::{is_elementwise, verified};
+use crate::verify::is_elementwise;
 
 /// Fuses elementwise chains.
 pub fn fuse(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        let mut uses = vec![0; function.values.len()];
-        function.body.for_each_use(&mut |value| uses[value.index()] += 1);
-        let mut body = core::mem::take(&mut function.body);
-        fuse_block(function, &uses, &mut body);
-        function.body = body;
-        function.renumber();
+    each(program, "fuse", fuse_function)
+}
+
+pub(super) fn fuse_function(function: &mut Function) {
+    if !function.has_arrays() {
+        return;
     }
-    verified(program, "fuse")
+    let mut uses = vec![0; function.values.len()];
+    function.body.for_each_use(&mut |value| uses[value.index()] += 1);
+    let mut body = core::mem::take(&mut function.body);
+    fuse_block(function, &uses, &mut body);
+    function.body = body;
+    function.renumber();
 }
 
 fn is_candidate(function: &Function, inst: &Inst) -> bool {
@@ -42,8 +46,8 @@ fn fuse_block(function: &mut Function, uses: &[u32], block: &mut Block) {
             inst.blocks.iter_mut().for_each(|block| fuse_block(function, uses, block));
         }
     }
-    let mut made_at = HashMap::new();
-    let mut consumed_at: HashMap<Value, Vec<usize>> = HashMap::new();
+    let mut made_at = FastMap::default();
+    let mut consumed_at: FastMap<Value, Vec<usize>> = FastMap::default();
     for (at, inst) in block.insts.iter().enumerate() {
         made_at.extend(inst.results.iter().map(|&result| (result, at)));
         taken(function, inst)
@@ -71,7 +75,7 @@ fn fuse_block(function: &mut Function, uses: &[u32], block: &mut Block) {
             }
         }
     }
-    let mut groups: HashMap<usize, Vec<Inst>> = HashMap::new();
+    let mut groups: FastMap<usize, Vec<Inst>> = FastMap::default();
     let mut out = Vec::with_capacity(block.insts.len());
     for (at, inst) in core::mem::take(&mut block.insts).into_iter().enumerate() {
         if root[at] != at {
@@ -91,14 +95,14 @@ fn fuse_block(function: &mut Function, uses: &[u32], block: &mut Block) {
 
 /// One instruction that does what these do; the last one's result is its result.
 fn fused(function: &mut Function, members: Vec<Inst>) -> Inst {
-    let mut group = Group { function, block: Block::default(), args: Vec::new(), scalars: HashMap::new() };
+    let mut group = Group { function, block: Block::default(), args: Vec::new(), scalars: FastMap::default() };
     for member in &members {
         group.add(member);
     }
     let Group { mut block, args, scalars, .. } = group;
     let last = members.last().expect("a group has members");
     block.results = vec![scalars[&last.results[0]]];
-    Inst { op: Op::Fused, args, blocks: vec![block], results: last.results.clone(), span: last.span }
+    Inst { op: Op::Fused, args: args.into(), blocks: vec![block], results: last.results.clone(), span: last.span }
 }
 
 struct Group<'a> {
@@ -107,7 +111,7 @@ struct Group<'a> {
     /// The operands from outside.
     args: Vec<Value>,
     /// The scalar inside that stands for an element of a value.
-    scalars: HashMap<Value, Value>,
+    scalars: FastMap<Value, Value>,
 }
 
 impl Group<'_> {
@@ -145,7 +149,15 @@ impl Group<'_> {
 
 /// Takes fused operations apart.
 pub fn unfuse(program: &Program) -> Program {
-    verified(rewrite_all(program, || Box::new(Unfuse)), "unfuse")
+    each(program, "unfuse", unfuse_function)
+}
+
+pub(super) fn unfuse_function(function: &mut Function) {
+    let mut fused = false;
+    function.body.for_each_inst(&mut |inst| fused |= matches!(inst.op, Op::Fused));
+    if fused {
+        rewrite(function, &mut Unfuse);
+    }
 }
 
 struct Unfuse;
@@ -156,7 +168,7 @@ impl Rules for Unfuse {
             return None;
         }
         let block = &inst.blocks[0];
-        let mut whole: HashMap<Value, Value> =
+        let mut whole: FastMap<Value, Value> =
             block.params.iter().copied().zip(inst.args.iter().copied()).collect();
         for inner in &block.insts {
             let args = inner.args.iter().map(|arg| whole[arg]).collect();

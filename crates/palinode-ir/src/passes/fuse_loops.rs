@@ -15,12 +15,12 @@
 //!
 //! Loops whose bodies have more than [`MAX_SIZE`] instructions together stay apart. Loops that have nothing to do with each other stay apart: nothing is gained. If nothing else needs `y` as a whole, it disappears afterwards.
 
-use std::collections::{HashMap, HashSet};
 
+use super::each;
 use super::memory::taken;
+use crate::fast::{FastMap, FastSet};
 use crate::op::{Axis, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::verify::verified;
 
 /// How many earlier loops of the block are tried.
 const LOOK_BACK: usize = 4;
@@ -30,14 +30,17 @@ const MAX_SIZE: usize = 400;
 
 /// Fuses loops.
 pub fn fuse_loops(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        let mut body = core::mem::take(&mut function.body);
-        fuse_block(function, &mut body);
-        function.body = body;
-        function.renumber();
+    each(program, "fuse_loops", fuse_loops_function)
+}
+
+pub(super) fn fuse_loops_function(function: &mut Function) {
+    if !function.has_blocks() {
+        return;
     }
-    verified(program, "fuse_loops")
+    let mut body = core::mem::take(&mut function.body);
+    fuse_block(function, &mut body);
+    function.body = body;
+    function.renumber();
 }
 
 fn fuse_block(function: &Function, block: &mut Block) {
@@ -78,8 +81,8 @@ fn fuse_last(function: &Function, insts: &mut Vec<Inst>) -> bool {
     false
 }
 
-fn uses(inst: &Inst) -> HashSet<Value> {
-    let mut found = HashSet::new();
+fn uses(inst: &Inst) -> FastSet<Value> {
+    let mut found = FastSet::default();
     inst.for_each_use(&mut |value| {
         found.insert(value);
     });
@@ -92,7 +95,7 @@ fn plan(function: &Function, insts: &[Inst], first: usize) -> Option<Vec<bool>> 
     if one.blocks[0].size() + two.blocks[0].size() > MAX_SIZE {
         return None;
     }
-    let results: HashSet<Value> = one.results.iter().copied().collect();
+    let results: FastSet<Value> = one.results.iter().copied().collect();
     let two_uses = uses(two);
     // Something must be gained, and nothing carried may start from the first loop.
     if !two_uses.iter().any(|value| results.contains(value))
@@ -132,14 +135,14 @@ fn plan(function: &Function, insts: &[Inst], first: usize) -> Option<Vec<bool>> 
 
 /// For each result of a loop the axes along which round `k` changes only element `k`.
 struct Finals {
-    axes: HashMap<Value, u64>,
+    axes: FastMap<Value, u64>,
 }
 
 impl Finals {
     fn of(one: &Inst) -> Finals {
         let body = &one.blocks[0];
         let mut changes =
-            Changes { makers: HashMap::new(), counter: body.params[0], branches: HashMap::new() };
+            Changes { makers: FastMap::default(), counter: body.params[0], branches: FastMap::default() };
         changes.index(body);
         let axes = one
             .results
@@ -152,10 +155,10 @@ impl Finals {
 
 struct Changes<'a> {
     /// What makes each value inside, and as which of its results.
-    makers: HashMap<Value, (&'a Inst, usize)>,
+    makers: FastMap<Value, (&'a Inst, usize)>,
     counter: Value,
     /// What is known of results of branches, by result and base: branches after branches would otherwise be followed many times.
-    branches: HashMap<(Value, Value), u64>,
+    branches: FastMap<(Value, Value), u64>,
 }
 
 impl<'a> Changes<'a> {
@@ -265,7 +268,7 @@ fn check_reads(block: &Block, counter: Value, finals: &Finals, allowed: &mut boo
 /// One loop that does both.
 fn join(mut one: Inst, mut two: Inst) -> Inst {
     let (mut second, first) = (two.blocks.remove(0), &mut one.blocks[0]);
-    let mut map: HashMap<Value, Value> =
+    let mut map: FastMap<Value, Value> =
         one.results.iter().copied().zip(first.results.iter().copied()).collect();
     map.insert(second.params[0], first.params[0]);
     second.substitute(&map);

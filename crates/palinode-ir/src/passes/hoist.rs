@@ -13,25 +13,28 @@
 
 use palinode_core::rules::{Domain, Op as Row};
 
+use super::each;
 use crate::op::{IntOp, Literal, Op, Rule};
 use crate::passes::fold::evaluate_int;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::Elem;
-use crate::verify::verified;
 
 /// Moves loop invariants.
 pub fn hoist(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        let count = function.values.len();
-        let mut body = core::mem::take(&mut function.body);
-        let mut hoist =
-            Hoist { function, depth: vec![0; count], ranges: vec![ANY; count], divisors: vec![false; count] };
-        hoist.block(&mut body, 0);
-        function.body = body;
-        function.renumber();
+    each(program, "hoist", hoist_function)
+}
+
+pub(super) fn hoist_function(function: &mut Function) {
+    if !function.has_blocks() {
+        return;
     }
-    verified(program, "hoist")
+    let count = function.values.len();
+    let mut body = core::mem::take(&mut function.body);
+    let mut hoist =
+        Hoist { function, depth: vec![0; count], ranges: vec![ANY; count], divisors: vec![false; count] };
+    hoist.block(&mut body, 0);
+    function.body = body;
+    function.renumber();
 }
 
 /// The integers from the first to the second.

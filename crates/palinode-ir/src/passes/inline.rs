@@ -1,49 +1,85 @@
 //! Calls -> bodies.
 //!
-//! A call is replaced by the body of its function unless the function is recursive, has a tangent rule (transforms call the rule
-//! instead of looking inside), or would make the caller larger than [`MAX_SIZE`] instructions (functions that call each other
-//! twice, ten deep, would otherwise fill the memory). Functions that nothing reaches any more are removed.
-
-use std::collections::HashMap;
+//! A call is replaced by the body of its function unless the function is recursive or has a tangent rule (transforms call the rule
+//! instead of looking inside). So that the result does not grow exponentially with the depth of calls (functions that call each other twice, twenty
+//! deep), all copies together may take [`GROWTH`] instructions, and as many again as the program has; what goes beyond stays a call, which transforms differentiate as a call. The body of a function that is called in one place only moves there
+//! and counts for nothing; one of at most [`TINY`] instructions is always copied. Functions that nothing reaches any more are removed.
 
 use super::copy::Copier;
+use crate::fast::FastMap;
 use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::verify::verified;
 
-/// The size up to which a function may grow.
-const MAX_SIZE: usize = 100_000;
+/// How many instructions copies of bodies may add to any program.
+const GROWTH: usize = 10_000;
+/// Bodies of this size are always copied: a call costs as much.
+const TINY: usize = 16;
 
 /// Replaces calls by bodies.
 pub fn inline(program: &Program) -> Program {
+    inlined(program.clone())
+}
+
+/// [`inline`] of a program that nobody else needs.
+pub(super) fn inlined(program: Program) -> Program {
+    let mut program = without_unreachable(program);
     let graph: Vec<Vec<usize>> = program.functions.iter().map(callees).collect();
     let (order, recursive) = components(&graph);
-    let mut functions = program.functions.clone();
+    let mut sites = vec![0_usize; program.functions.len()];
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| {
+            if let Op::Call(callee) = inst.op {
+                sites[callee.index()] += 1;
+            }
+        });
+    }
+    // The body of a tangent rule must stay where it is, too.
+    for function in &program.functions {
+        function.tangent_rule.iter().for_each(|rule| sites[rule.index()] += 1);
+    }
+    let mut sizes: Vec<usize> = program.functions.iter().map(|function| function.body.size()).collect();
+    let mut room = GROWTH + sizes.iter().sum::<usize>();
+    let functions = &mut program.functions;
     for caller in order {
+        if graph[caller].is_empty() {
+            continue;
+        }
         let body = core::mem::take(&mut functions[caller].body);
         let mut function = core::mem::replace(&mut functions[caller], Function::new(""));
-        let inlinable =
-            |callee: FuncId| !recursive[callee.index()] && functions[callee.index()].tangent_rule.is_none();
-        let size = body.size();
-        let names = HashMap::new();
-        let mut inliner =
-            Inliner { functions: &functions, function: &mut function, size, inlinable: &inlinable, names };
+        let allowed = |callee: FuncId| {
+            !recursive[callee.index()] && functions[callee.index()].tangent_rule.is_none()
+        };
+        let mut inliner = Inliner {
+            functions,
+            function: &mut function,
+            sites: &sites,
+            sizes: &sizes,
+            room: &mut room,
+            allowed: &allowed,
+            names: FastMap::default(),
+        };
         let body = inliner.block(body);
         function.body = body;
         function.renumber();
+        sizes[caller] = function.body.size();
         functions[caller] = function;
     }
-    let program = Program { functions, entry: program.entry, outputs: program.outputs.clone() };
     verified(without_unreachable(program), "inline")
 }
 
 struct Inliner<'a> {
     functions: &'a [Function],
     function: &'a mut Function,
-    size: usize,
-    inlinable: &'a dyn Fn(FuncId) -> bool,
+    /// How often each function is called in the source.
+    sites: &'a [usize],
+    /// The sizes of functions, of those below after their calls were replaced.
+    sizes: &'a [usize],
+    /// How many instructions copies may still add.
+    room: &'a mut usize,
+    allowed: &'a dyn Fn(FuncId) -> bool,
     /// What the results of calls are called now.
-    names: HashMap<Value, Value>,
+    names: FastMap<Value, Value>,
 }
 
 impl Inliner<'_> {
@@ -56,7 +92,8 @@ impl Inliner<'_> {
         for mut inst in core::mem::take(&mut block.insts) {
             self.rename(&mut inst.args);
             if let Op::Call(callee) = inst.op
-                && (self.inlinable)(callee)
+                && (self.allowed)(callee)
+                && self.may_copy(callee)
             {
                 self.call(inst, callee, &mut out);
                 continue;
@@ -69,14 +106,21 @@ impl Inliner<'_> {
         block
     }
 
+    /// Whether there is room for a copy of a function, which is then taken.
+    fn may_copy(&mut self, callee: FuncId) -> bool {
+        let size = self.sizes[callee.index()];
+        if self.sites[callee.index()] == 1 || size <= TINY {
+            return true;
+        }
+        let fits = size <= *self.room;
+        if fits {
+            *self.room -= size;
+        }
+        fits
+    }
+
     fn call(&mut self, inst: Inst, callee: FuncId, out: &mut Vec<Inst>) {
         let callee = &self.functions[callee.index()];
-        let size = callee.body.size();
-        if self.size + size > MAX_SIZE {
-            out.push(inst);
-            return;
-        }
-        self.size += size;
         let map = callee.body.params.iter().copied().zip(inst.args.iter().copied()).collect();
         let mut copier = Copier { into: self.function, from: Some(&callee.values), map };
         copier.insts(&callee.body.insts, out);

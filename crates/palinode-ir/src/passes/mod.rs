@@ -57,7 +57,10 @@ pub use inline::inline;
 pub use schedule::schedule;
 pub use unroll::unroll;
 
-use crate::program::Program;
+use crate::fast::FastSet;
+use crate::program::{Function, Program};
+use crate::verify::verified;
+pub(crate) use dce::without_dead;
 
 /// A program to a program.
 pub type Pass = fn(&Program) -> Program;
@@ -79,30 +82,40 @@ pub const ALL: &[(&str, Pass)] = &[
     ("simplify", simplify),
 ];
 
-/// What one round of [`simplify`] does, in order.
-const ROUND: &[(&str, Pass)] = &[
-    ("fold", fold),
-    ("dims", dims),
-    ("identities", identities),
-    ("cse", cse),
-    ("dce", dce),
-    ("hoist", hoist),
-    ("unroll", unroll),
-    ("fuse_loops", fuse_loops),
+/// What a pass does to one function.
+type Step = fn(&mut Function);
+
+/// A pass that looks at one function at a time.
+fn each(program: &Program, name: &str, step: Step) -> Program {
+    let mut program = program.clone();
+    program.functions.iter_mut().for_each(step);
+    verified(program, name)
+}
+
+/// What one round of [`simplify`] does to each function, in order.
+const ROUND: &[(&str, Step)] = &[
+    ("fold", fold::fold_function),
+    ("dims", dims::dims_function),
+    ("identities", identities::identities_function),
+    ("cse", cse::cse_function),
+    ("dce", dce::dce_function),
+    ("hoist", hoist::hoist_function),
+    ("unroll", unroll::unroll_function),
+    ("fuse_loops", fuse_loops::fuse_loops_function),
 ];
 
 /// The passes in the order in which [`simplify`] runs them, the rounds once: to show the program after each.
 pub fn pipeline() -> &'static [(&'static str, Pass)] {
     const PIPELINE: &[(&str, Pass)] = &[
         ("unfuse", unfuse),
-        ROUND[0],
-        ROUND[1],
-        ROUND[2],
-        ROUND[3],
-        ROUND[4],
-        ROUND[5],
-        ROUND[6],
-        ROUND[7],
+        ("fold", fold),
+        ("dims", dims),
+        ("identities", identities),
+        ("cse", cse),
+        ("dce", dce),
+        ("hoist", hoist),
+        ("unroll", unroll),
+        ("fuse_loops", fuse_loops),
         ("schedule", schedule),
         ("fuse", fuse),
         ("dce", dce),
@@ -116,13 +129,40 @@ const MAX_ROUNDS: usize = 8;
 /// The standard pipeline, until nothing changes or 8 rounds are done.
 pub fn simplify(program: &Program) -> Program {
     let mut program = unfuse(program);
+    // What a round left as it was, by its fingerprint: it is not looked at again.
+    let mut settled: FastSet<u64> = FastSet::default();
     for _ in 0..MAX_ROUNDS {
-        let next = ROUND.iter().fold(program.clone(), |program, (_, pass)| pass(&program));
-        let settled = next == program;
-        program = next;
-        if settled {
+        let before: Vec<u64> = program.functions.iter().map(Function::fingerprint).collect();
+        let open: Vec<bool> = before.iter().map(|fingerprint| !settled.contains(fingerprint)).collect();
+        if !open.contains(&true) {
             break;
         }
+        for (name, step) in ROUND {
+            let functions = program.functions.iter_mut().zip(&open);
+            functions.filter(|(_, open)| **open).for_each(|(function, _)| step(function));
+            program = verified(program, name);
+        }
+        for (function, before) in program.functions.iter().zip(before) {
+            if function.fingerprint() == before {
+                settled.insert(before);
+            }
+        }
+        program = verified(dce::without_unneeded(program), "dce");
     }
-    dce(&fuse(&schedule(&program)))
+    for step in [schedule::schedule_function, fuse::fuse_function, dce::dce_function] {
+        program.functions.iter_mut().for_each(step);
+    }
+    verified(dce::without_unneeded(program), "simplify")
+}
+
+/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead, invariants
+/// outside their loops (a trip count that never changes saves offsets), reads before the updates that consume their array.
+pub(crate) fn prepared(program: Program) -> Program {
+    let mut program = inline::inlined(program);
+    program.functions.iter_mut().for_each(fuse::unfuse_function);
+    program = without_dead(program);
+    for step in [hoist::hoist_function as Step, schedule::schedule_function] {
+        program.functions.iter_mut().for_each(step);
+    }
+    verified(program, "prepared")
 }

@@ -5,10 +5,9 @@
 //! The walk is in the order of definition, so when a rule sees an instruction its operands are final, and so are their definitions, which
 //! the rule may look at through [`Writer::def`]. Because a definition's operands are visible wherever its result is, a rule may use them.
 
-use std::rc::Rc;
 
 use crate::op::{Literal, Op};
-use crate::program::{Block, Function, Inst, Program, Value};
+use crate::program::{Block, Function, Inst, Value, Values};
 use crate::types::{Span, Type};
 use crate::typing::result_types;
 
@@ -35,7 +34,7 @@ pub(super) trait Rules {
 }
 
 /// How a value was computed.
-pub(super) type Def = Rc<(Op, Vec<Value>)>;
+pub(super) type Def = (Op, Values);
 
 /// The function that is being written.
 pub(super) struct Writer<'a> {
@@ -50,16 +49,8 @@ pub(super) struct Writer<'a> {
     span: Span,
 }
 
-/// Applies rules to every function.
-pub(super) fn rewrite_all(program: &Program, mut rules: impl FnMut() -> Box<dyn Rules>) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        rewrite(function, &mut *rules());
-    }
-    program
-}
-
-fn rewrite(function: &mut Function, rules: &mut dyn Rules) {
+/// Applies rules to a function.
+pub(super) fn rewrite(function: &mut Function, rules: &mut dyn Rules) {
     let count = function.values.len();
     let mut uses = vec![0; count];
     function.body.for_each_use(&mut |value| uses[value.index()] += 1);
@@ -90,7 +81,7 @@ impl Writer<'_> {
 
     /// The literal that a value is.
     pub(super) fn literal(&self, value: Value) -> Option<Literal> {
-        if let Some((Op::Const(literal), _)) = self.defs[value.index()].as_deref() {
+        if let Some((Op::Const(literal), _)) = &self.defs[value.index()] {
             return Some(*literal);
         }
         None
@@ -110,7 +101,7 @@ impl Writer<'_> {
         let types =
             result_types(&op, &types).unwrap_or_else(|mismatch| panic!("a rewrite is wrong: {mismatch}"));
         let result = self.function.fresh(types[0], None);
-        self.defs.push(Some(Rc::new((op.clone(), args.clone()))));
+        self.defs.push(Some((op.clone(), args.as_slice().into())));
         self.stands.push(result);
         self.uses.push(1);
         args.iter().for_each(|arg| self.uses[arg.index()] += 1);
@@ -189,7 +180,7 @@ impl Writer<'_> {
             return self.replace_all(&inst, &values);
         }
         if inst.blocks.is_empty() && inst.results.len() == 1 {
-            self.defs[inst.results[0].index()] = Some(Rc::new((inst.op.clone(), inst.args.clone())));
+            self.defs[inst.results[0].index()] = Some((inst.op.clone(), inst.args.clone()));
         }
         self.out.push(inst);
     }

@@ -7,31 +7,34 @@
 //!
 //! The work is bounded: after [`STEPS`] instructions looked at for each one in the block, the rest stays as it is.
 
-use std::collections::{HashMap, HashSet};
 
+use super::each;
 use super::memory::taken;
+use crate::fast::{FastMap, FastSet};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::verify::verified;
 
 /// How many instructions are looked at for each instruction of a block.
 const STEPS: usize = 64;
 
 /// Moves reads before updates.
 pub fn schedule(program: &Program) -> Program {
-    let mut program = program.clone();
-    for function in &mut program.functions {
-        let mut body = core::mem::take(&mut function.body);
-        schedule_block(function, &mut body);
-        function.body = body;
-        function.renumber();
+    each(program, "schedule", schedule_function)
+}
+
+pub(super) fn schedule_function(function: &mut Function) {
+    if !function.has_arrays() {
+        return;
     }
-    verified(program, "schedule")
+    let mut body = core::mem::take(&mut function.body);
+    schedule_block(function, &mut body);
+    function.body = body;
+    function.renumber();
 }
 
 /// The arrays that an instruction reads and leaves alone, its blocks included. Who takes an array over, or passes it on, gains nothing by being
 /// early.
 fn reads(function: &Function, inst: &Inst) -> Vec<Value> {
-    let mut seen: HashSet<Value> = taken(function, inst).into_iter().collect();
+    let mut seen: FastSet<Value> = taken(function, inst).into_iter().collect();
     let mut found = Vec::new();
     inst.for_each_use(&mut |value| {
         if !function.ty(value).is_scalar() && seen.insert(value) {
@@ -46,7 +49,7 @@ fn schedule_block(function: &Function, block: &mut Block) {
         inst.blocks.iter_mut().for_each(|block| schedule_block(function, block));
     }
     let count = block.insts.len();
-    let mut readers: HashMap<Value, Vec<usize>> = HashMap::new();
+    let mut readers: FastMap<Value, Vec<usize>> = FastMap::default();
     for (at, inst) in block.insts.iter().enumerate() {
         reads(function, inst).into_iter().for_each(|value| readers.entry(value).or_default().push(at));
     }
@@ -92,8 +95,8 @@ impl Order<'_> {
             return false;
         }
         self.steps -= to - from;
-        let mut needed = HashSet::new();
-        let mut consumed_here = HashSet::new();
+        let mut needed = FastSet::default();
+        let mut consumed_here = FastSet::default();
         let mut moves = vec![false; to - from + 1];
         for place in (from..=to).rev() {
             let inst = &self.insts[self.order[place]];

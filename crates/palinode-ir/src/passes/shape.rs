@@ -7,8 +7,8 @@
 //! A carried array is assumed to keep its lengths; where the loop's body breaks the assumption the analysis is repeated without it. After
 //! [`MAX_ROUNDS`] nothing is assumed any more, so the time is linear in the size of the function.
 
-use std::collections::HashSet;
 
+use crate::fast::FastSet;
 use crate::op::{Axis, Linalg, Literal, Op};
 use crate::program::{Block, Function, Inst, Value};
 
@@ -36,7 +36,7 @@ pub(super) struct Shapes<'a> {
     order: Vec<usize>,
     now: usize,
     /// Axes of carried values (named by the loop's result) whose lengths change.
-    broken: HashSet<(Value, u8)>,
+    broken: FastSet<(Value, u8)>,
     assume_nothing: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Shapes<'a> {
             ints: vec![None; count],
             order: vec![0; count],
             now: 0,
-            broken: HashSet::new(),
+            broken: FastSet::default(),
             assume_nothing: false,
         };
         for round in 0.. {

@@ -3,13 +3,13 @@
 //! A `for` over a literal becomes as many copies of its body if there are at most [`MAX_COUNT`] rounds and the copies have at most
 //! [`MAX_SIZE`] instructions in all. So the size of a program does not grow with the length of its long loops. Inner loops come first.
 
-use std::collections::HashMap;
 
+use super::each;
 use super::copy::Copier;
-use super::rewrite::{Rules, Writer, rewrite_all};
+use super::rewrite::{Rules, Writer, rewrite};
+use crate::fast::FastMap;
 use crate::op::{Literal, Op};
-use crate::program::{Inst, Program, Value};
-use crate::verify::verified;
+use crate::program::{Function, Inst, Program, Value};
 
 /// How many rounds are written out at most.
 const MAX_COUNT: i64 = 4;
@@ -18,7 +18,14 @@ const MAX_SIZE: usize = 48;
 
 /// Writes out short loops.
 pub fn unroll(program: &Program) -> Program {
-    verified(rewrite_all(program, || Box::new(Unroll)), "unroll")
+    each(program, "unroll", unroll_function)
+}
+
+pub(super) fn unroll_function(function: &mut Function) {
+    if !function.has_blocks() {
+        return;
+    }
+    rewrite(function, &mut Unroll);
 }
 
 struct Unroll;
@@ -37,7 +44,7 @@ impl Rules for Unroll {
             let k = if descending { count - 1 - round } else { round };
             let k = w.constant(Literal::Int(k));
             let values = [&[k], &carried[..]].concat();
-            let map: HashMap<Value, Value> = body.params.iter().copied().zip(values).collect();
+            let map: FastMap<Value, Value> = body.params.iter().copied().zip(values).collect();
             let (function, out) = w.raw();
             let mut copier = Copier { into: function, from: None, map };
             copier.insts(&body.insts, out);

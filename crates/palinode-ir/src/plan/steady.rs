@@ -328,9 +328,9 @@ fn decides(function: &Function, inst: &Inst) -> Vec<Value> {
             found
         }
         // A callee may use any of them.
-        Op::Call(_) => inst.args.clone(),
+        Op::Call(_) => inst.args.to_vec(),
         // A branch on data is walked both ways, whatever the round; one on the round's number is not.
-        Op::If => inst.args.clone(),
+        Op::If => inst.args.to_vec(),
         Op::Const(_)
         | Op::Map(_)
         | Op::Int(_)

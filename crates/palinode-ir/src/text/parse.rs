@@ -404,7 +404,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         for (label, ty) in labels.into_iter().zip(types) {
             results.push(self.define(label, ty)?);
         }
-        Ok(Inst { op, args, blocks, results, span: Span::NONE })
+        Ok(Inst { op, args: args.into(), blocks, results: results.into(), span: Span::NONE })
     }
 
     /// What follows the name of an operation, and the types of its results.

@@ -4,21 +4,21 @@
 //! ([`active`]), or to the results ([`useful`]). Loops are followed until nothing changes.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 
+use crate::fast::{FastMap, Marks};
 use crate::op::{FuncId, Op, Reduction};
-use crate::program::{Block, Function, Inst, Value};
+use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::symbol::is_flat;
 use crate::types::Elem;
 
 /// The operands whose change changes the results to first order.
-pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
+pub(crate) fn differentiable_operands(inst: &Inst) -> Values {
     let args = &inst.args;
     match &inst.op {
         Op::Map(rule) => {
             (0..args.len()).filter(|&which| !is_flat(*rule, which)).map(|which| args[which]).collect()
         }
-        Op::Select => args[1..].to_vec(),
+        Op::Select => args[1..].into(),
         Op::Convert(Elem::F64 | Elem::F32)
         | Op::Broadcast(_)
         | Op::Reshape
@@ -44,7 +44,7 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
         | Op::Dim(_)
         | Op::Pack(_)
         | Op::Unpack(_)
-        | Op::Iota => Vec::new(),
+        | Op::Iota => Values::new(),
         Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Fused => {
             unreachable!("instructions with blocks are followed inside")
         }
@@ -52,17 +52,17 @@ pub(crate) fn differentiable_operands(inst: &Inst) -> Vec<Value> {
 }
 
 /// The real values of `function` that depend on `seeds`; `functions` are those that it may call.
-pub(crate) fn active(functions: &[Function], function: &Function, seeds: &[Value]) -> HashSet<Value> {
+pub(crate) fn active(functions: &[Function], function: &Function, seeds: &[Value]) -> Marks {
     let callees = Callees {
         functions,
-        known: RefCell::new(HashMap::new()),
+        known: RefCell::new(FastMap::default()),
         grown: Cell::new(false),
         working: Cell::new(false),
     };
     reached(function, seeds, &callees)
 }
 
-fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> HashSet<Value> {
+fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> Marks {
     let real = |value: &Value| function.ty(*value).is_real();
     let reached = seeds.iter().copied().filter(real).collect();
     let mut flow = Flow { function, reached, changed: false, callees: Some(callees) };
@@ -76,7 +76,7 @@ fn reached(function: &Function, seeds: &[Value], callees: &Callees<'_>) -> HashS
 }
 
 /// For a function and its marked arguments, the results that depend on them.
-type Dependent = HashMap<(FuncId, Vec<bool>), Vec<bool>>;
+type Dependent = FastMap<(FuncId, Vec<bool>), Vec<bool>>;
 
 /// Which results of a function depend on which arguments.
 struct Callees<'a> {
@@ -138,7 +138,7 @@ impl Callees<'_> {
 }
 
 /// The values on which `results` depend.
-pub(crate) fn useful(function: &Function, results: &[Value]) -> HashSet<Value> {
+pub(crate) fn useful(function: &Function, results: &[Value]) -> Marks {
     let reached = results.iter().copied().collect();
     let mut flow = Flow { function, reached, changed: false, callees: None };
     loop {
@@ -152,7 +152,7 @@ pub(crate) fn useful(function: &Function, results: &[Value]) -> HashSet<Value> {
 
 struct Flow<'a> {
     function: &'a Function,
-    reached: HashSet<Value>,
+    reached: Marks,
     changed: bool,
     callees: Option<&'a Callees<'a>>,
 }
@@ -162,24 +162,23 @@ impl Flow<'_> {
         self.reached.contains(&value)
     }
 
-    fn reach(&mut self, value: Value) {
-        if self.function.ty(value).is_real() && self.reached.insert(value) {
-            self.changed = true;
-        }
+    /// Whether it is news.
+    fn reach(&mut self, value: Value) -> bool {
+        self.function.ty(value).is_real() && self.reached.insert(value)
     }
 
     /// `to` depends on `from`.
-    fn pass_down(&mut self, from: &[Value], to: &[Value]) {
+    fn pass_down(&mut self, from: &[Value], to: &[Value]) -> bool {
+        let mut news = false;
         for (&from, &to) in from.iter().zip(to) {
-            if self.has(from) {
-                self.reach(to);
-            }
+            news |= self.has(from) && self.reach(to);
         }
+        news
     }
 
     /// `from` is needed by `to`.
-    fn pass_up(&mut self, from: &[Value], to: &[Value]) {
-        self.pass_down(to, from);
+    fn pass_up(&mut self, from: &[Value], to: &[Value]) -> bool {
+        self.pass_down(to, from)
     }
 
     fn down(&mut self, block: &Block) {
@@ -189,7 +188,8 @@ impl Flow<'_> {
                     let (init, params, body) = carried(inst);
                     self.pass_down(init, params);
                     self.down(body);
-                    self.pass_down(&body.results, params);
+                    // Only what the next round hands to this text again can make another walk necessary.
+                    self.changed |= self.pass_down(&body.results, params);
                     self.pass_down(params, &inst.results);
                 }
                 Op::Sweep { .. } => {
@@ -197,11 +197,11 @@ impl Flow<'_> {
                     let (states, cotangents) = back.params[1..].split_at(state.len());
                     self.pass_down(state, &advance.params[1..]);
                     self.down(advance);
-                    self.pass_down(&advance.results, &advance.params[1..]);
+                    self.changed |= self.pass_down(&advance.results, &advance.params[1..]);
                     self.pass_down(&advance.params[1..], states);
                     self.pass_down(seeds, cotangents);
                     self.down(back);
-                    self.pass_down(&back.results, cotangents);
+                    self.changed |= self.pass_down(&back.results, cotangents);
                     self.pass_down(cotangents, &inst.results);
                 }
                 Op::If => {
@@ -228,7 +228,9 @@ impl Flow<'_> {
                 }
                 _ => {
                     if differentiable_operands(inst).iter().any(|&arg| self.has(arg)) {
-                        inst.results.iter().for_each(|&result| self.reach(result));
+                        inst.results.iter().for_each(|&result| {
+                            self.reach(result);
+                        });
                     }
                 }
             }
@@ -243,6 +245,7 @@ impl Flow<'_> {
                     self.pass_up(&body.results, &inst.results);
                     self.pass_up(&body.results, params);
                     self.up(body);
+                    self.changed |= self.pass_up(&body.results, params);
                     self.pass_up(params, &inst.results);
                     self.pass_up(init, params);
                 }
@@ -252,11 +255,13 @@ impl Flow<'_> {
                     self.pass_up(&back.results, &inst.results);
                     self.pass_up(&back.results, cotangents);
                     self.up(back);
+                    self.changed |= self.pass_up(&back.results, cotangents);
                     self.pass_up(cotangents, &inst.results);
                     self.pass_up(seeds, cotangents);
                     self.pass_up(&advance.params[1..], states);
                     self.pass_up(&advance.results, &advance.params[1..]);
                     self.up(advance);
+                    self.changed |= self.pass_up(&advance.results, &advance.params[1..]);
                     self.pass_up(state, &advance.params[1..]);
                 }
                 Op::If => {
@@ -273,7 +278,9 @@ impl Flow<'_> {
                 }
                 _ => {
                     if inst.results.iter().any(|&result| self.has(result)) {
-                        differentiable_operands(inst).into_iter().for_each(|arg| self.reach(arg));
+                        differentiable_operands(inst).into_iter().for_each(|arg| {
+                            self.reach(arg);
+                        });
                     }
                 }
             }

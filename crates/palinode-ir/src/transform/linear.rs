@@ -4,10 +4,10 @@
 //! of two linear values, a comparison of one, a sum with something known that is not zero.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 
 use palinode_core::rules::Op as Row;
 
+use crate::fast::{FastMap, FastSet, Marks};
 use crate::op::{FuncId, Linalg, Literal, Op, Reduction};
 use crate::passes;
 use crate::program::{Block, Function, Inst, Program, Value};
@@ -37,11 +37,11 @@ pub(crate) fn check(
     function: &Function,
     linear: &[bool],
 ) -> Result<(), TransformError> {
-    check_once(functions, function, linear, &RefCell::new(HashSet::new()))
+    check_once(functions, function, linear, &RefCell::new(FastSet::default()))
 }
 
 /// Calls that have been looked at, or are being.
-type Seen = RefCell<HashSet<(FuncId, Vec<bool>)>>;
+type Seen = RefCell<FastSet<(FuncId, Vec<bool>)>>;
 
 fn check_once(
     functions: &[Function],
@@ -54,7 +54,7 @@ fn check_once(
     let check = Check {
         functions,
         linear: active(functions, function, &seeds),
-        zeros: zeros(functions, function, &mut Vec::new()),
+        zeros: Zeros { functions, around: Vec::new(), known: FastMap::default(), leaned: usize::MAX }.of(function),
         seen,
     };
     check.block(&function.body)
@@ -62,54 +62,87 @@ fn check_once(
 
 struct Check<'a> {
     functions: &'a [Function],
-    linear: HashSet<Value>,
+    linear: Marks,
     /// Values that are zero whatever the arguments are.
-    zeros: HashSet<Value>,
+    zeros: FastSet<Value>,
     seen: &'a Seen,
 }
 
-/// Literal zeros, what linear operations make of them, and calls that give them. `around` are the functions that are being looked at.
-fn zeros(functions: &[Function], function: &Function, around: &mut Vec<FuncId>) -> HashSet<Value> {
-    let mut zero: HashSet<Value> = HashSet::new();
-    function.body.for_each_inst(&mut |inst| {
-        let is = |at: usize| zero.contains(&inst.args[at]);
-        let all = || inst.args.iter().all(|arg| zero.contains(arg));
-        let gives = match &inst.op {
-            Op::Const(Literal::Real(value)) => *value == 0.0,
-            Op::Map(rule) => match rule.row {
-                Row::StrongMul => is(0) || is(1),
-                Row::Add | Row::Subtract | Row::Negate => all(),
-                _ => false,
-            },
-            Op::Broadcast(_)
-            | Op::Convert(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Reduce(Reduction::Sum, _)
-            | Op::Read(_) => is(0),
-            Op::Select => is(1) && is(2),
-            Op::Write(_) | Op::AddAt(_) => is(0) && is(1),
-            Op::Concat(_) => all(),
-            Op::MatMul { strong: true, .. } | Op::Outer { strong: true } => is(0) || is(1),
-            Op::Linalg(
-                Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
-            ) => is(1),
-            Op::Call(callee) if !around.contains(callee) => {
-                around.push(*callee);
-                let callee = &functions[callee.index()];
-                let given = zeros(functions, callee, around);
-                around.pop();
-                let pairs = inst.results.iter().zip(&callee.body.results);
-                zero.extend(pairs.filter(|(_, inner)| given.contains(inner)).map(|(&result, _)| result));
-                false
-            }
-            _ => false,
-        };
-        if gives {
-            zero.extend(&inst.results);
+/// Finds values that are zero whatever the arguments are: literal zeros, what linear operations make of them, and calls that give them.
+struct Zeros<'a> {
+    functions: &'a [Function],
+    /// The functions that are being looked at, outermost first. A call of one of them is taken to give no zeros.
+    around: Vec<FuncId>,
+    /// The results that are zero, of functions that have been looked at.
+    known: FastMap<FuncId, Vec<bool>>,
+    /// The outermost of `around` that was met again.
+    leaned: usize,
+}
+
+impl Zeros<'_> {
+    fn called(&mut self, callee: FuncId) -> Vec<bool> {
+        if let Some(known) = self.known.get(&callee) {
+            return known.clone();
         }
-    });
-    zero
+        let function = &self.functions[callee.index()];
+        if let Some(at) = self.around.iter().position(|&around| around == callee) {
+            self.leaned = self.leaned.min(at);
+            return vec![false; function.body.results.len()];
+        }
+        let outer = core::mem::replace(&mut self.leaned, usize::MAX);
+        self.around.push(callee);
+        let zero = self.of(function);
+        self.around.pop();
+        let found: Vec<bool> = function.body.results.iter().map(|result| zero.contains(result)).collect();
+        // What rests on the assumption about a function further out is no answer for later.
+        if self.leaned >= self.around.len() {
+            self.known.insert(callee, found.clone());
+            self.leaned = outer;
+        } else {
+            self.leaned = self.leaned.min(outer);
+        }
+        found
+    }
+
+    fn of(&mut self, function: &Function) -> FastSet<Value> {
+        let mut zero: FastSet<Value> = FastSet::default();
+        function.body.for_each_inst(&mut |inst| {
+            let is = |at: usize| zero.contains(&inst.args[at]);
+            let all = || inst.args.iter().all(|arg| zero.contains(arg));
+            let gives = match &inst.op {
+                Op::Const(Literal::Real(value)) => *value == 0.0,
+                Op::Map(rule) => match rule.row {
+                    Row::StrongMul => is(0) || is(1),
+                    Row::Add | Row::Subtract | Row::Negate => all(),
+                    _ => false,
+                },
+                Op::Broadcast(_)
+                | Op::Convert(_)
+                | Op::Reshape
+                | Op::Permute(_)
+                | Op::Reduce(Reduction::Sum, _)
+                | Op::Read(_) => is(0),
+                Op::Select => is(1) && is(2),
+                Op::Write(_) | Op::AddAt(_) => is(0) && is(1),
+                Op::Concat(_) => all(),
+                Op::MatMul { strong: true, .. } | Op::Outer { strong: true } => is(0) || is(1),
+                Op::Linalg(
+                    Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
+                ) => is(1),
+                Op::Call(callee) => {
+                    let given = self.called(*callee);
+                    let pairs = inst.results.iter().zip(given);
+                    zero.extend(pairs.filter(|(_, given)| *given).map(|(&result, _)| result));
+                    false
+                }
+                _ => false,
+            };
+            if gives {
+                zero.extend(&inst.results);
+            }
+        });
+        zero
+    }
 }
 
 impl Check<'_> {
@@ -226,7 +259,7 @@ impl Check<'_> {
             return true;
         }
         let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
-        let linear: HashSet<Value> = head
+        let linear: FastSet<Value> = head
             .params
             .iter()
             .zip(&body.params)

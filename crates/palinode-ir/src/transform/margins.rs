@@ -4,10 +4,10 @@
 //! by how much they held before the last round, and by how much one of them failed at the end. A gradient is that of the number of rounds that was run; near a change of
 //! that number it may jump.
 
-use std::collections::HashMap;
 
 use palinode_core::rules::Op as Row;
 
+use crate::fast::FastMap;
 use crate::op::{Comparison, Literal, Logical, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Span, Type};
@@ -119,7 +119,7 @@ fn margin(
     span: Span,
     out: &mut Vec<Inst>,
 ) -> Value {
-    let mut map: HashMap<Value, Value> = head.params.iter().copied().zip(values.iter().copied()).collect();
+    let mut map: FastMap<Value, Value> = head.params.iter().copied().zip(values.iter().copied()).collect();
     let mut defined = Vec::new();
     head.for_each_definition(&mut |value| defined.push(value));
     for value in defined {

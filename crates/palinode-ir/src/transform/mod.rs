@@ -161,24 +161,16 @@ fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
     Ok(())
 }
 
-/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead, invariants
-/// outside their loops (a trip count that never changes saves offsets), reads before the updates that consume their array.
-fn prepare(program: &Program) -> Program {
-    let program = passes::unfuse(&passes::inline(&apart_from_calls(program)));
-    passes::schedule(&passes::hoist(&passes::dce(&program)))
-}
-
 /// The same program with an entry that nothing calls: it gets another signature, which its callers do not expect.
-fn apart_from_calls(program: &Program) -> Program {
+fn apart_from_calls(mut program: Program) -> Program {
     let mut is_called = false;
     for function in &program.functions {
         function.body.for_each_inst(&mut |inst| is_called |= inst.op == Op::Call(program.entry));
         is_called |= function.tangent_rule == Some(program.entry);
     }
     if !is_called {
-        return program.clone();
+        return program;
     }
-    let mut program = program.clone();
     let called = program.entry;
     let main = program.main().clone();
     let mut builder = FunctionBuilder::new(&main.name);
@@ -198,17 +190,25 @@ fn apart_from_calls(program: &Program) -> Program {
     program
 }
 
+/// The program as transforms want it, and its entry apart from it: nothing calls that.
+fn prepared(program: Program) -> (Program, Function) {
+    let mut program = passes::prepared(apart_from_calls(program));
+    let entry = program.entry.index();
+    let name = program.functions[entry].name.clone();
+    let main = core::mem::replace(&mut program.functions[entry], Function::new(&name));
+    (program, main)
+}
+
 /// Puts a new entry function in place of the old one.
 fn with_entry(
     mut functions: Vec<Function>,
-    program: &Program,
+    at: FuncId,
     entry: Function,
     outputs: Vec<Rc<str>>,
 ) -> Program {
-    functions[program.entry.index()] = entry;
+    functions[at.index()] = entry;
     functions.iter_mut().for_each(Function::renumber);
-    let program = Program { functions, entry: program.entry, outputs };
-    passes::dce(&program)
+    passes::without_dead(Program { functions, entry: at, outputs })
 }
 
 /// `d` and the name, for tangents.
@@ -222,10 +222,9 @@ fn tangent_name(name: &str) -> Rc<str> {
 /// If an entry of `wrt` is not a real argument.
 pub fn jvp(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(program);
-    let mut differentiator = Differentiator::new(program);
-    let Tangents { function, results, .. } = differentiator.tangents(program.main(), wrt);
-    let main = program.main();
+    let (program, main) = prepared(program.clone());
+    let mut differentiator = Differentiator::new(program.functions);
+    let Tangents { function, results, .. } = differentiator.tangents(&main, wrt);
     let mut outputs = program.outputs.clone();
     let mut all = main.body.results.clone();
     let mut builder = FunctionBuilder::resume(function);
@@ -236,7 +235,7 @@ pub fn jvp(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> 
         }
     }
     let (function, _) = builder.finish(&all);
-    Ok(verified(with_entry(differentiator.functions, program, function, outputs), "jvp"))
+    Ok(verified(with_entry(differentiator.functions, program.entry, function, outputs), "jvp"))
 }
 
 /// How the cotangents of results are given.
@@ -256,11 +255,12 @@ fn reverse(
     storage: &Storage,
 ) -> Result<(Program, usize), TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(&unsweep(program));
-    let main = program.main();
-    let mut differentiator = Differentiator::new(program);
+    let (program, mut main) = prepared(unsweep(program));
+    let mut differentiator = Differentiator::new(program.functions);
     let Tangents { mut function, params: tangent_params, results: tangents, primal } =
-        differentiator.tangents(main, wrt);
+        differentiator.tangents(&main, wrt);
+    // The tangent code holds them too.
+    main.body.insts = Vec::new();
     // The tangent code as a function that is linear in its tangent arguments.
     let known_results = main.body.results.clone();
     let mut linear_results: Vec<Value> = Vec::new();
@@ -312,7 +312,7 @@ fn reverse(
         let name = main.name_of(main.body.params[position]).map_or("argument", |name| name);
         outputs.push(format!("grad_{name}").into());
     }
-    Ok((with_entry(versions.differentiator.functions, program, function, outputs), count))
+    Ok((with_entry(versions.differentiator.functions, program.entry, function, outputs), count))
 }
 
 /// A program cut in two at a point: what depends on the point only, and what is linear in the tangents.
@@ -332,10 +332,9 @@ pub struct Linearized {
 /// If an entry of `wrt` is not a real argument.
 pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, TransformError> {
     check_wrt(program, wrt)?;
-    let program = &prepare(&unsweep(program));
-    let main = program.main();
-    let mut differentiator = Differentiator::new(program);
-    let Tangents { mut function, params: tangents, results, primal } = differentiator.tangents(main, wrt);
+    let (program, main) = prepared(unsweep(program));
+    let mut differentiator = Differentiator::new(program.functions);
+    let Tangents { mut function, params: tangents, results, primal } = differentiator.tangents(&main, wrt);
     let known = main.body.results.clone();
     let pairs: Vec<(Value, Option<Value>)> =
         known.iter().copied().zip(results).filter(|(result, _)| main.ty(*result).is_real()).collect();
@@ -357,11 +356,11 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
     let kept = (0..residuals.len()).map(|at| format!("residual_{at}").into());
     let outputs = program.outputs.iter().cloned().chain(kept).collect();
     let functions = versions.differentiator.functions;
-    let primal = with_entry(functions.clone(), program, first, outputs);
-    let types = program.output_types();
+    let primal = with_entry(functions.clone(), program.entry, first, outputs);
+    let types = main.result_types();
     let real = program.outputs.iter().zip(types).filter(|(_, ty)| ty.is_real());
     let outputs = real.map(|(name, _)| tangent_name(name)).collect();
-    let linear = with_entry(functions, program, second, outputs);
+    let linear = with_entry(functions, program.entry, second, outputs);
     Ok(Linearized {
         primal: verified(primal, "linearize"),
         linear: verified(linear, "linearize"),
@@ -377,11 +376,11 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
 /// If an entry of `by` is not a real argument, or the program is not linear in them.
 pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformError> {
     check_wrt(program, by)?;
-    let program = &prepare(&unsweep(program));
+    let program = &passes::prepared(apart_from_calls(unsweep(program)));
     let main = program.main();
     let marked: Vec<bool> = (0..main.body.params.len()).map(|at| by.contains(&at)).collect();
     linear::check(&program.functions, main, &marked)?;
-    let mut versions = Versions::new(Differentiator::new(program), Storage::default());
+    let mut versions = Versions::new(Differentiator::new(program.functions.clone()), Storage::default());
     let id = versions.transposed_version(program.entry, &marked);
     if let Some((span, op)) = versions.not_linear.take() {
         return Err(TransformError::NotLinear { op, span });
@@ -392,7 +391,7 @@ pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformEr
     entry.name = main.name.clone();
     let name = |at: &usize| main.name_of(main.body.params[*at]).map_or("argument", |name| name);
     let outputs = by.iter().map(|at| format!("grad_{}", name(at)).into()).collect();
-    Ok(verified(with_entry(functions, program, entry, outputs), "transpose"))
+    Ok(verified(with_entry(functions, program.entry, entry, outputs), "transpose"))
 }
 
 /// A program that pulls cotangents of its results back to its arguments: see the module's table.
@@ -432,7 +431,7 @@ fn gradient(
     let kept = usize::from(with_value);
     program.functions[entry].body.results.drain(kept..count);
     program.outputs.drain(kept..count);
-    Ok(verified(passes::dce(&program), "grad"))
+    Ok(passes::without_dead(program))
 }
 
 /// A program that gives the first result and its gradient: see the module's table.

@@ -3,8 +3,10 @@
 //! Input: the known and the linear half of a block. Output: the linear half with everything it uses in its scope, and the
 //! values that the known half must keep.
 
-use std::collections::{HashMap, HashSet};
 
+use smallvec::smallvec;
+
+use crate::fast::{FastMap, FastSet};
 use crate::op::{Axis, IntOp, Narrow, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::split::{KnownHalf, Splitter, Thread, read_log};
@@ -46,7 +48,7 @@ pub(crate) struct Kept {
     /// `log_out` is the block's parameter here.
     pub(crate) threads: Vec<Thread>,
     /// What the linear half uses instead of a kept value.
-    pub(crate) available: HashMap<Value, Value>,
+    pub(crate) available: FastMap<Value, Value>,
 }
 
 impl Plan {
@@ -59,7 +61,7 @@ impl Plan {
         linear: &Block,
     ) -> Plan {
         let mut needs = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = FastSet::default();
         linear.for_each_use(&mut |value| {
             if splitter.owner.get(&value) == Some(&id) && seen.insert(value) {
                 needs.push(value);
@@ -88,7 +90,7 @@ impl Plan {
     /// Chooses between keeping and computing again. Either every need is kept unless it is cheap to make from the others,
     /// or, where that is less, what the cheap needs are made from is kept instead of them.
     fn decide(&mut self, splitter: &Splitter<'_>) {
-        let by_result: HashMap<Value, usize> =
+        let by_result: FastMap<Value, usize> =
             self.cheap.iter().enumerate().map(|(at, inst)| (inst.results[0], at)).collect();
         let round = self.round.map(|(k, _)| k);
         let mut dear: Vec<Value> =
@@ -98,7 +100,7 @@ impl Plan {
             self.needs.iter().filter_map(|need| by_result.get(need).copied()).collect();
         wanted.sort_unstable();
 
-        let (mut roots, mut again) = (dear.clone(), HashSet::new());
+        let (mut roots, mut again) = (dear.clone(), FastSet::default());
         let id = self.id;
         // How many operations may be repeated to get one value back.
         let storage = &splitter.shared.storage;
@@ -121,7 +123,7 @@ impl Plan {
             again.extend(needed);
             reached
         });
-        let (mut kept, mut also) = (dear.clone(), HashSet::new());
+        let (mut kept, mut also) = (dear.clone(), FastSet::default());
         for &at in &wanted {
             let mut needed = Vec::new();
             let mut at_hand = |value: Value| is_outside(value) || kept.contains(&value);
@@ -178,9 +180,9 @@ impl Plan {
             }
             places.push((array, lengths, position));
         }
-        let mut kept = Kept { threads: Vec::new(), available: HashMap::new() };
+        let mut kept = Kept { threads: Vec::new(), available: FastMap::default() };
         let mut pushes = Vec::new();
-        let mut array_threads = HashMap::new();
+        let mut array_threads = FastMap::default();
         for &value in &self.stored {
             let narrow = splitter.narrow(value);
             let elem = if narrow.is_some() { Elem::Int } else { splitter.b.ty(value).elem };
@@ -232,7 +234,7 @@ impl Plan {
     pub(crate) fn recompute(
         self,
         splitter: &mut Splitter<'_>,
-        mut available: HashMap<Value, Value>,
+        mut available: FastMap<Value, Value>,
         linear: &mut Block,
     ) {
         if let Some((known, here)) = self.round {
@@ -243,9 +245,9 @@ impl Plan {
             splitter.b.push(inst);
         }
         let at_hand =
-            |available: &HashMap<Value, Value>, value: Value| *available.get(&value).unwrap_or(&value);
+            |available: &FastMap<Value, Value>, value: Value| *available.get(&value).unwrap_or(&value);
         // Lengths may be computed again, so scalars come before the kept arrays that need them, except for those made from arrays.
-        let mut after_arrays: HashSet<Value> = self.places.iter().map(|place| place.array).collect();
+        let mut after_arrays: FastSet<Value> = self.places.iter().map(|place| place.array).collect();
         let (scalars, arrays): (Vec<Inst>, Vec<Inst>) = self.again.into_iter().partition(|inst| {
             let is_late = splitter.b.ty(inst.results[0]).rank > 0
                 || inst.args.iter().any(|arg| after_arrays.contains(arg));
@@ -254,11 +256,11 @@ impl Plan {
             }
             !is_late
         });
-        let repeat = |splitter: &mut Splitter<'_>, available: &mut HashMap<Value, Value>, inst: Inst| {
+        let repeat = |splitter: &mut Splitter<'_>, available: &mut FastMap<Value, Value>, inst: Inst| {
             let result = splitter.b.fresh_like(inst.results[0]);
             let args = inst.args.iter().map(|&arg| at_hand(available, arg)).collect();
             available.insert(inst.results[0], result);
-            splitter.b.push(Inst { args, results: vec![result], ..inst });
+            splitter.b.push(Inst { args, results: smallvec![result], ..inst });
         };
         for inst in scalars {
             repeat(splitter, &mut available, inst);
@@ -305,7 +307,7 @@ impl Plan {
 /// Whether instruction `at` can be repeated from what is at hand; `needed` collects the instructions to repeat.
 fn reach(
     cheap: &[Inst],
-    by_result: &HashMap<Value, usize>,
+    by_result: &FastMap<Value, usize>,
     at: usize,
     needed: &mut Vec<usize>,
     budget: usize,

@@ -4,8 +4,9 @@
 //! an update), or the integer values that are its lengths. So the reverse half of a program can make zeros of the right shape
 //! from a length that is known anyway, instead of keeping one per iteration.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
 
+use crate::fast::FastMap;
 use crate::op::Op;
 use crate::program::{Block, Function, Value};
 use crate::transform::activity::carried;
@@ -24,7 +25,9 @@ enum Origin {
 
 /// The origins of the shapes of a function's arrays.
 pub(crate) struct Shapes {
-    origins: HashMap<Value, Origin>,
+    origins: FastMap<Value, Origin>,
+    /// Roots that were found: thousands of versions of an array, one made from the other, have one.
+    roots: RefCell<FastMap<Value, Root>>,
 }
 
 /// The earliest thing that has the shape of an array.
@@ -38,8 +41,10 @@ pub(crate) enum Root {
 
 impl Shapes {
     pub(crate) fn of(function: &Function) -> Shapes {
-        let mut shapes = Shapes { origins: HashMap::new() };
+        let mut shapes = Shapes { origins: FastMap::default(), roots: RefCell::default() };
         shapes.block(function, &function.body);
+        // Inside a loop it was not yet known what the loop carries.
+        shapes.roots.take();
         shapes
     }
 
@@ -93,26 +98,50 @@ impl Shapes {
 
     /// Something earlier with the shape of `array`.
     pub(crate) fn root(&self, array: Value) -> Root {
-        self.follow(array, &mut Vec::new())
+        self.follow(array, &mut Vec::new()).0
     }
 
-    /// `assumed`: parameters of loops whose invariance is being established.
-    fn follow(&self, array: Value, assumed: &mut Vec<Value>) -> Root {
-        match self.origins.get(&array) {
-            None => Root::Array(array),
-            Some(Origin::SameAs(others)) => self.follow(others[0], assumed),
-            Some(Origin::Lengths(lengths)) => Root::Lengths(lengths.clone()),
-            Some(Origin::Carried { init, param, next }) => {
-                if assumed.contains(param) {
-                    return Root::Array(*param);
-                }
-                assumed.push(*param);
-                let next = self.follow(*next, assumed);
-                assumed.pop();
-                // A value that is the parameter itself, or has lengths that do not change, keeps its shape.
-                if next == Root::Array(*param) { self.follow(*init, assumed) } else { Root::Array(array) }
+    /// The root, and the first of `assumed` that it rests on (beyond the last if on none). `assumed`: parameters of loops, outermost first, whose invariance is being established.
+    fn follow(&self, array: Value, assumed: &mut Vec<Value>) -> (Root, usize) {
+        let mut array = array;
+        // What has the same root, from one to the next.
+        let mut way = Vec::new();
+        let mut rests_on = usize::MAX;
+        let root = loop {
+            if let Some(known) = self.roots.borrow().get(&array) {
+                break known.clone();
             }
+            let (init, param, next) = match self.origins.get(&array) {
+                None => break Root::Array(array),
+                Some(Origin::Lengths(lengths)) => break Root::Lengths(lengths.clone()),
+                Some(Origin::SameAs(others)) => {
+                    way.push(array);
+                    array = others[0];
+                    continue;
+                }
+                Some(&Origin::Carried { init, param, next }) => (init, param, next),
+            };
+            if let Some(at) = assumed.iter().position(|&other| other == param) {
+                rests_on = rests_on.min(at);
+                break Root::Array(param);
+            }
+            assumed.push(param);
+            let (next, rest) = self.follow(next, assumed);
+            assumed.pop();
+            if rest < assumed.len() {
+                rests_on = rests_on.min(rest);
+            }
+            // A value that is the parameter itself, or has lengths that do not change, keeps its shape.
+            if next != Root::Array(param) {
+                break Root::Array(array);
+            }
+            way.push(array);
+            array = init;
+        };
+        if rests_on == usize::MAX {
+            self.roots.borrow_mut().extend(way.into_iter().map(|value| (value, root.clone())));
         }
+        (root, rests_on)
     }
 
     /// The first array of the shape of `array`, itself included, that `accepts`.

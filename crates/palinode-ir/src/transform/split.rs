@@ -15,11 +15,11 @@
 //! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an array that is
 //! consumed, unless the linear half needs all its elements.
 
-use std::collections::{HashMap, HashSet};
 
+use crate::fast::{FastMap, FastSet, Marks, Table};
 use crate::builder::FunctionBuilder;
 use crate::op::{Axis, Op};
-use crate::program::{Block, Function, Inst, Value};
+use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::activity::{active, useful};
 use crate::transform::shape::Shapes;
 use crate::transform::split_calls::Versions;
@@ -27,7 +27,7 @@ use crate::transform::tangent::zero;
 use crate::types::{Elem, Span, Type};
 
 /// Current cotangents of linear values.
-pub(crate) type Cotangents = HashMap<Value, Value>;
+pub(crate) type Cotangents = FastMap<Value, Value>;
 
 /// A log on its way through the known half: what an instruction takes and gives.
 #[derive(Clone, Copy, Debug)]
@@ -61,22 +61,22 @@ pub(crate) enum Around {
 pub(crate) struct Splitter<'a> {
     pub(crate) b: FunctionBuilder,
     /// Every value that depends on the linear arguments.
-    pub(crate) linear: HashSet<Value>,
+    pub(crate) linear: Marks,
     /// Every value on which the linear results depend.
-    pub(crate) useful: HashSet<Value>,
+    pub(crate) useful: Marks,
     /// A known value of the same shape as a linear one.
-    pub(crate) twins: HashMap<Value, Value>,
+    pub(crate) twins: FastMap<Value, Value>,
     pub(crate) shapes: Shapes,
-    pub(crate) lengths: HashMap<(Value, u8), Value>,
+    pub(crate) lengths: FastMap<(Value, u8), Value>,
     /// Known instructions to put right after the definition of a value.
-    pub(crate) after: HashMap<Value, Vec<Inst>>,
-    /// What defines a linear value, blocks left out.
-    pub(crate) definitions: HashMap<Value, Inst>,
+    pub(crate) after: FastMap<Value, Vec<Inst>>,
+    /// What defines a linear array, blocks left out.
+    pub(crate) definitions: FastMap<Value, Inst>,
     /// The block that defines a known value, and how many loops are around it.
-    pub(crate) owner: HashMap<Value, u32>,
-    pub(crate) depth: HashMap<Value, usize>,
+    pub(crate) owner: Table<u32>,
+    pub(crate) depth: Table<u32>,
     /// Arrays that something overwrites.
-    pub(crate) consumed: HashSet<Value>,
+    pub(crate) consumed: FastSet<Value>,
     blocks: u32,
     pub(crate) block: u32,
     pub(crate) around: Vec<Around>,
@@ -90,7 +90,7 @@ impl<'a> Splitter<'a> {
     pub(crate) fn new(
         function: &Function,
         linear: &[bool],
-        twins: HashMap<Value, Value>,
+        twins: FastMap<Value, Value>,
         shared: &'a mut Versions,
     ) -> Splitter<'a> {
         let params = function.body.params.iter().zip(linear);
@@ -98,9 +98,10 @@ impl<'a> Splitter<'a> {
         let linear = active(&shared.differentiator.functions, function, &seeds);
         let results: Vec<Value> =
             function.body.results.iter().copied().filter(|result| linear.contains(result)).collect();
-        let (mut consumed, mut definitions) = (HashSet::new(), HashMap::new());
+        let (mut consumed, mut definitions) = (FastSet::default(), FastMap::default());
         function.body.for_each_inst(&mut |inst| {
-            for &result in inst.results.iter().filter(|result| linear.contains(result)) {
+            let is_array = |result: &&Value| function.ty(**result).rank > 0 && linear.contains(result);
+            for &result in inst.results.iter().filter(is_array) {
                 let Inst { op, args, results, span, .. } = inst;
                 definitions.insert(result, Inst::new(op.clone(), args.clone(), results.clone(), *span));
             }
@@ -120,11 +121,11 @@ impl<'a> Splitter<'a> {
             linear,
             twins,
             shapes: Shapes::of(function),
-            lengths: HashMap::new(),
-            after: HashMap::new(),
+            lengths: FastMap::default(),
+            after: FastMap::default(),
             definitions,
-            owner: HashMap::new(),
-            depth: HashMap::new(),
+            owner: Table::default(),
+            depth: Table::default(),
             consumed,
             blocks: 0,
             block: 0,
@@ -183,8 +184,8 @@ impl<'a> Splitter<'a> {
         self.linear.contains(&value) && self.useful.contains(&value)
     }
 
-    pub(crate) fn loops_around(&self) -> usize {
-        self.around.iter().filter(|around| matches!(around, Around::Loop { .. })).count()
+    pub(crate) fn loops_around(&self) -> u32 {
+        self.around.iter().filter(|around| matches!(around, Around::Loop { .. })).count() as u32
     }
 
     /// Notes a known value of the block at hand.
@@ -330,7 +331,7 @@ impl<'a> Splitter<'a> {
                 block.params = keep(self, &body.params, &body.params);
                 block.results = keep(self, &body.results, &body.params[1..]);
                 let results = keep(self, &inst.results, &body.params[1..]);
-                Inst { op: inst.op.clone(), args, blocks: vec![block], results, span: inst.span }
+                Inst { op: inst.op.clone(), args: args.into(), blocks: vec![block], results: results.into(), span: inst.span }
             }
             Op::While { .. } => {
                 let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
@@ -342,7 +343,7 @@ impl<'a> Splitter<'a> {
                 let args = keep(self, &inst.args, &body.params);
                 let results = keep(self, &inst.results, &body.params);
                 let blocks = vec![new_head, block];
-                Inst { op: inst.op.clone(), args, blocks, results, span: inst.span }
+                Inst { op: inst.op.clone(), args: args.into(), blocks, results: results.into(), span: inst.span }
             }
             Op::If => {
                 let results = keep(self, &inst.results, &inst.results);
@@ -352,7 +353,7 @@ impl<'a> Splitter<'a> {
                     stripped
                 });
                 let blocks = blocks.collect();
-                Inst { op: Op::If, args: inst.args.clone(), blocks, results, span: inst.span }
+                Inst { op: Op::If, args: inst.args.clone(), blocks, results: results.into(), span: inst.span }
             }
             Op::Call(callee) => {
                 let linear: Vec<bool> = inst.args.iter().map(|arg| self.linear.contains(arg)).collect();
@@ -400,7 +401,7 @@ impl<'a> Splitter<'a> {
         self.b.open_with(Vec::new());
         let (zero, none) = (zero(&mut self.b, ty.elem), self.b.int(0));
         insts.extend(self.b.close(&[]).insts);
-        let args = core::iter::once(zero).chain((0..ty.rank).map(|_| none)).collect();
+        let args: Values = core::iter::once(zero).chain((0..ty.rank).map(|_| none)).collect();
         insts.push(Inst::new(Op::Broadcast(Vec::new()), args, vec![value], Span::NONE));
     }
 

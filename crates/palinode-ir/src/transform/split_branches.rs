@@ -1,8 +1,8 @@
 //! Branches in the two halves: a branch in each, by the same condition. What the linear branch needs of the known one
 //! becomes a further result of the known one; the side not taken gives something that is never looked at.
 
-use std::collections::HashSet;
 
+use crate::fast::FastSet;
 use crate::op::Op;
 use crate::program::{Block, Inst, Value};
 use crate::transform::residual::Plan;
@@ -12,7 +12,7 @@ impl Splitter<'_> {
     pub(crate) fn reverse_branch(&mut self, inst: &Inst, cotangents: &mut Cotangents, half: &mut KnownHalf) {
         let mut captured: Vec<Value> = inst.blocks.iter().flat_map(Block::captures).collect();
         captured.retain(|&value| self.flows(value));
-        let mut seen = HashSet::new();
+        let mut seen = FastSet::default();
         captured.retain(|&value| seen.insert(value));
         let received: Vec<Option<Value>> =
             inst.results.iter().map(|result| cotangents.remove(result)).collect();
@@ -78,7 +78,7 @@ impl Splitter<'_> {
             op: Op::If,
             args: inst.args.clone(),
             blocks: linear_blocks,
-            results: linear_results,
+            results: linear_results.into(),
             span: inst.span,
         });
 
@@ -112,7 +112,7 @@ impl Splitter<'_> {
             blocks.push(Block { params: Vec::new(), insts, results });
         }
         if !results.is_empty() {
-            half.insts.push(Inst { op: Op::If, args: inst.args.clone(), blocks, results, span: inst.span });
+            half.insts.push(Inst { op: Op::If, args: inst.args.clone(), blocks, results: results.into(), span: inst.span });
             self.start_threads(threads, half);
         }
     }

@@ -3,8 +3,8 @@
 //! A function that is called is cut like the entry, but its halves do not share residuals: the transposed version runs the
 //! known half again. So a call needs no log, and recursion no stack of residuals.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Value};
 use crate::transform::split::{Cotangents, KnownHalf, Splitter};
@@ -15,15 +15,15 @@ use crate::types::Span;
 /// Transposed and known versions of functions that are called.
 pub(crate) struct Versions {
     pub(crate) differentiator: Differentiator,
-    transposed: HashMap<(FuncId, Vec<bool>), FuncId>,
-    known: HashMap<(FuncId, Vec<bool>), FuncId>,
+    transposed: FastMap<(FuncId, Vec<bool>), FuncId>,
+    known: FastMap<(FuncId, Vec<bool>), FuncId>,
     pub(crate) not_linear: Option<(Span, String)>,
     pub(crate) storage: Storage,
 }
 
 impl Versions {
     pub(crate) fn new(differentiator: Differentiator, storage: Storage) -> Versions {
-        let (transposed, known) = (HashMap::new(), HashMap::new());
+        let (transposed, known) = (FastMap::default(), FastMap::default());
         Versions { differentiator, transposed, known, not_linear: None, storage }
     }
 
@@ -53,7 +53,7 @@ impl Versions {
         let function = self.get(callee);
         let id = self.reserve(&function.name, "known");
         self.known.insert(key, id);
-        let mut splitter = Splitter::new(&function, linear, HashMap::new(), self);
+        let mut splitter = Splitter::new(&function, linear, FastMap::default(), self);
         let mut body = splitter.strip_block(&function.body);
         body.params.retain(|param| !splitter.linear.contains(param));
         let (mut function, _) = splitter.b.finish(&[]);

@@ -1,8 +1,8 @@
 //! Loops in the two halves: a loop in each. The known one appends residuals to logs, the linear one reads them by the
 //! iteration's number. A `while` of the known half counts its rounds, and is a `for` in the linear half.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::op::{IntOp, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::activity::carried;
@@ -154,9 +154,9 @@ impl Splitter<'_> {
         let args = [&[trips], &shell.args[..]].concat();
         self.b.push(Inst {
             op: shell.op,
-            args,
+            args: args.into(),
             blocks: vec![linear],
-            results: shell.results,
+            results: shell.results.into(),
             span: inst.span,
         });
         self.known_loop(inst, known, own.threads, trips, before, half);
@@ -211,7 +211,7 @@ impl Splitter<'_> {
             round = self.b.integer(IntOp::Add, offset, round);
         }
         let mut head = self.b.close(&[]).insts;
-        linear.substitute(&HashMap::from([(flat, round)]));
+        linear.substitute(&FastMap::from_iter([(flat, round)]));
         head.append(&mut linear.insts);
         linear.insts = head;
     }
@@ -270,7 +270,7 @@ impl Splitter<'_> {
             let head = Block { params: head_params, ..head.clone() };
             let block = Block { params: inner, insts, results: next };
             let blocks = vec![head, block];
-            let known = Inst { op: inst.op.clone(), args, blocks, results, span: inst.span };
+            let known = Inst { op: inst.op.clone(), args: args.into(), blocks, results: results.into(), span: inst.span };
             half.insts.push(known);
             half.insts.extend(before);
             half.insts.extend(constants.into_iter().rev());
@@ -280,9 +280,9 @@ impl Splitter<'_> {
             let args = [&[inst.args[0]], &args[..]].concat();
             half.insts.extend((!results.is_empty()).then_some(Inst {
                 op: inst.op.clone(),
-                args,
+                args: args.into(),
                 blocks: vec![block],
-                results,
+                results: results.into(),
                 span: inst.span,
             }));
             Some(before)

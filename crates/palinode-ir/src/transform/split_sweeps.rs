@@ -6,8 +6,8 @@
 //!
 //! Invariant: cotangents are added up in the order of the loop that keeps residuals, by the same operations, so the bits are the same.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::op::{IntOp, Op, Room};
 use crate::program::{Block, Inst, Value};
 use crate::transform::activity::carried;
@@ -57,9 +57,9 @@ impl Splitter<'_> {
         let results = way.results.clone();
         self.b.push(Inst {
             op: Op::Sweep { room },
-            args,
+            args: args.into(),
             blocks: vec![advance, back],
-            results,
+            results: results.into(),
             span: inst.span,
         });
         self.leave_way_back(inst, way, cotangents);
@@ -102,7 +102,7 @@ impl Splitter<'_> {
     fn renewed(&mut self, block: &Block) -> Block {
         let mut defined = Vec::new();
         block.for_each_definition(&mut |value| defined.push(value));
-        let fresh: HashMap<Value, Value> =
+        let fresh: FastMap<Value, Value> =
             defined.into_iter().map(|value| (value, self.b.fresh_like(value))).collect();
         let mut block = block.clone();
         block.rename(&|value| *fresh.get(&value).unwrap_or(&value));

@@ -3,10 +3,11 @@
 //! Whatever is chosen, the gradient is bitwise the same: what is computed again is computed by the same operations from the same numbers. The
 //! exception says so: numbers that are kept in fewer bits are rounded.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use palinode_core::rules::Op as Row;
 
+use crate::fast::FastSet;
 use crate::op::{Axis, Linalg, Narrow, Op};
 use crate::program::{Inst, Value};
 use crate::transform::split::Splitter;
@@ -94,9 +95,9 @@ impl Splitter<'_> {
 
     /// The results of a block's instructions, given in order, that are to be computed again because of a choice by name: those of the variable,
     /// and the unnamed ones that it is made from or that are made from it, partials for instance.
-    pub(crate) fn chosen_again(&self, id: u32, insts: &[&Inst]) -> HashSet<Value> {
+    pub(crate) fn chosen_again(&self, id: u32, insts: &[&Inst]) -> FastSet<Value> {
         let storage = &self.shared.storage;
-        let mut chosen = HashSet::new();
+        let mut chosen = FastSet::default();
         if !storage.choices.values().any(|choice| *choice == Choice::Recompute) {
             return chosen;
         }
@@ -111,7 +112,7 @@ impl Splitter<'_> {
                 chosen.extend(&inst.results);
             }
         }
-        let mut wanted: HashSet<Value> = HashSet::new();
+        let mut wanted: FastSet<Value> = FastSet::default();
         for inst in insts.iter().rev().filter(|inst| may(inst)) {
             let is_operand =
                 choice(inst).is_none() && inst.results.iter().any(|result| wanted.contains(result));

@@ -4,15 +4,17 @@
 //! -1. A [`Symbol`] is a number that remembers how it was made; running a row's partial on symbols writes down its formula,
 //! so the table stays the only place where a derivative is stated.
 //!
-//! The expressions live in a thread-local list while one partial is evaluated; nothing of it outlives [`partial`].
+//! The expressions live in a thread-local list while one partial is evaluated. Formulas are kept (by thread), because a long program asks for the same few thousands of times;
+//! a formula depends on nothing but the row.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::rc::Rc;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
 
 use palinode_core::rules::Op as Row;
 use palinode_core::{Constant, Logic, Scalar};
 
+use crate::fast::FastMap;
 use crate::builder::FunctionBuilder;
 use crate::op::{Comparison, Literal, Logical, Op, Rule};
 use crate::program::Value;
@@ -35,34 +37,62 @@ pub(crate) fn partial(
     args: &[Value],
     result: Value,
 ) -> Partial {
-    let (root, expressions) = formula(rule, which, args.len());
-    match &expressions[root] {
+    let formula = formula(rule, which, args.len());
+    match formula.root() {
         Expression::Literal(Literal::Real(value)) if *value == 0.0 => return Partial::Zero,
         Expression::Literal(Literal::Real(1.0)) => return Partial::One,
         Expression::Literal(Literal::Real(-1.0)) => return Partial::MinusOne,
         _ => {}
     }
     let elem = builder.ty(result).elem;
-    let mut writer = Writer { builder, expressions, args, result, elem, written: HashMap::new() };
-    Partial::Value(writer.value(root))
+    let written = vec![None; formula.expressions.len()];
+    let mut writer = Writer { builder, formula: &formula, args, result, elem, written };
+    Partial::Value(writer.value(formula.root))
 }
 
 /// Whether the partial is 0 everywhere.
 pub(crate) fn is_flat(rule: Rule, which: usize) -> bool {
-    let (root, expressions) = formula(rule, which, rule.row.arity());
-    matches!(&expressions[root], Expression::Literal(Literal::Real(value)) if *value == 0.0)
+    let formula = formula(rule, which, rule.row.arity());
+    matches!(formula.root(), Expression::Literal(Literal::Real(value)) if *value == 0.0)
 }
 
-fn formula(rule: Rule, which: usize, arity: usize) -> (usize, Vec<Expression>) {
+/// How a partial is computed.
+struct Formula {
+    root: usize,
+    expressions: Vec<Expression>,
+}
+
+impl Formula {
+    fn root(&self) -> &Expression {
+        &self.expressions[self.root]
+    }
+}
+
+/// How many formulas are kept: there are fewer rows, but powers have as many exponents as a source names.
+const KEPT: usize = 4096;
+
+fn formula(rule: Rule, which: usize, arity: usize) -> Rc<Formula> {
+    let key = (rule, which, arity);
+    if let Some(found) = FORMULAS.with_borrow(|known| known.get(&key).cloned()) {
+        return found;
+    }
     EXPRESSIONS.set(Vec::new());
     let args: Vec<Symbol> = (0..arity).map(|at| Symbol(note(Expression::Operand(at)))).collect();
     let result = Symbol(note(Expression::Result));
-    let root = rule.row.partial(rule.parameter, which, &args, result).0;
-    (root as usize, EXPRESSIONS.take())
+    let root = rule.row.partial(rule.parameter, which, &args, result).0 as usize;
+    let formula = Rc::new(Formula { root, expressions: EXPRESSIONS.take() });
+    FORMULAS.with_borrow_mut(|known| {
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(key, Rc::clone(&formula));
+    });
+    formula
 }
 
 thread_local! {
     static EXPRESSIONS: RefCell<Vec<Expression>> = const { RefCell::new(Vec::new()) };
+    static FORMULAS: RefCell<FastMap<(Rule, usize, usize), Rc<Formula>>> = RefCell::default();
 }
 
 #[derive(Clone, Debug)]
@@ -82,31 +112,32 @@ fn note(expression: Expression) -> u32 {
 
 struct Writer<'a> {
     builder: &'a mut FunctionBuilder,
-    expressions: Vec<Expression>,
+    formula: &'a Formula,
     args: &'a [Value],
     result: Value,
     elem: Elem,
-    written: HashMap<usize, Value>,
+    written: Vec<Option<Value>>,
 }
 
 impl Writer<'_> {
     fn value(&mut self, at: usize) -> Value {
-        if let Some(&value) = self.written.get(&at) {
+        if let Some(value) = self.written[at] {
             return value;
         }
-        let value = match self.expressions[at].clone() {
-            Expression::Operand(which) => self.args[which],
+        let formula = self.formula;
+        let value = match &formula.expressions[at] {
+            Expression::Operand(which) => self.args[*which],
             Expression::Result => self.result,
             Expression::Literal(literal) => {
-                let value = self.builder.literal(literal);
+                let value = self.builder.literal(*literal);
                 if self.elem == Elem::F64 { value } else { self.builder.convert(self.elem, value) }
             }
             Expression::Apply(op, parts) => {
                 let parts: Vec<Value> = parts.iter().map(|&part| self.value(part as usize)).collect();
-                self.builder.emit(op, &parts)
+                self.builder.emit(op.clone(), &parts)
             }
         };
-        self.written.insert(at, value);
+        self.written[at] = Some(value);
         value
     }
 }

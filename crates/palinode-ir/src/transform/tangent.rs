@@ -8,14 +8,17 @@
 //!
 //! Functions that are called (recursive ones, or with a tangent rule) get a differentiated version each.
 
-use std::collections::{HashMap, HashSet};
+
+use std::rc::Rc;
 
 use palinode_core::rules::Op as Row;
 
+use crate::fast::{FastMap, Marks, Table};
 use crate::builder::FunctionBuilder;
 use crate::op::{Comparison, FuncId, Literal, Op, Reduction, Rule};
-use crate::program::{Block, Function, Inst, Program, Value};
+use crate::program::{Block, Function, Inst, Value};
 use crate::transform::activity::{Swept, active, carried, swept};
+use crate::transform::tangent_name;
 use crate::transform::symbol::{Partial, partial};
 use crate::types::Elem;
 
@@ -27,8 +30,8 @@ pub(crate) struct Tangents {
     pub(crate) params: Vec<Value>,
     /// For each result its tangent, if it has one.
     pub(crate) results: Vec<Option<Value>>,
-    /// The primal of each tangent: it has the same shape.
-    pub(crate) primal: HashMap<Value, Value>,
+    /// The primal of each tangent that is an array: it has the same shape.
+    pub(crate) primal: FastMap<Value, Value>,
 }
 
 /// Differentiates functions of a program and keeps the new versions.
@@ -36,17 +39,17 @@ pub(crate) struct Differentiator {
     /// The program's functions, and new ones as they are made.
     pub(crate) functions: Vec<Function>,
     /// New versions by the original and the arguments that have tangents.
-    versions: HashMap<(FuncId, Vec<bool>), FuncId>,
+    versions: FastMap<(FuncId, Vec<bool>), FuncId>,
     /// For a new version: the primal of each tangent.
-    pub(crate) pairs: HashMap<FuncId, HashMap<Value, Value>>,
+    pub(crate) pairs: FastMap<FuncId, FastMap<Value, Value>>,
 }
 
 impl Differentiator {
-    pub(crate) fn new(program: &Program) -> Differentiator {
+    pub(crate) fn new(functions: Vec<Function>) -> Differentiator {
         Differentiator {
-            functions: program.functions.clone(),
-            versions: HashMap::new(),
-            pairs: HashMap::new(),
+            functions,
+            versions: FastMap::default(),
+            pairs: FastMap::default(),
         }
     }
 
@@ -56,8 +59,9 @@ impl Differentiator {
         let mut writer = Writer {
             builder: FunctionBuilder::rewrite(function),
             active: active(&self.functions, function, &seeds),
-            tangent: HashMap::new(),
-            primal: HashMap::new(),
+            tangent: Table::default(),
+            primal: FastMap::default(),
+            names: FastMap::default(),
             shared: self,
         };
         let mut params = Vec::new();
@@ -128,9 +132,11 @@ pub(crate) fn zero(builder: &mut FunctionBuilder, elem: Elem) -> Value {
 
 struct Writer<'a> {
     builder: FunctionBuilder,
-    active: HashSet<Value>,
-    tangent: HashMap<Value, Value>,
-    primal: HashMap<Value, Value>,
+    active: Marks,
+    tangent: Table<Value>,
+    primal: FastMap<Value, Value>,
+    /// What the tangents of a name are called.
+    names: FastMap<Rc<str>, Rc<str>>,
     shared: &'a mut Differentiator,
 }
 
@@ -140,11 +146,19 @@ impl Writer<'_> {
     }
 
     fn name_tangent(&mut self, tangent: Value, primal: Value) {
-        if let Some(name) = self.builder.name_of(primal) {
-            self.builder.name(tangent, &format!("d{name}"));
+        self.share_name(tangent, primal);
+        if self.builder.ty(primal).rank > 0 {
+            self.primal.insert(tangent, primal);
         }
-        self.primal.insert(tangent, primal);
         self.tangent.insert(primal, tangent);
+    }
+
+    /// Names a tangent after its primal, unless it has a name. All versions of a variable share one text.
+    fn share_name(&mut self, tangent: Value, primal: Value) {
+        if let Some(name) = self.builder.name_of(primal) {
+            let of_tangent = self.names.entry(name).or_insert_with_key(|name| tangent_name(name));
+            self.builder.share_name(tangent, of_tangent);
+        }
     }
 
     fn fresh_tangent(&mut self, primal: Value) -> Value {
@@ -222,10 +236,10 @@ impl Writer<'_> {
             None => zeros_like(&mut self.builder, result),
         };
         self.tangent.insert(result, tangent);
-        self.primal.entry(tangent).or_insert(result);
-        if let Some(name) = self.builder.name_of(result) {
-            self.builder.name(tangent, &format!("d{name}"));
+        if self.builder.ty(result).rank > 0 {
+            self.primal.entry(tangent).or_insert(result);
         }
+        self.share_name(tangent, result);
     }
 
     fn plain(&mut self, inst: &Inst) {
@@ -463,7 +477,7 @@ impl Writer<'_> {
         let mut results = inst.results.clone();
         results.extend(tangents(self, &inst.results, &turning));
         let blocks = vec![new_advance, new_back];
-        self.builder.push(Inst { op: inst.op.clone(), args, blocks, results, span: inst.span });
+        self.builder.push(Inst { op: inst.op.clone(), args: args.into(), blocks, results, span: inst.span });
     }
 
     fn branch(&mut self, inst: &Inst) {
@@ -505,7 +519,7 @@ impl Writer<'_> {
             return;
         }
         let wrt: Vec<bool> = inst.args.iter().map(|arg| self.tangent.contains_key(arg)).collect();
-        args.extend(inst.args.iter().filter_map(|arg| self.tangent.get(arg)));
+        args.extend(inst.args.iter().filter_map(|arg| self.tangent.get(arg).copied()));
         let version = self.shared.version(callee, &wrt);
         let mut results = inst.results.clone();
         results.extend(real.iter().map(|&result| self.fresh_tangent(result)));

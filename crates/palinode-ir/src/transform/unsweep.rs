@@ -3,8 +3,8 @@
 //! Input: a program with sweeps. Output: the same program, the same bits, where a sweep is two loops: one that appends each state to logs, and one that reads
 //! them backwards. So reverse mode needs no transpose of a sweep: what is differentiated backwards twice keeps all states the second time.
 
-use std::collections::HashMap;
 
+use crate::fast::FastMap;
 use crate::builder::FunctionBuilder;
 use crate::op::{Axis, IntOp, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
@@ -81,14 +81,14 @@ fn expand(b: &mut FunctionBuilder, inst: &Inst) {
     let (states, cotangents) = back.params[1..].split_at(state.len());
     b.open_with([&back.params[..1], cotangents].concat());
     let found = read_state(b, back.params[0], &types, &results[state.len()..]);
-    let map: HashMap<Value, Value> = states.iter().copied().zip(found).collect();
+    let map: FastMap<Value, Value> = states.iter().copied().zip(found).collect();
     let mut body: Block = back.clone();
     body.substitute(&map);
     body.insts.into_iter().for_each(|inst| b.push(inst));
     let block = b.close(&body.results);
     b.push(Inst {
         op: Op::For { descending: true, room: None },
-        args: [&[n], seeds].concat(),
+        args: [&[n], seeds].concat().into(),
         blocks: vec![block],
         results: inst.results.clone(),
         span: inst.span,

@@ -288,7 +288,7 @@ fn planted() -> Vec<(&'static str, Wrong)> {
                 let found = matches!(inst.op, Op::AddAt(_) | Op::Write(_));
                 if found {
                     let (op, args) = (Op::StopGradient, vec![inst.args[0]]);
-                    (inst.op, inst.args) = (op, args);
+                    (inst.op, inst.args) = (op, args.into());
                 }
                 found
             })

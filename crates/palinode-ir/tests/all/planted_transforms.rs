@@ -113,7 +113,7 @@ fn constant(function: &mut Function, literal: Literal) -> (Value, Inst) {
 /// The instruction's result is `from` instead.
 fn becomes(function: &mut Function, inst: &Inst, from: Value) -> Option<Vec<Inst>> {
     let (one, constant) = constant(function, Literal::Real(1.0));
-    Some(vec![constant, Inst { op: Op::rule(Row::Multiply), args: vec![from, one], ..inst.clone() }])
+    Some(vec![constant, Inst { op: Op::rule(Row::Multiply), args: vec![from, one].into(), ..inst.clone() }])
 }
 
 fn with_op(inst: &Inst, op: Op) -> Option<Vec<Inst>> {
@@ -199,7 +199,7 @@ fn one_place_off(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
     let (less, at) = (f.fresh(Type::INT, None), f.fresh(Type::INT, None));
     let sub = Inst::new(Op::Int(IntOp::Sub), vec![inst.args[1], one], vec![less], inst.span);
     let max = Inst::new(Op::Int(IntOp::Max), vec![less, none], vec![at], inst.span);
-    Some(vec![first, second, sub, max, Inst { args: vec![inst.args[0], at], ..inst.clone() }])
+    Some(vec![first, second, sub, max, Inst { args: vec![inst.args[0], at].into(), ..inst.clone() }])
 }
 
 fn residual_dropped(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
@@ -252,7 +252,7 @@ fn accumulator_forgets(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
 
 fn choice_swapped(_: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
     let args = || vec![inst.args[0], inst.args[2], inst.args[1]];
-    (inst.op == Op::Select).then(|| vec![Inst { args: args(), ..inst.clone() }])
+    (inst.op == Op::Select).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
 }
 
 fn branches_swapped(_: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
@@ -269,7 +269,7 @@ fn sum_to_one_element(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
             let (zero, first) = constant(f, Literal::Real(0.0));
             let (at, second) = constant(f, Literal::Int(0));
             let filled = f.fresh(f.ty(inst.results[0]), None);
-            let fill = Inst { args: vec![zero, inst.args[1]], results: vec![filled], ..inst.clone() };
+            let fill = Inst { args: vec![zero, inst.args[1]].into(), results: vec![filled].into(), ..inst.clone() };
             let write = Op::Write(vec![Axis::At]);
             let set = Inst::new(write, vec![filled, inst.args[0], at], inst.results.clone(), inst.span);
             Some(vec![first, second, fill, set])
@@ -289,7 +289,7 @@ fn product_transposed(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
 
 fn outer_swapped(_: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
     let args = || vec![inst.args[1], inst.args[0]];
-    (matches!(inst.op, Op::Outer { .. })).then(|| vec![Inst { args: args(), ..inst.clone() }])
+    (matches!(inst.op, Op::Outer { .. })).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
 }
 
 fn solved_untransposed(_: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
@@ -307,7 +307,7 @@ fn weight_squared(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
             let square = f.fresh(f.ty(inst.args[1]), None);
             let args = vec![inst.args[1], inst.args[1]];
             let first = Inst::new(Op::rule(Row::Multiply), args, vec![square], inst.span);
-            Some(vec![first, Inst { args: vec![inst.args[0], square], ..inst.clone() }])
+            Some(vec![first, Inst { args: vec![inst.args[0], square].into(), ..inst.clone() }])
         }
         _ => None,
     }
@@ -332,7 +332,7 @@ fn mean_instead_of_sum(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
             let (third, constant) = constant(f, Literal::Real(1.0 / 3.0));
             let divide = Op::rule(Row::Multiply);
             let scaled = Inst::new(divide, vec![sum, third], inst.results.clone(), inst.span);
-            Some(vec![constant, Inst { results: vec![sum], ..inst.clone() }, scaled])
+            Some(vec![constant, Inst { results: vec![sum].into(), ..inst.clone() }, scaled])
         }
         _ => None,
     }

@@ -2,7 +2,8 @@
 
 use super::declare::GlobalKind;
 use super::equation::RootFrame;
-use super::value::{Known, Slot, Val, describe, describe_rank};
+use super::state::State;
+use super::value::{Known, Val, describe, describe_rank};
 use super::view::Place;
 use super::{Facts, MAX_LEVELS, Module, defined_twice};
 use crate::builder::FunctionBuilder;
@@ -66,7 +67,7 @@ pub(super) struct Body<'m, 'a> {
     pub(super) module: &'m mut Module<'a>,
     pub(super) b: FunctionBuilder,
     pub(super) variables: Vec<Variable>,
-    pub(super) state: Vec<Slot>,
+    pub(super) state: State,
     pub(super) scopes: Vec<HashMap<Rc<str>, Binding>>,
     pub(super) problems: Vec<Diagnostic>,
     /// The instance; none for the top level.
@@ -115,7 +116,7 @@ impl<'m, 'a> Body<'m, 'a> {
             module,
             b: FunctionBuilder::new(name),
             variables: Vec::new(),
-            state: Vec::new(),
+            state: State::default(),
             scopes: vec![HashMap::new()],
             problems: Vec::new(),
             instance,

@@ -3,6 +3,8 @@
 //! A variable that is assigned in a branch becomes a result of the `if`. After a branch that may leave by `break`, `continue` or
 //! `return`, the statements that follow move into the arm that goes on; only where several arms go on, flags are set and tested.
 
+use std::collections::BTreeSet;
+
 use super::body::{Body, VarId, VariableKind};
 use super::value::{Slot, Val, describe};
 use crate::diagnostic::Diagnostic;
@@ -192,24 +194,28 @@ impl Body<'_, '_> {
     ) {
         self.b.at(span);
         let condition = self.operand(condition);
-        let before = self.state.clone();
+        let variables = self.variables.len();
         let mut blocks = Vec::new();
         let mut after = Vec::new();
         for first in [true, false] {
             let go: &mut dyn FnMut(&mut Self) = if first { &mut *yes } else { &mut *no };
             self.b.open(&[]);
+            let before = self.state.mark();
             self.deeper(span, |this| {
                 go(this);
                 Some(())
             });
             blocks.push(self.b.close(&[]));
-            after.push(core::mem::replace(&mut self.state, before.clone()));
-            // Variables that a block defined for itself keep their place in the table.
-            self.state.resize(self.variables.len(), Slot::Unset);
+            after.push(self.state.rewind(before));
         }
+        // Variables that a block defined for itself are gone.
+        let changed: BTreeSet<VarId> =
+            after.iter().flat_map(|slots| slots.keys().copied()).filter(|id| *id < variables).collect();
         let mut joined: Vec<(VarId, Type, Vec<Option<i64>>)> = Vec::new();
-        for id in 0..before.len() {
-            match (&before[id], &after[0][id], &after[1][id]) {
+        for id in changed {
+            let old = self.state[id].clone();
+            let [yes, no] = [0, 1].map(|arm: usize| after[arm].get(&id).unwrap_or(&old));
+            match (&old, yes, no) {
                 (old, Slot::Val(a), Slot::Val(b)) => {
                     let unchanged = old.val().is_some_and(|old| old.value == a.value && old.value == b.value);
                     if unchanged {

@@ -153,7 +153,8 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<(Vec<Value>, crate::program::Block)> {
         let (starts, types) = (self.current(ids), self.types_of(ids));
-        let before = self.state.clone();
+        let given: Vec<Slot> = ids.iter().map(|&id| self.state[id].clone()).collect();
+        let before = self.state.mark();
         let params = self.b.open(&types);
         self.rebind(ids, &params);
         let loops = core::mem::take(&mut self.loops);
@@ -170,7 +171,7 @@ impl Body<'_, '_> {
         self.loops = loops;
         self.b.at(span);
         let results = match frame {
-            None => self.next_values(written, ids, &before),
+            None => self.next_values(written, ids, &given),
             Some(frame) => self.residuals(written, &types, frame),
         };
         let block = self.b.close(results.as_deref().unwrap_or_default());
@@ -180,11 +181,11 @@ impl Body<'_, '_> {
     }
 
     /// What the unknowns of a fixed point are at the end of its block.
-    fn next_values(&mut self, written: &Equation, ids: &[VarId], before: &[Slot]) -> Option<Vec<Value>> {
+    fn next_values(&mut self, written: &Equation, ids: &[VarId], given: &[Slot]) -> Option<Vec<Value>> {
         let mut values = Vec::new();
-        for (&id, name) in ids.iter().zip(&written.unknowns) {
+        for ((&id, name), given) in ids.iter().zip(&written.unknowns).zip(given) {
             let next = self.state[id].val()?.clone();
-            let start = before[id].val()?;
+            let start = given.val()?;
             for (axis, (a, b)) in start.lens.iter().zip(&next.lens).enumerate() {
                 if let (Some(a), Some(b)) = (a, b)
                     && a != b

@@ -40,7 +40,7 @@ impl Body<'_, '_> {
                 let val = self.expr(inner)?;
                 self.unary(*op, &val, inner.span, span)?
             }
-            ExprKind::Binary(op, a, b) => self.binary_expr(*op, a, b, span)?,
+            ExprKind::Chain(first, rest) => self.chain(first, rest)?,
             ExprKind::Call(name, args) => return self.call(name, args, span),
             ExprKind::Index(..) | ExprKind::Transpose(_) => {
                 let place = self.place(expr)?;
@@ -78,17 +78,27 @@ impl Body<'_, '_> {
         }
     }
 
-    fn binary_expr(&mut self, op: BinaryOp, a: &Expr, b: &Expr, span: Span) -> Option<Val> {
-        let left = self.expr(a);
+    fn chain(&mut self, first: &Expr, rest: &[(BinaryOp, Expr)]) -> Option<Val> {
+        let (mut left, mut place) = (self.expr(first), first.span);
+        for (op, operand) in rest {
+            let whole = first.span.to(operand.span);
+            // After a mistake the other operands are looked at all the same.
+            left = self.link(*op, left, place, operand, whole);
+            place = whole;
+        }
+        left
+    }
+
+    fn link(&mut self, op: BinaryOp, left: Option<Val>, place: Span, b: &Expr, whole: Span) -> Option<Val> {
         let lazy = matches!(op, BinaryOp::And | BinaryOp::Or) && may_fail(b);
         if let (Some(left), true) = (&left, lazy)
             && left.ty == Type::BOOL
         {
-            return self.lazy(op, left, b, span);
+            return self.lazy(op, left, b, whole);
         }
         let right = self.expr(b);
         let (left, right) = (left?, right?);
-        self.binary(op, &left, &right, (a.span, b.span), span)
+        self.binary(op, &left, &right, (place, b.span), whole)
     }
 
     /// `and` and `or` whose right side must not be evaluated if the left side decides.
@@ -240,17 +250,15 @@ fn plural(rank: u8) -> String {
 /// Whether evaluating it can fail or take long, so that `and` and `or` must not do it for nothing.
 pub(super) fn may_fail(expr: &Expr) -> bool {
     let mut found = false;
+    let divides = |op: BinaryOp| {
+        matches!(op, BinaryOp::FloorDivide | BinaryOp::Remainder | BinaryOp::MatMul | BinaryOp::Divide)
+    };
     names::walk(expr, &mut |expr| {
-        found |= matches!(
-            expr.kind,
-            ExprKind::Call(..)
-                | ExprKind::Index(..)
-                | ExprKind::Choice(..)
-                | ExprKind::Binary(
-                    BinaryOp::FloorDivide | BinaryOp::Remainder | BinaryOp::MatMul | BinaryOp::Divide,
-                    ..
-                )
-        );
+        found |= match &expr.kind {
+            ExprKind::Call(..) | ExprKind::Index(..) | ExprKind::Choice(..) => true,
+            ExprKind::Chain(_, rest) => rest.iter().any(|(op, _)| divides(*op)),
+            _ => false,
+        };
     });
     found
 }

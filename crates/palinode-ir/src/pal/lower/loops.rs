@@ -4,6 +4,7 @@
 use super::body::{Binding, Body, LoopFrame, VarId, VariableKind};
 use super::control::needs_flag;
 use super::expr::may_fail;
+use super::state::Mark;
 use super::value::{Known, Slot, Val, describe};
 use super::view::Base;
 use crate::diagnostic::Diagnostic;
@@ -82,10 +83,8 @@ impl Body<'_, '_> {
     }
 
     /// After a loop: the results, and poison where the body made some.
-    pub(super) fn leave_loop(&mut self, ids: &[VarId], before: Vec<Slot>, results: &[Value]) {
-        let after = core::mem::replace(&mut self.state, before);
-        self.state.resize(self.variables.len(), Slot::Unset);
-        for (id, slot) in after.into_iter().enumerate() {
+    pub(super) fn leave_loop(&mut self, ids: &[VarId], before: Mark, results: &[Value]) {
+        for (id, slot) in self.state.rewind(before) {
             if matches!(slot, Slot::Poison) {
                 self.state[id] = Slot::Poison;
             }
@@ -123,7 +122,7 @@ impl Body<'_, '_> {
         let initial = [&starts[..], &self.current(&ids)].concat();
         let types: Vec<Type> =
             counters.iter().map(|(start, _)| start.ty).chain(self.types_of(&ids)).collect();
-        let before = self.state.clone();
+        let before = self.state.mark();
 
         let split = counters.len();
         let vals = |params: &[Value]| -> Vec<Val> {
@@ -136,9 +135,9 @@ impl Body<'_, '_> {
         self.b.at(span);
         let holds = self.operand(&holds);
         let test = self.b.close(&[holds]);
-        self.state = before.clone();
-        self.state.resize(self.variables.len(), Slot::Unset);
+        self.state.rewind(before);
 
+        let before = self.state.mark();
         let params = self.b.open(&types);
         self.rebind(&ids, &params[split..]);
         self.round(body, span, broke, &mut |this| enter(this, &vals(&params)));
@@ -346,7 +345,7 @@ impl Body<'_, '_> {
         let count = self.operand(n);
         let initial = [&[count], &self.current(&ids)[..]].concat();
         let types = self.types_of(&ids);
-        let before = self.state.clone();
+        let before = self.state.mark();
         let params = self.b.open(&[&[Type::INT], &types[..]].concat());
         self.rebind(&ids, &params[1..]);
         let k = Val::new(params[0], Type::INT);

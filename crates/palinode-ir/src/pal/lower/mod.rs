@@ -24,6 +24,7 @@ mod equation;
 mod expr;
 mod loops;
 mod operator;
+mod state;
 mod stmt;
 mod value;
 mod view;

@@ -66,7 +66,8 @@ impl Parser<'_> {
     }
 
     fn binary(&mut self, least: u8) -> Parsed<Expr> {
-        let mut left = self.deeper(Self::prefix)?;
+        let mut first = self.deeper(Self::prefix)?;
+        let mut rest: Vec<(BinaryOp, Expr)> = Vec::new();
         while let Some((op, before, after)) = self.next_operator() {
             if before < least {
                 break;
@@ -82,21 +83,21 @@ impl Parser<'_> {
                 self.report(problem);
             }
             let right = self.deeper(|this| this.binary(after))?;
-            let span = left.span.to(right.span);
-            let below = left.depth.max(right.depth);
-            let chained = op.is_comparison()
-                && matches!(&left.kind, ExprKind::Binary(inner, ..) if inner.is_comparison())
-                && self.source.as_bytes().get(left.span.start as usize) != Some(&b'(');
+            let chained = op.is_comparison() && rest.last().is_some_and(|(op, _)| op.is_comparison());
             if chained {
                 let problem = Diagnostic::error("PAL0202", token.span, "comparisons do not chain")
                     .help("write `a < b and b < c`");
                 self.report(problem);
-                left = self.node(ExprKind::Error, span, below)?;
+                first = self.node(ExprKind::Error, first.span.to(right.span), 0)?;
+                rest.clear();
             } else {
-                left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), span, below)?;
+                rest.push((op, right));
             }
         }
-        Ok(left)
+        let Some((_, last)) = rest.last() else { return Ok(first) };
+        let span = first.span.to(last.span);
+        let below = rest.iter().map(|(_, operand)| operand.depth).fold(first.depth, u16::max);
+        self.node(ExprKind::Chain(Box::new(first), rest), span, below)
     }
 
     fn unary(&mut self, op: UnaryOp, power: u8) -> Parsed<Expr> {

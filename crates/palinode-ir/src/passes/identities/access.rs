@@ -21,7 +21,7 @@ pub(super) fn read(w: &mut Writer<'_>, places: &[Axis], args: &[Value]) -> Optio
         return Some(array);
     }
     let def = w.def(array)?;
-    let (op, from) = &*def;
+    let (op, from) = &def;
     match op {
         // The same places were just written, with something of their own rank.
         Op::Write(written) if written == places && from[2..] == args[1..] => {

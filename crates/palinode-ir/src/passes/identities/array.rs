@@ -47,7 +47,7 @@ pub(super) fn broadcast(w: &Writer<'_>, inst: &mut Inst) -> Option<Value> {
         return Some(x);
     }
     let def = w.def(x)?;
-    if let (Op::Broadcast(inner), args) = &*def {
+    if let (Op::Broadcast(inner), args) = &def {
         let places = inner.iter().map(|&axis| axes[usize::from(axis)]).collect();
         inst.args[0] = args[0];
         inst.op = Op::Broadcast(places);
@@ -85,7 +85,7 @@ pub(super) fn permute(w: &mut Writer<'_>, inst: &mut Inst) -> Option<Value> {
         return Some(x);
     }
     let def = w.def(x)?;
-    if let (Op::Permute(inner), args) = &*def {
+    if let (Op::Permute(inner), args) = &def {
         let both: Vec<u8> = permutation.iter().map(|&axis| inner[usize::from(axis)]).collect();
         if is_identity(&both) {
             return Some(args[0]);

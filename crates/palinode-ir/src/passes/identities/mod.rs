@@ -19,14 +19,18 @@ mod access;
 mod array;
 mod scalar;
 
-use super::rewrite::{Enter, Rules, Writer, rewrite_all};
+use super::each;
+use super::rewrite::{Enter, Rules, Writer, rewrite};
 use crate::op::{Logical, Op};
-use crate::program::{Inst, Program, Value};
-use crate::verify::verified;
+use crate::program::{Function, Inst, Program, Value};
 
 /// Applies identities.
 pub fn identities(program: &Program) -> Program {
-    verified(rewrite_all(program, || Box::new(Identities)), "identities")
+    each(program, "identities", identities_function)
+}
+
+pub(super) fn identities_function(function: &mut Function) {
+    rewrite(function, &mut Identities);
 }
 
 struct Identities;

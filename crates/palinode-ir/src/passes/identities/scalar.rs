@@ -1,5 +1,7 @@
 //! Identities of elementwise operations. Operands may be arrays; what stands for a result has the result's type.
 
+use smallvec::smallvec;
+
 use palinode_core::rules::Op as Row;
 
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
@@ -228,7 +230,7 @@ pub(super) fn logical(w: &mut Writer<'_>, op: Logical, args: &[Value], result: V
 pub(super) fn select(w: &mut Writer<'_>, inst: &mut Inst) -> Option<Value> {
     let ty = w.ty(inst.results[0]);
     if let Some(&[condition]) = w.args_of(inst.args[0], &Op::Logical(Logical::Not)) {
-        inst.args = vec![condition, inst.args[2], inst.args[1]];
+        inst.args = smallvec![condition, inst.args[2], inst.args[1]];
     }
     // A choice by the same condition inside a choice is decided.
     for (side, inner) in [(1, 1), (2, 2)] {

@@ -1,0 +1,68 @@
+//! What every variable is at the point that has been reached, with a way back.
+//!
+//! A block of a loop or a branch starts from the state before it and is undone at its end. To keep a copy of the whole state for
+//! each block would take time proportional to the variables of the whole source; so what a block changes is written down, and
+//! only that is put back.
+
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
+
+use super::body::VarId;
+use super::value::Slot;
+
+/// What every variable is.
+#[derive(Default)]
+pub(super) struct State {
+    slots: Vec<Slot>,
+    /// What was there before each change, while somebody wants to come back.
+    undo: Vec<(VarId, Slot)>,
+    marks: usize,
+}
+
+/// A point to come back to; every one must be, the last one first.
+#[must_use]
+pub(super) struct Mark(usize);
+
+impl State {
+    /// Another variable.
+    pub(super) fn push(&mut self, slot: Slot) {
+        if self.marks > 0 {
+            self.undo.push((self.slots.len(), Slot::Unset));
+        }
+        self.slots.push(slot);
+    }
+
+    /// A point to come back to.
+    pub(super) fn mark(&mut self) -> Mark {
+        self.marks += 1;
+        Mark(self.undo.len())
+    }
+
+    /// Makes everything what it was; variables that are new since are unset. Gives what had become of those that were changed.
+    pub(super) fn rewind(&mut self, mark: Mark) -> BTreeMap<VarId, Slot> {
+        self.marks -= 1;
+        let mut after = BTreeMap::new();
+        for (id, old) in self.undo.drain(mark.0..).rev() {
+            let new = core::mem::replace(&mut self.slots[id], old);
+            // The last change comes first.
+            after.entry(id).or_insert(new);
+        }
+        after
+    }
+}
+
+impl Index<VarId> for State {
+    type Output = Slot;
+    fn index(&self, id: VarId) -> &Slot {
+        &self.slots[id]
+    }
+}
+
+impl IndexMut<VarId> for State {
+    fn index_mut(&mut self, id: VarId) -> &mut Slot {
+        if self.marks > 0 {
+            self.undo.push((id, self.slots[id].clone()));
+        }
+        &mut self.slots[id]
+    }
+}
