@@ -9,6 +9,7 @@
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
 //! nothing is counted outside [`watch`]; the counts belong to one thread and one scope.
 
+use crate::rules::{Binary, Unary};
 use core::cell::Cell;
 
 /// What a program decided by active values.
@@ -27,6 +28,9 @@ pub struct Decisions {
     /// Active values that were looked at by what is no decision of the program's own, or is one without a margin: [`Scalar::less`](crate::Scalar::less),
     /// `is_finite`, [`Scalar::peek`](crate::Scalar::peek), `vanishes`, text made of it, a gradient that was stopped. Where there are none of these and no decisions, what is computed is one formula, whatever the numbers.
     pub looks: u64,
+    /// A fingerprint of what was decided, in order: how each comparison came out, between which jumps each rounded value lay, the whole part of each conversion. Two runs of a
+    /// program with the same fingerprint went the same way, so a difference of their results crosses no decision (up to a chance of about 2^-64).
+    pub path: u64,
 }
 
 impl Decisions {
@@ -37,11 +41,16 @@ impl Decisions {
         smallest_margin: f64::INFINITY,
         undefined: 0,
         looks: 0,
+        path: 0,
     };
 
     /// Their number, of every kind.
     pub fn count(&self) -> u64 {
         self.comparisons + self.roundings + self.conversions
+    }
+
+    fn went(&mut self, outcome: u64) {
+        self.path = mixed(self.path, outcome);
     }
 
     fn merge(self, other: Decisions) -> Decisions {
@@ -52,8 +61,17 @@ impl Decisions {
             smallest_margin: self.smallest_margin.min(other.smallest_margin),
             undefined: self.undefined + other.undefined,
             looks: self.looks + other.looks,
+            path: mixed(self.path, other.path),
         }
     }
+}
+
+/// One more outcome of a path (the finalizer of SplitMix64).
+fn mixed(path: u64, outcome: u64) -> u64 {
+    let mut z = (path ^ outcome.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 thread_local! {
@@ -109,6 +127,8 @@ pub(crate) fn compared(a: Option<f64>, b: Option<f64>) {
     note(distance, |seen| {
         seen.comparisons += 1;
         seen.undefined += u64::from(is_nan(a) || is_nan(b));
+        let order = a.zip(b).and_then(|(a, b)| a.partial_cmp(&b));
+        seen.went(order.map_or(3, |order| (order as i8 + 1) as u64));
     });
 }
 
@@ -116,12 +136,37 @@ fn is_nan(number: Option<f64>) -> bool {
     number.is_some_and(f64::is_nan)
 }
 
-/// An active value went through a rule whose value jumps at this distance; infinite if it does not jump.
+/// An active value goes through a rule, which may be one that jumps.
 #[inline(always)]
-pub(crate) fn rounded(distance: Option<f64>) {
-    if let Some(distance) = distance.filter(|d| *d != f64::INFINITY) {
-        note(|| distance, |seen| seen.roundings += 1);
+pub(crate) fn rounded_by<R: Unary>(rule: R, x: Option<f64>) {
+    if R::JUMPS
+        && WATCHED.get()
+        && let Some(x) = x
+    {
+        rounded(rule.jump_distance(x), rule.jump_cell(x));
     }
+}
+
+/// The same of two values.
+#[inline(always)]
+pub(crate) fn rounded_by_two<R: Binary>(rule: R, x: Option<f64>, y: Option<f64>) {
+    if R::JUMPS
+        && WATCHED.get()
+        && let (Some(x), Some(y)) = (x, y)
+    {
+        rounded(rule.jump_distance(x, y), rule.jump_cell(x, y));
+    }
+}
+
+/// The nearest jump is at this distance, infinite if there is none near; the value lies in this cell between jumps.
+fn rounded(distance: f64, cell: f64) {
+    note(
+        || distance,
+        |seen| {
+            seen.roundings += u64::from(distance != f64::INFINITY);
+            seen.went(cell.to_bits());
+        },
+    );
 }
 
 /// An active value was turned into a plain number that nobody looked at.
@@ -138,6 +183,7 @@ pub(crate) fn converted_to(number: f64) {
         |seen| {
             seen.conversions += 1;
             seen.undefined += u64::from(number.is_nan());
+            seen.went(number.trunc().to_bits());
         },
     );
 }
