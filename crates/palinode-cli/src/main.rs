@@ -16,6 +16,8 @@
 mod answer;
 mod args;
 mod assign;
+#[cfg(test)]
+mod budget_law;
 mod chart;
 mod checking;
 mod commands;

@@ -198,3 +198,47 @@ pub fn looked(is_active: impl FnOnce() -> bool) {
         SEEN.set(seen);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Passive;
+
+    type Number = Passive<f64>;
+    /// A function, points that no jump divides, and one beyond a jump.
+    type Case = (fn(Number, Number) -> Number, &'static [(f64, f64)], (f64, f64));
+
+    #[test]
+    fn paths_change_across_jumps_and_nowhere_else() {
+        let cases: &[Case] = &[
+            (|x, _| x.floor(), &[(2.0, 0.0), (2.3, 0.0), (2.999, 0.0)], (3.0, 0.0)),
+            (|x, _| x.ceil(), &[(3.0, 0.0), (2.3, 0.0), (2.001, 0.0)], (2.0, 0.0)),
+            (|x, _| x.round(), &[(2.5, 0.0), (3.0, 0.0), (3.499, 0.0)], (2.499, 0.0)),
+            (|x, _| x.trunc(), &[(-0.9, 0.0), (0.0, 0.0), (0.2, 0.0), (0.9, 0.0)], (1.0, 0.0)),
+            (|x, _| x.fract(), &[(-0.9, 0.0), (0.1, 0.0), (0.9, 0.0)], (-1.0, 0.0)),
+            (|x, _| x.signum(), &[(0.0, 0.0), (1e-300, 0.0), (5.0, 0.0)], (-1e-300, 0.0)),
+            (|x, y| x % y, &[(4.5, 1.5), (5.0, 1.5), (5.999, 1.5), (4.5, 1.2)], (6.0, 1.5)),
+            (|x, y| x % y, &[(-1.4, 1.5), (0.3, 1.5), (1.4, 1.5)], (-1.5, 1.5)),
+            (|x, y| x.copysign(y), &[(1.0, 2.0), (-3.0, 0.1), (2.0, 0.0)], (1.0, -2.0)),
+            (|x, y| x.atan2(y), &[(1e-3, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.5), (-1.0, -0.1)], (-1e-3, -1.0)),
+            (|x, y| if x < y { x } else { y }, &[(1.0, 2.0), (-5.0, 1.9)], (2.0, 1.0)),
+            (|x, y| x.max(y) * x.abs() + x.relu(), &[(1.0, 2.0), (2.0, 1.0), (-1.0, 0.0)], (f64::NAN, 0.0)),
+        ];
+        for (at, (f, same, beyond)) in cases.iter().enumerate() {
+            let path = |&(x, y): &(f64, f64)| watch(|| f(Passive::new(x), Passive::new(y))).1.path;
+            let first = path(&same[0]);
+            assert!(same.iter().all(|point| path(point) == first), "{at}");
+            // The last has no decisions at all.
+            assert_eq!(path(beyond) == first, beyond.0.is_nan(), "{at}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_decisions_counts() {
+        let path = |x: f64, y: f64| watch(|| (Passive::new(x) < 0.0, Passive::new(y) < 0.0)).1.path;
+        let all = [path(1.0, 1.0), path(1.0, -1.0), path(-1.0, 1.0), path(-1.0, -1.0)];
+        assert!((0..4).all(|a| (0..a).all(|b| all[a] != all[b])));
+        let nested = watch(|| watch(|| Passive::new(1.0) < 0.0).1.path).1.path;
+        assert_ne!(nested, 0);
+    }
+}

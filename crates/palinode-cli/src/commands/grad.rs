@@ -59,8 +59,10 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         }
         false => None,
     };
+    // A loop that goes on for much longer elsewhere is not waited for.
+    let around = Limits { steps: after.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000)), ..after };
     let mut checked =
-        args.check.then(|| checking::check(&of_value, &wrt, &mut inputs, &after, &found_gradient.parts));
+        args.check.then(|| checking::check(&of_value, &wrt, &mut inputs, &around, &found_gradient.parts));
     let stops = stops::stops(&program, &inputs, &after, None);
     // From here on in declared units.
     let of = loaded.model.outputs[objective].unit.as_ref();
@@ -169,6 +171,13 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
                     "the function has no finite slope here; move the inputs away, or see it with --allow-nonfinite"
                         .to_string(),
                 );
+            }
+            if matches!(error.kind, RunErrorKind::TooLarge { .. }) {
+                // Half of what there was leaves room for the rest of the machine.
+                let half = storage::to_type(crate::MEMORY.peak_usage() as u64 / 2);
+                problem.help = Some(format!(
+                    "let it keep less and compute it again, `--budget {half}`; or check the lengths"
+                ));
             }
             problem.into()
         }
@@ -416,7 +425,7 @@ fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
             Cell::new(words).style(DOUBT)
         }
         Verdict::Crossed => {
-            Cell::new("not checked: every step, however small, changes a decision").style(DOUBT)
+            Cell::new(format!("not checked: every step, however small, changes a decision{of}")).style(DOUBT)
         }
         Verdict::Disagrees => {
             let place = part

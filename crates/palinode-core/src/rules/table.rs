@@ -52,7 +52,7 @@ macro_rules! rule_table {
                 d x = S::select(x.equal(S::zero()), S::zero(), x.signum());
                 kink Corner at [0.0] gives [0.0];
             }
-            /// The sign of `x`
+            /// The sign of `x`, by its sign bit: 1 at 0, -1 at -0
             Signum: signum(x in Reals) -> z { d x = S::zero(); jump = x.abs(), in x.signum(); kink Jump at [0.0] gives [0.0]; }
             /// Round down
             Floor: floor(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x), in x.floor(); kink Jump at [2.0] gives [0.0]; }
