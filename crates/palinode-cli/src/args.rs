@@ -186,7 +186,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, short = 'd', value_name = "[NAME=]FILE")]
     pub(crate) data: Vec<String>,
 
-    /// Give up after so many loop rounds and calls
+    /// Give up after so many loop rounds and calls of the model
     #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = whole)]
     pub(crate) steps: u64,
 
@@ -338,7 +338,7 @@ pub(crate) struct GradArgs {
     #[arg(long, value_enum, default_value_t = Mode::Auto)]
     pub(crate) mode: Mode,
 
-    /// Compare with central differences and say how well they agree
+    /// Compare with differences and say how well they agree
     #[arg(long)]
     pub(crate) check: bool,
 

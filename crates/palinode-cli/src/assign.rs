@@ -179,6 +179,10 @@ impl Parser<'_> {
                 let help = "give it a finite number, or let it pass with --allow-nonfinite";
                 Err(self.problem(range, message).help(help))
             }
+            Ok(x) if crate::data::vanished(&word, x) => {
+                let message = format!("`{word}` is too small for a number of 64 bits: it would become 0");
+                Err(self.problem(range, message).help("write 0 if that is meant"))
+            }
             Ok(x) => Ok(x),
             Err(_) => {
                 let mut problem = self.problem(range, format!("`{word}` is not a number"));
@@ -307,6 +311,7 @@ mod tests {
             ("a=nan", "`a` cannot be NaN"),
             ("a=-inf", "`a` cannot be infinite"),
             ("w=[1,1e400]", "`1e400` is too large"),
+            ("a=1e-400", "`1e-400` is too small"),
             ("w=[1,2", "this bracket is not closed"),
             ("w=[[1,2],[3]]", "this row has another length than the first"),
             ("w=[1]x", "`x` is left over"),

@@ -1,16 +1,18 @@
-//! `--check`: a gradient against central differences, argument by argument.
+//! `--check`: a gradient against differences, argument by argument.
 //!
 //! Of a large array a few entries are compared one by one, and all of them at once along a direction. Entries of an
 //! array are measured against its largest one: where the others are tiny, differences cannot see their digits.
+//!
+//! A model that decides anything is run on numbers that pass the hook of decisions, so that steps which change one are told from those which do not.
 
-use palinode_core::Dual;
 use palinode_core::decision::{self, Decisions};
+use palinode_core::{Dual, Passive, Real};
+use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits, Tensor};
-use palinode_ir::{Program, passes};
+use palinode_ir::pal::Unit;
 use serde_json::{Value, json};
 
-use crate::differences::{Estimate, Verdict, compare, estimate};
-use crate::gradient::entry;
+use crate::differences::{Comparison, Sample, Verdict, compare};
 use crate::progress::Progress;
 use crate::value;
 
@@ -23,18 +25,13 @@ const SOME: usize = 6;
 pub(crate) struct Checked {
     /// For each argument, in the order of `wrt`.
     pub(crate) parts: Vec<Part>,
-    /// What the model decided by values that depend on the arguments.
-    pub(crate) decisions: Decisions,
+    /// What the model decided by values that depend on the arguments; none if finding out takes more than the budget.
+    pub(crate) decisions: Option<Decisions>,
 }
 
-/// The comparison for one argument.
+/// The comparison for one argument: the worst.
 pub(crate) struct Part {
-    /// The worst.
-    pub(crate) verdict: Verdict,
-    /// What differences give where it is worst.
-    pub(crate) differences: f64,
-    /// Their own error there.
-    error: f64,
+    pub(crate) found: Comparison,
     /// Which entry that is, of an array; none if it is the direction.
     pub(crate) place: Option<usize>,
     pub(crate) elements: usize,
@@ -44,37 +41,50 @@ pub(crate) struct Part {
 
 impl Checked {
     pub(crate) fn disagrees(&self) -> bool {
-        self.parts.iter().any(|part| part.verdict == Verdict::Disagrees)
+        self.parts.iter().any(|part| part.found.verdict == Verdict::Disagrees)
     }
 }
 
 impl Part {
-    /// The same in other units.
-    pub(crate) fn scale(&mut self, factor: f64) {
-        self.differences *= factor;
-        self.error *= factor.abs();
-        if let Verdict::Kink { left, right } = &mut self.verdict {
-            *left *= factor;
-            *right *= factor;
+    /// The same in other units: slopes by a factor, values in the unit of what is differentiated.
+    pub(crate) fn convert(&mut self, factor: f64, of: Option<&Unit>) {
+        self.found.differences *= factor;
+        self.found.error *= factor.abs();
+        self.found.across = self.found.across.map(|slope| slope * factor);
+        match &mut self.found.verdict {
+            Verdict::Kink { left, right } => {
+                *left *= factor;
+                *right *= factor;
+            }
+            Verdict::Jump { left, right } => {
+                *left = of.map_or(*left, |unit| unit.from_si(*left));
+                *right = of.map_or(*right, |unit| unit.from_si(*right));
+            }
+            _ => {}
         }
     }
 
     pub(crate) fn json(&self) -> Value {
-        let (status, digits) = match self.verdict {
+        let (status, digits) = match self.found.verdict {
             Verdict::Agrees { digits } => ("agrees", Some(digits)),
             Verdict::Within { digits } => ("within", digits),
             Verdict::Kink { .. } => ("kink", None),
+            Verdict::Jump { .. } => ("jump", None),
+            Verdict::Crossed => ("crossed", None),
             Verdict::Disagrees => ("disagrees", None),
             Verdict::Unknown => ("unknown", None),
         };
         let mut fields = json!({ "status": status, "digits": digits });
-        if self.verdict != Verdict::Unknown {
-            fields["differences"] = value::number(self.differences);
-            fields["error"] = value::number(self.error);
+        if !self.found.differences.is_nan() {
+            fields["differences"] = value::number(self.found.differences);
+            fields["error"] = value::number(self.found.error);
         }
-        if let Verdict::Kink { left, right } = self.verdict {
+        if let Verdict::Kink { left, right } | Verdict::Jump { left, right } = self.found.verdict {
             fields["left"] = value::number(left);
             fields["right"] = value::number(right);
+        }
+        if let Some(slope) = self.found.across {
+            fields["across"] = value::number(slope);
         }
         if let Some(at) = self.place.filter(|_| self.elements > 1) {
             fields["entry"] = json!(at);
@@ -84,58 +94,32 @@ impl Part {
     }
 }
 
-/// Compares `gradient` of the only result of `program` with differences.
+/// Compares `gradient` of the only result of `program`, which is as it is to be run, with differences. The inputs are moved, and put back. The budget of `limits` is for what is there beside
+/// inputs and gradient.
 pub(crate) fn check(
     program: &Program,
     wrt: &[usize],
-    inputs: &[Datum<f64>],
+    inputs: &mut Vec<Datum<f64>>,
     limits: &Limits,
     gradient: &[Tensor<f64>],
 ) -> Checked {
     let limits = Limits { trap_nonfinite: false, ..*limits };
-    let mut tester = Tester { code: Code::new(&passes::simplify(program)), inputs: inputs.to_vec(), limits };
-    let places: Vec<Vec<usize>> = gradient.iter().map(|part| chosen(part.data.len())).collect();
-    let work: usize = gradient
-        .iter()
-        .zip(&places)
-        .map(|(part, places)| places.len() + usize::from(places.len() < part.data.len()))
-        .sum();
-    let progress = Progress::start("taking differences", work as u64);
-    let mut parts = Vec::new();
-    for ((&argument, part), places) in wrt.iter().zip(gradient).zip(&places) {
-        let largest = part.data.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
-        let mut worst: Option<Part> = None;
-        let mut keep = |verdict: Verdict, estimate: Option<Estimate>, place: Option<usize>| {
-            let (differences, error) =
-                estimate.map_or((f64::NAN, f64::NAN), |found| (found.value, found.error));
-            if worst.as_ref().is_none_or(|worst| badness(verdict) > badness(worst.verdict)) {
-                let (elements, tested) = (part.data.len(), places.len());
-                worst = Some(Part { verdict, differences, error, place, elements, tested });
-            }
-        };
-        for &place in places {
-            let found = tester.along_entry(argument, place);
-            keep(compare(part.data[place], found, largest), found, Some(place));
-            progress.advance();
-        }
-        if places.len() < part.data.len() {
-            let direction = signs(part.data.len());
-            let exact: f64 = part.data.iter().zip(&direction).map(|(g, d)| g * d).sum();
-            let found = tester.along(argument, &direction);
-            keep(compare(exact, found, largest), found, None);
-            progress.advance();
-        }
-        parts.push(worst.unwrap_or(Part {
-            verdict: Verdict::Within { digits: None },
-            differences: 0.0,
-            error: 0.0,
-            place: None,
-            elements: 0,
-            tested: 0,
-        }));
-    }
-    drop(progress);
-    Checked { parts, decisions: tester.decisions(wrt) }
+    let code = Code::new(program);
+    let decisions = decisions(&code, inputs, wrt, &limits);
+    // A model without decisions is run on plain numbers, which is faster.
+    let parts = if decisions.is_some_and(|seen| seen.count() == 0) {
+        let mut tester = Tester { code: &code, inputs: std::mem::take(inputs), limits };
+        let parts = tester.parts(wrt, gradient);
+        *inputs = tester.inputs;
+        parts
+    } else {
+        let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
+        let mut tester = Tester { code: &code, inputs: watched.collect(), limits };
+        let parts = tester.parts(wrt, gradient);
+        *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
+        parts
+    };
+    Checked { parts, decisions }
 }
 
 /// Every entry of a short array; of a long one some, the first and the last included.
@@ -146,17 +130,29 @@ fn chosen(length: usize) -> Vec<usize> {
     (0..SOME).map(|k| k * (length - 1) / (SOME - 1)).collect()
 }
 
-/// Plus and minus ones that do not follow a pattern, the same on every run.
-fn signs(length: usize) -> Vec<f64> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        if state >> 63 == 0 { 1.0 } else { -1.0 }
-    };
-    (0..length).map(|_| next()).collect()
+/// Numbers that do not follow a pattern, the same on every run.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Plus or minus one.
+    fn sign(&mut self) -> f64 {
+        if self.next() >> 63 == 0 { 1.0 } else { -1.0 }
+    }
+
+    /// Plus or minus between a half and one and a half: neither zero nor like another.
+    fn slope(&mut self) -> f64 {
+        self.sign() * (0.5 + (self.next() >> 11) as f64 * 0.5_f64.powi(53))
+    }
 }
+
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The order in which verdicts matter.
 fn badness(verdict: Verdict) -> u32 {
@@ -165,74 +161,139 @@ fn badness(verdict: Verdict) -> u32 {
         Verdict::Agrees { digits } => 20 - digits.min(19),
         Verdict::Within { digits: Some(digits) } => 40 - digits.min(19),
         Verdict::Unknown => 50,
+        Verdict::Crossed => 55,
         Verdict::Kink { .. } => 60,
+        Verdict::Jump { .. } => 65,
         Verdict::Disagrees => 70,
     }
 }
 
 /// The program as a function of one argument.
-struct Tester {
-    code: Code,
-    inputs: Vec<Datum<f64>>,
+struct Tester<'a, R> {
+    code: &'a Code,
+    inputs: Vec<Datum<R>>,
     limits: Limits,
 }
 
-impl Tester {
-    fn value(&self) -> Option<f64> {
-        let outputs = self.code.run(&self.inputs, &self.limits).ok()?;
-        outputs[0].as_real().filter(|x| x.is_finite())
+impl<R: Real> Tester<'_, R> {
+    fn parts(&mut self, wrt: &[usize], gradient: &[Tensor<f64>]) -> Vec<Part> {
+        let places: Vec<Vec<usize>> = gradient.iter().map(|part| chosen(part.data.len())).collect();
+        let work: usize = gradient
+            .iter()
+            .zip(&places)
+            .map(|(part, places)| places.len() + usize::from(places.len() < part.data.len()))
+            .sum();
+        let progress = Progress::start("taking differences", work as u64);
+        let mut parts = Vec::new();
+        for ((&argument, part), places) in wrt.iter().zip(gradient).zip(&places) {
+            let elements = part.data.len();
+            let largest = part.data.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+            let nothing = Comparison {
+                verdict: Verdict::Within { digits: None },
+                differences: 0.0,
+                error: 0.0,
+                across: None,
+            };
+            let mut worst = Part { found: nothing, place: None, elements, tested: places.len() };
+            let mut keep = |found: Comparison, place: Option<usize>, is_first: bool| {
+                if is_first || badness(found.verdict) > badness(worst.found.verdict) {
+                    (worst.found, worst.place) = (found, place);
+                }
+                progress.advance();
+            };
+            for &place in places {
+                keep(self.along_entry(argument, place, part.data[place], largest), Some(place), place == 0);
+            }
+            if places.len() < elements {
+                keep(self.along(argument, &part.data, largest), None, false);
+            }
+            parts.push(worst);
+        }
+        parts
     }
 
-    fn along_entry(&mut self, argument: usize, place: usize) -> Option<Estimate> {
-        let data = self.inputs[argument].as_vector()?;
-        let (x, scale) = (data[place], reach(&data[place..=place], data));
-        let found = estimate(
-            &mut |h| {
-                *entry(&mut self.inputs[argument], place) = x + h;
-                self.value()
-            },
-            scale,
-        );
-        *entry(&mut self.inputs[argument], place) = x;
+    /// The value, and the decisions on the way to it.
+    fn sample(&self) -> Option<Sample> {
+        let (outputs, seen) = decision::watch(|| self.code.run(&self.inputs, &self.limits));
+        let value = outputs.ok()?[0].as_real()?.to_f64();
+        Some(Sample { value, path: seen.path }).filter(|_| value.is_finite())
+    }
+
+    fn numbers(&mut self, argument: usize) -> &mut [R] {
+        match &mut self.inputs[argument] {
+            Datum::Real(tensor) => &mut tensor.data,
+            Datum::Int(_) | Datum::Bool(_) => unreachable!("only reals are moved"),
+        }
+    }
+
+    fn along_entry(&mut self, argument: usize, place: usize, exact: f64, largest: f64) -> Comparison {
+        let data = self.numbers(argument);
+        let x = data[place].to_f64();
+        let reach = reach(x.abs(), size(data));
+        let mut moved = |h: f64| {
+            self.numbers(argument)[place] = R::from_f64(x + h);
+            self.sample()
+        };
+        let found = compare(exact, &mut moved, reach, largest);
+        self.numbers(argument)[place] = R::from_f64(x);
         found
     }
 
-    fn along(&mut self, argument: usize, direction: &[f64]) -> Option<Estimate> {
-        let start = self.inputs[argument].as_vector()?.to_vec();
-        let scale = reach(&start, &start) / (start.len() as f64).sqrt();
-        let found = estimate(
-            &mut |h| {
-                for (place, (x, d)) in start.iter().zip(direction).enumerate() {
-                    *entry(&mut self.inputs[argument], place) = x + h * d;
-                }
-                self.value()
-            },
-            scale,
-        );
-        for (place, &x) in start.iter().enumerate() {
-            *entry(&mut self.inputs[argument], place) = x;
+    fn along(&mut self, argument: usize, gradient: &[f64], largest: f64) -> Comparison {
+        let start: Vec<f64> = self.numbers(argument).iter().map(|x| x.to_f64()).collect();
+        let mut draws = Draws(SEED);
+        let exact: f64 = gradient.iter().map(|g| g * draws.sign()).sum();
+        let size = start.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+        let reach = reach(size, size) / (start.len() as f64).sqrt();
+        let mut moved = |h: f64| {
+            let mut draws = Draws(SEED);
+            for (entry, x) in self.numbers(argument).iter_mut().zip(&start) {
+                *entry = R::from_f64(x + h * draws.sign());
+            }
+            self.sample()
+        };
+        let found = compare(exact, &mut moved, reach, largest);
+        for (entry, &x) in self.numbers(argument).iter_mut().zip(&start) {
+            *entry = R::from_f64(x);
         }
         found
     }
+}
 
-    /// What the program decides by values that depend on these arguments.
-    fn decisions(&self, wrt: &[usize]) -> Decisions {
-        let inputs: Vec<Datum<Dual<f64>>> = self
-            .inputs
-            .iter()
-            .enumerate()
-            .map(|(at, input)| {
-                let tangent = if wrt.contains(&at) { 1.0 } else { 0.0 };
-                input.map(|x| Dual::new(x, tangent))
-            })
-            .collect();
-        decision::watch(|| self.code.run(&inputs, &self.limits)).1
+/// What a program decides by values that depend on these arguments: tangents along a direction like no other show which do. None if that takes more than the budget.
+fn decisions(code: &Code, inputs: &[Datum<f64>], wrt: &[usize], limits: &Limits) -> Option<Decisions> {
+    let bytes: usize = inputs.iter().map(|input| input.elements() * size_of::<Dual<f64>>()).sum();
+    let limits = Limits { budget: limits.budget.checked_sub(bytes)?, ..*limits };
+    let mut draws = Draws(SEED);
+    let inputs: Vec<Datum<Dual<f64>>> = inputs
+        .iter()
+        .enumerate()
+        .map(|(at, input)| {
+            let moves = wrt.contains(&at);
+            input.map(|x| Dual::new(x, if moves { draws.slope() } else { 0.0 }))
+        })
+        .collect();
+    let (ran, seen) = decision::watch(|| code.run(&inputs, &limits));
+    ran.ok().map(|_| seen)
+}
+
+/// The same data as other numbers, in the same memory if they are as large.
+fn converted<A, B>(datum: Datum<A>, each: impl Fn(A) -> B) -> Datum<B> {
+    match datum {
+        Datum::Real(Tensor { shape, data }) => {
+            Datum::Real(Tensor { shape, data: data.into_iter().map(each).collect() })
+        }
+        Datum::Int(tensor) => Datum::Int(tensor),
+        Datum::Bool(tensor) => Datum::Bool(tensor),
     }
 }
 
-/// How far one may reasonably move these numbers, which are some of an array.
-fn reach(moved: &[f64], all: &[f64]) -> f64 {
-    let largest = |data: &[f64]| data.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
-    let scale = largest(moved).max(0.1 * largest(all));
+fn size<R: Real>(data: &[R]) -> f64 {
+    data.iter().fold(0.0_f64, |largest, x| largest.max(x.to_f64().abs()))
+}
+
+/// How far one may reasonably move numbers of this size, which are some of an array with entries of that size.
+fn reach(moved: f64, all: f64) -> f64 {
+    let scale = moved.max(0.1 * all);
     if scale > 0.0 && scale.is_finite() { scale } else { 1.0 }
 }

@@ -1,5 +1,6 @@
 //! Running a program and measuring it: steps, time, and peaks of memory.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use palinode_core::Accumulator;
@@ -23,6 +24,8 @@ pub(crate) struct Cost {
     pub(crate) peak: usize,
     /// The most bytes of arrays at once, which is what a budget is about.
     pub(crate) arrays: usize,
+    /// What the heap held before: the model, its data, the program and its plan.
+    pub(crate) held: usize,
 }
 
 impl Cost {
@@ -33,11 +36,12 @@ impl Cost {
             seconds: self.seconds + next.seconds,
             peak: self.peak.max(next.peak),
             arrays: self.arrays.max(next.arrays),
+            held: self.held.max(next.held),
         }
     }
 }
 
-/// When to give up, as the command line says.
+/// When to give up, as the command line says. The steps are those of the model itself: derivative code is run when the model has come to its end, and ends as well.
 pub(crate) fn limits(args: &ModelArgs) -> Limits {
     Limits { steps: args.steps, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
 }
@@ -65,13 +69,27 @@ pub(crate) fn run(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result
 }
 
 fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
+    highest_of_runs();
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let started = Instant::now();
     let (outputs, stats) = code.run_with_stats(inputs, limits)?;
     let seconds = started.elapsed().as_secs_f64();
     let peak = MEMORY.peak_usage().saturating_sub(before);
-    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak, arrays: stats.peak_bytes } })
+    Ok(Ran {
+        outputs,
+        cost: Cost { steps: stats.steps, seconds, peak, arrays: stats.peak_bytes, held: before },
+    })
+}
+
+/// The most heap bytes of the process at once since the first run began; 0 before.
+pub(crate) fn highest_of_runs() -> usize {
+    static HIGHEST: AtomicUsize = AtomicUsize::new(0);
+    static HAS_RUN: AtomicBool = AtomicBool::new(false);
+    if HAS_RUN.swap(true, Ordering::Relaxed) {
+        HIGHEST.fetch_max(MEMORY.peak_usage(), Ordering::Relaxed);
+    }
+    HIGHEST.load(Ordering::Relaxed)
 }
 
 /// Runs derivative code of a program that itself runs without a stop; its first `values` results are no derivatives. Infinities
@@ -83,6 +101,7 @@ pub(crate) fn run_derivative(
     limits: &Limits,
     values: usize,
 ) -> Result<Ran, Unfit> {
+    let limits = &Limits { steps: u64::MAX, ..*limits };
     let (ran, stopped) = match run(code, inputs, limits) {
         Err(error) if matches!(error.kind, RunErrorKind::NonFinite { .. }) => {
             (run(code, inputs, &Limits { trap_nonfinite: false, ..*limits })?, Some(error))

@@ -178,7 +178,8 @@ fn by_forward(
     Ok(Gradient { parts, cost, mode: Mode::Forward, storage: Storage::default(), states: None })
 }
 
-fn tensor(datum: Datum<f64>) -> Tensor<f64> {
+/// The numbers of a derivative.
+pub(crate) fn tensor(datum: Datum<f64>) -> Tensor<f64> {
     match datum {
         Datum::Real(tensor) => tensor,
         Datum::Int(_) | Datum::Bool(_) => unreachable!("a derivative is real"),

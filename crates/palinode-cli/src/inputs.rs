@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use palinode_ir::interp::{Datum, Tensor};
 use palinode_ir::pal::{Argument, LengthSpec, Role};
-use palinode_ir::{Elem, Type};
+use palinode_ir::{Elem, Severity, Type};
 
 use crate::args::ModelArgs;
 use crate::assign::{self, Numbers, unknown};
@@ -56,6 +56,7 @@ pub(crate) fn bind(
     let files = if explicit.is_empty() { &loaded.data } else { &explicit };
     let contents = from_files(session, arguments, files, &mut given)?;
     from_command_line(session, arguments, args, &mut given)?;
+    warn_of_unused(session, arguments, &contents, &given);
     let mut binder = Binder { loaded, contents, lengths: BTreeMap::new(), problems: Vec::new() };
     binder.fit(&mut given);
     binder.finish(given)
@@ -92,9 +93,35 @@ fn from_files(
     if problems.is_empty() { Ok(all) } else { Err(Failed(problems)) }
 }
 
+/// A column or field that nobody asked for and that is named almost like an argument with a default may be meant.
+fn warn_of_unused(
+    session: &mut Session,
+    arguments: &[Argument],
+    contents: &[Contents],
+    given: &[Option<Given>],
+) {
+    for one in contents {
+        let free = |name: &&str| arguments.iter().all(|argument| *argument.name != **name);
+        let names: Vec<&str> = one.names.iter().map(String::as_str).filter(free).collect();
+        for (argument, given) in arguments.iter().zip(given) {
+            let has_default = given.as_ref().is_some_and(|given| matches!(given.origin, Origin::Model));
+            if has_default && let Some(help) = data::near(&wanted(argument), &names, one.each) {
+                let message = format!(
+                    "`{}` keeps the value that the model gives it: {} has no {} of that name",
+                    argument.name, one.file, one.each
+                );
+                let mut warning = Problem::new("PAL0610", Exit::Input, message).help(help);
+                warning.severity = Severity::Warning;
+                session.warn(warning);
+            }
+        }
+    }
+}
+
 /// What a data file may be asked for.
 fn wanted(argument: &Argument) -> Wanted {
-    Wanted { name: argument.name.to_string(), rank: usize::from(argument.ty.rank) }
+    let is_whole = argument.ty.elem == Elem::Int;
+    Wanted { name: argument.name.to_string(), rank: usize::from(argument.ty.rank), is_whole }
 }
 
 fn from_command_line(
@@ -205,13 +232,19 @@ impl Binder<'_> {
         if argument.ty.elem != Elem::Int {
             return;
         }
-        let is_whole = |x: &f64| *x == x.trunc() && x.abs() < 9.0e15;
+        let is_whole = |x: &f64| *x == x.trunc() && x.abs() < data::WHOLE;
         if let Some(x) = given.numbers.data.iter().find(|x| !is_whole(x)) {
-            let message =
-                format!("`{}` takes whole numbers, but {} is none", argument.name, numbers::plain(*x));
+            let (name, x) = (&argument.name, *x);
+            let (message, help) = if x == x.trunc() {
+                let message = format!("{} is too large for the whole number `{name}`", numbers::plain(x));
+                (message, "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real")
+            } else {
+                let message = format!("`{name}` takes whole numbers, but {} is none", numbers::plain(x));
+                (message, "round it, or declare the input as real")
+            };
             let problem = given.origin.place(Problem::new("PAL0285", Exit::Input, message));
             let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
-            self.problems.push(problem.help("round it, or declare the input as real"));
+            self.problems.push(problem.help(help));
         }
     }
 

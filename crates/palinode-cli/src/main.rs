@@ -8,13 +8,16 @@
 //! | `execute`, `gradient`, `differences`, `checking`, `progress` | running and measuring |
 //! | `storage` | how much memory a gradient may take, and what it keeps |
 //! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
-//! | `numbers`, `table`, `value`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
+//! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //!
 //! Absent from this package: calculus, and knowledge of what a program means.
 
+mod answer;
 mod args;
 mod assign;
+#[cfg(test)]
+mod budget_law;
 mod chart;
 mod checking;
 mod commands;
@@ -46,6 +49,7 @@ use std::sync::Mutex;
 
 use clap::{CommandFactory, Parser};
 use peak_alloc::PeakAlloc;
+use serde_json::json;
 
 use args::{Cli, Color, Command};
 use problem::{Exit, Failed, Problem};
@@ -139,8 +143,10 @@ fn dispatch(session: &mut Session, command: &Command) -> Result<(), Failed> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "palinode", &mut script);
-            session::to_stdout(&String::from_utf8_lossy(&script));
-            Ok(())
+            session.answer(
+                || String::from_utf8_lossy(&script).into_owned(),
+                || json!({ "script": String::from_utf8_lossy(&script) }).into(),
+            )
         }
     }
 }
@@ -176,8 +182,12 @@ fn usage_problem(error: &clap::Error) -> Problem {
 fn usage(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().any(|word| word == "--json");
     if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        let text = error.render().ansi().to_string();
+        let session = Session::new("palinode", false);
+        return match session.answer(|| text, || json!({}).into()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failed) => ExitCode::from(session.fail(&failed) as u8),
+        };
     }
     if wants_json {
         let known = |word: std::ffi::OsString| COMMANDS.iter().find(|name| word == ***name);

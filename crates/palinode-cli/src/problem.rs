@@ -7,11 +7,26 @@ use std::ops::Range;
 
 use palinode_ir::interp::{RunError, RunErrorKind};
 use palinode_ir::transform::TransformError;
-use palinode_ir::{Diagnostic, Severity, Span};
+use palinode_ir::{Diagnostic, Function, Severity, Span};
 
 use crate::model::Loaded;
 use crate::sources::FileId;
 use crate::storage;
+
+/// The function of the model that a place is in, which may have been put into others to run; none for the model itself.
+fn function_of(place: Span, loaded: &Loaded) -> Option<&str> {
+    let program = &loaded.model.program;
+    let holds = |function: &&Function| {
+        let mut found = false;
+        function.body.for_each_inst(&mut |inst| found |= inst.span == place);
+        found
+    };
+    let mut holders = program.functions.iter().filter(holds);
+    let function = holders.next().filter(|_| !place.is_none())?;
+    // Functions with a point in their name are not the user's.
+    let is_own = !std::ptr::eq(function, program.main()) && !function.name.contains('.');
+    is_own.then_some(&*function.name)
+}
 
 /// With which code the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +39,8 @@ pub(crate) enum Exit {
     Run = 3,
     /// `--check` found a gradient and differences that disagree.
     Check = 4,
+    /// The answer could not be written.
+    Output = 5,
     /// A mistake of Palinode.
     Bug = 101,
 }
@@ -172,11 +189,10 @@ impl Problem {
             };
             problem = problem.at(file, error.span.range(), words);
         }
-        // Functions with a point in their name are not the user's.
-        if !error.function.is_empty() && &*error.function != "main" && !error.function.contains('.') {
-            problem = problem.note(format!("it happened in the function `{}`", error.function));
+        match function_of(error.span, loaded) {
+            Some(name) => problem.note(format!("it happened in the function `{name}`")),
+            None => problem,
         }
-        problem
     }
 
     /// A state of a loop does not fit into what its header allows.

@@ -1,9 +1,14 @@
 //! One run of the command: where texts are kept, and how results and problems leave.
+//!
+//! Invariant: an answer that could not be written is a failure. Only a reader that has gone away is none: it has what it wanted.
 
-use std::io::Write;
+use std::cell::Cell;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::answer::Json;
 use crate::problem::{Exit, Failed, Problem};
 use crate::render;
 use crate::sources::Sources;
@@ -18,11 +23,15 @@ pub(crate) struct Session {
     /// The subcommand, for JSON.
     command: &'static str,
     warnings: Vec<Problem>,
+    /// Whether people have seen the warnings.
+    is_warned: Cell<bool>,
+    started: Instant,
 }
 
 impl Session {
     pub(crate) fn new(command: &'static str, json: bool) -> Session {
-        Session { sources: Sources::default(), json, command, warnings: Vec::new() }
+        let (warnings, is_warned) = (Vec::new(), Cell::new(false));
+        Session { sources: Sources::default(), json, command, warnings, is_warned, started: Instant::now() }
     }
 
     /// Something that may not be as it was meant.
@@ -30,35 +39,37 @@ impl Session {
         self.warnings.push(warning);
     }
 
-    /// Gives the answer: `text` for people, or `fields` for programs.
-    pub(crate) fn answer(&mut self, text: &str, fields: Value) {
-        if self.json {
-            let mut all = self.head();
-            if !self.warnings.is_empty() {
-                all.insert("warnings".into(), render::json(&self.warnings, &self.sources));
-            }
-            if let Value::Object(fields) = fields {
-                all.extend(fields);
-            }
-            to_stdout(&format!("{}\n", pretty(&Value::Object(all))));
-        } else {
+    /// How long it has been at work: reading, compiling and planning included.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Gives the answer: `text` for people, or an object of `fields` for programs. Only what is asked for is made.
+    pub(crate) fn answer<'a>(
+        &self,
+        text: impl FnOnce() -> String,
+        fields: impl FnOnce() -> Json<'a>,
+    ) -> Result<(), Failed> {
+        if !self.json {
             self.show_warnings();
-            to_stdout(text);
+            return to_stdout(text().as_bytes()).map_err(|error| unwritten(&error).into());
         }
+        write_json(self.head(), fields()).map_err(|error| unwritten(&error).into())
     }
 
     /// Shows what went wrong and gives the code to end with.
-    pub(crate) fn fail(&mut self, failed: &Failed) -> Exit {
+    pub(crate) fn fail(&self, failed: &Failed) -> Exit {
         let exit = failed.exit();
         if failed.0.is_empty() {
             return exit;
         }
-        if self.json {
-            let mut all = self.head();
-            let problems: Vec<Problem> = self.warnings.iter().chain(&failed.0).cloned().collect();
-            all.insert("errors".into(), render::json(&problems, &self.sources));
-            all.insert("exit".into(), json!(exit as i32));
-            to_stdout(&format!("{}\n", pretty(&Value::Object(all))));
+        if self.json && exit != Exit::Output {
+            let errors = render::json(&failed.0, &self.sources);
+            if let Err(error) =
+                write_json(self.head(), json!({ "errors": errors, "exit": exit as i32 }).into())
+            {
+                to_stderr(&render::text(&[unwritten(&error)], &self.sources));
+            }
         } else {
             self.show_warnings();
             to_stderr(&render::text(&failed.0, &self.sources));
@@ -66,85 +77,53 @@ impl Session {
         exit
     }
 
-    fn show_warnings(&mut self) {
-        let warnings = std::mem::take(&mut self.warnings);
-        to_stderr(&render::text(&warnings, &self.sources));
+    fn show_warnings(&self) {
+        if !self.is_warned.replace(true) {
+            to_stderr(&render::text(&self.warnings, &self.sources));
+        }
     }
 
-    fn head(&self) -> Map<String, Value> {
-        let mut all = Map::new();
-        all.insert("schema".into(), json!(SCHEMA));
-        all.insert("command".into(), json!(self.command));
+    fn head(&self) -> Value {
+        let mut all = json!({ "schema": SCHEMA, "command": self.command });
+        if !self.warnings.is_empty() {
+            all["warnings"] = render::json(&self.warnings, &self.sources);
+        }
         all
     }
 }
 
-/// Indented, but with arrays of numbers on one line.
-fn pretty(value: &Value) -> String {
-    fn flat(value: &Value) -> bool {
-        match value {
-            Value::Array(items) => items.iter().all(|item| !item.is_object() && flat(item)),
-            Value::Object(_) => false,
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
-        }
-    }
-    fn put(out: &mut String, value: &Value, depth: usize) {
-        let (inner, outer) = ("  ".repeat(depth + 1), "  ".repeat(depth));
-        match value {
-            Value::Array(items) if !flat(value) => {
-                out.push_str("[\n");
-                for (at, item) in items.iter().enumerate() {
-                    out.push_str(&inner);
-                    put(out, item, depth + 1);
-                    out.push_str(if at + 1 < items.len() { ",\n" } else { "\n" });
-                }
-                out.push_str(&outer);
-                out.push(']');
-            }
-            Value::Object(fields) if !fields.is_empty() => {
-                out.push_str("{\n");
-                for (at, (name, item)) in fields.iter().enumerate() {
-                    out.push_str(&inner);
-                    out.push_str(&Value::String(name.clone()).to_string());
-                    out.push_str(": ");
-                    put(out, item, depth + 1);
-                    out.push_str(if at + 1 < fields.len() { ",\n" } else { "\n" });
-                }
-                out.push_str(&outer);
-                out.push('}');
-            }
-            _ => out.push_str(&value.to_string()),
-        }
-    }
-    let mut out = String::new();
-    put(&mut out, value, 0);
-    out
+fn unwritten(error: &io::Error) -> Problem {
+    Problem::new("PAL0609", Exit::Output, "the answer cannot be written to standard output")
+        .note(error.to_string())
+        .help("make room where it goes, or send it elsewhere: what was written of it is not whole")
 }
 
-/// Writes to standard output; colours only on a terminal. A reader that has gone away is not an error.
-pub(crate) fn to_stdout(text: &str) {
+/// Writes the fields of both as one object.
+fn write_json(head: Value, fields: Json<'_>) -> io::Result<()> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    let done = Json::Value(head).and(fields).write(&mut out);
+    let done = done.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    // What is left in the buffer must not be tried again.
+    let _ = out.into_parts();
+    unless_gone(done)
+}
+
+/// Writes to standard output; colours only on a terminal.
+pub(crate) fn to_stdout(text: &[u8]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    unless_gone(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// Writes to standard error; colours only on a terminal.
+/// A reader that has gone away is not an error.
+fn unless_gone(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
+}
+
+/// Writes to standard error; colours only on a terminal. There is nobody to tell that it failed.
 pub(crate) fn to_stderr(text: &str) {
     let mut out = anstream::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_keeps_numbers_together() {
-        let value = json!({"a": [[1.0, 2.0], [3.0, 4.0]], "b": [{"c": null}], "d": {}});
-        let text = pretty(&value);
-        assert_eq!(
-            text,
-            "{\n  \"a\": [[1.0,2.0],[3.0,4.0]],\n  \"b\": [\n    {\n      \"c\": null\n    }\n  ],\n  \"d\": {}\n}"
-        );
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-    }
 }

@@ -42,11 +42,15 @@ impl Asked {
         self.storage.choices.values().any(|choice| matches!(choice, Choice::Narrow(_)))
     }
 
-    /// The same, but kept exactly and in whatever memory it takes.
-    pub(crate) fn exact(&self) -> Asked {
+    /// The same, but kept exactly; with a budget beside so many bytes that are there already.
+    pub(crate) fn exact(&self, beside: u64) -> Asked {
         let mut storage = self.storage.clone();
         storage.choices.retain(|_, choice| !matches!(choice, Choice::Narrow(_)));
-        Asked { budget: None, storage, is_fixed: true }
+        let less = |budget: Budget| match budget.is_unlimited() {
+            true => budget,
+            false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
+        };
+        Asked { budget: self.budget.map(less), storage, is_fixed: self.is_fixed || self.budget.is_none() }
     }
 
     /// What loops may compute again, from least to most.
@@ -103,25 +107,36 @@ impl Within {
     }
 }
 
-/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none.
+/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none. `beside` bytes of a gradient are there all the time.
 pub(crate) fn value_within(
     program: &Program,
     inputs: &[Datum<f64>],
     budget: Budget,
+    beside: u64,
 ) -> Result<Program, Problem> {
     let program = passes::simplify(program);
+    let room = (budget.bytes() as u64).saturating_sub(beside);
     // Where memory depends on data, the run is stopped in time.
-    let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, budget.bytes() as u64) else {
+    let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, room) else {
         return Ok(program);
     };
-    let peak = fitted.prediction.peak;
+    let peak = fitted.prediction.peak.saturating_add(beside);
     if peak <= budget.bytes() as u64 {
         return Ok(fitted.program);
     }
     let needs = exactly(Budget::from(usize::try_from(peak).unwrap_or(usize::MAX)));
-    let message = format!("{budget} is not enough: the values need at least {needs}");
+    let what = match beside {
+        0 => "the values need",
+        _ => "for --check, which computes values beside the gradient, they need",
+    };
+    let message = format!("{budget} is not enough: {what} at least {needs}");
     let help = format!("--budget {} works", compact(handy(peak)));
     Err(Problem::new("PAL0412", Exit::Input, message).help(help))
+}
+
+/// What is there beside the budget.
+pub(crate) fn held(bytes: usize) -> String {
+    format!("{} beside it for model, data, program and plan", numbers::bytes(bytes))
 }
 
 /// Reads the options.

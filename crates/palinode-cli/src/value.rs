@@ -4,30 +4,28 @@ use palinode_ir::interp::{Datum, Tensor};
 use palinode_ir::pal::Unit;
 use serde_json::{Value, json};
 
+use crate::answer::Json;
+
 /// A number; JSON has no infinities.
 pub(crate) fn number(x: f64) -> Value {
     if x.is_finite() { json!(x) } else { json!(crate::numbers::plain(x)) }
 }
 
 /// A tensor of reals.
-pub(crate) fn reals(tensor: &Tensor<f64>) -> Value {
-    nested(&tensor.shape, &mut tensor.data.iter().map(|&x| number(x)))
+pub(crate) fn reals(tensor: &Tensor<f64>) -> Json<'_> {
+    Json::Array { shape: &tensor.shape, element: Box::new(|at| number(tensor.data[at])) }
 }
 
-/// Any value.
-pub(crate) fn datum(datum: &Datum<f64>) -> Value {
-    match datum {
-        Datum::Real(tensor) => reals(tensor),
-        Datum::Int(tensor) => nested(&tensor.shape, &mut tensor.data.iter().map(|&n| json!(n))),
-        Datum::Bool(tensor) => nested(&tensor.shape, &mut tensor.data.iter().map(|&flag| json!(flag))),
-    }
-}
-
-fn nested(shape: &[usize], elements: &mut dyn Iterator<Item = Value>) -> Value {
-    match shape.split_first() {
-        None => elements.next().unwrap_or(Value::Null),
-        Some((&length, rest)) => Value::Array((0..length).map(|_| nested(rest, elements)).collect()),
-    }
+/// Any value, in a unit.
+pub(crate) fn datum<'a>(datum: &'a Datum<f64>, unit: Option<&'a Unit>) -> Json<'a> {
+    let element: Box<dyn Fn(usize) -> Value + 'a> = match datum {
+        Datum::Real(tensor) => {
+            Box::new(move |at| number(unit.map_or(tensor.data[at], |unit| unit.from_si(tensor.data[at]))))
+        }
+        Datum::Int(tensor) => Box::new(|at| json!(tensor.data[at])),
+        Datum::Bool(tensor) => Box::new(|at| json!(tensor.data[at])),
+    };
+    Json::Array { shape: datum.shape(), element }
 }
 
 /// A unit's text, or null.
@@ -37,9 +35,12 @@ pub(crate) fn unit(unit: Option<&Unit>) -> Value {
 
 /// A value in SI -> in this unit.
 pub(crate) fn in_unit(datum: Datum<f64>, unit: Option<&Unit>) -> Datum<f64> {
-    match unit {
-        Some(unit) => datum.map(|x| unit.from_si(x)),
-        None => datum,
+    match (unit, datum) {
+        (Some(unit), Datum::Real(mut tensor)) => {
+            tensor.data.iter_mut().for_each(|x| *x = unit.from_si(*x));
+            Datum::Real(tensor)
+        }
+        (_, datum) => datum,
     }
 }
 

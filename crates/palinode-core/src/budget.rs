@@ -4,7 +4,7 @@
 //!
 //! Text is a decimal number, spaces or none, and a unit or none: `KiB`, `MiB`, `GiB`, `TiB`, `PiB`, `EiB` are powers of
 //! 1024; `kB`, `MB`, `GB`, `TB`, `PB`, `EB` are powers of 1000; `B` and nothing are bytes. Upper and lower case mean the
-//! same, because nobody gives a budget in bits. `K`, `M` and the like are refused: they mean 1000 to some and 1024 to others.
+//! same, because nobody gives a budget in bits. What is left of a byte is left out: `1.2MiB` is 1258291 bytes. `K`, `M` and the like are refused: they mean 1000 to some and 1024 to others.
 //!
 //! Invariants: the number is read and printed in decimal, exactly, never by way of a float; `Budget::UNLIMITED` stays
 //! unlimited under arithmetic, and no sum becomes unlimited by accident.
@@ -252,19 +252,19 @@ fn parse(text: &str) -> Result<usize, BudgetMistake> {
     let unit = unit_bytes(unit)?;
     let fraction = fraction.trim_end_matches('0');
     let whole: u64 = whole.parse().map_err(|_| BudgetMistake::TooLarge)?;
-    let bytes = u128::from(whole) * u128::from(unit) + u128::from(fraction_bytes(fraction, unit)?);
+    let bytes = u128::from(whole) * u128::from(unit) + u128::from(fraction_bytes(fraction, unit));
+    if bytes == 0 && !fraction.is_empty() {
+        return Err(BudgetMistake::Fraction);
+    }
     // `usize::MAX` itself is what `UNLIMITED` is made of.
     usize::try_from(bytes).ok().filter(|&bytes| bytes < usize::MAX).ok_or(BudgetMistake::TooLarge)
 }
 
-/// The whole bytes that `0.fraction` of a unit is: decimal multiplication as on paper, from the last digit, so that it is
-/// exact for any number of digits.
-fn fraction_bytes(fraction: &str, unit: u64) -> Result<u64, BudgetMistake> {
-    fraction.bytes().rev().try_fold(0, |carry: u64, digit| {
-        // At most 10 units, and ten of the largest unit are below 2^64.
-        let product = u64::from(digit - b'0') * unit + carry;
-        if product.is_multiple_of(10) { Ok(product / 10) } else { Err(BudgetMistake::Fraction) }
-    })
+/// The whole bytes in `0.fraction` of a unit: decimal multiplication as on paper, from the last digit. What each digit leaves of a byte never
+/// adds up to one, so that it is exact for any number of digits.
+fn fraction_bytes(fraction: &str, unit: u64) -> u64 {
+    // At most 10 units, and ten of the largest unit are below 2^64.
+    fraction.bytes().rev().fold(0, |carry: u64, digit| (u64::from(digit - b'0') * unit + carry) / 10)
 }
 
 fn unit_bytes(unit: &str) -> Result<u64, BudgetMistake> {

@@ -68,7 +68,7 @@ impl<S: Scalar> Differentiable for Dual<S> {
         if !x.is_active() {
             return Self::lift(rule.value(x.value));
         }
-        crate::decision::rounded(x.glance().map(|x| rule.jump_distance(x)));
+        crate::decision::rounded_by(rule, x.glance());
         let (z, dz) = rule.value_and_dx(x.value);
         Dual { value: z, tangent: x.tangent.strong_mul(dz) }
     }
@@ -77,7 +77,7 @@ impl<S: Scalar> Differentiable for Dual<S> {
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let z = rule.value(x.value, y.value);
         if x.is_active() || y.is_active() {
-            crate::decision::rounded(x.glance().zip(y.glance()).map(|(x, y)| rule.jump_distance(x, y)));
+            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
         }
         let mut tangent = S::zero();
         if x.is_active() {

@@ -111,7 +111,7 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
     #[inline(always)]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
         if x.is_active() {
-            crate::decision::rounded(x.glance().map(|x| rule.jump_distance(x)));
+            crate::decision::rounded_by(rule, x.glance());
         }
         let (z, dz) = rule.value_and_dx(x.value);
         DualN { value: z, tangents: Lanes(S::strong_scale(dz, x.tangents.0)) }
@@ -121,7 +121,7 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let z = rule.value(x.value, y.value);
         if x.is_active() || y.is_active() {
-            crate::decision::rounded(x.glance().zip(y.glance()).map(|(x, y)| rule.jump_distance(x, y)));
+            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
         }
         let (dx, dy) = (rule.dx(x.value, y.value, z), rule.dy(x.value, y.value, z));
         DualN { value: z, tangents: Lanes(S::strong_combine(dx, x.tangents.0, dy, y.tangents.0)) }

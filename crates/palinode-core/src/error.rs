@@ -393,8 +393,8 @@ pub enum BudgetMistake {
         /// The prefix, in upper case.
         unit: String,
     },
-    /// The number of bytes is not whole.
-    #[error("it is not a whole number of bytes")]
+    /// It is above 0, but below one byte.
+    #[error("it is less than one byte")]
     Fraction,
     /// No address is that large.
     #[error("it is more than this machine can address")]

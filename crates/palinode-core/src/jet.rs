@@ -156,7 +156,7 @@ fn compose<S: Scalar, const K: usize, const N: usize>(
 impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
         if x.is_active() {
-            crate::decision::rounded(x.glance().map(|x| rule.jump_distance(x)));
+            crate::decision::rounded_by(rule, x.glance());
         }
         let dx = |k: usize, z: Self| rule.dx(x.up_to(k), z);
         compose(rule.value(x.value), x.known, [Argument::new(&x, R::DX_USES_Z, x.known, &dx)])
@@ -164,7 +164,7 @@ impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
 
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         if x.is_active() || y.is_active() {
-            crate::decision::rounded(x.glance().zip(y.glance()).map(|(x, y)| rule.jump_distance(x, y)));
+            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
         }
         let order = x.known.min(y.known);
         let dx = |k: usize, z: Self| rule.dx(x.up_to(k), y.up_to(k), z);

@@ -60,13 +60,13 @@ impl<S: Scalar> Passive<S> {
 impl<S: Scalar> Differentiable for Passive<S> {
     #[inline(always)]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        crate::decision::rounded(x.glance().map(|x| rule.jump_distance(x)));
+        crate::decision::rounded_by(rule, x.glance());
         Passive(rule.value(x.0))
     }
 
     #[inline(always)]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
-        crate::decision::rounded(x.glance().zip(y.glance()).map(|(x, y)| rule.jump_distance(x, y)));
+        crate::decision::rounded_by_two(rule, x.glance(), y.glance());
         Passive(rule.value(x.0, y.0))
     }
 

@@ -54,6 +54,5 @@ pub(crate) fn run(session: &mut Session, args: &CheckArgs) -> Result<(), Failed>
     if !problems.is_empty() {
         return Err(Failed(problems));
     }
-    session.answer(&text, json!({ "models": fields }));
-    Ok(())
+    session.answer(|| text, || json!({ "models": fields }).into())
 }

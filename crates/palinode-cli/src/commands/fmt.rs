@@ -43,8 +43,7 @@ pub(crate) fn run(session: &mut Session, args: &FmtArgs) -> Result<(), Failed> {
     if !problems.is_empty() {
         return Err(Failed(problems));
     }
-    session.answer(&text, json!({ "files": fields }));
-    Ok(())
+    session.answer(|| text, || json!({ "files": fields }).into())
 }
 
 /// The text of a file, and how it should be.

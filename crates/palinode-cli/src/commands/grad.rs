@@ -1,24 +1,26 @@
 //! `palinode grad`: value and gradient, and how well differences agree.
 
-use palinode_core::points;
-use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
+use palinode_core::{Budget, points};
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::{Argument, Role};
-use palinode_ir::{Program, plan};
+use palinode_ir::{Program, passes, plan};
 use serde_json::{Value, json};
 
+use crate::answer::Json;
 use crate::args::{GradArgs, Mode};
 use crate::checking::{self, Checked};
 use crate::commands::memory::budget_json;
-use crate::commands::{finite, headline, objective_value, run_model};
+use crate::commands::{finite, headline};
 use crate::differences::Verdict;
 use crate::execute::Cost;
-use crate::gradient::{Gradient, NoGradient, gradient};
+use crate::gradient::{Gradient, NoGradient, gradient, tensor};
 use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
+use crate::progress::Progress;
 use crate::session::Session;
 use crate::stops::Stop;
-use crate::storage::{Asked, Within};
+use crate::storage::{Asked, REAL, Within};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout, styled};
 use crate::{execute, inputs, model, numbers, sides, stops, storage, value};
 
@@ -26,7 +28,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let loaded = model::load(session, &args.model.model)?;
     let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let asked = storage::read(session, &loaded, &args.storage)?;
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
@@ -39,16 +41,19 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
 
     let program = loaded.only(objective);
     let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
-    let (ran, is_suspicious) = points::suspicious(|| match asked.budget {
-        None => {
-            let ran = run_model(&loaded, &inputs, &limits)?;
-            Ok((objective_value(&loaded, &ran, objective, &limits)?, ran.cost))
-        }
-        // Other outputs may take more than the budget.
-        Some(budget) => value_alone(&loaded, &program, objective, &inputs, &Limits { budget, ..limits }),
-    });
+    // What is computed after the gradient is computed beside it.
+    let results: usize = wrt.iter().map(|&at| inputs[at].elements() * REAL).sum();
+    let beside = if args.check { results as u64 } else { 0 };
+    let of_value = match asked.budget {
+        Some(budget) => storage::value_within(&program, &inputs, budget, beside)?,
+        None => passes::simplify(&program),
+    };
+    let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
+    let after = Limits { budget: limits.budget.checked_sub(results).unwrap_or(Budget::from(0)), ..limits };
+    let (ran, is_suspicious) =
+        points::suspicious(|| value_alone(&loaded, &of_value, objective, &inputs, &limits));
     let (found, forward) = ran?;
-    let found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
+    let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
     let is_suspicious = is_suspicious && !args.model.accept_points;
     sides::check(is_suspicious, &program, (&inputs, &wrt), &limits, 1, |inputs| {
@@ -56,19 +61,25 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     })
     .map_err(|error| no_gradient(error, &loaded))?;
     let rounding = match asked.is_rounded() {
-        true => Some(rounding(&program, &wrt, &inputs, &limits, &asked, &found_gradient, &loaded)?),
+        true => {
+            Some(rounding(session, &program, &wrt, &inputs, &limits, &asked, &mut found_gradient, &loaded)?)
+        }
         false => None,
     };
+    // A loop that goes on for much longer elsewhere is not waited for.
+    let around = Limits { steps: after.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000)), ..after };
     let mut checked =
-        args.check.then(|| checking::check(&program, &wrt, &inputs, &limits, &found_gradient.parts));
-    if let Some(checked) = &mut checked {
-        let of = loaded.model.outputs[objective].unit.as_ref();
-        for (part, &at) in checked.parts.iter_mut().zip(&wrt) {
-            part.scale(value::derivative_scale(of, loaded.arguments()[at].unit.as_ref()));
+        args.check.then(|| checking::check(&of_value, &wrt, &mut inputs, &around, &found_gradient.parts));
+    let stops = stops::stops(&program, &inputs, &after, None);
+    // From here on in declared units.
+    let of = loaded.model.outputs[objective].unit.as_ref();
+    for (part, &at) in wrt.iter().enumerate() {
+        let scale = value::derivative_scale(of, loaded.arguments()[at].unit.as_ref());
+        found_gradient.parts[part].data.iter_mut().for_each(|x| *x *= scale);
+        if let Some(checked) = &mut checked {
+            checked.parts[part].convert(scale, of);
         }
     }
-
-    let stops = stops::stops(&program, &inputs, &limits, None);
     let answer = Answer {
         loaded: &loaded,
         stops: &stops,
@@ -83,43 +94,57 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         rounding,
         checked: checked.as_ref(),
     };
-    let (text, fields) = (answer.text(args.show.look(), session), answer.json(session));
-    session.answer(&text, fields);
+    session.answer(|| answer.text(args.show.look(), session), || answer.json(session))?;
     match checked {
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
         _ => Ok(()),
     }
 }
 
-/// The value without its gradient, and what it takes.
-fn value_alone(
+/// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.
+pub(crate) fn value_alone(
     loaded: &Loaded,
     program: &Program,
     objective: usize,
     inputs: &[Datum<f64>],
     limits: &Limits,
 ) -> Result<(f64, Cost), Failed> {
-    let program = storage::value_within(program, inputs, limits.budget)?;
-    let ran = execute::run(&Code::new(&program), inputs, limits)
+    let _progress = Progress::start("running", 1);
+    let ran = execute::run(&Code::new(program), inputs, limits)
         .map_err(|error| Problem::from_run(&error, loaded))?;
     let value = ran.outputs[0].as_real().expect("the objective is a real number");
     Ok((finite(loaded, objective, value, limits)?, ran.cost))
 }
 
-/// How far a gradient is from the exact one, as a part of its largest entry.
+/// How far a gradient is from the exact one, as a part of its largest entry; NaN if no exact one fits beside it into the budget.
+#[allow(clippy::too_many_arguments)] // all that a gradient is made of, and one
 fn rounding(
+    session: &Session,
     program: &Program,
     wrt: &[usize],
     inputs: &[Datum<f64>],
     limits: &Limits,
     asked: &Asked,
-    found: &Gradient,
+    found: &mut Gradient,
     loaded: &Loaded,
 ) -> Result<f64, Failed> {
-    let exact = gradient(program, wrt, inputs, limits, Mode::Reverse, (&asked.exact(), &Within::AnyMemory))
-        .map_err(|error| no_gradient(error, loaded))?;
-    let data = |gradient: &Gradient| gradient.parts.iter().cloned().map(Datum::Real).collect::<Vec<_>>();
-    Ok(plan::narrowing_error(&data(&exact), &data(found)))
+    let results: usize = found.parts.iter().map(|part| part.data.len() * REAL).sum();
+    let asked = asked.exact(results as u64);
+    let Ok(within) = Within::plan(session, loaded, &asked, program, wrt, inputs) else { return Ok(f64::NAN) };
+    let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..*limits };
+    let exact = match gradient(program, wrt, inputs, &limits, Mode::Reverse, (&asked, &within)) {
+        Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
+            return Ok(f64::NAN);
+        }
+        done => done.map_err(|error| no_gradient(error, loaded))?,
+    };
+    let data = |gradient: &mut Gradient| {
+        std::mem::take(&mut gradient.parts).into_iter().map(Datum::Real).collect::<Vec<_>>()
+    };
+    let (exact, rounded) = (data(&mut { exact }), data(found));
+    let error = plan::narrowing_error(&exact, &rounded);
+    found.parts = rounded.into_iter().map(tensor).collect();
+    Ok(error)
 }
 
 /// The answer has been given; what is left is the exit code, and for people a word about it.
@@ -130,10 +155,10 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
             .note("the gradient was rounded, because arrays were kept in fewer bits as --store says")
             .help("check without `f32` and `bf16` in --store; the answer says by how much they round"),
         None => problem
-            .note("that is as it should be with `stop_gradient`, and may be near a jump or in a loop with a loose tolerance")
+            .note("that is as it should be with `stop_gradient`, and may be in a loop with a loose tolerance")
             .help("otherwise a rule of Palinode is wrong: please report it with the model"),
     };
-    if checked.decisions.count() > 0 {
+    if checked.decisions.is_some_and(|seen| seen.count() > 0) {
         problem = problem
             .note("the gradient follows the decisions that were taken; moving the arguments may change them");
     }
@@ -153,6 +178,13 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
                     "the function has no finite slope here; move the inputs away, or see it with --allow-nonfinite"
                         .to_string(),
                 );
+            }
+            if matches!(error.kind, RunErrorKind::TooLarge { .. }) {
+                // Half of what there was leaves room for the rest of the machine.
+                let half = storage::to_type(crate::MEMORY.peak_usage() as u64 / 2);
+                problem.help = Some(format!(
+                    "let it keep less and compute it again, `--budget {half}`; or check the lengths"
+                ));
             }
             problem.into()
         }
@@ -203,14 +235,6 @@ impl Answer<'_> {
         &self.loaded.arguments()[self.wrt[part]]
     }
 
-    /// A part of the gradient per declared unit.
-    fn scaled(&self, part: usize) -> Tensor<f64> {
-        let scale = value::derivative_scale(self.output().unit.as_ref(), self.argument(part).unit.as_ref());
-        let mut tensor = self.gradient.parts[part].clone();
-        tensor.data.iter_mut().for_each(|x| *x *= scale);
-        tensor
-    }
-
     fn value(&self) -> f64 {
         self.output().unit.as_ref().map_or(self.value, |unit| unit.from_si(self.value))
     }
@@ -219,16 +243,16 @@ impl Answer<'_> {
         let output = self.output();
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
         let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value(), look.digits));
-        let mut out = headline(&shown, self.gradient.cost);
+        let mut out = headline(&shown, self.gradient.cost, session);
         out.push('\n');
         let mut rows = vec![vec![
             Cell::new("with respect to").style(HEADING),
             Cell::new("gradient").style(HEADING),
             Cell::new("unit").style(HEADING),
-            Cell::new("check by central differences").style(HEADING),
+            Cell::new("check by differences").style(HEADING),
         ]];
         for part in 0..self.wrt.len() {
-            let tensor = self.scaled(part);
+            let tensor = &self.gradient.parts[part];
             let argument = self.argument(part);
             let unit = value::derivative_unit(output.unit.as_ref(), argument.unit.as_ref());
             let check =
@@ -242,9 +266,7 @@ impl Answer<'_> {
         }
         out.push_str(&layout(&rows, "   "));
         out.push('\n');
-        if let Some(checked) = self.checked
-            && checked.decisions.count() > 0
-        {
+        if let Some(checked) = self.checked {
             out.push_str(&decisions_line(checked, look));
         }
         for stop in self.stops {
@@ -254,16 +276,18 @@ impl Answer<'_> {
         }
         out.push_str(&self.memory_line(session));
         if let Some(error) = self.rounding {
-            let error = numbers::short(error, 2);
-            out.push_str(&format!(
-                "rounded  off by {error} of its largest entry, because arrays were kept in fewer bits\n"
-            ));
+            let by = match error.is_nan() {
+                true => "off by what no exact gradient within the budget could show".to_string(),
+                false => format!("off by {} of its largest entry", numbers::short(error, 2)),
+            };
+            out.push_str(&format!("rounded  {by}, because arrays were kept in fewer bits\n"));
         }
         out
     }
 
     fn memory_line(&self, session: &Session) -> String {
         let arrays = numbers::bytes(self.gradient.cost.arrays);
+        let held = storage::held(self.gradient.cost.held);
         match self.within {
             Within::AnyMemory => {}
             Within::Planned { budget, fitted } => {
@@ -271,7 +295,7 @@ impl Answer<'_> {
                 let line = |span| storage::line(session, self.loaded, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
                 return format!(
-                    "memory   peak {arrays} of arrays, within {budget}; {work}\n         {how}\n"
+                    "memory   peak {arrays} of arrays, within {budget}; {work}\n         {how}\n         {held}\n"
                 );
             }
             Within::Stopping { budget } => {
@@ -282,7 +306,7 @@ impl Answer<'_> {
                     }
                 };
                 return format!(
-                    "memory   peak {arrays} of arrays, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n"
+                    "memory   peak {arrays} of arrays, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
                 );
             }
         }
@@ -304,26 +328,27 @@ impl Answer<'_> {
         line
     }
 
-    fn json(&self, session: &Session) -> Value {
+    fn json(&self, session: &Session) -> Json<'_> {
         let output = self.output();
         let parts = (0..self.wrt.len()).map(|part| {
             let argument = self.argument(part);
-            let tensor = self.scaled(part);
-            let at = value::in_unit(self.inputs[self.wrt[part]].clone(), argument.unit.as_ref());
-            let mut fields = json!({
-                "name": &*argument.name,
-                "role": if argument.role == Role::Param { "param" } else { "input" },
-                "unit": value::unit(argument.unit.as_ref()),
-                "at": value::datum(&at),
-                "shape": tensor.shape,
-                "gradient": value::reals(&tensor),
-            });
-            if let Some(checked) = self.checked {
-                fields["check"] = checked.parts[part].json();
+            let unit = argument.unit.as_ref();
+            let tensor = &self.gradient.parts[part];
+            let role = if argument.role == Role::Param { "param" } else { "input" };
+            let fields = Json::fields([
+                ("name", json!(&*argument.name).into()),
+                ("role", json!(role).into()),
+                ("unit", value::unit(unit).into()),
+                ("at", value::datum(&self.inputs[self.wrt[part]], unit)),
+                ("shape", json!(tensor.shape).into()),
+                ("gradient", value::reals(tensor)),
+            ]);
+            match self.checked {
+                Some(checked) => fields.and(json!({ "check": checked.parts[part].json() }).into()),
+                None => fields,
             }
-            fields
         });
-        let mut all = json!({
+        let head = json!({
             "model": session.sources.name_of(self.loaded.file),
             "output": {
                 "name": &*output.name,
@@ -331,9 +356,17 @@ impl Answer<'_> {
                 "unit": value::unit(output.unit.as_ref()),
             },
             "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
-            "gradient": parts.collect::<Vec<_>>(),
+        });
+        let head = Json::Value(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
+        head.and(self.costs(session).into())
+    }
+
+    /// The fields after the gradient.
+    fn costs(&self, session: &Session) -> Value {
+        let mut all = json!({
             "steps": self.gradient.cost.steps,
             "seconds": self.gradient.cost.seconds,
+            "total_seconds": session.seconds(),
             "memory": {
                 "peak_bytes": self.gradient.cost.peak,
                 "value_peak_bytes": self.forward.peak,
@@ -344,7 +377,11 @@ impl Answer<'_> {
             all["memory"]["recompute"] = json!(storage::word(self.gradient.storage.recompute));
         }
         if let Some(error) = self.rounding {
-            all["memory"]["narrowing_error"] = value::number(error);
+            all["memory"]["narrowing_error"] =
+                if error.is_nan() { Value::Null } else { value::number(error) };
+        }
+        if self.asked.budget.is_some() {
+            all["memory"]["held_bytes"] = json!(self.gradient.cost.held);
         }
         match self.within {
             Within::AnyMemory => {}
@@ -360,9 +397,11 @@ impl Answer<'_> {
             all["stops"] = self.stops.iter().map(|stop| stop.json(line(stop), &name)).collect();
         }
         if let Some(checked) = self.checked {
-            all["decisions"] = json!({
-                "count": checked.decisions.count(),
-                "smallest_margin": Some(checked.decisions.smallest_margin).filter(|margin| margin.is_finite()),
+            all["decisions"] = checked.decisions.map_or(Value::Null, |seen| {
+                json!({
+                    "count": seen.count(),
+                    "smallest_margin": Some(seen.smallest_margin).filter(|margin| margin.is_finite()),
+                })
             });
         }
         all
@@ -377,11 +416,16 @@ fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
         String::new()
     };
     let number = |x: f64| numbers::short(x, look.digits);
-    match part.verdict {
+    // Right between decisions and another across them: a search by halving, say.
+    let (of, good) = match part.found.across {
+        Some(slope) => (format!("{of}; across decisions the slope is {}", number(slope)), DOUBT),
+        None => (of, GOOD),
+    };
+    match part.found.verdict {
         Verdict::Agrees { digits } => {
-            Cell::new(format!("agrees to {}{of}", numbers::plural(u64::from(digits), "digit"))).style(GOOD)
+            Cell::new(format!("agrees to {}{of}", numbers::plural(u64::from(digits), "digit"))).style(good)
         }
-        Verdict::Within { digits: None } => Cell::new(format!("agrees: both vanish{of}")).style(GOOD),
+        Verdict::Within { digits: None } => Cell::new(format!("agrees: both vanish{of}")).style(good),
         Verdict::Within { digits: Some(digits) } => {
             let digits = numbers::plural(u64::from(digits), "digit");
             Cell::new(format!("agrees as far as differences can tell, {digits}{of}")).style(DOUBT)
@@ -391,20 +435,37 @@ fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
                 format!("kink nearby? slope {} to the left, {} to the right", number(left), number(right));
             Cell::new(words).style(DOUBT)
         }
+        Verdict::Jump { left, right } => {
+            let words = format!(
+                "jump here: the value is {} to the left, {} to the right; the gradient is the slope on its side",
+                number(left),
+                number(right)
+            );
+            Cell::new(words).style(DOUBT)
+        }
+        Verdict::Crossed => {
+            Cell::new(format!("not checked: every step, however small, changes a decision{of}")).style(DOUBT)
+        }
         Verdict::Disagrees => {
             let place = part
                 .place
                 .filter(|_| part.elements > 1)
                 .map_or(String::new(), |at| format!(" for entry {at}"));
-            Cell::new(format!("DISAGREES: differences give {}{place}", number(part.differences))).style(BAD)
+            Cell::new(format!("DISAGREES: differences give {}{place}", number(part.found.differences)))
+                .style(BAD)
         }
         Verdict::Unknown => Cell::new("no differences: the model fails around this point").style(DOUBT),
     }
 }
 
 fn decisions_line(checked: &Checked, look: Look) -> String {
-    let count = checked.decisions.count();
-    let margin = checked.decisions.smallest_margin;
+    let Some(seen) = checked.decisions else {
+        return "meaning  decisions were not counted: that takes more than the budget\n".to_string();
+    };
+    let (count, margin) = (seen.count(), seen.smallest_margin);
+    if count == 0 {
+        return String::new();
+    }
     let words = if count == 1 { "decision depends" } else { "decisions depend" };
     let nearest = if margin.is_finite() {
         format!("; the closest would turn at a distance of {}", numbers::short(margin, look.digits.min(3)))

@@ -17,19 +17,16 @@ pub(crate) fn run(session: &mut Session, args: &HelpArgs) -> Result<(), Failed> 
         let help = cli.render_help().ansi().to_string();
         let text = format!("{help}\nError codes, explained by `palinode help CODE`:\n{}\n", all.join("\n"));
         let codes: Vec<&str> = pages::PAGES.iter().map(|(code, _)| *code).collect();
-        session.answer(&text, json!({ "codes": codes }));
-        return Ok(());
+        return session.answer(|| text, || json!({ "codes": codes }).into());
     };
     let code = topic.to_ascii_uppercase();
     if let Some(page) = pages::find(&code) {
-        session.answer(&painted(page), json!({ "code": code, "page": page }));
-        return Ok(());
+        return session.answer(|| painted(page), || json!({ "code": code, "page": page }).into());
     }
     cli.build();
     if let Some(command) = cli.find_subcommand_mut(topic) {
-        let text = command.render_long_help().ansi().to_string();
-        session.answer(&text, json!({ "help": command.render_long_help().to_string() }));
-        return Ok(());
+        let help = command.render_long_help();
+        return session.answer(|| help.ansi().to_string(), || json!({ "help": help.to_string() }).into());
     }
     let problem = Problem::new("PAL0296", Exit::Usage, format!("there is no page about `{topic}`"));
     let commands: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();

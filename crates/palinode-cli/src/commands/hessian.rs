@@ -5,6 +5,7 @@ use palinode_ir::interp::{Code, Datum, Tensor};
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
+use crate::answer::Json;
 use crate::args::HessianArgs;
 use crate::commands::grad::no_gradient;
 use crate::commands::{headline, objective_value, run_model};
@@ -59,30 +60,41 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
         blocks.push(block);
     }
     let sizes: Vec<usize> = wrt.iter().map(|&at| inputs[at].elements()).collect();
-    let labels = labels(&loaded, &wrt, &inputs);
-    let matrix = assemble(&blocks, &sizes);
-    let shown = format!("{} = {}", output.name, numbers::short(value, usize::from(args.show.digits)));
-    let head = headline(&shown, ran.cost);
-    let text = format!("{head}\n{}", matrix_text(&labels, &matrix, args.show.look()));
-
-    let names: Vec<&str> = wrt.iter().map(|&at| &*loaded.arguments()[at].name).collect();
-    let units: Vec<Value> = wrt.iter().map(|&at| value::unit(loaded.arguments()[at].unit.as_ref())).collect();
-    let n = wrt.len();
-    let block_fields = blocks.iter().enumerate().map(
-        |(at, block)| json!({ "row": names[at / n], "column": names[at % n], "value": value::reals(block) }),
-    );
-    let answer = json!({
-        "model": session.sources.name_of(loaded.file),
-        "output": { "name": &*output.name, "value": value::number(value), "unit": value::unit(unit) },
-        "wrt": names,
-        "units": units,
-        "hessian": block_fields.collect::<Vec<_>>(),
-        "steps": ran.cost.steps,
-        "seconds": ran.cost.seconds,
-        "memory": { "peak_bytes": ran.cost.peak },
-    });
-    session.answer(&text, answer);
-    Ok(())
+    let text = || {
+        let shown = format!("{} = {}", output.name, numbers::short(value, usize::from(args.show.digits)));
+        let head = headline(&shown, ran.cost, session);
+        let matrix = assemble(&blocks, &sizes);
+        format!("{head}\n{}", matrix_text(&labels(&loaded, &wrt, &inputs), &matrix, args.show.look()))
+    };
+    let fields = || {
+        let names: Vec<&str> = wrt.iter().map(|&at| &*loaded.arguments()[at].name).collect();
+        let unit_of = |&at: &usize| value::unit(loaded.arguments()[at].unit.as_ref());
+        let units: Vec<Value> = wrt.iter().map(unit_of).collect();
+        let n = wrt.len();
+        let block = |(at, block)| {
+            Json::fields([
+                ("row", json!(names[at / n]).into()),
+                ("column", json!(names[at % n]).into()),
+                ("value", value::reals(block)),
+            ])
+        };
+        Json::fields([
+            ("model", json!(session.sources.name_of(loaded.file)).into()),
+            (
+                "output",
+                json!({ "name": &*output.name, "value": value::number(value), "unit": value::unit(unit) })
+                    .into(),
+            ),
+            ("wrt", json!(names).into()),
+            ("units", json!(units).into()),
+            ("hessian", Json::List(blocks.iter().enumerate().map(block).collect())),
+            ("steps", json!(ran.cost.steps).into()),
+            ("seconds", json!(ran.cost.seconds).into()),
+            ("total_seconds", json!(session.seconds()).into()),
+            ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
+        ])
+    };
+    session.answer(text, fields)
 }
 
 /// The name of each row: `a`, `w[0]`, `w[1]`, `m[0,1]`.

@@ -65,15 +65,15 @@ pub(crate) fn run(session: &mut Session, args: &IrArgs) -> Result<(), Failed> {
         }
         before = Some(&stage.program);
     }
-    let fields: Vec<Value> = stages
-        .iter()
-        .map(|stage| {
-            let program = &stage.program;
-            json!({ "name": stage.name, "instructions": program.size(), "text": text::print(program) })
-        })
-        .collect();
-    session.answer(&out, json!({ "model": session.sources.name_of(loaded.file), "programs": fields }));
-    Ok(())
+    let one = |stage: &Stage| {
+        let program = &stage.program;
+        json!({ "name": stage.name, "instructions": program.size(), "text": text::print(program) })
+    };
+    let fields = || {
+        let programs: Vec<Value> = stages.iter().map(one).collect();
+        json!({ "model": session.sources.name_of(loaded.file), "programs": programs }).into()
+    };
+    session.answer(|| out, fields)
 }
 
 fn apply(stages: &mut Vec<Stage>, name: &str, pass: passes::Pass) {
@@ -132,10 +132,10 @@ fn ssa(session: &mut Session, loaded: &Loaded) -> Result<(), Failed> {
             out.push_str(&format!("  {}  {bar}  {assignment}\n", " ".repeat(width)));
         }
     }
-    let fields: Vec<Value> = lines
-        .iter()
-        .map(|line| json!({ "line": line.number, "source": line.source, "assignments": line.assignments }))
-        .collect();
-    session.answer(&out, json!({ "model": session.sources.name_of(loaded.file), "lines": fields }));
-    Ok(())
+    let one = |line: &pal::SsaLine| json!({ "line": line.number, "source": line.source, "assignments": line.assignments });
+    let fields = || {
+        let lines: Vec<Value> = lines.iter().map(one).collect();
+        json!({ "model": session.sources.name_of(loaded.file), "lines": lines }).into()
+    };
+    session.answer(|| out, fields)
 }

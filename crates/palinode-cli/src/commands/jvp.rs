@@ -2,10 +2,11 @@
 
 use palinode_core::points;
 use palinode_ir::interp::{Code, Datum};
-use palinode_ir::pal::Role;
+use palinode_ir::pal::{Output, Role};
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
+use crate::answer::Json;
 use crate::args::JvpArgs;
 use crate::assign::{self, Numbers, unknown};
 use crate::commands::grad::no_gradient;
@@ -53,58 +54,68 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     .map_err(|error| no_gradient(error, &loaded))?;
     drop(progress);
 
+    // Values and derivatives in the units of the outputs, side by side.
     let outputs = &loaded.model.outputs;
-    let mut tangents = ran.outputs[outputs.len()..].iter();
-    let look = args.show.look();
-    let heads = ["output", "value", "derivative", "unit"];
-    let mut rows = vec![heads.map(|head| Cell::new(head).style(HEADING)).to_vec()];
-    let mut fields: Vec<Value> = Vec::new();
-    for (output, datum) in outputs.iter().zip(&ran.outputs) {
-        let unit = output.unit.as_ref();
-        let datum = value::in_unit(datum.clone(), unit);
-        let tangent = if output.ty.is_real() { tangents.next() } else { None };
-        let tangent = tangent.map(|tangent| value::in_unit(tangent.clone(), unit));
-        rows.push(vec![
-            Cell::new(&*output.name).style(STRONG),
-            Cell::new(numbers::datum(&datum, look)),
-            Cell::new(tangent.as_ref().map_or("none".to_string(), |tangent| numbers::datum(tangent, look))),
-            Cell::new(unit.map_or("", |unit| &*unit.text)),
-        ]);
-        fields.push(json!({
-            "name": &*output.name,
-            "loss": output.is_loss,
-            "shape": datum.shape(),
-            "value": value::datum(&datum),
-            "derivative": tangent.as_ref().map_or(Value::Null, value::datum),
-            "unit": value::unit(unit),
-        }));
-    }
-    let shown: Vec<String> = moves
+    let mut given = ran.outputs.into_iter();
+    let values: Vec<Datum<f64>> = given.by_ref().take(outputs.len()).collect();
+    let all: Vec<(&Output, Datum<f64>, Option<Datum<f64>>)> = outputs
         .iter()
-        .map(|one| {
-            let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look);
-            format!("{} = {numbers}", loaded.arguments()[one.at].name)
+        .zip(values)
+        .map(|(output, datum)| {
+            let unit = output.unit.as_ref();
+            let tangent = if output.ty.is_real() { given.next() } else { None };
+            (output, value::in_unit(datum, unit), tangent.map(|tangent| value::in_unit(tangent, unit)))
         })
         .collect();
-    let head = headline(&format!("along {}", shown.join(", ")), ran.cost);
-    let text = format!("{head}\n{}", layout(&rows, "   "));
-    let direction = moves.iter().map(|one| {
-        let numbers = Datum::Real(palinode_ir::interp::Tensor {
-            shape: one.numbers.shape.clone(),
-            data: one.numbers.data.clone(),
+    let text = || {
+        let look = args.show.look();
+        let heads = ["output", "value", "derivative", "unit"];
+        let mut rows = vec![heads.map(|head| Cell::new(head).style(HEADING)).to_vec()];
+        rows.extend(all.iter().map(|(output, datum, tangent)| {
+            vec![
+                Cell::new(&*output.name).style(STRONG),
+                Cell::new(numbers::datum(datum, look)),
+                Cell::new(tangent.as_ref().map_or("none".to_string(), |one| numbers::datum(one, look))),
+                Cell::new(output.unit.as_ref().map_or("", |unit| &*unit.text)),
+            ]
+        }));
+        let shown: Vec<String> = moves
+            .iter()
+            .map(|one| {
+                let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look);
+                format!("{} = {numbers}", loaded.arguments()[one.at].name)
+            })
+            .collect();
+        let head = headline(&format!("along {}", shown.join(", ")), ran.cost, session);
+        format!("{head}\n{}", layout(&rows, "   "))
+    };
+    let fields = || {
+        let direction = moves.iter().map(|one| {
+            let Numbers { shape, data } = &one.numbers;
+            let numbers = Json::Array { shape, element: Box::new(|at| value::number(data[at])) };
+            Json::fields([("name", json!(&*loaded.arguments()[one.at].name).into()), ("direction", numbers)])
         });
-        json!({ "name": &*loaded.arguments()[one.at].name, "direction": value::datum(&numbers) })
-    });
-    let answer = json!({
-        "model": session.sources.name_of(loaded.file),
-        "direction": direction.collect::<Vec<_>>(),
-        "outputs": fields,
-        "steps": ran.cost.steps,
-        "seconds": ran.cost.seconds,
-        "memory": { "peak_bytes": ran.cost.peak },
-    });
-    session.answer(&text, answer);
-    Ok(())
+        let outputs = all.iter().map(|(output, datum, tangent)| {
+            Json::fields([
+                ("name", json!(&*output.name).into()),
+                ("loss", json!(output.is_loss).into()),
+                ("shape", json!(datum.shape()).into()),
+                ("value", value::datum(datum, None)),
+                ("derivative", tangent.as_ref().map_or(Value::Null.into(), |one| value::datum(one, None))),
+                ("unit", value::unit(output.unit.as_ref()).into()),
+            ])
+        });
+        Json::fields([
+            ("model", json!(session.sources.name_of(loaded.file)).into()),
+            ("direction", Json::List(direction.collect())),
+            ("outputs", Json::List(outputs.collect())),
+            ("steps", json!(ran.cost.steps).into()),
+            ("seconds", json!(ran.cost.seconds).into()),
+            ("total_seconds", json!(session.seconds()).into()),
+            ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
+        ])
+    };
+    session.answer(text, fields)
 }
 
 /// What `--direction` says; a single param moves by 1 if it says nothing.
@@ -126,7 +137,8 @@ fn directions(
             return Ok(vec![Move { at, numbers }]);
         }
         let problem = Problem::new("PAL0290", Exit::Usage, "which way? there is no --direction");
-        let example = real.first().copied().unwrap_or("a");
+        let moving = arguments.iter().find(|one| one.ty.is_real() && one.role == Role::Param);
+        let example = moving.map(|one| &*one.name).or(real.first().copied()).unwrap_or("a");
         return Err(problem.help(format!("say how the arguments move: `--direction {example}=1`")).into());
     }
     let mut moves: Vec<Move> = Vec::new();

@@ -3,6 +3,7 @@
 mod watch;
 
 use palinode_core::schedule::binomial;
+use palinode_ir::interp::Limits;
 use palinode_ir::plan::{self, Checkpoint};
 use palinode_ir::{Span, passes, transform};
 use palinode_time::Verdict;
@@ -47,7 +48,8 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
             .help("choose others with --of and --wrt")
             .into());
     }
-    let stops = stops::stops(&watched.program, &inputs, &limits, Some(&wrt));
+    let after = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
+    let stops = stops::stops(&watched.program, &inputs, &after, Some(&wrt));
     // What a log of every round takes, if that is known.
     let logs =
         transform::value_and_grad_stored(&transform::with_room(&program, &|_| None), &wrt, &asked.storage)
@@ -55,9 +57,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
             .and_then(|derived| plan::predict(&passes::simplify(&derived), &inputs, REAL).ok());
     let answer =
         Answer { session, loaded: &loaded, objective, loops: &loops, within: &within, watched, stops, logs };
-    let (text, fields) = (answer.text(), answer.json());
-    session.answer(&text, fields);
-    Ok(())
+    session.answer(|| answer.text(), || answer.json().into())
 }
 
 struct Answer<'a> {
@@ -98,6 +98,7 @@ impl Answer<'_> {
         let mut out = headline(
             &format!("{} = {}{unit}", output.name, numbers::short(self.value(), 7)),
             self.watched.cost,
+            self.session,
         );
         for of in self.loops {
             out.push('\n');
@@ -294,6 +295,7 @@ impl Answer<'_> {
             "loops": self.loops.iter().map(one).collect::<Vec<_>>(),
             "steps": self.watched.stats.steps,
             "seconds": self.watched.cost.seconds,
+            "total_seconds": self.session.seconds(),
             "memory": {
                 "arrays_peak_bytes": self.watched.stats.peak_bytes,
                 "logs_peak_bytes": self.logs.as_ref().map(|logs| logs.peak),

@@ -60,9 +60,7 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
         }),
     };
     let answer = Answer { session, loaded: &loaded, target: target.as_ref(), value, gradient, fitted };
-    let (text, fields) = (answer.text(args.rows), answer.json());
-    session.answer(&text, fields);
-    Ok(())
+    session.answer(|| answer.text(args.rows), || answer.json().into())
 }
 
 /// What is differentiated by what; nothing if the model offers nothing and nothing was asked for.

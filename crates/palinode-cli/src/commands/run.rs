@@ -1,10 +1,13 @@
 //! `palinode run`: the outputs of a model.
 
-use palinode_ir::interp::Limits;
-use serde_json::{Value, json};
+use palinode_ir::interp::{Datum, Limits};
+use palinode_ir::pal::Output;
+use serde_json::json;
 
+use crate::answer::Json;
 use crate::args::RunArgs;
 use crate::commands::{effort, run_model, run_values};
+use crate::execute::Ran;
 use crate::problem::Failed;
 use crate::session::Session;
 use crate::table::{Cell, STRONG, layout};
@@ -20,43 +23,63 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     };
     let ran = match budget {
         Some(budget) => {
-            let program = storage::value_within(&loaded.model.program, &inputs, budget)?;
+            let program = storage::value_within(&loaded.model.program, &inputs, budget, 0)?;
             run_values(&loaded, &program, &inputs, &Limits { budget, ..limits })?
         }
         None => run_model(&loaded, &inputs, &limits)?,
     };
-    let look = args.show.look();
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    let mut fields: Vec<Value> = Vec::new();
-    for (output, datum) in loaded.model.outputs.iter().zip(ran.outputs) {
-        let datum = value::in_unit(datum, output.unit.as_ref());
-        let unit = output.unit.as_ref().map_or("", |unit| &*unit.text);
-        let shown = format!("{} {unit}", numbers::datum(&datum, look));
-        rows.push(vec![Cell::new(&*output.name).style(STRONG), Cell::new(format!("= {}", shown.trim_end()))]);
-        fields.push(json!({
-            "name": &*output.name,
-            "loss": output.is_loss,
-            "shape": datum.shape(),
-            "value": value::datum(&datum),
-            "unit": value::unit(output.unit.as_ref()),
-        }));
-    }
-    let table = layout(&rows, " ");
-    let peak = match budget {
-        Some(budget) => format!("{} of arrays, within {budget}", numbers::bytes(ran.cost.arrays)),
-        None => numbers::bytes(ran.cost.peak),
+    let ran = Ran {
+        outputs: loaded
+            .model
+            .outputs
+            .iter()
+            .zip(ran.outputs)
+            .map(|(output, datum)| value::in_unit(datum, output.unit.as_ref()))
+            .collect(),
+        ..ran
     };
-    let text = format!("{table}\n{}, peak {peak}\n", effort(ran.cost));
-    let mut answer = json!({
-        "model": session.sources.name_of(loaded.file),
-        "outputs": fields,
-        "steps": ran.cost.steps,
-        "seconds": ran.cost.seconds,
-        "memory": { "peak_bytes": ran.cost.peak, "arrays_peak_bytes": ran.cost.arrays },
-    });
-    if let Some(budget) = budget {
-        answer["memory"]["budget_bytes"] = json!(budget.bytes());
-    }
-    session.answer(&text, answer);
-    Ok(())
+    let outputs = || loaded.model.outputs.iter().zip(&ran.outputs);
+    let text = || {
+        let look = args.show.look();
+        let row = |(output, datum): (&Output, &Datum<f64>)| {
+            let unit = output.unit.as_ref().map_or("", |unit| &*unit.text);
+            let shown = format!("{} {unit}", numbers::datum(datum, look));
+            vec![Cell::new(&*output.name).style(STRONG), Cell::new(format!("= {}", shown.trim_end()))]
+        };
+        let table = layout(&outputs().map(row).collect::<Vec<_>>(), " ");
+        let peak = match budget {
+            Some(budget) => format!(
+                "{} of arrays, within {budget}; {}",
+                numbers::bytes(ran.cost.arrays),
+                storage::held(ran.cost.held)
+            ),
+            None => numbers::bytes(ran.cost.peak),
+        };
+        format!("{table}\n{}, peak {peak}\n", effort(ran.cost, session))
+    };
+    let fields = || {
+        let values = outputs().map(|(output, datum)| {
+            Json::fields([
+                ("name", json!(&*output.name).into()),
+                ("loss", json!(output.is_loss).into()),
+                ("shape", json!(datum.shape()).into()),
+                ("value", value::datum(datum, None)),
+                ("unit", value::unit(output.unit.as_ref()).into()),
+            ])
+        });
+        let mut memory = json!({ "peak_bytes": ran.cost.peak, "arrays_peak_bytes": ran.cost.arrays });
+        if let Some(budget) = budget {
+            memory["budget_bytes"] = json!(budget.bytes());
+            memory["held_bytes"] = json!(ran.cost.held);
+        }
+        Json::fields([
+            ("model", json!(session.sources.name_of(loaded.file)).into()),
+            ("outputs", Json::List(values.collect())),
+            ("steps", json!(ran.cost.steps).into()),
+            ("seconds", json!(ran.cost.seconds).into()),
+            ("total_seconds", json!(session.seconds()).into()),
+            ("memory", memory.into()),
+        ])
+    };
+    session.answer(text, fields)
 }

@@ -56,37 +56,38 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     let value = objective_value(&loaded, &ran, objective, &traps)?;
     let digits = usize::from(args.digits);
     let shown = if args.rows == 0 { rows.len() } else { args.rows };
-    let mut text = text(&rows, result, &output.name, value, digits, shown);
-    let is_scaled = |argument: &Argument| argument.unit.as_ref().is_some_and(|unit| unit.scale() != 1.0);
-    if loaded.arguments().iter().any(is_scaled) {
-        text.push_str(
-            "values and cotangents are in SI; `palinode grad` gives them in and per declared units\n",
-        );
-    }
-    let json_rows: Vec<Value> = rows
-        .iter()
-        .enumerate()
-        .map(|(at, row)| {
-            json!({
-                "index": at,
-                "op": row.op,
-                "name": row.name,
-                "inputs": row.inputs,
-                "value": value::number(row.value),
-                "partials": row.saved.iter().map(|&x| value::number(x)).collect::<Vec<_>>(),
-                "reverse": rows.len() - 1 - at,
-                "cotangent": value::number(row.cotangent),
-            })
+    let text = || {
+        let mut text = text(&rows, result, &output.name, value, digits, shown);
+        let is_scaled = |argument: &Argument| argument.unit.as_ref().is_some_and(|unit| unit.scale() != 1.0);
+        if loaded.arguments().iter().any(is_scaled) {
+            text.push_str(
+                "values and cotangents are in SI; `palinode grad` gives them in and per declared units\n",
+            );
+        }
+        text
+    };
+    let one = |(at, row): (usize, &Row)| {
+        json!({
+            "index": at,
+            "op": row.op,
+            "name": row.name,
+            "inputs": row.inputs,
+            "value": value::number(row.value),
+            "partials": row.saved.iter().map(|&x| value::number(x)).collect::<Vec<_>>(),
+            "reverse": rows.len() - 1 - at,
+            "cotangent": value::number(row.cotangent),
         })
-        .collect();
-    let answer = json!({
-        "model": session.sources.name_of(loaded.file),
-        "output": { "name": &*output.name, "value": value::number(value), "row": result },
-        "units": "SI",
-        "rows": json_rows,
-    });
-    session.answer(&text, answer);
-    Ok(())
+    };
+    let fields = || {
+        json!({
+            "model": session.sources.name_of(loaded.file),
+            "output": { "name": &*output.name, "value": value::number(value), "row": result },
+            "units": "SI",
+            "rows": rows.iter().enumerate().map(one).collect::<Vec<Value>>(),
+        })
+        .into()
+    };
+    session.answer(text, fields)
 }
 
 /// Runs the program on a tape; gives the rows and which of them is the result, if any is.

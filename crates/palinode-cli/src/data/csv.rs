@@ -1,19 +1,35 @@
 //! CSV: a header names the columns; without one the file as a whole must be named (`X=file.csv`).
 //!
-//! Commas, semicolons or tabs separate; `#` starts a comment line; blanks around cells do not count.
+//! Commas, semicolons or tabs separate; blanks around cells do not count; a cell in quotes may hold separators and line ends, and `""` for a quote. A line that starts with `#` and a blank is a
+//! comment.
+//!
+//! Invariant: nothing is skipped or mended in silence. A line is a comment, a row, or blank before the first row or after the last; anything else is an error with its line and column. That is why
+//! rows are cut here and not by a crate: those that there are repair quotes and drop lines ([0032](../../../../docs/adr/0032-strict-data.md)).
 
 use std::ops::Range;
 
-use csv::{ReaderBuilder, StringRecord, Trim};
-
-use super::{Found, Reader, Wanted, is_missing, near};
+use super::{Bad, Found, Reader, Wanted, is_missing, near, number};
 use crate::assign::{Numbers, listed};
 use crate::problem::{Failed, Problem};
 
-/// The rows of a file, as text.
-struct Table {
-    rows: Vec<StringRecord>,
-    separator: u8,
+/// A cell: its text without quotes, and where it is.
+#[derive(Clone, Debug)]
+struct Cell {
+    text: String,
+    range: Range<usize>,
+}
+
+/// A row.
+#[derive(Clone, Debug)]
+struct Row {
+    cells: Vec<Cell>,
+    range: Range<usize>,
+}
+
+impl Row {
+    fn text(&self, column: usize) -> &str {
+        &self.cells[column].text
+    }
 }
 
 /// Binds columns to names: `t` to an argument `t` of one axis, `x0`, `x1` ... to a matrix `x` or `X`. Gives what it found, and the
@@ -23,34 +39,36 @@ pub(super) fn by_name(
     wanted: &[Wanted],
 ) -> Result<(Vec<Found>, Vec<String>), Failed> {
     let table = read(reader)?;
-    let Some((header, rows)) = table.rows.split_first() else {
+    let Some((header, rows)) = table.split_first() else {
         return Err(empty(reader).into());
     };
-    if header.iter().all(|cell| cell.parse::<f64>().is_ok()) {
-        let range = table.record_range(reader.text, header);
-        let problem =
-            reader.problem("PAL0287", "the first line has only numbers, so no column has a name", range);
+    let header_range = header.range.clone();
+    if header.cells.iter().all(|cell| cell.text.parse::<f64>().is_ok()) {
+        let problem = reader.problem(
+            "PAL0287",
+            "the first line has only numbers, so no column has a name",
+            header_range,
+        );
         let example = wanted.iter().find(|one| one.rank > 0).or(wanted.first()).map_or("X", |one| &one.name);
         let help = format!("add a header, or say which input it is: `--data {example}={}`", reader.file);
         return Err(problem.help(help).into());
     }
     let mut found = Vec::new();
     for one in wanted {
-        let columns =
-            match only(reader, &table, header, std::slice::from_ref(&one.name), |cell, name| cell == name)? {
-                Some(column) => vec![column],
-                None if one.rank == 2 => family(reader, &table, header, &one.name)?,
-                None => continue,
-            };
+        let columns = match only(reader, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?
+        {
+            Some(column) => vec![column],
+            None if one.rank == 2 => family(reader, header, &one.name, wanted)?,
+            None => continue,
+        };
         if !columns.is_empty() {
             found.push((one, columns));
         }
     }
     if found.is_empty() {
-        let range = table.record_range(reader.text, header);
         let problem =
-            reader.problem("PAL0287", "no column is named like a param or input of the model", range);
-        let columns: Vec<&str> = header.iter().collect();
+            reader.problem("PAL0287", "no column is named like a param or input of the model", header_range);
+        let columns: Vec<&str> = header.cells.iter().map(|cell| &*cell.text).collect();
         if let Some(help) = wanted.iter().find_map(|one| near(one, &columns, "column")) {
             return Err(problem.help(help).into());
         }
@@ -58,50 +76,49 @@ pub(super) fn by_name(
         return Err(problem.help(format!("the model takes {}", listed(&names))).into());
     }
     if rows.is_empty() {
-        let range = table.record_range(reader.text, header);
-        return Err(reader.problem("PAL0287", "there is a header but no row of data", range).into());
+        return Err(reader.problem("PAL0287", "there is a header but no row of data", header_range).into());
     }
     check_even(reader, &table)?;
     let mut all = Vec::new();
     for (one, columns) in found {
-        let data = numbers(reader, &table, rows, &columns, Some(header))?;
+        let data = numbers(reader, one, rows, &columns, Some(header))?;
         let shape = match one.rank {
             0 if rows.len() == 1 => Vec::new(),
             0 | 1 => vec![rows.len()],
             _ => vec![rows.len(), columns.len()],
         };
         let origin = match columns.as_slice() {
-            [column] => format!("column `{}` of {}", &header[*column], reader.file),
+            [column] => format!("column `{}` of {}", header.text(*column), reader.file),
             _ => format!("{} columns of {}", columns.len(), reader.file),
         };
         all.push(Found { name: one.name.clone(), numbers: Numbers { shape, data }, origin });
     }
-    Ok((all, header.iter().map(str::to_string).collect()))
+    Ok((all, header.cells.iter().map(|cell| cell.text.clone()).collect()))
 }
 
 /// The whole file is one argument; a header is skipped, or names the column of a single axis.
 pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>, Failed> {
     let table = read(reader)?;
-    let Some(first) = table.rows.first() else {
+    let Some(first) = table.first() else {
         return Err(empty(reader).into());
     };
-    let is_header = first.iter().any(|cell| cell.parse::<f64>().is_err() && !is_missing(cell));
-    let (header, rows) = if is_header { (Some(first), &table.rows[1..]) } else { (None, &table.rows[..]) };
+    let header = if is_header(reader, first)? { Some(first) } else { None };
+    let rows = &table[usize::from(header.is_some())..];
     if rows.is_empty() {
         return Err(empty(reader).into());
     }
     check_even(reader, &table)?;
     let named = match header {
         Some(header) if one.rank < 2 => {
-            only(reader, &table, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?
+            only(reader, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?
         }
         _ => None,
     };
     let columns: Vec<usize> = match named {
         Some(column) => vec![column],
-        None => (0..first.len()).collect(),
+        None => (0..first.cells.len()).collect(),
     };
-    let data = numbers(reader, &table, rows, &columns, header)?;
+    let data = numbers(reader, one, rows, &columns, header)?;
     let shape = match (one.rank, rows.len(), columns.len()) {
         (0, 1, 1) => Vec::new(),
         (0 | 1, n, 1) | (1, 1, n) => vec![n],
@@ -115,45 +132,202 @@ fn empty(reader: &Reader<'_>) -> Problem {
     reader.whole("PAL0287", "the data file has no data").help("put a header and rows of numbers into it")
 }
 
-fn read(reader: &mut Reader<'_>) -> Result<Table, Failed> {
-    let text = reader.text;
-    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
-    let separator =
-        [b',', b'\t', b';'].into_iter().find(|&mark| first.contains(mark as char)).unwrap_or(b',');
-    let mut lines = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(separator)
-        .comment(Some(b'#'))
-        .trim(Trim::All)
-        .from_reader(text.as_bytes());
-    let mut rows = Vec::new();
-    for record in lines.records() {
-        match record {
-            Ok(record) => rows.push(record),
-            Err(error) => {
-                let at = error.position().map_or(0, |position| position.byte() as usize);
-                let problem = reader.problem("PAL0287", format!("this is not CSV: {error}"), at..at + 1);
-                return Err(problem.into());
+/// Whether the first line has names. One with names and numbers may be either, and a guess would lose a row.
+fn is_header(reader: &mut Reader<'_>, first: &Row) -> Result<bool, Failed> {
+    let is_name = |cell: &&Cell| cell.text.parse::<f64>().is_err() && !is_missing(&cell.text);
+    let Some(name) = first.cells.iter().find(is_name) else { return Ok(false) };
+    match first.cells.iter().find(|cell| cell.text.parse::<f64>().is_ok()) {
+        None => Ok(true),
+        Some(number) => {
+            let message = format!(
+                "the first line has a name, `{}`, and a number, `{}`: is it a header or a row?",
+                name.text, number.text
+            );
+            let problem = reader.problem("PAL0285", message, name.range.clone());
+            Err(problem.help("a header has names only, a row has numbers only").into())
+        }
+    }
+}
+
+/// The text as rows.
+fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
+    let separator = separator(reader.text);
+    let mut scan = Scan { text: reader.text, at: 0, separator };
+    let mut rows: Vec<Row> = Vec::new();
+    let mut blanks: Vec<Range<usize>> = Vec::new();
+    while scan.at < scan.text.len() {
+        let line = scan.line();
+        let words = scan.text[line.clone()].trim();
+        if let Some(rest) = scan.text[line.clone()].strip_prefix('#') {
+            if !(rest.trim().is_empty() || rest.starts_with([' ', '\t', '#'])) {
+                return Err(no_comment(reader, line, separator).into());
+            }
+            scan.skip(line);
+        } else if words.is_empty() && (separator != b'\t' || scan.text[line.clone()].is_empty()) {
+            // Before the first row, and after the last, nothing is missing.
+            if !rows.is_empty() {
+                blanks.push(line.clone());
+            }
+            scan.skip(line);
+        } else {
+            if let Some(blank) = blanks.first() {
+                return Err(blank_line(reader, blank.clone()).into());
+            }
+            let row = scan.row().map_err(|(message, range)| {
+                let problem = reader.problem("PAL0287", format!("this is not CSV: {message}"), range);
+                Failed::from(
+                    problem.help("a cell in quotes is closed by a quote; `\"\"` is a quote inside it"),
+                )
+            })?;
+            rows.push(row);
+        }
+    }
+    // In a file of one column a blank line is a row without a value, wherever it is.
+    if rows.first().is_some_and(|row| row.cells.len() == 1)
+        && let Some(blank) = blanks.first()
+    {
+        return Err(blank_line(reader, blank.clone()).into());
+    }
+    Ok(rows)
+}
+
+fn blank_line(reader: &mut Reader<'_>, range: Range<usize>) -> Problem {
+    let problem = reader.problem("PAL0284", "a blank line among the rows: is a value missing?", range);
+    problem.help("remove the line, or fill the gap in: a gradient through a missing value means nothing")
+}
+
+/// A line that starts with `#` and is no comment.
+fn no_comment(reader: &mut Reader<'_>, line: Range<usize>, separator: u8) -> Problem {
+    let end = reader.text[line.clone()].find(separator as char).map_or(line.end, |at| line.start + at);
+    let word = reader.text[line.start..end].trim_end();
+    let range = line.start..line.start + word.len();
+    if is_missing(word) {
+        return reader
+            .problem("PAL0284", format!("`{word}` is not a value"), range)
+            .help("remove the row, or fill the gap in: a gradient through a missing value means nothing");
+    }
+    reader
+        .problem("PAL0287", format!("`{word}` may be a comment or a cell"), range)
+        .help("a comment has a blank after `#`; put a cell that starts with `#` into quotes")
+}
+
+/// What separates cells: the first of comma, tab and semicolon that the first row has outside of quotes.
+fn separator(text: &str) -> u8 {
+    let is_row = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+    let first = text.lines().find(is_row).unwrap_or("");
+    let mut bare = String::new();
+    for (at, part) in first.split('"').enumerate() {
+        if at % 2 == 0 {
+            bare.push_str(part);
+        }
+    }
+    [b',', b'\t', b';'].into_iter().find(|&mark| bare.contains(mark as char)).unwrap_or(b',')
+}
+
+/// A text that is being cut into rows.
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    separator: u8,
+}
+
+impl Scan<'_> {
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// The line that begins here, without its end.
+    fn line(&self) -> Range<usize> {
+        let Some(length) = self.text[self.at..].find('\n') else { return self.at..self.text.len() };
+        let line = &self.text[self.at..self.at + length];
+        self.at..self.at + line.strip_suffix('\r').unwrap_or(line).len()
+    }
+
+    fn skip(&mut self, line: Range<usize>) {
+        self.at = line.end;
+        self.line_end();
+    }
+
+    /// Goes past a line end, if there is one here.
+    fn line_end(&mut self) -> bool {
+        let rest = &self.text.as_bytes()[self.at..];
+        let length = if rest.starts_with(b"\r\n") { 2 } else { usize::from(rest.starts_with(b"\n")) };
+        self.at += length;
+        length > 0 || rest.is_empty()
+    }
+
+    fn blanks(&mut self) {
+        while self.byte().is_some_and(|byte| (byte == b' ' || byte == b'\t') && byte != self.separator) {
+            self.at += 1;
+        }
+    }
+
+    fn row(&mut self) -> Result<Row, (String, Range<usize>)> {
+        let start = self.at;
+        let first_line = self.line();
+        let mut cells = Vec::new();
+        loop {
+            cells.push(self.cell()?);
+            if self.byte() == Some(self.separator) {
+                self.at += 1;
+            } else if self.line_end() {
+                // What is shown of a row is its first line.
+                let shown = self.text[first_line.clone()].trim_end().len();
+                return Ok(Row { cells, range: start..start + shown });
+            } else {
+                return Err((
+                    "a carriage return is not followed by a line feed".into(),
+                    self.at..self.at + 1,
+                ));
             }
         }
     }
-    // The crate skips empty lines; a line of blanks is one as well.
-    rows.retain(|record| !(record.len() == 1 && record[0].is_empty()));
-    Ok(Table { rows, separator })
+
+    /// A cell, up to the separator or line end after it.
+    fn cell(&mut self) -> Result<Cell, (String, Range<usize>)> {
+        self.blanks();
+        let start = self.at;
+        if self.byte() != Some(b'"') {
+            let rest = &self.text[start..];
+            let end =
+                rest.find(|c| c == self.separator as char || c == '\n' || c == '\r').unwrap_or(rest.len());
+            self.at = start + end;
+            let text = rest[..end].trim_end();
+            return Ok(Cell { text: text.to_string(), range: start..start + text.len() });
+        }
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let Some(end) = self.text[self.at..].find('"') else {
+                return Err(("this quote is not closed".into(), start..start + 1));
+            };
+            text.push_str(&self.text[self.at..self.at + end]);
+            self.at += end + 1;
+            if self.byte() != Some(b'"') {
+                break;
+            }
+            text.push('"');
+            self.at += 1;
+        }
+        let range = start..self.at;
+        self.blanks();
+        if self.byte().is_some_and(|byte| byte != self.separator && byte != b'\n' && byte != b'\r') {
+            return Err(("there is more after the closing quote".into(), self.at..self.at + 1));
+        }
+        Ok(Cell { text: text.trim().to_string(), range })
+    }
 }
 
 /// Every row has as many cells as the first.
-fn check_even(reader: &mut Reader<'_>, table: &Table) -> Result<(), Failed> {
-    let expected = table.rows.first().map_or(0, StringRecord::len);
-    let Some(row) = table.rows.iter().find(|row| row.len() != expected) else { return Ok(()) };
+fn check_even(reader: &mut Reader<'_>, table: &[Row]) -> Result<(), Failed> {
+    let expected = table.first().map_or(0, |row| row.cells.len());
+    let Some(row) = table.iter().find(|row| row.cells.len() != expected) else { return Ok(()) };
     let message = format!(
         "this row has {}, the first has {expected}",
-        crate::numbers::plural(row.len() as u64, "cell")
+        crate::numbers::plural(row.cells.len() as u64, "cell")
     );
-    let range = table.record_range(reader.text, row);
-    let problem = reader.problem("PAL0286", message, range);
-    let help = if row.len() < expected {
+    let problem = reader.problem("PAL0286", message, row.range.clone());
+    let help = if row.cells.len() < expected {
         "a cell may be missing; every row needs one in each column"
     } else {
         "a decimal comma may have cut a number in two; write `1.5`, not `1,5`"
@@ -164,24 +338,23 @@ fn check_even(reader: &mut Reader<'_>, table: &Table) -> Result<(), Failed> {
 /// The cells of these columns as numbers, row by row.
 fn numbers(
     reader: &mut Reader<'_>,
-    table: &Table,
-    rows: &[StringRecord],
+    one: &Wanted,
+    rows: &[Row],
     columns: &[usize],
-    header: Option<&StringRecord>,
+    header: Option<&Row>,
 ) -> Result<Vec<f64>, Failed> {
     let mut data = Vec::with_capacity(rows.len() * columns.len());
     for row in rows {
         for &column in columns {
-            let cell = &row[column];
-            match cell.parse::<f64>() {
-                Ok(x) if x.is_finite() => data.push(x),
-                parsed => {
-                    let range = table.cell_range(reader.text, row, column);
+            let cell = &row.cells[column];
+            match number(&cell.text, one.is_whole) {
+                Ok(x) => data.push(x),
+                Err(bad) => {
                     let title = header.map_or_else(
                         || format!("column {}", column + 1),
-                        |names| format!("column `{}`", &names[column]),
+                        |names| format!("column `{}`", names.text(column)),
                     );
-                    return Err(bad_cell(reader, cell, parsed.ok(), &title, range).into());
+                    return Err(bad_cell(reader, cell, bad, &title).into());
                 }
             }
         }
@@ -189,121 +362,87 @@ fn numbers(
     Ok(data)
 }
 
-fn bad_cell(
-    reader: &mut Reader<'_>,
-    cell: &str,
-    parsed: Option<f64>,
-    title: &str,
-    range: Range<usize>,
-) -> Problem {
-    if is_missing(cell) {
-        let message = if cell.is_empty() {
-            format!("a value is missing in {title}")
-        } else {
-            format!("`{cell}` in {title} is not a value")
-        };
-        let problem = reader.problem("PAL0284", message, range);
-        return problem
-            .help("remove the row, or fill the gap in: a gradient through a missing value means nothing");
-    }
-    if parsed.is_some() {
-        let problem = reader.problem("PAL0284", format!("`{cell}` in {title} is not a finite number"), range);
-        return problem.help("remove the row, or give it a finite number");
-    }
-    let problem = reader.problem("PAL0285", format!("`{cell}` in {title} is not a number"), range);
-    if cell.replacen(',', ".", 1).parse::<f64>().is_ok() {
-        problem.help("write decimals with a point")
-    } else {
-        problem
-            .help("only columns that the model uses are read; rename the column, or make its cells numbers")
+fn bad_cell(reader: &mut Reader<'_>, cell: &Cell, bad: Bad, title: &str) -> Problem {
+    let (text, range) = (&cell.text, cell.range.clone());
+    let message = match bad {
+        Bad::Missing if text.is_empty() => format!("a value is missing in {title}"),
+        bad => format!("`{text}` in {title} is {}", bad.words()),
+    };
+    let problem = reader.problem(bad.code(), message, range);
+    match bad {
+        Bad::NotANumber if text.replacen(',', ".", 1).parse::<f64>().is_ok() => {
+            problem.help("write decimals with a point")
+        }
+        Bad::NotANumber => problem
+            .help("only columns that the model uses are read; rename the column, or make its cells numbers"),
+        Bad::Missing => problem
+            .help("remove the row, or fill the gap in: a gradient through a missing value means nothing"),
+        bad => problem.help(bad.help()),
     }
 }
 
-/// The columns `name0`, `name1`, ... in this order; the name may be in lower case and followed by `_`.
+/// The columns `name0`, `name1`, ... in this order; the name may be in lower case and followed by `_`. A column that looks like one of them and is none would be lost.
 fn family(
     reader: &mut Reader<'_>,
-    table: &Table,
-    header: &StringRecord,
+    header: &Row,
     name: &str,
+    wanted: &[Wanted],
 ) -> Result<Vec<usize>, Failed> {
     let mut columns = Vec::new();
     loop {
         let k = columns.len();
         let spellings = [format!("{name}{k}"), format!("{name}_{k}")];
-        match only(reader, table, header, &spellings, str::eq_ignore_ascii_case)? {
+        match only(reader, header, &spellings, str::eq_ignore_ascii_case)? {
             Some(column) => columns.push(column),
-            None => return Ok(columns),
+            None => break,
         }
     }
+    let is_one = |cell: &str| {
+        let start = cell.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name));
+        let Some(digits) = start.map(|start| &cell[start.len()..]) else { return false };
+        let digits = digits.strip_prefix('_').unwrap_or(digits);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_other = |cell: &str| wanted.iter().any(|one| one.name == cell);
+    let lost = (0..header.cells.len()).find(|column| {
+        !columns.contains(column) && is_one(header.text(*column)) && !is_other(header.text(*column))
+    });
+    let Some(lost) = lost else { return Ok(columns) };
+    let missing = format!("{name}{}", columns.len());
+    let message = match columns.last() {
+        Some(&last) => format!(
+            "the columns of `{name}` go on with `{}` after `{}`: there is no `{missing}`",
+            header.text(lost),
+            header.text(last)
+        ),
+        None => {
+            format!("`{}` looks like a column of `{name}`, but there is no `{missing}`", header.text(lost))
+        }
+    };
+    let problem = reader.problem("PAL0287", message, header.cells[lost].range.clone());
+    Err(problem
+        .help("number the columns 0, 1, 2, ... without gaps, or rename those that are not meant")
+        .into())
 }
 
 /// The column that is called one of these, if there is any; two would be a guess.
 fn only(
     reader: &mut Reader<'_>,
-    table: &Table,
-    header: &StringRecord,
+    header: &Row,
     spellings: &[String],
     same: impl Fn(&str, &str) -> bool,
 ) -> Result<Option<usize>, Failed> {
     let fits = |cell: &str| spellings.iter().any(|word| same(cell, word));
-    let mut columns = (0..header.len()).filter(|&column| fits(&header[column]));
+    let mut columns = (0..header.cells.len()).filter(|&column| fits(header.text(column)));
     let (first, second) = (columns.next(), columns.next());
     let (Some(a), Some(b)) = (first, second) else { return Ok(first) };
-    let message = if header[a] == header[b] {
-        format!("the columns {} and {} are both called `{}`", a + 1, b + 1, &header[a])
+    let (one, other) = (header.text(a), header.text(b));
+    let message = if one == other {
+        format!("the columns {} and {} are both called `{one}`", a + 1, b + 1)
     } else {
-        format!("the columns `{}` and `{}` are both meant by `{}`", &header[a], &header[b], spellings[0])
+        format!("the columns `{one}` and `{other}` are both meant by `{}`", spellings[0])
     };
-    let ranges = [b, a].map(|column| table.cell_range(reader.text, header, column));
-    let problem = reader.problem("PAL0287", message, ranges[0].clone());
-    let problem = reader.and(problem, ranges[1].clone(), "the first is here");
+    let problem = reader.problem("PAL0287", message, header.cells[b].range.clone());
+    let problem = reader.and(problem, header.cells[a].range.clone(), "the first is here");
     Err(problem.help("rename or remove one of them").into())
-}
-
-impl Table {
-    /// The bytes of a record.
-    fn record_range(&self, text: &str, record: &StringRecord) -> Range<usize> {
-        let start = self.record_start(text, record);
-        let end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-        start..start + text[start..end].trim_end().len()
-    }
-
-    fn record_start(&self, text: &str, record: &StringRecord) -> usize {
-        let mut start = record.position().map_or(0, |position| position.byte() as usize).min(text.len());
-        // The position may lie before comments and empty lines that were skipped.
-        loop {
-            let line = text[start..].lines().next().unwrap_or("");
-            let skipped = line.trim().is_empty() || line.starts_with('#');
-            match text[start..].find('\n') {
-                Some(at) if skipped => start += at + 1,
-                _ => return start,
-            }
-        }
-    }
-
-    /// The bytes of a cell, without blanks around it.
-    fn cell_range(&self, text: &str, record: &StringRecord, column: usize) -> Range<usize> {
-        let start = self.record_start(text, record);
-        let bytes = &text.as_bytes()[start..];
-        let (mut at, mut seen, mut quoted, mut cell) = (0, 0, false, 0);
-        while at < bytes.len() {
-            match bytes[at] {
-                b'"' => quoted = !quoted,
-                b'\n' if !quoted => break,
-                mark if mark == self.separator && !quoted => {
-                    if seen == column {
-                        break;
-                    }
-                    seen += 1;
-                    cell = at + 1;
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-        let words = text.get(start + cell..start + at).unwrap_or("");
-        let before = words.len() - words.trim_start().len();
-        let from = start + cell + if words.trim().is_empty() { 0 } else { before };
-        from..from + words.trim().len()
-    }
 }

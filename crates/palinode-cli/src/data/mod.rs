@@ -4,6 +4,8 @@
 //! Only cells that are used are read as numbers: a table may have columns of words.
 
 mod csv;
+#[cfg(test)]
+mod fuzz;
 mod json;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ use crate::session::Session;
 pub(crate) struct Wanted {
     pub(crate) name: String,
     pub(crate) rank: usize,
+    /// Only whole numbers will do.
+    pub(crate) is_whole: bool,
 }
 
 /// Numbers from a file.
@@ -84,7 +88,6 @@ pub(crate) fn load(
         "csv" | "tsv" | "txt" | "dat" => false,
         _ => text.trim_start().starts_with(['{', '[']),
     };
-    let mut reader = Reader { session, file: &name, text: &text };
     let only = match &spec.name {
         None => None,
         Some(name) => match wanted.iter().find(|one| one.name == *name) {
@@ -95,12 +98,11 @@ pub(crate) fn load(
             }
         },
     };
+    let mut reader = Reader { session, file: &name, text: &text };
     if let Some(one) = only {
-        let found = if is_json { json::whole(&mut reader, one) } else { csv::whole(&mut reader, one) }?;
-        return Ok((found, None));
+        return Ok((reader.whole_file(is_json, one)?, None));
     }
-    let (found, names) =
-        if is_json { json::by_name(&mut reader, wanted) } else { csv::by_name(&mut reader, wanted) }?;
+    let (found, names) = reader.by_name(is_json, wanted)?;
     let each = if is_json { "field" } else { "column" };
     Ok((found, Some(Contents { file: name, names, each })))
 }
@@ -129,6 +131,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn whole_file(&mut self, is_json: bool, one: &Wanted) -> Result<Vec<Found>, Failed> {
+        if is_json { json::whole(self, one) } else { csv::whole(self, one) }
+    }
+
+    /// What was wanted and found, and the names of all that is there.
+    fn by_name(&mut self, is_json: bool, wanted: &[Wanted]) -> Result<(Vec<Found>, Vec<String>), Failed> {
+        if is_json { json::by_name(self, wanted) } else { csv::by_name(self, wanted) }
+    }
+
     /// A problem with a range of bytes.
     fn problem(
         &mut self,
@@ -165,8 +176,126 @@ impl Reader<'_> {
     }
 }
 
-/// The words for a missing value.
+/// The words for a missing value; those with `#` are what spreadsheets write.
 fn is_missing(cell: &str) -> bool {
-    let known = ["", "na", "n/a", "nan", "null", "none", "-", "?", "."];
-    known.iter().any(|word| cell.eq_ignore_ascii_case(word))
+    let known = ["", "na", "n/a", "nan", "null", "none", "-", "?", ".", "#n/a", "#na", "#n/a n/a", "<na>"];
+    let broken = ["#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!", "#spill!", "#calc!"];
+    known.iter().chain(&broken).any(|word| cell.eq_ignore_ascii_case(word))
+}
+
+/// Why a text is not taken for a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bad {
+    Missing,
+    Infinite,
+    TooLarge,
+    TooSmall,
+    NotANumber,
+    NotWhole,
+    BeyondWhole,
+}
+
+impl Bad {
+    fn code(self) -> &'static str {
+        match self {
+            Bad::Missing | Bad::Infinite | Bad::TooLarge | Bad::TooSmall => "PAL0284",
+            Bad::NotANumber | Bad::NotWhole | Bad::BeyondWhole => "PAL0285",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Bad::Missing => "not a value",
+            Bad::Infinite => "not a finite number",
+            Bad::TooLarge => "too large for a number of 64 bits",
+            Bad::TooSmall => "too small for a number of 64 bits: it would become 0",
+            Bad::NotANumber => "not a number",
+            Bad::NotWhole => "not a whole number",
+            Bad::BeyondWhole => "too large for a whole number that is read exactly",
+        }
+    }
+
+    fn help(self) -> &'static str {
+        match self {
+            Bad::NotWhole => "round it, or declare the input as real",
+            Bad::BeyondWhole => {
+                "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real"
+            }
+            Bad::TooSmall => "write 0 if that is meant",
+            _ => "remove the row, or give it a finite number",
+        }
+    }
+}
+
+/// Whole numbers below this are told apart: from 2^53 on an `f64` skips some.
+pub(crate) const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// Whether a text that was read as 0 says something else.
+pub(crate) fn vanished(text: &str, x: f64) -> bool {
+    let digits = text.split(['e', 'E']).next().unwrap_or("");
+    x == 0.0 && digits.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0')
+}
+
+/// A text as a number, if an `f64` holds what it says (but for the rounding of decimals).
+fn number(text: &str, is_whole: bool) -> Result<f64, Bad> {
+    if is_missing(text) {
+        return Err(Bad::Missing);
+    }
+    let x = text.parse::<f64>().map_err(|_| Bad::NotANumber)?;
+    match x {
+        x if x.is_nan() => Err(Bad::Missing),
+        x if x.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) => Err(Bad::TooLarge),
+        x if x.is_infinite() => Err(Bad::Infinite),
+        x if vanished(text, x) => Err(Bad::TooSmall),
+        x if is_whole && x.fract() != 0.0 => Err(Bad::NotWhole),
+        x if is_whole && x.abs() >= WHOLE => Err(Bad::BeyondWhole),
+        // A fraction may have been rounded away.
+        _ if is_whole && has_fraction(text) => Err(Bad::NotWhole),
+        x => Ok(x),
+    }
+}
+
+/// Whether decimals without an exponent have another digit than 0 after the point.
+fn has_fraction(text: &str) -> bool {
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    !text.contains(['e', 'E']) && fraction.bytes().any(|byte| byte != b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_would_lose_something_are_refused() {
+        for (text, is_whole, expected) in [
+            ("1.5", false, Ok(1.5)),
+            ("-0", false, Ok(-0.0)),
+            ("+.5e1", false, Ok(5.0)),
+            ("0.000e-500", false, Ok(0.0)),
+            ("1e400", false, Err(Bad::TooLarge)),
+            ("-1e400", false, Err(Bad::TooLarge)),
+            ("1e-400", false, Err(Bad::TooSmall)),
+            ("4.9e-324", false, Ok(5e-324)),
+            ("inf", false, Err(Bad::Infinite)),
+            ("NaN", false, Err(Bad::Missing)),
+            ("#N/A", false, Err(Bad::Missing)),
+            ("#DIV/0!", false, Err(Bad::Missing)),
+            ("1,5", false, Err(Bad::NotANumber)),
+            ("0x10", false, Err(Bad::NotANumber)),
+            ("7", true, Ok(7.0)),
+            ("7.0", true, Ok(7.0)),
+            ("7e2", true, Ok(700.0)),
+            ("7.5", true, Err(Bad::NotWhole)),
+            ("4503599627370496.3", true, Err(Bad::NotWhole)),
+            ("9007199254740991", true, Ok(9_007_199_254_740_991.0)),
+            ("9007199254740992", true, Err(Bad::BeyondWhole)),
+            ("9007199254740993", true, Err(Bad::BeyondWhole)),
+            ("-9007199254740993", true, Err(Bad::BeyondWhole)),
+            ("1e30", true, Err(Bad::BeyondWhole)),
+        ] {
+            let found = number(text, is_whole);
+            assert_eq!(found, expected, "{text}");
+            assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{text}");
+        }
+    }
 }

@@ -103,6 +103,8 @@ pub trait Unary: Copy + 'static {
     const KINKS: &'static [Kink] = &[];
     /// Whether [`Unary::dx`] looks at `z`. Taylor jets evaluate a partial once if it does not.
     const DX_USES_Z: bool = true;
+    /// Whether the value jumps anywhere.
+    const JUMPS: bool = false;
     /// The function itself.
     fn value<S: Scalar>(self, x: S) -> S;
     /// Its derivative; `z` is the value.
@@ -119,6 +121,11 @@ pub trait Unary: Copy + 'static {
     fn jump_distance(self, _x: f64) -> f64 {
         f64::INFINITY
     }
+    /// A number that is the same for arguments without a jump between them, and another beyond it.
+    #[inline(always)]
+    fn jump_cell(self, _x: f64) -> f64 {
+        0.0
+    }
 }
 
 /// A function of two arguments and its partials.
@@ -131,6 +138,8 @@ pub trait Binary: Copy + 'static {
     const DX_USES_Z: bool = true;
     /// Whether [`Binary::dy`] looks at `z`.
     const DY_USES_Z: bool = true;
+    /// Whether the value jumps anywhere.
+    const JUMPS: bool = false;
     /// The function itself.
     fn value<S: Scalar>(self, x: S, y: S) -> S;
     /// The partial by the first argument; `z` is the value.
@@ -141,6 +150,11 @@ pub trait Binary: Copy + 'static {
     #[inline(always)]
     fn jump_distance(self, _x: f64, _y: f64) -> f64 {
         f64::INFINITY
+    }
+    /// Between which jumps the arguments lie; see [`Unary::jump_cell`].
+    #[inline(always)]
+    fn jump_cell(self, _x: f64, _y: f64) -> f64 {
+        0.0
     }
 }
 
@@ -168,9 +182,14 @@ impl<R: Binary> Unary for RightConstant<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const DX_USES_Z: bool = R::DX_USES_Z;
+    const JUMPS: bool = R::JUMPS;
     #[inline(always)]
     fn jump_distance(self, x: f64) -> f64 {
         self.0.jump_distance(x, self.1)
+    }
+    #[inline(always)]
+    fn jump_cell(self, x: f64) -> f64 {
+        self.0.jump_cell(x, self.1)
     }
     #[inline(always)]
     fn value<S: Scalar>(self, x: S) -> S {
@@ -190,9 +209,14 @@ impl<R: Binary> Unary for LeftConstant<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const DX_USES_Z: bool = R::DY_USES_Z;
+    const JUMPS: bool = R::JUMPS;
     #[inline(always)]
     fn jump_distance(self, y: f64) -> f64 {
         self.1.jump_distance(self.0, y)
+    }
+    #[inline(always)]
+    fn jump_cell(self, y: f64) -> f64 {
+        self.1.jump_cell(self.0, y)
     }
     #[inline(always)]
     fn value<S: Scalar>(self, y: S) -> S {

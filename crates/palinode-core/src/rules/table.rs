@@ -3,7 +3,7 @@
 //! A row reads: the rule's name, the method it belongs to, its arguments with their domains, the name of
 //! the result, then one line `d argument = partial;` per argument. `via z` says that the partial
 //! looks at the result (otherwise it must not). `together` is a cheaper way to get value and partial at
-//! once; a test holds it to the same bits. `jump` is how far the arguments are from where the value jumps. A `kink` line names a point without a derivative and
+//! once; a test holds it to the same bits. `jump` is how far the arguments are from where the value jumps, `in` a number that changes across a jump and nowhere else. A `kink` line names a point without a derivative and
 //! the partials given there by convention.
 //!
 //! To add an operation: a method in `Scalar`, a row here, and what the compiler then asks for.
@@ -38,7 +38,8 @@ macro_rules! rule_table {
                 d x = S::one();
                 // (z - x) / y is a whole number up to rounding; x / y itself may round across one.
                 d y via z = ((z - x) / y).round();
-                jump = distance_to_whole(x / y) * y.abs();
+                // fmod is exact, x / y is not.
+                jump = distance_to_whole(x / y) * y.abs(), in ((x - x % y) / y).round();
                 kink Jump at [6.0, 3.0] gives [1.0, -2.0];
             }
         }
@@ -51,18 +52,18 @@ macro_rules! rule_table {
                 d x = S::select(x.equal(S::zero()), S::zero(), x.signum());
                 kink Corner at [0.0] gives [0.0];
             }
-            /// The sign of `x`
-            Signum: signum(x in Reals) -> z { d x = S::zero(); jump = x.abs(); kink Jump at [0.0] gives [0.0]; }
+            /// The sign of `x`, by its sign bit: 1 at 0, -1 at -0
+            Signum: signum(x in Reals) -> z { d x = S::zero(); jump = x.abs(), in x.signum(); kink Jump at [0.0] gives [0.0]; }
             /// Round down
-            Floor: floor(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x); kink Jump at [2.0] gives [0.0]; }
+            Floor: floor(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x), in x.floor(); kink Jump at [2.0] gives [0.0]; }
             /// Round up
-            Ceil: ceil(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x); kink Jump at [2.0] gives [0.0]; }
+            Ceil: ceil(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x), in x.ceil(); kink Jump at [2.0] gives [0.0]; }
             /// Round to the nearest
-            Round: round(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x + 0.5); kink Jump at [2.5] gives [0.0]; }
+            Round: round(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole(x + 0.5), in x.round(); kink Jump at [2.5] gives [0.0]; }
             /// Round towards zero
-            Trunc: trunc(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole_but_zero(x); kink Jump at [2.0] gives [0.0]; }
+            Trunc: trunc(x in Reals) -> z { d x = S::zero(); jump = distance_to_whole_but_zero(x), in x.trunc(); kink Jump at [2.0] gives [0.0]; }
             /// The fractional part
-            Fract: fract(x in Reals) -> z { d x = S::one(); jump = distance_to_whole_but_zero(x); kink Jump at [2.0] gives [1.0]; }
+            Fract: fract(x in Reals) -> z { d x = S::one(); jump = distance_to_whole_but_zero(x), in x.trunc(); kink Jump at [2.0] gives [1.0]; }
             /// Square root
             Sqrt: sqrt(x in NonNegative) -> z {
                 d x via z = S::half() / z;
@@ -170,7 +171,7 @@ macro_rules! rule_table {
             Copysign: copysign(x in Reals, y in Reals) -> z {
                 d x = S::select(x.equal(S::zero()), S::zero(), x.signum() * y.signum());
                 d y = S::zero();
-                jump = y.abs();
+                jump = y.abs(), in y.signum();
                 kink Corner at [0.0, 1.0] gives [0.0, 0.0];
                 kink Jump at [1.0, 0.0] gives [1.0, 0.0];
             }
@@ -204,7 +205,8 @@ macro_rules! rule_table {
                 d x = over_square(y, x.hypot(y));
                 d y = -over_square(x, x.hypot(y));
                 // The angle jumps across the negative half of the axis, and at the origin.
-                jump = if y < 0.0 { x.abs() } else { f64::INFINITY };
+                // No number changes there alone: another one is laid where points are seldom.
+                jump = if y < 0.0 { x.abs() } else { f64::INFINITY }, in f64::from(x.is_sign_negative() && y < 2.34 * x);
                 kink Jump at [0.0, -1.0] gives [-1.0, -0.0];
                 kink Jump at [0.0, 0.0] gives [0.0, -0.0];
             }
@@ -330,7 +332,7 @@ macro_rules! define_rules {
         $Rule:ident $({ $p:ident : $pt:ty })? : $method:ident($x:ident in $dom:ident) -> $z:ident {
             d $x1:ident $(via $zx:ident)? = $dx:expr;
             $(together = $both:expr;)?
-            $(jump = $jump:expr;)?
+            $(jump = $jump:expr, in $cell:expr;)?
             $(kink $kind:ident at [$($at:expr),*] gives [$($gives:expr),*];)*
         }
     )*) => {$(
@@ -359,9 +361,14 @@ macro_rules! define_rules {
             fn value_and_dx<S: Scalar>(self, $x: S) -> (S, S) {
                 $both
             })?
-            $(#[inline(always)]
+            $(const JUMPS: bool = true;
+            #[inline(always)]
             fn jump_distance(self, $x: f64) -> f64 {
                 $jump
+            }
+            #[inline(always)]
+            fn jump_cell(self, $x: f64) -> f64 {
+                $cell
             })?
         }
     )*};
@@ -371,7 +378,7 @@ macro_rules! define_rules {
         $Rule:ident : $method:ident($x:ident in $domx:ident, $y:ident in $domy:ident) -> $z:ident {
             d $x1:ident $(via $zx:ident)? = $dx:expr;
             d $y1:ident $(via $zy:ident)? = $dy:expr;
-            $(jump = $jump:expr;)?
+            $(jump = $jump:expr, in $cell:expr;)?
             $(kink $kind:ident at [$($at:expr),*] gives [$($gives:expr),*];)*
         }
     )*) => {$(
@@ -397,10 +404,16 @@ macro_rules! define_rules {
             fn dy<S: Scalar>(self, $x: S, $y: S, $z: S) -> S {
                 $dy
             }
-            $(#[inline(always)]
+            $(const JUMPS: bool = true;
+            #[inline(always)]
             #[allow(unused_variables)]
             fn jump_distance(self, $x: f64, $y: f64) -> f64 {
                 $jump
+            }
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn jump_cell(self, $x: f64, $y: f64) -> f64 {
+                $cell
             })?
         }
     )*};

@@ -275,7 +275,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         if !x.is_active() {
             return Var::lift(rule.value(x.value));
         }
-        crate::decision::rounded(x.glance().map(|x| rule.jump_distance(x)));
+        crate::decision::rounded_by(rule, x.glance());
         let (z, dz) = rule.value_and_dx(x.value);
         if x.stamp.is_traced() {
             let node = traced_pair(x.stamp, R::NAME, z, x.parents[0], dz, SINK, S::zero());
@@ -290,7 +290,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         let open = stamp.open();
         let z = rule.value(x.value, y.value);
         if x.is_active() || y.is_active() {
-            crate::decision::rounded(x.glance().zip(y.glance()).map(|(x, y)| rule.jump_distance(x, y)));
+            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
         }
         if stamp.is_traced() {
             let dx = if x.is_active() { rule.dx(x.value, y.value, z) } else { S::zero() };

@@ -17,7 +17,7 @@ pub(super) fn check_row<R: Real>(row: rules::Op, operands: &[R], result: R) -> R
         "division by zero".to_string()
     } else {
         let list: Vec<String> = values.iter().map(|&value| number(value)).collect();
-        format!("{} of {}", row.name(), list.join(" and "))
+        format!("{} of {}", spoken(row), list.join(" and "))
     };
     Err(RunErrorKind::NonFinite { operation, result: primal(result) })
 }
@@ -32,6 +32,18 @@ pub(super) fn check_named<R: Real>(name: &str, operands: &[R], result: R) -> Res
     let more = if operands.len() > 4 { " and more" } else { "" };
     let operation = format!("{name} of {}{more}", list.join(" and "));
     Err(RunErrorKind::NonFinite { operation, result: primal(result) })
+}
+
+/// A row as people call it: what it is named in programs is none of their concern.
+fn spoken(row: rules::Op) -> &'static str {
+    match row.name() {
+        "add" => "the sum",
+        "sub" => "the difference",
+        "mul" | "strong_mul" => "the product",
+        "div" => "the quotient",
+        "rem" => "the remainder",
+        name => name,
+    }
 }
 
 fn number(value: f64) -> String {

@@ -16,14 +16,13 @@ use palinode_ir::{Block, Function, Inst, Op, Program, Room, Span, passes, plan, 
 use palinode_time::Health;
 
 use crate::args::Mode;
-use crate::commands::grad::no_gradient;
-use crate::commands::{finite, objective_value, run_model};
+use crate::commands::grad::{no_gradient, value_alone};
 use crate::execute::Cost;
 use crate::gradient::{NoGradient, gradient};
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
+use crate::storage;
 use crate::storage::{Asked, Within};
-use crate::{execute, storage};
 
 /// States to keep where nothing is said.
 const STATES: u64 = 10;
@@ -131,16 +130,14 @@ impl Gradient<'_> {
         limits: &Limits,
         loaded: &Loaded,
     ) -> Result<(), Failed> {
-        let Some(budget) = self.asked.budget else {
-            let ran = run_model(loaded, self.inputs, limits)?;
-            return objective_value(loaded, &ran, objective, limits).map(drop);
+        let (program, limits) = match self.asked.budget {
+            Some(budget) => {
+                let program = storage::value_within(self.program, self.inputs, budget, 0)?;
+                (program, Limits { budget, ..*limits })
+            }
+            None => (passes::simplify(self.program), *limits),
         };
-        // Other outputs may take more than the budget.
-        let program = storage::value_within(self.program, self.inputs, budget)?;
-        let ran = execute::run(&Code::new(&program), self.inputs, &Limits { budget, ..*limits })
-            .map_err(|error| Problem::from_run(&error, loaded))?;
-        let value = ran.outputs[0].as_real().expect("the objective is a real number");
-        finite(loaded, objective, value, limits).map(drop)
+        value_alone(loaded, &program, objective, self.inputs, &limits).map(drop)
     }
 
     /// Goes back through the loops, within the budget if there is one, and keeps `states` of each outermost loop if that is said.
@@ -156,7 +153,12 @@ impl Gradient<'_> {
             Within::Planned { budget, .. } | Within::Stopping { budget } => Some(*budget),
         };
         // An infinity on the way back is shown, not a reason to stop.
-        let watching = Limits { trap_nonfinite: false, budget: budget.unwrap_or(limits.budget), ..*limits };
+        let watching = Limits {
+            trap_nonfinite: false,
+            budget: budget.unwrap_or(limits.budget),
+            steps: u64::MAX,
+            ..*limits
+        };
         for way in self.ways(loops, states) {
             match self.go(way, loops, &watching) {
                 Err(NoGradient::Run(error)) if budget.is_some() && is_over_budget(&error.kind) => {}
@@ -269,6 +271,7 @@ impl Gradient<'_> {
             seconds: started.elapsed().as_secs_f64(),
             peak: 0,
             arrays: stats.peak_bytes,
+            held: 0,
         };
         let value = outputs[0].as_real().expect("the objective is a real number");
         let gradient = outputs[1..].iter().filter_map(Datum::as_vector).flatten();

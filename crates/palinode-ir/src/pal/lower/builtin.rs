@@ -130,6 +130,30 @@ pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     })
 }
 
+/// What to do instead of calling a function of other languages that has no place in a model.
+pub(super) fn absent(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "random" | "rand" | "randn" | "randint" | "uniform" | "normal" | "gauss" | "gaussian" | "choice"
+        | "sample" | "shuffle" | "seed" | "noise" => {
+            "a model has no random numbers: take them as an input, `input noise: [n]`, and give it with --data or --set"
+        }
+        "time" | "now" | "clock" | "date" => "a model has no clock: take the time as an input",
+        "read" | "open" | "load" | "readline" | "fopen" => {
+            "a model reads no files: declare an `input`, and give it with --data"
+        }
+        "grad" | "gradient" | "jacobian" | "hessian" | "jvp" | "vjp" => {
+            "derivatives of a model are taken from outside: `palinode grad`, `jvp`, `hessian`"
+        }
+        "sort" | "argsort" | "sorted" | "median" | "quantile" | "unique" => {
+            "there is no sorting; compare elements in a loop, or order the data before"
+        }
+        "assert" | "error" | "throw" | "raise" | "exit" | "panic" => {
+            "a model cannot stop itself: give what should hold as an output, and look at it"
+        }
+        _ => return None,
+    })
+}
+
 /// The row that an everyday name stands for.
 pub(crate) fn rule_alias(name: &str) -> Option<&'static str> {
     ALIASES.iter().find(|alias| alias.0 == name).map(|alias| alias.1)

@@ -53,6 +53,8 @@ impl Body<'_, '_> {
         candidates.extend(self.module.source_of.keys().map(|name| &**name));
         problem.help = if variable {
             Some(format!("`{0}` is a variable: an element is `{0}[i]`, a product `{0} * (...)`", name.text))
+        } else if let Some(instead) = builtin::absent(&name.text) {
+            Some(instead.to_string())
         } else {
             let foreign = builtin::elsewhere(&name.text);
             let best = foreign.map(str::to_string).or_else(|| names::closest(&name.text, candidates));

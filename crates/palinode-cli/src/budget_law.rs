@@ -1,0 +1,97 @@
+//! The law of budgets: from the first run to the written answer, the heap of the whole process holds no more than the budget, beside what it held when the run began, which is printed.
+//!
+//! The allocator that counts is the command's own. A process that runs nothing but the command is needed for that: this test starts itself again.
+
+use std::process::Command as Process;
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::session::Session;
+
+/// Words of a command line for the process that is started, one a line.
+const WORDS: &str = "PALINODE_LAW_WORDS";
+
+/// Not a test of its own: what the started process does.
+#[test]
+fn child() {
+    let Ok(words) = std::env::var(WORDS) else { return };
+    let cli = Cli::try_parse_from(words.split('\n')).unwrap();
+    let mut session = Session::new(crate::name(&cli.command), cli.json);
+    crate::dispatch(&mut session, &cli.command).unwrap();
+    eprintln!("highest {}", crate::execute::highest_of_runs());
+}
+
+/// Runs a command line; gives the most bytes of the process, and what is printed.
+fn run(words: &[&str]) -> (usize, String) {
+    let output = Process::new(std::env::current_exe().unwrap())
+        .args(["budget_law::child", "--exact", "--nocapture", "--test-threads=1"])
+        .env(WORDS, ["palinode"].iter().chain(words).copied().collect::<Vec<_>>().join("\n"))
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{words:?}: {told}");
+    let highest = told.lines().find_map(|line| line.strip_prefix("highest ")).unwrap();
+    (highest.parse().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// What is printed to be held beside the budget; rounded, so up to the next.
+fn held(text: &str) -> f64 {
+    if let Some((_, rest)) = text.split_once("\"held_bytes\": ") {
+        return rest.split([',', '\n']).next().unwrap().trim().parse().unwrap();
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let at = words.windows(2).position(|pair| pair == ["beside", "it"]).unwrap_or_else(|| panic!("{text}"));
+    let unit = match words[at - 1] {
+        "B" => 1.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        other => panic!("{other} in {text}"),
+    };
+    (words[at - 2].parse::<f64>().unwrap() + 0.06) * unit
+}
+
+#[test]
+fn the_process_stays_within_the_budget_and_what_is_printed() {
+    let folder = std::env::temp_dir().join(format!("palinode-law-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, source: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, source).unwrap();
+        path.display().to_string()
+    };
+    let layers = file(
+        "layers.pal",
+        "param w: [100000]\nvar x = w\nfor i in 0..6 {\n  x = sin(x) * 1.1 + w\n}\nloss l = sum(x)\n",
+    );
+    let decided = file(
+        "decided.pal",
+        "param w: [100000]\ninput u: [100000]\nlet x = select(w > 0.2, w * u, exp(w))\nlet y = tanh(x)\nloss l = sum(y * y * x)\n",
+    );
+    let sets = ["--set", "w=0.5", "--set", "u=2"];
+    let (layers_set, decided_set) = (&sets[..2], &sets[..]);
+    let mut seen = 0;
+    for (model, set) in [(&layers, layers_set), (&decided, decided_set)] {
+        for (command, budgets) in [
+            (&["grad"][..], &["26MB", "9MB"][..]),
+            (&["grad", "--json"], &["26MB", "9MB"]),
+            (&["grad", "--check"], &["26MB", "9MB"]),
+            (&["grad", "--check", "--json"], &["9MB"]),
+            (&["run"], &["9MB"]),
+            (&["run", "--json"], &["9MB"]),
+        ] {
+            for budget in budgets {
+                let mut words = vec![command[0], model];
+                words.extend(&command[1..]);
+                words.extend(set);
+                words.extend(["--budget", budget]);
+                let (highest, text) = run(&words);
+                let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
+                assert!(highest as f64 <= allowed, "{words:?}: {highest} of {allowed}");
+                seen += 1;
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(seen, 18);
+}

@@ -1,0 +1,199 @@
+//! `--check` against models whose derivatives are known in closed form: away from jumps and kinks, near them, and on them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::transcript::palinode;
+
+/// The answer to `grad --check` of a model, and the exit code.
+fn checked(name: &str, source: &str) -> (Value, i32) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("checking");
+    fs::create_dir_all(&folder).unwrap();
+    let file = format!("{name}.pal");
+    fs::write(folder.join(&file), source).unwrap();
+    let words: Vec<String> = ["grad", &file, "--check", "--json"].map(String::from).to_vec();
+    let (text, code) = palinode(&folder, &words);
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{source}\n{text}")), code)
+}
+
+/// The first gradient, what the check says of it, and the exit code.
+fn one(name: &str, source: &str) -> (f64, Value, i32) {
+    let (answer, code) = checked(name, source);
+    let part = &answer["gradient"][0];
+    assert!(part.is_object(), "{source}\n{answer:#}");
+    (part["gradient"].as_f64().unwrap(), part["check"].clone(), code)
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1e-3)
+}
+
+const GOOD: &[&str] = &["agrees", "within"];
+const JUMP: &[&str] = &["jump"];
+const KINK: &[&str] = &["kink"];
+
+#[test]
+fn known_derivatives_at_near_and_away_from_kinks_and_jumps() {
+    let rem = "loss y = x % 2";
+    let step = "loss y = x*x + floor(x)";
+    let hinge = "var s = 0.0\nif x > 0 {\n  s = 3*x\n}\nloss y = s + x";
+    let above = "var s = 0.0\nif x > 1 {\n  s = x*x + 5\n} else {\n  s = x*x*x\n}\nloss y = s";
+    let from = "var s = 0.0\nif x >= 1 {\n  s = x*x + 5\n} else {\n  s = x*x*x\n}\nloss y = s";
+    let smooth = "var s = 0.0\nif x > 1 {\n  s = x*x\n} else {\n  s = 2*x - 1\n}\nloss y = s";
+    let whole = "loss y = real(int(x)) + 3*x";
+    let grow = "var s = 1.0\nvar n = 0\nwhile s < 10 {\n  s = s * x\n  n = n + 1\n}\nloss y = s";
+    let sixth = 10_f64.powf(1.0 / 6.0);
+    let table: &[(&str, f64, f64, &[&str])] = &[
+        (rem, 0.3, 1.0, GOOD),
+        (rem, 1.3, 1.0, GOOD),
+        (rem, -0.7, 1.0, GOOD),
+        (rem, 100.3, 1.0, GOOD),
+        (rem, 1_000_000.3, 1.0, GOOD),
+        (rem, 1.999_999, 1.0, GOOD),
+        (rem, 2.000_001, 1.0, GOOD),
+        (rem, 2.0, 1.0, JUMP),
+        (rem, 100.0, 1.0, JUMP),
+        (step, 2.5, 5.0, GOOD),
+        (step, 3.0 - 1e-9, 6.0 - 2e-9, GOOD),
+        (step, 3.0 + 1e-9, 6.0 + 2e-9, GOOD),
+        (step, 3.0, 6.0, JUMP),
+        (step, 1000.5, 2001.0, GOOD),
+        (step, 1_000_000.25, 2_000_000.5, GOOD),
+        ("loss y = abs(x)", 0.0, 0.0, KINK),
+        ("loss y = abs(x)", 1e-9, 1.0, GOOD),
+        ("loss y = abs(x - 1) + x*x", 1.0, 2.0, KINK),
+        ("loss y = abs(x - 1) + x*x", 1.000_001, 3.000_002, GOOD),
+        (hinge, 0.0, 1.0, KINK),
+        (hinge, 1e-9, 4.0, GOOD),
+        (hinge, -1e-9, 1.0, GOOD),
+        (hinge, 5.0, 4.0, GOOD),
+        (above, 1.0, 3.0, JUMP),
+        (from, 1.0, 2.0, JUMP),
+        (above, 1.0 + 1e-10, 2.0 + 2e-10, GOOD),
+        (above, 1.0 - 1e-10, 3.0 - 6e-10, GOOD),
+        (smooth, 1.0, 2.0, GOOD),
+        ("loss y = round(x) * x", 2.5, 3.0, JUMP),
+        ("loss y = round(x) * x", 2.4999, 2.0, GOOD),
+        ("loss y = ceil(x) * x", 2.0, 2.0, JUMP),
+        ("loss y = trunc(x) * x", 2.0, 2.0, JUMP),
+        ("loss y = trunc(x) * x", 0.0, 0.0, GOOD),
+        ("loss y = sign(x) * x", 0.0, 1.0, KINK),
+        (whole, 2.0, 3.0, JUMP),
+        (whole, 1.999_999_9, 3.0, GOOD),
+        (whole, 77.7, 3.0, GOOD),
+        (grow, 1.5, 6.0 * 1.5_f64.powi(5), GOOD),
+        // Not far from here the loop does not end.
+        (grow, 1.01, 232.0 * 1.01_f64.powi(231), GOOD),
+        (grow, sixth + 1e-9, 6.0 * (sixth + 1e-9).powi(5), GOOD),
+        (grow, sixth - 1e-9, 7.0 * (sixth - 1e-9).powi(6), GOOD),
+    ];
+    let mut failures = Vec::new();
+    for (at, (source, x, exact, statuses)) in table.iter().enumerate() {
+        let source = format!("param x = {x:?}\n{source}\n");
+        let (gradient, check, code) = one(&format!("table{at}"), &source);
+        let status = check["status"].as_str().unwrap();
+        if !close(gradient, *exact) || code != 0 || !statuses.contains(&status) {
+            failures.push(format!("{source}gives {gradient} for {exact}, {statuses:?}, exit {code}: {check}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn values_on_both_sides_of_a_jump_are_told() {
+    let (_, check, _) = one("sides", "param x = 3\nloss y = x*x + floor(x)\n");
+    let value = |name: &str| check[name].as_f64().unwrap();
+    assert!(close(value("left"), 11.0) && close(value("right"), 12.0), "{check}");
+    assert!(close(value("differences"), 6.0), "{check}");
+}
+
+#[test]
+fn a_search_by_halving_is_told_from_its_function() {
+    let source = "param a = 2\nvar low = 0.0\nvar high = 4.0\nfor i in 0..40 {\n  let m = (low + high) / 2\n  if m * m < a {\n    low = m\n  } else {\n    high = m\n  }\n}\nloss y = low\n";
+    let (gradient, check, code) = one("halving", source);
+    assert_eq!((gradient, code), (0.0, 0), "{check}");
+    assert!(["within", "crossed", "agrees"].contains(&check["status"].as_str().unwrap()), "{check}");
+    let slope = check["across"].as_f64().unwrap_or_else(|| panic!("{check}"));
+    assert!((slope - 0.5 / 2_f64.sqrt()).abs() < 1e-3, "{check}");
+}
+
+/// What does not change when all entries move alike still depends on them.
+#[test]
+fn decisions_of_differences_are_seen() {
+    for source in [
+        "param a = 1\nparam b = 2\nvar y = 0.0\nif a - b > -1.5 {\n  y = (a - b)*(a - b)\n}\nloss z = y\n",
+        "param w: [3] = [1, 2, 4]\nlet p = softmax(w)\nvar y = 0.0\nif p[0] < 0.5 {\n  y = p[0]\n}\nloss z = y\n",
+        "param w: [2] = [1, 3]\nvar y = 0.0\nif w[1] - w[0] > 1 {\n  y = sum(w)\n}\nloss z = y\n",
+    ] {
+        let (answer, code) = checked("alike", source);
+        assert_eq!((&answer["decisions"]["count"], code), (&Value::from(1), 0), "{source}{answer:#}");
+        for part in answer["gradient"].as_array().unwrap() {
+            assert!(GOOD.contains(&part["check"]["status"].as_str().unwrap()), "{source}{part}");
+        }
+    }
+}
+
+#[test]
+fn arrays_with_decisions_inside() {
+    // 30 entries: six are compared one by one, and all along a direction that crosses many of the jumps.
+    let source = "param w: [30] = linspace(-3, 3.1, 30)\nvar s = 0.0\nfor i in 0..30 {\n  if w[i] > 0.5 {\n    s = s + w[i]*w[i] + 1\n  } else {\n    s = s + floor(4*w[i]) - 2*w[i]\n  }\n}\nloss z = s\n";
+    let source = &source.replace("param w: [30] = linspace(-3, 3.1, 30)", &format!("param w: [30] = [{}]", (0..30).map(|k| format!("{:.4}", -3.0 + 6.1 * f64::from(k) / 29.0)).collect::<Vec<_>>().join(", ")));
+    let (answer, code) = checked("array", source);
+    let part = &answer["gradient"][0];
+    assert_eq!(code, 0, "{part}");
+    assert!(GOOD.contains(&part["check"]["status"].as_str().unwrap()), "{}", part["check"]);
+    for (g, x) in part["gradient"].as_array().unwrap().iter().zip(part["at"].as_array().unwrap()) {
+        let (g, x) = (g.as_f64().unwrap(), x.as_f64().unwrap());
+        assert!(close(g, if x > 0.5 { 2.0 * x } else { -2.0 }), "{x} {g}");
+    }
+    let (_, check, _) = one("largest", "param x = 1\nlet w = [x, 1, 0.5]\nloss y = max(w)\n");
+    assert_eq!(check["status"], "kink");
+}
+
+/// Sums of terms with known derivatives, at random points, on jumps and next to them. What is right is never called wrong; what is wrong (a term whose gradient is stopped) is.
+#[test]
+fn random_models() {
+    let models: u64 = std::env::var("PALINODE_CHECKS").ok().and_then(|word| word.parse().ok()).unwrap_or(60);
+    let mut state = 99_u64;
+    let mut draw = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for at in 0..models {
+        let tenth = |k: u64| k as f64 / 10.0;
+        let near = [0.0, 1e-9, -1e-9, 1e-5, -1e-5, 0.13, -0.27][draw(7) as usize];
+        let x = draw(12) as f64 / 2.0 + near;
+        let (a, b, c, d, e) =
+            (tenth(5 + draw(20)), tenth(draw(30)), tenth(draw(30)), tenth(draw(30)), draw(10) as f64 / 2.0);
+        let smooth = format!("{a} * x*x");
+        let rest = format!("{b} * floor(2*x) + {c} * abs(x - {e}) + {d} * (x % 1.5) + s");
+        let branch = format!("var s = 0.0\nif x > {e} {{\n  s = {b} * x\n}}\n");
+        let slope = 2.0 * a * x + c * if x == e { 0.0 } else { (x - e).signum() } + d + if x > e { b } else { 0.0 };
+        let source = format!("param x = {x:?}\n{branch}loss y = {smooth} + {rest}\n");
+        let (gradient, check, code) = one("random", &source);
+        let status = check["status"].as_str().unwrap().to_string();
+        assert!(close(gradient, slope) && code == 0, "{source}{gradient} {slope} {check}");
+        seen.push(status.clone());
+        // Where the branch and the corner are, the point may take the decisions of neither side.
+        if x == e {
+            continue;
+        }
+        assert!(status != "kink" || near.abs() == 1e-9, "{source}{check}");
+        // Halves and multiples of 1.5 are where the jumps are.
+        let jumps = b != 0.0 && (2.0 * x).fract() == 0.0 || d != 0.0 && (x / 1.5).fract() == 0.0;
+        assert_eq!(status == "jump", jumps, "{source}{check}");
+        // The same with a term that is held fixed.
+        if 2.0 * a * x > 0.1 && at % 2 == 0 {
+            let wrong = format!("param x = {x:?}\n{branch}loss y = stop_gradient({smooth}) + {rest}\n");
+            let (_, check, code) = one("wrong", &wrong);
+            assert_eq!((check["status"].as_str(), code), (Some("disagrees"), 4), "{wrong}{check}");
+            assert!((check["differences"].as_f64().unwrap() - slope).abs() < 1e-3 * (1.0 + slope.abs()), "{wrong}{check}");
+        }
+    }
+    for status in ["agrees", "jump"] {
+        assert!(seen.iter().any(|one| one == status), "{seen:?}");
+    }
+}

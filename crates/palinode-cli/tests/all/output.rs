@@ -1,0 +1,159 @@
+//! Answers that cannot be written, limits of steps, and memory that runs out.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::transcript::palinode;
+
+fn models() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models")
+}
+
+fn json(line: &str) -> (Value, i32) {
+    let words: Vec<String> = line.split(' ').map(str::to_string).chain(["--json".to_string()]).collect();
+    let (text, code) = palinode(&models(), &words);
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}\n{text}")), code)
+}
+
+/// Standard output that is always full; every command that writes there says so and fails.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    for line in [
+        "run drag.pal",
+        "run drag.pal --json",
+        "grad drag.pal --check",
+        "grad drag.pal --json",
+        "jvp drag.pal --direction v0=1",
+        "hessian drag.pal",
+        "memory drag.pal",
+        "loop drag.pal",
+        "tape tiny.pal",
+        "ir tiny.pal",
+        "ir tiny.pal --ssa",
+        "fmt tiny.pal",
+        "check drag.pal",
+        "help",
+        "help grad",
+        "help PAL0609",
+        "completions bash",
+        "--version",
+        "--help",
+        "grad --help",
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_palinode"))
+            .args(line.split(' '))
+            .current_dir(models())
+            .stdout(full)
+            .output()
+            .unwrap();
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{line}: {words}");
+        assert!(words.contains("PAL0609") && words.contains("No space left"), "{line}: {words}");
+    }
+    // An error that cannot be written as JSON keeps its own code, and is heard of.
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_palinode"))
+        .args(["grad", "div.pal", "--json"])
+        .current_dir(models())
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("PAL0609"));
+}
+
+/// A reader that has gone away has what it wanted.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    for words in ["help", "help --json", "tape drag.pal --rows 0", "tape drag.pal --json"] {
+        let line = format!("\"$0\" {words} | true; exec 3>&1; {{ \"$0\" {words} 3>&-; echo $? >&2; }} | true");
+        let output = Command::new("bash")
+            .args(["-c", &line, env!("CARGO_BIN_EXE_palinode")])
+            .current_dir(models())
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "0\n", "{words}");
+    }
+}
+
+/// As many steps as `run` counts are enough for every command, and one less for none.
+#[test]
+fn steps_are_those_of_the_model() {
+    for model in ["drag.pal", "table.pal", "called_twice.pal", "nested_while.pal", "deep.pal", "swing.pal"] {
+        let (ran, code) = json(&format!("run {model}"));
+        assert_eq!(code, 0, "{model}: {ran:#}");
+        let steps = ran["steps"].as_u64().unwrap();
+        if steps == 0 {
+            continue;
+        }
+        for command in ["run", "grad", "grad --mode forward", "hessian", "grad --budget 1MiB", "loop"] {
+            let (answer, code) = json(&format!("{command} {model} --steps {steps}"));
+            let no_loop = answer["errors"][0]["code"] == "PAL0279";
+            assert!(code == 0 || no_loop, "{command} {model} --steps {steps}: {answer:#}");
+            let (answer, code) = json(&format!("{command} {model} --steps {}", steps - 1));
+            let stopped = (code, answer["errors"][0]["code"].as_str()) == (3, Some("PAL0262"));
+            assert!(stopped || no_loop, "{command} {model} --steps {}: {answer:#}", steps - 1);
+        }
+    }
+}
+
+/// What runs out of memory on its way back is told of budgets, and with one it works.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_runs_out_on_the_way_back_suggests_a_budget() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runs_out");
+    fs::create_dir_all(&folder).unwrap();
+    let source = "param a = 0.5\nlet w = fill(a, 2000)\nvar x = w\nfor i in 0..20000 {\n  x = 0.5 * x * x + 0.1 * w\n}\nloss y = sum(x)\n";
+    fs::write(folder.join("long.pal"), source).unwrap();
+    let run = |options: &str| {
+        let line = format!("ulimit -v 480000; exec \"$0\" grad long.pal --mode reverse --json {options}");
+        let output = Command::new("bash")
+            .args(["-c", &line, env!("CARGO_BIN_EXE_palinode")])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let answer: Value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+        (answer, output.status.code())
+    };
+    let (answer, code) = run("");
+    assert_eq!((code, answer["errors"][0]["code"].as_str()), (Some(3), Some("PAL0268")), "{answer:#}");
+    let help = answer["errors"][0]["help"].as_str().unwrap();
+    let option = help.split('`').find(|word| word.starts_with("--budget")).unwrap_or_else(|| panic!("{help}"));
+    let (answer, code) = run(option);
+    assert_eq!(code, Some(0), "{option}: {answer:#}");
+}
+
+/// Warnings stay warnings when there is an error as well.
+#[test]
+fn warnings_are_not_among_the_errors() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("warned");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("warned.pal"), "param rate = 1\ninput t: [n]\nlet unused = 3\nloss y = sum(t) * rate / 0\n").unwrap();
+    fs::write(folder.join("t.json"), "{\"t\": [1, 2], \"rat\": 3}").unwrap();
+    let words: Vec<String> = "grad warned.pal --data t.json --json".split(' ').map(str::to_string).collect();
+    let (text, code) = palinode(&folder, &words);
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    let all = |field: &str, severity: &str| {
+        let problems = answer[field].as_array().unwrap_or_else(|| panic!("{answer:#}"));
+        assert!(!problems.is_empty() && problems.iter().all(|one| one["severity"] == severity), "{answer:#}");
+    };
+    assert_eq!(code, 3, "{answer:#}");
+    all("errors", "error");
+    all("warnings", "warning");
+    let codes: Vec<&str> = answer["warnings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"PAL0610"), "{codes:?}");
+}
+
+#[test]
+fn budgets_take_any_decimals() {
+    let (answer, code) = json("grad drag.pal --budget 1.2MiB");
+    assert_eq!((code, answer["budget"]["budget_bytes"].as_u64()), (0, Some(1_258_291)), "{answer:#}");
+}
