@@ -47,7 +47,7 @@ pub(super) fn take_steps<St: Step>(
     step: &St,
     mut state: St::State<Dual<f64>>,
     params: &St::Params<Dual<f64>>,
-    inputs: &mut Inputs<'_, St::Input<Dual<f64>>>,
+    inputs: &mut Inputs<'_, St, Dual<f64>>,
     steps: u64,
 ) -> Result<St::State<Dual<f64>>, Error> {
     let (mut before, mut fixed, mut after) = (Flat::default(), Flat::default(), Flat::default());
