@@ -89,6 +89,8 @@ mod documents {
         Pal0113 = "docs/book/errors/PAL0113.md";
         Pal0114 = "docs/book/errors/PAL0114.md";
         Pal0115 = "docs/book/errors/PAL0115.md";
+        Pal0119 = "docs/book/errors/PAL0119.md";
+        Pal0120 = "docs/book/errors/PAL0120.md";
         Pal0520 = "docs/book/errors/PAL0520.md";
         Pal0521 = "docs/book/errors/PAL0521.md";
         Rollouts = "docs/book/rollouts.md";
