@@ -6,20 +6,20 @@
 //! The comparisons are those of the model itself: a derivative has others, such as the conventions at kinks, which are no decisions. What is differentiated by is moved, data are
 //! not.
 
-use palinode_core::points;
+use palinode_core::points::{self, Parts};
 use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits};
 
 use crate::execute;
 use crate::gradient::{NoGradient, entry};
 
-/// Looks to the sides of the inputs at `wrt`, if that is needed. `derivative` gives all numbers of the derivative at some inputs, `order` is that of the highest.
+/// Looks to the sides of the inputs at `wrt`, if that is needed. `derivative` gives all numbers of the derivative at some inputs, `of` says what these numbers are, and the highest order.
 pub(crate) fn check(
     is_suspicious: bool,
     program: &Program,
     (inputs, wrt): (&[Datum<f64>], &[usize]),
     limits: &Limits,
-    order: usize,
+    of: (Parts, usize),
     mut derivative: impl FnMut(&[Datum<f64>]) -> Result<Vec<f64>, NoGradient>,
 ) -> Result<(), NoGradient> {
     if !is_suspicious {
@@ -28,7 +28,7 @@ pub(crate) fn check(
     let code = Code::new(program);
     let point: Vec<f64> =
         wrt.iter().filter_map(|&at| inputs[at].as_vector()).flatten().copied().collect();
-    points::verified(&point, order, |point, parts| {
+    points::verified(&point, of, |point, parts| {
         let mut moved = inputs.to_vec();
         let places = wrt.iter().flat_map(|&at| (0..inputs[at].elements()).map(move |element| (at, element)));
         places.zip(point).for_each(|((at, element), &x)| *entry(&mut moved[at], element) = x);

@@ -6,7 +6,7 @@
 //! derivative is not the function's either. So where the hook noted a suspicious comparison (`decision.rs`), and only there, the derivative is computed
 //! again to both sides along a pseudo-random direction, at two distances. Extrapolated to the point, these are the one-sided derivatives.
 //! What is found at the point must lie between them, where it lies at a kink; and if a comparison went as it goes on neither side, it must be one of
-//! the two.
+//! the two (unless it is a partial derivative, and the comparison does not change along its input).
 //!
 //! Invariants: nothing suspicious costs nothing and allocates nothing; the last run is the one at the point, so that whatever a closure leaves behind is what it
 //! left there; runs to the sides are seen by no other scope, and nothing in them is verified in turn. A side on which the derivative does not exist says nothing.
@@ -33,15 +33,25 @@ const OF_LARGEST: f64 = 0.1;
 
 const DIRECTION: Key = Key::from_seed(0x9a11_0de0);
 
+/// What the parts of a derivative are.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// Row after row, each with a part for every input.
+    ByInput,
+    /// In directions, or by order.
+    Along,
+}
+
 /// A derivative as a function of the point, which adds its parts to a list if it is given one.
 type Run<'a, S, R, E> = dyn FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E> + 'a;
 
-/// Runs at `x`, and looks to the sides if a comparison there was suspicious. `order` is that of the highest derivative.
+/// Runs at `x`, and looks to the sides if a comparison there was suspicious. The order is that of the highest derivative.
 #[doc(hidden)]
 #[inline]
 pub fn verified<S: Scalar, R, E: From<Error>>(
     x: &[S],
-    order: usize,
+    (parts, order): (Parts, usize),
     mut run: impl FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E>,
 ) -> Result<R, E> {
     // One copy of the user's code is enough.
@@ -51,7 +61,7 @@ pub fn verified<S: Scalar, R, E: From<Error>>(
         None => result,
         Some(threshold) => {
             drop(result?);
-            examine(x, order, threshold, run)
+            examine(x, (parts, order), threshold, run)
         }
     }
 }
@@ -104,6 +114,7 @@ pub(crate) fn moved<S: Scalar>(x: &[S], relative: f64, least: f64, sign: impl Fn
 }
 
 /// What a run to one side found, near and far.
+#[derive(Default)]
 struct Side {
     near: Vec<f64>,
     far: Vec<f64>,
@@ -140,7 +151,7 @@ impl Side {
 #[inline(never)]
 fn examine<S: Scalar, R, E: From<Error>>(
     x: &[S],
-    order: usize,
+    (kind, order): (Parts, usize),
     threshold: f64,
     run: &mut Run<'_, S, R, E>,
 ) -> Result<R, E> {
@@ -178,7 +189,24 @@ fn examine<S: Scalar, R, E: From<Error>>(
         }
     }
     let noise = LEAST_GAP.max(32.0 * epsilon / relative.powi(order));
-    if let Some(refusal) = refusal(&here, &log, &sides, noise) {
+    let mut is_apart = |input: usize| {
+        let beside = [1.0, -1.0].map(|sign| {
+            let mut point = x.to_vec();
+            point[input] = moved(x, FAR * relative, FAR * least, |weight| sign * weight)[input];
+            run_at(run, &point).map(|(_, far_log)| Side { far_log, ..Side::default() })
+        });
+        let known: Vec<&Side> = beside.iter().flatten().collect();
+        known.len() == 2 && !log.suspects.iter().any(|suspect| is_of_point(suspect, &log, &known))
+    };
+    // A partial derivative is right if no comparison is of the point along its own input: then it is that of the branch.
+    let mut apart_from = vec![None; x.len()];
+    let mut is_excused = |part: usize| {
+        kind == Parts::ByInput && {
+            let input = part % x.len().max(1);
+            *apart_from[input].get_or_insert_with(|| is_apart(input))
+        }
+    };
+    if let Some(refusal) = refusal(&here, &log, &sides, noise, &mut is_excused) {
         return Err(refusal.into());
     }
     once_more(x, run)
@@ -202,8 +230,14 @@ fn epsilon<S: Scalar>() -> f64 {
     epsilon
 }
 
-/// What is wrong with the derivative that was found at the point.
-fn refusal(here: &[f64], log: &Log, sides: &[Option<Side>; 2], noise: f64) -> Option<Error> {
+/// What is wrong with the derivative that was found at the point. A part that lies between the sides may be excused.
+fn refusal(
+    here: &[f64],
+    log: &Log,
+    sides: &[Option<Side>; 2],
+    noise: f64,
+    is_excused: &mut dyn FnMut(usize) -> bool,
+) -> Option<Error> {
     let known: Vec<&Side> = sides.iter().flatten().collect();
     if known.is_empty() {
         return None;
@@ -220,7 +254,7 @@ fn refusal(here: &[f64], log: &Log, sides: &[Option<Side>; 2], noise: f64) -> Op
         let low = ends.iter().fold(f64::INFINITY, |low, (end, error)| low.min(end - error));
         let high = ends.iter().fold(f64::NEG_INFINITY, |high, (end, error)| high.max(end + error));
         let is_between = ends.len() < 2 || (low..=high).contains(&found);
-        if matches_one || (is_between && of_point.is_none()) {
+        if matches_one || (is_between && (of_point.is_none() || is_excused(part))) {
             return None;
         }
         let suspect = of_point.or_else(|| log.suspects.iter().find(|s| s.is_equality || !s.is_tie()));

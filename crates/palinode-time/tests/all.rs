@@ -38,6 +38,8 @@ mod rollout_sizes;
 mod rollout_trouble;
 #[path = "all/rollout_ways.rs"]
 mod rollout_ways;
+#[path = "all/sides.rs"]
+mod sides;
 #[path = "all/store.rs"]
 mod store;
 #[path = "all/store_disk.rs"]

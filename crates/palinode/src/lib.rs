@@ -95,6 +95,8 @@ mod documents {
         Pal0125 = "docs/book/errors/PAL0125.md";
         Pal0126 = "docs/book/errors/PAL0126.md";
         Pal0115 = "docs/book/errors/PAL0115.md";
+        Pal0119 = "docs/book/errors/PAL0119.md";
+        Pal0120 = "docs/book/errors/PAL0120.md";
         Pal0520 = "docs/book/errors/PAL0520.md";
         Pal0521 = "docs/book/errors/PAL0521.md";
         Rollouts = "docs/book/rollouts.md";

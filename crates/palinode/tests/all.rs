@@ -17,6 +17,8 @@ mod misuse;
 mod nesting;
 #[path = "all/points.rs"]
 mod points;
+#[path = "all/structured.rs"]
+mod structured;
 #[path = "all/third_fft.rs"]
 mod third_fft;
 #[path = "all/third_kalman.rs"]

@@ -1,6 +1,7 @@
 //! `palinode grad`: value and gradient, and how well differences agree.
 
-use palinode_core::{Budget, points};
+use palinode_core::Budget;
+use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::{Argument, Role};
 use palinode_ir::{Program, passes, plan};
@@ -56,7 +57,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
     let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &program, (&inputs, &wrt), &limits, 1, |inputs| {
+    sides::check(is_suspicious, &program, (&inputs, &wrt), &limits, (Parts::ByInput, 1), |inputs| {
         gradient(&program, &wrt, inputs, &limits, mode, (&asked, &within)).map(|found| found.numbers())
     })
     .map_err(|error| no_gradient(error, &loaded))?;

@@ -1,6 +1,6 @@
 //! `palinode hessian`: all second derivatives of the loss.
 
-use palinode_core::points;
+use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum, Tensor};
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let ran = run_derivative(&code, &inputs, &limits, 0)
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
     let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &model, (&inputs, &wrt), &limits, 2, |inputs| {
+    sides::check(is_suspicious, &model, (&inputs, &wrt), &limits, (Parts::Along, 2), |inputs| {
         let ran = run_derivative(&code, inputs, &limits, 0)?;
         Ok(ran.outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect())
     })

@@ -1,6 +1,6 @@
 //! `palinode jvp`: how every output moves when the arguments move along a direction.
 
-use palinode_core::points;
+use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum};
 use palinode_ir::pal::{Output, Role};
 use palinode_ir::{passes, transform};
@@ -45,7 +45,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
     let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &loaded.model.program, (&inputs, &wrt), &limits, 1, |moved| {
+    sides::check(is_suspicious, &loaded.model.program, (&inputs, &wrt), &limits, (Parts::Along, 1), |moved| {
         let all = [moved, &all[inputs.len()..]].concat();
         let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())?;
         let tangents = ran.outputs.iter().skip(loaded.model.outputs.len());

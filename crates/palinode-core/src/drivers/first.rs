@@ -5,7 +5,7 @@ use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
 use crate::jet::Jet;
-use crate::points::{add_parts, verified};
+use crate::points::{Parts, add_parts, verified};
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
 
@@ -50,7 +50,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     ) -> Result<S, Error> {
         same_length("the space for the gradient", x.len(), gradient.len())?;
         check::inputs(x)?;
-        verified(x, 1, |x, parts| {
+        verified(x, (Parts::ByInput, 1), |x, parts| {
             let value = self.gradient_once(&mut f, x, gradient)?;
             add_parts(parts, gradient);
             Ok(value)
@@ -99,7 +99,7 @@ pub fn jvp<S: Scalar, O: Outputs<S, Dual<S>>>(
     };
     let seeded = Seeded::<Dual<S>>::new();
     seeded.check("jvp", x, |x| parts_of(&run(x, &|_| S::zero()).1))?;
-    verified(x, 1, |x, parts| {
+    verified(x, (Parts::Along, 1), |x, parts| {
         let (values, tangents) = run(x, &|i| v[i]);
         check::outputs(&values)?;
         check::derivatives("directional derivative of output", 0, &tangents)?;
@@ -130,7 +130,7 @@ pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
     check::inputs(x)?;
     check::given("output cotangent", u)?;
     let mut tape = Tape::new();
-    verified(x, 1, |x, parts| {
+    verified(x, (Parts::ByInput, 1), |x, parts| {
         let mut record = tape.record_once(x, &mut f)?;
         check::outputs(record.values())?;
         let gradient = record.reverse(u)?.to_vec();
@@ -154,7 +154,7 @@ pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
 ) -> Result<Vec<Vec<S>>, Error> {
     check::inputs(x)?;
     let mut tape = Tape::new();
-    verified(x, 1, |x, parts| {
+    verified(x, (Parts::ByInput, 1), |x, parts| {
         let record = tape.record_once(x, &mut f)?;
         check::outputs(record.values())?;
         let jacobian = record.jacobian()?;
@@ -215,7 +215,7 @@ pub fn derivatives<S: Scalar, const K: usize>(
     check::inputs(&[x])?;
     let seeded = Seeded::<Jet<S, K>>::new();
     seeded.check("derivatives", &[x], |x| parts_of(&f(Jet::lift(x[0])).derivatives()[1..]))?;
-    verified(&[x], K, |x, parts| {
+    verified(&[x], (Parts::Along, K), |x, parts| {
         let derivatives = f(Jet::variable(x[0])).derivatives();
         check::outputs(&derivatives[..1])?;
         check::derivatives("derivative of order", 1, &derivatives[1..])?;

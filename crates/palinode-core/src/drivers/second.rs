@@ -5,7 +5,7 @@ use super::first::parts_of;
 use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
-use crate::points::{add_parts, verified};
+use crate::points::{Parts, add_parts, verified};
 use crate::tape::{Record, Tape, Var};
 use palinode_num::Scalar;
 
@@ -42,7 +42,7 @@ pub fn hvp<S: Scalar<Bool = bool>>(
             },
         )
     })?;
-    verified(x, 2, |x, mut parts| {
+    verified(x, (Parts::ByInput, 2), |x, mut parts| {
         let (value, gradient) = gradient_of(x, &|i| v[i])?;
         let (gradient, product): (Vec<S>, Vec<S>) =
             gradient.into_iter().map(|g| (g.value, g.tangent)).unzip();
@@ -65,7 +65,7 @@ pub fn hessian<S: Scalar<Bool = bool>>(
     x: &[S],
 ) -> Result<Vec<Vec<S>>, Error> {
     check::inputs(x)?;
-    verified(x, 2, |x, mut parts| {
+    verified(x, (Parts::ByInput, 2), |x, mut parts| {
         record_gradient(&mut f, x, |record| {
             let hessian = record.jacobian()?;
             add_parts(parts.as_deref_mut(), record.values());

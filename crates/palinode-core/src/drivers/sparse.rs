@@ -8,7 +8,7 @@
 use super::colouring::{self, Colouring};
 use super::{LANES, check, second};
 use crate::error::Error;
-use crate::points::{add_parts, verified, weight};
+use crate::points::{Parts, add_parts, verified, weight};
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
 
@@ -53,7 +53,7 @@ pub fn sparse_jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
 ) -> Result<Sparse<S>, Error> {
     check::inputs(x)?;
     let mut tape = Tape::new();
-    verified(x, 1, |x, parts| {
+    verified(x, (Parts::ByInput, 1), |x, parts| {
         let record = tape.record_once(x, &mut f)?;
         check::outputs(record.values())?;
         let jacobian = record.sparse_jacobian()?;
@@ -77,7 +77,7 @@ pub fn sparse_hessian<S: Scalar<Bool = bool>>(
     x: &[S],
 ) -> Result<Sparse<S>, Error> {
     check::inputs(x)?;
-    verified(x, 2, |x, mut parts| {
+    verified(x, (Parts::ByInput, 2), |x, mut parts| {
         second::record_gradient(&mut f, x, |record| {
             let hessian = hessian_of(&record)?;
             add_parts(parts.as_deref_mut(), record.values());

@@ -51,7 +51,7 @@ pub(crate) use summed::Sums;
 use crate::array::WhenOverwritten;
 use crate::budget::Budget;
 use crate::error::Error;
-use crate::points;
+use crate::points::{self, Parts};
 use palinode_num::{Accumulator, Scalar, Summand};
 use stamp::Scope;
 use summed::SummedSweep;
@@ -219,7 +219,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         inputs: &[S],
         mut f: impl FnMut(&[Var<S>]) -> O,
     ) -> Result<Record<'_, S>, Error> {
-        let verified = points::verified(inputs, 1, |inputs, parts| {
+        let verified = points::verified(inputs, (Parts::ByInput, 1), |inputs, parts| {
             let mut record = self.record_once(inputs, &mut f)?;
             record.add_parts(parts);
             Ok(())

@@ -129,7 +129,7 @@ pub(crate) fn slopes_of<'a, const K: usize, S: Summand>(
         points::add_parts(Some(&mut parts), &f(&Perturbed::at_rest(x)).tangents.0);
         parts
     })?;
-    points::verified(parameters, 1, |x, parts| {
+    points::verified(parameters, (points::Parts::Along, 1), |x, parts| {
         let answer = f(&Perturbed::new(x, draw));
         points::add_parts(parts, &answer.tangents.0);
         Ok(answer)

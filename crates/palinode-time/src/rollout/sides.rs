@@ -13,17 +13,24 @@ use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::{Dual, Error as CoreError, Reals, Record, Seeded, Tape, Var, points};
+use points::Parts;
 
-/// Runs a unit of steps from these numbers. The step of an error counts from the first of the unit.
+/// Records a unit of steps from these numbers. The step of an error counts from the first of the unit.
+#[inline]
 pub(super) fn verified<T: Inner>(
     numbers: &[T],
     run: impl FnMut(&[T], Option<&mut Vec<f64>>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    // Duals have second derivatives, which are looked at as well.
-    points::verified(numbers, 1 + T::DEPTH as usize, run).map_err(|error| match error {
-        Error::Core(error @ CoreError::OfPoint { .. }) => Error::OfPoint { step: 0, error },
+    // Duals have second derivatives, which are looked at as well: several parts by each input.
+    let parts = if T::DEPTH == 0 { Parts::ByInput } else { Parts::Along };
+    points::verified(numbers, (parts, 1 + T::DEPTH as usize), run).map_err(|error| in_step(error, 0))
+}
+
+fn in_step(error: Error, step: u64) -> Error {
+    match error {
+        Error::Core(error @ CoreError::OfPoint { .. }) => Error::OfPoint { step, error },
         error => error,
-    })
+    }
 }
 
 /// What is compared of a recorded unit: a weighted sum of its outputs, differentiated, with all parts of its numbers.
@@ -58,7 +65,7 @@ pub(super) fn take_steps<St: Step>(
         state.save(&mut Verbatim(&mut before));
         let of_state = before.reals.len();
         let all: Vec<Dual<f64>> = before.reals.iter().chain(&fixed.reals).copied().collect();
-        let taken = verified(&primals(&all), |x, parts| {
+        let taken = points::verified(&primals(&all), (Parts::Along, 1), |x, parts| {
             let moved = with_tangents_of(&all, x);
             state = Reals::load(&mut reading(&moved[..of_state], &before.plain, |dual| dual));
             let params: St::Params<Dual<f64>> =
@@ -70,7 +77,7 @@ pub(super) fn take_steps<St: Step>(
             points::add_parts(parts, &tangents(&after.reals));
             Ok(())
         });
-        taken.map_err(|error| if error.code() == "PAL0119" { error.counted_from(at) } else { error })?;
+        taken.map_err(|error| in_step(error, at))?;
     }
     Ok(state)
 }
@@ -94,7 +101,7 @@ pub(super) fn loss_of<St: Step>(
         vec![of(&at_rest).tangent]
     })?;
     points::again(|| {
-        points::verified(&x, 1, |x, parts| {
+        points::verified(&x, (Parts::Along, 1), |x, parts| {
             let answer = of(&with_tangents_of(&flat.reals, x));
             points::add_parts(parts, &[answer.tangent]);
             Ok(answer)

@@ -290,6 +290,25 @@ fn what_is_right_is_not_refused() {
     assert_eq!(first_order!("root to the end", to_the_end!(), [9.0], [1.0 / 6.0], 1e-12), 0);
 }
 
+/// A kink of the rule table in one input, and a short cut for another: the partial derivatives are right.
+#[test]
+fn kinks_of_rules_beside_short_cuts() {
+    let f = |x: &[Var<f64>]| {
+        let sinc = if x[1] == 0.0 { Var::lift(1.0) } else { x[1].sin() / x[1] };
+        x[0].abs() + sinc * 2.0
+    };
+    assert_eq!(grad(f, &[0.0, 0.0]).unwrap(), [0.0, 0.0]);
+    assert_eq!(jacobian(f, &[0.0, 0.0]).unwrap(), [[0.0, 0.0]]);
+    assert_eq!(Tape::new().record(&[0.0, 0.0], f).unwrap().reverse(&[2.0]).unwrap(), [0.0, 0.0]);
+    // With a wrong short cut it is that which is refused.
+    let g = |x: &[Var<f64>]| if x[1] == 0.0 { x[0].abs() } else { x[0].abs() + x[1] };
+    let error = grad(g, &[0.0, 0.0]).unwrap_err();
+    assert!(matches!(error, Error::OfPoint { part: 1, .. }), "{error}");
+    // Of one input alone it is not known which of the two makes the slope.
+    let h = |x: &[Var<f64>]| if x[0] == 0.0 { x[0] * 0.0 } else { x[0].abs() };
+    assert_eq!(grad(h, &[0.0]).unwrap_err().code(), "PAL0119");
+}
+
 /// A dead zone that somebody wanted is a region, not a point.
 #[test]
 fn a_dead_zone_is_no_point() {
