@@ -100,7 +100,8 @@ pub use polar::{Polar, polar};
 pub use pseudo_inverse::pseudo_inverse;
 pub use qr::{Qr, qr};
 pub use rotation::{
-    quaternion_from_scaled_axis, rotation_from_scaled_axis, scaled_axis_of_quaternion, scaled_axis_of_rotation,
+    quaternion_from_scaled_axis, rotation_from_scaled_axis, scaled_axis_of_quaternion,
+    scaled_axis_of_rotation,
 };
 pub use solve::solve;
 pub use svd::{Svd, singular_values, svd};

@@ -15,8 +15,10 @@ const MOST_STEPS: usize = 60;
 
 /// Real and imaginary parts; `None` if a number is not finite or the steps do not settle.
 pub fn eigenvalues<S: Scalar<Bool = bool>>(n: usize, entries: &[S]) -> Option<Vec<(S, S)>> {
-    let largest =
-        entries.iter().map(|&x| primal(x).abs()).fold(0.0, |m: f64, x| if x > m || x.is_nan() { x } else { m });
+    let largest = entries
+        .iter()
+        .map(|&x| primal(x).abs())
+        .fold(0.0, |m: f64, x| if x > m || x.is_nan() { x } else { m });
     if largest == 0.0 {
         return Some(vec![(S::zero(), S::zero()); n]);
     }
