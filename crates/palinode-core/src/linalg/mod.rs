@@ -111,7 +111,7 @@ pub use triangular::{Triangle, solve_triangular};
 /// A number that dense linear algebra runs on: `f64`, [`DoubleDouble`](crate::DoubleDouble), [`Posit`](crate::Posit), and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and
 /// [`Var`](crate::Var) over these, `f32` or each other. A [`Jet`](crate::Jet) does not go, and the compiler says so: for higher derivatives nest the others.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// use nalgebra::DMatrix;
 /// use palinode_core::{Jet, linalg};
 ///
