@@ -148,10 +148,8 @@ impl<S: Kernel> Expanded<S> {
         let above_right = dense::negated(&dense::transposed_product(&left, &last)?);
         let below_left = dense::negated(&S::matmul(&last, &right.transpose())?);
         let above_left = dense::difference(&first, &S::matmul(&above_right, &right.transpose())?);
-        let of_turned = dense::above(
-            &dense::beside(&above_left, &above_right),
-            &dense::beside(&below_left, &last),
-        );
+        let of_turned =
+            dense::above(&dense::beside(&above_left, &above_right), &dense::beside(&below_left, &last));
         let cofactors = S::matmul(&S::matmul(&u, &of_turned)?, &v_transposed)?;
         Ok(Expanded {
             determinant: sign * of_e * rest.determinant,

@@ -4,12 +4,12 @@
 
 use super::kernel::Kernel;
 use super::plain::{PlainFactored, all_finite, value_of};
-use super::{Qr, SymmetricEigen, Triangle, dense};
+use super::spectrum::tolerance;
+use super::{Qr, Svd, SymmetricEigen, Triangle, dense, float_svd};
 use crate::error::Error;
+use crate::matrix;
 use nalgebra::{DMatrix, DVector, RealField};
 use palinode_num::Scalar;
-
-pub(super) use super::float_svd::svd;
 
 /// How many sweeps an iterative decomposition may take per row; it needs two or three.
 const SWEEPS_PER_ROW: usize = 100;
@@ -58,7 +58,26 @@ fn column_scale<F: Kernel + RealField>(a: &DMatrix<F>, column: usize) -> F {
     Scalar::from_f64(if is_ordinary { 1.0 } else { largest })
 }
 
+pub(super) fn svd<F: Kernel + RealField>(a: &DMatrix<F>) -> Result<Svd<F>, Error> {
+    let Svd { mut u, singular_values, v_transposed } = float_svd::svd(a)?;
+    let (rows, columns) = a.shape();
+    let mut v = v_transposed.transpose();
+    let (of_u, of_v) = ((u.as_mut_slice(), rows), (v.as_mut_slice(), columns));
+    matrix::turn_singular_vectors(singular_values.as_slice(), of_u, of_v, F::epsilon());
+    Ok(Svd { u, singular_values, v_transposed: v.transpose() })
+}
+
 pub(super) fn symmetric_eigen<F: Kernel + RealField>(a: &DMatrix<F>) -> Result<SymmetricEigen<F>, Error> {
+    let SymmetricEigen { values, mut vectors } = ascending_eigen(a)?;
+    let n = values.len();
+    matrix::for_each_run(values.as_slice(), tolerance(&values, n), |run| {
+        matrix::turn(vectors.as_mut_slice(), n, run, false);
+    });
+    Ok(SymmetricEigen { values, vectors })
+}
+
+/// Without a choice of basis where values coincide.
+pub(super) fn ascending_eigen<F: Kernel + RealField>(a: &DMatrix<F>) -> Result<SymmetricEigen<F>, Error> {
     let n = a.nrows();
     if n == 0 {
         return Ok(SymmetricEigen { values: DVector::from_vec(vec![]), vectors: a.clone() });

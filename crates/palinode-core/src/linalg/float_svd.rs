@@ -27,7 +27,7 @@ pub(super) fn svd<F: Kernel + RealField>(a: &DMatrix<F>) -> Result<Svd<F>, Error
     let largest = a.amax();
     let scale = if Scalar::peek(largest) == Some(0.0) { <F as Scalar>::one() } else { largest };
     let scaled = a.map(|x| x / scale);
-    let mut v = float::symmetric_eigen(&(scaled.transpose() * &scaled))?.vectors;
+    let mut v = float::ascending_eigen(&(scaled.transpose() * &scaled))?.vectors;
     let mut w = scaled * &v;
     let mut sweeps = 0;
     while rotate_all_pairs(&mut w, &mut v) {

@@ -100,7 +100,8 @@ pub use polar::{Polar, polar};
 pub use pseudo_inverse::pseudo_inverse;
 pub use qr::{Qr, qr};
 pub use rotation::{
-    quaternion_from_scaled_axis, rotation_from_scaled_axis, scaled_axis_of_quaternion, scaled_axis_of_rotation,
+    quaternion_from_scaled_axis, rotation_from_scaled_axis, scaled_axis_of_quaternion,
+    scaled_axis_of_rotation,
 };
 pub use solve::solve;
 pub use svd::{Svd, singular_values, svd};
@@ -110,7 +111,7 @@ pub use triangular::{Triangle, solve_triangular};
 /// A number that dense linear algebra runs on: `f64`, [`DoubleDouble`](crate::DoubleDouble), [`Posit`](crate::Posit), and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and
 /// [`Var`](crate::Var) over these, `f32` or each other. A [`Jet`](crate::Jet) does not go, and the compiler says so: for higher derivatives nest the others.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// use nalgebra::DMatrix;
 /// use palinode_core::{Jet, linalg};
 ///

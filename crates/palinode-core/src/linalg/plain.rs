@@ -2,7 +2,7 @@
 //! and posits ([`general`]).
 //!
 //! Input: finite matrices of fitting shapes. Output: factors in this module's conventions: eigenvalues ascending, singular values descending, the diagonal of R not
-//! negative, every size down to 0 allowed; of a space whose values coincide, a basis that is nobody's favourite ([`spectrum`]).
+//! negative, every size down to 0 allowed; of a space whose values coincide, a basis that is nobody's favourite ([`crate::matrix`]).
 //!
 //! A matrix counts as singular when a pivot is within its own rounding error: the pivot `u_ii` is a difference of
 //! terms whose absolute values add up to `(|L| |U|)_ii`, so below `n eps` times that nothing is known of it
@@ -11,7 +11,7 @@
 use super::function::MatrixFunction;
 use super::kernel::Kernel;
 use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
-use super::{dense, eigenvalues, float, function, general, polar, pseudo_inverse, spectrum, sylvester};
+use super::{dense, eigenvalues, float, function, general, polar, pseudo_inverse, sylvester};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
 use palinode_num::{Accumulator, DoubleDouble, Posit, PositWidth, Scalar};
@@ -95,17 +95,13 @@ macro_rules! plain_kernel {
                 refuse_dependent_columns($by::qr(a))
             }
             fn symmetric_eigen(a: &DMatrix<Self>) -> Result<SymmetricEigen<Self>, Error> {
-                let mut eigen = $by::symmetric_eigen(a)?;
-                spectrum::turn_eigenvectors(&mut eigen);
-                Ok(eigen)
+                $by::symmetric_eigen(a)
             }
             fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
                 Ok($by::symmetric_eigen(a)?.values)
             }
             fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error> {
-                let mut svd = $by::svd(a)?;
-                spectrum::turn_singular_vectors(&mut svd);
-                Ok(svd)
+                $by::svd(a)
             }
             fn singular_values(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
                 Ok($by::svd(a)?.singular_values)

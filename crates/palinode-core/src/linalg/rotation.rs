@@ -102,7 +102,9 @@ pub fn scaled_axis_of_rotation<T: LinearAlgebra>(rotation: &Rotation3<T>) -> Res
 /// The scaled axis of a unit quaternion; its length, the angle, is at most half a turn. A quaternion and its negative are the same rotation.
 ///
 /// An error if it is a half turn and active: there are two axes then, and no derivative.
-pub fn scaled_axis_of_quaternion<T: LinearAlgebra>(rotation: &UnitQuaternion<T>) -> Result<Vector3<T>, Error> {
+pub fn scaled_axis_of_quaternion<T: LinearAlgebra>(
+    rotation: &UnitQuaternion<T>,
+) -> Result<Vector3<T>, Error> {
     let parts = &rotation.as_ref().coords;
     finite("scaled_axis_of_quaternion's quaternion", parts.as_slice())?;
     let square: f64 = parts.iter().map(|&x| value_of(x).powi(2)).sum();

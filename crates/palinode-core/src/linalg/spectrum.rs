@@ -4,13 +4,14 @@
 //! as far as rounding can tell, and the error that names a pair of them.
 //!
 //! Inside a run the vectors are any basis of a space, so only what does not depend on the basis has a derivative: the
-//! same cotangent for each value, no cotangent that turns the vectors into one another. At a basis that stands out (that of the axes, for a diagonal matrix) a function that depends on the basis can look as if it
-//! did not: `v_00` of a turning basis is stationary there. So the kernels turn the basis of every run by an angle that nothing in the matrix explains. The tests look at every
+//! same cotangent for each value, no cotangent that turns the vectors into one another. The kernels turn the basis of every run so that
+//! none stands out ([`matrix::turn`]). The tests look at every
 //! component of a number (tangents, partials), so that a derivative of higher order is not taken for zero.
 
+use super::dense;
 use super::kernel::Kernel;
-use super::{Svd, SymmetricEigen, dense};
 use crate::error::Error;
+use crate::matrix;
 use core::ops::Range;
 use nalgebra::{DMatrix, DVector};
 
@@ -26,23 +27,23 @@ pub(super) struct Clusters {
 /// matrix of this size may be off by.
 pub(super) fn tolerance<S: Kernel>(values: &DVector<S>, size: usize) -> f64 {
     let largest = values.iter().filter_map(|x| x.peek()).fold(0.0, |a: f64, b| a.max(b.abs()));
-    16.0 * size as f64 * S::epsilon() * largest
+    matrix::coincidence(size, S::epsilon(), largest)
 }
 
 impl Clusters {
     /// The runs of values in order, of which neighbours are at most `tolerance` apart.
     pub(super) fn of<S: Kernel>(what: &'static str, values: &DVector<S>, tolerance: f64) -> Clusters {
-        // Differences are taken in the number itself: it may have more digits than an `f64`.
-        let apart = |i: usize| (values[i] - values[i - 1]).peek().unwrap_or(f64::NAN).abs();
         let mut runs: Vec<Range<usize>> = Vec::new();
-        let mut run_of = Vec::with_capacity(values.len());
-        for i in 0..values.len() {
-            match runs.last_mut() {
-                Some(run) if apart(i) <= tolerance => run.end = i + 1,
-                _ => runs.push(i..i + 1),
-            }
-            run_of.push(runs.len() - 1);
-        }
+        let single = |runs: &mut Vec<Range<usize>>, to: usize| {
+            let from = runs.last().map_or(0, |run| run.end);
+            runs.extend((from..to).map(|i| i..i + 1));
+        };
+        matrix::for_each_run(values.as_slice(), tolerance, |run| {
+            single(&mut runs, run.start);
+            runs.push(run);
+        });
+        single(&mut runs, values.len());
+        let run_of = runs.iter().enumerate().flat_map(|(at, run)| run.clone().map(move |_| at)).collect();
         let values = values.iter().map(|x| x.peek().unwrap_or(f64::NAN)).collect();
         Clusters { what, runs, run_of, values }
     }
@@ -102,40 +103,6 @@ impl Clusters {
 /// What is rounding error in cotangents of this size.
 pub(super) fn negligible<S: Kernel>(scale: f64) -> f64 {
     S::epsilon().powf(0.75) * scale
-}
-
-/// Turns the vectors of eigenvalues that coincide.
-pub(super) fn turn_eigenvectors<S: Kernel>(eigen: &mut SymmetricEigen<S>) {
-    let tolerance = tolerance(&eigen.values, eigen.values.len());
-    for run in Clusters::of("eigenvalues", &eigen.values, tolerance).runs {
-        turn(&mut eigen.vectors, run, false);
-    }
-}
-
-/// Turns the vectors of singular values that coincide: both sides alike, but those of zeros, which have nothing to do with each other, apart.
-pub(super) fn turn_singular_vectors<S: Kernel>(svd: &mut Svd<S>) {
-    let s = &svd.singular_values;
-    let tolerance = tolerance(s, svd.u.nrows().max(svd.v_transposed.ncols()));
-    let mut v = svd.v_transposed.transpose();
-    for run in Clusters::of("singular values", s, tolerance).runs {
-        let zero = s[run.start].magnitude() <= tolerance;
-        turn(&mut svd.u, run.clone(), false);
-        turn(&mut v, run, zero);
-    }
-    svd.v_transposed = v.transpose();
-}
-
-/// Rotates each pair of these columns, by the angle of the triangle 3, 4, 5.
-fn turn<S: Kernel>(columns: &mut DMatrix<S>, run: Range<usize>, backwards: bool) {
-    let (cosine, sine) = (S::from_int(4) / S::from_int(5), S::from_int(if backwards { -3 } else { 3 }) / S::from_int(5));
-    for q in run.clone() {
-        for p in run.start..q {
-            for i in 0..columns.nrows() {
-                let (x, y) = (columns[(i, p)], columns[(i, q)]);
-                (columns[(i, p)], columns[(i, q)]) = (cosine * x - sine * y, sine * x + cosine * y);
-            }
-        }
-    }
 }
 
 /// Whether a block is the same number times the identity, as far as rounding at this scale can tell.

@@ -14,8 +14,7 @@ use nalgebra::DMatrix;
 pub(super) fn plain<S: Kernel>(p: &DMatrix<S>, c: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
     let SymmetricEigen { values, vectors } = S::symmetric_eigen(p)?;
     let inside = dense::transposed_product(&vectors, &S::matmul(c, &vectors)?)?;
-    let divided =
-        DMatrix::from_fn(c.nrows(), c.ncols(), |i, j| inside[(i, j)] / (values[i] + values[j]));
+    let divided = DMatrix::from_fn(c.nrows(), c.ncols(), |i, j| inside[(i, j)] / (values[i] + values[j]));
     S::matmul(&S::matmul(&vectors, &divided)?, &vectors.transpose())
 }
 

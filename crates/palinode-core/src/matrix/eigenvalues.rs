@@ -15,8 +15,10 @@ const MOST_STEPS: usize = 60;
 
 /// Real and imaginary parts; `None` if a number is not finite or the steps do not settle.
 pub fn eigenvalues<S: Scalar<Bool = bool>>(n: usize, entries: &[S]) -> Option<Vec<(S, S)>> {
-    let largest =
-        entries.iter().map(|&x| primal(x).abs()).fold(0.0, |m: f64, x| if x > m || x.is_nan() { x } else { m });
+    let largest = entries
+        .iter()
+        .map(|&x| primal(x).abs())
+        .fold(0.0, |m: f64, x| if x > m || x.is_nan() { x } else { m });
     if largest == 0.0 {
         return Some(vec![(S::zero(), S::zero()); n]);
     }
@@ -236,6 +238,97 @@ fn in_order<S: Scalar>(found: &mut [(S, S)], tolerance: f64) {
                 run.sort_by(by_imaginary);
             }
             start = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palinode_num::{DoubleDouble, Posit32};
+
+    /// Sums of the eigenvalues and of their squares are the traces of the matrix and of its square.
+    fn has_these_traces(n: usize, a: &[f64], allowed: f64) {
+        let w = eigenvalues(n, a).unwrap_or_else(|| panic!("no convergence: {a:?}"));
+        assert_eq!(w.len(), n);
+        let trace: f64 = (0..n).map(|i| a[i * n + i]).sum();
+        let of_square: f64 = (0..n * n).map(|k| a[k] * a[k % n * n + k / n]).sum();
+        let size = a.iter().fold(0.0, |m: f64, x| m.max(x.abs())) * n as f64;
+        let first = w.iter().map(|w| w.0).sum::<f64>() - trace;
+        let second = w.iter().map(|w| w.0 * w.0 - w.1 * w.1).sum::<f64>() - of_square;
+        assert!(
+            first.abs() <= allowed * size && second.abs() <= allowed * size * size,
+            "{a:?}: {first} {second}"
+        );
+        assert!(w.windows(2).all(|w| w[0].0 <= w[1].0 + allowed * size), "{w:?}");
+        let im: f64 = w.iter().map(|w| w.1).sum();
+        assert_eq!(im, 0.0, "pairs");
+    }
+
+    fn random(seed: &mut u64) -> f64 {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*seed >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    #[test]
+    fn random_and_awkward_matrices() {
+        let mut seed = 7;
+        for n in (1..=12).chain([40, 75]) {
+            for kind in 0..6 {
+                let a: Vec<f64> = (0..n * n)
+                    .map(|k| {
+                        let (i, j) = (k / n, k % n);
+                        match kind {
+                            0 => random(&mut seed),
+                            1 => f64::from(u8::from((i + 1) % n == j)), // a cycle: steps without a special shift stand still
+                            2 if i <= j => random(&mut seed).round() * 3.0,
+                            2 => 0.0,
+                            3 => f64::from(u8::from(random(&mut seed) > 0.6)), // zeros and ones
+                            4 => 1.0,
+                            _ => random(&mut seed) * 10f64.powi(-(i as i32 % 5)), // rows of many sizes
+                        }
+                    })
+                    .collect();
+                has_these_traces(n, &a, 1e-13);
+                let scaled: Vec<f64> = a.iter().map(|x| x * 1e-200).collect();
+                let (w, small) = (eigenvalues(n, &a).unwrap(), eigenvalues(n, &scaled).unwrap());
+                if kind < 2 {
+                    let off = w.iter().zip(&small).map(|(w, s)| (w.0 - s.0 * 1e200).hypot(w.1 - s.1 * 1e200));
+                    assert!(off.fold(0.0, f64::max) < 1e-9, "{a:?}");
+                }
+            }
+        }
+        assert_eq!(eigenvalues(0, &[] as &[f64]), Some(vec![]));
+        assert_eq!(eigenvalues(1, &[f64::NAN]), None);
+        assert_eq!(eigenvalues(2, &[f64::MAX, 0.0, 0.0, f64::MAX]).unwrap()[1].0, f64::MAX);
+    }
+
+    #[test]
+    fn known_ones() {
+        // Roots of unity: in order of real parts, the positive imaginary part first.
+        let w =
+            eigenvalues(4, &[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+                .unwrap();
+        for (found, exact) in w.iter().zip([(-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (1.0, 0.0)]) {
+            assert!((found.0 - exact.0).hypot(found.1 - exact.1) < 1e-15, "{w:?}");
+        }
+        // A skew-symmetric matrix: real parts are rounding, and do not decide the order.
+        let w = eigenvalues(
+            4,
+            &[0.0, -3.0, 0.5, 0.0, 3.0, 0.0, 0.0, 0.25, -0.5, 0.0, 0.0, -1.0, 0.0, -0.25, 1.0, 0.0],
+        )
+        .unwrap();
+        assert!(w[0].1 > 0.0 && w[1].1 == -w[0].1 && w[2].1 > w[0].1 && w[3].1 == -w[2].1, "{w:?}");
+        // A triangle has its diagonal, exactly.
+        let w = eigenvalues(3, &[3.0, 1.0, 2.0, 0.0, -1.0, 5.0, 0.0, 0.0, 0.5]).unwrap();
+        assert_eq!(w.iter().map(|w| w.0).collect::<Vec<_>>(), [-1.0, 0.5, 3.0]);
+        // The companion of (x - 1)(x - 2)(x - 3), with the digits that the number has.
+        let companion = [6.0, -11.0, 6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+        for (k, w) in eigenvalues(3, &companion.map(DoubleDouble::from_f64)).unwrap().iter().enumerate() {
+            assert!(primal(w.0 - DoubleDouble::from_int(k as i32 + 1)).abs() < 1e-28, "{w:?}");
+        }
+        for (k, w) in eigenvalues(3, &companion.map(Posit32::from_f64)).unwrap().iter().enumerate() {
+            assert!((primal(w.0) - (k as f64 + 1.0)).abs() < 1e-5, "{w:?}");
         }
     }
 }

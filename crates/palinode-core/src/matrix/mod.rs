@@ -14,6 +14,8 @@ mod eigenvalues;
 mod spectral;
 
 pub use eigenvalues::eigenvalues;
+#[cfg(feature = "nalgebra")]
+pub(crate) use spectral::{coincidence, for_each_run, turn, turn_singular_vectors};
 pub use spectral::{epsilon, qr, svd, symmetric_eigen};
 
 use palinode_num::{Real, Scalar};

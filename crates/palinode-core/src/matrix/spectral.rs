@@ -5,9 +5,12 @@
 //! converged, derivative numbers get further sweeps: each one at least doubles the order to which the decomposition is right,
 //! so [`extra_sweeps`] is the logarithm of how many coefficients the number can have.
 //!
-//! Known limit: vectors of equal (singular) values have no derivative; what comes out for them means nothing.
+//! Vectors of equal (singular) values are any basis of a space and have no derivative. They are turned by an angle that nothing in the matrix explains ([`turn`]): at a
+//! basis that stands out, that of the axes for a diagonal matrix, a function that depends on the basis can look as if it did not (`v_00` of a turning basis is stationary there), and its derivative would be zero in place of
+//! infinite or an error.
 
 use super::{Matrix, positive, primal};
+use core::ops::Range;
 use palinode_num::{Real, Scalar};
 
 /// `A = Q R`, thin, with a diagonal of `R` that is not negative.
@@ -160,8 +163,10 @@ pub fn symmetric_eigen<R: Real>(mut a: Matrix<R>) -> Option<(Vec<R>, Matrix<R>)>
         outside <= epsilon * epsilon * total
     })?;
     let order = sorted(n, |i| a[(i, i)]);
-    let values = order.iter().map(|&i| a[(i, i)]).collect();
+    let values: Vec<R> = order.iter().map(|&i| a[(i, i)]).collect();
     let mut picked = picked_rows(&vectors, &order);
+    let largest = values.iter().map(|&w| primal(w).abs()).fold(0.0, f64::max);
+    for_each_run(&values, coincidence(n, epsilon, largest), |run| turn(&mut picked.data, n, run, false));
     for i in 0..n {
         if points_down(picked.row(i)) {
             negate(picked.row_mut(i));
@@ -184,6 +189,57 @@ fn picked_rows<R: Real>(m: &Matrix<R>, order: &[usize]) -> Matrix<R> {
     let mut data = Vec::with_capacity(order.len() * m.columns);
     order.iter().for_each(|&i| data.extend_from_slice(m.row(i)));
     Matrix { rows: order.len(), columns: m.columns, data }
+}
+
+/// How far apart values may be and still coincide: a small multiple of what a backward stable algorithm for a matrix of this size may be off by.
+pub(crate) fn coincidence(size: usize, epsilon: f64, largest: f64) -> f64 {
+    16.0 * size as f64 * epsilon * largest
+}
+
+/// Calls `each` with every run of two or more neighbours that are no further apart than `tolerance`.
+pub(crate) fn for_each_run<S: Scalar>(values: &[S], tolerance: f64, mut each: impl FnMut(Range<usize>)) {
+    // Differences are taken in the number itself: it may have more digits than an `f64`.
+    let apart = |i: usize| primal(values[i] - values[i - 1]).abs();
+    let mut start = 0;
+    for end in 1..=values.len() {
+        if end == values.len() || apart(end).is_nan() || apart(end) > tolerance {
+            if end - start > 1 {
+                each(start..end);
+            }
+            start = end;
+        }
+    }
+}
+
+/// Rotates each pair of these vectors, which lie one after another, by the angle of the triangle 3, 4, 5.
+pub(crate) fn turn<S: Scalar>(vectors: &mut [S], length: usize, run: Range<usize>, backwards: bool) {
+    let (cosine, sine) = (S::from_int(4) / S::from_int(5), S::from_int(3) / S::from_int(5));
+    let sine = if backwards { -sine } else { sine };
+    for q in run.clone() {
+        for p in run.start..q {
+            for i in 0..length {
+                let (x, y) = (vectors[p * length + i], vectors[q * length + i]);
+                vectors[p * length + i] = cosine * x - sine * y;
+                vectors[q * length + i] = sine * x + cosine * y;
+            }
+        }
+    }
+}
+
+/// Turns the vectors of singular values that coincide, given with their lengths: both sides alike, but those of zeros, which have nothing to do with each other, apart.
+pub(crate) fn turn_singular_vectors<S: Scalar>(
+    values: &[S],
+    (u, rows): (&mut [S], usize),
+    (v, columns): (&mut [S], usize),
+    epsilon: f64,
+) {
+    let largest = values.iter().map(|&s| primal(s).abs()).fold(0.0, f64::max);
+    let tolerance = coincidence(rows.max(columns), epsilon, largest);
+    for_each_run(values, tolerance, |run| {
+        let zero = primal(values[run.start]).abs() <= tolerance;
+        turn(u, rows, run.clone(), false);
+        turn(v, columns, run, zero);
+    });
 }
 
 fn negate<R: Real>(x: &mut [R]) {
@@ -242,7 +298,7 @@ fn columns_made_orthogonal<R: Real>(mut w: Matrix<R>) -> Option<(Matrix<R>, Vec<
     })?;
     let squares: Vec<R> = (0..n).map(|i| R::dot(w.row(i), w.row(i))).collect();
     let order = sorted(n, |i| -squares[i]);
-    let (mut u, v) = (picked_rows(&w, &order), picked_rows(&v, &order));
+    let (mut u, mut v) = (picked_rows(&w, &order), picked_rows(&v, &order));
     let mut s: Vec<R> = Vec::with_capacity(n);
     for (at, &i) in order.iter().enumerate() {
         if primal(squares[i]) > 0.0 {
@@ -254,6 +310,7 @@ fn columns_made_orthogonal<R: Real>(mut w: Matrix<R>) -> Option<(Matrix<R>, Vec<
             s.push(R::zero());
         }
     }
+    turn_singular_vectors(&s, (&mut u.data, w.columns), (&mut v.data, n), epsilon::<R>());
     Some((u, s, v))
 }
 

@@ -252,9 +252,8 @@ fn higher_orders_of_an_eigenvalue() {
 /// `cholesky` and `eigh` are functions of `(A + A') / 2`, like those of `linalg`: their gradients are symmetric, by every transform and on the tape.
 #[test]
 fn symmetric_matrices_have_symmetric_gradients() {
-    let source = |lines: &str| {
-        palinode_ir::pal::compile(&format!("param a: [n, n]\n{lines}\n")).ok().unwrap().program
-    };
+    let source =
+        |lines: &str| palinode_ir::pal::compile(&format!("param a: [n, n]\n{lines}\n")).ok().unwrap().program;
     // l_10 = a_10 / sqrt(a_00), of which each triangle gives one half; and the larger eigenvalue, by the square of its vector.
     let l = source("let l = cholesky(a)\nloss y = l[1, 0]");
     let w = source("let w, v = eigh(a)\nloss y = w[1]");
@@ -265,7 +264,8 @@ fn symmetric_matrices_have_symmetric_gradients() {
         let input = [Datum::matrix(2, 2, a.to_vec())];
         let by_transform = run(&palinode_ir::transform::grad(&program, &[0]).unwrap(), &input).unwrap();
         let by_transform = by_transform.last().unwrap().as_vector().unwrap().to_vec();
-        let on_tape = |x: &[Var<f64>]| run(&program, &[Datum::matrix(2, 2, x.to_vec())]).unwrap()[0].as_real().unwrap();
+        let on_tape =
+            |x: &[Var<f64>]| run(&program, &[Datum::matrix(2, 2, x.to_vec())]).unwrap()[0].as_real().unwrap();
         let by_tape = grad(on_tape, &a).unwrap();
         for k in 0..4 {
             assert!((by_transform[k] - exact[k]).abs() < 1e-14, "{by_transform:?} {exact:?}");
@@ -280,7 +280,9 @@ fn what_is_not_symmetric_is_refused() {
         let fails = |a: Vec<f64>| run(&unary(kind), &[Datum::matrix(2, 2, a)]).unwrap_err();
         let error = fails(vec![4.0, 0.0, 2.0, 5.0]);
         assert_eq!(error.code(), "PAL0301");
-        let RunErrorKind::NotSymmetric { row, column, value, mirrored, .. } = error.kind else { panic!("{error}") };
+        let RunErrorKind::NotSymmetric { row, column, value, mirrored, .. } = error.kind else {
+            panic!("{error}")
+        };
         assert_eq!((row, column, value, mirrored), (0, 1, 0.0, 2.0));
         assert_eq!(fails(vec![4.0, 2.001, 2.0, 5.0]).code(), "PAL0301");
         // A ten-thousandth of the largest entry is allowed, and the mean is taken.
@@ -291,6 +293,21 @@ fn what_is_not_symmetric_is_refused() {
             results.iter().flat_map(|y| y.as_vector().unwrap().to_vec()).collect::<Vec<f64>>()
         };
         assert_eq!(numbers(lopsided), numbers(even));
+    }
+}
+
+/// At the identity an entry of a vector is stationary in the basis of the axes, which nothing but chance chooses: no derivative may come out as zero.
+#[test]
+fn vectors_of_equal_eigenvalues_have_no_derivative() {
+    for source in ["let w, v = eigh(a)\nloss y = v[0, 0]", "let u, s, v = svd(a)\nloss y = u[0, 0]"] {
+        let program =
+            palinode_ir::pal::compile(&format!("param a: [n, n]\n{source}\n")).ok().unwrap().program;
+        let gradient = palinode_ir::transform::grad(&program, &[0]).unwrap();
+        for a in [[1.0, 0.0, 0.0, 1.0], [0.0; 4]] {
+            let found = run(&gradient, &[Datum::matrix(2, 2, a.to_vec())]).unwrap();
+            let found = found.last().unwrap().as_vector().unwrap().to_vec();
+            assert!(found.iter().any(|x| !x.is_finite()), "{source} at {a:?}: {found:?}");
+        }
     }
 }
 

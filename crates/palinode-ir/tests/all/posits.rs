@@ -50,6 +50,10 @@ fn bound<W: PositWidth>(code: &Code, given: &[Datum<f64>], which: usize) -> f64 
     }
     for row in rows.iter().rev().filter(|row| row.op != "input") {
         let cotangent: f64 = cotangents[row.index as usize];
+        if cotangent == 0.0 {
+            // Not chosen: it may be infinite (1 / 0 on a diagonal that is not used) and loses nothing.
+            continue;
+        }
         let mut here = spacing::<W>(values[row.index as usize]);
         for (&input, partial) in row.inputs.iter().zip(&row.saved) {
             cotangents[input as usize] += partial.abs() * cotangent;

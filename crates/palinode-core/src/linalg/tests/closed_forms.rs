@@ -130,7 +130,8 @@ fn differences_in_single_entries_are_the_gradient() {
     let a = dmatrix![4.0, 1.0, 0.5; 1.0, 3.0, -0.75; 0.5, -0.75, 2.0];
     let l = |x: &[f64]| linalg::cholesky(&DMatrix::from_column_slice(3, 3, x)).unwrap()[(2, 1)];
     let w = |x: &[f64]| linalg::symmetric_eigenvalues(&DMatrix::from_column_slice(3, 3, x)).unwrap()[1];
-    let by_l = grad(|x| linalg::cholesky(&DMatrix::from_column_slice(3, 3, x)).unwrap()[(2, 1)], a.as_slice());
+    let by_l =
+        grad(|x| linalg::cholesky(&DMatrix::from_column_slice(3, 3, x)).unwrap()[(2, 1)], a.as_slice());
     let by_w = grad(
         |x| linalg::symmetric_eigenvalues(&DMatrix::from_column_slice(3, 3, x)).unwrap()[1],
         a.as_slice(),

@@ -57,8 +57,11 @@ where
         let exact = operation
             .run(shape, &x.iter().zip(&v).map(|(&x, &v)| Dual::new(x, v)).collect::<Vec<_>>())
             .unwrap();
-        let seeded: Vec<Dual<S>> =
-            x.iter().zip(&v).map(|(&x, &v)| Dual::new(<S as Scalar>::from_f64(x), <S as Scalar>::from_f64(v))).collect();
+        let seeded: Vec<Dual<S>> = x
+            .iter()
+            .zip(&v)
+            .map(|(&x, &v)| Dual::new(<S as Scalar>::from_f64(x), <S as Scalar>::from_f64(v)))
+            .collect();
         let found = operation.run(shape, &seeded).unwrap();
         let size = exact.iter().fold(1.0, |a: f64, y| a.max(y.value.abs()).max(y.tangent.abs()));
         for (y, exact) in found.iter().zip(&exact) {
@@ -80,7 +83,9 @@ fn every_operation_runs_on_double_doubles_and_posits() {
 fn gradients_over_double_doubles() {
     // d ln det A / d A = A^-T, to thirty digits.
     let a = hilbert::<DoubleDouble>(3);
-    let f = |x: &[Var<DoubleDouble>]| linalg::log_determinant(&DMatrix::from_column_slice(3, 3, x)).unwrap().ln_abs;
+    let f = |x: &[Var<DoubleDouble>]| {
+        linalg::log_determinant(&DMatrix::from_column_slice(3, 3, x)).unwrap().ln_abs
+    };
     let g = crate::grad(f, a.as_slice()).unwrap();
     let inverse = [9, -36, 30, -36, 192, -180, 30, -180, 180];
     for (g, exact) in g.iter().zip(inverse) {

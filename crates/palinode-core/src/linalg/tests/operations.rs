@@ -185,7 +185,9 @@ impl Operation {
                 let is_pair = |i: usize, j: usize| w.re[i] == w.re[j] && w.im[i] == -w.im[j];
                 let gap = |(i, j): (usize, usize)| match is_pair(i, j) {
                     true => 2.0 * w.im[i].abs(),
-                    false => (w.re[i] - w.re[j]).abs().min((w.re[i] - w.re[j]).hypot(w.im[i].abs() - w.im[j].abs())),
+                    false => (w.re[i] - w.re[j])
+                        .abs()
+                        .min((w.re[i] - w.re[j]).hypot(w.im[i].abs() - w.im[j].abs())),
                 };
                 // Squared, as near to a defective matrix vectors are nearly parallel.
                 pairs.map(gap).fold(1.0, f64::min).powi(2)

@@ -79,7 +79,9 @@ fn not_symmetric() {
     }
     let message = linalg::cholesky(&dmatrix![4.0, 1.0; 0.0, 3.0]).unwrap_err().to_string();
     assert!(
-        message.starts_with("PAL0125: cholesky's matrix is not symmetric: entry (0, 1) is 1, its mirror image 0; "),
+        message.starts_with(
+            "PAL0125: cholesky's matrix is not symmetric: entry (0, 1) is 1, its mirror image 0; "
+        ),
         "{message}"
     );
     // A ten-thousandth of the largest entry is what a step of differences may be, and what rounding never is.
@@ -88,7 +90,12 @@ fn not_symmetric() {
 
 #[test]
 fn what_has_no_root() {
-    for a in [dmatrix![-1.0], dmatrix![1.0, 0.0; 0.0, -2.0], dmatrix![-2.0, 0.0; 0.0, -2.0], dmatrix![-1.0, 5.0; 0.0, 3.0]] {
+    for a in [
+        dmatrix![-1.0],
+        dmatrix![1.0, 0.0; 0.0, -2.0],
+        dmatrix![-2.0, 0.0; 0.0, -2.0],
+        dmatrix![-1.0, 5.0; 0.0, 3.0],
+    ] {
         refused_on_every_number!(a.clone(), "PAL0124", |m| linalg::square_root(m));
     }
     for a in [dmatrix![0.0], dmatrix![1.0, 1.0; 1.0, 1.0], DMatrix::repeat(3, 3, 0.0)] {

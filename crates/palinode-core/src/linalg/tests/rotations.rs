@@ -57,13 +57,16 @@ fn values_are_those_of_nalgebra() {
         let ours = linalg::quaternion_from_scaled_axis(&v).unwrap();
         assert!((ours.coords - quaternion.coords).amax() < 1e-14);
         let negative = UnitQuaternion::new_unchecked(Quaternion::from(-ours.coords));
-        assert!((linalg::scaled_axis_of_quaternion(&negative).unwrap() - quaternion.scaled_axis()).amax() < 1e-14);
+        assert!(
+            (linalg::scaled_axis_of_quaternion(&negative).unwrap() - quaternion.scaled_axis()).amax() < 1e-14
+        );
     }
 }
 
 #[test]
 fn a_half_turn_is_refused_where_a_derivative_is_wanted() {
-    for axis in [Vector3::new(1.0, 0.0, 0.0), Vector3::new(0.6, 0.0, -0.8), Vector3::new(2.0, 1.0, 2.0) / 3.0] {
+    for axis in [Vector3::new(1.0, 0.0, 0.0), Vector3::new(0.6, 0.0, -0.8), Vector3::new(2.0, 1.0, 2.0) / 3.0]
+    {
         let half = axis * std::f64::consts::PI;
         let matrix = linalg::rotation_from_scaled_axis(&half).unwrap();
         assert!((linalg::scaled_axis_of_rotation(&matrix).unwrap().norm() - half.norm()).abs() < 1e-12);
@@ -74,7 +77,10 @@ fn a_half_turn_is_refused_where_a_derivative_is_wanted() {
         let active = UnitQuaternion::new_unchecked(Quaternion::from(q.coords.map(|x| Dual::new(x, 0.5))));
         assert_eq!(linalg::scaled_axis_of_quaternion(&active).unwrap_err().code(), "PAL0126");
         // The other way there is nothing special about it.
-        let g = grad(|v| linalg::rotation_from_scaled_axis(&Vector3::new(v[0], v[1], v[2])).unwrap()[(0, 1)], half.as_slice());
+        let g = grad(
+            |v| linalg::rotation_from_scaled_axis(&Vector3::new(v[0], v[1], v[2])).unwrap()[(0, 1)],
+            half.as_slice(),
+        );
         assert!(g.is_ok());
     }
 }

@@ -25,7 +25,8 @@ fn every_operation_differentiates_twice() -> Result<(), Error> {
                 let x = operation.point(shape, &noise);
                 let gap = operation.smallest_gap(shape, &x);
                 assert!(gap > 0.02, "{operation:?} {shape:?}: {gap}");
-                let v = operation.direction(shape, &(0..40).map(|i| ((7 * i + 1) as f64).cos()).collect::<Vec<_>>());
+                let v = operation
+                    .direction(shape, &(0..40).map(|i| ((7 * i + 1) as f64).cos()).collect::<Vec<_>>());
                 let place = format!("{operation:?} {shape:?} gap {gap}");
 
                 let (_, gradient, forward_over_reverse) = hvp(|x| objective(operation, shape, x), &x, &v)?;

@@ -22,9 +22,12 @@ fn the_determinant_of_a_singular_matrix_has_its_cofactors() {
     let det = |x: &[Var<Var<f64>>]| linalg::determinant(&matrix(x)).unwrap();
     assert_eq!(hessian(det, &[0.0; 9]).unwrap(), vec![vec![0.0; 9]; 9]);
     // d2 det / da dd = 1 and d2 det / db dc = -1, everywhere.
-    for x in [[0.0; 4], [1.0, 2.0, 2.0, 4.0], [1.0, 0.0, 0.0, 0.0], [1.0, 1e-9, 0.0, 1e-9], [3.0, 1.0, 2.0, 5.0]] {
+    for x in
+        [[0.0; 4], [1.0, 2.0, 2.0, 4.0], [1.0, 0.0, 0.0, 0.0], [1.0, 1e-9, 0.0, 1e-9], [3.0, 1.0, 2.0, 5.0]]
+    {
         let h = hessian(det, &x).unwrap();
-        let exact = [[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, -1.0, 0.0], [0.0, -1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]];
+        let exact =
+            [[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, -1.0, 0.0], [0.0, -1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]];
         for (row, exact) in h.iter().zip(&exact) {
             assert!(distance(row, exact) < 1e-14, "{x:?}: {h:?}");
         }
@@ -46,8 +49,10 @@ fn random_singular_matrices_of_every_rank() {
     for n in 2..=5 {
         for rank in 0..n {
             let noise = |k: usize| ((k * k + 5 * k + 7 * n + rank) as f64).sin();
-            let (left, right) =
-                (DMatrix::from_fn(n, rank, |i, j| noise(i + 9 * j)), DMatrix::from_fn(rank, n, |i, j| noise(40 + i + 9 * j)));
+            let (left, right) = (
+                DMatrix::from_fn(n, rank, |i, j| noise(i + 9 * j)),
+                DMatrix::from_fn(rank, n, |i, j| noise(40 + i + 9 * j)),
+            );
             let a = left * right;
             let gradient = grad(|x| linalg::determinant(&matrix(x)).unwrap(), a.as_slice()).unwrap();
             for i in 0..n {
@@ -73,7 +78,8 @@ fn vectors_of_equal_eigenvalues_are_refused_entry_by_entry() {
         let run = if a[(2, 2)] == 2.0 { 2 } else { 3 };
         for i in 0..run {
             for j in 0..run {
-                let entry = grad(|x| linalg::symmetric_eigen(&matrix(x)).unwrap().vectors[(i, j)], a.as_slice());
+                let entry =
+                    grad(|x| linalg::symmetric_eigen(&matrix(x)).unwrap().vectors[(i, j)], a.as_slice());
                 assert!(matches!(entry, Err(Error::Degenerate { .. })), "{a} {i} {j}: {entry:?}");
                 // Singular values descend.
                 let k = j + 3 - run;
@@ -102,7 +108,10 @@ fn vectors_of_equal_eigenvalues_are_refused_entry_by_entry() {
         &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0],
     )
     .unwrap();
-    assert!(distance(&projection, &[0.0, 0.0, -0.5, 0.0, 0.0, 0.0, -0.5, 0.0, 0.0]) < 1e-14, "{projection:?}");
+    assert!(
+        distance(&projection, &[0.0, 0.0, -0.5, 0.0, 0.0, 0.0, -0.5, 0.0, 0.0]) < 1e-14,
+        "{projection:?}"
+    );
 }
 
 trait Trace<T> {
@@ -120,13 +129,14 @@ fn eigenvalues_that_coincide_are_refused_and_others_are_not() {
     let is_refused = |x: &[f64], i: usize| {
         let one = grad(|x| linalg::eigenvalues(&matrix(x)).unwrap().re[i], x);
         let forward = linalg::eigenvalues(&matrix(x).map(|x| Dual::new(x, 1.0)));
-        matches!(one, Err(Error::EigenvaluesCoincide { .. })) && matches!(forward, Err(Error::EigenvaluesCoincide { .. }))
+        matches!(one, Err(Error::EigenvaluesCoincide { .. }))
+            && matches!(forward, Err(Error::EigenvaluesCoincide { .. }))
     };
     for x in [
-        &[1.0, 0.0, 0.0, 1.0][..],                           // twice
-        &[1.0, 0.0, 1.0, 1.0],                               // defective
-        &[0.0; 9],                                           //
-        &[3.0, -1.0, 1.0, 1.0],                              // defective, in no special form
+        &[1.0, 0.0, 0.0, 1.0][..], // twice
+        &[1.0, 0.0, 1.0, 1.0],     // defective
+        &[0.0; 9],                 //
+        &[3.0, -1.0, 1.0, 1.0],    // defective, in no special form
         &[5.0, 4.0, 2.0, 1.0, 0.0, 1.0, -1.0, -1.0, -1.0, -1.0, 3.0, 0.0, 1.0, 1.0, -1.0, 2.0], // a block of size 2 among others
     ] {
         let w = linalg::eigenvalues(&matrix(x)).unwrap();
@@ -141,10 +151,16 @@ fn eigenvalues_that_coincide_are_refused_and_others_are_not() {
     let g = grad(|x| linalg::eigenvalues(&matrix(x)).unwrap().re[2], &a).unwrap();
     assert!(distance(&g, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) < 1e-15, "{g:?}");
     // Apart enough, they have derivatives: by a_21, 1 / gap.
-    let g = grad(|x| linalg::eigenvalues(&matrix(x)).unwrap().re[1], &[1.0f64, 0.0, 1.0, 1.0 + 1e-4]).unwrap();
+    let g =
+        grad(|x| linalg::eigenvalues(&matrix(x)).unwrap().re[1], &[1.0f64, 0.0, 1.0, 1.0 + 1e-4]).unwrap();
     assert!((g[1] / 1e4 - 1.0).abs() < 1e-7, "{g:?}");
-    let message = linalg::eigenvalues(&matrix(&[1.0, 0.0, 1.0, 1.0]).map(|x| Dual::new(x, 1.0))).unwrap_err().to_string();
-    assert!(message.starts_with("PAL0122: eigenvalues 0 and 1 coincide as far as rounding can tell (1 +0i)"), "{message}");
+    let message = linalg::eigenvalues(&matrix(&[1.0, 0.0, 1.0, 1.0]).map(|x| Dual::new(x, 1.0)))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with("PAL0122: eigenvalues 0 and 1 coincide as far as rounding can tell (1 +0i)"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -152,11 +168,15 @@ fn the_pseudo_inverse_where_the_rank_is_not_full() {
     let flat = [1.0, 2.0, 2.0, 4.0];
     let refused = grad(|x| linalg::pseudo_inverse(&matrix(x)).unwrap()[0], &flat);
     assert_eq!(refused.unwrap_err().code(), "PAL0123");
-    assert_eq!(grad(|x| linalg::pseudo_inverse(&matrix(x)).unwrap()[0], &[0.0; 4]).unwrap_err().code(), "PAL0123");
+    assert_eq!(
+        grad(|x| linalg::pseudo_inverse(&matrix(x)).unwrap()[0], &[0.0; 4]).unwrap_err().code(),
+        "PAL0123"
+    );
     // A direction that keeps the rank: A -> (1 + t) A, whose pseudo-inverse is A^+ / (1 + t).
     let pseudo = linalg::pseudo_inverse(&matrix(&flat)).unwrap();
     let (_, kept) =
-        jvp(|x: &[Dual<f64>]| linalg::pseudo_inverse(&matrix(x)).unwrap().as_slice().to_vec(), &flat, &flat).unwrap();
+        jvp(|x: &[Dual<f64>]| linalg::pseudo_inverse(&matrix(x)).unwrap().as_slice().to_vec(), &flat, &flat)
+            .unwrap();
     assert!(distance(&kept, (-&pseudo).as_slice()) < 1e-14);
     // And one that does not, in one direction and as one lane of two.
     let grown = matrix(&flat).zip_map(&matrix(&[1.0, 0.0, 0.0, 0.0]), Dual::new);
