@@ -51,9 +51,8 @@ pub enum Error {
     },
     /// A step took more memory than was planned for.
     #[error(
-        "PAL0527: step {step} takes more memory than the steps before it, which the budget was planned with: {needed} bytes would be held in all, and the \
-         budget is {budget}; raise it and say how many snapshots to keep (Schedule::Binomial), because Schedule::Best fills a larger budget with more of them, \
-         or give the state its final size from the start"
+        "PAL0527: step {step} takes more memory than was planned for: {needed} bytes would be held in all, and the budget is {budget}; raise it, give the state its final size from \
+         the start, or move what the step depends on into its state"
     )]
     OverBudget {
         /// The step.

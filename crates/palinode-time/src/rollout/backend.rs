@@ -12,7 +12,7 @@ use super::flat::{Recorded, Shape, Verbatim, is_same, reading, refill, reloaded,
 use super::forward::taken_well;
 use super::sides;
 use crate::error::Error;
-use crate::step::{Step, StepRule};
+use crate::step::Step;
 use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision};
 
 /// What does not change from step to step.
@@ -38,8 +38,42 @@ impl<T> Cotangents<T> {
     }
 }
 
+/// The memory of a way to differentiate a step.
+pub trait Memory {
+    /// The heap bytes held.
+    fn heap_bytes(&self) -> usize;
+
+    /// The heap bytes of the copy of the state that it takes recorded steps with.
+    fn heap_of_state(&self) -> usize {
+        0
+    }
+
+    /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
+    fn limit(&mut self, _budget: Budget) {}
+
+    /// By how many bytes a recording may be larger than the first and still be what was planned for.
+    fn slack(&self) -> usize {
+        0
+    }
+
+    /// Each recording may take so many bytes more than what was planned for.
+    fn limit_growth(&mut self, _spare: usize) {}
+
+    /// The residuals of so many units will be kept at the same time.
+    fn reserve(&mut self, _places: usize);
+
+    /// Gives all memory back.
+    fn forget(&mut self);
+
+    /// The bytes that one more unit takes as long as its residuals are kept.
+    fn residual_bytes(&self) -> usize;
+
+    /// The bytes that the steps recorded last need of these.
+    fn needed_bytes(&mut self) -> usize;
+}
+
 /// A way to differentiate a step. `kept` numbers the steps whose residuals are held at the same time.
-pub trait Backend<St: Step, T: Inner> {
+pub trait Backend<St: Step, T: Inner>: Memory {
     /// Takes these steps from `before` and keeps their residuals. Says whether the state after them has the bits of `expected`, if given.
     /// What `before` holds afterwards does not matter. Errors count steps from the first of these.
     fn record(
@@ -87,22 +121,6 @@ pub trait Backend<St: Step, T: Inner> {
     /// then on the list is what counts, until the next.
     fn release_cotangent(&mut self, _state: &mut Vec<T>) {}
 
-    /// The heap bytes held.
-    fn heap_bytes(&self) -> usize;
-
-    /// The heap bytes of the copy of the state that it takes recorded steps with.
-    fn heap_of_state(&self) -> usize {
-        0
-    }
-
-    /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
-    fn limit(&mut self, _budget: Budget) {}
-
-    /// By how many bytes a recording may be larger than the first and still be what was planned for.
-    fn slack(&self) -> usize {
-        0
-    }
-
     /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps, whose inputs have the words of this one and as many
     /// numbers. Tells whether there is one and how many bytes looking took, or `None` if that would be more
     /// than `spare`.
@@ -121,23 +139,8 @@ pub trait Backend<St: Step, T: Inner> {
         None
     }
 
-    /// Each recording may take so many bytes more than that.
-    fn limit_growth(&mut self, _spare: usize) {}
-
-    /// The residuals of so many units will be kept at the same time.
-    fn reserve(&mut self, _places: usize);
-
-    /// Gives all memory back.
-    fn forget(&mut self);
-
     /// Where it advances by itself, it does so by recording from now on.
     fn advance_by_recording(&mut self) {}
-
-    /// The bytes that one more unit takes as long as its residuals are kept.
-    fn residual_bytes(&self) -> usize;
-
-    /// The bytes that the steps recorded last need of these.
-    fn needed_bytes(&mut self) -> usize;
 
     /// Whether several steps can be recorded at once, and a step can be recorded only by running it with recorded numbers, so that its bits need not be those of the step that
     /// advances.
@@ -217,6 +220,78 @@ impl<St: Step, T: Inner> Default for ByTape<St, T> {
             boundary: Boundary::new(),
             columns: None,
         }
+    }
+}
+
+impl<St: Step, T: Inner> Memory for ByTape<St, T> {
+    fn heap_bytes(&self) -> usize {
+        self.tapes.iter().map(Tape::heap_bytes).sum::<usize>()
+            + self.tapes.capacity() * size_of::<Tape<T>>()
+            + self.numbers.heap_bytes()
+            + self.state.as_ref().map_or(0, Reals::heap_bytes)
+            + self.params.as_ref().map_or(0, Reals::heap_bytes)
+            + self.input.as_ref().map_or(0, Reals::heap_bytes)
+            + self.words_after.iter().map(|words| words.capacity() * size_of::<u64>()).sum::<usize>()
+            + self.words_after.capacity() * size_of::<Vec<u64>>()
+            + self.inputs.capacity() * size_of::<T>()
+            + self.crossing.heap_bytes()
+            + self.boundary.heap_bytes()
+            + self.columns.as_ref().map_or(0, |columns| with_lanes!(columns, lanes => lanes.heap_bytes()))
+    }
+
+    fn heap_of_state(&self) -> usize {
+        match &self.columns {
+            Some(columns) => with_lanes!(columns, lanes => lanes.heap_of_state()),
+            None => self.state.as_ref().map_or(0, Reals::heap_bytes),
+        }
+    }
+
+    fn limit(&mut self, budget: Budget) {
+        self.limit = budget;
+        self.tapes.iter_mut().for_each(|tape| tape.set_budget(budget));
+    }
+
+    fn slack(&self) -> usize {
+        // Partials by forward numbers have one size.
+        if self.columns.is_some() { 0 } else { slack_of(self.tapes.first().map_or(0, Tape::heap_bytes)) }
+    }
+
+    fn limit_growth(&mut self, spare: usize) {
+        let held = self.tapes.first().map_or(0, Tape::heap_bytes);
+        self.limit((held + self.slack()).saturating_add(spare).into());
+    }
+
+    fn reserve(&mut self, places: usize) {
+        if let Some(columns) = &mut self.columns {
+            return with_lanes!(columns, lanes => lanes.reserve(places));
+        }
+        self.tapes.reserve_exact(places.saturating_sub(self.tapes.len()));
+        self.words_after.reserve_exact(places.saturating_sub(self.words_after.len()));
+    }
+
+    fn forget(&mut self) {
+        let mut columns = self.columns.take();
+        if let Some(columns) = &mut columns {
+            with_lanes!(columns, lanes => lanes.forget());
+        }
+        *self = ByTape { limit: self.limit, columns, ..ByTape::default() };
+    }
+
+    fn residual_bytes(&self) -> usize {
+        if let Some(columns) = &self.columns {
+            return with_lanes!(columns, lanes => lanes.residual_bytes());
+        }
+        size_of::<Tape<T>>()
+            + size_of::<Vec<u64>>()
+            + self.tapes.first().map_or(0, Tape::heap_bytes)
+            + self.words_after.first().map_or(0, |words| words.capacity() * size_of::<u64>())
+    }
+
+    fn needed_bytes(&mut self) -> usize {
+        if self.columns.is_some() {
+            return self.residual_bytes();
+        }
+        self.tapes.first_mut().and_then(Tape::recorded).map_or(0, |record| record.size().bytes)
     }
 }
 
@@ -335,59 +410,6 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         Ok(())
     }
 
-    fn heap_bytes(&self) -> usize {
-        self.tapes.iter().map(Tape::heap_bytes).sum::<usize>()
-            + self.tapes.capacity() * size_of::<Tape<T>>()
-            + self.numbers.heap_bytes()
-            + self.state.as_ref().map_or(0, Reals::heap_bytes)
-            + self.params.as_ref().map_or(0, Reals::heap_bytes)
-            + self.input.as_ref().map_or(0, Reals::heap_bytes)
-            + self.words_after.iter().map(|words| words.capacity() * size_of::<u64>()).sum::<usize>()
-            + self.words_after.capacity() * size_of::<Vec<u64>>()
-            + self.inputs.capacity() * size_of::<T>()
-            + self.crossing.heap_bytes()
-            + self.boundary.heap_bytes()
-            + self.columns.as_ref().map_or(0, |columns| with_lanes!(columns, lanes => lanes.heap_bytes()))
-    }
-
-    fn heap_of_state(&self) -> usize {
-        match &self.columns {
-            Some(columns) => with_lanes!(columns, lanes => lanes.heap_of_state()),
-            None => self.state.as_ref().map_or(0, Reals::heap_bytes),
-        }
-    }
-
-    fn limit(&mut self, budget: Budget) {
-        self.limit = budget;
-        self.tapes.iter_mut().for_each(|tape| tape.set_budget(budget));
-    }
-
-    fn slack(&self) -> usize {
-        // Partials by forward numbers have one size.
-        if self.columns.is_some() { 0 } else { slack_of(self.tapes.first().map_or(0, Tape::heap_bytes)) }
-    }
-
-    fn limit_growth(&mut self, spare: usize) {
-        let held = self.tapes.first().map_or(0, Tape::heap_bytes);
-        self.limit((held + Backend::<St, T>::slack(self)).saturating_add(spare).into());
-    }
-
-    fn reserve(&mut self, places: usize) {
-        if let Some(columns) = &mut self.columns {
-            return with_lanes!(columns, lanes => lanes.reserve(places));
-        }
-        self.tapes.reserve_exact(places.saturating_sub(self.tapes.len()));
-        self.words_after.reserve_exact(places.saturating_sub(self.words_after.len()));
-    }
-
-    fn forget(&mut self) {
-        let mut columns = self.columns.take();
-        if let Some(columns) = &mut columns {
-            with_lanes!(columns, lanes => lanes.forget());
-        }
-        *self = ByTape { limit: self.limit, columns, ..ByTape::default() };
-    }
-
     fn narrow(
         &mut self,
         fixed: &Fixed<'_, St, T>,
@@ -420,65 +442,6 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
     fn directions(&self) -> Option<usize> {
         self.columns.as_ref().map(|columns| with_lanes!(columns, lanes => lanes.directions()))
     }
-
-    fn residual_bytes(&self) -> usize {
-        if let Some(columns) = &self.columns {
-            return with_lanes!(columns, lanes => lanes.residual_bytes());
-        }
-        size_of::<Tape<T>>()
-            + size_of::<Vec<u64>>()
-            + self.tapes.first().map_or(0, Tape::heap_bytes)
-            + self.words_after.first().map_or(0, |words| words.capacity() * size_of::<u64>())
-    }
-
-    fn needed_bytes(&mut self) -> usize {
-        if self.columns.is_some() {
-            return self.residual_bytes();
-        }
-        self.tapes.first_mut().and_then(Tape::recorded).map_or(0, |record| record.size().bytes)
-    }
-}
-
-/// The list becomes the numbers of a value.
-fn numbers_of<T: Inner>(value: &impl Reals<Passive<T>>, list: &mut Vec<T>) {
-    struct Numbers<'a, T>(&'a mut Vec<T>);
-    impl<T: Inner> palinode_core::Sink<Passive<T>> for Numbers<'_, T> {
-        #[inline(always)]
-        fn real(&mut self, number: Passive<T>) {
-            self.0.push(number.primal());
-        }
-        #[inline]
-        fn reals(&mut self, numbers: &[Passive<T>]) {
-            self.0.extend(numbers.iter().map(|number| number.primal()));
-        }
-        fn word(&mut self, _word: u64) {}
-    }
-    list.clear();
-    value.save(&mut Numbers(list));
-}
-
-/// Differentiates a step by the rule that comes with it; see [`StepRule`].
-pub struct ByRule<St: Step, T: Inner = f64> {
-    before: Vec<Option<St::State<Passive<T>>>>,
-    numbers: Flat<T>,
-    state: Option<St::State<Passive<T>>>,
-    params: Option<St::Params<Passive<T>>>,
-    input: Option<St::Input<Passive<T>>>,
-    /// Whether `state` is the cotangent, and the list is not: a large one is not copied at every step.
-    holds_cotangent: bool,
-}
-
-impl<St: Step, T: Inner> Default for ByRule<St, T> {
-    fn default() -> Self {
-        ByRule {
-            before: Vec::new(),
-            numbers: Flat::default(),
-            state: None,
-            params: None,
-            input: None,
-            holds_cotangent: false,
-        }
-    }
 }
 
 /// Puts a state into a slot, in exchange for the memory of the state that was there.
@@ -498,115 +461,5 @@ pub(super) fn exchange<T: Inner, R: Reals<Passive<T>>>(
             state.save(numbers);
             *empty = Some(R::load(&mut numbers.read(Passive::lift)));
         }
-    }
-}
-
-impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
-    const RECORDS: bool = false;
-    const LOOKS_BACK: bool = false;
-
-    fn record(
-        &mut self,
-        kept: usize,
-        _fixed: &Fixed<'_, St, T>,
-        before: &mut St::State<Passive<T>>,
-        _inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
-        _expected: Option<&Flat<T>>,
-    ) -> Result<bool, Error> {
-        exchange(&mut self.before, kept, before, &mut self.numbers);
-        Ok(true)
-    }
-
-    fn after(
-        &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
-        inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
-        state: &mut St::State<Passive<T>>,
-    ) -> Result<(), Error> {
-        self.numbers.clear();
-        self.before[kept].iter().for_each(|before| before.save(&mut self.numbers));
-        state.reload(&mut self.numbers.read(Passive::lift));
-        fixed.step.step(state, fixed.params, &inputs[0]);
-        Ok(())
-    }
-
-    fn reverse(
-        &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
-        inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
-        _expected: Option<&Flat<T>>,
-        cotangents: &mut Cotangents<T>,
-    ) -> Result<(), Error> {
-        let input = &inputs[0];
-        let before = self.before[kept].as_ref().expect("a step is recorded before it is reversed");
-        // Cotangents take the shape of what they are of, which the words tell.
-        let words = &mut self.numbers.plain;
-        let numbers_after = match &self.state {
-            Some(of_state) if self.holds_cotangent => Shape::of(of_state, words),
-            _ => cotangents.state.len(),
-        };
-        let numbers_before = Shape::of(before, words);
-        if numbers_before != numbers_after {
-            return Err(Error::ShapeChanged { before: numbers_before, after: numbers_after });
-        }
-        if !self.holds_cotangent {
-            refill(&mut self.state, &mut reading(&cotangents.state, words, Passive::lift));
-            self.holds_cotangent = true;
-        }
-        let Some(of_state) = &mut self.state else { unreachable!("filled above") };
-        Shape::of(fixed.params, words);
-        let of_params = refill(&mut self.params, &mut reading(&cotangents.params, words, Passive::lift));
-        Shape::of(input, words);
-        let of_input = refill(&mut self.input, &mut reading(&cotangents.input, words, Passive::lift));
-        fixed.step.reverse(before, fixed.params, input, of_state, of_params, of_input);
-        numbers_of(of_params, &mut cotangents.params);
-        numbers_of(of_input, &mut cotangents.input);
-        Ok(())
-    }
-
-    fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {
-        self.before[kept].as_ref()
-    }
-
-    fn release_cotangent(&mut self, state: &mut Vec<T>) {
-        if self.holds_cotangent {
-            self.state.iter().for_each(|of_state| numbers_of(of_state, state));
-            self.holds_cotangent = false;
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.before.iter().flatten().map(Reals::heap_bytes).sum::<usize>()
-            + self.before.capacity() * size_of::<Option<St::State<Passive<T>>>>()
-            + self.numbers.heap_bytes()
-            + self.state.as_ref().map_or(0, Reals::heap_bytes)
-            + self.params.as_ref().map_or(0, Reals::heap_bytes)
-            + self.input.as_ref().map_or(0, Reals::heap_bytes)
-    }
-
-    fn heap_of_state(&self) -> usize {
-        self.state.as_ref().map_or(0, Reals::heap_bytes)
-    }
-
-    fn reserve(&mut self, places: usize) {
-        self.before.reserve_exact(places.saturating_sub(self.before.len()));
-    }
-
-    fn forget(&mut self) {
-        *self = ByRule::default();
-    }
-
-    fn residual_bytes(&self) -> usize {
-        size_of::<Option<St::State<Passive<T>>>>()
-            + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
-    }
-
-    fn needed_bytes(&mut self) -> usize {
-        Backend::<St, T>::residual_bytes(self)
     }
 }

@@ -19,23 +19,23 @@ impl<St: Step, How> Rollout<'_, St, How> {
                 mistakes.push(Error::NotTogether { what, with });
             }
         };
-        let (counts, stops) = (self.steps.is_some(), self.until.is_some());
-        let known = counts || matches!(self.inputs, Some(Given::Each(_)));
+        let (counts, stops) = (self.options.steps.is_some(), self.options.until.is_some());
+        let known = counts || matches!(self.options.inputs, Some(Given::Each(_)));
         not_together(counts && stops, "a number of steps (.steps)", "a condition (.until)");
         not_together(
-            self.at_most.is_some() && known && !stops,
+            self.options.at_most.is_some() && known && !stops,
             "a limit (.at_most)",
             "a loop without a condition (.until)",
         );
-        if let [Some(first), Some(second)] = self.ways_of_inputs {
+        if let [Some(first), Some(second)] = self.options.ways_of_inputs {
             not_together(true, first, second);
         }
         not_together(
-            self.disk.is_some() && self.schedule != Schedule::Best,
+            self.options.disk.is_some() && self.options.schedule != Schedule::Best,
             "a second store (.disk, .second_store)",
             "a schedule of your own (.schedule)",
         );
-        let (what, count) = match self.schedule {
+        let (what, count) = match self.options.schedule {
             Schedule::Best | Schedule::StoreAll => ("", 1),
             Schedule::Periodic { every } => ("the period (Schedule::Periodic)", every),
             Schedule::Binomial { snapshots } => {
@@ -45,21 +45,21 @@ impl<St: Step, How> Rollout<'_, St, How> {
         };
         let counted = [
             (what, Some(count)),
-            ("the window (.truncate)", self.window),
-            ("the number of steps on one tape (.record_at_once)", self.at_once),
+            ("the window (.truncate)", self.options.window),
+            ("the number of steps on one tape (.record_at_once)", self.options.at_once),
             (
                 "the number of snapshots in the second store (.disk, .second_store)",
-                self.disk.as_ref().map(|(_, slots)| u64::from(*slots)),
+                self.options.disk.as_ref().map(|(_, slots)| u64::from(*slots)),
             ),
         ];
         for (what, _) in counted.into_iter().filter(|&(_, count)| count == Some(0)) {
             mistakes.push(ScheduleArgument { what, value: 0.0, must: "be at least 1" }.into());
         }
-        if let Some(norm) = self.clip.filter(|norm| norm.is_nan() || *norm <= 0.0) {
+        if let Some(norm) = self.options.clip.filter(|norm| norm.is_nan() || *norm <= 0.0) {
             let what = "the norm to clip at (.clip)";
             mistakes.push(ScheduleArgument { what, value: norm, must: "be above 0" }.into());
         }
-        if let Err(error) = &self.budget {
+        if let Err(error) = &self.options.budget {
             mistakes.push(error.clone().into());
         }
         match mistakes.len() {

@@ -141,7 +141,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
 
     /// Whether step `taken` may be taken: it is not one too many, and has an input.
     pub(super) fn may_take(&self, inputs: Option<usize>, taken: u64) -> Result<(), Error> {
-        if let Some(limit) = self.at_most
+        if let Some(limit) = self.options.at_most
             && taken >= limit
         {
             return Err(Error::TooLong { limit });

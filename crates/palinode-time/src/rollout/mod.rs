@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
-//!        │                                                                        │
+//!        │                                  attempts.rs: again, if it took more                │
 //!        └──► engine/: follows the actions ◄──────────────────────────────────────┘
-//!                │   backend.rs: one step, by tape or by rule          store/: where snapshots are
+//!                │   backend.rs, by_rule.rs: one step, by tape or rule        stores.rs, store/: where snapshots are
 //!                │   columns.rs: one step, by forward numbers
 //!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?
 //!                ▼
@@ -15,7 +15,9 @@
 //!
 //! Invariant: for one step, state, parameters and loss, every exact schedule, tier and budget gives the same bits.
 
+mod attempts;
 mod backend;
+mod by_rule;
 mod check;
 mod columns;
 mod engine;
@@ -30,6 +32,7 @@ mod reverse;
 mod reversible;
 mod rule_check;
 mod sides;
+mod stores;
 mod while_loop;
 
 pub use nested::{Nested, Repeat};
@@ -40,7 +43,8 @@ use crate::error::Error;
 use crate::implicit::Implicit;
 use crate::step::{Number, Step, StepRule};
 use crate::store::{Checked, DiskStore};
-use backend::{Backend, ByRule, ByTape};
+use backend::{Backend, ByTape};
+use by_rule::ByRule;
 use palinode_core::{
     Bits, Budget, Dual, DualN, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var,
 };
@@ -154,6 +158,12 @@ enum Given<'a, I> {
 /// ```
 pub struct Rollout<'a, St: Step, How = Taped> {
     step: St,
+    options: Options<'a, St>,
+    how: PhantomData<How>,
+}
+
+/// What was said about a rollout.
+struct Options<'a, St: Step> {
     steps: Option<u64>,
     until: Option<Until<'a, St>>,
     at_most: Option<u64>,
@@ -169,7 +179,6 @@ pub struct Rollout<'a, St: Step, How = Taped> {
     window: Option<u64>,
     at_once: Option<u64>,
     tape_only: bool,
-    how: PhantomData<How>,
 }
 
 /// Makes a snapshot store for one run.
@@ -209,8 +218,7 @@ pub type Direction<'d, St> = (&'d <St as Step>::State<f64>, &'d <St as Step>::Pa
 impl<'a, St: Step> Rollout<'a, St> {
     /// A rollout of this step, of no length yet.
     pub fn new(step: St) -> Self {
-        Rollout {
-            step,
+        let options = Options {
             steps: None,
             until: None,
             at_most: None,
@@ -225,8 +233,8 @@ impl<'a, St: Step> Rollout<'a, St> {
             window: None,
             at_once: None,
             tape_only: false,
-            how: PhantomData,
-        }
+        };
+        Rollout { step, options, how: PhantomData }
     }
 
     /// Differentiates by the step's own rule instead of a tape.
@@ -238,42 +246,7 @@ impl<'a, St: Step> Rollout<'a, St> {
     }
 
     fn differentiated<How: Differentiate<St>>(self) -> Rollout<'a, St, How> {
-        let Rollout {
-            step,
-            steps,
-            until,
-            at_most,
-            inputs,
-            ways_of_inputs,
-            budget,
-            schedule,
-            memory,
-            disk,
-            verify,
-            clip,
-            window,
-            at_once,
-            tape_only,
-            how: _,
-        } = self;
-        Rollout {
-            step,
-            steps,
-            until,
-            at_most,
-            inputs,
-            ways_of_inputs,
-            budget,
-            schedule,
-            memory,
-            disk,
-            verify,
-            clip,
-            window,
-            at_once,
-            tape_only,
-            how: PhantomData,
-        }
+        Rollout { step: self.step, options: self.options, how: PhantomData }
     }
 }
 
@@ -281,7 +254,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// Takes so many steps.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
-        self.steps = Some(steps);
+        self.options.steps = Some(steps);
         self
     }
 
@@ -290,14 +263,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// The gradient is that of the number of steps taken; the report says how close the condition came to another number.
     #[must_use]
     pub fn until(mut self, condition: impl Fn(&St::State<Passive<f64>>) -> bool + 'a) -> Self {
-        self.until = Some(Box::new(condition));
+        self.options.until = Some(Box::new(condition));
         self
     }
 
     /// Gives up with an error if the condition of [`Rollout::until`] does not hold after so many steps.
     #[must_use]
     pub fn at_most(mut self, steps: u64) -> Self {
-        self.at_most = Some(steps);
+        self.options.at_most = Some(steps);
         self
     }
 
@@ -352,12 +325,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     fn given(mut self, inputs: Given<'a, St::Input<f64>>) -> Self {
-        self.inputs = Some(inputs);
+        self.options.inputs = Some(inputs);
         self
     }
 
     fn said(mut self, way: &'static str) -> Self {
-        match &mut self.ways_of_inputs {
+        match &mut self.options.ways_of_inputs {
             [first @ None, _] => *first = Some(way),
             [Some(first), second] if *first != way => *second = Some(way),
             _ => {}
@@ -366,18 +339,18 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     /// The bytes that snapshots, states, residuals and cotangents may take together: `"64MiB"`, a number, or a [`Budget`]. What does not
-    /// fit is computed again; what cannot fit is refused after a few steps, or, if the state grows, after the loop was run up to three times to find
-    /// what its largest state takes.
+    /// fit is computed again; what cannot fit is refused, with a budget that is enough: after a few steps if all are one formula, else after each was recorded once to find the
+    /// heaviest.
     #[must_use]
     pub fn budget(mut self, budget: impl IntoBudget) -> Self {
-        self.budget = budget.into_budget();
+        self.options.budget = budget.into_budget();
         self
     }
 
     /// Which snapshots are kept. The default is the best for the budget.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = schedule;
+        self.options.schedule = schedule;
         self
     }
 
@@ -385,7 +358,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// [`Schedule::StoreAll`], [`Rollout::run`] and [`Rollout::jvp`], which need no snapshots.
     #[must_use]
     pub fn store<S: SnapshotStore + 'static>(mut self, make: impl Fn() -> S + 'a) -> Self {
-        self.memory = Some(Box::new(move || Ok(Box::new(Checked::new(make())))));
+        self.options.memory = Some(Box::new(move || Ok(Box::new(Checked::new(make())))));
         self
     }
 
@@ -396,7 +369,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         slots: u32,
         make: impl Fn() -> Result<S, palinode_core::SnapshotError> + 'a,
     ) -> Self {
-        self.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), slots));
+        self.options.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), slots));
         self
     }
 
@@ -414,7 +387,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// Without effect on [`Rollout::run`] and [`Rollout::jvp`], which compute no state twice to compare it.
     #[must_use]
     pub fn verify(mut self) -> Self {
-        self.verify = true;
+        self.options.verify = true;
         self
     }
 
@@ -422,7 +395,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// counts how often it happened. Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn clip(mut self, norm: f64) -> Self {
-        self.clip = Some(norm);
+        self.options.clip = Some(norm);
         self
     }
 
@@ -431,7 +404,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// With [`Rollout::verify`] the report compares it with the exact derivative in its own direction. Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn truncate(mut self, window: u64) -> Self {
-        self.window = Some(window);
+        self.options.window = Some(window);
         self
     }
 
@@ -442,7 +415,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// [`Rollout::truncate`], [`Rollout::clip`] and [`Rollout::verify`], by undoing, and for states that grow inside a budget; a step with a rule records nothing.
     #[must_use]
     pub fn record_at_once(mut self, steps: u64) -> Self {
-        self.at_once = Some(steps);
+        self.options.at_once = Some(steps);
         self
     }
 
@@ -450,7 +423,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// partials are found by forward numbers, a few at a time, which is faster.
     #[must_use]
     pub fn tape_only(mut self) -> Self {
-        self.tape_only = true;
+        self.options.tape_only = true;
         self
     }
 

@@ -6,10 +6,11 @@
 //! Invariant: whether there is a cheaper way to the partials of a step does not depend on the budget, because bits depend on it.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss, Stores, When};
+use super::engine::{Engine, Loss, When};
 use super::hashes::Hashes;
-use super::plan::{Frame, Keeps, Needs, Way};
+use super::plan::{Needs, Way};
 use super::reverse::{Length, Setting};
+use super::stores::Stores;
 use super::{Differentiate, Inner, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::Step;
@@ -36,30 +37,29 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
+        stores: &Stores<'_, '_>,
         setting: Setting<'_>,
         way: Way,
         length: Length<'_, St, T>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
         let Setting { start, budget, .. } = setting;
-        if self.verify {
+        if self.options.verify {
             let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
             engine.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
         }
-        let (mut memory, mut disk) = self.stores(usize::MAX)?;
-        let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
         let refusal = |needs: Needs, stride: u64| {
             let least = way.least(length.swept.div_ceil(stride))?;
-            needs.with(least, &stores).within(budget)
+            needs.with(least, stores).within(budget)
         };
         engine.stride = 1;
         engine.reserve_inputs();
         warm_up(engine, setting, 0, length.certain, loss)?;
         if self.may_grow(engine, setting, length)? {
-            return self.needs_of_largest(engine, setting, way, length, loss);
+            return self.needs_of_largest(engine, stores, setting, way, length, loss);
         }
         let mut of_one = needs_of(engine, setting);
-        if length.certain > 0 && !self.tape_only {
+        if length.certain > 0 && !self.options.tape_only {
             let results = setting.results;
             // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked for even if that is too much.
             let narrow = match engine.narrow(start, results, budget.bytes())? {
@@ -94,7 +94,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let warmed_up = engine.warm_up(start, 0, length.certain, loss);
         let is_about_bytes = warmed_up.as_ref().err().is_none_or(Error::is_excess);
         if is_about_bytes && engine.has_grown_from(start) && !budget.is_unlimited() {
-            return self.needs_of_largest(engine, setting, way, length, loss);
+            return self.needs_of_largest(engine, stores, setting, way, length, loss);
         }
         let several = match warmed_up {
             Ok(()) => {
@@ -141,6 +141,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs_of_all<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
+        stores: &Stores<'_, '_>,
         setting: Setting<'_>,
         way: Way,
         length: Length<'_, St, T>,
@@ -158,9 +159,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
         let mut needs = needs_of(engine, setting);
         needs.states += engine.moved_by_recording();
-        let (mut memory, mut disk) = self.stores(usize::MAX)?;
-        let least = way.least(length.swept)?;
-        needs.with(least, &Stores::new(&mut memory, &mut disk, self.memory.is_none())).within(budget)?;
+        needs.with(way.least(length.swept)?, stores).within(budget)?;
         Ok(needs)
     }
 
@@ -168,17 +167,18 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs_in_all<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
+        stores: &Stores<'_, '_>,
         setting: Setting<'_>,
         way: Way,
         length: Length<'_, St, T>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(Needs, bool), Error> {
-        match self.needs(engine, setting, way, length, loss) {
+        match self.needs(engine, stores, setting, way, length, loss) {
             Err(error @ (Error::BudgetTooSmall { .. } | Error::OverBudget { .. })) if length.certain > 0 => {
                 if engine.is_uniform(setting.start)? {
                     return Err(error);
                 }
-                Ok((self.needs_of_all(engine, setting, way, length, loss)?, true))
+                Ok((self.needs_of_all(engine, stores, setting, way, length, loss)?, true))
             }
             needs => Ok((needs?, false)),
         }
@@ -189,6 +189,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs_of_largest<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
+        stores: &Stores<'_, '_>,
         setting: Setting<'_>,
         way: Way,
         length: Length<'_, St, T>,
@@ -203,9 +204,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         warm_up(engine, setting, at, steps, loss)?;
         engine.leave_room_to_grow();
         let needs = needs_of(engine, setting);
-        let (mut memory, mut disk) = self.stores(usize::MAX)?;
-        let least = way.least(length.swept)?;
-        needs.with(least, &Stores::new(&mut memory, &mut disk, self.memory.is_none())).within(budget)?;
+        needs.with(way.least(length.swept)?, stores).within(budget)?;
         Ok(needs)
     }
 
@@ -218,19 +217,19 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         way: Way,
         most: u64,
     ) -> u64 {
-        let in_steps = matches!(self.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
+        let in_steps = matches!(self.options.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
         if !B::RECORDS
             || engine.when == When::Each
             || in_steps
             || way == Way::Undoing
-            || self.window.is_some()
-            || self.clip.is_some()
+            || self.options.window.is_some()
+            || self.options.clip.is_some()
             // The step that differs is to be named, not the unit.
-            || self.verify
+            || self.options.verify
         {
             return 1;
         }
-        if let Some(at_once) = self.at_once {
+        if let Some(at_once) = self.options.at_once {
             return at_once;
         }
         let left = budget.bytes().saturating_sub(needs.states + needs.residuals);
@@ -316,35 +315,6 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
         varies: engine.has_room_to_grow(),
         least: engine.held_to_look.max(held + engine.moved_bytes()),
     }
-}
-
-/// How to go on after an attempt that took more than was planned for.
-pub(super) enum Again {
-    /// With what all steps take.
-    ForAll,
-    /// With so many snapshots at most.
-    WithFewer(u64),
-}
-
-/// Steps took more than was planned for: than the first ones did, or, if every one was measured, than they did then. The frame tells with how many snapshots in memory.
-pub(super) fn after_excess<St: Step, T: Inner, B: Backend<St, T>>(
-    engine: &Engine<'_, St, T, B>,
-    setting: Setting<'_>,
-    Frame { way, budget, stores, most, .. }: Frame<'_, '_>,
-    keeps: Keeps,
-    measured: bool,
-    error: Error,
-) -> Result<Again, Error> {
-    if !measured {
-        return Ok(Again::ForAll);
-    }
-    // Fewer snapshots leave more for recordings.
-    if way.chooses() && most > 1 {
-        return Ok(Again::WithFewer(most / 2));
-    }
-    let others =
-        setting.start.heap_bytes() + setting.results + stores.heap_bytes() + keeps.plan_bytes().following;
-    Err(engine.exceeding(error, budget, others))
 }
 
 /// The refusal of a step whose residuals are more than what is recorded to name what is enough.

@@ -5,7 +5,7 @@
 //!
 //! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
 
-use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, exchange, records_otherwise};
+use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, Memory, exchange, records_otherwise};
 use super::flat::refill;
 use super::forward::taken_well;
 use super::{Differentiate, Inner, Rollout};
@@ -176,6 +176,58 @@ fn inside(inner: u64, error: Error) -> Error {
     }
 }
 
+impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
+    fn heap_bytes(&self) -> usize {
+        let states = self.before.iter().flatten().chain(&self.live).map(Reals::heap_bytes).sum::<usize>();
+        let lists = self.before.capacity() * size_of::<Option<St::State<Passive<T>>>>();
+        states
+            + lists
+            + self.numbers.heap_bytes()
+            + self.inner.heap_bytes()
+            + self.store.heap_bytes()
+            + self.snapshot.heap_bytes()
+            + self.expected.heap_bytes()
+            + self.schedule_bytes
+    }
+
+    fn heap_of_state(&self) -> usize {
+        self.live.as_ref().map_or(0, Reals::heap_bytes) + self.inner.heap_of_state()
+    }
+
+    fn limit(&mut self, budget: Budget) {
+        self.inner.limit(budget);
+    }
+
+    fn slack(&self) -> usize {
+        self.inner.slack()
+    }
+
+    fn limit_growth(&mut self, spare: usize) {
+        self.inner.limit_growth(spare / 2);
+        self.store.set_limit(self.store.heap_bytes().saturating_add(spare / 2).into());
+    }
+
+    fn reserve(&mut self, places: usize) {
+        self.before.reserve_exact(places.saturating_sub(self.before.len()));
+        self.inner.reserve(1);
+    }
+
+    fn forget(&mut self) {
+        let mut inner = core::mem::take(&mut self.inner);
+        inner.forget();
+        *self = ByInnerLoop { inner, by_recording: self.by_recording, ..ByInnerLoop::default() };
+    }
+
+    fn residual_bytes(&self) -> usize {
+        size_of::<Option<St::State<Passive<T>>>>()
+            + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
+    }
+
+    fn needed_bytes(&mut self) -> usize {
+        self.residual_bytes()
+    }
+}
+
 impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
     const RECORDS: bool = false;
     const LOOKS_BACK: bool = true;
@@ -297,27 +349,6 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         self.otherwise
     }
 
-    fn heap_bytes(&self) -> usize {
-        let states = self.before.iter().flatten().chain(&self.live).map(Reals::heap_bytes).sum::<usize>();
-        let lists = self.before.capacity() * size_of::<Option<St::State<Passive<T>>>>();
-        states
-            + lists
-            + self.numbers.heap_bytes()
-            + self.inner.heap_bytes()
-            + self.store.heap_bytes()
-            + self.snapshot.heap_bytes()
-            + self.expected.heap_bytes()
-            + self.schedule_bytes
-    }
-
-    fn heap_of_state(&self) -> usize {
-        self.live.as_ref().map_or(0, Reals::heap_bytes) + Backend::<St, T>::heap_of_state(&self.inner)
-    }
-
-    fn limit(&mut self, budget: Budget) {
-        self.inner.limit(budget);
-    }
-
     fn narrow(
         &mut self,
         fixed: &Fixed<'_, Repeat<St>, T>,
@@ -336,36 +367,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         self.inner.directions()
     }
 
-    fn slack(&self) -> usize {
-        Backend::<St, T>::slack(&self.inner)
-    }
-
-    fn limit_growth(&mut self, spare: usize) {
-        self.inner.limit_growth(spare / 2);
-        self.store.set_limit(self.store.heap_bytes().saturating_add(spare / 2).into());
-    }
-
-    fn reserve(&mut self, places: usize) {
-        self.before.reserve_exact(places.saturating_sub(self.before.len()));
-        self.inner.reserve(1);
-    }
-
-    fn forget(&mut self) {
-        let mut inner = core::mem::take(&mut self.inner);
-        inner.forget();
-        *self = ByInnerLoop { inner, by_recording: self.by_recording, ..ByInnerLoop::default() };
-    }
-
     fn advance_by_recording(&mut self) {
         self.by_recording = true;
-    }
-
-    fn residual_bytes(&self) -> usize {
-        size_of::<Option<St::State<Passive<T>>>>()
-            + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
-    }
-
-    fn needed_bytes(&mut self) -> usize {
-        Backend::<Repeat<St>, T>::residual_bytes(self)
     }
 }

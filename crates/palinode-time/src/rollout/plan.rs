@@ -5,7 +5,8 @@
 //!
 //! Everything counts: snapshots, the residuals of as many units as are kept at once, the schedule's own stack and tables, and what making them takes.
 
-use super::engine::{AHEAD, Stores};
+use super::engine::AHEAD;
+use super::stores::Stores;
 use crate::error::Error;
 use crate::store::slack_of_changing_sizes;
 use palinode_core::Budget;
@@ -109,7 +110,7 @@ impl Parts {
 impl Needs {
     /// The bytes of a sweep that keeps these. The schedule is made when one unit has been recorded and no snapshot taken; it is followed when
     /// there are all of them.
-    pub(super) fn with(&self, keeps: Keeps, stores: &Stores<'_>) -> Parts {
+    pub(super) fn with(&self, keeps: Keeps, stores: &Stores<'_, '_>) -> Parts {
         let units = usize::try_from(keeps.residuals).unwrap_or(usize::MAX);
         let further = self.residuals.saturating_mul(units.saturating_sub(1));
         // Of several units that are recorded one after the other, the state before the first is kept; and the place of the first is moved once.
@@ -137,14 +138,14 @@ impl Needs {
     }
 
     /// The bytes that the store in memory holds of a sweep that keeps these.
-    pub(super) fn in_memory(&self, keeps: Keeps, stores: &Stores<'_>) -> usize {
-        let bytes = stores.memory.heap_bytes_for(keeps.slots as usize, self.reals, self.plain);
+    pub(super) fn in_memory(&self, keeps: Keeps, stores: &Stores<'_, '_>) -> usize {
+        let bytes = stores.memory().heap_bytes_for(keeps.slots as usize, self.reals, self.plain);
         bytes.saturating_add(self.slack(keeps.slots, stores))
     }
 
     /// The bytes that a store in memory of the caller's takes for sizes that change; ours knows the largest.
-    fn slack(&self, slots: u64, stores: &Stores<'_>) -> usize {
-        if self.varies && !stores.has_the_budget { slack_of_changing_sizes(slots as usize) } else { 0 }
+    fn slack(&self, slots: u64, stores: &Stores<'_, '_>) -> usize {
+        if self.varies && !stores.has_the_budget() { slack_of_changing_sizes(slots as usize) } else { 0 }
     }
 }
 
@@ -223,16 +224,33 @@ impl Way {
     }
 }
 
-/// A stream of actions with what is known of it.
+/// What there is to do, and to keep meanwhile.
 pub(super) struct Planned {
-    pub(super) actions: Box<dyn Iterator<Item = Action>>,
-    pub(super) cost: Cost,
-    /// The fewest forward steps for as many snapshots.
-    pub(super) optimum: u64,
+    pub(super) actions: Actions,
     pub(super) keeps: Keeps,
 }
 
+/// What there is to do.
+pub(super) enum Actions {
+    /// These, of this cost; the fewest forward steps for as many snapshots.
+    Known { actions: Box<dyn Iterator<Item = Action>>, optimum: u64, cost: Cost },
+    /// What comes up on the way, with so many snapshots.
+    Online { slots: u32 },
+    /// Undoing.
+    Undo,
+}
+
 impl Keeps {
+    /// How many units are recorded at once, at most.
+    pub(super) fn units(&self) -> usize {
+        usize::try_from(self.residuals).unwrap_or(usize::MAX)
+    }
+
+    /// How many snapshots are in memory at once, at most.
+    pub(super) fn snapshots(&self) -> u64 {
+        self.slots
+    }
+
     /// Its own bytes, while it is made and afterwards.
     pub(super) fn plan_bytes(&self) -> PlanBytes {
         self.bytes
@@ -241,15 +259,15 @@ impl Keeps {
 
 /// The budget, what there is to plan for, and at most how many snapshots in memory are to be taken.
 #[derive(Clone, Copy)]
-pub(super) struct Frame<'a, 's> {
+pub(super) struct Frame<'f, 'r, 'a> {
     pub(super) way: Way,
     pub(super) budget: Budget,
     pub(super) needs: Needs,
-    pub(super) stores: &'a Stores<'s>,
+    pub(super) stores: &'f Stores<'r, 'a>,
     pub(super) most: u64,
 }
 
-impl Frame<'_, '_> {
+impl Frame<'_, '_, '_> {
     /// How many snapshots fit; at least one, or a refusal.
     pub(super) fn slots(&self, units: u64, blocks: u64) -> Result<u32, Error> {
         let most = self.most.min(units).clamp(1, u32::MAX.into()) as u32;
@@ -288,17 +306,22 @@ impl Frame<'_, '_> {
         Ok(fits)
     }
 
-    /// The actions for a loop of known length.
+    /// What there is to do and to keep.
     pub(super) fn plan(&self, units: u64) -> Result<Planned, Error> {
-        let Way::Scheduled(method, disk_slots) = self.way else {
-            unreachable!("a plan is for a loop of known length")
-        };
         if !self.way.chooses() {
             self.needs.with(self.way.least(units)?, self.stores).within(self.budget)?;
         }
         let keeps = self.way.least(units)?;
         let planned = |actions: Box<dyn Iterator<Item = Action>>, cost: Cost, optimum| {
-            Ok(Planned { actions, cost, optimum, keeps })
+            Ok(Planned { actions: Actions::Known { actions, optimum, cost }, keeps })
+        };
+        let (method, disk_slots) = match self.way {
+            Way::Scheduled(method, disk_slots) => (method, disk_slots),
+            Way::Online => {
+                let slots = self.slots(units, 0)?;
+                return Ok(Planned { actions: Actions::Online { slots }, keeps: self.way.with_slots(slots)? });
+            }
+            Way::Undoing => return Ok(Planned { actions: Actions::Undo, keeps }),
         };
         match method {
             Schedule::Best if disk_slots > 0 => {
@@ -308,7 +331,7 @@ impl Frame<'_, '_> {
                 let actions = schedule::two_tier_walked(units, slots, disk_slots, costs, blocks)?;
                 let (cost, optimum) = (actions.cost(), actions.bound());
                 let keeps = self.way.keeps(units, slots, blocks)?;
-                Ok(Planned { actions: Box::new(actions), cost, optimum, keeps })
+                Ok(Planned { actions: Actions::Known { actions: Box::new(actions), optimum, cost }, keeps })
             }
             Schedule::Best => {
                 let slots = self.slots(units, 0)?;
@@ -316,7 +339,8 @@ impl Frame<'_, '_> {
                 let slots = worthwhile(units, slots, words * size_of::<u64>())?;
                 let cost = schedule::binomial_cost(units, slots)?;
                 let actions = Box::new(schedule::binomial(units, slots)?);
-                Ok(Planned { actions, cost, optimum: cost.forward, keeps: self.way.keeps(units, slots, 0)? })
+                let actions = Actions::Known { actions, optimum: cost.forward, cost };
+                Ok(Planned { actions, keeps: self.way.keeps(units, slots, 0)? })
             }
             Schedule::Binomial { snapshots } => {
                 let cost = schedule::binomial_cost(units, snapshots)?;

@@ -1,17 +1,17 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
 use super::backend::Backend;
-use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, Stores, When};
+use super::attempts::Tried;
+use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
-use super::needs::{Again, after_excess};
-use super::plan::{Frame, Needs, Parts, Planned, Way};
+use super::plan::{Actions, Way};
+use super::stores::Stores;
 use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Truncation};
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::Step;
-use crate::store::MemoryStore;
-use palinode_core::{Budget, Dual, Passive, Reals, Scalar, Snapshot, SnapshotStore};
+use palinode_core::{Budget, Dual, Passive, Reals, Scalar, Snapshot};
 
 /// What a reverse sweep starts with: the first state, the budget, and what its results take.
 #[derive(Clone, Copy)]
@@ -75,7 +75,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Gradient<St>, Error> {
         let start = Snapshot::of(initial);
-        let setting = self.setting(initial, params, &start, When::Last == when)?;
+        let stores = self.stores()?;
+        let setting = self.setting(initial, params, &start, When::Last == when, stores.are_lossy())?;
         let engine = Engine::new(Setup {
             step: &self.step,
             state: start.loaded(),
@@ -83,13 +84,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             inputs: self.inputs_over()?,
             backend: How::By::<f64>::default(),
             when,
-            clip: self.clip,
+            clip: self.options.clip,
         });
         let mut swept = match self.length()? {
-            Known::Steps(steps) => self.sweep(engine, setting, steps, loss)?,
-            Known::Until(condition) => self.sweep_until(engine, setting, condition, loss)?,
+            Known::Steps(steps) => self.sweep(engine, stores, setting, steps, loss)?,
+            Known::Until(condition) => self.sweep_until(engine, stores, setting, condition, loss)?,
         };
-        if setting.compares && (self.window.is_none() || swept.report.truncation.is_some()) {
+        if setting.compares && (self.options.window.is_none() || swept.report.truncation.is_some()) {
             let part = self.exact_part_in_own_direction(initial, params, &mut swept, loss)?;
             match &mut swept.report.truncation {
                 Some(truncation) => truncation.exact_part = part,
@@ -113,7 +114,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.check_loss(initial, &seeded, loss)?;
         let state: St::State<Passive<Dual<f64>>> = with_tangents(initial, direction.0, Passive::lift)?;
         let start = Snapshot::of(&state);
-        let one = self.setting(initial, params, &start, false)?;
+        let stores = self.stores()?;
+        let one = self.setting(initial, params, &start, false, stores.are_lossy())?;
         // A second gradient and report, and the lists that both are made of.
         let lists = one.numbers * size_of::<f64>();
         let setting = Setting { results: 2 * one.results + lists + Health::new().heap_bytes(), ..one };
@@ -124,10 +126,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             inputs: self.inputs_over()?,
             backend: How::By::<Dual<f64>>::default(),
             when: When::Last,
-            clip: self.clip,
+            clip: self.options.clip,
         });
         let (steps, stop) = self.count_steps(initial, params)?;
-        let Swept { engine, mut report } = self.sweep(engine, setting, steps, loss)?;
+        let Swept { engine, mut report } = self.sweep(engine, stores, setting, steps, loss)?;
         report.stop = stop;
         finite_value(engine.value.value)?;
         let part = |of: fn(&Dual<f64>) -> f64, report: Report| {
@@ -143,6 +145,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn sweep<'e, T: Inner, B: Backend<St, T>>(
         &self,
         mut engine: Engine<'e, St, T, B>,
+        mut stores: Stores<'_, '_>,
         setting: Setting<'_>,
         steps: u64,
         loss: &mut Loss<'_, St, T>,
@@ -150,100 +153,67 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         check_inputs(engine.inputs.count(), steps)?;
         let Setting { start, budget, .. } = setting;
         // A window at the end needs no snapshots before it.
-        let skipped = match self.window {
+        let skipped = match self.options.window {
             Some(window) if engine.when == When::Last => steps.saturating_sub(window),
             _ => 0,
         };
-        let window = self.window.filter(|_| engine.when == When::Each);
-        if self.window.is_some() {
+        let window = self.options.window.filter(|_| engine.when == When::Each);
+        if self.options.window.is_some() {
             engine.cuts = Cuts::after_each(window);
         }
-        let way = Way::Scheduled(self.schedule, self.disk_slots());
+        let way = Way::Scheduled(self.options.schedule, self.disk_slots());
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
-        let (mut needs, mut measured) = self.needs_in_all(&mut engine, setting, way, length, loss)?;
-        let mut most = u64::MAX;
-        loop {
-            let (mut memory, mut disk) = self.stores(usize::MAX)?;
-            let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
-            let units = (steps - skipped).div_ceil(engine.stride);
-            let planned = Frame { way, budget, needs, stores: &stores, most }.plan(units)?;
-            let Planned { actions, cost, optimum, keeps } = planned;
-            let around = start.heap_bytes() + needs.results;
-            let while_planning = engine.heap_bytes() + around + keeps.plan_bytes().planning;
-            let spare = self.spare(budget, needs.with(keeps, &stores));
-            // A store of the caller's keeps its own limits.
-            let in_memory = needs.in_memory(keeps, &stores);
-            (memory, disk) = self.stores_for(needs, in_memory.saturating_add(spare / 2))?;
-            let mut stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
-            engine.make_places(cost.peak_residuals as usize, spare / 2);
-            engine.hold_to_sizes(budget);
-            let went = engine.restart(start, steps).and_then(|()| {
-                if steps == 0 {
-                    engine.no_steps(loss)?;
-                }
-                engine.rehearse(start, steps)?;
-                engine.offset = skipped;
-                engine.advance(0, skipped)?;
-                engine.follow(actions, &mut stores, loss)
-            });
-            match went {
-                Ok(()) => {}
-                Err(error) if engine.should_record(&error) => {
-                    engine.advance_by_recording_from_now();
-                    continue;
-                }
-                Err(error) if error.is_excess() => {
-                    let frame = Frame { way, budget, needs, stores: &stores, most: cost.peak_slots.memory };
-                    let again = after_excess(&engine, setting, frame, keeps, measured, error)?;
-                    drop((memory, disk));
-                    match again {
-                        Again::WithFewer(fewer) => most = fewer,
-                        Again::ForAll => {
-                            needs = self.needs_of_all(&mut engine, setting, way, length, loss)?;
-                            measured = true;
-                        }
-                    }
-                    continue;
-                }
-                Err(error) => return Err(error),
+        let run = |engine: &mut Engine<'e, St, T, B>,
+                   stores: &mut Stores<'_, '_>,
+                   actions: Actions,
+                   loss: &mut Loss<'_, St, T>| {
+            let Actions::Known { actions, optimum, cost } = actions else {
+                unreachable!("a loop of known length has known actions")
+            };
+            engine.restart(start, steps)?;
+            if steps == 0 {
+                engine.no_steps(loss)?;
             }
-            let mut io = None;
-            if let Some(disk) = &mut stores.disk {
-                disk.flush()?;
-                io = Some(disk.stats());
-            }
-            let in_use = stores.heap_bytes() + keeps.plan_bytes().following;
-            let peak_bytes = needs
-                .least
-                .max(while_planning)
-                .max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
-            if skipped > 0 {
-                let norm = engine.cotangent_norm();
-                engine.cuts.note(norm);
-                engine.cut_all(start.reals().len() / words_per_number::<T>());
-            }
-            let truncation = self.window.filter(|_| engine.cuts.count > 0).map(|window| Truncation {
-                window,
-                cuts: engine.cuts.count,
-                largest_cut: engine.cuts.largest,
-                exact_part: None,
-            });
-            let mut report = self.report(&mut engine, steps, budget, peak_bytes);
-            report.truncation = truncation;
-            // What is recorded is counted in steps, what is advanced in units.
-            report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
-            report.snapshots = cost.peak_slots.memory;
-            report.second_snapshots = cost.peak_slots.disk;
-            report.io = io;
-            return Ok(Swept { engine, report });
+            engine.rehearse(start, steps)?;
+            engine.offset = skipped;
+            engine.advance(0, skipped)?;
+            engine.follow(actions, stores, loss)?;
+            Ok((optimum, cost))
+        };
+        let tried = self.attempt(&mut engine, &mut stores, setting, way, length, loss, run)?;
+        let Tried { result: (optimum, cost), needs, keeps, while_planning } = tried;
+        let mut io = None;
+        if let Some(disk) = &mut stores.disk {
+            disk.flush()?;
+            io = Some(disk.stats());
         }
-    }
-
-    /// The bytes of the budget that are not planned for: a part of it, so that no list that grows takes the last of it twice.
-    pub(super) fn spare(&self, budget: Budget, parts: Parts) -> usize {
-        if budget.is_unlimited() { usize::MAX } else { budget.bytes().saturating_sub(parts.total()) }
+        let around = start.heap_bytes() + needs.results;
+        let in_use = stores.heap_bytes() + keeps.plan_bytes().following;
+        let peak_bytes = needs
+            .least
+            .max(while_planning)
+            .max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
+        if skipped > 0 {
+            let norm = engine.cotangent_norm();
+            engine.cuts.note(norm);
+            engine.cut_all(start.reals().len() / words_per_number::<T>());
+        }
+        let truncation = self.options.window.filter(|_| engine.cuts.count > 0).map(|window| Truncation {
+            window,
+            cuts: engine.cuts.count,
+            largest_cut: engine.cuts.largest,
+            exact_part: None,
+        });
+        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+        report.truncation = truncation;
+        // What is recorded is counted in steps, what is advanced in units.
+        report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
+        report.snapshots = cost.peak_slots.memory;
+        report.second_snapshots = cost.peak_slots.disk;
+        report.io = io;
+        Ok(Swept { engine, report })
     }
 
     /// A report of a finished sweep; what only the caller knows is still missing.
@@ -277,45 +247,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// How long the loop is: as was said, or as many steps as there are inputs.
     pub(super) fn length(&self) -> Result<Known<'_, 'a, St>, Error> {
-        match (&self.until, self.steps, &self.inputs) {
+        match (&self.options.until, self.options.steps, &self.options.inputs) {
             (Some(condition), ..) => Ok(Known::Until(condition)),
             (None, Some(steps), _) => Ok(Known::Steps(steps)),
             (None, None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
             (None, None, Some(Given::Same(_) | Given::By(_)) | None) => Err(Error::NoLength),
         }
-    }
-
-    /// The stores of a sweep that was planned: ours is within a limit, and made for the largest state.
-    #[allow(clippy::type_complexity)] // as below
-    pub(super) fn stores_for(
-        &self,
-        needs: Needs,
-        limit: usize,
-    ) -> Result<(Box<dyn SnapshotStore>, Option<Box<dyn SnapshotStore>>), Error> {
-        let (memory, disk) = self.stores(limit)?;
-        if self.memory.is_some() || !needs.varies {
-            return Ok((memory, disk));
-        }
-        Ok((Box::new(MemoryStore::for_states(limit.into(), needs.reals + needs.plain)), disk))
-    }
-
-    /// The stores of one sweep; that in memory within a limit, unless it is the caller's.
-    #[allow(clippy::type_complexity)] // two stores, the second of which may be missing
-    pub(super) fn stores(
-        &self,
-        limit: usize,
-    ) -> Result<(Box<dyn SnapshotStore>, Option<Box<dyn SnapshotStore>>), Error> {
-        let memory = match &self.memory {
-            Some(make) => make()?,
-            None => Box::new(MemoryStore::within(limit.into())),
-        };
-        let disk = self.disk.as_ref().map(|(make, _)| make()).transpose()?;
-        Ok((memory, disk))
-    }
-
-    /// How many snapshots the second store may hold.
-    pub(super) fn disk_slots(&self) -> u32 {
-        self.disk.as_ref().map_or(0, |(_, slots)| *slots)
     }
 
     /// What a gradient by these takes, and whether it is to be compared with a forward sweep.
@@ -325,10 +262,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         start: &'s Snapshot,
         comparable: bool,
+        is_lossy: bool,
     ) -> Result<Setting<'s>, Error> {
-        let (mut memory, mut disk) = self.stores(0)?;
-        let is_lossy = Stores::new(&mut memory, &mut disk, self.memory.is_none()).are_lossy();
-        if self.verify && is_lossy {
+        if self.options.verify && is_lossy {
             return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
         }
         let mut words = Vec::new();
@@ -338,7 +274,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         most_words = words.len().max(most_words);
         numbers += Shape::of(params, &mut words);
         most_words = words.len().max(most_words);
-        let inputs = match &self.inputs {
+        let inputs = match &self.options.inputs {
             Some(Given::Same(input)) => core::slice::from_ref(input),
             Some(Given::Each(inputs)) => &inputs[..],
             // What a function makes has no place in the gradient.
@@ -350,13 +286,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             numbers += Shape::of(input, &mut words);
             most_words = words.len().max(most_words);
         }
-        let compares = match self.window {
+        let compares = match self.options.window {
             None => comparable && is_lossy,
-            Some(_) => self.verify,
-        } && self.clip.is_none();
+            Some(_) => self.options.verify,
+        } && self.options.clip.is_none();
         Ok(Setting {
             start,
-            budget: self.budget.clone()?,
+            budget: self.options.budget.clone()?,
             // A list of words that grows is held twice for a moment.
             results: bytes + 4 * most_words * size_of::<u64>(),
             numbers,
@@ -369,7 +305,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// The inputs over another number.
     pub(super) fn inputs_over<S: crate::Number>(&self) -> Result<Inputs<'_, St, S>, Error> {
-        match &self.inputs {
+        match &self.options.inputs {
             Some(Given::Same(input)) => {
                 let mut flat = Flat::default();
                 input.save(&mut Verbatim(&mut flat));
@@ -415,7 +351,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             rest = others;
             St::Input::<f64>::load(&mut reading(first, words, |number| number))
         };
-        let inputs = match &self.inputs {
+        let inputs = match &self.options.inputs {
             Some(Given::Same(input)) => vec![by_input(input)],
             Some(Given::Each(inputs)) => inputs[..report.steps as usize].iter().map(by_input).collect(),
             Some(Given::By(_)) | None => Vec::new(),

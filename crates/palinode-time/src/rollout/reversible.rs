@@ -1,10 +1,10 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss, Setup, Stores, When};
+use super::attempts::Tried;
+use super::engine::{Engine, Loss, Setup, When};
 use super::forward::check_inputs;
-use super::needs::after_excess;
-use super::plan::{Frame, Way};
+use super::plan::Way;
 use super::reverse::{Length, finite_value};
 use super::{Differentiate, Gradient, Rollout, Schedule};
 use crate::error::Error;
@@ -22,17 +22,18 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
     ) -> Result<Gradient<St>, Error> {
         let loss = &mut |_: u64, state: &St::State<Var<f64>>| loss(state);
         self.check()?;
-        if self.window.is_some() {
+        if self.options.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
         }
-        if self.memory.is_some() || self.disk.is_some() || self.schedule != Schedule::Best {
+        if self.options.memory.is_some() || self.options.disk.is_some() || self.options.schedule != Schedule::Best {
             return Err(Error::NotTogether {
                 what: "a place or a schedule for snapshots (.store, .disk, .schedule)",
                 with: "undoing, which keeps none",
             });
         }
         let start = Snapshot::of(initial);
-        let setting = self.setting(initial, params, &start, false)?;
+        let mut stores = self.stores()?;
+        let setting = self.setting(initial, params, &start, false, stores.are_lossy())?;
         let mut engine = Engine::new(Setup {
             step: &self.step,
             state: start.loaded(),
@@ -40,38 +41,22 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             inputs: self.inputs_over()?,
             backend: How::By::<f64>::default(),
             when: When::Last,
-            clip: self.clip,
+            clip: self.options.clip,
         });
         let (steps, stop) = self.count_steps(initial, params)?;
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
-        let (mut needs, mut measured) =
-            self.needs_in_all(&mut engine, setting, Way::Undoing, length, loss)?;
-        let (mut memory, mut disk) = self.stores(0)?;
-        let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
-        let keeps = Way::Undoing.least(steps)?;
-        loop {
-            engine.make_places(1, self.spare(setting.budget, needs.with(keeps, &stores)));
-            engine.hold_to_sizes(setting.budget);
-            match there_and_back(&mut engine, &start, steps, loss) {
-                Ok(()) => break,
-                Err(error) if engine.should_record(&error) => {
-                    engine.advance_by_recording_from_now();
-                    engine.loss_taken_at = None;
-                }
-                Err(error) if error.is_excess() => {
-                    let budget = setting.budget;
-                    let frame = Frame { way: Way::Undoing, budget, needs, stores: &stores, most: 0 };
-                    // There are no snapshots to give up.
-                    after_excess(&engine, setting, frame, keeps, measured, error)?;
-                    engine.loss_taken_at = None;
-                    needs = self.needs_of_all(&mut engine, setting, Way::Undoing, length, loss)?;
-                    measured = true;
-                }
-                Err(error) => return Err(self.located(error, initial, params)),
-            }
-        }
+        let tried = self.attempt(
+            &mut engine,
+            &mut stores,
+            setting,
+            Way::Undoing,
+            length,
+            loss,
+            |engine, _, _, loss| there_and_back(engine, &start, steps, loss),
+        );
+        let Tried { needs, .. } = tried.map_err(|error| self.located(error, initial, params))?;
         let peak_bytes = needs.least.max(engine.heap_bytes() + start.heap_bytes() + setting.results);
         let mut report = self.report(&mut engine, steps, setting.budget, peak_bytes);
         report.optimum = report.forward;
@@ -94,6 +79,7 @@ fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
     steps: u64,
     loss: &mut Loss<'_, St, f64>,
 ) -> Result<(), Error> {
+    engine.loss_taken_at = None;
     engine.restart(start, steps)?;
     if steps > 0 {
         engine.advance(0, 1)?;

@@ -1,6 +1,7 @@
 //! Checks a rule that a step brings along against the tape.
 
-use super::backend::{Backend, ByRule, ByTape, Cotangents, Fixed};
+use super::backend::{Backend, ByTape, Cotangents, Fixed};
+use super::by_rule::ByRule;
 use super::flat::count;
 use super::forward::{begin, taken_well};
 use super::{Differentiate, Rollout};
@@ -21,7 +22,7 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
         let mut inputs = self.inputs_over()?;
-        let steps = self.steps.map_or(steps, |all| steps.min(all));
+        let steps = self.options.steps.map_or(steps, |all| steps.min(all));
         let steps = inputs.count().map_or(steps, |all| steps.min(all as u64));
         begin(&self.step);
         let fixed = Fixed { step: &self.step, params: &params };

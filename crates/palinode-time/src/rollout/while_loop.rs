@@ -1,10 +1,12 @@
 //! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss, Stores};
-use super::needs::{Again, MOST_AT_ONCE, after_excess, refuse_beyond_naming};
-use super::plan::{Frame, Way};
+use super::attempts::Tried;
+use super::engine::{Engine, Loss};
+use super::needs::{MOST_AT_ONCE, refuse_beyond_naming};
+use super::plan::{Actions, Way};
 use super::reverse::{Length, Setting, Swept};
+use super::stores::Stores;
 use super::{Differentiate, Rollout, StopMargin, Until};
 use crate::error::Error;
 use crate::step::Step;
@@ -25,14 +27,15 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     pub(super) fn sweep_until<'e, B: Backend<St, f64>>(
         &self,
         mut engine: Engine<'e, St, f64, B>,
+        mut stores: Stores<'_, '_>,
         setting: Setting<'_>,
         condition: &Until<'_, St>,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Swept<'e, St, f64, B>, Error> {
-        if self.window.is_some() {
+        if self.options.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "a condition (.until)" });
         }
-        if self.disk.is_some() || self.schedule != super::Schedule::Best {
+        if self.options.disk.is_some() || self.options.schedule != super::Schedule::Best {
             return Err(Error::NotTogether {
                 what: "a schedule or a second store",
                 with: "a condition (.until)",
@@ -60,57 +63,28 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let longest = if certain < MOST_AT_ONCE as u64 { certain } else { u64::MAX };
         let length = Length { certain, most: longest, swept: u64::MAX, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
-        let (mut needs, mut measured) =
-            self.needs_in_all(&mut engine, setting, Way::Online, length, loss)?;
-        let mut most = u64::MAX;
-        loop {
-            let (mut memory, mut disk) = self.stores(usize::MAX)?;
-            let stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
-            let frame = Frame { way: Way::Online, budget, needs, stores: &stores, most };
-            let slots = frame.slots(u64::MAX, 0)?;
-            let keeps = Way::Online.with_slots(slots)?;
-            let spare = self.spare(budget, needs.with(keeps, &stores));
-            let in_memory = needs.in_memory(keeps, &stores);
-            (memory, disk) = self.stores_for(needs, in_memory.saturating_add(spare / 2))?;
-            let mut stores = Stores::new(&mut memory, &mut disk, self.memory.is_none());
-            engine.make_places(1, spare / 2);
-            engine.hold_to_sizes(budget);
-            let Gone { steps, cost, stop, bookkeeping } =
-                match self.go_until(&mut engine, setting, slots, condition, &mut stores, loss) {
-                    Ok(gone) => gone,
-                    Err(error) if engine.should_record(&error) => {
-                        engine.advance_by_recording_from_now();
-                        continue;
-                    }
-                    Err(error) if error.is_excess() => {
-                        let most_slots = slots.into();
-                        let frame =
-                            Frame { way: Way::Online, budget, needs, stores: &stores, most: most_slots };
-                        let again = after_excess(&engine, setting, frame, keeps, measured, error)?;
-                        drop((memory, disk));
-                        match again {
-                            Again::WithFewer(fewer) => most = fewer,
-                            Again::ForAll => {
-                                needs = self.needs_of_all(&mut engine, setting, Way::Online, length, loss)?;
-                                measured = true;
-                            }
-                        }
-                        continue;
-                    }
-                    Err(error) => return Err(error),
-                };
-            let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
-            let after = stores.heap_bytes() + bookkeeping;
-            let around = start.heap_bytes() + setting.results;
-            let peak_bytes = needs.least.max(engine.heap_bytes() + around + after.max(needs.afterwards));
-            let mut report = self.report(&mut engine, steps, budget, peak_bytes);
-            // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
-            let units = steps.div_ceil(engine.stride);
-            report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.stride;
-            report.snapshots = cost.peak_slots.memory;
-            report.stop = Some(stop);
-            return Ok(Swept { engine, report });
-        }
+        let run = |engine: &mut Engine<'e, St, f64, B>,
+                   stores: &mut Stores<'_, '_>,
+                   actions: Actions,
+                   loss: &mut Loss<'_, St, f64>| {
+            let Actions::Online { slots } = actions else {
+                unreachable!("a loop of unknown length is planned as such")
+            };
+            self.go_until(engine, setting, slots, condition, stores, loss)
+        };
+        let tried = self.attempt(&mut engine, &mut stores, setting, Way::Online, length, loss, run)?;
+        let Tried { result: Gone { steps, cost, stop, bookkeeping }, needs, .. } = tried;
+        let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
+        let after = stores.heap_bytes() + bookkeeping;
+        let around = start.heap_bytes() + setting.results;
+        let peak_bytes = needs.least.max(engine.heap_bytes() + around + after.max(needs.afterwards));
+        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+        // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
+        let units = steps.div_ceil(engine.stride);
+        report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.stride;
+        report.snapshots = cost.peak_slots.memory;
+        report.stop = Some(stop);
+        Ok(Swept { engine, report })
     }
 
     /// Runs until the condition holds, and goes back.
@@ -120,11 +94,11 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         setting: Setting<'_>,
         slots: u32,
         condition: &Until<'_, St>,
-        stores: &mut Stores<'_>,
+        stores: &mut Stores<'_, '_>,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Gone, Error> {
         engine.restart(setting.start, 0)?;
-        if self.verify {
+        if self.options.verify {
             let mut taken = 0;
             while !judged(condition, &engine.live, taken)?.0 {
                 self.may_take(engine.inputs.count(), taken)?;

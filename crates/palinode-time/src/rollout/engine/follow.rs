@@ -14,7 +14,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(in crate::rollout) fn follow(
         &mut self,
         actions: impl Iterator<Item = Action>,
-        stores: &mut Stores<'_>,
+        stores: &mut Stores<'_, '_>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
         if stores.disk.is_none() {
@@ -43,7 +43,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(in crate::rollout) fn act(
         &mut self,
         action: Action,
-        stores: &mut Stores<'_>,
+        stores: &mut Stores<'_, '_>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
         match action {
@@ -72,7 +72,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }
     }
 
-    fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_>) -> Result<(), Error> {
+    fn keep(&mut self, step: u64, slot: Slot, stores: &mut Stores<'_, '_>) -> Result<(), Error> {
         self.settle()?;
         self.check_sizes(step)?;
         debug_assert_eq!(self.at, Live::Before(step));
@@ -89,7 +89,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         };
         match kept {
             // The store in memory has the rest of the budget, and refuses what would take it beyond.
-            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory && stores.has_the_budget => {
+            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory && stores.has_the_budget() => {
                 Err(outgrown(step))
             }
             other => Ok(other?),

@@ -24,64 +24,18 @@ use super::flat::{Flat, count, refill};
 use super::forward::{begin, take_steps, taken_well};
 use super::hashes::Hashes;
 use super::report::StepDecisions;
+use super::stores::Stores;
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
 pub(super) use inputs::Inputs;
-use palinode_core::schedule::{Slot, Tier};
-use palinode_core::{Passive, Reals, Snapshot, SnapshotStore, Tape, Var, decision};
+use palinode_core::{Passive, Reals, Snapshot, Tape, Var, decision};
 pub(super) use sizes::Sizes;
 use sizes::outgrown;
 
 /// How many actions a slow store is told ahead.
 pub(super) const AHEAD: usize = 16;
-
-/// Where snapshots go.
-pub(super) struct Stores<'a> {
-    pub(super) memory: &'a mut dyn SnapshotStore,
-    pub(super) disk: Option<&'a mut dyn SnapshotStore>,
-    /// Whether the store in memory has a part of the budget, and no limits of the caller's.
-    pub(super) has_the_budget: bool,
-}
-
-impl<'a> Stores<'a> {
-    pub(super) fn new(
-        memory: &'a mut Box<dyn SnapshotStore>,
-        disk: &'a mut Option<Box<dyn SnapshotStore>>,
-        has_the_budget: bool,
-    ) -> Stores<'a> {
-        let disk = disk.as_mut().map(|disk| disk.as_mut() as &mut dyn SnapshotStore);
-        Stores { memory: memory.as_mut(), disk, has_the_budget }
-    }
-
-    /// Whether what comes back may differ from what was kept.
-    pub(super) fn are_lossy(&self) -> bool {
-        self.memory.is_lossy() || self.disk.as_ref().is_some_and(|disk| disk.is_lossy())
-    }
-
-    fn of(&mut self, slot: Slot) -> &mut dyn SnapshotStore {
-        match (slot.tier, &mut self.disk) {
-            (Tier::Disk, Some(disk)) => *disk,
-            (Tier::Disk, None) | (Tier::Memory, _) => self.memory,
-        }
-    }
-
-    /// The bytes that both hold at most for so many slots of this size, the stores themselves included.
-    pub(super) fn heap_bytes_for(&self, slots: usize, disk_slots: u32, reals: usize, plain: usize) -> usize {
-        let of = |store: &dyn SnapshotStore, slots: usize| {
-            size_of_val(store).saturating_add(store.heap_bytes_for(slots, reals, plain))
-        };
-        let on_disk = self.disk.as_ref().map_or(0, |disk| of(&**disk, disk_slots as usize));
-        of(&*self.memory, slots).saturating_add(on_disk)
-    }
-
-    /// The bytes that both hold, the stores themselves included.
-    pub(super) fn heap_bytes(&self) -> usize {
-        let of = |store: &dyn SnapshotStore| size_of_val(store) + store.heap_bytes();
-        of(&*self.memory) + self.disk.as_ref().map_or(0, |disk| of(&**disk))
-    }
-}
 
 /// When the loss is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,84 @@
+//! Attempts at a sweep: planned, run, and planned again with what the last one showed.
+//!
+//! Input: an engine, stores, a way back, what runs a plan. Output: what the attempt gave that went well, with its plan; or an error.
+//!
+//! There are three reasons for another attempt. A library computes something else with recorded numbers: then steps are advanced by recording. A step took more than was planned for: then all of
+//! them are measured, so that the next plan holds, or names the budget that is enough. And should that not hold: fewer snapshots leave more for everything else.
+
+use super::backend::Backend;
+use super::engine::{Engine, Loss};
+use super::plan::{Actions, Frame, Keeps, Needs, Planned, Way};
+use super::reverse::{Length, Setting};
+use super::stores::Stores;
+use super::{Differentiate, Inner, Rollout};
+use crate::error::Error;
+use crate::step::Step;
+use palinode_core::Budget;
+
+/// An attempt that went well, and what it was planned with.
+pub(super) struct Tried<R> {
+    pub(super) result: R,
+    pub(super) needs: Needs,
+    pub(super) keeps: Keeps,
+    /// The bytes that were held while it was planned.
+    pub(super) while_planning: usize,
+}
+
+impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
+    /// Plans a sweep and runs it, as often as need be.
+    #[allow(clippy::too_many_arguments)] // what a sweep is, and how it is run
+    pub(super) fn attempt<'e, 'l, T: Inner, B: Backend<St, T>, R>(
+        &self,
+        engine: &mut Engine<'e, St, T, B>,
+        stores: &mut Stores<'_, '_>,
+        setting: Setting<'_>,
+        way: Way,
+        length: Length<'_, St, T>,
+        loss: &mut Loss<'l, St, T>,
+        run: impl Fn(
+            &mut Engine<'e, St, T, B>,
+            &mut Stores<'_, '_>,
+            Actions,
+            &mut Loss<'l, St, T>,
+        ) -> Result<R, Error>,
+    ) -> Result<Tried<R>, Error> {
+        let Setting { start, budget, results, .. } = setting;
+        let (mut needs, mut measured) = self.needs_in_all(engine, stores, setting, way, length, loss)?;
+        let mut most = u64::MAX;
+        loop {
+            let units = length.swept.div_ceil(engine.stride);
+            let Planned { actions, keeps } = Frame { way, budget, needs, stores, most }.plan(units)?;
+            let around = start.heap_bytes() + results;
+            let while_planning = engine.heap_bytes() + around + keeps.plan_bytes().planning;
+            let spare = spare(budget, needs.with(keeps, stores).total());
+            // A store of the caller's keeps its own limits.
+            let in_memory = needs.in_memory(keeps, stores);
+            stores.limit(needs, in_memory.saturating_add(spare / 2));
+            engine.make_places(keeps.units(), spare / 2);
+            engine.hold_to_sizes(budget);
+            let error = match run(engine, stores, actions, loss) {
+                Ok(result) => return Ok(Tried { result, needs, keeps, while_planning }),
+                Err(error) => error,
+            };
+            let held = around + stores.heap_bytes() + keeps.plan_bytes().following;
+            stores.renew()?;
+            if engine.should_record(&error) {
+                engine.advance_by_recording_from_now();
+            } else if !error.is_excess() {
+                return Err(error);
+            } else if !measured {
+                needs = self.needs_of_all(engine, stores, setting, way, length, loss)?;
+                measured = true;
+            } else if way.chooses() && keeps.snapshots() > 1 {
+                most = keeps.snapshots() / 2;
+            } else {
+                return Err(engine.exceeding(error, budget, held));
+            }
+        }
+    }
+}
+
+/// The bytes of the budget that are not planned for: a part of it, so that no list that grows takes the last of it twice.
+fn spare(budget: Budget, planned: usize) -> usize {
+    if budget.is_unlimited() { usize::MAX } else { budget.bytes().saturating_sub(planned) }
+}
