@@ -21,7 +21,7 @@ pub(crate) struct Cost {
     pub(crate) seconds: f64,
     /// The most heap bytes at once, beyond what was there before.
     pub(crate) peak: usize,
-    /// The most bytes of arrays at once, which is what a budget is about.
+    /// The most bytes of arrays at once.
     pub(crate) arrays: usize,
 }
 
