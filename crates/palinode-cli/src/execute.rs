@@ -22,7 +22,7 @@ pub(crate) struct Cost {
     pub(crate) seconds: f64,
     /// The most heap bytes at once, beyond what was there before.
     pub(crate) peak: usize,
-    /// The most bytes of arrays at once, which is what a budget is about.
+    /// The most bytes of arrays at once.
     pub(crate) arrays: usize,
     /// What the heap held before: the model, its data, the program and its plan.
     pub(crate) held: usize,

@@ -120,7 +120,7 @@ pub(crate) fn value_within(
     let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, room) else {
         return Ok(program);
     };
-    let peak = fitted.prediction.peak.saturating_add(beside);
+    let peak = fitted.prediction.heap.saturating_add(beside);
     if peak <= budget.bytes() as u64 {
         return Ok(fitted.program);
     }
@@ -348,7 +348,7 @@ fn what_works(
     inputs: &[Datum<f64>],
     smallest: &FittedGradient,
 ) -> String {
-    let least = handy(smallest.prediction.peak);
+    let least = handy(smallest.prediction.heap);
     let most = handy(smallest.store_all.bytes() as u64);
     let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
     let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);

@@ -75,7 +75,7 @@ fn sweep(name: &str, program: &Program, wrt: &[usize], inputs: &[Datum<f64>]) {
             let start = Instant::now();
             let (found, stats) = code.run_with_stats(inputs, &limits).expect("runs within its budget");
             best = best.min(start.elapsed().as_secs_f64());
-            assert_eq!(stats.peak_bytes as u64, plan.prediction.peak, "the plan is exact");
+            assert_eq!(stats.heap_bytes as u64, plan.prediction.heap, "the plan is exact");
             bits = found.iter().filter_map(Datum::as_vector).flatten().map(|x| x.to_bits()).collect();
         }
         let (time, expected) = reference.get_or_insert_with(|| (best, bits.clone()));
@@ -83,7 +83,7 @@ fn sweep(name: &str, program: &Program, wrt: &[usize], inputs: &[Datum<f64>]) {
         println!(
             "  {:>12}  {:>12}  {:>8.2}  {:>8.2}  {:>9}  {:?}",
             budget.bytes(),
-            plan.prediction.peak,
+            plan.prediction.heap,
             plan.overhead,
             best / *time,
             plan.repeated,

@@ -3,7 +3,7 @@
 //! Input: the number of rounds, and of states that may be kept. Output: actions; of [`palinode_core::schedule`], the binomial schedule, which advances least. Here a round is recorded and
 //! reversed in one go, so that `Record` means nothing. Where there is no state, nothing has to be kept.
 
-use palinode_core::schedule::{Action, Binomial, binomial, binomial_cost};
+use palinode_core::schedule::{Action, Binomial, binomial, binomial_bytes, binomial_cost};
 
 /// What a sweep does.
 #[derive(Clone, Debug)]
@@ -24,6 +24,11 @@ pub(crate) fn schedule(rounds: u64, slots: u64) -> Schedule {
         Ok(actions) => Schedule::Binomial(actions),
         Err(_) => Schedule::Stateless(rounds),
     }
+}
+
+/// The bytes that a schedule for so many rounds holds.
+pub(crate) fn schedule_bytes(rounds: u64, slots: u64) -> u64 {
+    binomial_bytes(number(slots.min(rounds.saturating_sub(1)))) as u64
 }
 
 /// How many rounds are advanced through.

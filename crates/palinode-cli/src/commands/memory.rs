@@ -177,6 +177,9 @@ impl Answer<'_> {
             }
             Some(_) => Cell::new("measured").style(DOUBT),
             None if found.exact => Cell::new("exact").style(HEADING),
+            None if found.is_quick => {
+                Cell::new("a bound: rounds differ, and to follow each would take longer than a run").style(DOUBT)
+            }
             None => Cell::new("a bound: branches depend on data").style(DOUBT),
         };
         let peak = format!("{at_most}{}{}", size(found.peak), self.formula(found));
@@ -310,6 +313,7 @@ impl Answer<'_> {
             };
             json!({
                 "peak_bytes": found.peak,
+                "heap_bytes": found.heap,
                 "known": match &planned.measured {
                     Some(_) => "measured",
                     None if found.exact => "exact",
@@ -357,7 +361,7 @@ pub(crate) fn budget_json(
     };
     json!({
         "budget_bytes": budget.bytes(),
-        "planned_bytes": fitted.prediction.peak,
+        "planned_bytes": fitted.prediction.heap,
         "store_all_bytes": fitted.store_all.bytes(),
         "work": fitted.overhead,
         "recompute": storage::word(fitted.recompute),

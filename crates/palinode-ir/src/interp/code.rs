@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use palinode_core::rules;
 
+use super::bookkeeping::Registers;
 use crate::op::{IntOp, Literal, Op, Room};
 use crate::types::{Elem, Span, Type};
 
@@ -470,6 +471,8 @@ pub(super) struct FunctionCode {
     pub(super) spans: Vec<Span>,
     /// How many registers of each file, in the order of [`Kind::ALL`].
     pub(super) sizes: [usize; 4],
+    /// What is charged for them.
+    pub(super) registers: Registers,
     pub(super) params: Vec<Place>,
     pub(super) param_types: Vec<Type>,
     pub(super) param_names: Vec<Rc<str>>,

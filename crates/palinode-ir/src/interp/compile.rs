@@ -15,6 +15,7 @@ use std::rc::Rc;
 
 use palinode_core::rules;
 
+use super::bookkeeping::Registers;
 use super::code::{CallSite, FunctionCode, General, Ins, Kind, Operand, Place, Slot, Target};
 use crate::op::{Axis, Comparison, IntOp, Literal, Logical, Op, Rule};
 use crate::plan::liveness::{BlockMarks, InstMarks};
@@ -45,6 +46,7 @@ impl<'a> Lower<'a> {
             code: Vec::new(),
             spans: Vec::new(),
             sizes: [0; 4],
+            registers: Registers::of(function),
             params: Vec::new(),
             param_types: function.param_types(),
             param_names: params.iter().map(name).collect(),
@@ -67,6 +69,7 @@ impl<'a> Lower<'a> {
         let results = &function.body.results;
         lower.out.results = lower.operands(results, &marks.results_die);
         lower.emit(Ins::Return);
+        debug_assert!(lower.out.registers.covers(lower.out.sizes), "every register is charged for");
         lower.out
     }
 

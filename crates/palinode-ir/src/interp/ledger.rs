@@ -5,7 +5,7 @@
 //!
 //! Invariants: a buffer is charged before it is allocated and credited when it is dropped, on every path, errors included;
 //! `live` is the sum of all buffers and of the workspace charged at that moment. Bookkeeping (registers, lengths of axes, lists of chunks)
-//! does not count: it does not grow with the elements of arrays.
+//! is charged by the rules of `bookkeeping.rs`, and is in the budget, too.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,6 +22,9 @@ pub(super) struct Ledger {
     budget: Budget,
     live: Cell<usize>,
     peak: Cell<usize>,
+    /// What is taken besides elements and workspace (`bookkeeping.rs`), and the most of all.
+    beside: Cell<usize>,
+    most: Cell<usize>,
     allocations: Cell<u64>,
     events: RefCell<Option<Vec<Event>>>,
 }
@@ -32,6 +35,8 @@ impl Ledger {
             budget,
             live: Cell::new(0),
             peak: Cell::new(0),
+            beside: Cell::new(0),
+            most: Cell::new(0),
             allocations: Cell::new(0),
             events: RefCell::new(recorded.then(Vec::new)),
         })
@@ -39,15 +44,35 @@ impl Ledger {
 
     /// Counts bytes that are about to be allocated, or refuses.
     fn charge(&self, bytes: usize, op: &'static str) -> Result<(), RunErrorKind> {
-        let live = self.live.get();
-        match live.checked_add(bytes) {
+        self.allow(bytes, op)?;
+        let live = self.live.get() + bytes;
+        self.live.set(live);
+        self.peak.set(self.peak.get().max(live));
+        Ok(())
+    }
+
+    /// Counts bookkeeping that is about to be allocated, or refuses.
+    pub(super) fn charge_beside(&self, bytes: u64, op: &'static str) -> Result<(), RunErrorKind> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.allow(bytes, op)?;
+        self.beside.set(self.beside.get() + bytes);
+        Ok(())
+    }
+
+    pub(super) fn credit_beside(&self, bytes: u64) {
+        self.beside.set(self.beside.get() - usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// Whether there is room for so many bytes more.
+    fn allow(&self, bytes: usize, op: &'static str) -> Result<(), RunErrorKind> {
+        let taken = self.live.get() + self.beside.get();
+        match taken.checked_add(bytes) {
             Some(after) if self.budget.allows(after) => {
-                self.live.set(after);
-                self.peak.set(self.peak.get().max(after));
+                self.most.set(self.most.get().max(after));
                 Ok(())
             }
             Some(_) | None => {
-                Err(RunErrorKind::OverBudget { budget: self.budget.bytes(), live, needed: bytes, op })
+                Err(RunErrorKind::OverBudget { budget: self.budget.bytes(), live: taken, needed: bytes, op })
             }
         }
     }
@@ -98,6 +123,7 @@ impl Memory {
         Stats {
             peak_bytes: self.ledger.peak.get(),
             result_bytes: self.ledger.live.get(),
+            heap_bytes: self.ledger.most.get(),
             allocations: self.ledger.allocations.get(),
             ..self.stats
         }

@@ -11,7 +11,7 @@
 //! | `run` | register code -> results |
 //! | `general`, `elementwise`, `access`, `array_ops`, `linalg`, `spectral` | kernels over whole arrays |
 //! | `value`, `scalar_ops`, `trap` | what they share |
-//! | `store_rule`, `workspace` | what memory a run takes: the rules, also for the planner |
+//! | `store_rule`, `workspace`, `bookkeeping` | what memory a run takes: the rules, also for the planner |
 //! | `store`, `ledger` | elements in buffers and chunks; the account of their bytes |
 //!
 //! Invariants: a run changes nothing but its own arrays; an array is updated in place whenever its last use is the update;
@@ -22,6 +22,7 @@
 
 mod access;
 mod array_ops;
+pub(crate) mod bookkeeping;
 mod code;
 mod compile;
 mod elementwise;
@@ -63,7 +64,8 @@ pub struct Limits {
     pub depth: u32,
     /// Stop at the first real operation that makes an infinity or NaN out of finite numbers.
     pub trap_nonfinite: bool,
-    /// How many bytes the arrays of the run may take at once. The run stops before the first byte beyond.
+    /// How many bytes the run may take at once: arrays, what describes them, registers, and the copies in which results are handed over. The run stops
+    /// before the first byte beyond.
     pub budget: Budget,
     /// How the sums of reductions and of products of matrices (dot products among them) are computed, in derivatives, too. What a
     /// program adds up itself, in a loop, it adds one after the other. Numbers with derivatives are taken apart for that in memory
@@ -109,6 +111,8 @@ pub struct Stats {
     pub peak_bytes: usize,
     /// The bytes of the arrays that the run ends with: its results.
     pub result_bytes: usize,
+    /// The most bytes that the run took at once in all, which is what a budget is about: arrays and all that is needed besides them.
+    pub heap_bytes: usize,
 }
 
 /// A program ready to run, any number of times and on any number type.

@@ -18,7 +18,7 @@ use super::store::Store;
 use super::store_rule::{Event, takes_chunks};
 use super::tensor::Datum;
 use super::value::{Array, Val, mismatch};
-use super::{Limits, Stats, general};
+use super::{Limits, Stats, bookkeeping, general};
 use crate::op::Literal;
 use crate::types::{Elem, Span, Type};
 
@@ -90,13 +90,16 @@ struct Machine<'c, R> {
     arrays: Vec<Array<R>>,
     /// The callers of the running function, outermost first.
     callers: Vec<Frame>,
+    /// The bytes of the registers of all calls that are running, and what has been charged for them.
+    registers: u64,
+    frames_charged: u64,
     /// Operands and results of kernels, kept for their memory.
     args: Vec<Val<R>>,
     out: Vec<Val<R>>,
     memory: Memory,
     limits: Limits,
     /// The sweeps that are running, outermost first.
-    sweeps: Vec<sweep::Running<R>>,
+    sweeps: Vec<Box<sweep::Running<R>>>,
 }
 
 /// What a run gives: its results, what it cost, and the events if they were recorded.
@@ -123,13 +126,15 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
         bools: Vec::new(),
         arrays: Vec::new(),
         callers: Vec::new(),
+        registers: 0,
+        frames_charged: 0,
         args: Vec::new(),
         out: Vec::new(),
         memory: Memory::new(limits.budget, RECORDED),
         limits: *limits,
         sweeps: Vec::new(),
     };
-    let frame = machine.enter(entry);
+    let frame = machine.started(entry).map_err(|kind| error(kind, Span::NONE, main))?;
     for ((place, ty), input) in main.params.iter().zip(&main.param_types).zip(inputs) {
         let memory = &mut machine.memory;
         let mut value = Val::from_datum(input, memory).map_err(|kind| error(kind, Span::NONE, main))?;
@@ -147,8 +152,15 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
             let results: Vec<Val<R>> =
                 main.results.iter().map(|&operand| machine.fetch(&frame, operand)).collect();
             machine.arrays.clear();
-            let stats = machine.memory.stats();
-            let outputs = results.into_iter().map(Val::into_datum).collect();
+            let result_bytes = machine.memory.stats().result_bytes;
+            let mut outputs = Vec::with_capacity(results.len());
+            for result in results {
+                let copy = bookkeeping::result(result.bytes());
+                let charged = machine.memory.ledger.charge_beside(copy, "result");
+                charged.map_err(|kind| error(kind, Span::NONE, main))?;
+                outputs.push(result.into_datum());
+            }
+            let stats = Stats { result_bytes, ..machine.memory.stats() };
             Ok((outputs, stats, machine.memory.ledger.take_events()))
         }
     }
@@ -192,6 +204,25 @@ pub(crate) fn check_inputs<R>(
 }
 
 impl<R: Real> Machine<'_, R> {
+    /// Makes the registers of the entry.
+    fn started(&mut self, entry: usize) -> Result<Frame, RunErrorKind> {
+        let lists: u64 = self.functions.len() as u64 * size_of::<Vec<R>>() as u64;
+        self.memory.ledger.charge_beside(bookkeeping::RUN + lists, "call")?;
+        self.charge_frame(entry, 1)?;
+        Ok(self.enter(entry))
+    }
+
+    /// Charges the registers of a call that is about to be entered, with which so many are running. Stacks do not become smaller again.
+    fn charge_frame(&mut self, function: usize, calls: usize) -> Result<(), RunErrorKind> {
+        self.registers += self.functions[function].registers.bytes(size_of::<R>() as u64);
+        let needed = bookkeeping::frames(calls, self.registers);
+        if needed > self.frames_charged {
+            self.memory.ledger.charge_beside(needed - self.frames_charged, "call")?;
+            self.frames_charged = needed;
+        }
+        Ok(())
+    }
+
     /// Makes the registers of a function on top of the stacks.
     fn enter(&mut self, function: usize) -> Frame {
         let bases = [self.reals.len(), self.ints.len(), self.bools.len(), self.arrays.len()];
@@ -211,6 +242,7 @@ impl<R: Real> Machine<'_, R> {
     }
 
     fn leave(&mut self, frame: &Frame) {
+        self.registers -= self.functions[frame.function].registers.bytes(size_of::<R>() as u64);
         self.reals.truncate(frame.bases[0]);
         self.ints.truncate(frame.bases[1]);
         self.bools.truncate(frame.bases[2]);

@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use aligned_vec::{AVec, ConstAlign};
 
+use super::bookkeeping;
 use super::error::RunErrorKind;
 use super::ledger::{Ledger, Memory};
 use super::store_rule::{Event, chunk_capacity, chunk_of, elements_held};
@@ -148,6 +149,7 @@ impl<T: Copy> Store<T> {
         memory: &Memory,
     ) -> Result<Store<T>, RunErrorKind> {
         let tail: Buffer<T> = Buffer::new(op, &shape, memory)?;
+        memory.ledger.charge_beside(bookkeeping::ARRAY, op)?;
         memory.ledger.note(Event::Elements(tail.left() as u64));
         Ok(Store { shape, tail, start: 0, earlier: Vec::new(), made: 0 })
     }
@@ -300,11 +302,17 @@ impl<T: Copy> Store<T> {
             let more = (length - self.len()).min(self.tail.left());
             self.tail.repeat(more, value);
         }
+        let chunks = self.earlier.len();
         while self.start >= length
             && let Some(before) = self.earlier.pop()
         {
             self.start -= before.len();
             self.tail = before;
+        }
+        if self.earlier.len() < chunks {
+            self.earlier.shrink_to_fit();
+            let list = |chunks: usize| bookkeeping::chunk_list(chunks as u64);
+            memory.ledger.credit_beside(list(chunks) - list(self.earlier.len()));
         }
         if length == 0 {
             self.tail = Buffer::nothing(memory);
@@ -332,7 +340,10 @@ impl<T: Copy> Store<T> {
     #[cold]
     #[inline(never)]
     fn add_chunk(&mut self, op: &'static str, memory: &Memory) -> Result<(), RunErrorKind> {
-        let chunk = Buffer::new(op, &[chunk_capacity(self.earlier.len())], memory)?;
+        let list = |chunks: usize| bookkeeping::chunk_list(chunks as u64);
+        let chunks = self.earlier.len();
+        let chunk = Buffer::new(op, &[chunk_capacity(chunks)], memory)?;
+        memory.ledger.charge_beside(list(chunks + 1) - list(chunks), op)?;
         let full = core::mem::replace(&mut self.tail, chunk);
         if self.earlier.is_empty() {
             self.made = full.len();
@@ -340,6 +351,12 @@ impl<T: Copy> Store<T> {
         self.start += full.len();
         self.earlier.push(full);
         Ok(())
+    }
+}
+
+impl<T> Drop for Store<T> {
+    fn drop(&mut self) {
+        self.tail.ledger.credit_beside(bookkeeping::array(self.earlier.len() as u64));
     }
 }
 
@@ -404,14 +421,16 @@ mod tests {
 
     #[test]
     fn nothing_is_allocated_beyond_the_budget() {
-        let memory = Memory::new(Budget::from(1000), false);
+        let beside = bookkeeping::array(2) as usize;
+        let memory = Memory::new(Budget::from(1000 + beside), false);
         let mut log: Store<f64> = Store::with_room("test", vec![0], &memory).unwrap();
         // 32 elements are 256 bytes, 64 are 512, 128 are 1024.
         for _ in 0..64 {
             log.push(1.0, &memory).unwrap();
         }
         let refused = log.push(1.0, &memory).unwrap_err();
-        assert_eq!(refused, RunErrorKind::OverBudget { budget: 1000, live: 512, needed: 512, op: "push" });
+        let (budget, live) = (1000 + beside, 512 + beside);
+        assert_eq!(refused, RunErrorKind::OverBudget { budget, live, needed: 512, op: "push" });
         assert_eq!((log.len(), memory.stats().peak_bytes), (64, 512));
     }
 }

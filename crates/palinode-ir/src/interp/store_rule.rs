@@ -13,6 +13,7 @@
 //!    arrays of the state, as a register does; against a limit an array that grew counts as [`most_held`]. If a snapshot would take all of them over a limit in bytes, because states have become longer, all but the first are given up, the rounds
 //!    that are left are run once for the size of the largest state, and the sweep goes on from the first state with [`slots_of_growing`] and buffers for them.
 //! 7. While a kernel runs, its [`super::workspace`] is charged.
+//! 8. What is needed besides elements is charged by the rules of [`super::bookkeeping`], and results once more when they are copied out, one after the other.
 
 use crate::op::{Op, Room};
 use crate::types::Elem;
@@ -57,6 +58,14 @@ pub(super) const fn chunk_of(at: usize) -> (usize, usize) {
     }
 }
 
+/// How many chunks an array has after its first buffer.
+pub(crate) fn chunks_held(made: u64, length: u64) -> u64 {
+    match length.saturating_sub(made) {
+        0 => 0,
+        more => chunk_of(usize::try_from(more - 1).unwrap_or(usize::MAX)).0 as u64 + 1,
+    }
+}
+
 /// How many elements an array has room for that was made (or copied, or brought into one buffer) with `made` elements and has `length` now:
 /// its first buffer, and the chunks that the elements after it need. Cut to nothing it has no room, and counts as made with 0 elements.
 pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
@@ -75,6 +84,14 @@ pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
 /// No array that was made (or copied) with `made` elements or more and has `length` now has room for more, if it grew: a state that is run to again may have been copied elsewhere on the way.
 pub(crate) fn most_held(made: u64, length: u64) -> u64 {
     if length <= made { made } else { length.saturating_add(length.max(SHORTEST as u64)) }
+}
+
+/// No array of `length` elements has room for more, with however many elements it was made.
+pub(crate) fn held_at_most(length: u64) -> u64 {
+    if length == 0 {
+        return 0;
+    }
+    length.saturating_add(length.clamp(SHORTEST as u64, LONGEST as u64) - 1)
 }
 
 /// How many snapshots a sweep of so many rounds has room for, if a state of so many values takes `each` bytes; if not even one fits, the bytes that there are.

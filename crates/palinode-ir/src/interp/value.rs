@@ -290,6 +290,19 @@ impl<R: Copy> Val<R> {
         })
     }
 
+    /// The bytes of its elements.
+    pub(super) fn bytes(&self) -> u64 {
+        (match self {
+            Val::Real(_) => size_of::<R>(),
+            Val::Int(_) => size_of::<i64>(),
+            Val::Bool(_) => size_of::<bool>(),
+            Val::Array(Array::Real(store)) => store.len() * size_of::<R>(),
+            Val::Array(Array::Int(store)) => store.len() * size_of::<i64>(),
+            Val::Array(Array::Bool(store)) => store.len() * size_of::<bool>(),
+            Val::Array(Array::Empty) => 0,
+        }) as u64
+    }
+
     /// An output, copied into memory of the caller.
     pub(super) fn into_datum(self) -> Datum<R> {
         fn tensor<T: Copy>(store: &Store<T>) -> Tensor<T> {

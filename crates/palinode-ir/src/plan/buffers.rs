@@ -3,7 +3,7 @@
 //! Input: what a run would allocate, share and release, in order. Output: live and peak bytes. Mirrors the memory model that
 //! `interp` states; no element is ever computed, except integers and truth values that lengths and loops depend on.
 
-use crate::interp::store_rule;
+use crate::interp::{bookkeeping, store_rule};
 use crate::op::FuncId;
 use crate::plan::known::Ints;
 use crate::program::Value;
@@ -26,9 +26,15 @@ pub(super) struct Buffer {
     /// With how many elements it was made: beyond them it grows by chunks.
     pub(super) made: u64,
     pub(super) bytes: u64,
+    /// What describes it.
+    pub(super) beside: u64,
     pub(super) holders: u32,
-    /// Which allocation made it, counted from 0.
+    /// Which array it is: they are numbered as they are made. What follows a branch on data and differs between its sides is a new one.
     pub(super) born: u64,
+    /// Whether it depends on data with how many elements it was made.
+    pub(super) uneven: bool,
+    /// Whether it has changed its length since: then it may be in chunks, and have as much room as any that long.
+    pub(super) loose: bool,
     /// The value that it holds: the latest that was defined in it.
     pub(super) value: Option<(FuncId, Value)>,
 }
@@ -41,7 +47,7 @@ impl Buffer {
 
     /// Whether it has grown beyond the buffer that it was made with.
     pub(super) fn in_chunks(&self) -> bool {
-        self.elements().is_some_and(|elements| elements > self.made)
+        self.elements().is_some_and(|elements| elements > self.made || (self.loose && elements > 0))
     }
 }
 
@@ -62,7 +68,16 @@ pub(super) struct Ledger {
     free: Vec<u32>,
     pub(super) live: u64,
     pub(super) peak: u64,
+    /// What is taken besides elements, and the most of all.
+    beside: u64,
+    pub(super) heap: u64,
+    /// The bytes among these, of either kind, that belong to no buffer.
+    reserved: (u64, u64),
+    /// What has been charged for registers, which is never given back.
+    frames: u64,
     pub(super) allocations: u64,
+    /// How many arrays have got a number.
+    births: u64,
     /// About how much work has been done, in additions.
     pub(super) work: f64,
     /// Sums up the sizes of fresh arrays, so that two rounds of a loop can be compared.
@@ -75,6 +90,10 @@ impl Ledger {
         Ledger { real_bytes, ..Ledger::default() }
     }
 
+    pub(super) fn real_bytes(&self) -> usize {
+        self.real_bytes
+    }
+
     pub(super) fn element_bytes(&self, elem: Elem) -> u64 {
         elem.bytes(self.real_bytes) as u64
     }
@@ -83,12 +102,29 @@ impl Ledger {
     pub(super) fn allocate(&mut self, elem: Elem, shape: Vec<Option<u64>>, room: u64) -> Id {
         let bytes = room.saturating_mul(self.element_bytes(elem));
         self.trace = mixed(self.trace, bytes);
-        let born = self.allocations;
         self.allocations += 1;
-        let (at_most, ints, value) = (false, None, None);
-        let buffer = Buffer { elem, shape, at_most, ints, made: room, bytes, holders: 1, born, value };
-        self.charge(bytes);
+        let born = self.birth();
+        let buffer = Buffer {
+            elem,
+            shape,
+            at_most: false,
+            ints: None,
+            made: room,
+            bytes,
+            beside: bookkeeping::ARRAY,
+            holders: 1,
+            born,
+            uneven: false,
+            loose: false,
+            value: None,
+        };
+        self.charge_both(bytes, bookkeeping::ARRAY);
         self.place(buffer)
+    }
+
+    fn birth(&mut self) -> u64 {
+        self.births += 1;
+        self.births - 1
     }
 
     fn place(&mut self, buffer: Buffer) -> Id {
@@ -103,10 +139,36 @@ impl Ledger {
         Id(id)
     }
 
-    /// Counts bytes as live.
-    pub(super) fn charge(&mut self, bytes: u64) {
+    fn charge_both(&mut self, bytes: u64, beside: u64) {
         self.live = self.live.saturating_add(bytes);
         self.peak = self.peak.max(self.live);
+        self.beside = self.beside.saturating_add(beside);
+        self.heap = self.heap.max(self.live.saturating_add(self.beside));
+    }
+
+    fn discharge_both(&mut self, bytes: u64, beside: u64) {
+        self.live = self.live.saturating_sub(bytes);
+        self.beside = self.beside.saturating_sub(beside);
+    }
+
+    /// Counts bytes that belong to no buffer, until they are given back: elements, and what is taken besides.
+    pub(super) fn reserve(&mut self, bytes: u64, beside: u64) {
+        self.reserved.0 = self.reserved.0.saturating_add(bytes);
+        self.reserved.1 = self.reserved.1.saturating_add(beside);
+        self.charge_both(bytes, beside);
+    }
+
+    pub(super) fn give_back(&mut self, bytes: u64, beside: u64) {
+        self.reserved.0 = self.reserved.0.saturating_sub(bytes);
+        self.reserved.1 = self.reserved.1.saturating_sub(beside);
+        self.discharge_both(bytes, beside);
+    }
+
+    /// Sees to it that so much is charged for registers.
+    pub(super) fn charge_frames(&mut self, bytes: u64) {
+        let more = bytes.saturating_sub(self.frames);
+        self.frames += more;
+        self.charge_both(0, more);
     }
 
     pub(super) fn get(&self, id: Id) -> &Buffer {
@@ -134,8 +196,8 @@ impl Ledger {
         let buffer = self.get_mut(id);
         buffer.holders -= 1;
         if buffer.holders == 0 {
-            let bytes = buffer.bytes;
-            self.discharge(bytes);
+            let (bytes, beside) = (buffer.bytes, buffer.beside);
+            self.discharge_both(bytes, beside);
             self.buffers[id.0 as usize] = None;
             self.free.push(id.0);
         }
@@ -158,30 +220,50 @@ impl Ledger {
         let size = self.element_bytes(self.get(id).elem);
         let buffer = self.get_mut(id);
         buffer.shape[0] = Some(length);
+        // What may be shorter may have been cut to nothing, and grown again from there.
+        buffer.loose |= buffer.uneven || (buffer.at_most && buffer.made > 0);
         if length == 0 {
             buffer.made = 0;
         }
-        let held = store_rule::elements_held(buffer.made, length);
-        let (before, after) = (buffer.bytes, held.saturating_mul(size));
-        buffer.bytes = after;
-        self.charge(after.saturating_sub(before));
-        self.discharge(before.saturating_sub(after));
+        let (held, chunks) = if buffer.loose {
+            (store_rule::held_at_most(length), store_rule::chunks_held(0, length))
+        } else {
+            let made = buffer.made;
+            (store_rule::elements_held(made, length), store_rule::chunks_held(made, length))
+        };
+        let before = (buffer.bytes, buffer.beside);
+        let after = (held.saturating_mul(size), bookkeeping::array(chunks));
+        (buffer.bytes, buffer.beside) = after;
+        self.discharge_both(before.0, before.1);
+        self.charge_both(after.0, after.1);
     }
 
-    /// Counts bytes as live no more.
-    pub(super) fn discharge(&mut self, bytes: u64) {
-        self.live = self.live.saturating_sub(bytes);
+    /// What follows either of two courses, with no array yet.
+    pub(super) fn after_either(a: &Ledger, b: &Ledger) -> Ledger {
+        Ledger {
+            buffers: Vec::new(),
+            free: Vec::new(),
+            live: a.reserved.0,
+            peak: a.peak.max(b.peak),
+            beside: a.reserved.1.saturating_add(a.frames.max(b.frames)),
+            heap: a.heap.max(b.heap),
+            reserved: a.reserved,
+            frames: a.frames.max(b.frames),
+            allocations: a.allocations.max(b.allocations),
+            births: a.births.max(b.births),
+            work: a.work.max(b.work),
+            trace: mixed(a.trace, b.trace),
+            real_bytes: a.real_bytes,
+        }
     }
 
-    /// Starts anew, with no array.
-    pub(super) fn without_arrays(&self) -> Ledger {
-        Ledger { buffers: Vec::new(), free: Vec::new(), live: 0, ..self.clone() }
-    }
-
-    /// Counts an array that was made elsewhere as live, held by nothing yet.
-    pub(super) fn adopt(&mut self, mut buffer: Buffer) -> Id {
+    /// Counts an array that was made elsewhere as live, held by nothing yet; a new one if it differs between two courses.
+    pub(super) fn adopt(&mut self, mut buffer: Buffer, differs: bool) -> Id {
         buffer.holders = 0;
-        self.charge(buffer.bytes);
+        if differs {
+            buffer.born = self.birth();
+        }
+        self.charge_both(buffer.bytes, buffer.beside);
         self.place(buffer)
     }
 

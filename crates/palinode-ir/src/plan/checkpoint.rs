@@ -7,7 +7,9 @@
 
 use crate::interp::Datum;
 use crate::op::{Op, Room};
-use crate::plan::{Fitted, Growth, Prediction, predict, rematerialize};
+use crate::plan::effort::Effort;
+use crate::plan::remat::rematerialize_within;
+use crate::plan::{Fitted, Growth, Prediction, walked};
 use crate::program::{Block, Inst, Program};
 use crate::schedule::advances;
 use crate::types::Span;
@@ -64,58 +66,96 @@ fn fewest(rounds: u64) -> u64 {
     slots
 }
 
-/// Gradients within `limit` bytes. `gradient` differentiates and simplifies a program; `growth` are the loops that keep something.
-///
-/// # Errors
-/// Those of `gradient`.
-pub(super) fn search<R, E>(
-    program: &Program,
-    growth: &[Growth],
-    inputs: &[Datum<R>],
-    real_bytes: usize,
-    limit: u64,
-    gradient: &dyn Fn(&Program) -> Result<Program, E>,
-) -> Result<Found, E> {
-    let mut loops: Vec<&Growth> = growth.iter().filter(|growth| growth.rounds > 1).collect();
-    loops.sort_by_key(|growth| core::cmp::Reverse(growth.rounds.saturating_mul(growth.bytes_per_round)));
-    let mut found = Found { fitting: Vec::new(), smallest: u64::MAX };
-    for count in 1..=loops.len().min(MOST_LOOPS) {
-        let mut chosen: Vec<Checkpoint> = loops[..count]
-            .iter()
-            .map(|&&Growth { span, rounds, .. }| Checkpoint { span, rounds, slots: fewest(rounds) })
-            .collect();
-        let marked = crate::transform::with_room(program, &|inst| {
-            // What the source says stays.
-            inst.op.room().or_else(|| slots_of(&chosen, inst).map(Room::Slots))
-        });
-        // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give up the others.
-        let Ok(fitted) = rematerialize(&gradient(&marked)?, inputs, real_bytes, limit) else { continue };
-        let Fitted { program: mut made, mut prediction, repeated, .. } = fitted;
-        found.smallest = found.smallest.min(prediction.peak);
-        if prediction.peak > limit {
-            continue;
-        }
-        for at in 0..chosen.len() {
-            // The peak rises with the number of states: the most that fit.
-            let (mut low, mut high) = (chosen[at].slots, chosen[at].rounds + 1);
-            while low + 1 < high {
-                let middle = low + (high - low) / 2;
-                chosen[at].slots = middle;
-                set_slots(&mut made, &chosen);
-                match predict(&made, inputs, real_bytes) {
-                    Ok(tried) if tried.peak <= limit => {
-                        low = middle;
-                        prediction = tried;
-                    }
-                    Ok(_) | Err(_) => high = middle,
-                }
+/// A search for gradients within `limit` bytes.
+pub(super) struct Search<'a, R> {
+    pub(super) inputs: &'a [Datum<R>],
+    pub(super) real_bytes: usize,
+    pub(super) limit: u64,
+    pub(super) effort: &'a Effort,
+}
+
+impl<R> Search<'_, R> {
+    /// What it finds. `gradient` differentiates and simplifies a program; `growth` are the loops that keep something.
+    ///
+    /// # Errors
+    /// Those of `gradient`.
+    pub(super) fn run<E>(
+        &self,
+        program: &Program,
+        growth: &[Growth],
+        gradient: &dyn Fn(&Program) -> Result<Program, E>,
+    ) -> Result<Found, E> {
+        let mut loops: Vec<&Growth> = growth.iter().filter(|growth| growth.rounds > 1).collect();
+        loops.sort_by_key(|growth| core::cmp::Reverse(growth.rounds.saturating_mul(growth.bytes_per_round)));
+        let mut found = Found { fitting: Vec::new(), smallest: u64::MAX };
+        for count in 1..=loops.len().min(MOST_LOOPS) {
+            if self.effort.is_over() {
+                break;
             }
-            chosen[at].slots = low;
+            let mut chosen: Vec<Checkpoint> = loops[..count]
+                .iter()
+                .map(|&&Growth { span, rounds, .. }| Checkpoint { span, rounds, slots: fewest(rounds) })
+                .collect();
+            let marked = crate::transform::with_room(program, &|inst| {
+                // What the source says stays.
+                inst.op.room().or_else(|| slots_of(&chosen, inst).map(Room::Slots))
+            });
+            let made = gradient(&marked)?;
+            // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give up the others.
+            let fitted = rematerialize_within(&made, self.inputs, self.real_bytes, self.limit, self.effort);
+            let Ok(Fitted { program: mut made, mut prediction, repeated, .. }) = fitted else { continue };
+            found.smallest = found.smallest.min(prediction.heap);
+            if prediction.heap > self.limit {
+                continue;
+            }
+            for at in 0..chosen.len() {
+                prediction = self.most_slots(&mut made, &mut chosen, at, prediction);
+            }
+            set_slots(&mut made, &chosen);
+            found.fitting.push(Checkpointed { program: made, prediction, repeated, loops: chosen });
         }
-        set_slots(&mut made, &chosen);
-        found.fitting.push(Checkpointed { program: made, prediction, repeated, loops: chosen });
+        Ok(found)
     }
-    Ok(found)
+
+    /// Gives a loop as many states as fit. The peak rises with their number, mostly by the same for each: that is where the next guess comes from.
+    fn most_slots(
+        &self,
+        made: &mut Program,
+        chosen: &mut [Checkpoint],
+        at: usize,
+        mut fits: Prediction,
+    ) -> Prediction {
+        let (mut low, mut high) = (chosen[at].slots, chosen[at].rounds + 1);
+        let span = chosen[at].span;
+        // The peak where it did not fit.
+        let mut above: Option<u64> = None;
+        let mut guesses = 0;
+        while low + 1 < high && !self.effort.is_over() {
+            let room = self.limit - fits.heap;
+            let each = match above {
+                Some(above) => (above.saturating_sub(fits.heap) / (high - low)).max(1),
+                None => fits
+                    .snapshots
+                    .iter()
+                    .find(|kept| kept.span == span)
+                    .map_or(1, |kept| (kept.bytes() / kept.slots.max(1)).max(1)),
+            };
+            // Where guesses do not get on, halves do.
+            guesses += 1;
+            let guess =
+                if guesses % 3 == 0 { low + (high - low) / 2 } else { low.saturating_add(room / each) };
+            let guess = guess.clamp(low + 1, high - 1);
+            chosen[at].slots = guess;
+            set_slots(made, chosen);
+            match walked(made, self.inputs, self.real_bytes, None, self.effort) {
+                Ok((_, tried)) if tried.heap <= self.limit => (low, fits) = (guess, tried),
+                Ok((_, tried)) => (high, above) = (guess, Some(tried.heap)),
+                Err(_) => (high, above) = (guess, None),
+            }
+        }
+        chosen[at].slots = low;
+        fits
+    }
 }
 
 fn slots_of(chosen: &[Checkpoint], inst: &Inst) -> Option<u64> {

@@ -9,8 +9,10 @@ use palinode_core::Budget;
 
 use crate::interp::Datum;
 use crate::passes;
-use crate::plan::checkpoint::{self, Checkpoint, Checkpointed};
-use crate::plan::{PlanError, Prediction, narrow_kept, predict, rematerialize};
+use crate::plan::checkpoint::{Checkpoint, Checkpointed, Search};
+use crate::plan::effort::Effort;
+use crate::plan::remat::rematerialize_within;
+use crate::plan::{PlanError, Prediction, narrow_kept, predict};
 use crate::program::Program;
 use crate::transform::{Recompute, Storage, TransformError, value_and_grad_stored};
 
@@ -118,14 +120,17 @@ fn fit_levels<R>(
     // What the work is compared with.
     let kept = gradient(Recompute::Nothing)?;
     let all = predict(&kept, inputs, real_bytes)?;
+    let effort = Effort::for_a_run(all.work);
+    // Something is left for loops that keep states.
+    effort.limit_to(0.5);
     let mut best: Option<FittedGradient> = None;
     let mut smallest = u64::MAX;
     for &recompute in levels {
         let made = if recompute == Recompute::Nothing { kept.clone() } else { gradient(recompute)? };
-        let fitted = rematerialize(&made, inputs, real_bytes, limit)?;
-        smallest = smallest.min(fitted.prediction.peak);
+        let fitted = rematerialize_within(&made, inputs, real_bytes, limit, &effort)?;
+        smallest = smallest.min(fitted.prediction.heap);
         let overhead = fitted.prediction.work / all.work.max(1.0);
-        if fitted.prediction.peak <= limit && best.as_ref().is_none_or(|best| overhead < best.overhead) {
+        if fitted.prediction.heap <= limit && best.as_ref().is_none_or(|best| overhead < best.overhead) {
             best = Some(FittedGradient {
                 program: fitted.program,
                 prediction: fitted.prediction,
@@ -133,15 +138,20 @@ fn fit_levels<R>(
                 repeated: fitted.repeated,
                 checkpoints: Vec::new(),
                 overhead,
-                store_all: bytes(all.peak),
+                store_all: bytes(all.heap),
             });
         }
     }
     // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit, or do much again.
+    effort.limit_to(1.0);
     if may_keep_states && best.as_ref().is_none_or(|best| best.overhead > LITTLE) {
         for &recompute in levels {
+            if effort.is_over() {
+                break;
+            }
             let made = |program: &Program| gradient_of(program, recompute);
-            let found = checkpoint::search(program, &all.growth, inputs, real_bytes, limit, &made)?;
+            let search = Search { inputs, real_bytes, limit, effort: &effort };
+            let found = search.run(program, &all.growth, &made)?;
             smallest = smallest.min(found.smallest);
             for Checkpointed { program, prediction, repeated, loops } in found.fitting {
                 let overhead = prediction.work / all.work.max(1.0);
@@ -153,13 +163,16 @@ fn fit_levels<R>(
                         repeated,
                         checkpoints: loops,
                         overhead,
-                        store_all: bytes(all.peak),
+                        store_all: bytes(all.heap),
                     });
                 }
             }
         }
     }
-    best.ok_or(FitError::TooSmall { budget, smallest: bytes(smallest) })
+    let mut best = best.ok_or(FitError::TooSmall { budget, smallest: bytes(smallest) })?;
+    // What is live at the peak is worth a walk only now.
+    best.prediction = predict(&best.program, inputs, real_bytes)?;
+    Ok(best)
 }
 
 fn bytes(count: u64) -> Budget {

@@ -9,16 +9,12 @@
 
 use std::collections::HashMap;
 
-use crate::plan::buffers::{Buffer, Id, mixed};
+use crate::plan::buffers::{Buffer, Id, Ledger};
 use crate::plan::walk::{State, Thing};
 
 /// Goes on from either state.
 pub(super) fn joined(a: &State, b: &State) -> State {
-    let mut ledger = a.ledger.without_arrays();
-    ledger.allocations = a.ledger.allocations.max(b.ledger.allocations);
-    ledger.work = a.ledger.work.max(b.ledger.work);
-    ledger.trace = mixed(a.ledger.trace, b.ledger.trace);
-    ledger.peak = a.ledger.peak.max(b.ledger.peak);
+    let mut ledger = Ledger::after_either(&a.ledger, &b.ledger);
     let mut pairs: HashMap<(Option<Id>, Option<Id>), Id> = HashMap::new();
     let mut thing = |a_thing: Thing, b_thing: Thing| match (a_thing.id(), b_thing.id()) {
         (None, None) if a_thing == b_thing => a_thing,
@@ -26,8 +22,9 @@ pub(super) fn joined(a: &State, b: &State) -> State {
         (from_a, from_b) => {
             let id = *pairs.entry((from_a, from_b)).or_insert_with(|| {
                 let sides = [from_a.map(|id| a.ledger.get(id)), from_b.map(|id| b.ledger.get(id))];
+                let differs = sides[0].map(|buffer| buffer.born) != sides[1].map(|buffer| buffer.born);
                 let either = sides.into_iter().flatten().cloned().reduce(larger);
-                ledger.adopt(either.expect("one side has it"))
+                ledger.adopt(either.expect("one side has it"), differs)
             });
             ledger.hold(id);
             Thing::Array(id)
@@ -61,8 +58,12 @@ fn larger(a: Buffer, b: Buffer) -> Buffer {
     let shape: Vec<Option<u64>> = a.shape.iter().zip(&b.shape).map(longest).collect();
     let ints = a.ints.as_ref().zip(b.ints.as_ref()).and_then(|(a, b)| a.or(b));
     let at_most = a.at_most || b.at_most || !same;
-    // What may be in chunks is brought into one buffer later.
+    // What may be in chunks is brought into one buffer later; it grows otherwise than what was made longer.
+    let differ = a.made != b.made;
+    let uneven = a.uneven || b.uneven || differ;
+    let loose = a.loose || b.loose || (differ && (a.in_chunks() || b.in_chunks()));
+    let (bytes, beside) = (a.bytes.max(b.bytes), a.beside.max(b.beside));
     let (first, second) = if (b.in_chunks(), b.bytes) > (a.in_chunks(), a.bytes) { (b, a) } else { (a, b) };
-    let bytes = first.bytes.max(second.bytes);
-    Buffer { shape, ints, at_most, bytes, ..first }
+    let made = if first.in_chunks() { first.made } else { first.made.max(second.made) };
+    Buffer { shape, ints, at_most, made, bytes, beside, uneven, loose, ..first }
 }

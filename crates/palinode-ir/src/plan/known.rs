@@ -96,6 +96,20 @@ impl Ints {
         (self == other || (constant && same && one)).then(|| longer.clone())
     }
 
+    /// The largest entry, if all are known and none is negative.
+    pub(super) fn most(&self) -> Option<i64> {
+        let ends = self.pattern.iter().enumerate().flat_map(|(at, &(first, _))| {
+            let (period, beyond) = (self.pattern.len() as u64, self.length - self.head.len() as u64);
+            let rounds = beyond.saturating_sub(at as u64).div_ceil(period);
+            let last = rounds
+                .checked_sub(1)
+                .map(|last| self.entry(self.head.len() as u64 + last * period + at as u64));
+            [Some(first), last.unwrap_or(Some(first))]
+        });
+        let all: Option<Vec<i64>> = self.head.iter().copied().chain(ends).collect();
+        all?.into_iter().try_fold(0, |most, entry| (entry >= 0).then(|| most.max(entry)))
+    }
+
     /// Whether all entries are known and the same.
     pub(super) fn is_constant(&self) -> bool {
         let first = self.entry(0);
@@ -121,6 +135,17 @@ mod tests {
         let ints = ints.pushed(Thing::Int(Some(7))).unwrap().pushed(Thing::Int(Some(8 * 1003))).unwrap();
         assert_eq!(ints.get(2007), Thing::Int(Some(8 * 1003)));
         assert_eq!(ints.pushed(Thing::Int(Some(8))), None);
+    }
+
+    #[test]
+    fn the_largest_entry_is_found() {
+        assert_eq!(
+            Ints::new([7, 0, 7, 8, 7, 16].map(Some).to_vec()).after(2, 1000).unwrap().most(),
+            Some(8 * 1002)
+        );
+        assert_eq!(Ints::new([9, 8, 7].map(Some).to_vec()).after(1, 4).unwrap().most(), Some(9));
+        assert_eq!(Ints::new([9, 8, 7].map(Some).to_vec()).after(1, 8).unwrap().most(), None);
+        assert_eq!(Ints::new(vec![Some(9), None]).most(), None);
     }
 
     #[test]

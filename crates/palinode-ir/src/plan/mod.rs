@@ -14,6 +14,7 @@
 //! | `checkpoint` | loops that keep a few states instead of logs |
 //! | `narrow` | arrays that wait in fewer bits, if asked for |
 //! | `remat`, `cost` | values that are computed again instead of kept |
+//! | `effort` | how long a search may take |
 //! | `buffers`, `sizes`, `ints`, `known` | what it keeps books of: bytes, lengths, integers |
 //!
 //! Invariant: the walk follows the memory model that `interp` states, so that for the same decisions it predicts every allocation. It knows
@@ -23,6 +24,7 @@ mod buffers;
 mod checkpoint;
 mod copies;
 mod cost;
+mod effort;
 mod fit;
 mod ints;
 mod join;
@@ -43,6 +45,7 @@ use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
 pub use checkpoint::Checkpoint;
 pub use copies::Because;
+use effort::Effort;
 pub use fit::{FitError, FittedGradient, fit_gradient, fit_stored_gradient};
 pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};
 pub use narrow::{narrow_kept, narrowing_error};
@@ -91,14 +94,11 @@ pub enum PlanError {
         /// The loop.
         span: Span,
     },
-    /// Loops whose rounds are unlike each other run longer than a plan can follow.
+    /// The rounds of loops are unlike each other, and a plan would take longer than the run.
     #[error(
-        "PAL0414: loops run for more than {limit} rounds that are unlike each other, too long for a plan; run it with a budget instead, which stops it in time"
+        "PAL0414: the rounds of a loop are unlike each other, so that a plan would take longer than the run; run it with a budget instead, which stops it in time"
     )]
-    TooLong {
-        /// The limit.
-        limit: u64,
-    },
+    TooLong,
     /// Calls are nested deeper than a plan can follow.
     #[error(
         "PAL0413: calls are nested deeper than {limit}, too deep for a plan; run it with a budget instead, which stops it in time"
@@ -118,7 +118,7 @@ impl PlanError {
             PlanError::Inputs { code, .. } => code,
             PlanError::SnapshotOverBudget { .. } => "PAL0278",
             PlanError::TooDeep { .. } => "PAL0413",
-            PlanError::TooLong { .. } => "PAL0414",
+            PlanError::TooLong => "PAL0414",
         }
     }
 }
@@ -189,8 +189,12 @@ pub struct Prediction {
     pub real_bytes: usize,
     /// The most bytes of arrays that are live at once.
     pub peak: u64,
-    /// Whether a run takes exactly that; otherwise branches depend on data, and it may take less.
+    /// The most bytes in all, which is what a budget is about: arrays, what describes them, registers, snapshots, the copies of results.
+    pub heap: u64,
+    /// Whether a run takes exactly that; otherwise it is a bound, and a run may take less: branches depend on data, or [`Prediction::is_quick`].
     pub exact: bool,
+    /// Whether rounds of loops that are unlike each other were taken for alike, because to follow each of them would take longer than the run.
+    pub is_quick: bool,
     /// How many arrays it makes.
     pub allocations: u64,
     /// About how much it computes, in additions; for comparisons between programs.
@@ -220,7 +224,7 @@ pub fn predict<R>(
     inputs: &[Datum<R>],
     real_bytes: usize,
 ) -> Result<Prediction, PlanError> {
-    predicted(program, inputs, real_bytes, None)
+    predicted(program, inputs, real_bytes, None, &Effort::unlimited())
 }
 
 /// Predicts the memory of a run that makes the same decisions as a recorded one.
@@ -233,7 +237,7 @@ pub fn predict_recorded<R>(
     real_bytes: usize,
     events: &[Event],
 ) -> Result<Prediction, PlanError> {
-    predicted(program, inputs, real_bytes, Some(events))
+    predicted(program, inputs, real_bytes, Some(events), &Effort::unlimited())
 }
 
 fn predicted<R>(
@@ -241,13 +245,45 @@ fn predicted<R>(
     inputs: &[Datum<R>],
     real_bytes: usize,
     events: Option<&[Event]>,
+    effort: &Effort,
 ) -> Result<Prediction, PlanError> {
-    let mut walk = Walk::new(program, real_bytes, events);
-    done(walk.run(inputs))?;
-    let mut prediction = Prediction {
+    let (walk, mut prediction) = walked(program, inputs, real_bytes, events, effort)?;
+    // Once more, up to the peak, to see what is live there.
+    let mut again = walk.again_to_the_peak();
+    let ended = again.run(inputs);
+    effort.spend(again.effort);
+    done(ended)?;
+    prediction.peak_at = again.running;
+    let live = again.ledger().survivors().into_iter();
+    prediction.live = live
+        .map(|buffer| LiveArray { value: buffer.value, elem: buffer.elem, bytes: buffer.bytes })
+        .collect();
+    Ok(prediction)
+}
+
+/// Walks once: everything but what is live at the peak. Exactly, or, where that would take longer than the run, for a bound.
+fn walked<'p, R>(
+    program: &'p Program,
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    events: Option<&'p [Event]>,
+    effort: &Effort,
+) -> Result<(Walk<'p>, Prediction), PlanError> {
+    let mut walk = Walk::new(program, real_bytes, events).dividing(effort.of_a_walk());
+    let mut ended = walk.run(inputs);
+    effort.spend(walk.effort);
+    if matches!(ended, Err(Stop::TooLong)) {
+        walk = Walk::new(program, real_bytes, events).bounding();
+        ended = walk.run(inputs);
+        effort.spend(walk.effort);
+    }
+    done(ended)?;
+    let prediction = Prediction {
         real_bytes,
         peak: walk.ledger().peak,
+        heap: walk.ledger().heap,
         exact: walk.exact,
+        is_quick: walk.forgot,
         allocations: walk.ledger().allocations,
         work: walk.ledger().work,
         peak_at: None,
@@ -258,20 +294,13 @@ fn predicted<R>(
         snapshots: walk.snapshots.values().copied().collect(),
         copies: walk.copies.values().copied().collect(),
     };
-    // Once more, up to the peak, to see what is live there.
-    let mut again = Walk::new(program, real_bytes, events).stopping_at(walk.ledger().peak);
-    done(again.run(inputs))?;
-    prediction.peak_at = again.running;
-    let live = again.ledger().survivors().into_iter();
-    prediction.live = live
-        .map(|buffer| LiveArray { value: buffer.value, elem: buffer.elem, bytes: buffer.bytes })
-        .collect();
-    Ok(prediction)
+    Ok((walk, prediction))
 }
 
 fn done(walked: Result<(), Stop>) -> Result<(), PlanError> {
     match walked {
         Err(Stop::Problem(problem)) => Err(problem),
+        Err(Stop::TooLong) => Err(PlanError::TooLong),
         Ok(()) | Err(Stop::Reached) => Ok(()),
     }
 }

@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::interp::Datum;
 use crate::op::{FuncId, Op};
-use crate::plan::{PlanError, Prediction, cost, predict};
+use crate::plan::effort::Effort;
+use crate::plan::{PlanError, Prediction, cost, predicted};
 use crate::program::{Block, Function, Inst, Program, Value};
 
 /// After so many steps without a lower peak, the search ends.
@@ -46,16 +47,28 @@ pub fn rematerialize<R>(
     real_bytes: usize,
     budget: u64,
 ) -> Result<Fitted, PlanError> {
-    let prediction = predict(program, inputs, real_bytes)?;
+    rematerialize_within(program, inputs, real_bytes, budget, &Effort::unlimited())
+}
+
+/// The same, as long as there is effort left.
+pub(super) fn rematerialize_within<R>(
+    program: &Program,
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    budget: u64,
+    effort: &Effort,
+) -> Result<Fitted, PlanError> {
+    let predict = |program: &Program| predicted(program, inputs, real_bytes, None, effort);
+    let prediction = predict(program)?;
     let mut best = Fitted { program: program.clone(), prediction, repeated: 0, origins: HashMap::new() };
     let mut current = best.clone();
     let mut fruitless = 0;
-    while current.prediction.peak > budget && fruitless < PATIENCE {
+    while current.prediction.heap > budget && fruitless < PATIENCE && !effort.is_over() {
         if !step(&mut current) {
             break;
         }
-        current.prediction = predict(&current.program, inputs, real_bytes)?;
-        if current.prediction.peak < best.prediction.peak {
+        current.prediction = predict(&current.program)?;
+        if current.prediction.heap < best.prediction.heap {
             best = current.clone();
             fruitless = 0;
         } else {
@@ -64,7 +77,7 @@ pub fn rematerialize<R>(
     }
     if best.repeated > 0 {
         best.program.functions[program.entry.index()].renumber();
-        best.prediction = predict(&best.program, inputs, real_bytes)?;
+        best.prediction = predict(&best.program)?;
     }
     Ok(best)
 }

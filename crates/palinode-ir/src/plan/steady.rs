@@ -41,12 +41,14 @@ impl Fact {
 }
 
 /// How the contents of what a `for` carries go on, if its rounds are alike. `changes` are what the last two rounds changed of lengths and integers;
-/// `constant` says of an array of integers from around the loop whether all its entries are the same.
+/// `constant` says of an array of integers from around the loop whether all its entries are the same; `forgot`, that the round's number is any up to
+/// the last, the same in each round.
 pub(super) fn courses(
     function: &Function,
     body: &Block,
     changes: &[Option<i64>],
     constant: &dyn Fn(Value) -> bool,
+    forgot: bool,
 ) -> Option<Vec<Course>> {
     let assume = |((&param, &next), &change): ((&Value, &Value), &Option<i64>)| {
         let ty = function.ty(param);
@@ -70,7 +72,7 @@ pub(super) fn courses(
     let captured = body.captures().into_iter().filter(|&value| constant(value)).collect();
     let mut check = Check { function, facts: HashMap::new(), constant: captured };
     loop {
-        check.set(body.params[0], Fact { contents: Course::Line, ..Fact::default() });
+        check.set(body.params[0], Fact { contents: counter(forgot), ..Fact::default() });
         carried.iter().zip(&assumed).for_each(|(&param, &fact)| check.set(param, fact));
         check.block(body)?;
         let mut holds = true;
@@ -88,12 +90,17 @@ pub(super) fn courses(
     }
 }
 
+/// The number of a round.
+fn counter(forgot: bool) -> Course {
+    if forgot { Course::Same } else { Course::Line }
+}
+
 /// Whether the rounds of a sweep are alike if the lengths of its state stay what they are: nothing that differs from round to round decides anything.
-pub(super) fn sweeps_alike(function: &Function, inst: &Inst) -> bool {
+pub(super) fn sweeps_alike(function: &Function, inst: &Inst, forgot: bool) -> bool {
     let mut check = Check { function, facts: HashMap::new(), constant: HashSet::new() };
     let line = Fact { contents: Course::Line, ..Fact::default() };
     for block in &inst.blocks {
-        check.set(block.params[0], line);
+        check.set(block.params[0], Fact { contents: counter(forgot), ..Fact::default() });
     }
     let integer = |&arg: &Value| if function.ty(arg).is_real() { Fact::default() } else { line };
     let first = inst.args[1..].iter().map(integer).collect();

@@ -4,36 +4,41 @@
 //! Output: peak bytes, what is live at the peak, and the copies that remain. It follows the memory model that `interp` states, so for
 //! the same trip counts it predicts a real run exactly, allocation by allocation.
 //!
-//! A `for` whose rounds are alike is not walked to its end: three rounds, a jump that lets the logs grow, and the last round
+//! A `for` whose rounds are alike is not walked to its end (`loops.rs`): three rounds, a jump that lets the logs grow, and the last round
 //! (`steady.rs` says when). A branch on data without a record is walked both ways; what follows is walked once, with at least the memory of either
 //! (`join.rs`): then the peak is a bound.
 //!
-//! Known limits: calls nested deeper than [`MAX_DEPTH`] are refused, because the walk uses the native stack; so are loops of which more than
-//! [`MOST_ROUNDS`] rounds would have to be walked.
+//! A walk takes at most [`EFFORT`], or about as long as the run that it imagines. One that would take longer is made again as a bound ([`Walk::bounding`]): loops
+//! whose rounds are unlike each other forget the number of the round, and know only how large it can be; then their rounds are alike.
+//!
+//! Known limits: calls nested deeper than [`MAX_DEPTH`] are refused, because the walk uses the native stack; so are loops of which more
+//! rounds would have to be walked than a run takes time for.
 
+mod loops;
 mod operations;
 mod sweep;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::interp::bookkeeping::{self, Registers};
 use crate::interp::{Datum, Event, check_inputs};
 use crate::op::{FuncId, Op};
-use crate::plan::buffers::{Buffer, Id, Ledger, elements, mixed};
+use crate::plan::buffers::{Buffer, Id, Ledger, elements};
 use crate::plan::known::Ints;
 use crate::plan::liveness::{self, BlockMarks, InstMarks};
 use crate::plan::sizes::Shape;
-use crate::plan::{Copied, Growth, PlanError, Snapshots, join, steady};
+use crate::plan::{Copied, Growth, PlanError, Snapshots, join};
 use crate::program::{Block, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 
 const MAX_DEPTH: usize = 300;
-/// A loop of fewer rounds is walked as it is.
-const FEW_ROUNDS: u64 = 8;
-/// A walk of more rounds would take longer than anybody waits.
-const MOST_ROUNDS: u64 = 5_000_000;
-/// A loop of more rounds is not walked only to know an integer after it.
-const FAR: u64 = 100_000;
+/// So many instructions may be walked through, whatever the run takes: some milliseconds.
+pub(super) const EFFORT: u64 = 40_000;
+/// A run does about so much work (`Ledger::work`) while one instruction is walked through.
+pub(super) const WORK_PER_INST: f64 = 50.0;
+/// What it takes to copy and to join the state at a branch: one instruction for so many registers and buffers.
+const THINGS_PER_INST: usize = 16;
 
 /// What a register of the imagined run holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,8 +107,13 @@ pub(super) struct State {
 pub(super) struct Walk<'p> {
     program: &'p Program,
     marks: Rc<[BlockMarks]>,
+    /// The bytes of the registers of each function.
+    registers: Vec<u64>,
     state: State,
     function: FuncId,
+    /// The functions that are running, outermost first.
+    calls: Vec<FuncId>,
+    record: Option<&'p [Event]>,
     events: Option<core::slice::Iter<'p, Event>>,
     /// Whether every decision was known.
     pub(super) exact: bool,
@@ -118,20 +128,22 @@ pub(super) struct Walk<'p> {
     pub(super) running: Option<(FuncId, Value)>,
     /// Stop when so many bytes are live.
     stop_at: Option<u64>,
-    /// How many rounds of loops have been walked.
-    rounds: u64,
-}
-
-/// What had been counted before a round.
-struct Counts {
-    work: f64,
-    allocations: u64,
-    copies: BTreeMap<(FuncId, Value), Copied>,
+    /// How many instructions have been walked through.
+    pub(super) effort: u64,
+    /// By how much its limit is divided.
+    part: f64,
+    /// Whether loops may forget the numbers of their rounds, and whether one did.
+    bounding: bool,
+    pub(super) forgot: bool,
+    /// What short sweeps have shown.
+    trials: sweep::Trials,
 }
 
 /// Why a walk ended early.
 pub(super) enum Stop {
     Problem(PlanError),
+    /// It would take longer than the run.
+    TooLong,
     /// As many bytes are live as were asked for.
     Reached,
 }
@@ -149,8 +161,15 @@ impl<'p> Walk<'p> {
         Walk {
             program,
             marks: program.functions.iter().map(liveness::mark).collect(),
+            registers: program
+                .functions
+                .iter()
+                .map(|function| Registers::of(function).bytes(real_bytes as u64))
+                .collect(),
             state: State { ledger: Ledger::new(real_bytes), frames: Vec::new(), snapshots: Vec::new() },
             function: program.entry,
+            calls: Vec::new(),
+            record: events,
             events: events.map(<[Event]>::iter),
             exact: true,
             growth: BTreeMap::new(),
@@ -160,18 +179,37 @@ impl<'p> Walk<'p> {
             shapes: BTreeMap::new(),
             running: None,
             stop_at: None,
-            rounds: 0,
+            effort: 0,
+            part: 1.0,
+            bounding: false,
+            forgot: false,
+            trials: sweep::Trials::default(),
         }
+    }
+
+    /// A walk that may take only a part of what one may take.
+    pub(super) fn dividing(mut self, part: u64) -> Walk<'p> {
+        self.part = part as f64;
+        self
+    }
+
+    /// A walk that is quick, and gives a bound where it would not be.
+    pub(super) fn bounding(mut self) -> Walk<'p> {
+        self.bounding = true;
+        self
     }
 
     pub(super) fn ledger(&self) -> &Ledger {
         &self.state.ledger
     }
 
-    /// Stops when so many bytes are live.
-    pub(super) fn stopping_at(mut self, live: u64) -> Walk<'p> {
-        self.stop_at = Some(live);
-        self
+    /// The same walk again, which stops when the most bytes are live.
+    pub(super) fn again_to_the_peak(self) -> Walk<'p> {
+        let mut again = Walk::new(self.program, self.state.ledger.real_bytes(), self.record);
+        again.stop_at = Some(self.ledger().peak);
+        (again.bounding, again.part) = (self.bounding, self.part);
+        again.trials = self.trials;
+        again
     }
 
     fn stop_at_peak(&self) -> Walked {
@@ -185,13 +223,24 @@ impl<'p> Walk<'p> {
         let name = |at: usize| main.name_of(main.body.params[at]).cloned().unwrap_or_else(|| "?".into());
         check_inputs(&types, &name, inputs)
             .map_err(|wrong| PlanError::Inputs { code: wrong.code(), message: wrong.to_string() })?;
+        let lists = (self.program.functions.len() * size_of::<Vec<u8>>()) as u64;
+        self.state.ledger.reserve(0, bookkeeping::RUN + lists);
+        let entry = bookkeeping::frames(1, self.registers[self.program.entry.index()]);
+        self.state.ledger.charge_frames(entry);
         let mut frame = vec![Thing::Unset; main.values.len()];
         for (&param, input) in main.body.params.iter().zip(inputs) {
             let thing = self.input(main.ty(param), input)?;
             self.note_value(param, thing);
             frame[param.index()] = thing;
         }
-        self.call(self.program.entry, frame)?;
+        let results = self.call(self.program.entry, frame)?;
+        let element = |value: Value| self.ledger().element_bytes(main.ty(value).elem);
+        let elements: Vec<u64> = main.body.results.iter().map(|&value| element(value)).collect();
+        for (thing, bytes) in results.into_iter().zip(elements) {
+            let copy = bookkeeping::result(self.size(thing).saturating_mul(bytes));
+            self.state.ledger.reserve(0, copy);
+            self.drop_all(&[thing]);
+        }
         if self.events.as_mut().and_then(Iterator::next).is_some() {
             let what = "more events than the program has";
             return Err(PlanError::Diverged { span: Span::NONE, what }.into());
@@ -303,6 +352,9 @@ impl<'p> Walk<'p> {
             return Err(PlanError::TooDeep { limit: MAX_DEPTH }.into());
         }
         let caller = core::mem::replace(&mut self.function, callee);
+        self.calls.push(callee);
+        let registers = self.calls.iter().map(|callee| self.registers[callee.index()]).sum();
+        self.state.ledger.charge_frames(bookkeeping::frames(self.calls.len(), registers));
         self.state.frames.push(frame);
         let program = self.program;
         let body = &program.function(callee).body;
@@ -312,6 +364,7 @@ impl<'p> Walk<'p> {
         let results = self.fetch(&body.results, &marks.results_die);
         let left = self.state.frames.pop().expect("it was pushed");
         self.drop_all(&left);
+        self.calls.pop();
         self.function = caller;
         Ok(results)
     }
@@ -343,6 +396,7 @@ impl<'p> Walk<'p> {
     }
 
     fn inst(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
+        self.spend(1)?;
         self.running = inst.results.first().map(|&result| (self.function, result));
         match &inst.op {
             Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
@@ -409,145 +463,36 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn trips(&mut self, known: Option<i64>, span: Span) -> Walked<u64> {
-        let known = known.map(|n| u64::try_from(n).unwrap_or(0));
-        match &mut self.events {
-            None => {
-                let what = "the number of rounds of a loop";
-                Ok(known.ok_or(PlanError::DependsOnData { what, span })?)
-            }
-            Some(events) => match events.next() {
-                Some(&Event::Trips(n)) if known.is_none_or(|known| known == n) => Ok(n),
-                _ => Err(PlanError::Diverged { span, what: "another number of rounds" }.into()),
-            },
-        }
-    }
-
-    fn begin_round(&mut self) -> Walked {
-        self.rounds += 1;
-        if self.rounds > MOST_ROUNDS {
-            return Err(PlanError::TooLong { limit: MOST_ROUNDS }.into());
-        }
-        Ok(())
-    }
-
-    fn for_loop(&mut self, inst: &'p Inst, marks: &InstMarks, descending: bool) -> Walked {
-        let n = self.trips(self.get(inst.args[0]).int(), inst.span)?;
-        let body = &inst.blocks[0];
-        let mut carried = self.fetch(&inst.args[1..], &marks.dies[1..]);
-        let may_jump = self.events.is_none() && n >= FEW_ROUNDS;
-        let function = self.program.function(self.function);
-        let mut before: Option<steady::Round> = None;
-        // The sizes of this loop's arrays are part of those of the round of a loop around it.
-        let (outer, mut all) = (self.ledger().trace, n);
-        let mut round = 0;
-        while round < n {
-            self.begin_round()?;
-            let k = if descending { n - 1 - round } else { round };
-            self.set(body.params[0], Thing::Int(Some(k as i64)));
-            for (&param, &thing) in body.params[1..].iter().zip(&carried) {
-                self.set(param, thing);
-            }
-            let shapes = steady::lengths(&carried, self.ledger());
-            let before_round = Counts {
-                work: self.ledger().work,
-                allocations: self.ledger().allocations,
-                copies: if may_jump && round < 8 { self.copies.clone() } else { BTreeMap::new() },
-            };
-            self.state.ledger.trace = 0;
-            self.block(body, &marks.blocks[0])?;
-            let next = self.fetch(&body.results, &marks.blocks[0].results_die);
-            let this = steady::Round::new(&shapes, &next, self.ledger());
-            carried = next;
-            round += 1;
-            let alike =
-                may_jump && (3..8).contains(&round) && round < n - 1 && before.as_ref() == Some(&this);
-            let constant = |value: Value| match self.get(value) {
-                Thing::Array(id) => self.ledger().get(id).ints.as_ref().is_some_and(Ints::is_constant),
-                Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => false,
-            };
-            let courses =
-                if alike { steady::courses(function, body, &this.changes, &constant) } else { None };
-            // Integers of which the last rounds say nothing are had by walking on, if that is not too far.
-            let courses =
-                courses.filter(|courses| n > FAR || !steady::forgets(&carried, courses, self.ledger()));
-            all = mixed(all, self.ledger().trace);
-            if let Some(courses) = courses {
-                this.jump(n - 1 - round, &mut carried, &courses, &mut self.state.ledger);
-                self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
-                self.stop_at_peak()?;
-                self.count_again(before_round, n - 1 - round);
-                round = n - 1;
-                before = None;
-            } else {
-                before = Some(this);
-            }
-        }
-        self.state.ledger.trace = mixed(outer, all);
-        self.define(inst, &carried);
-        Ok(())
-    }
-
-    /// Counts what a round cost so many times more.
-    fn count_again(&mut self, before: Counts, rounds: u64) {
-        let ledger = &mut self.state.ledger;
-        ledger.work += (ledger.work - before.work) * rounds as f64;
-        ledger.allocations += (ledger.allocations - before.allocations) * rounds;
-        for (key, copied) in &mut self.copies {
-            let (times, elements) = before.copies.get(key).map_or((0, 0), |old| (old.times, old.elements));
-            copied.times += (copied.times - times) * rounds;
-            copied.elements += (copied.elements - elements) * rounds;
-        }
-    }
-
-    fn note_growth(&mut self, span: Span, rounds: u64, bytes: u64) {
-        let entry = self.growth.entry(span).or_insert(Growth { span, rounds, bytes_per_round: bytes });
-        entry.rounds = entry.rounds.max(rounds);
-        entry.bytes_per_round = entry.bytes_per_round.max(bytes);
-    }
-
-    fn while_loop(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
-        let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
-        let mut carried = self.fetch(&inst.args, &marks.dies);
-        loop {
-            self.begin_round()?;
-            for (&param, &thing) in head.params.iter().zip(&carried) {
-                self.set(param, thing);
-            }
-            self.block(head, &marks.blocks[0])?;
-            let known = self.get(head.results[0]).int();
-            // The body works on what the condition has looked at, and perhaps brought into one buffer.
-            for (&param, thing) in head.params.iter().zip(&mut carried) {
-                *thing = self.get(param);
-                self.set(param, Thing::Unset);
-            }
-            let what = "the number of rounds of a loop";
-            let problem = PlanError::DependsOnData { what, span: inst.span };
-            if !self.decision(known, inst.span)?.ok_or(problem)? {
-                break;
-            }
-            for (&param, &thing) in body.params.iter().zip(&carried) {
-                self.set(param, thing);
-            }
-            self.block(body, &marks.blocks[1])?;
-            carried = self.fetch(&body.results, &marks.blocks[1].results_die);
-        }
-        self.define(inst, &carried);
-        Ok(())
-    }
-
     fn branch(&mut self, inst: &'p Inst, marks: &InstMarks) -> Walked {
         match self.decision(self.get(inst.args[0]).int(), inst.span)? {
             Some(holds) => self.side(inst, marks, usize::from(!holds)),
             None => {
                 self.exact = false;
-                let before = self.state.clone();
+                let before = self.copied_state()?;
                 self.side(inst, marks, 0)?;
                 let first = core::mem::replace(&mut self.state, before);
                 self.side(inst, marks, 1)?;
                 self.state = join::joined(&first, &self.state);
                 self.stop_at_peak()
             }
+        }
+    }
+
+    /// The state, to go on from it twice.
+    fn copied_state(&mut self) -> Walked<State> {
+        let things: usize = self.state.frames.iter().chain(&self.state.snapshots).map(Vec::len).sum();
+        self.spend((things / THINGS_PER_INST) as u64)?;
+        Ok(self.state.clone())
+    }
+
+    /// Notes what the walk takes; ends it if a run would have been quicker. A recorded run has an end, and was waited for.
+    fn spend(&mut self, effort: u64) -> Walked {
+        self.effort += effort;
+        let most = EFFORT as f64 + self.ledger().work / WORK_PER_INST;
+        if self.effort as f64 * self.part > most && self.events.is_none() {
+            Err(Stop::TooLong)
+        } else {
+            Ok(())
         }
     }
 

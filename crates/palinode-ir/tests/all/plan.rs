@@ -107,7 +107,7 @@ fn every_budget_gives_the_same_gradient() {
     for part in 0..=10 {
         let budget = smallest.bytes() + (all.bytes() - smallest.bytes()) * part / 10;
         let plan = fit(budget).expect("fits");
-        assert!(plan.prediction.peak <= budget as u64);
+        assert!(plan.prediction.heap <= budget as u64);
         assert!(plan.overhead <= work, "more memory, more work: {} after {work}", plan.overhead);
         work = plan.overhead;
         peaks.push(plan.prediction.peak);
@@ -115,7 +115,8 @@ fn every_budget_gives_the_same_gradient() {
         let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
         let (found, stats) =
             Code::new(&plan.program).run_with_stats(&inputs, &limits).expect("runs within it");
-        assert_eq!(stats.peak_bytes as u64, plan.prediction.peak);
+        let of_plan = (plan.prediction.peak, plan.prediction.heap);
+        assert_eq!((stats.peak_bytes as u64, stats.heap_bytes as u64), of_plan);
         assert_eq!(flat(&found), flat(&expected));
     }
     assert!(peaks[0] * 4 < peaks[10] * 3, "{peaks:?}");

@@ -207,16 +207,17 @@ fn the_plan_knows_the_peak_of_short_and_long_sweeps() {
     for (source, inputs) in cases {
         let wrt: Vec<usize> = (0..inputs.len()).collect();
         let program = compiled_source(source);
-        for n in [0, 1, 2, 3, 5, 63, 64, 65, 66, 70, 100, 300] {
+        for n in [0, 1, 2, 3, 5, 6, 7, 8, 9, 12, 64, 100, 300] {
             let mut inputs = inputs.clone();
             inputs.push(Datum::int(n));
-            for slots in [1, 2, 3, 4, 5, 6, 9, 30, 62, 63, 64, 65, 66, 98, 99, 100, 101, 299, 300] {
+            for slots in [1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 62, 63, 64, 65, 98, 99, 100, 101, 299, 300] {
                 let swept = limited(&program, Room::Slots(slots));
                 let gradient = passes::simplify(&transform::value_and_grad(&swept, &wrt).unwrap());
                 let (_, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
                 let plan = predict(&gradient, &inputs, 8).unwrap();
                 assert!(plan.exact);
-                assert_eq!(plan.peak, stats.peak_bytes as u64, "{n} rounds, {slots} slots\n{source}");
+                let real = (stats.peak_bytes as u64, stats.heap_bytes as u64);
+                assert_eq!((plan.peak, plan.heap), real, "{n} rounds, {slots} slots\n{source}");
             }
         }
     }
@@ -238,22 +239,27 @@ fn a_limit_in_bytes_is_kept_or_refused() {
     let program = compiled_source(source);
     let inputs = [Datum::vector((0..10).map(f64::from).collect())];
     let all = run_on(&transform::grad(&program, &[0]).unwrap(), &inputs, "all").unwrap();
+    let little = transform::grad(&limited(&program, Room::Bytes(79)), &[0]).unwrap();
+    let refused = Code::new(&little).run(&inputs, &Limits::default()).unwrap_err().kind;
+    let RunErrorKind::SnapshotOverBudget { budget: 79, needed: each } = refused else { panic!("{refused}") };
+    // 80 bytes of numbers, and what describes them.
+    assert!((81..400).contains(&each), "{each}");
     let mut peaks = Vec::new();
-    for bytes in [80, 159, 160, 400, 4000, 8000] {
+    for bytes in [each, 2 * each - 1, 2 * each, 5 * each, 50 * each, 100 * each] {
         let swept = transform::grad(&limited(&program, Room::Bytes(bytes)), &[0]).unwrap();
         let (found, stats) = Code::new(&swept).run_with_stats(&inputs, &Limits::default()).unwrap();
         assert_eq!(bits(&found), bits(&all), "{bytes} bytes");
         peaks.push(stats.peak_bytes);
-        let within = Limits { budget: Budget::from(stats.peak_bytes), ..Limits::default() };
+        let within = Limits { budget: Budget::from(stats.heap_bytes), ..Limits::default() };
         assert_eq!(bits(&Code::new(&swept).run(&inputs, &within).unwrap()), bits(&all));
     }
     assert_eq!(peaks[0], peaks[1]);
     assert!(peaks.windows(2).all(|pair| pair[0] <= pair[1]), "{peaks:?}");
-    let little = transform::grad(&limited(&program, Room::Bytes(79)), &[0]).unwrap();
+    let little = transform::grad(&limited(&program, Room::Bytes(each - 1)), &[0]).unwrap();
     let refused = Code::new(&little).run(&inputs, &Limits::default()).unwrap_err().kind;
-    assert_eq!(refused, RunErrorKind::SnapshotOverBudget { budget: 79, needed: 80 });
+    assert_eq!(refused, RunErrorKind::SnapshotOverBudget { budget: each - 1, needed: each });
     let planned = predict(&little, &inputs, 8).unwrap_err();
-    assert!(matches!(planned, PlanError::SnapshotOverBudget { budget: 79, needed: 80, .. }), "{planned}");
+    assert!(matches!(planned, PlanError::SnapshotOverBudget { needed, .. } if needed == each), "{planned}");
     assert_eq!(planned.code(), "PAL0278");
 }
 
@@ -272,7 +278,7 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
         let inputs = [Datum::vector(vec![0.1, 0.4, -0.3, 0.2])];
         let all = run_on(&transform::grad(&program, &[0]).unwrap(), &inputs, "all").unwrap();
         let mut refused = 0;
-        for bytes in [7, 8, 24, 40, 100, 200, 300, 500, 900, 1500, 3000, 6000, 12_000, 30_000] {
+        for bytes in [7, 8, 100, 200, 300, 500, 900, 1500, 3000, 6000, 12_000, 30_000] {
             let swept = transform::grad(&limited(&program, Room::Bytes(bytes)), &[0]).unwrap();
             let mut kept = 0;
             let code = Code::new(&swept);
@@ -287,7 +293,7 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
                     let RunErrorKind::SnapshotOverBudget { budget, needed } = error.kind else {
                         panic!("{error}")
                     };
-                    assert!(budget == bytes && needed > bytes && needed <= 280, "{source}: {error}");
+                    assert!(budget == bytes && needed > bytes && needed <= 530, "{source}: {error}");
                     let enough = transform::grad(&limited(&program, Room::Bytes(needed)), &[0]).unwrap();
                     assert_eq!(bits(&run_on(&enough, &inputs, "enough").unwrap()), bits(&all));
                     refused += 1;
@@ -297,6 +303,7 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
             assert_eq!(bits(&found), bits(&all), "{source}: {bytes} bytes");
             let plan = predict(&swept, &inputs, 8).unwrap();
             assert_eq!((plan.exact, plan.peak), (true, stats.peak_bytes as u64), "{source}: {bytes} bytes");
+            assert_eq!(plan.heap, stats.heap_bytes as u64, "{source}: {bytes} bytes");
             // Slots are for states as large as the largest, with the most room that it may have; many are half as large.
             if (1500..=6000).contains(&bytes) {
                 assert!(8 * kept > bytes, "{source}: only {kept} of {bytes} are used");
@@ -430,7 +437,7 @@ fn a_budget_for_all_is_met_with_states() {
             let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
             let (found, stats) = Code::new(&fitted.program).run_with_stats(&inputs, &limits).unwrap();
             assert_eq!(values(&found), values(&expected), "{budget}\n{source}");
-            assert_eq!(stats.peak_bytes as u64, fitted.prediction.peak);
+            assert_eq!(stats.heap_bytes as u64, fitted.prediction.heap);
             overheads.push(fitted.overhead);
         }
         assert!(overheads.windows(2).all(|pair| pair[0] > pair[1]), "{overheads:?}");

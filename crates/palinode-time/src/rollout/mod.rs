@@ -377,7 +377,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     #[must_use]
     pub fn disk(mut self, slots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
         let directory = directory.into();
-        self.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), slots));
+        self.options.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), slots));
         self
     }
 

@@ -414,6 +414,7 @@ impl<R: Real> Machine<'_, R> {
                                 let kind = RunErrorKind::DepthLimit { limit: self.limits.depth };
                                 return Err(Failure { kind, function: frame.function, at });
                             }
+                            checked!(self.charge_frame(site.callee as usize, self.callers.len() + 2));
                             let callee = self.enter(site.callee as usize);
                             for (&operand, &place) in
                                 site.operands.iter().zip(&functions[callee.function].params)

@@ -14,6 +14,7 @@ use palinode_core::dense::norm_of;
 use palinode_core::schedule::Action;
 
 use super::{Frame, Machine, Observer};
+use crate::interp::bookkeeping::{self, snapshot};
 use crate::interp::code::{Kind, Place, SweepSite};
 use crate::interp::error::RunErrorKind;
 use crate::interp::ledger::Memory;
@@ -66,13 +67,17 @@ pub(super) struct Running<R> {
     until: u64,
     /// The round that was gone through last, until that is told.
     reversed: Option<u64>,
-    /// The arrays of each snapshot; of a state without arrays, nothing.
-    arrays: Vec<Vec<Array<R>>>,
-    /// The bytes of each snapshot, and of all; the most that these have been.
+    /// The arrays of all snapshots, those of each one after the other.
+    arrays: Vec<Array<R>>,
+    /// The bytes of each snapshot with arrays, bookkeeping included, and of all; how many there are.
     bytes: Vec<u64>,
     all_bytes: u64,
+    held: u64,
+    /// The most that they have been, of elements.
     largest_kept: u64,
     most_bytes: u64,
+    /// What is charged besides the states.
+    beside: u64,
     reals: Option<Store<R>>,
     ints: Option<Store<i64>>,
     bools: Option<Store<bool>>,
@@ -124,11 +129,21 @@ impl<R: Real> Machine<'_, R> {
         let rounds = u64::try_from(self.ints[frame.bases[1] + site.rounds as usize]).unwrap_or(0);
         self.memory.ledger.note(Event::Trips(rounds));
         let each = self.state_bytes(frame, &site.state);
-        let slots = slots_of(site.room, rounds, site.state.len(), each)
-            .map_err(|budget| RunErrorKind::SnapshotOverBudget { budget, needed: each })?;
         let state = &site.state;
+        let arrays = count(state, Kind::Array);
+        let needed = each.saturating_add(snapshot(arrays as u64));
+        let slots = slots_of(site.room, rounds, state.len(), needed)
+            .map_err(|budget| RunErrorKind::SnapshotOverBudget { budget, needed })?;
         let memory = &self.memory;
-        self.sweeps.push(Running {
+        let beside = bookkeeping::sweep(rounds, slots, arrays as u64);
+        memory.ledger.charge_beside(beside, OP)?;
+        // More states than there can be memory for are an error, not the end of the process.
+        let most = usize::try_from(beside).unwrap_or(usize::MAX);
+        if Vec::<u8>::new().try_reserve_exact(most).is_err() {
+            return Err(RunErrorKind::TooLarge { op: OP, shape: [most].as_slice().into() });
+        }
+        let [arrays, bytes] = [slots as usize * arrays, slots as usize * arrays.min(1)];
+        self.sweeps.push(Box::new(Running {
             schedule: schedule(rounds, slots),
             rounds,
             slots,
@@ -139,15 +154,17 @@ impl<R: Real> Machine<'_, R> {
             at: 0,
             until: 0,
             reversed: None,
-            arrays: Vec::new(),
-            bytes: Vec::new(),
+            arrays: vec![Array::Empty; arrays],
+            bytes: vec![0; bytes],
             all_bytes: 0,
+            held: 0,
             largest_kept: 0,
             most_bytes: 0,
+            beside,
             reals: room(slots, count(state, Kind::Real), R::zero(), memory)?,
             ints: room(slots, count(state, Kind::Int), 0, memory)?,
             bools: room(slots, count(state, Kind::Bool), false, memory)?,
-        });
+        }));
         if rounds == 0 {
             for place in state.iter().filter(|place| place.kind == Kind::Array) {
                 self.arrays[frame.bases[3] + place.slot as usize] = Array::Empty;
@@ -188,6 +205,7 @@ impl<R: Real> Machine<'_, R> {
                     if running.rounds == 0 && observer.watches() {
                         observer.back(&self.round_back(frame, site, 0, &running));
                     }
+                    self.memory.ledger.credit_beside(running.beside);
                     return Ok(site.end as usize);
                 }
                 Some(Action::Advance { from, to }) => (running.at, running.until) = (from, to),
@@ -195,7 +213,8 @@ impl<R: Real> Machine<'_, R> {
                     if !self.snapshot(frame, site, slot.index as usize, &mut running) {
                         // States have become longer: with all but the first given up, how long?
                         self.restore(frame, site, 0, &running);
-                        running.arrays.iter_mut().skip(1).for_each(Vec::clear);
+                        let first = count(&site.state, Kind::Array);
+                        running.arrays[first..].fill(Array::Empty);
                         (running.at, running.until) = (0, running.left - 1);
                         running.largest = Some(0);
                     }
@@ -205,11 +224,11 @@ impl<R: Real> Machine<'_, R> {
                 }
                 Some(Action::Free { slot }) => {
                     let slot = slot.index as usize;
-                    if let (Some(arrays), Some(bytes)) =
-                        (running.arrays.get_mut(slot), running.bytes.get_mut(slot))
-                    {
-                        arrays.clear();
+                    if let Some(bytes) = running.bytes.get_mut(slot) {
+                        running.held -= u64::from(*bytes > 0);
                         running.all_bytes -= core::mem::take(bytes);
+                        let each = count(&site.state, Kind::Array);
+                        running.arrays[slot * each..][..each].fill(Array::Empty);
                     }
                 }
                 // The round is run and gone back through in one block.
@@ -236,13 +255,20 @@ impl<R: Real> Machine<'_, R> {
     ) -> Result<(), RunErrorKind> {
         let Room::Bytes(bytes) = site.room else { unreachable!("only bytes are too few for longer states") };
         self.restore(frame, site, 0, running);
-        running.arrays.clear();
-        running.bytes.clear();
-        (running.all_bytes, running.largest_kept, running.most_bytes) = (0, 0, 0);
-        running.slots = slots_of_growing(bytes, running.state_bytes, largest).min(running.left);
-        running.schedule = schedule(running.left, running.slots);
+        (running.all_bytes, running.held, running.largest_kept, running.most_bytes) = (0, 0, 0, 0);
+        let (state, memory) = (&site.state, &self.memory);
+        let arrays = count(state, Kind::Array);
+        let beside = snapshot(arrays as u64);
+        let slots = slots_of_growing(bytes, running.state_bytes + beside, largest + beside).min(running.left);
+        running.slots = slots;
+        running.schedule = schedule(running.left, slots);
+        (running.arrays, running.bytes) = (Vec::new(), Vec::new());
         (running.reals, running.ints, running.bools) = (None, None, None);
-        let (slots, state, memory) = (running.slots, &site.state, &self.memory);
+        memory.ledger.credit_beside(running.beside);
+        running.beside = bookkeeping::sweep(running.left, slots, arrays as u64);
+        memory.ledger.charge_beside(running.beside, OP)?;
+        (running.arrays, running.bytes) =
+            (vec![Array::Empty; slots as usize * arrays], vec![0; slots as usize]);
         running.reals = room(slots, count(state, Kind::Real), R::zero(), memory)?;
         running.ints = room(slots, count(state, Kind::Int), 0, memory)?;
         running.bools = room(slots, count(state, Kind::Bool), false, memory)?;
@@ -251,20 +277,17 @@ impl<R: Real> Machine<'_, R> {
 
     /// Keeps the state; false, and nothing done, if all that are kept would be over the limit.
     fn snapshot(&self, frame: &Frame, site: &SweepSite, slot: usize, running: &mut Running<R>) -> bool {
-        if count(&site.state, Kind::Array) > 0 {
-            if running.arrays.len() <= slot {
-                running.arrays.resize_with(slot + 1, Vec::new);
-                running.bytes.resize(slot + 1, 0);
-            }
-            let each = self.state_bytes(frame, &site.state);
-            running.all_bytes = running.all_bytes - running.bytes[slot] + each;
-            running.bytes[slot] = each;
+        let arrays = count(&site.state, Kind::Array);
+        if arrays > 0 {
+            let (each, beside) = (self.state_bytes(frame, &site.state), snapshot(arrays as u64));
+            running.held += u64::from(running.bytes[slot] == 0);
+            running.all_bytes = running.all_bytes - running.bytes[slot] + each + beside;
+            running.bytes[slot] = each + beside;
             if matches!(site.room, Room::Bytes(bytes) if running.all_bytes > bytes) {
                 return false;
             }
             running.largest_kept = running.largest_kept.max(each);
-            running.most_bytes = running.most_bytes.max(running.all_bytes);
-            running.arrays[slot].clear();
+            running.most_bytes = running.most_bytes.max(running.all_bytes - running.held * beside);
         } else {
             // States of numbers are alike, and have all their room from the start.
             running.largest_kept = running.state_bytes;
@@ -272,20 +295,24 @@ impl<R: Real> Machine<'_, R> {
         }
         let [mut reals, mut ints, mut bools] =
             [Kind::Real, Kind::Int, Kind::Bool].map(|kind| slot * count(&site.state, kind));
+        let mut at = slot * arrays;
         for place in &site.state {
             let from = frame.bases[place.kind as usize] + place.slot as usize;
             match place.kind {
                 Kind::Real => put(&mut running.reals, &mut reals, self.reals[from]),
                 Kind::Int => put(&mut running.ints, &mut ints, self.ints[from]),
                 Kind::Bool => put(&mut running.bools, &mut bools, self.bools[from]),
-                Kind::Array => running.arrays[slot].push(self.arrays[from].clone()),
+                Kind::Array => {
+                    running.arrays[at] = self.arrays[from].clone();
+                    at += 1;
+                }
             }
         }
         true
     }
 
     fn restore(&mut self, frame: &Frame, site: &SweepSite, slot: usize, running: &Running<R>) {
-        let mut arrays = running.arrays.get(slot).into_iter().flatten();
+        let mut arrays = running.arrays[slot * count(&site.state, Kind::Array)..].iter();
         let [mut reals, mut ints, mut bools] =
             [Kind::Real, Kind::Int, Kind::Bool].map(|kind| slot * count(&site.state, kind));
         for place in &site.state {

@@ -41,12 +41,12 @@ impl Walk<'_> {
             return Ok(());
         }
         let workspace = self.workspace(inst, &args)?;
-        self.state.ledger.charge(workspace);
+        self.state.ledger.reserve(workspace, 0);
         self.stop_at_peak()?;
         let results = match &inst.op {
             Op::Write(_) => {
                 // Places are checked before the array is copied.
-                self.state.ledger.discharge(workspace);
+                self.state.ledger.give_back(workspace, 0);
                 vec![self.changed(inst, &mut args)?]
             }
             op if op.consumes() == Some(0) => vec![self.changed(inst, &mut args)?],
@@ -55,7 +55,7 @@ impl Walk<'_> {
             _ => self.made(inst, &mut args)?,
         };
         if !matches!(inst.op, Op::Write(_)) {
-            self.state.ledger.discharge(workspace);
+            self.state.ledger.give_back(workspace, 0);
         }
         self.drop_all(&args);
         let made = results.iter().map(|&thing| self.size(thing)).max().unwrap_or(1);
@@ -130,7 +130,7 @@ impl Walk<'_> {
     }
 
     /// How many elements something has; 1 for a scalar.
-    fn size(&self, thing: Thing) -> u64 {
+    pub(super) fn size(&self, thing: Thing) -> u64 {
         match thing {
             Thing::Array(id) => self.ledger().get(id).elements().unwrap_or(0),
             Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => 1,
@@ -263,20 +263,25 @@ impl Walk<'_> {
         Ok(results)
     }
 
-    fn read_scalar(&self, inst: &Inst, args: &[Thing], ty: Type) -> Thing {
+    fn read_scalar(&mut self, inst: &Inst, args: &[Thing], ty: Type) -> Thing {
         if ty.is_real() {
             return Thing::Real;
         }
-        match (&inst.op, args) {
-            (Op::Read(axes), [Thing::Array(id), index]) if axes[..] == [Axis::At] => {
-                self.ledger().get(*id).ints.as_ref().map_or(Thing::Int(None), |ints| match index.int() {
-                    Some(at) => ints.get(at),
-                    // All the same, wherever it is.
-                    None if ints.is_constant() => ints.get(0),
-                    None => Thing::Int(None),
-                })
-            }
-            _ => Thing::Int(None),
+        let (Op::Read(axes), [Thing::Array(id), index]) = (&inst.op, args) else { return Thing::Int(None) };
+        let Some(ints) = self.ledger().get(*id).ints.as_ref().filter(|_| axes[..] == [Axis::At]) else {
+            return Thing::Int(None);
+        };
+        match index.int() {
+            Some(at) => ints.get(at),
+            // All the same, wherever it is.
+            None if ints.is_constant() => ints.get(0),
+            None => match ints.most() {
+                Some(most) => {
+                    self.exact = false;
+                    Thing::UpTo(most)
+                }
+                None => Thing::Int(None),
+            },
         }
     }
 

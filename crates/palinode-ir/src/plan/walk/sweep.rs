@@ -5,10 +5,15 @@
 //! snapshots, each takes the same, because a round makes every array of the state anew or leaves it alone. Where that does not hold (a state whose arrays move on from
 //! one place to another, or get longer), every round is walked.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use palinode_core::schedule::Action;
 
+use crate::interp::bookkeeping::{self, snapshot};
 use crate::interp::store_rule::{most_held, slots_of, slots_of_growing};
-use crate::op::Room;
+use crate::op::{FuncId, Room};
+use crate::plan::buffers::mixed;
 use crate::plan::liveness::InstMarks;
 use crate::plan::walk::{Thing, Walk, Walked};
 use crate::plan::{PlanError, Snapshots, steady};
@@ -16,10 +21,20 @@ use crate::program::{Block, Inst, Value};
 use crate::schedule::{advances, schedule};
 use crate::types::{Elem, Span};
 
-/// A sweep of fewer rounds is walked as it is.
-const FEW_ROUNDS: u64 = 64;
-/// So many snapshots stand for all of a long sweep.
-const FEW_SLOTS: u64 = 4;
+/// So many snapshots stand for all of a long sweep,
+const FEW_SLOTS: u64 = 2;
+/// and so many rounds: with them all snapshots are in use while the state is advanced from one that none of them has. A sweep of no more is walked as it is.
+const FEW_ROUNDS: u64 = 6;
+/// Rounds that are walked to see what one does.
+const TRIAL: u64 = 3;
+
+/// What short sweeps have shown, by the sweep and by all that its memory depends on: what a round makes anew, if its rounds are alike.
+#[derive(Default)]
+pub(super) struct Trials {
+    /// What each sweep takes from around it.
+    captures: HashMap<(FuncId, Value), Rc<[Value]>>,
+    found: HashMap<(FuncId, Value, u64), Option<Anew>>,
+}
 
 /// The parts of a sweep.
 struct Parts<'p> {
@@ -27,6 +42,8 @@ struct Parts<'p> {
     back: &'p Block,
     states: &'p [Value],
     cotangents: &'p [Value],
+    /// What is known of the number of a round, if that is forgotten.
+    forgotten: Option<Thing>,
 }
 
 /// What the rounds of a sweep did.
@@ -37,18 +54,31 @@ struct Rounds {
     backwards: (f64, u64),
     /// Whether every round left the state with the same lengths, and each array in its place.
     settled: bool,
-    /// The bytes of the arrays that a round makes anew.
-    each: u64,
+    /// What a round makes anew.
+    each: Anew,
+    /// What is charged besides the states, if that has changed.
+    beside: u64,
     /// If states became longer than a limit in bytes has room for: how many snapshots there were then, and the bytes of the largest state.
     grown: Option<(u64, u64)>,
+}
+
+/// Arrays that a round makes anew.
+#[derive(Clone, Copy, Debug, Default)]
+struct Anew {
+    arrays: u64,
+    bytes: u64,
 }
 
 /// A limit of the bytes of all snapshots.
 #[derive(Clone, Copy)]
 struct Limit {
     bytes: u64,
-    /// The bytes of the first state.
+    /// The bytes of the first state with its bookkeeping.
     first: u64,
+    /// How many arrays a state has.
+    arrays: u64,
+    /// What is charged besides states at the start.
+    charged: u64,
     /// The loop.
     span: Span,
 }
@@ -61,14 +91,18 @@ impl<'p> Walk<'p> {
     pub(super) fn sweep(&mut self, inst: &'p Inst, marks: &InstMarks, room: Room) -> Walked {
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
         let (states, cotangents) = back.params[1..].split_at(advance.results.len());
-        let parts = Parts { advance, back, states, cotangents };
-        let n = self.trips(self.get(inst.args[0]).int(), inst.span)?;
+        let mut parts = Parts { advance, back, states, cotangents, forgotten: None };
+        let n = self.trips(self.get(inst.args[0]), inst.span)?;
         let things = self.fetch(&inst.args[1..], &marks.dies[1..]);
         self.set_all(&advance.params[1..], &things);
         self.set_all(cotangents, &things[states.len()..]);
         let each = self.state_bytes(&things[..states.len()]);
-        let slots = slots_of(room, n, states.len(), each)
-            .map_err(|budget| PlanError::SnapshotOverBudget { budget, needed: each, span: inst.span })?;
+        let arrays = arrays_of(&things[..states.len()]).len() as u64;
+        let needed = each.saturating_add(snapshot(arrays));
+        let slots = slots_of(room, n, states.len(), needed)
+            .map_err(|budget| PlanError::SnapshotOverBudget { budget, needed, span: inst.span })?;
+        let mut beside = bookkeeping::sweep(n, slots, arrays);
+        self.state.ledger.reserve(0, beside);
         // Scalars of all snapshots, whatever is walked.
         let scalars = self.scalar_room(&parts, slots, inst.span)?;
         let mut found = Snapshots {
@@ -82,7 +116,12 @@ impl<'p> Walk<'p> {
 
         let function = self.program.function(self.function);
         let short = self.events.is_none() && n > FEW_ROUNDS;
-        if short && steady::sweeps_alike(function, inst) && self.short_sweep(&parts, marks, n, slots)? {
+        let mut alike = short && steady::sweeps_alike(function, inst, false);
+        if short && !alike && self.bounding && steady::sweeps_alike(function, inst, true) {
+            parts.forgotten = Some(Thing::UpTo(n as i64 - 1));
+            (alike, self.exact, self.forgot) = (true, false, true);
+        }
+        if alike && self.short_sweep(inst, &parts, marks, n, slots)? {
             // Integers of a short sweep are not those of the long one.
             for &value in cotangents {
                 if let Thing::Int(_) | Thing::UpTo(_) = self.get(value) {
@@ -91,15 +130,19 @@ impl<'p> Walk<'p> {
             }
         } else {
             let limit = match room {
-                Room::Bytes(bytes) => Some(Limit { bytes, first: each, span: inst.span }),
+                Room::Bytes(bytes) => {
+                    Some(Limit { bytes, first: needed, arrays, charged: beside, span: inst.span })
+                }
                 Room::Slots(_) => None,
             };
             let done = self.whole_sweep(&parts, marks, n, slots, limit)?;
             if let Some((slots, largest)) = done.grown {
+                beside = done.beside;
                 let scalars = self.state.snapshots.last().cloned().unwrap_or_default();
                 found.slots = slots;
                 found.scalar_bytes = self.state_bytes(&scalars);
-                found.array_bytes = largest.saturating_sub(found.scalar_bytes / slots.max(1));
+                let others = found.scalar_bytes / slots.max(1) + snapshot(arrays);
+                found.array_bytes = largest.saturating_sub(others);
             }
         }
         let most = self.snapshots.entry(inst.span).or_insert(found);
@@ -108,6 +151,7 @@ impl<'p> Walk<'p> {
         }
         let scalars = self.state.snapshots.pop().expect("it was pushed");
         self.drop_all(&scalars);
+        self.state.ledger.give_back(0, beside);
         if n == 0 {
             self.release(&advance.params[1..]);
         }
@@ -117,6 +161,11 @@ impl<'p> Walk<'p> {
         }
         self.define(inst, &results);
         Ok(())
+    }
+
+    /// Which array it is, if it is one. (Buffers are numbered anew after a branch on data, arrays are not.)
+    fn birth_of(&self, thing: Thing) -> Option<u64> {
+        thing.id().map(|id| self.ledger().get(id).born)
     }
 
     fn set_all(&mut self, values: &[Value], things: &[Thing]) {
@@ -186,7 +235,9 @@ impl<'p> Walk<'p> {
                         self.state.snapshots.resize(base + slot + 1, Vec::new());
                     }
                     if let Some(limit) = limit {
-                        all = all.saturating_add(self.state_bytes(&things));
+                        all = all
+                            .saturating_add(self.state_bytes(&things))
+                            .saturating_add(snapshot(limit.arrays));
                         if all > limit.bytes {
                             all = 0;
                             let grown = self.measure(parts, marks, left, base, limit, &mut rounds)?;
@@ -201,8 +252,9 @@ impl<'p> Walk<'p> {
                 Action::Restore { slot, .. } => self.restore(base + slot.index as usize, state),
                 Action::Free { slot } => {
                     let things = core::mem::take(&mut self.state.snapshots[base + slot.index as usize]);
-                    if limit.is_some() {
-                        all = all.saturating_sub(self.state_bytes(&things));
+                    if let Some(limit) = limit {
+                        let beside = snapshot(limit.arrays);
+                        all = all.saturating_sub(self.state_bytes(&things).saturating_add(beside));
                     }
                     self.drop_all(&things);
                 }
@@ -244,7 +296,7 @@ impl<'p> Walk<'p> {
         for step in 0..left - 1 {
             self.advance(parts, marks, step, rounds)?;
             let things: Vec<Thing> = state.iter().map(|&value| self.get(value)).collect();
-            largest = largest.max(self.state_bytes(&things));
+            largest = largest.max(self.state_bytes(&things).saturating_add(snapshot(limit.arrays)));
         }
         self.release(state);
         self.restore(base, state);
@@ -252,43 +304,51 @@ impl<'p> Walk<'p> {
             self.drop_all(&things);
         }
         let slots = slots_of_growing(limit.bytes, limit.first, largest).min(left);
+        rounds.beside = bookkeeping::sweep(left, slots, limit.arrays);
+        self.state.ledger.give_back(0, limit.charged);
+        self.state.ledger.reserve(0, rounds.beside);
         let scalars = self.scalar_room(parts, slots, limit.span)?;
         self.state.snapshots.push(scalars);
         Ok((slots, largest))
     }
 
     fn advance(&mut self, parts: &Parts<'p>, marks: &InstMarks, step: u64, rounds: &mut Rounds) -> Walked {
-        self.begin_round()?;
+        self.spend(1)?;
         let (block, marks) = (parts.advance, &marks.blocks[0]);
         let state = &block.params[1..];
-        self.set(block.params[0], Thing::Int(Some(step as i64)));
+        self.set(block.params[0], parts.forgotten.unwrap_or(Thing::Int(Some(step as i64))));
         let before: Vec<Thing> = state.iter().map(|&value| self.get(value)).collect();
         let lengths: Vec<_> = before.iter().map(|thing| thing.shape(self.ledger())).collect();
+        let before: Vec<Option<u64>> = before.iter().map(|thing| self.birth_of(*thing)).collect();
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
         self.block(block, marks)?;
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(state, &next);
         let ledger = self.ledger();
         rounds.forwards = (ledger.work - work, ledger.allocations - allocations);
-        rounds.each = 0;
+        rounds.each = Anew::default();
         for (at, thing) in next.iter().enumerate() {
             let Thing::Array(id) = thing else { continue };
             let buffer = ledger.get(*id);
             // A buffer that something else holds was there before and will be there in every round.
-            let stays = before[at] == *thing && buffer.holders > 1;
-            let moved = before.iter().enumerate().any(|(other, old)| other != at && old == thing)
+            let is_this = |old: &Option<u64>| *old == Some(buffer.born);
+            let stays = is_this(&before[at]) && buffer.holders > 1;
+            let moved = before.iter().enumerate().any(|(other, old)| other != at && is_this(old))
                 || next.iter().filter(|other| *other == thing).count() > 1;
             let known = buffer.shape.iter().all(Option::is_some);
             rounds.settled &= !moved && known && buffer.shape == lengths[at] && !buffer.in_chunks();
-            rounds.each += if stays { 0 } else { buffer.bytes };
+            if !stays {
+                rounds.each.arrays += 1;
+                rounds.each.bytes += buffer.bytes;
+            }
         }
         Ok(())
     }
 
     fn back(&mut self, parts: &Parts<'p>, marks: &InstMarks, step: u64, rounds: &mut Rounds) -> Walked {
-        self.begin_round()?;
+        self.spend(1)?;
         let (block, marks) = (parts.back, &marks.blocks[1]);
-        self.set(block.params[0], Thing::Int(Some(step as i64)));
+        self.set(block.params[0], parts.forgotten.unwrap_or(Thing::Int(Some(step as i64))));
         for (&ours, &theirs) in parts.advance.params[1..].iter().zip(parts.states) {
             let thing = self.get(ours);
             self.set(ours, Thing::Unset);
@@ -304,32 +364,98 @@ impl<'p> Walk<'p> {
     }
 
     /// Walks a shorter sweep instead; false, and nothing done, if that shows that its rounds are not alike.
-    fn short_sweep(&mut self, parts: &Parts<'p>, marks: &InstMarks, n: u64, slots: u64) -> Walked<bool> {
-        let few = slots.min(FEW_SLOTS);
-        // With enough rounds all slots are in use, as they are in the long one; with fewer rounds than slots, each round has one.
-        let rounds = if slots >= n { few } else { FEW_ROUNDS };
-        let before = (self.state.clone(), self.copies.clone(), self.most.clone(), self.shapes.clone());
-        // The bytes of a snapshot are known after a round.
-        let trial = self.whole_sweep(parts, marks, rounds.min(3), few.min(1), None)?;
-        (self.state, self.copies, self.most, self.shapes) = before;
-        if !trial.settled {
-            return Ok(false);
-        }
-        let others = (slots - few).saturating_mul(trial.each);
-        self.state.ledger.charge(others);
+    fn short_sweep(
+        &mut self,
+        inst: &'p Inst,
+        parts: &Parts<'p>,
+        marks: &InstMarks,
+        n: u64,
+        slots: u64,
+    ) -> Walked<bool> {
+        let Some(each) = self.trial(inst, parts, marks)? else { return Ok(false) };
+        // At most one snapshot for each round but the last is of use. With fewer, there is a state between two of them that none of them has.
+        let useful = slots.min(n - 1);
+        let few = useful.min(FEW_SLOTS);
+        let rounds = if useful == n - 1 { few + 1 } else { FEW_ROUNDS };
+        let others = (useful - few).saturating_mul(each.bytes);
+        let described = (useful - few).saturating_mul(each.arrays).saturating_mul(bookkeeping::ARRAY);
+        self.state.ledger.reserve(others, described);
         self.stop_at_peak()?;
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
         let done = self.whole_sweep(parts, marks, rounds, few, None)?;
-        self.state.ledger.discharge(others);
+        self.state.ledger.give_back(others, described);
         // What the long one does instead; few snapshots may have made the short one go forwards more often.
         let (forwards, backwards) = (done.forwards, done.backwards);
         let (there, back) = (advances(n, slots), n);
         let ledger = &mut self.state.ledger;
         ledger.work = work + forwards.0 * there as f64 + backwards.0 * back as f64;
         let made = forwards.1.saturating_mul(there).saturating_add(backwards.1.saturating_mul(back));
-        // It numbers arrays too, so it never goes back.
-        ledger.allocations = ledger.allocations.max(allocations.saturating_add(made));
+        ledger.allocations = allocations.saturating_add(made);
         debug_assert!(done.settled, "what three rounds show holds for more");
         Ok(true)
+    }
+
+    /// What a round makes anew, if every round leaves the state with the same lengths and each array in its place.
+    fn trial(&mut self, inst: &Inst, parts: &Parts<'p>, marks: &InstMarks) -> Walked<Option<Anew>> {
+        let key = self.memory_depends_on(inst);
+        if let Some(&known) = key.as_ref().and_then(|key| self.trials.found.get(key)) {
+            return Ok(known);
+        }
+        let state = self.copied_state()?;
+        let before = (state, self.copies.clone(), self.most.clone(), self.shapes.clone());
+        let notes = (self.growth.clone(), self.snapshots.clone());
+        let stop_at = self.stop_at.take();
+        let trial = self.whole_sweep(parts, marks, TRIAL, 1, None)?;
+        (self.state, self.copies, self.most, self.shapes) = before;
+        (self.growth, self.snapshots) = notes;
+        self.stop_at = stop_at;
+        let found = trial.settled.then_some(trial.each);
+        if let Some(key) = key {
+            self.trials.found.insert(key, found);
+        }
+        Ok(found)
+    }
+
+    /// What the memory of a sweep depends on: it, and the lengths, integers and holders of what it takes and captures, summed up. Nothing if that is long.
+    fn memory_depends_on(&mut self, inst: &Inst) -> Option<(FuncId, Value, u64)> {
+        let (function, result) = (self.function, *inst.results.first()?);
+        let captures = self.trials.captures.entry((function, result)).or_insert_with(|| {
+            let mut all: Vec<Value> = inst.blocks.iter().flat_map(Block::captures).collect();
+            all.sort_unstable();
+            all.dedup();
+            all.into()
+        });
+        let captures = Rc::clone(captures);
+        let params = inst.blocks[0].params[1..].iter().chain(&inst.blocks[1].params[1..]);
+        let (mut sum, mut seen) = (0, HashMap::new());
+        for (at, &value) in captures.iter().chain(params).enumerate() {
+            sum = match self.get(value) {
+                Thing::Unset => mixed(sum, 1),
+                Thing::Real => mixed(sum, 2),
+                Thing::Int(None) => mixed(sum, 3),
+                Thing::Int(Some(value)) => mixed(mixed(sum, 4), value as u64),
+                Thing::UpTo(most) => mixed(mixed(sum, 5), most as u64),
+                Thing::Array(id) => {
+                    let buffer = self.ledger().get(id);
+                    if buffer.ints.as_ref().is_some_and(|ints| !ints.is_constant()) {
+                        return None;
+                    }
+                    let first = buffer.ints.as_ref().map(|ints| ints.get(0));
+                    let entry = match first {
+                        None => 0,
+                        Some(Thing::UpTo(most)) => mixed(1, most as u64),
+                        Some(other) => mixed(2, other.int().unwrap_or(-1) as u64),
+                    };
+                    let flags = u64::from(buffer.at_most)
+                        + 2 * u64::from(buffer.uneven)
+                        + 4 * u64::from(buffer.loose);
+                    let with = *seen.entry(id).or_insert(at) as u64;
+                    let shape = buffer.shape.iter().map(|length| length.map_or(u64::MAX, |length| length));
+                    let facts = [with, u64::from(buffer.holders), buffer.made, flags, entry];
+                    facts.into_iter().chain(shape).fold(mixed(sum, 6), mixed)
+                }
+            };
+        }
+        Some((function, result, sum))
     }
 }

@@ -1,0 +1,225 @@
+//! The law of budgets: a gradient that was fitted into a budget runs within it, whatever the data decides.
+//!
+//! Random programs with branches on data, loops in loops and loops that are longer than every threshold of the planner. Of each: the budget that a refusal names, and
+//! budgets between it and the one that keeps everything. Every one of them must be fitted, run to its end and give the bits of the gradient that keeps everything; and the
+//! allocator must not see more bytes than the budget, all bytes counted.
+
+use palinode_core::Budget;
+use palinode_ir::interp::{Code, Datum, Limits};
+use palinode_ir::plan::{FitError, FittedGradient, fit_gradient};
+use palinode_ir::transform::Storage;
+use palinode_ir::{pal, passes, transform};
+
+use crate::{bits, given, peak_of_all};
+
+/// Numbers by a linear congruence.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % n as u64) as usize
+    }
+
+    fn one<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+        of[self.below(of.len())]
+    }
+}
+
+/// Statements that keep every number between -3 and 3, or near.
+const STATEMENTS: &[&str] = &[
+    "s = sin(s + t)",
+    "t = 0.5 * t + cos(s)",
+    "a = sin(a) + 0.1 * b",
+    "b = cos(a * b)",
+    "a[1] = sin(s)",
+    "b[0] = a[1] * t",
+    "a, b = b, a",
+    "b = a",
+    "s = tanh(sum(a * b))",
+    "let C = a * b; t = sin(C[0] + sum(C))",
+    "m += 1",
+    "t = sin(t + 0.01 * m)",
+    "let C = fill(s, 3); t = cos(sum(C * C))",
+    "s = f(s, t)",
+    "w = tanh(w @ w + 0.3)",
+    "a = 0.7 * a + w @ b",
+];
+/// Branches on data, with other memory on each side.
+const BRANCHES: &[&str] = &[
+    "if s > 0.2 { a = sin(a) } else { a[1] = 0.9 * a[0] }",
+    "if s > 0.2 { a = 0.9 * a }",
+    "if s > t { a, b = b, a }",
+    "if t > 0.1 { b = a } else { b = sin(b) }",
+    "if s > 0.3 { b = sin(a); a = 0.9 * b + 0.05 }",
+    "if s > 0 { s = sin(s) * t } else { t = 0.4; s = cos(s) }",
+    "if a[0] > b[1] { let C = a * b; s = sin(sum(C)) } else { s = 0.3 }",
+    "if s > 0.1 { m += 1 } else { a = b }",
+    "if s > 0.4 { for q in 0..4 { t = sin(t + s); a[1] = t } } else { b[0] = t }",
+    "if t > s { w = tanh(w) } else { a = w @ a }",
+];
+/// What makes rounds unlike each other.
+const UNLIKE: &[&str] = &[
+    "let C = fill(s, K % 5 + 1); t = sin(sum(C))",
+    "let C = fill(t, K + 1); s = sin(mean(C))",
+    "if K % 3 == 0 { a = sin(a) }",
+    "for q in 0..K { t = sin(t) }",
+    "if K == 50 { b = 0.5 * b }",
+    "if s > 0.6 { l = append(l, t) }",
+    "l = append(l, s)",
+    "if s > 0.5 { l = append(l, s); l = append(l, t) } else { l = append(l, 0.1) }",
+];
+
+fn block(
+    dice: &mut Dice,
+    depth: usize,
+    left: &mut usize,
+    names: &mut usize,
+    counter: &str,
+    unlike: bool,
+) -> String {
+    let mut text = String::new();
+    for _ in 0..1 + dice.below(4) {
+        let statement = match dice.below(8) {
+            0..=2 => dice.one(STATEMENTS).to_string(),
+            3..=5 => dice.one(BRANCHES).to_string(),
+            6 if unlike && !counter.is_empty() => dice.one(UNLIKE).replace('K', counter),
+            _ => dice.one(STATEMENTS).to_string(),
+        };
+        // A name of its own for what it defines.
+        *names += 1;
+        text.push_str(&statement.replace("; ", "\n").replace('C', &format!("c{names}")));
+        text.push('\n');
+    }
+    if depth < 3 && (depth == 0 || dice.below(2) == 0) {
+        let lengths: Vec<usize> =
+            [1, 2, 5, 9, 12, 20, 40, 65, 70, 130, 300, 1500].into_iter().filter(|n| n <= left).collect();
+        if lengths.is_empty() {
+            return text;
+        }
+        let n = lengths[dice.below(lengths.len())];
+        *left /= n;
+        *names += 1;
+        let k = &format!("{}{names}", ["i", "j", "k"][depth]);
+        let inner = block(dice, depth + 1, left, names, k, unlike);
+        *left *= n;
+        match dice.below(8) {
+            0 => text.push_str(&format!("var {k}: int = 0\nwhile {k} < {n} {{\n{inner}{k} += 1\n}}\n")),
+            _ => text.push_str(&format!("for {k} in 0..{n} {{\n{inner}}}\n")),
+        }
+    }
+    text
+}
+
+fn source(seed: u64) -> String {
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66);
+    dice.below(2);
+    let mut left = [100, 2000, 6000][dice.below(3)];
+    let unlike = dice.below(3) == 0;
+    let mut names = 0;
+    let n = 2 + dice.below(6);
+    let one = |at: usize| format!("{:.2}", 0.1 + 0.13 * at as f64);
+    let list: Vec<String> = (0..n).map(one).collect();
+    let row = |r: usize| {
+        format!(
+            "[{}]",
+            (0..n)
+                .map(|c| format!("{:.2}", 0.1 * ((r + 2 * c) % 5) as f64 - 0.2))
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
+    };
+    let rows: Vec<String> = (0..n).map(row).collect();
+    let mut body = block(&mut dice, 0, &mut left, &mut names, "", unlike);
+    if dice.below(3) == 0 {
+        left = 100;
+        body.push_str(&block(&mut dice, 0, &mut left, &mut names, "", unlike));
+    }
+    let mut text = format!(
+        "fn f(u, v) -> real {{\nif u > v {{ return sin(u) }}\nreturn 0.5 * u + cos(v)\n}}\nparam x = 0.4\nparam v: [{n}] = [{}]\nparam z: [{n}, {n}] = [{}]\nvar s = x\nvar t = 0.2\nvar m: int = 0\nvar a = v * 2\nvar b = v * 3\nvar w = z * 0.5\nvar l = [x]\n",
+        list.join(", "),
+        rows.join(", ")
+    );
+    text.push_str(&body);
+    text.push_str("loss y = s + t + sum(a * b) + sum(w) + mean(l) + 0.01 * m\n");
+    text
+}
+
+#[derive(Default)]
+struct Seen {
+    programs: usize,
+    planned: usize,
+    budgets: usize,
+    exact: usize,
+    checkpointed: usize,
+}
+
+/// Runs a fitted gradient under its budget and measures it.
+fn run(name: &str, fitted: &FittedGradient, inputs: &[Datum<f64>], budget: usize, expected: &[Datum<u64>]) {
+    let code = Code::new(&fitted.program);
+    let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
+    let (ran, measured) = peak_of_all(|| code.run_with_stats(inputs, &limits));
+    let (found, stats) = ran.unwrap_or_else(|error| {
+        panic!("{name}: fitted into {budget} by {}: {error}", fitted.prediction.heap)
+    });
+    assert!(measured <= budget, "{name}: {measured} bytes within {budget}");
+    assert!(measured <= stats.heap_bytes, "{name}: {measured} bytes, {} charged", stats.heap_bytes);
+    if fitted.prediction.exact {
+        assert_eq!(fitted.prediction.heap, stats.heap_bytes as u64, "{name}: the plan for {budget}");
+    }
+    assert_eq!(bits(&found), expected, "{name}: other bits within {budget}");
+}
+
+fn check(seed: u64, seen: &mut Seen) {
+    let text = source(seed);
+    let name = format!("program {seed}\n{text}\n");
+    let model = pal::compile(&text).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+    let inputs = given(&model).unwrap();
+    let wrt: Vec<usize> = (0..inputs.len()).collect();
+    seen.programs += 1;
+    let kept = passes::simplify(&transform::value_and_grad(&model.program, &wrt).unwrap());
+    let Ok(expected) = Code::new(&kept).run(&inputs, &Limits::default()) else { return };
+    let expected = bits(&expected);
+    let fit = |budget: usize| {
+        fit_gradient(&model.program, &wrt, &inputs, 8, &Storage::default(), Budget::from(budget))
+    };
+    let smallest = match fit(1) {
+        Err(FitError::TooSmall { smallest, .. }) => smallest.bytes(),
+        Err(FitError::Plan(_)) => return,
+        other => panic!("{name}: one byte: {other:?}"),
+    };
+    seen.planned += 1;
+    let largest =
+        fit(smallest).unwrap_or_else(|error| panic!("{name}: {error}")).store_all.bytes().max(smallest);
+    let mut dice = Dice(seed ^ 77);
+    let mut budgets = vec![smallest, smallest + 1, largest];
+    for _ in 0..3 {
+        let part = dice.below(1000) as f64 / 1000.0;
+        budgets.push((smallest as f64 * (largest as f64 / smallest as f64).powf(part)) as usize + 1);
+    }
+    for budget in budgets {
+        let fitted = fit(budget).unwrap_or_else(|error| panic!("{name}: {budget} of {smallest}: {error}"));
+        assert!(fitted.prediction.heap <= budget as u64, "{name}");
+        run(&name, &fitted, &inputs, budget, &expected);
+        seen.budgets += 1;
+        seen.exact += usize::from(fitted.prediction.exact);
+        seen.checkpointed += usize::from(!fitted.checkpoints.is_empty());
+    }
+}
+
+#[test]
+fn budgets_hold_whatever_the_data_decides() {
+    let from_environment = |name: &str, otherwise: u64| {
+        std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+    };
+    let (first, programs) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 60));
+    let mut seen = Seen::default();
+    for seed in first..first + programs {
+        check(seed, &mut seen);
+    }
+    let Seen { programs, planned, budgets, exact, checkpointed } = seen;
+    println!(
+        "{programs} programs, {planned} planned, {budgets} budgets, {exact} exact, {checkpointed} with states"
+    );
+    assert!(planned * 2 > programs && checkpointed * 10 > budgets);
+}
