@@ -9,9 +9,9 @@
 use crate::fast::{FastSet, Numbers};
 use crate::op::{FuncId, Op};
 use crate::types::{Span, Type};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
-use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// A value of a function, assigned exactly once.

@@ -9,8 +9,8 @@
 
 use palinode_core::rules::Op as Row;
 
-use super::each;
 use super::dce::{keep_parts, keep_swept};
+use super::each;
 use super::rewrite::{Enter, Rules, Writer, rewrite};
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
 use crate::program::{Function, Inst, Program, Value};

@@ -5,7 +5,6 @@
 //! The walk is in the order of definition, so when a rule sees an instruction its operands are final, and so are their definitions, which
 //! the rule may look at through [`Writer::def`]. Because a definition's operands are visible wherever its result is, a rule may use them.
 
-
 use crate::op::{Literal, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
 use crate::types::{Span, Type};

@@ -15,9 +15,8 @@
 //! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an array that is
 //! consumed, unless the linear half needs all its elements.
 
-
-use crate::fast::{FastMap, FastSet, Marks, Table};
 use crate::builder::FunctionBuilder;
+use crate::fast::{FastMap, FastSet, Marks, Table};
 use crate::op::{Axis, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::activity::{active, useful};
@@ -331,7 +330,13 @@ impl<'a> Splitter<'a> {
                 block.params = keep(self, &body.params, &body.params);
                 block.results = keep(self, &body.results, &body.params[1..]);
                 let results = keep(self, &inst.results, &body.params[1..]);
-                Inst { op: inst.op.clone(), args: args.into(), blocks: vec![block], results: results.into(), span: inst.span }
+                Inst {
+                    op: inst.op.clone(),
+                    args: args.into(),
+                    blocks: vec![block],
+                    results: results.into(),
+                    span: inst.span,
+                }
             }
             Op::While { .. } => {
                 let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
@@ -343,7 +348,13 @@ impl<'a> Splitter<'a> {
                 let args = keep(self, &inst.args, &body.params);
                 let results = keep(self, &inst.results, &body.params);
                 let blocks = vec![new_head, block];
-                Inst { op: inst.op.clone(), args: args.into(), blocks, results: results.into(), span: inst.span }
+                Inst {
+                    op: inst.op.clone(),
+                    args: args.into(),
+                    blocks,
+                    results: results.into(),
+                    span: inst.span,
+                }
             }
             Op::If => {
                 let results = keep(self, &inst.results, &inst.results);
