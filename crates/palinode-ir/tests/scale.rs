@@ -91,33 +91,33 @@ fn sources() -> Vec<(&'static str, usize, fn(usize) -> String)> {
         (0..count).map(line).collect()
     }
     vec![
-        ("statements", 500, |n| {
+        ("statements", 250, |n| {
             let body =
                 lines(n, |at| if at % 2 == 0 { "y = y * 0.9 + sin(x)\n" } else { "z = z + x * y\n" }.into());
             format!("param x = 0.3\nvar y = x\nvar z = 1.0 * x\n{body}loss end = y + z\n")
         }),
-        ("names", 500, |n| {
+        ("names", 250, |n| {
             let body = lines(n, |at| format!("let a{} = a{at} + sin(a{} * 0.5)\n", at + 1, at / 2));
             format!("param x = 0.3\nlet a0 = x\n{body}loss a{n}\n")
         }),
-        ("terms", 500, |n| format!("param x = 0.3\nloss y = x{}\n", lines(n, |at| format!(" + {at}.5 * x")))),
-        ("functions", 100, |n| {
+        ("terms", 250, |n| format!("param x = 0.3\nloss y = x{}\n", lines(n, |at| format!(" + {at}.5 * x")))),
+        ("functions", 50, |n| {
             let functions =
                 lines(n, |at| format!("fn f{at}(u) {{ let v = sin(u) * {at}.5\n return v + u }}\n"));
             let calls = lines(n, |at| format!("y = y * 0.5 + f{at}(y) / (1.0 + f{}(x))\n", at / 2));
             format!("param x = 0.3\nvar y = x\n{functions}{calls}loss y\n")
         }),
-        ("loops", 100, |n| {
+        ("loops", 50, |n| {
             let body = lines(n, |at| format!("for i in 0..30 {{ y = sin(y) + x * i }}\nlet b{at} = y\n"));
             format!("param x = 0.3\nvar y = x\n{body}loss y\n")
         }),
-        ("branches", 100, |n| {
+        ("branches", 50, |n| {
             let body = lines(n, |at| {
                 format!("if y > 0.{at} {{ y = sin(y) - x }} else {{ y = y + x }}\nlet b{at} = y\n")
             });
             format!("param x = 0.3\nvar y = x\n{body}loss y\n")
         }),
-        ("arrays", 200, |n| {
+        ("arrays", 100, |n| {
             let body = lines(n, |at| match at % 3 {
                 0 => format!("a[{}] = sin(a[{}])\n", at % 8, (at + 3) % 8),
                 1 => "a = 0.5 * a + x\n".to_string(),
@@ -125,11 +125,11 @@ fn sources() -> Vec<(&'static str, usize, fn(usize) -> String)> {
             });
             format!("param x: [8] = [1, 2, 3, 4, 5, 6, 7, 8]\nvar a = 1.0 * x\n{body}loss end = sum(a * a)\n")
         }),
-        ("a long body", 200, |n| {
+        ("a long body", 100, |n| {
             let body = lines(n, |at| format!("y = sin(y) * 0.9 + x * {at}.5\nz = z * y\n"));
             format!("param x = 0.3\nvar y = x\nvar z = x\nfor i in 0..10 {{\n{body}}}\nloss end = y + z\n")
         }),
-        ("elements", 500, |n| {
+        ("elements", 250, |n| {
             format!(
                 "param x = 0.3\nlet a = [0.5{}]\nloss end = x * sum(a)\n",
                 lines(n, |at| format!(", {at}.5 * x"))
@@ -157,7 +157,7 @@ fn the_work_grows_with_the_source() {
         assert!(four < 5 * one, "{name}: {one} allocations for {size}, {four} for four times as many");
         let ratio = || {
             let time =
-                |size: usize| (0..3).map(|_| effort(|| gradient(&source(size))).3).min().expect("some");
+                |size: usize| (0..2).map(|_| effort(|| gradient(&source(size))).3).min().expect("some");
             time(4 * size).as_secs_f64() / time(size).as_secs_f64()
         };
         // A quadratic part that matters brings it near 16; other processes may bring it anywhere, for once.

@@ -12,8 +12,8 @@ pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod tape;
 
-use palinode_ir::{Program, passes};
 use palinode_ir::interp::{Code, Datum, Limits};
+use palinode_ir::{Program, passes};
 
 use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};

@@ -209,7 +209,7 @@ impl<'a> Splitter<'a> {
 
     /// Puts the collected known instructions in order, with what belongs after certain values.
     pub(crate) fn assemble(&mut self, half: KnownHalf, params: &[Value]) -> Vec<Inst> {
-        let mut insts = Vec::new();
+        let mut insts = Vec::with_capacity(half.insts.len());
         let define = |this: &mut Self, values: &[Value], insts: &mut Vec<Inst>| {
             for value in values {
                 insts.extend(this.after.remove(value).unwrap_or_default());
@@ -219,7 +219,9 @@ impl<'a> Splitter<'a> {
         for inst in half.insts.into_iter().rev() {
             let results = inst.results.clone();
             insts.push(inst);
-            define(self, &results, &mut insts);
+            if !self.after.is_empty() {
+                define(self, &results, &mut insts);
+            }
         }
         insts
     }
