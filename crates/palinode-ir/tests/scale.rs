@@ -138,9 +138,12 @@ fn sources() -> Vec<(&'static str, usize, fn(usize) -> String)> {
     ]
 }
 
-/// Everything that stands between a source and its gradient.
+/// Everything that stands between a source and its gradient, and what is shown of it.
 fn gradient(source: &str) -> Program {
     let model = compiled(source);
+    pal::ssa(source).expect("is shown");
+    pal::format(source).expect("is laid out");
+    text::parse(&text::print(&model.program)).expect("reads back");
     let gradient = transform::value_and_grad(&model.program, &[0]).expect("is differentiable");
     let gradient = passes::simplify(&gradient);
     Code::new(&gradient);
