@@ -21,7 +21,10 @@ fn source(kind: &str, size: usize) -> String {
             });
             format!("param x = 0.3\nvar y = x\nvar z = 1.0 * x\n{body}loss end = y + z\n")
         }
-        "names" => format!("param x = 0.3\nlet a0 = x\n{}loss a{size}\n", lines(&|at| format!("let a{} = a{at} + sin(a{} * 0.5)\n", at + 1, at / 2))),
+        "names" => format!(
+            "param x = 0.3\nlet a0 = x\n{}loss a{size}\n",
+            lines(&|at| format!("let a{} = a{at} + sin(a{} * 0.5)\n", at + 1, at / 2))
+        ),
         "calls" => {
             let body = lines(&|at| match at {
                 0 => "fn f0(u) { return sin(u) * u }\n".to_string(),
@@ -29,19 +32,45 @@ fn source(kind: &str, size: usize) -> String {
             });
             format!("param x = 0.3\n{body}loss end = f{}(x)\n", size - 1)
         }
-        "functions" => format!("param x = 0.3\nvar y = x\n{}{}loss y\n", lines(&|at| format!("fn f{at}(u) {{ let v = sin(u) * {at}.5\n return v + u }}\n")), lines(&|at| format!("y = y * 0.5 + f{at}(y) / (1.0 + f{}(x))\n", at / 2))),
-        "loops" => format!("param x = 0.3\nvar y = x\n{}loss y\n", lines(&|_| "for i in 0..3 { y = sin(y) + x * i }\n".to_string())),
-        "long_loops" => format!("param x = 0.3\nvar y = x\n{}loss y\n", lines(&|_| "for i in 0..30 { y = sin(y) + x * i }\n".to_string())),
-        "ifs" => format!("param x = 0.3\nvar y = x\n{}loss y\n", lines(&|at| format!("if y > 0.{at} {{ y = sin(y) - x }} else {{ y = y + x }}\n"))),
-        "nest" => format!("param x = 0.3\nvar y = x\n{}y = sin(y) + x\n{}loss y\n", lines(&|at| format!("for i{at} in 0..1 {{ y = y * 0.99\n\n")), lines(&|_| "}\n".to_string())),
-        "arrays" => format!("param x: [8] = [1, 2, 3, 4, 5, 6, 7, 8]\nvar a = 1.0 * x\n{}loss end = sum(a * a)\n", lines(&|at| match at % 3 {
-            0 => format!("a[{}] = sin(a[{}])\n", at % 8, (at + 3) % 8),
-            1 => "a = 0.5 * a + x\n".to_string(),
-            _ => format!("a[{}] += x[{}] * sum(a)\n", at % 7, at % 5),
-        })),
+        "functions" => format!(
+            "param x = 0.3\nvar y = x\n{}{}loss y\n",
+            lines(&|at| format!("fn f{at}(u) {{ let v = sin(u) * {at}.5\n return v + u }}\n")),
+            lines(&|at| format!("y = y * 0.5 + f{at}(y) / (1.0 + f{}(x))\n", at / 2))
+        ),
+        "loops" => format!(
+            "param x = 0.3\nvar y = x\n{}loss y\n",
+            lines(&|_| "for i in 0..3 { y = sin(y) + x * i }\n".to_string())
+        ),
+        "long_loops" => format!(
+            "param x = 0.3\nvar y = x\n{}loss y\n",
+            lines(&|_| "for i in 0..30 { y = sin(y) + x * i }\n".to_string())
+        ),
+        "ifs" => format!(
+            "param x = 0.3\nvar y = x\n{}loss y\n",
+            lines(&|at| format!("if y > 0.{at} {{ y = sin(y) - x }} else {{ y = y + x }}\n"))
+        ),
+        "nest" => format!(
+            "param x = 0.3\nvar y = x\n{}y = sin(y) + x\n{}loss y\n",
+            lines(&|at| format!("for i{at} in 0..1 {{ y = y * 0.99\n\n")),
+            lines(&|_| "}\n".to_string())
+        ),
+        "arrays" => format!(
+            "param x: [8] = [1, 2, 3, 4, 5, 6, 7, 8]\nvar a = 1.0 * x\n{}loss end = sum(a * a)\n",
+            lines(&|at| match at % 3 {
+                0 => format!("a[{}] = sin(a[{}])\n", at % 8, (at + 3) % 8),
+                1 => "a = 0.5 * a + x\n".to_string(),
+                _ => format!("a[{}] += x[{}] * sum(a)\n", at % 7, at % 5),
+            })
+        ),
         "sum" => format!("param x = 0.3\nloss y = x{}\n", lines(&|at| format!(" + {at}.5 * x"))),
-        "elseif" => format!("param x = 0.3\nvar y = x\nif x < 0.0 {{ y = x * 2 }}{}\nloss y\n", lines(&|at| format!(" else if x < {at}.5 {{ y = x * {at}.0 }}"))),
-        "literal" => format!("param x = 0.3\nlet a = [0.5{}]\nloss end = x * sum(a)\n", lines(&|at| format!(", {at}.5 * x"))),
+        "elseif" => format!(
+            "param x = 0.3\nvar y = x\nif x < 0.0 {{ y = x * 2 }}{}\nloss y\n",
+            lines(&|at| format!(" else if x < {at}.5 {{ y = x * {at}.0 }}"))
+        ),
+        "literal" => format!(
+            "param x = 0.3\nlet a = [0.5{}]\nloss end = x * sum(a)\n",
+            lines(&|at| format!(", {at}.5 * x"))
+        ),
         _ => panic!("no kind `{kind}`"),
     }
 }
@@ -68,7 +97,20 @@ fn main() {
     let given: Vec<String> = std::env::args().skip(1).collect();
     let kinds = match given.first() {
         Some(kind) => vec![kind.as_str()],
-        None => vec!["straight", "names", "calls", "functions", "loops", "long_loops", "ifs", "nest", "arrays", "sum", "elseif", "literal"],
+        None => vec![
+            "straight",
+            "names",
+            "calls",
+            "functions",
+            "loops",
+            "long_loops",
+            "ifs",
+            "nest",
+            "arrays",
+            "sum",
+            "elseif",
+            "literal",
+        ],
     };
     for kind in kinds {
         let size = given.get(1).and_then(|size| size.parse().ok()).unwrap_or(match kind {
@@ -88,22 +130,30 @@ fn main() {
                 continue;
             }
         };
-        let inputs: Vec<Datum<f64>> = model.arguments.iter().map(|argument| match argument.default.as_ref().expect("has a default") {
-            pal::Default::Scalar(x) => Datum::real(*x),
-            pal::Default::Array { data, shape } => Datum::Real(Tensor { shape: shape.clone(), data: data.clone() }),
-        }).collect();
+        let inputs: Vec<Datum<f64>> = model
+            .arguments
+            .iter()
+            .map(|argument| match argument.default.as_ref().expect("has a default") {
+                pal::Default::Scalar(x) => Datum::real(*x),
+                pal::Default::Array { data, shape } => {
+                    Datum::Real(Tensor { shape: shape.clone(), data: data.clone() })
+                }
+            })
+            .collect();
         let run = timed("simplify", &mut line, || passes::simplify(&model.program));
         evaluate(&run, &inputs, &mut line);
         println!("{line}  {} MiB", peak());
         let mut line = format!("  size {} grad:", model.program.size());
-        let gradient = timed("transform", &mut line, || transform::value_and_grad(&model.program, &[0])).expect("is differentiable");
+        let gradient = timed("transform", &mut line, || transform::value_and_grad(&model.program, &[0]))
+            .expect("is differentiable");
         let gradient = timed("simplify", &mut line, || passes::simplify(&gradient));
         line += &format!(" (size {})", gradient.size());
         evaluate(&gradient, &inputs, &mut line);
         println!("{line}  {} MiB", peak());
         if given.len() > 2 {
             let mut line = "  hessian:".to_string();
-            let hessian = timed("transform", &mut line, || transform::hessian(&model.program, &[0])).expect("is differentiable");
+            let hessian = timed("transform", &mut line, || transform::hessian(&model.program, &[0]))
+                .expect("is differentiable");
             let hessian = timed("simplify", &mut line, || passes::simplify(&hessian));
             line += &format!(" (size {})", hessian.size());
             evaluate(&hessian, &inputs, &mut line);

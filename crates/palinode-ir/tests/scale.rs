@@ -63,7 +63,8 @@ fn effort<T>(f: impl FnOnce() -> T) -> (T, usize, usize, Duration) {
 /// Runs `f` on a stack of 2 MiB, which is what threads have.
 fn on_a_small_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn_scoped(scope, f).expect("a thread");
+        let thread =
+            std::thread::Builder::new().stack_size(2 << 20).spawn_scoped(scope, f).expect("a thread");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -90,30 +91,33 @@ fn sources() -> Vec<(&'static str, usize, fn(usize) -> String)> {
         (0..count).map(line).collect()
     }
     vec![
-        ("statements", 500, |n| {
-            let body = lines(n, |at| if at % 2 == 0 { "y = y * 0.9 + sin(x)\n" } else { "z = z + x * y\n" }.into());
+        ("statements", 250, |n| {
+            let body =
+                lines(n, |at| if at % 2 == 0 { "y = y * 0.9 + sin(x)\n" } else { "z = z + x * y\n" }.into());
             format!("param x = 0.3\nvar y = x\nvar z = 1.0 * x\n{body}loss end = y + z\n")
         }),
-        ("names", 500, |n| {
+        ("names", 250, |n| {
             let body = lines(n, |at| format!("let a{} = a{at} + sin(a{} * 0.5)\n", at + 1, at / 2));
             format!("param x = 0.3\nlet a0 = x\n{body}loss a{n}\n")
         }),
-        ("terms", 500, |n| format!("param x = 0.3\nloss y = x{}\n", lines(n, |at| format!(" + {at}.5 * x")))),
-        ("functions", 100, |n| {
-            let functions = lines(n, |at| format!("fn f{at}(u) {{ let v = sin(u) * {at}.5\n return v + u }}\n"));
+        ("terms", 250, |n| format!("param x = 0.3\nloss y = x{}\n", lines(n, |at| format!(" + {at}.5 * x")))),
+        ("functions", 50, |n| {
+            let functions =
+                lines(n, |at| format!("fn f{at}(u) {{ let v = sin(u) * {at}.5\n return v + u }}\n"));
             let calls = lines(n, |at| format!("y = y * 0.5 + f{at}(y) / (1.0 + f{}(x))\n", at / 2));
             format!("param x = 0.3\nvar y = x\n{functions}{calls}loss y\n")
         }),
-        ("loops", 100, |n| {
+        ("loops", 50, |n| {
             let body = lines(n, |at| format!("for i in 0..30 {{ y = sin(y) + x * i }}\nlet b{at} = y\n"));
             format!("param x = 0.3\nvar y = x\n{body}loss y\n")
         }),
-        ("branches", 100, |n| {
-            let body =
-                lines(n, |at| format!("if y > 0.{at} {{ y = sin(y) - x }} else {{ y = y + x }}\nlet b{at} = y\n"));
+        ("branches", 50, |n| {
+            let body = lines(n, |at| {
+                format!("if y > 0.{at} {{ y = sin(y) - x }} else {{ y = y + x }}\nlet b{at} = y\n")
+            });
             format!("param x = 0.3\nvar y = x\n{body}loss y\n")
         }),
-        ("arrays", 200, |n| {
+        ("arrays", 100, |n| {
             let body = lines(n, |at| match at % 3 {
                 0 => format!("a[{}] = sin(a[{}])\n", at % 8, (at + 3) % 8),
                 1 => "a = 0.5 * a + x\n".to_string(),
@@ -121,19 +125,25 @@ fn sources() -> Vec<(&'static str, usize, fn(usize) -> String)> {
             });
             format!("param x: [8] = [1, 2, 3, 4, 5, 6, 7, 8]\nvar a = 1.0 * x\n{body}loss end = sum(a * a)\n")
         }),
-        ("a long body", 200, |n| {
+        ("a long body", 100, |n| {
             let body = lines(n, |at| format!("y = sin(y) * 0.9 + x * {at}.5\nz = z * y\n"));
             format!("param x = 0.3\nvar y = x\nvar z = x\nfor i in 0..10 {{\n{body}}}\nloss end = y + z\n")
         }),
-        ("elements", 500, |n| {
-            format!("param x = 0.3\nlet a = [0.5{}]\nloss end = x * sum(a)\n", lines(n, |at| format!(", {at}.5 * x")))
+        ("elements", 250, |n| {
+            format!(
+                "param x = 0.3\nlet a = [0.5{}]\nloss end = x * sum(a)\n",
+                lines(n, |at| format!(", {at}.5 * x"))
+            )
         }),
     ]
 }
 
-/// Everything that stands between a source and its gradient.
+/// Everything that stands between a source and its gradient, and what is shown of it.
 fn gradient(source: &str) -> Program {
     let model = compiled(source);
+    pal::ssa(source).expect("is shown");
+    pal::format(source).expect("is laid out");
+    text::parse(&text::print(&model.program)).expect("reads back");
     let gradient = transform::value_and_grad(&model.program, &[0]).expect("is differentiable");
     let gradient = passes::simplify(&gradient);
     Code::new(&gradient);
@@ -149,7 +159,8 @@ fn the_work_grows_with_the_source() {
         let (_, four, ..) = effort(|| gradient(&source(4 * size)));
         assert!(four < 5 * one, "{name}: {one} allocations for {size}, {four} for four times as many");
         let ratio = || {
-            let time = |size: usize| (0..3).map(|_| effort(|| gradient(&source(size))).3).min().expect("some");
+            let time =
+                |size: usize| (0..2).map(|_| effort(|| gradient(&source(size))).3).min().expect("some");
             time(4 * size).as_secs_f64() / time(size).as_secs_f64()
         };
         // A quadratic part that matters brings it near 16; other processes may bring it anywhere, for once.
@@ -160,7 +171,8 @@ fn the_work_grows_with_the_source() {
 
 #[test]
 fn the_memory_of_a_statement() {
-    let (_, source) = sources().into_iter().map(|(name, _, source)| (name, source)).next().expect("statements");
+    let (_, source) =
+        sources().into_iter().map(|(name, _, source)| (name, source)).next().expect("statements");
     let count = 8000;
     let (_, _, peak, _) = effort(|| gradient(&source(count)));
     // A statement is three instructions, its gradient six: some 20 at a time with the copies that passes make, of 140 bytes.
@@ -185,15 +197,26 @@ fn flat_chains_of_any_length() {
     let product = format!("param x = 0.5\nloss y = x{}", " * 1.0".repeat(count));
     let mixed = format!("param x = 0.5\nloss y = x{}", " + x - x".repeat(count));
     let quotient = format!("param x = 0.5\nloss y = 2 * x{}", " / 1.0".repeat(count));
-    let condition = format!("param x = 0.5\nvar y = x\nif x > 0{} {{ y = 2 * x }}\nloss y", " and x < 1".repeat(count));
+    let condition =
+        format!("param x = 0.5\nvar y = x\nif x > 0{} {{ y = 2 * x }}\nloss y", " and x < 1".repeat(count));
     let list = format!("param x = 0.5\nloss y = sum([x{}])", ", 0.0".repeat(count));
     let constant = format!("const c = 0.5{}\nparam x = c\nloss y = 1.0 * x", " + 0.0".repeat(count));
     let default = format!("param x = 0.5{}\nloss y = 1.0 * x", " + 0.0".repeat(count));
-    let statements = [(product, 0.5), (mixed, 0.5), (quotient, 1.0), (condition, 1.0), (list, 0.5), (constant, 0.5), (default, 0.5)];
+    let statements = [
+        (product, 0.5),
+        (mixed, 0.5),
+        (quotient, 1.0),
+        (condition, 1.0),
+        (list, 0.5),
+        (constant, 0.5),
+        (default, 0.5),
+    ];
     for (source, expected) in statements {
         on_a_small_stack(|| {
             let model = compiled(&source);
-            let program = passes::simplify(&transform::value_and_grad(&model.program, &[0]).expect("is differentiable"));
+            let program = passes::simplify(
+                &transform::value_and_grad(&model.program, &[0]).expect("is differentiable"),
+            );
             let found = numbers(&program, &inputs(&model));
             assert_eq!(found[0], expected, "{}", &source[..60]);
             assert_eq!(found[1], if expected == 1.0 { 2.0 } else { 1.0 }, "{}", &source[..60]);
@@ -220,9 +243,13 @@ fn many_parameters_of_a_function() {
 fn nests() -> Vec<(&'static str, fn(usize) -> String)> {
     vec![
         ("brackets", |n| format!("param x = 0.5\nloss y = {}x{}", "(".repeat(n), ")".repeat(n))),
-        ("sums in brackets", |n| format!("param x = 0.5\nloss y = {}x{}", "(0.1 + ".repeat(n), ")".repeat(n))),
+        ("sums in brackets", |n| {
+            format!("param x = 0.5\nloss y = {}x{}", "(0.1 + ".repeat(n), ")".repeat(n))
+        }),
         ("signs", |n| format!("param x = 0.5\nloss y = {}x", "- ".repeat(n))),
-        ("nots", |n| format!("param x = 0.5\nvar y = x\nif {} x > 0 {{ y = 2 * x }}\nloss y", "not ".repeat(n))),
+        ("nots", |n| {
+            format!("param x = 0.5\nvar y = x\nif {} x > 0 {{ y = 2 * x }}\nloss y", "not ".repeat(n))
+        }),
         ("powers", |n| format!("param x = 0.5\nloss y = x{}", "^1.0".repeat(n))),
         ("lists", |n| format!("param x = 0.5\nloss y = sum({}x{})", "[".repeat(n), "]".repeat(n))),
         ("calls", |n| format!("param x = 0.5\nloss y = {}x{}", "sin(".repeat(n), ")".repeat(n))),
@@ -233,10 +260,17 @@ fn nests() -> Vec<(&'static str, fn(usize) -> String)> {
         ("transposes", |n| format!("param x: [1, 1] = [[0.5]]\nloss y = sum(x{})", "'".repeat(n))),
         ("choices", |n| format!("param x = 0.5\nloss y = {}x", "if x > 1 then 0.0 else ".repeat(n))),
         ("branches", |n| {
-            format!("param x = 0.5\nvar y = x\n{}y = 2 * x{}\nloss y", "if x > 0 {\n".repeat(n), "\n}".repeat(n))
+            format!(
+                "param x = 0.5\nvar y = x\n{}y = 2 * x{}\nloss y",
+                "if x > 0 {\n".repeat(n),
+                "\n}".repeat(n)
+            )
         }),
         ("arms", |n| {
-            format!("param x = 0.5\nvar y = x\nif x > 1 {{ y = x }}{}\nloss y", " else if x > 2 { y = 3 * x }".repeat(n))
+            format!(
+                "param x = 0.5\nvar y = x\nif x > 1 {{ y = x }}{}\nloss y",
+                " else if x > 2 { y = 3 * x }".repeat(n)
+            )
         }),
         ("loops", |n| {
             let heads: String = (0..n).map(|at| format!("for i{at} in 0..1 {{\n")).collect();
@@ -244,9 +278,8 @@ fn nests() -> Vec<(&'static str, fn(usize) -> String)> {
         }),
         ("units", |n| format!("param x: {}m{} = 0.5\nloss y = 1.0 * x", "(".repeat(n), ")".repeat(n))),
         ("functions", |n| {
-            let functions: String = (1..=n)
-                .map(|at| format!("fn f{at}(u) {{ return 0.9 * f{}(u) }}\n", at - 1))
-                .collect();
+            let functions: String =
+                (1..=n).map(|at| format!("fn f{at}(u) {{ return 0.9 * f{}(u) }}\n", at - 1)).collect();
             format!("param x = 0.5\nfn f0(u) {{ return u }}\n{functions}loss y = f{n}(x)")
         }),
     ]

@@ -32,7 +32,10 @@ impl ShowArgs {
 
 /// Runs the model itself, every output. It is simplified as derivatives are, so that steps are counted alike.
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
-    run_values(loaded, &passes::simplify(&loaded.model.program), inputs, limits)
+    let program = &loaded.model.program;
+    // If something goes wrong, the model as it is written says where.
+    run_values(loaded, &passes::simplify(program), inputs, limits)
+        .or_else(|_| run_values(loaded, program, inputs, limits))
 }
 
 /// Runs a program that gives every output of the model.

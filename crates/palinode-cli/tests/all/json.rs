@@ -144,3 +144,15 @@ fn derivatives_are_shown_as_programs() {
     assert!(stages.len() > 5);
     assert!(stages[0]["instructions"].as_u64() >= simplified["programs"][0]["instructions"].as_u64());
 }
+
+#[test]
+fn a_run_does_not_pay_for_calls_of_small_functions() {
+    let run = |model: &str| json(&format!("run {model} --json")).0;
+    let (calling, written_out) = (run("calling.pal"), run("written_out.pal"));
+    assert_eq!(calling["steps"], written_out["steps"]);
+    assert_eq!(calling["outputs"][0]["value"], written_out["outputs"][0]["value"]);
+    // What goes wrong is still found where it is written.
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models");
+    let (text, code) = palinode(&folder, &["run".to_string(), "failing_call.pal".to_string()]);
+    assert!(code == 3 && text.contains("it happened in the function `f`"), "{text}");
+}

@@ -7,7 +7,7 @@
 use super::lower;
 use super::syntax;
 use super::syntax::ast::{Stmt, StmtKind};
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::Diagnostic;
 use crate::op::{Axis, Literal, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::Span;
@@ -44,7 +44,8 @@ pub fn ssa(source: &str) -> Result<Vec<SsaLine>, Vec<Diagnostic>> {
     let Some(lowered) = lowered else { return Err(problems) };
     let mut ends = HashMap::new();
     branch_ends(&stmts, &mut ends);
-    let mut show = Show { source, program: &lowered.program, ends, lines: BTreeMap::new() };
+    let starts = source.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let mut show = Show { starts, program: &lowered.program, ends, lines: BTreeMap::new() };
     for argument in &lowered.arguments {
         let role = if argument.role == super::Role::Param { "param" } else { "input" };
         show.put(argument.span, format!("{} = {role}", version(&argument.name, 0)));
@@ -97,7 +98,8 @@ fn version(name: &str, number: usize) -> String {
 }
 
 struct Show<'a> {
-    source: &'a str,
+    /// Where the lines after the first start.
+    starts: Vec<usize>,
     program: &'a Program,
     ends: HashMap<Span, Span>,
     lines: BTreeMap<usize, Vec<String>>,
@@ -139,8 +141,13 @@ impl Names<'_> {
 }
 
 impl Show<'_> {
+    /// The number of the line on which a place is, from 1.
+    fn line(&self, span: Span) -> usize {
+        self.starts.partition_point(|&start| start <= span.start as usize) + 1
+    }
+
     fn put(&mut self, span: Span, text: String) {
-        let line = Place::of(self.source, span).line;
+        let line = self.line(span);
         self.lines.entry(line).or_default().push(text);
     }
 
@@ -207,7 +214,7 @@ impl Show<'_> {
 
     /// How much is shown beside a line so far.
     fn shown(&self, span: Span) -> usize {
-        self.lines.get(&Place::of(self.source, span).line).map_or(0, Vec::len)
+        self.lines.get(&self.line(span)).map_or(0, Vec::len)
     }
 
     /// Names what a loop carries: its parameters, and its results, which are the same `phi`.
@@ -232,7 +239,7 @@ impl Show<'_> {
         params: &[Value],
         next: &[Value],
     ) {
-        let line = Place::of(self.source, inst.span).line;
+        let line = self.line(inst.span);
         let one = |((&start, &param), &next): ((&Value, &Value), &Value)| {
             format!("{} = phi {} {}", names.get(param), names.get(start), names.get(next))
         };

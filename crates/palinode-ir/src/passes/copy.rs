@@ -1,6 +1,5 @@
 //! A block once more, with values of its own.
 
-
 use crate::fast::FastMap;
 use crate::program::{Block, Function, Inst, Value, ValueInfo};
 

@@ -6,7 +6,6 @@
 //! An array that may be consumed (updated, carried by a loop, given to a function, yielded) is not shared: two updates of one version would
 //! force a copy, which costs as much as computing it again and keeps it alive for longer.
 
-
 use std::hash::{Hash, Hasher};
 
 use palinode_core::rules::Op as Row;
@@ -72,8 +71,8 @@ impl Sharing {
         for mut inst in insts {
             self.resolve(&mut inst.args);
             inst.blocks.iter_mut().for_each(|block| self.block(function, block));
-            let shared = inst.blocks.is_empty()
-                && !inst.results.iter().any(|result| self.consumed[result.index()]);
+            let shared =
+                inst.blocks.is_empty() && !inst.results.iter().any(|result| self.consumed[result.index()]);
             if shared {
                 let key = key(&inst);
                 match self.known.get(&key) {

@@ -7,7 +7,6 @@
 //!
 //! A `dim` of a `concat` becomes a sum of lengths. A `reshape` or `resize` to the lengths that the array has anyway disappears.
 
-
 use super::each;
 use super::shape::{Len, Shapes};
 use crate::fast::FastMap;

@@ -9,8 +9,8 @@
 
 use palinode_core::rules::Op as Row;
 
-use super::each;
 use super::dce::{keep_parts, keep_swept};
+use super::each;
 use super::rewrite::{Enter, Rules, Writer, rewrite};
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
 use crate::program::{Function, Inst, Program, Value};
@@ -96,7 +96,12 @@ impl Rules for Fold {
                 return (w.ty(chosen) == w.ty(inst.results[0])).then(|| vec![chosen]);
             }
             Op::While { .. } => {
-                let never = w.literal(inst.blocks[0].results[0]) == Some(Literal::Bool(false));
+                let (head, condition) = (&inst.blocks[0], inst.blocks[0].results[0]);
+                let inside = head.insts.iter().find(|inst| inst.results.contains(&condition));
+                let never = match inside {
+                    Some(inst) => inst.op == Op::Const(Literal::Bool(false)),
+                    None => w.literal(condition) == Some(Literal::Bool(false)),
+                };
                 return never.then(|| inst.args.to_vec());
             }
             Op::Const(_)

@@ -6,9 +6,8 @@
 //!
 //! [`unfuse`] turns every `Op::Fused` into elementwise instructions again: transforms know only these.
 
-
-use super::each;
 use super::copy::Copier;
+use super::each;
 use super::memory::taken;
 use super::rewrite::{Rules, Writer, rewrite};
 use crate::fast::FastMap;
@@ -95,14 +94,21 @@ fn fuse_block(function: &mut Function, uses: &[u32], block: &mut Block) {
 
 /// One instruction that does what these do; the last one's result is its result.
 fn fused(function: &mut Function, members: Vec<Inst>) -> Inst {
-    let mut group = Group { function, block: Block::default(), args: Vec::new(), scalars: FastMap::default() };
+    let mut group =
+        Group { function, block: Block::default(), args: Vec::new(), scalars: FastMap::default() };
     for member in &members {
         group.add(member);
     }
     let Group { mut block, args, scalars, .. } = group;
     let last = members.last().expect("a group has members");
     block.results = vec![scalars[&last.results[0]]];
-    Inst { op: Op::Fused, args: args.into(), blocks: vec![block], results: last.results.clone(), span: last.span }
+    Inst {
+        op: Op::Fused,
+        args: args.into(),
+        blocks: vec![block],
+        results: last.results.clone(),
+        span: last.span,
+    }
 }
 
 struct Group<'a> {

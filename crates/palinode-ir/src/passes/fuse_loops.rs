@@ -15,7 +15,6 @@
 //!
 //! Loops whose bodies have more than [`MAX_SIZE`] instructions together stay apart. Loops that have nothing to do with each other stay apart: nothing is gained. If nothing else needs `y` as a whole, it disappears afterwards.
 
-
 use super::each;
 use super::memory::taken;
 use crate::fast::{FastMap, FastSet};

@@ -47,9 +47,8 @@ pub(super) fn inlined(program: Program) -> Program {
         }
         let body = core::mem::take(&mut functions[caller].body);
         let mut function = core::mem::replace(&mut functions[caller], Function::new(""));
-        let allowed = |callee: FuncId| {
-            !recursive[callee.index()] && functions[callee.index()].tangent_rule.is_none()
-        };
+        let allowed =
+            |callee: FuncId| !recursive[callee.index()] && functions[callee.index()].tangent_rule.is_none();
         let mut inliner = Inliner {
             functions,
             function: &mut function,

@@ -5,7 +5,6 @@
 //! The walk is in the order of definition, so when a rule sees an instruction its operands are final, and so are their definitions, which
 //! the rule may look at through [`Writer::def`]. Because a definition's operands are visible wherever its result is, a rule may use them.
 
-
 use crate::op::{Literal, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
 use crate::types::{Span, Type};
@@ -39,13 +38,14 @@ pub(super) type Def = (Op, Values);
 /// The function that is being written.
 pub(super) struct Writer<'a> {
     function: &'a mut Function,
-    /// The definitions of values that come from instructions without blocks.
-    defs: Vec<Option<Def>>,
+    /// Where in `open` the values are defined that come from instructions without blocks.
+    defs: Vec<Option<(u32, u32)>>,
     /// What stands for each value.
     stands: Vec<Value>,
     /// How often each value is used, at least.
     uses: Vec<u32>,
-    out: Vec<Inst>,
+    /// What has been written of the open blocks, outermost first.
+    open: Vec<Vec<Inst>>,
     span: Span,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn rewrite(function: &mut Function, rules: &mut dyn Rules) {
     let body = core::mem::take(&mut function.body);
     let stands = (0..count as u32).map(Value).collect();
     let mut writer =
-        Writer { function, defs: vec![None; count], stands, uses, out: Vec::new(), span: Span::NONE };
+        Writer { function, defs: vec![None; count], stands, uses, open: Vec::new(), span: Span::NONE };
     let body = writer.block(body, rules);
     function.body = body;
     function.renumber();
@@ -71,20 +71,34 @@ impl Writer<'_> {
 
     /// How a value was computed, if by an instruction without blocks.
     pub(super) fn def(&self, value: Value) -> Option<Def> {
-        self.defs[value.index()].clone()
+        self.defined(value).map(|inst| (inst.op.clone(), inst.args.clone()))
     }
 
     /// The operands of a value that was computed by this operation.
     pub(super) fn args_of(&self, value: Value, op: &Op) -> Option<&[Value]> {
-        self.defs[value.index()].as_ref().filter(|def| def.0 == *op).map(|def| &def.1[..])
+        self.defined(value).filter(|inst| inst.op == *op).map(|inst| &inst.args[..])
     }
 
     /// The literal that a value is.
     pub(super) fn literal(&self, value: Value) -> Option<Literal> {
-        if let Some((Op::Const(literal), _)) = &self.defs[value.index()] {
-            return Some(*literal);
-        }
-        None
+        if let Op::Const(literal) = self.defined(value)?.op { Some(literal) } else { None }
+    }
+
+    fn defined(&self, value: Value) -> Option<&Inst> {
+        let (depth, at) = self.defs[value.index()]?;
+        // Its block may be closed, and another one open in its place.
+        let inst = self.open.get(depth as usize)?.get(at as usize)?;
+        (inst.results[..] == [value]).then_some(inst)
+    }
+
+    fn out(&mut self) -> &mut Vec<Inst> {
+        self.open.last_mut().expect("a block is open")
+    }
+
+    /// The place of the next instruction.
+    fn next_place(&self) -> (u32, u32) {
+        let depth = self.open.len() - 1;
+        (depth as u32, self.open[depth].len() as u32)
     }
 
     /// Whether nothing else uses the value that an instruction uses once.
@@ -101,11 +115,12 @@ impl Writer<'_> {
         let types =
             result_types(&op, &types).unwrap_or_else(|mismatch| panic!("a rewrite is wrong: {mismatch}"));
         let result = self.function.fresh(types[0], None);
-        self.defs.push(Some((op.clone(), args.as_slice().into())));
+        self.defs.push(Some(self.next_place()));
         self.stands.push(result);
         self.uses.push(1);
         args.iter().for_each(|arg| self.uses[arg.index()] += 1);
-        self.out.push(Inst::new(op, args, vec![result], self.span));
+        let inst = Inst::new(op, args, &[result][..], self.span);
+        self.out().push(inst);
         result
     }
 
@@ -123,7 +138,7 @@ impl Writer<'_> {
 
     /// The function and the instructions before the current one, to add to; [`Writer::catch_up`] must follow.
     pub(super) fn raw(&mut self) -> (&mut Function, &mut Vec<Inst>) {
-        (self.function, &mut self.out)
+        (self.function, self.open.last_mut().expect("a block is open"))
     }
 
     /// Takes note of values that were added by [`Writer::raw`]; how they were computed stays unknown for this walk.
@@ -147,11 +162,11 @@ impl Writer<'_> {
     }
 
     fn block(&mut self, mut block: Block, rules: &mut dyn Rules) -> Block {
-        let outer = core::mem::take(&mut self.out);
+        self.open.push(Vec::with_capacity(block.insts.len()));
         for inst in block.insts {
             self.inst(inst, rules);
         }
-        block.insts = core::mem::replace(&mut self.out, outer);
+        block.insts = self.open.pop().expect("it was pushed above");
         self.resolve(&mut block.results);
         block
     }
@@ -180,9 +195,9 @@ impl Writer<'_> {
             return self.replace_all(&inst, &values);
         }
         if inst.blocks.is_empty() && inst.results.len() == 1 {
-            self.defs[inst.results[0].index()] = Some((inst.op.clone(), inst.args.clone()));
+            self.defs[inst.results[0].index()] = Some(self.next_place());
         }
-        self.out.push(inst);
+        self.out().push(inst);
     }
 
     fn replace_all(&mut self, inst: &Inst, values: &[Value]) {

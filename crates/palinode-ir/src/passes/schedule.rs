@@ -7,7 +7,6 @@
 //!
 //! The work is bounded: after [`STEPS`] instructions looked at for each one in the block, the rest stays as it is.
 
-
 use super::each;
 use super::memory::taken;
 use crate::fast::{FastMap, FastSet};

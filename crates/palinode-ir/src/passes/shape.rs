@@ -7,7 +7,6 @@
 //! A carried array is assumed to keep its lengths; where the loop's body breaks the assumption the analysis is repeated without it. After
 //! [`MAX_ROUNDS`] nothing is assumed any more, so the time is linear in the size of the function.
 
-
 use crate::fast::FastSet;
 use crate::op::{Axis, Linalg, Literal, Op};
 use crate::program::{Block, Function, Inst, Value};

@@ -3,9 +3,8 @@
 //! A `for` over a literal becomes as many copies of its body if there are at most [`MAX_COUNT`] rounds and the copies have at most
 //! [`MAX_SIZE`] instructions in all. So the size of a program does not grow with the length of its long loops. Inner loops come first.
 
-
-use super::each;
 use super::copy::Copier;
+use super::each;
 use super::rewrite::{Rules, Writer, rewrite};
 use crate::fast::FastMap;
 use crate::op::{Literal, Op};

@@ -54,7 +54,8 @@ fn check_once(
     let check = Check {
         functions,
         linear: active(functions, function, &seeds),
-        zeros: Zeros { functions, around: Vec::new(), known: FastMap::default(), leaned: usize::MAX }.of(function),
+        zeros: Zeros { functions, around: Vec::new(), known: FastMap::default(), leaned: usize::MAX }
+            .of(function),
         seen,
     };
     check.block(&function.body)

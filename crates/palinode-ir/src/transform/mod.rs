@@ -13,8 +13,8 @@
 //! `symbol.rs`, and for dense linear algebra in `linalg.rs`); reverse mode is the transpose of tangent code (`split.rs`, `transpose.rs`).
 //! A loop stays one loop, so the size of a program does not depend on how often its loops run.
 //!
-//! Calls of functions that do not recurse are inlined first. A recursive function is differentiated as a function; its
-//! reverse runs its forward part again at each level, so it takes time proportional to depth times work, and no extra memory.
+//! Calls of functions that do not recurse are inlined first, as far as the program does not grow too much by that. Any other function is differentiated as a
+//! function; its reverse runs its forward part again at each level, so it takes time proportional to depth times work, and no extra memory.
 
 mod activity;
 mod lengths;
@@ -200,12 +200,7 @@ fn prepared(program: Program) -> (Program, Function) {
 }
 
 /// Puts a new entry function in place of the old one.
-fn with_entry(
-    mut functions: Vec<Function>,
-    at: FuncId,
-    entry: Function,
-    outputs: Vec<Rc<str>>,
-) -> Program {
+fn with_entry(mut functions: Vec<Function>, at: FuncId, entry: Function, outputs: Vec<Rc<str>>) -> Program {
     functions[at.index()] = entry;
     functions.iter_mut().for_each(Function::renumber);
     passes::without_dead(Program { functions, entry: at, outputs })

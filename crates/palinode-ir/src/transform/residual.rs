@@ -3,7 +3,6 @@
 //! Input: the known and the linear half of a block. Output: the linear half with everything it uses in its scope, and the
 //! values that the known half must keep.
 
-
 use smallvec::smallvec;
 
 use crate::fast::{FastMap, FastSet};
@@ -29,6 +28,30 @@ pub(crate) struct Plan {
     prefix: Vec<Inst>,
     /// Where arrays are kept.
     places: Vec<Place>,
+}
+
+/// Values in the order in which they were chosen, each once.
+struct Chosen {
+    order: Vec<Value>,
+    all: FastSet<Value>,
+}
+
+impl From<Vec<Value>> for Chosen {
+    fn from(order: Vec<Value>) -> Chosen {
+        Chosen { all: order.iter().copied().collect(), order }
+    }
+}
+
+impl Chosen {
+    fn contains(&self, value: &Value) -> bool {
+        self.all.contains(value)
+    }
+
+    fn push(&mut self, value: Value) {
+        if self.all.insert(value) {
+            self.order.push(value);
+        }
+    }
 }
 
 /// Where a kept array is in its log.
@@ -100,7 +123,7 @@ impl Plan {
             self.needs.iter().filter_map(|need| by_result.get(need).copied()).collect();
         wanted.sort_unstable();
 
-        let (mut roots, mut again) = (dear.clone(), FastSet::default());
+        let (mut roots, mut again) = (Chosen::from(dear.clone()), FastSet::default());
         let id = self.id;
         // How many operations may be repeated to get one value back.
         let storage = &splitter.shared.storage;
@@ -114,7 +137,7 @@ impl Plan {
         let from_roots = wanted.iter().all(|&at| {
             let mut needed = Vec::new();
             let mut leaf = |value: Value| {
-                if !is_outside(value) && !by_result.contains_key(&value) && !roots.contains(&value) {
+                if !is_outside(value) && !by_result.contains_key(&value) {
                     roots.push(value);
                 }
                 !by_result.contains_key(&value) || is_outside(value)
@@ -123,7 +146,7 @@ impl Plan {
             again.extend(needed);
             reached
         });
-        let (mut kept, mut also) = (dear.clone(), FastSet::default());
+        let (mut kept, mut also) = (Chosen::from(dear), FastSet::default());
         for &at in &wanted {
             let mut needed = Vec::new();
             let mut at_hand = |value: Value| is_outside(value) || kept.contains(&value);
@@ -137,7 +160,7 @@ impl Plan {
         let weight = |values: &[Value]| -> usize {
             values.iter().map(|&value| if splitter.b.ty(value).rank > 0 { 1000 } else { 1 }).sum()
         };
-        if from_roots && weight(&roots) <= weight(&kept) {
+        if from_roots && weight(&roots.order) <= weight(&kept.order) {
             (kept, also) = (roots, again);
         }
         let mut again: Vec<usize> = also.into_iter().collect();
@@ -147,7 +170,7 @@ impl Plan {
             .map(|at| self.cheap[at].clone())
             .filter(|inst| !kept.contains(&inst.results[0]))
             .collect();
-        self.stored = kept;
+        self.stored = kept.order;
     }
 
     /// Logs for the stored values of a loop body; the known half pushes, the linear half reads at `flat`.
@@ -162,6 +185,8 @@ impl Plan {
         let arrays: Vec<Value> =
             self.stored.iter().copied().filter(|&value| splitter.b.ty(value).rank > 0).collect();
         let mut places = Vec::new();
+        let mut there: FastSet<Value> = self.stored.iter().copied().collect();
+        there.extend(self.again.iter().map(|inst| inst.results[0]));
         for &array in &arrays {
             let rank = splitter.b.ty(array).rank;
             let lengths: Vec<Value> = (0..rank).map(|axis| splitter.length(array, axis)).collect();
@@ -172,9 +197,7 @@ impl Plan {
                 position
             });
             for further in lengths.iter().copied().chain(position) {
-                let is_there = self.stored.contains(&further)
-                    || self.again.iter().any(|inst| inst.results[0] == further);
-                if splitter.owner.get(&further) == Some(&self.id) && !is_there {
+                if splitter.owner.get(&further) == Some(&self.id) && there.insert(further) {
                     self.stored.push(further);
                 }
             }
@@ -183,14 +206,16 @@ impl Plan {
         let mut kept = Kept { threads: Vec::new(), available: FastMap::default() };
         let mut pushes = Vec::new();
         let mut array_threads = FastMap::default();
+        let positions: FastMap<Value, Value> =
+            places.iter().filter_map(|&(array, _, position)| Some((array, position?))).collect();
         for &value in &self.stored {
             let narrow = splitter.narrow(value);
             let elem = if narrow.is_some() { Elem::Int } else { splitter.b.ty(value).elem };
             let ty = Type::array(elem, 1);
             let [log_in, param, after, whole] = [(); 4].map(|()| splitter.b.fresh(ty));
             kept.threads.push(Thread { ty, log_in, log_out: param, whole });
-            if let Some((_, _, Some(position))) = places.iter().find(|(array, ..)| *array == value) {
-                pushes.push(Inst::new(Op::Dim(0), vec![param], vec![*position], Span::NONE));
+            if let Some(&position) = positions.get(&value) {
+                pushes.push(Inst::new(Op::Dim(0), vec![param], vec![position], Span::NONE));
             }
             let mut pushed = value;
             if let Some(narrow) = narrow {
@@ -204,8 +229,8 @@ impl Plan {
         pushes.sort_by_key(|inst| inst.op == Op::Push);
         known.insts.splice(0..0, pushes.into_iter().rev());
         // Logs of scalars come first: one of them has an entry per iteration and can tell the offset.
-        let is_array = |thread: &Thread| arrays.iter().any(|array| array_threads[array] == thread.whole);
-        kept.threads.sort_by_key(is_array);
+        let of_arrays: FastSet<Value> = arrays.iter().map(|array| array_threads[array]).collect();
+        kept.threads.sort_by_key(|thread| of_arrays.contains(&thread.whole));
 
         splitter.b.open_with(Vec::new());
         for &value in &self.stored {

@@ -15,9 +15,8 @@
 //! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an array that is
 //! consumed, unless the linear half needs all its elements.
 
-
-use crate::fast::{FastMap, FastSet, Marks, Table};
 use crate::builder::FunctionBuilder;
+use crate::fast::{FastMap, FastSet, Marks, Table};
 use crate::op::{Axis, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::activity::{active, useful};
@@ -210,7 +209,7 @@ impl<'a> Splitter<'a> {
 
     /// Puts the collected known instructions in order, with what belongs after certain values.
     pub(crate) fn assemble(&mut self, half: KnownHalf, params: &[Value]) -> Vec<Inst> {
-        let mut insts = Vec::new();
+        let mut insts = Vec::with_capacity(half.insts.len());
         let define = |this: &mut Self, values: &[Value], insts: &mut Vec<Inst>| {
             for value in values {
                 insts.extend(this.after.remove(value).unwrap_or_default());
@@ -220,7 +219,9 @@ impl<'a> Splitter<'a> {
         for inst in half.insts.into_iter().rev() {
             let results = inst.results.clone();
             insts.push(inst);
-            define(self, &results, &mut insts);
+            if !self.after.is_empty() {
+                define(self, &results, &mut insts);
+            }
         }
         insts
     }
@@ -331,7 +332,13 @@ impl<'a> Splitter<'a> {
                 block.params = keep(self, &body.params, &body.params);
                 block.results = keep(self, &body.results, &body.params[1..]);
                 let results = keep(self, &inst.results, &body.params[1..]);
-                Inst { op: inst.op.clone(), args: args.into(), blocks: vec![block], results: results.into(), span: inst.span }
+                Inst {
+                    op: inst.op.clone(),
+                    args: args.into(),
+                    blocks: vec![block],
+                    results: results.into(),
+                    span: inst.span,
+                }
             }
             Op::While { .. } => {
                 let (head, body) = (&inst.blocks[0], &inst.blocks[1]);
@@ -343,7 +350,13 @@ impl<'a> Splitter<'a> {
                 let args = keep(self, &inst.args, &body.params);
                 let results = keep(self, &inst.results, &body.params);
                 let blocks = vec![new_head, block];
-                Inst { op: inst.op.clone(), args: args.into(), blocks, results: results.into(), span: inst.span }
+                Inst {
+                    op: inst.op.clone(),
+                    args: args.into(),
+                    blocks,
+                    results: results.into(),
+                    span: inst.span,
+                }
             }
             Op::If => {
                 let results = keep(self, &inst.results, &inst.results);

@@ -1,7 +1,6 @@
 //! Branches in the two halves: a branch in each, by the same condition. What the linear branch needs of the known one
 //! becomes a further result of the known one; the side not taken gives something that is never looked at.
 
-
 use crate::fast::FastSet;
 use crate::op::Op;
 use crate::program::{Block, Inst, Value};
@@ -112,7 +111,13 @@ impl Splitter<'_> {
             blocks.push(Block { params: Vec::new(), insts, results });
         }
         if !results.is_empty() {
-            half.insts.push(Inst { op: Op::If, args: inst.args.clone(), blocks, results: results.into(), span: inst.span });
+            half.insts.push(Inst {
+                op: Op::If,
+                args: inst.args.clone(),
+                blocks,
+                results: results.into(),
+                span: inst.span,
+            });
             self.start_threads(threads, half);
         }
     }

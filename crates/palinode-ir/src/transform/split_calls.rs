@@ -3,7 +3,6 @@
 //! A function that is called is cut like the entry, but its halves do not share residuals: the transposed version runs the
 //! known half again. So a call needs no log, and recursion no stack of residuals.
 
-
 use crate::fast::FastMap;
 use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Value};

@@ -1,7 +1,6 @@
 //! Loops in the two halves: a loop in each. The known one appends residuals to logs, the linear one reads them by the
 //! iteration's number. A `while` of the known half counts its rounds, and is a `for` in the linear half.
 
-
 use crate::fast::FastMap;
 use crate::op::{IntOp, Op};
 use crate::program::{Block, Inst, Value};
@@ -39,12 +38,6 @@ enum Surroundings {
     /// It runs a fixed number of times in each iteration of a loop that is numbered.
     Regular,
     Irregular,
-}
-
-/// The result of the push onto `log`.
-fn insts_result(insts: &[Inst], log: Value) -> Value {
-    let push = insts.iter().rev().find(|inst| inst.op == Op::Push && inst.args[0] == log);
-    push.expect("an own log is pushed to").results[0]
 }
 
 impl Splitter<'_> {
@@ -234,12 +227,14 @@ impl Splitter<'_> {
         let inner_threads = known.threads.clone();
         let mut insts = self.assemble(known, &body.params);
         let mut threads = Vec::new();
+        let pushes = insts.iter().filter(|inst| inst.op == Op::Push);
+        let pushed: FastMap<Value, Value> = pushes.map(|push| (push.args[0], push.results[0])).collect();
         for thread in own {
             // Its own logs: the parameter is what the push at the end of the body reads.
             let log_out = self.thread_out(thread.whole, thread.ty);
             args.push(thread.log_in);
             inner.push(thread.log_out);
-            next.push(insts_result(&insts, thread.log_out));
+            next.push(pushed[&thread.log_out]);
             results.push(log_out);
             threads.push(Thread { log_out, ..thread });
         }
@@ -270,7 +265,13 @@ impl Splitter<'_> {
             let head = Block { params: head_params, ..head.clone() };
             let block = Block { params: inner, insts, results: next };
             let blocks = vec![head, block];
-            let known = Inst { op: inst.op.clone(), args: args.into(), blocks, results: results.into(), span: inst.span };
+            let known = Inst {
+                op: inst.op.clone(),
+                args: args.into(),
+                blocks,
+                results: results.into(),
+                span: inst.span,
+            };
             half.insts.push(known);
             half.insts.extend(before);
             half.insts.extend(constants.into_iter().rev());

@@ -6,7 +6,6 @@
 //!
 //! Invariant: cotangents are added up in the order of the loop that keeps residuals, by the same operations, so the bits are the same.
 
-
 use crate::fast::FastMap;
 use crate::op::{IntOp, Op, Room};
 use crate::program::{Block, Inst, Value};

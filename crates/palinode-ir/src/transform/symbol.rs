@@ -8,14 +8,14 @@
 //! a formula depends on nothing but the row.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
+use std::rc::Rc;
 
 use palinode_core::rules::Op as Row;
 use palinode_core::{Constant, Logic, Scalar};
 
-use crate::fast::FastMap;
 use crate::builder::FunctionBuilder;
+use crate::fast::FastMap;
 use crate::op::{Comparison, Literal, Logical, Op, Rule};
 use crate::program::Value;
 use crate::types::Elem;

@@ -8,18 +8,17 @@
 //!
 //! Functions that are called (recursive ones, or with a tangent rule) get a differentiated version each.
 
-
 use std::rc::Rc;
 
 use palinode_core::rules::Op as Row;
 
-use crate::fast::{FastMap, Marks, Table};
 use crate::builder::FunctionBuilder;
+use crate::fast::{FastMap, Marks, Table};
 use crate::op::{Comparison, FuncId, Literal, Op, Reduction, Rule};
 use crate::program::{Block, Function, Inst, Value};
 use crate::transform::activity::{Swept, active, carried, swept};
-use crate::transform::tangent_name;
 use crate::transform::symbol::{Partial, partial};
+use crate::transform::tangent_name;
 use crate::types::Elem;
 
 /// A function that also computes tangents.
@@ -46,11 +45,7 @@ pub(crate) struct Differentiator {
 
 impl Differentiator {
     pub(crate) fn new(functions: Vec<Function>) -> Differentiator {
-        Differentiator {
-            functions,
-            versions: FastMap::default(),
-            pairs: FastMap::default(),
-        }
+        Differentiator { functions, versions: FastMap::default(), pairs: FastMap::default() }
     }
 
     /// `function` with tangents for the arguments at `wrt`.

@@ -3,9 +3,8 @@
 //! Input: a program with sweeps. Output: the same program, the same bits, where a sweep is two loops: one that appends each state to logs, and one that reads
 //! them backwards. So reverse mode needs no transpose of a sweep: what is differentiated backwards twice keeps all states the second time.
 
-
-use crate::fast::FastMap;
 use crate::builder::FunctionBuilder;
+use crate::fast::FastMap;
 use crate::op::{Axis, IntOp, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::transform::activity::{Swept, swept};

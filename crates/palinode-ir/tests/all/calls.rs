@@ -7,7 +7,8 @@ use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::plan::{fit_gradient, predict};
 use palinode_ir::transform::Storage;
 use palinode_ir::{
-    Block, Comparison, FuncId, Function, Inst, Literal, Op, Program, Span, Type, Value, pal, passes, transform,
+    Block, Comparison, FuncId, Function, Inst, Literal, Op, Program, Span, Type, Value, pal, passes,
+    transform,
 };
 
 /// `f(n)` calls `f(n - 1)` twice: what is written has a few lines, what is meant `2^n`.
@@ -55,8 +56,9 @@ fn twenty_levels_of_two_calls_each() {
 fn plans_of_deep_calls() {
     let program = doubling(20, "u / 2");
     let inputs = [Datum::real(0.3)];
-    let fitted = fit_gradient(&program, &[0], &inputs, 8, &Storage::default(), palinode_core::Budget::UNLIMITED)
-        .expect("can be planned");
+    let fitted =
+        fit_gradient(&program, &[0], &inputs, 8, &Storage::default(), palinode_core::Budget::UNLIMITED)
+            .expect("can be planned");
     let (_, stats) = Code::new(&fitted.program).run_with_stats(&inputs, &Limits::default()).unwrap();
     assert_eq!(stats.peak_bytes as u64, fitted.prediction.peak);
 }
@@ -98,11 +100,22 @@ fn call_graph(seed: u64, loops: bool) -> String {
                 let (k, a, b) = (pick(random), number(random), number(random));
                 match random.below(if loops { 6 } else { 4 }) {
                     0 => format!(" s = s * 0.6 + s{k}(s * {a}, v + {b})\n"),
-                    4 => format!(" for i{made}_{} in 0..2 {{ s = 0.5 * s + 0.2 * s{k}(s + {a}, {b} * v) }}\n", random.below(1000)),
-                    2 => format!(" if s > {a} {{ s = s0(s * {b}, v + s) }} else {{ s = s - 0.5 * s{k}(v * {a}, s + {b}) }}\n"),
-                    3 => format!(" let q{0}, r{0} = d{k}(s * {a}, v + {b})\n s = 0.5 * q{0} + r{0} * v\n", random.below(100_000)),
+                    4 => format!(
+                        " for i{made}_{} in 0..2 {{ s = 0.5 * s + 0.2 * s{k}(s + {a}, {b} * v) }}\n",
+                        random.below(1000)
+                    ),
+                    2 => format!(
+                        " if s > {a} {{ s = s0(s * {b}, v + s) }} else {{ s = s - 0.5 * s{k}(v * {a}, s + {b}) }}\n"
+                    ),
+                    3 => format!(
+                        " let q{0}, r{0} = d{k}(s * {a}, v + {b})\n s = 0.5 * q{0} + r{0} * v\n",
+                        random.below(100_000)
+                    ),
                     1 => format!(" s += 0.1 * sum(a{k}([s, v * {a}, {b}], u + {a}))\n"),
-                    _ => format!(" var w{0} = 0\n while w{0} < 2 {{ s = 0.4 * s + 0.3 * s{k}(s * {a}, v * {b})\n w{0} += 1 }}\n", random.below(100_000)),
+                    _ => format!(
+                        " var w{0} = 0\n while w{0} < 2 {{ s = 0.4 * s + 0.3 * s{k}(s * {a}, v * {b})\n w{0} += 1 }}\n",
+                        random.below(100_000)
+                    ),
                 }
             };
             let (one, two) = (line(&mut random), line(&mut random));
@@ -114,7 +127,8 @@ fn call_graph(seed: u64, loops: bool) -> String {
                 "fn a{made}(b, t) {{\n var c = a{k}(b * 0.7, t + 0.1)\n {head} {{ c[j] = c[j] * 0.5 + 0.2 * s{l}(b[j] * t, c[j] + 0.3) }}\n \
                  return c\n}}\n"
             );
-            source += &format!("fn d{made}(u, v) {{\n var s = v * 0.9\n{three} return s * u, s - 0.2 * v\n}}\n");
+            source +=
+                &format!("fn d{made}(u, v) {{\n var s = v * 0.9\n{three} return s * u, s - 0.2 * v\n}}\n");
             made += 1;
         }
     }
@@ -137,13 +151,14 @@ fn kept(program: &Program) -> Program {
 }
 
 fn call_itself(function: &mut Function, id: FuncId) {
-    let Some(&scalar) = function.body.params.iter().find(|&&param| function.ty(param) == Type::REAL) else { return };
+    let Some(&scalar) = function.body.params.iter().find(|&&param| function.ty(param) == Type::REAL) else {
+        return;
+    };
     let [square, bound, never] = [Type::REAL, Type::REAL, Type::BOOL].map(|ty| function.fresh(ty, None));
     let place = Span::NONE;
     let results = function.body.results.clone();
-    let mut fresh = || -> Vec<Value> {
-        results.iter().map(|&value| function.fresh(function.ty(value), None)).collect()
-    };
+    let mut fresh =
+        || -> Vec<Value> { results.iter().map(|&value| function.fresh(function.ty(value), None)).collect() };
     let (again, out) = (fresh(), fresh());
     let insts = [
         Inst::new(Op::rule(palinode_core::rules::Op::Multiply), vec![scalar, scalar], vec![square], place),
@@ -177,8 +192,8 @@ fn random_call_graphs_agree_to_second_order() {
         let source = call_graph(seed, true);
         let program = kept(&compiled(&source));
         assert!(calls(&passes::inline(&program)) > 0);
-        let covered =
-            check(&program, &point(), &[0, 1, 2]).unwrap_or_else(|failure| panic!("{seed}: {failure}\n{source}"));
+        let covered = check(&program, &point(), &[0, 1, 2])
+            .unwrap_or_else(|failure| panic!("{seed}: {failure}\n{source}"));
         assert!(covered.first_order, "{seed}: {source}");
         second_order += usize::from(covered.second_order);
         // A plan of it says what the run takes, or why it cannot.

@@ -269,7 +269,8 @@ fn sum_to_one_element(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
             let (zero, first) = constant(f, Literal::Real(0.0));
             let (at, second) = constant(f, Literal::Int(0));
             let filled = f.fresh(f.ty(inst.results[0]), None);
-            let fill = Inst { args: vec![zero, inst.args[1]].into(), results: vec![filled].into(), ..inst.clone() };
+            let fill =
+                Inst { args: vec![zero, inst.args[1]].into(), results: vec![filled].into(), ..inst.clone() };
             let write = Op::Write(vec![Axis::At]);
             let set = Inst::new(write, vec![filled, inst.args[0], at], inst.results.clone(), inst.span);
             Some(vec![first, second, fill, set])

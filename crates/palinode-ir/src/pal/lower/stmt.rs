@@ -85,7 +85,9 @@ impl Body<'_, '_> {
         let mut problem = Diagnostic::error("PAL0222", expr.span, "the value is not used");
         problem.help = Some(match &expr.kind {
             ExprKind::Name(name) => format!("give it out with `output {name}`"),
-            ExprKind::Chain(_, rest) if matches!(rest[..], [.., (BinaryOp::Equal, _)]) => "`==` compares; `=` assigns".into(),
+            ExprKind::Chain(_, rest) if matches!(rest[..], [.., (BinaryOp::Equal, _)]) => {
+                "`==` compares; `=` assigns".into()
+            }
             ExprKind::Call(..) => {
                 "a function changes nothing by itself: use what it returns, `x = f(x)`".into()
             }
