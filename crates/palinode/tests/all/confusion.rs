@@ -6,7 +6,15 @@ use palinode::{Dual, Error, Jet, Tape, Var, decision, derivatives, grad, hvp, jv
 /// The slope of a function of one variable, by each forward driver of the number `S`.
 macro_rules! slope {
     (jvp, |$y:ident| $f:expr, $x:expr) => {
-        jvp(|v: &[Dual<f64>]| { let $y = v[0]; $f }, &[$x], &[1.0]).map(|(_, tangents)| tangents[0])
+        jvp(
+            |v: &[Dual<f64>]| {
+                let $y = v[0];
+                $f
+            },
+            &[$x],
+            &[1.0],
+        )
+        .map(|(_, tangents)| tangents[0])
     };
     (derivatives, |$y:ident| $f:expr, $x:expr) => {
         derivatives::<f64, 2>(|$y| $f, $x).map(|all| all[1])
@@ -117,8 +125,16 @@ fn two_and_three_levels() {
             let middle = jvp(
                 |z: &[Dual<Dual<f64>>]| {
                     is_refused(jvp(|y| x[0] + y[0], &[1.0], &[1.0]));
-                    is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[Dual::lift(1.0)], &[Dual::lift(1.0)]));
-                    is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[Dual::lift(0.0)], &[Dual::lift(1.0)]));
+                    is_refused(jvp(
+                        |y: &[Dual<Dual<f64>>]| z[0] * y[0],
+                        &[Dual::lift(1.0)],
+                        &[Dual::lift(1.0)],
+                    ));
+                    is_refused(jvp(
+                        |y: &[Dual<Dual<f64>>]| z[0] * y[0],
+                        &[Dual::lift(0.0)],
+                        &[Dual::lift(1.0)],
+                    ));
                     let lifted = Dual::lift(x[0]);
                     // The outermost one, lifted, is a constant of the innermost: that is right.
                     let inner = jvp(|y: &[Dual<Dual<f64>>]| lifted * y[0], &[x[0]], &[Dual::lift(1.0)]);
@@ -160,12 +176,19 @@ fn lifted_numbers_are_right() {
     );
     assert_eq!(found.unwrap().1, [expected]);
     let found = derivatives::<f64, 1>(
-        |x| x * jvp(|y: &[Dual<Jet<f64, 1>>]| Dual::lift(x) * y[0] * y[0], &[x], &[Jet::lift(1.0)]).unwrap().1[0],
+        |x| {
+            x * jvp(|y: &[Dual<Jet<f64, 1>>]| Dual::lift(x) * y[0] * y[0], &[x], &[Jet::lift(1.0)]).unwrap().1
+                [0]
+        },
         x,
     );
     assert_eq!(found.unwrap(), [16.0, expected]);
     let found = grad(
-        |x| x[0] * jvp(|y: &[Dual<Var<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[Var::lift(1.0)]).unwrap().1[0],
+        |x| {
+            x[0] * jvp(|y: &[Dual<Var<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[Var::lift(1.0)])
+                .unwrap()
+                .1[0]
+        },
         &[x],
     );
     assert_eq!(found.unwrap(), [expected]);
@@ -193,7 +216,8 @@ fn looking_is_apart() {
     let (answer, seen) = decision::watch(|| {
         jvp(
             |x| {
-                let inner = jvp(|y| if y[0] > 1.0 { y[0] * y[0] } else { y[0] }, &[x[0].value], &[1.0]).unwrap();
+                let inner =
+                    jvp(|y| if y[0] > 1.0 { y[0] * y[0] } else { y[0] }, &[x[0].value], &[1.0]).unwrap();
                 x[0] * inner.1[0]
             },
             &[3.0],
@@ -202,7 +226,8 @@ fn looking_is_apart() {
     });
     assert_eq!((answer.unwrap().1, seen.comparisons), (vec![6.0], 1));
     // After a panic inside, a driver starts at the top again.
-    let panicked = std::panic::catch_unwind(|| jvp(|_| -> Dual<f64> { panic!("(expected)") }, &[1.0], &[1.0]));
+    let panicked =
+        std::panic::catch_unwind(|| jvp(|_| -> Dual<f64> { panic!("(expected)") }, &[1.0], &[1.0]));
     assert!(panicked.is_err());
     let x = Dual::new(3.0, 1.0);
     assert_eq!(jvp(|y| y[0] * x, &[2.0], &[1.0]).unwrap().1, [5.0]); // by hand, without a driver around: as it ever was
