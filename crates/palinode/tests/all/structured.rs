@@ -31,7 +31,11 @@ impl Function for Case {
         match self.0 {
             0 => a.determinant(),
             1 => weighted(
-                (a + Matrix3::identity() * constant(3.5)).try_inverse().expect("invertible").iter().copied(),
+                (a + Matrix3::<T>::identity() * constant::<T>(3.5))
+                    .try_inverse()
+                    .expect("invertible")
+                    .iter()
+                    .copied(),
             ),
             2 => weighted(a.pseudo_inverse(constant(1e-9)).expect("a threshold").iter().copied()),
             3 => weighted(a.svd(true, true).solve(&b, constant(1e-9)).expect("vectors").iter().copied()),
