@@ -26,8 +26,7 @@ pub(crate) fn check(
         return Ok(());
     }
     let code = Code::new(program);
-    let point: Vec<f64> =
-        wrt.iter().filter_map(|&at| inputs[at].as_vector()).flatten().copied().collect();
+    let point: Vec<f64> = wrt.iter().filter_map(|&at| inputs[at].as_vector()).flatten().copied().collect();
     points::verified(&point, of, |point, parts| {
         let mut moved = inputs.to_vec();
         let places = wrt.iter().flat_map(|&at| (0..inputs[at].elements()).map(move |element| (at, element)));

@@ -161,7 +161,8 @@ fn examine<S: Scalar, R, E: From<Error>>(
     let mut least = 64.0 * threshold;
     let run_at = |run: &mut Run<'_, S, R, E>, point: &[S]| {
         let mut parts = Vec::new();
-        let (_, log) = apart(|| run(point, Some(&mut parts)).ok()).and_then(|(ran, log)| Some((ran?, log)))?;
+        let (_, log) =
+            apart(|| run(point, Some(&mut parts)).ok()).and_then(|(ran, log)| Some((ran?, log)))?;
         parts.iter().all(|part| part.is_finite()).then_some((parts, log))
     };
     let Some((here, log)) = run_at(run, x) else {
@@ -224,7 +225,9 @@ fn once_more<S: Scalar, R, E>(x: &[S], run: &mut Run<'_, S, R, E>) -> Result<R, 
 /// The relative spacing of numbers next to 1, measured.
 fn epsilon<S: Scalar>() -> f64 {
     let mut epsilon = 1.0;
-    while epsilon > 1e-32 && ((S::one() + S::from_f64(epsilon / 2.0)) - S::one()).glance().is_some_and(|e| e != 0.0) {
+    while epsilon > 1e-32
+        && ((S::one() + S::from_f64(epsilon / 2.0)) - S::one()).glance().is_some_and(|e| e != 0.0)
+    {
         epsilon /= 2.0;
     }
     epsilon
@@ -272,7 +275,8 @@ fn refusal(
 
 /// Whether a comparison went as it goes on neither side.
 fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side]) -> bool {
-    let outcomes: Option<Vec<Outcome>> = sides.iter().map(|side| side.outcome(here, suspect.number)).collect();
+    let outcomes: Option<Vec<Outcome>> =
+        sides.iter().map(|side| side.outcome(here, suspect.number)).collect();
     let Some(outcomes) = outcomes else { return false };
     if suspect.is_equality || !suspect.is_tie() {
         return outcomes.iter().all(|&outcome| outcome != here.outcomes[suspect.number]);

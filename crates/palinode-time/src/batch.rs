@@ -173,7 +173,8 @@ impl Batch {
             // A draw remembers its last block, so each piece has its own; the same key makes the same directions.
             let draw = directions.draw::<K>(key, parameters.len()).expect("it was drawn before");
             for sample in samples {
-                let answer = slopes_of(parameters, &draw, |p| loss(p, sample)).map_err(|error| (sample, error))?;
+                let answer =
+                    slopes_of(parameters, &draw, |p| loss(p, sample)).map_err(|error| (sample, error))?;
                 finite_answer(answer.value, &answer.tangents.0).map_err(|error| (sample, error))?;
                 sums(answer.value, &answer.tangents.0);
             }

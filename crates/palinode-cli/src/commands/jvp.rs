@@ -45,12 +45,19 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
     let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &loaded.model.program, (&inputs, &wrt), &limits, (Parts::Along, 1), |moved| {
-        let all = [moved, &all[inputs.len()..]].concat();
-        let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())?;
-        let tangents = ran.outputs.iter().skip(loaded.model.outputs.len());
-        Ok(tangents.filter_map(Datum::as_vector).flatten().copied().collect())
-    })
+    sides::check(
+        is_suspicious,
+        &loaded.model.program,
+        (&inputs, &wrt),
+        &limits,
+        (Parts::Along, 1),
+        |moved| {
+            let all = [moved, &all[inputs.len()..]].concat();
+            let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())?;
+            let tangents = ran.outputs.iter().skip(loaded.model.outputs.len());
+            Ok(tangents.filter_map(Datum::as_vector).flatten().copied().collect())
+        },
+    )
     .map_err(|error| no_gradient(error, &loaded))?;
     drop(progress);
 

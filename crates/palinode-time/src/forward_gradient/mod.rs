@@ -36,7 +36,8 @@ pub use mean::{GradientEstimate, estimate_gradient, estimate_gradient_in};
 pub use perturbed::Perturbed;
 
 use palinode_core::{
-    AccumulateProducts, Accumulator, Compensated, DualN, Error as CoreError, Key, Naive, Seeded, Summand, points,
+    AccumulateProducts, Accumulator, Compensated, DualN, Error as CoreError, Key, Naive, Seeded, Summand,
+    points,
 };
 
 /// An unbiased estimate of a gradient: a value and slopes, from which its entries are made again on request.

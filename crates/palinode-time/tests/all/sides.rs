@@ -1,9 +1,7 @@
 //! Decisions that exist only at the state of one step, and numbers of an outer driver, in rollouts and forward gradients.
 
 use palinode_core::{Dual, DualN, Key, Scalar, Var, decision, jvp};
-use palinode_time::{
-    Batch, Directions, Error, Number, Perturbed, Rollout, Schedule, Step, forward_gradient,
-};
+use palinode_time::{Batch, Directions, Error, Number, Perturbed, Rollout, Schedule, Step, forward_gradient};
 
 /// A speed that falls by 1 a step, and what it adds to `x`: by some rule of the speed and a parameter.
 struct Falling(Rule);
@@ -98,7 +96,13 @@ fn kinks_and_quotients_by_hand_are_not_refused() {
         let run = rollout(rule, 8);
         let gradient = run.value_and_grad(&[0.0, 3.0], &[K], |[x, _]| *x).unwrap();
         let slope = |v: f64| match rule {
-            Rule::Kink => if v > 0.0 { K } else { -K },
+            Rule::Kink => {
+                if v > 0.0 {
+                    K
+                } else {
+                    -K
+                }
+            }
             _ if v == 0.0 => 0.0,
             _ => K * (v.cos() / v - v.sin() / (v * v)),
         };
@@ -144,7 +148,10 @@ fn numbers_of_an_outer_driver_in_a_loss_are_refused() {
             assert_eq!(error.code(), "PAL0120", "{error}");
             // As a constant it may be used.
             assert_eq!(run.jvp(&start, &params, direction, |[x, _]| *x * z[0].value).unwrap().1, 2.0);
-            assert_eq!(run.hvp(&start, &params, direction, |[x, _]| *x * *x * z[0].value).unwrap().1.initial[0], 4.0);
+            assert_eq!(
+                run.hvp(&start, &params, direction, |[x, _]| *x * *x * z[0].value).unwrap().1.initial[0],
+                4.0
+            );
             z[0]
         },
         &[2.0],
@@ -160,14 +167,17 @@ fn forward_gradients_inside_one_another() {
         let captured = p.get(0);
         for x in [1.5, 0.0] {
             let inner = |q: &Perturbed<2>| q.get(0) * captured + q.get(1);
-            let error = forward_gradient::<2>(&[x, 1.0], Directions::CoordinateFrame, key, inner).unwrap_err();
+            let error =
+                forward_gradient::<2>(&[x, 1.0], Directions::CoordinateFrame, key, inner).unwrap_err();
             assert_eq!(error.code(), "PAL0120", "{error}");
             let inner = |q: &Perturbed<2>, _| q.get(0) * captured + q.get(1);
-            let batch = Batch::new(3).forward_gradient::<2>(&[x, 1.0], Directions::CoordinateFrame, key, inner);
+            let batch =
+                Batch::new(3).forward_gradient::<2>(&[x, 1.0], Directions::CoordinateFrame, key, inner);
             assert_eq!(batch.unwrap_err().code(), "PAL0606");
         }
         let apart = |q: &Perturbed<2>| q.get(0) * captured.value + q.get(1);
-        let g = forward_gradient::<2>(&[0.0, 1.0], Directions::CoordinateFrame, key, apart).unwrap().gradient();
+        let g =
+            forward_gradient::<2>(&[0.0, 1.0], Directions::CoordinateFrame, key, apart).unwrap().gradient();
         assert!((g[0] - 2.0).abs() < 1e-14 && (g[1] - 1.0).abs() < 1e-14);
         captured * p.get(1)
     });

@@ -1,12 +1,20 @@
 //! A forward driver inside another one of the same number, whose closure uses a number of the outer one: refused (PAL0120) through every
 //! pairing, at one, two and three levels; and nestings that are right give what was worked out by hand.
 
-use palinode::{Dual, Error, Jet, Tape, Var, decision, derivatives, grad, hvp, jvp};
+use palinode::{Dual, Error, Jet, Key, Scalar, Tape, Var, decision, derivatives, grad, hvp, jvp};
 
 /// The slope of a function of one variable, by each forward driver of the number `S`.
 macro_rules! slope {
     (jvp, |$y:ident| $f:expr, $x:expr) => {
-        jvp(|v: &[Dual<f64>]| { let $y = v[0]; $f }, &[$x], &[1.0]).map(|(_, tangents)| tangents[0])
+        jvp(
+            |v: &[Dual<f64>]| {
+                let $y = v[0];
+                $f
+            },
+            &[$x],
+            &[1.0],
+        )
+        .map(|(_, tangents)| tangents[0])
     };
     (derivatives, |$y:ident| $f:expr, $x:expr) => {
         derivatives::<f64, 2>(|$y| $f, $x).map(|all| all[1])
@@ -117,8 +125,16 @@ fn two_and_three_levels() {
             let middle = jvp(
                 |z: &[Dual<Dual<f64>>]| {
                     is_refused(jvp(|y| x[0] + y[0], &[1.0], &[1.0]));
-                    is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[Dual::lift(1.0)], &[Dual::lift(1.0)]));
-                    is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[Dual::lift(0.0)], &[Dual::lift(1.0)]));
+                    is_refused(jvp(
+                        |y: &[Dual<Dual<f64>>]| z[0] * y[0],
+                        &[Dual::lift(1.0)],
+                        &[Dual::lift(1.0)],
+                    ));
+                    is_refused(jvp(
+                        |y: &[Dual<Dual<f64>>]| z[0] * y[0],
+                        &[Dual::lift(0.0)],
+                        &[Dual::lift(1.0)],
+                    ));
                     let lifted = Dual::lift(x[0]);
                     // The outermost one, lifted, is a constant of the innermost: that is right.
                     let inner = jvp(|y: &[Dual<Dual<f64>>]| lifted * y[0], &[x[0]], &[Dual::lift(1.0)]);
@@ -160,12 +176,19 @@ fn lifted_numbers_are_right() {
     );
     assert_eq!(found.unwrap().1, [expected]);
     let found = derivatives::<f64, 1>(
-        |x| x * jvp(|y: &[Dual<Jet<f64, 1>>]| Dual::lift(x) * y[0] * y[0], &[x], &[Jet::lift(1.0)]).unwrap().1[0],
+        |x| {
+            x * jvp(|y: &[Dual<Jet<f64, 1>>]| Dual::lift(x) * y[0] * y[0], &[x], &[Jet::lift(1.0)]).unwrap().1
+                [0]
+        },
         x,
     );
     assert_eq!(found.unwrap(), [16.0, expected]);
     let found = grad(
-        |x| x[0] * jvp(|y: &[Dual<Var<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[Var::lift(1.0)]).unwrap().1[0],
+        |x| {
+            x[0] * jvp(|y: &[Dual<Var<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[Var::lift(1.0)])
+                .unwrap()
+                .1[0]
+        },
         &[x],
     );
     assert_eq!(found.unwrap(), [expected]);
@@ -193,7 +216,8 @@ fn looking_is_apart() {
     let (answer, seen) = decision::watch(|| {
         jvp(
             |x| {
-                let inner = jvp(|y| if y[0] > 1.0 { y[0] * y[0] } else { y[0] }, &[x[0].value], &[1.0]).unwrap();
+                let inner =
+                    jvp(|y| if y[0] > 1.0 { y[0] * y[0] } else { y[0] }, &[x[0].value], &[1.0]).unwrap();
                 x[0] * inner.1[0]
             },
             &[3.0],
@@ -202,7 +226,8 @@ fn looking_is_apart() {
     });
     assert_eq!((answer.unwrap().1, seen.comparisons), (vec![6.0], 1));
     // After a panic inside, a driver starts at the top again.
-    let panicked = std::panic::catch_unwind(|| jvp(|_| -> Dual<f64> { panic!("(expected)") }, &[1.0], &[1.0]));
+    let panicked =
+        std::panic::catch_unwind(|| jvp(|_| -> Dual<f64> { panic!("(expected)") }, &[1.0], &[1.0]));
     assert!(panicked.is_err());
     let x = Dual::new(3.0, 1.0);
     assert_eq!(jvp(|y| y[0] * x, &[2.0], &[1.0]).unwrap().1, [5.0]); // by hand, without a driver around: as it ever was
@@ -221,4 +246,102 @@ fn a_tape_inside_a_forward_driver() {
         &[1.0],
     );
     assert_eq!(found.unwrap().1, [12.0]);
+}
+
+/// A polynomial of two variables: coefficients and exponents.
+type Terms = [(f64, u32, u32); 3];
+
+fn polynomial<N: Scalar>(terms: &Terms, x: N, y: N) -> N {
+    let power = |x: N, n: u32| (0..n).fold(N::one(), |power, _| power * x);
+    terms.iter().fold(N::zero(), |sum, &(c, a, b)| sum + N::from_f64(c) * power(x, a) * power(y, b))
+}
+
+/// d/dx [ x * d/dy F(x, y) at y = m ] for random polynomials, at zeros, ones and random points: lifted it is right through every pairing of drivers, and
+/// captured it is right or refused.
+#[test]
+fn random_nestings_are_right_or_refused() {
+    let (mut refused, mut accepted) = (0, 0);
+    for seed in 0..1000 {
+        let key = Key::from_seed(seed);
+        let entry =
+            |i: u64| [0.0, 1.0, -1.0, 2.0, 2.0 * key.uniform(100 + i) - 1.0][key.below(5, i) as usize];
+        let terms: Terms = std::array::from_fn(|i| {
+            let i = 10 + 3 * i as u64;
+            (entry(i), key.below(4, i + 1) as u32, key.below(4, i + 2) as u32)
+        });
+        let (x, m) = (entry(0), entry(1));
+        let expected: f64 = terms
+            .iter()
+            .filter(|term| term.2 > 0)
+            .map(|&(c, a, b)| c * f64::from(b) * f64::from(a + 1) * x.powi(a as i32) * m.powi(b as i32 - 1))
+            .sum();
+        let is_right = |found: f64| (found - expected).abs() < 1e-12 * (1.0 + expected.abs());
+        let check = |pairing: &str, found: f64| {
+            assert!(is_right(found), "{pairing}: {found}, not {expected}, of {terms:?} at {x}, {m}");
+        };
+        let one = Dual::lift(1.0);
+        check("jvp in jvp", {
+            let inner =
+                |x| jvp(|y| polynomial(&terms, Dual::lift(x), y[0]), &[Dual::lift(m)], &[one]).unwrap().1[0];
+            jvp(|x| x[0] * inner(x[0]), &[x], &[1.0]).unwrap().1[0]
+        });
+        check("grad in jvp", {
+            let inner = |x| grad(|y| polynomial(&terms, Var::lift(x), y[0]), &[Dual::lift(m)]).unwrap()[0];
+            jvp(|x| x[0] * inner(x[0]), &[x], &[1.0]).unwrap().1[0]
+        });
+        check("jvp in grad", {
+            let inner = |x: Var<f64>| {
+                jvp(|y| polynomial(&terms, Dual::lift(x), y[0]), &[Var::lift(m)], &[Var::lift(1.0)])
+                    .unwrap()
+                    .1[0]
+            };
+            grad(|x| x[0] * inner(x[0]), &[x]).unwrap()[0]
+        });
+        check("grad in grad", {
+            let inner =
+                |x: Var<f64>| grad(|y| polynomial(&terms, Var::lift(x), y[0]), &[Var::lift(m)]).unwrap()[0];
+            grad(|x| x[0] * inner(x[0]), &[x]).unwrap()[0]
+        });
+        check("derivatives in derivatives", {
+            let inner = |x: Jet<f64, 2>| {
+                derivatives::<Jet<f64, 2>, 2>(|y| polynomial(&terms, Jet::lift(x), y), Jet::lift(m)).unwrap()
+                    [1]
+            };
+            derivatives::<f64, 2>(|x| x * inner(x), x).unwrap()[1]
+        });
+        // Captured: whatever comes out must be right.
+        let mut judge = |pairing: &str, inner: Result<f64, Error>| match inner {
+            // Times x, whose derivative is then all that is left.
+            Ok(slope) => {
+                accepted += 1;
+                check(pairing, slope);
+            }
+            Err(error) => {
+                assert_eq!(error.code(), "PAL0120", "{error}");
+                refused += 1;
+            }
+        };
+        jvp(
+            |x| {
+                judge(
+                    "captured by jvp",
+                    jvp(|y| polynomial(&terms, x[0], y[0]), &[m], &[1.0]).map(|found| found.1[0]),
+                );
+                x[0]
+            },
+            &[x],
+            &[1.0],
+        )
+        .unwrap();
+        derivatives::<f64, 1>(
+            |x| {
+                let inner = derivatives::<f64, 1>(|y| polynomial(&terms, x, y), m);
+                judge("captured by derivatives", inner.map(|found| found[1]));
+                x
+            },
+            x,
+        )
+        .unwrap();
+    }
+    assert!(refused > 500 && accepted > 100, "{refused} refused, {accepted} accepted");
 }

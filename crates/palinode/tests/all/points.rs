@@ -2,8 +2,8 @@
 
 use nalgebra::{DMatrix, Matrix2, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector2, Vector3};
 use palinode::{
-    Dual, Error, Jet, Scalar, Tape, Var, decision, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
-    sparse_jacobian, vjp,
+    Dual, Error, Jet, Scalar, Tape, Var, decision, derivatives, grad, hessian, hvp, jacobian, jvp,
+    sparse_hessian, sparse_jacobian, vjp,
 };
 
 /// Whether it is refused; if not, it must be right.
@@ -65,7 +65,9 @@ fn nalgebras_short_cuts_are_right_or_refused() {
     macro_rules! pseudo_inverse {
         () => {
             |x: &[_]| {
-                let inverse = Matrix2::new(x[0], x[1], x[2], x[3]).pseudo_inverse(num_traits::FromPrimitive::from_f64(1e-9).unwrap()).unwrap();
+                let inverse = Matrix2::new(x[0], x[1], x[2], x[3])
+                    .pseudo_inverse(num_traits::FromPrimitive::from_f64(1e-9).unwrap())
+                    .unwrap();
                 [inverse[(0, 0)], inverse[(0, 1)], inverse[(1, 0)], inverse[(1, 1)]]
             }
         };
@@ -125,7 +127,8 @@ fn nalgebras_short_cuts_are_right_or_refused() {
         () => {
             |x: &[_]| {
                 let one = num_traits::FromPrimitive::from_f64(1.0).unwrap();
-                let axis = UnitQuaternion::from_quaternion(Quaternion::new(one, x[0], x[1], x[2])).scaled_axis();
+                let axis =
+                    UnitQuaternion::from_quaternion(Quaternion::new(one, x[0], x[1], x[2])).scaled_axis();
                 [axis[0], axis[1], axis[2]]
             }
         };
@@ -155,11 +158,19 @@ fn second_derivatives_of_an_eigenvalue_at_a_diagonal_matrix() {
     let four = derivatives::<f64, 4>(|x| largest!(x), 0.0);
     refused("four derivatives", four, &[3.0, 0.0, 1.0, 0.0, -3.0], 1e-6);
     let nested = jvp(
-        |x| jvp(|y: &[Dual<Dual<f64>>]| largest!(y[0]), x, &[Dual::lift(1.0)]).map_or(Vec::new(), |answer| answer.1),
+        |x| {
+            jvp(|y: &[Dual<Dual<f64>>]| largest!(y[0]), x, &[Dual::lift(1.0)])
+                .map_or(Vec::new(), |answer| answer.1)
+        },
         &[0.0],
         &[1.0],
     );
-    refused("jvp in jvp", nested.map(|answer| if answer.1.is_empty() { vec![1.0] } else { answer.1 }), &[1.0], 1e-9);
+    refused(
+        "jvp in jvp",
+        nested.map(|answer| if answer.1.is_empty() { vec![1.0] } else { answer.1 }),
+        &[1.0],
+        1e-9,
+    );
 }
 
 /// Hand-written short cuts, to the letter of the law.
@@ -174,7 +185,10 @@ fn a_short_cut_is_named() {
     assert_eq!((decision, left, right, part, here), (2, 0.0, 1e-12, 0, 0.0));
     assert!(sides.iter().all(|side| (side - 2.0).abs() < 1e-6), "{sides:?}");
     let text = error_text(grad(f, &[0.0, 0.0]));
-    assert!(text.contains("comparison 2") && text.contains("0.0 with 1e-12") && text.contains("accept_points"), "{text}");
+    assert!(
+        text.contains("comparison 2") && text.contains("0.0 with 1e-12") && text.contains("accept_points"),
+        "{text}"
+    );
     // What it proposes: move the point, or accept it.
     let moved = grad(f, &[1e-6, 0.0]).unwrap();
     assert!((moved[0] - 2.0).abs() < 1e-9);
@@ -252,7 +266,10 @@ fn what_is_right_is_not_refused() {
     macro_rules! domain {
         () => {
             |x: &[_]| {
-                assert!(x[0] >= 0.0 && x[1] <= 1.0, "(this message is expected: the closure is asked beside its domain)");
+                assert!(
+                    x[0] >= 0.0 && x[1] <= 1.0,
+                    "(this message is expected: the closure is asked beside its domain)"
+                );
                 x[0] * x[1] + x[1] * x[1]
             }
         };

@@ -30,7 +30,13 @@ impl Function for Case {
         let b = Vector3::new(constant(1.0), constant(2.0), constant(3.0));
         match self.0 {
             0 => a.determinant(),
-            1 => weighted((a + Matrix3::identity() * constant(3.5)).try_inverse().expect("invertible").iter().copied()),
+            1 => weighted(
+                (a + Matrix3::<T>::identity() * constant::<T>(3.5))
+                    .try_inverse()
+                    .expect("invertible")
+                    .iter()
+                    .copied(),
+            ),
             2 => weighted(a.pseudo_inverse(constant(1e-9)).expect("a threshold").iter().copied()),
             3 => weighted(a.svd(true, true).solve(&b, constant(1e-9)).expect("vectors").iter().copied()),
             4 => weighted(sorted(symmetric.symmetric_eigenvalues().iter().copied())),
@@ -100,7 +106,11 @@ fn right_or_refused() {
         let mut judge = |name: &str, found: Result<Vec<f64>, palinode::Error>, expected: &[f64]| match found {
             Ok(found) => {
                 let error = found.iter().zip(expected).fold(0.0_f64, |e, (a, b)| e.max((a - b).abs()));
-                assert!(error < 1e-3 * size, "{name} of case {} at {x:?}: {found:?}, not {expected:?}", case.0);
+                assert!(
+                    error < 1e-3 * size,
+                    "{name} of case {} at {x:?}: {found:?}, not {expected:?}",
+                    case.0
+                );
                 right += 1;
             }
             Err(error) => {

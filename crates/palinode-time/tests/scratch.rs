@@ -1,3 +1,0 @@
-//! Scratch.
-#[path = "all/sides.rs"]
-mod sides;
