@@ -22,10 +22,10 @@
 //! | [`qr`] | full column rank, `m >= n` | thin factors, diagonal of `R` positive |
 //! | [`symmetric_eigen`], [`symmetric_eigenvalues`] | symmetric part | values ascending, vectors |
 //! | [`svd`], [`singular_values`] | any | thin factors, values descending |
-//! | [`eigenvalues`] | square | real and imaginary parts |
+//! | [`eigenvalues()`] | square | real and imaginary parts |
 //! | [`exponential`], [`square_root`] | square; without negative eigenvalues | matrix |
-//! | [`pseudo_inverse`] | any; derivative where the rank is full or kept | matrix |
-//! | [`polar`] | full column rank, `m >= n` | orthogonal and symmetric factor |
+//! | [`pseudo_inverse()`] | any; derivative where the rank is full or kept | matrix |
+//! | [`polar()`] | full column rank, `m >= n` | orthogonal and symmetric factor |
 //! | [`rotation_from_scaled_axis`], [`quaternion_from_scaled_axis`] and back | vector of space | rotation |
 //!
 //! Conventions. *Symmetric operations* are functions of `(A + A^T) / 2`: every entry counts, so a finite difference in any

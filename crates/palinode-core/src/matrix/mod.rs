@@ -1,5 +1,5 @@
 //! Dense linear algebra over any number, in one implementation: solvers, determinants and Cholesky's factor. Orthogonal decompositions are
-//! in [`spectral`], eigenvalues of matrices that are not symmetric in [`eigenvalues`].
+//! in `spectral.rs`, eigenvalues of matrices that are not symmetric in `eigenvalues.rs`.
 //!
 //! Input: matrices by rows, of any [`Real`]. Output: factors, values, or where the algorithm found that there are none. Derivatives come from running the same
 //! algorithm on derivative numbers, so no derivative rule is written here. Programs compute with it (`palinode-ir`), and so does
