@@ -23,6 +23,8 @@ pub(crate) struct Cost {
     pub(crate) peak: usize,
     /// The most bytes of arrays at once.
     pub(crate) arrays: usize,
+    /// The most bytes that count against a budget: arrays and all else that a run takes.
+    pub(crate) charged: usize,
 }
 
 impl Cost {
@@ -33,6 +35,7 @@ impl Cost {
             seconds: self.seconds + next.seconds,
             peak: self.peak.max(next.peak),
             arrays: self.arrays.max(next.arrays),
+            charged: self.charged.max(next.charged),
         }
     }
 }
@@ -71,7 +74,8 @@ fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, 
     let (outputs, stats) = code.run_with_stats(inputs, limits)?;
     let seconds = started.elapsed().as_secs_f64();
     let peak = MEMORY.peak_usage().saturating_sub(before);
-    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak, arrays: stats.peak_bytes } })
+    let (arrays, charged) = (stats.peak_bytes, stats.heap_bytes);
+    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak, arrays, charged } })
 }
 
 /// Runs derivative code of a program that itself runs without a stop; its first `values` results are no derivatives. Infinities

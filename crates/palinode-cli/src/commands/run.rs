@@ -52,7 +52,11 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
         "outputs": fields,
         "steps": ran.cost.steps,
         "seconds": ran.cost.seconds,
-        "memory": { "peak_bytes": ran.cost.peak, "arrays_peak_bytes": ran.cost.arrays },
+        "memory": {
+            "peak_bytes": ran.cost.peak,
+            "arrays_peak_bytes": ran.cost.arrays,
+            "charged_bytes": ran.cost.charged,
+        },
     });
     if let Some(budget) = budget {
         answer["memory"]["budget_bytes"] = json!(budget.bytes());

@@ -280,6 +280,7 @@ impl Gradient<'_> {
             seconds: started.elapsed().as_secs_f64(),
             peak: 0,
             arrays: stats.peak_bytes,
+            charged: stats.heap_bytes,
         };
         let value = outputs[0].as_real().expect("the objective is a real number");
         let gradient = outputs[1..].iter().filter_map(Datum::as_vector).flatten();
