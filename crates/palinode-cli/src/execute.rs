@@ -26,6 +26,8 @@ pub(crate) struct Cost {
     pub(crate) arrays: usize,
     /// What the heap held before: the model, its data, the program and its plan.
     pub(crate) held: usize,
+    /// The most bytes that count against a budget: arrays and all else that a run takes.
+    pub(crate) charged: usize,
 }
 
 impl Cost {
@@ -37,6 +39,7 @@ impl Cost {
             peak: self.peak.max(next.peak),
             arrays: self.arrays.max(next.arrays),
             held: self.held.max(next.held),
+            charged: self.charged.max(next.charged),
         }
     }
 }
@@ -76,10 +79,8 @@ fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, 
     let (outputs, stats) = code.run_with_stats(inputs, limits)?;
     let seconds = started.elapsed().as_secs_f64();
     let peak = MEMORY.peak_usage().saturating_sub(before);
-    Ok(Ran {
-        outputs,
-        cost: Cost { steps: stats.steps, seconds, peak, arrays: stats.peak_bytes, held: before },
-    })
+    let (arrays, charged) = (stats.peak_bytes, stats.heap_bytes);
+    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak, arrays, held: before, charged } })
 }
 
 /// The most heap bytes of the process at once since the first run began; 0 before.

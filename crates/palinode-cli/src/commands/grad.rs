@@ -372,6 +372,7 @@ impl Answer<'_> {
                 "peak_bytes": self.gradient.cost.peak,
                 "value_peak_bytes": self.forward.peak,
                 "arrays_peak_bytes": self.gradient.cost.arrays,
+                "charged_bytes": self.gradient.cost.charged,
             },
         });
         if self.asked.is_about_reverse() {

@@ -298,6 +298,7 @@ impl Answer<'_> {
             "total_seconds": self.session.seconds(),
             "memory": {
                 "arrays_peak_bytes": self.watched.stats.peak_bytes,
+                "charged_bytes": self.watched.stats.heap_bytes,
                 "logs_peak_bytes": self.logs.as_ref().map(|logs| logs.peak),
             },
         })

@@ -178,7 +178,8 @@ impl Answer<'_> {
             Some(_) => Cell::new("measured").style(DOUBT),
             None if found.exact => Cell::new("exact").style(HEADING),
             None if found.is_quick => {
-                Cell::new("a bound: rounds differ, and to follow each would take longer than a run").style(DOUBT)
+                Cell::new("a bound: rounds differ, and to follow each would take longer than a run")
+                    .style(DOUBT)
             }
             None => Cell::new("a bound: branches depend on data").style(DOUBT),
         };
@@ -313,7 +314,7 @@ impl Answer<'_> {
             };
             json!({
                 "peak_bytes": found.peak,
-                "heap_bytes": found.heap,
+                "charged_bytes": found.heap,
                 "known": match &planned.measured {
                     Some(_) => "measured",
                     None if found.exact => "exact",

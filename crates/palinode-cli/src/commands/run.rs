@@ -67,7 +67,11 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
                 ("unit", value::unit(output.unit.as_ref()).into()),
             ])
         });
-        let mut memory = json!({ "peak_bytes": ran.cost.peak, "arrays_peak_bytes": ran.cost.arrays });
+        let mut memory = json!({
+            "peak_bytes": ran.cost.peak,
+            "arrays_peak_bytes": ran.cost.arrays,
+            "charged_bytes": ran.cost.charged,
+        });
         if let Some(budget) = budget {
             memory["budget_bytes"] = json!(budget.bytes());
             memory["held_bytes"] = json!(ran.cost.held);

@@ -60,12 +60,14 @@ pub(crate) struct Registers {
     arrays: u64,
     /// Operands and results of its widest instruction.
     widest: u64,
+    /// Real constants, in a list that is made when the run starts.
+    constants: u64,
 }
 
 impl Registers {
-    /// At most one register for each value, some for loops, and the constants once more.
+    /// At most one register for each value, and some for loops.
     pub(crate) fn of(function: &Function) -> Registers {
-        let mut found = Registers { reals: 1, ints: 1, bools: 1, arrays: 1, widest: 0 };
+        let mut found = Registers { reals: 1, ints: 1, bools: 1, arrays: 1, ..Registers::default() };
         for value in &function.values {
             match value.ty {
                 ty if !ty.is_scalar() => found.arrays += 1,
@@ -78,7 +80,7 @@ impl Registers {
             found.widest = found.widest.max((inst.args.len() + inst.results.len()) as u64);
             found.ints += u64::from(inst.op.repeats()) + 2 * u64::from(matches!(inst.op, Op::Fused));
             let is_constant = matches!(inst.op, Op::Const(Literal::Real(_) | Literal::Named(_)));
-            found.reals += u64::from(is_constant);
+            found.constants += u64::from(is_constant);
         });
         found
     }
@@ -87,6 +89,11 @@ impl Registers {
     pub(crate) fn bytes(&self, real: u64) -> u64 {
         let operands = 3 * self.widest * (real.max(16) + 8);
         self.reals * real + self.ints * 8 + self.bools + self.arrays * REGISTER + operands
+    }
+
+    /// The bytes of the list of its constants.
+    pub(crate) fn list_bytes(&self, real: u64) -> u64 {
+        size_of::<Vec<u8>>() as u64 + self.constants * real
     }
 
     /// Whether so many registers of each kind are covered.

@@ -118,6 +118,13 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
         |kind, span, function: &FunctionCode| RunError { kind, span, function: function.name.clone() };
     let name = |index: usize| main.param_names[index].clone();
     check_inputs(&main.param_types, &name, inputs).map_err(|kind| error(kind, Span::NONE, main))?;
+    let memory = Memory::new(limits.budget, RECORDED);
+    let real = size_of::<R>() as u64;
+    let registers = main.registers.bytes(real);
+    let lists: u64 = functions.iter().map(|function| function.registers.list_bytes(real)).sum();
+    let frames_charged = bookkeeping::frames(1, registers);
+    let at_start = memory.ledger.charge_beside(bookkeeping::RUN + lists + frames_charged, "call");
+    at_start.map_err(|kind| error(kind, Span::NONE, main))?;
     let mut machine = Machine {
         functions,
         constants: functions.iter().map(constants).collect(),
@@ -126,15 +133,15 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
         bools: Vec::new(),
         arrays: Vec::new(),
         callers: Vec::new(),
-        registers: 0,
-        frames_charged: 0,
+        registers,
+        frames_charged,
         args: Vec::new(),
         out: Vec::new(),
-        memory: Memory::new(limits.budget, RECORDED),
+        memory,
         limits: *limits,
         sweeps: Vec::new(),
     };
-    let frame = machine.started(entry).map_err(|kind| error(kind, Span::NONE, main))?;
+    let frame = machine.enter(entry);
     for ((place, ty), input) in main.params.iter().zip(&main.param_types).zip(inputs) {
         let memory = &mut machine.memory;
         let mut value = Val::from_datum(input, memory).map_err(|kind| error(kind, Span::NONE, main))?;
@@ -204,14 +211,6 @@ pub(crate) fn check_inputs<R>(
 }
 
 impl<R: Real> Machine<'_, R> {
-    /// Makes the registers of the entry.
-    fn started(&mut self, entry: usize) -> Result<Frame, RunErrorKind> {
-        let lists: u64 = self.functions.len() as u64 * size_of::<Vec<R>>() as u64;
-        self.memory.ledger.charge_beside(bookkeeping::RUN + lists, "call")?;
-        self.charge_frame(entry, 1)?;
-        Ok(self.enter(entry))
-    }
-
     /// Charges the registers of a call that is about to be entered, with which so many are running. Stacks do not become smaller again.
     fn charge_frame(&mut self, function: usize, calls: usize) -> Result<(), RunErrorKind> {
         self.registers += self.functions[function].registers.bytes(size_of::<R>() as u64);

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use super::walk::{EFFORT, WORK_PER_INST};
 
 /// So many walks as long as may be.
-const WALKS: u64 = 2;
+const WALKS: u64 = 3;
 /// In a search, a walk that is longer than this part of one is made for a bound instead.
 const PART: u64 = 8;
 

@@ -396,6 +396,8 @@ struct Place {
     outside: Option<u64>,
     made: u64,
     in_chunks: bool,
+    /// Whether its lengths, what it was made with and its room are bounds.
+    bounds: [bool; 3],
     /// All lengths but the first.
     lengths: Vec<Option<u64>>,
 }
@@ -427,6 +429,7 @@ impl Round {
                 outside: (buffer.holders as usize > inside).then_some(buffer.born),
                 made: buffer.made,
                 in_chunks: buffer.in_chunks(),
+                bounds: [buffer.at_most, buffer.uneven, buffer.loose],
                 lengths: buffer.shape[1..].to_vec(),
             })
         };

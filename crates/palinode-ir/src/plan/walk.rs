@@ -109,6 +109,8 @@ pub(super) struct Walk<'p> {
     marks: Rc<[BlockMarks]>,
     /// The bytes of the registers of each function.
     registers: Vec<u64>,
+    /// The bytes of the lists of their constants.
+    lists: u64,
     state: State,
     function: FuncId,
     /// The functions that are running, outermost first.
@@ -158,14 +160,13 @@ type Walked<T = ()> = Result<T, Stop>;
 
 impl<'p> Walk<'p> {
     pub(super) fn new(program: &'p Program, real_bytes: usize, events: Option<&'p [Event]>) -> Walk<'p> {
+        let registers: Vec<Registers> = program.functions.iter().map(Registers::of).collect();
+        let real = real_bytes as u64;
         Walk {
             program,
             marks: program.functions.iter().map(liveness::mark).collect(),
-            registers: program
-                .functions
-                .iter()
-                .map(|function| Registers::of(function).bytes(real_bytes as u64))
-                .collect(),
+            registers: registers.iter().map(|registers| registers.bytes(real)).collect(),
+            lists: registers.iter().map(|registers| registers.list_bytes(real)).sum(),
             state: State { ledger: Ledger::new(real_bytes), frames: Vec::new(), snapshots: Vec::new() },
             function: program.entry,
             calls: Vec::new(),
@@ -223,8 +224,7 @@ impl<'p> Walk<'p> {
         let name = |at: usize| main.name_of(main.body.params[at]).cloned().unwrap_or_else(|| "?".into());
         check_inputs(&types, &name, inputs)
             .map_err(|wrong| PlanError::Inputs { code: wrong.code(), message: wrong.to_string() })?;
-        let lists = (self.program.functions.len() * size_of::<Vec<u8>>()) as u64;
-        self.state.ledger.reserve(0, bookkeeping::RUN + lists);
+        self.state.ledger.reserve(0, bookkeeping::RUN + self.lists);
         let entry = bookkeeping::frames(1, self.registers[self.program.entry.index()]);
         self.state.ledger.charge_frames(entry);
         let mut frame = vec![Thing::Unset; main.values.len()];

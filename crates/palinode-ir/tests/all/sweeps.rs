@@ -215,9 +215,15 @@ fn the_plan_knows_the_peak_of_short_and_long_sweeps() {
                 let gradient = passes::simplify(&transform::value_and_grad(&swept, &wrt).unwrap());
                 let (_, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
                 let plan = predict(&gradient, &inputs, 8).unwrap();
-                assert!(plan.exact);
                 let real = (stats.peak_bytes as u64, stats.heap_bytes as u64);
-                assert_eq!((plan.peak, plan.heap), real, "{n} rounds, {slots} slots\n{source}");
+                let name = format!("{n} rounds, {slots} slots, {plan:?}\n{source}");
+                if plan.is_quick {
+                    // With few states, the run goes through more rounds than a plan can.
+                    assert!(!plan.exact && n * n > 5000 * slots as i64, "{name}");
+                    assert!(plan.peak >= real.0 && plan.heap >= real.1, "{name}");
+                } else {
+                    assert!(plan.exact && (plan.peak, plan.heap) == real, "{real:?} {name}");
+                }
             }
         }
     }
@@ -428,7 +434,7 @@ fn a_budget_for_all_is_met_with_states() {
         let Err(FitError::TooSmall { smallest, .. }) = fit(1) else { panic!("one byte is too little") };
         let all = transform::value_and_grad(&model.program, &wrt).unwrap();
         let (expected, kept) = Code::new(&all).run_with_stats(&inputs, &Limits::default()).unwrap();
-        assert!(smallest.bytes() * 20 < kept.peak_bytes, "{smallest} of {}", kept.peak_bytes);
+        assert!(smallest.bytes() * 10 < kept.heap_bytes, "{smallest} of {}", kept.heap_bytes);
         let mut overheads = Vec::new();
         for budget in [smallest.bytes(), 2 * smallest.bytes(), 8 * smallest.bytes()] {
             let fitted = fit(budget).unwrap();

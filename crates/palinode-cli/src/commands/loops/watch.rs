@@ -272,6 +272,7 @@ impl Gradient<'_> {
             peak: 0,
             arrays: stats.peak_bytes,
             held: 0,
+            charged: stats.heap_bytes,
         };
         let value = outputs[0].as_real().expect("the objective is a real number");
         let gradient = outputs[1..].iter().filter_map(Datum::as_vector).flatten();

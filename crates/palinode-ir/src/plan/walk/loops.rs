@@ -84,7 +84,7 @@ impl<'p> Walk<'p> {
             }
             let forgot = round >= forgets_from;
             let k = if descending { n - 1 - round } else { round };
-            let most = if descending { k } else { n - 1 };
+            let most = if descending { n - 1 - forgets_from.min(n - 1) } else { n - 1 };
             let counter = if forgot { Thing::UpTo(most as i64) } else { Thing::Int(Some(k as i64)) };
             self.set(body.params[0], counter);
             let shapes = steady::lengths(&carried, self.ledger());

@@ -3,7 +3,7 @@
 //! A long sweep whose rounds are alike is not walked to its end. A shorter one stands for it, with fewer snapshots; the bytes of the others are charged as long as it
 //! lasts. That is exact: the most is live when all snapshots are there, the state besides, and a round is gone through; and whatever the round and the distance between
 //! snapshots, each takes the same, because a round makes every array of the state anew or leaves it alone. Where that does not hold (a state whose arrays move on from
-//! one place to another, or get longer), every round is walked.
+//! one place to another, or get longer), every round is walked; if that takes too long, states whose arrays only move count with all their bytes, which is a bound.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -52,8 +52,9 @@ struct Rounds {
     /// How much work the last one was, and how many arrays it made: forwards and backwards.
     forwards: (f64, u64),
     backwards: (f64, u64),
-    /// Whether every round left the state with the same lengths, and each array in its place.
+    /// Whether every round left the state with the same lengths, and whether one moved an array to another place.
     settled: bool,
+    moved: bool,
     /// What a round makes anew.
     each: Anew,
     /// What is charged besides the states, if that has changed.
@@ -67,6 +68,8 @@ struct Rounds {
 struct Anew {
     arrays: u64,
     bytes: u64,
+    /// Whether arrays move on from one place to another: then neighbouring states share some of these, and others do not.
+    moved: bool,
 }
 
 /// A limit of the bytes of all snapshots.
@@ -336,7 +339,8 @@ impl<'p> Walk<'p> {
             let moved = before.iter().enumerate().any(|(other, old)| other != at && is_this(old))
                 || next.iter().filter(|other| *other == thing).count() > 1;
             let known = buffer.shape.iter().all(Option::is_some);
-            rounds.settled &= !moved && known && buffer.shape == lengths[at] && !buffer.in_chunks();
+            rounds.moved |= moved;
+            rounds.settled &= known && buffer.shape == lengths[at] && !buffer.in_chunks();
             if !stays {
                 rounds.each.arrays += 1;
                 rounds.each.bytes += buffer.bytes;
@@ -377,8 +381,13 @@ impl<'p> Walk<'p> {
         let useful = slots.min(n - 1);
         let few = useful.min(FEW_SLOTS);
         let rounds = if useful == n - 1 { few + 1 } else { FEW_ROUNDS };
-        let others = (useful - few).saturating_mul(each.bytes);
-        let described = (useful - few).saturating_mul(each.arrays).saturating_mul(bookkeeping::ARRAY);
+        // None of the few counts if it may share arrays with its neighbours that others do not.
+        let more = if each.moved { useful } else { useful - few };
+        if each.moved {
+            (self.exact, self.forgot) = (false, true);
+        }
+        let others = more.saturating_mul(each.bytes);
+        let described = more.saturating_mul(each.arrays).saturating_mul(bookkeeping::ARRAY);
         self.state.ledger.reserve(others, described);
         self.stop_at_peak()?;
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
@@ -395,7 +404,7 @@ impl<'p> Walk<'p> {
         Ok(true)
     }
 
-    /// What a round makes anew, if every round leaves the state with the same lengths and each array in its place.
+    /// What a round makes anew, if every round leaves the state with the same lengths and, unless a bound is enough, each array in its place.
     fn trial(&mut self, inst: &Inst, parts: &Parts<'p>, marks: &InstMarks) -> Walked<Option<Anew>> {
         let key = self.memory_depends_on(inst);
         if let Some(&known) = key.as_ref().and_then(|key| self.trials.found.get(key)) {
@@ -409,7 +418,8 @@ impl<'p> Walk<'p> {
         (self.state, self.copies, self.most, self.shapes) = before;
         (self.growth, self.snapshots) = notes;
         self.stop_at = stop_at;
-        let found = trial.settled.then_some(trial.each);
+        let each = Anew { moved: trial.moved, ..trial.each };
+        let found = (trial.settled && (!trial.moved || self.bounding)).then_some(each);
         if let Some(key) = key {
             self.trials.found.insert(key, found);
         }
