@@ -48,7 +48,8 @@ fn held(text: &str) -> f64 {
         "MiB" => 1024.0 * 1024.0,
         other => panic!("{other} in {text}"),
     };
-    (words[at - 2].parse::<f64>().unwrap() + 0.06) * unit
+    let decimals = words[at - 2].split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    (words[at - 2].parse::<f64>().unwrap() + 0.6 * 0.1_f64.powi(decimals as i32)) * unit
 }
 
 #[test]

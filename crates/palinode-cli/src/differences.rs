@@ -289,10 +289,11 @@ fn on_a_decision(
     let ((by_left, left_found), (by_right, right_found)) = (judged(&left), judged(&right));
     let agrees = |verdict: Verdict| matches!(verdict, Verdict::Agrees { .. } | Verdict::Within { .. });
     let jumps = (left.limit - right.limit).abs() > left.limit_error + right.limit_error;
-    // Whose decisions the point took, if it took those of a side: then that side is what is differentiated.
-    let (own, found) = if center.path == right_path {
+    // Whose decisions the point took, if it took those of a side, or else whose value it has: then that side is what is differentiated.
+    let has_value = |side: &Side| jumps && (center.value - side.limit).abs() <= side.limit_error;
+    let (own, found) = if center.path == right_path || (center.path != left_path && has_value(&right)) {
         (Some(by_right), right_found)
-    } else if center.path == left_path {
+    } else if center.path == left_path || has_value(&left) {
         (Some(by_left), left_found)
     } else if agrees(by_right) {
         (None, right_found)

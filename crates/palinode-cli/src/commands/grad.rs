@@ -68,7 +68,8 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         false => None,
     };
     // A loop that goes on for much longer elsewhere is not waited for.
-    let around = Limits { steps: after.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000)), ..after };
+    let around =
+        Limits { steps: after.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000)), ..after };
     let mut checked =
         args.check.then(|| checking::check(&of_value, &wrt, &mut inputs, &around, &found_gradient.parts));
     let stops = stops::stops(&program, &inputs, &after, None);

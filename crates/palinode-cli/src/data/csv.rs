@@ -420,9 +420,12 @@ fn family(
         }
     };
     let problem = reader.problem("PAL0287", message, header.cells[lost].range.clone());
-    Err(problem
-        .help("number the columns 0, 1, 2, ... without gaps, or rename those that are not meant")
-        .into())
+    let names: Vec<&str> = header.cells.iter().map(|cell| &*cell.text).collect();
+    let counted = wanted.iter().find(|one| one.name == name).filter(|_| columns.is_empty());
+    let help = counted.and_then(|one| near(one, &names, "column")).unwrap_or_else(|| {
+        "number the columns 0, 1, 2, ... without gaps, or rename those that are not meant".to_string()
+    });
+    Err(problem.help(help).into())
 }
 
 /// The column that is called one of these, if there is any; two would be a guess.

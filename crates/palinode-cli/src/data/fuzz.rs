@@ -45,7 +45,10 @@ fn read(text: &str, is_json: bool) -> Result<Vec<Found>, &'static str> {
                 assert_eq!(problem.message, "the data file has no data");
                 assert!(reference(text).is_empty(), "{text:?}");
             }
-            assert!(problem.help.is_some() || problem.message.contains("no row of data"), "{text:?}: {problem:?}");
+            assert!(
+                problem.help.is_some() || problem.message.contains("no row of data"),
+                "{text:?}: {problem:?}"
+            );
             Err(problem.code)
         }
     }
@@ -119,7 +122,8 @@ fn table(draws: &mut Draws) -> (String, bool) {
                 _ if draws.one_in(8) => format!("\"{}\"", draws.of(NUMBERS)),
                 _ => draws.of(NUMBERS).to_string(),
             };
-            let blanks = draws.of(&["", "", " "]);
+            // That reader knows no quotes after a blank.
+            let blanks = if cell.starts_with('"') { "" } else { draws.of(&["", "", " "]) };
             cells.push(format!("{blanks}{cell}{blanks}"));
         }
         if draws.one_in(30) {
@@ -214,11 +218,12 @@ fn tables_are_read_whole_or_refused() {
         };
         accepted += 1;
         let rows = reference(&text);
-        // A quote inside a cell is a matter of taste; and without quotes, lines are rows.
-        if rows.iter().flatten().any(|cell| cell.contains('"')) {
+        // A quote inside a cell is a matter of taste.
+        if is_broken && rows.iter().flatten().any(|cell| cell.contains('"')) {
             continue;
         }
         compared += 1;
+        // Without quotes, lines are rows.
         if !text.contains('"') {
             let is_comment = |line: &&str| {
                 line.strip_prefix('#')
@@ -375,7 +380,10 @@ fn documents_are_read_whole_or_refused() {
             let back: serde_json::Value = serde_json::from_slice(&back).unwrap();
             let mut again = Vec::new();
             flat(&back, &mut again);
-            assert!(again.len() == expected.len() && again.iter().zip(&expected).all(|(a, b)| close(a, b)), "{text}");
+            assert!(
+                again.len() == expected.len() && again.iter().zip(&expected).all(|(a, b)| close(a, b)),
+                "{text}"
+            );
             let mut shape = Vec::new();
             let mut level = &document[&one.name];
             while let Some(items) = level.as_array() {

@@ -72,7 +72,8 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     for words in ["help", "help --json", "tape drag.pal --rows 0", "tape drag.pal --json"] {
-        let line = format!("\"$0\" {words} | true; exec 3>&1; {{ \"$0\" {words} 3>&-; echo $? >&2; }} | true");
+        let line =
+            format!("\"$0\" {words} | true; exec 3>&1; {{ \"$0\" {words} 3>&-; echo $? >&2; }} | true");
         let output = Command::new("bash")
             .args(["-c", &line, env!("CARGO_BIN_EXE_palinode")])
             .current_dir(models())
@@ -126,7 +127,8 @@ fn memory_that_runs_out_on_the_way_back_suggests_a_budget() {
     let (answer, code) = run("");
     assert_eq!((code, answer["errors"][0]["code"].as_str()), (Some(3), Some("PAL0268")), "{answer:#}");
     let help = answer["errors"][0]["help"].as_str().unwrap();
-    let option = help.split('`').find(|word| word.starts_with("--budget")).unwrap_or_else(|| panic!("{help}"));
+    let option =
+        help.split('`').find(|word| word.starts_with("--budget")).unwrap_or_else(|| panic!("{help}"));
     let (answer, code) = run(option);
     assert_eq!(code, Some(0), "{option}: {answer:#}");
 }
@@ -136,7 +138,11 @@ fn memory_that_runs_out_on_the_way_back_suggests_a_budget() {
 fn warnings_are_not_among_the_errors() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("warned");
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("warned.pal"), "param rate = 1\ninput t: [n]\nlet unused = 3\nloss y = sum(t) * rate / 0\n").unwrap();
+    fs::write(
+        folder.join("warned.pal"),
+        "param rate = 1\ninput t: [n]\nlet unused = 3\nloss y = sum(t) * rate / 0\n",
+    )
+    .unwrap();
     fs::write(folder.join("t.json"), "{\"t\": [1, 2], \"rat\": 3}").unwrap();
     let words: Vec<String> = "grad warned.pal --data t.json --json".split(' ').map(str::to_string).collect();
     let (text, code) = palinode(&folder, &words);
@@ -148,7 +154,8 @@ fn warnings_are_not_among_the_errors() {
     assert_eq!(code, 3, "{answer:#}");
     all("errors", "error");
     all("warnings", "warning");
-    let codes: Vec<&str> = answer["warnings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect();
+    let codes: Vec<&str> =
+        answer["warnings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"PAL0610"), "{codes:?}");
 }
 

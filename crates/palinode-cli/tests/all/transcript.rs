@@ -61,6 +61,8 @@ fn steady(text: &str) -> String {
                 _ => matches!(
                     at.checked_sub(1).map_or("", |before| words[before].as_str()),
                     "\"seconds\":"
+                        | "\"total_seconds\":"
+                        | "\"held_bytes\":"
                         | "\"peak_bytes\":"
                         | "\"value_peak_bytes\":"
                         | "\"error\":"

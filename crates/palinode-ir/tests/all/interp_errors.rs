@@ -208,8 +208,14 @@ fn infinities_are_found_where_they_arise() {
     assert_eq!(at(rules::Op::Recip.into(), &[0.0]).as_deref(), Some("division by zero"));
     assert_eq!(at(rules::Op::Ln.into(), &[-1.0]).as_deref(), Some("ln of -1"));
     assert_eq!(at(rules::Op::Exp.into(), &[1000.0]).as_deref(), Some("exp of 1000"));
-    assert_eq!(at(rules::Op::Multiply.into(), &[1e200, 1e200]).as_deref(), Some("the product of 1e200 and 1e200"));
-    assert_eq!(at(rules::Op::StrongMul.into(), &[1e200, 1e200]).as_deref(), Some("the product of 1e200 and 1e200"));
+    assert_eq!(
+        at(rules::Op::Multiply.into(), &[1e200, 1e200]).as_deref(),
+        Some("the product of 1e200 and 1e200")
+    );
+    assert_eq!(
+        at(rules::Op::StrongMul.into(), &[1e200, 1e200]).as_deref(),
+        Some("the product of 1e200 and 1e200")
+    );
     assert_eq!(at(rules::Op::Divide.into(), &[f64::INFINITY, 0.0]), None);
     assert_eq!(at(rules::Op::Ln.into(), &[2.0]), None);
     let sum = one(Op::Reduce(Reduction::Sum, vec![0]), &[VECTOR], &[]);

@@ -130,12 +130,13 @@ impl Gradient<'_> {
         limits: &Limits,
         loaded: &Loaded,
     ) -> Result<(), Failed> {
+        let program = loaded.only(objective);
         let (program, limits) = match self.asked.budget {
             Some(budget) => {
-                let program = storage::value_within(self.program, self.inputs, budget, 0)?;
+                let program = storage::value_within(&program, self.inputs, budget, 0)?;
                 (program, Limits { budget, ..*limits })
             }
-            None => (passes::simplify(self.program), *limits),
+            None => (passes::simplify(&program), *limits),
         };
         value_alone(loaded, &program, objective, self.inputs, &limits).map(drop)
     }
