@@ -175,10 +175,11 @@ impl Function {
         self.body.results.iter().map(|&v| self.ty(v)).collect()
     }
 
-    /// A number that is the same for the same instructions on the same values, and most likely another for others. Names, places and types
-    /// (which follow from the instructions) do not count.
+    /// A number that is the same for the same instructions on the same arguments, and most likely another for others. Names and places do not count.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = Numbers::default();
+        // All other types follow.
+        self.param_types().hash(&mut hasher);
         self.body.hash_into(&mut hasher);
         hasher.finish()
     }
