@@ -175,10 +175,11 @@ impl Function {
         self.body.results.iter().map(|&v| self.ty(v)).collect()
     }
 
-    /// A number that is the same for the same instructions on the same values, and most likely another for others. Names, places and types
-    /// (which follow from the instructions) do not count.
+    /// A number that is the same for the same instructions on the same arguments, and most likely another for others. Names and places do not count.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = Numbers::default();
+        // All other types follow.
+        self.param_types().hash(&mut hasher);
         self.body.hash_into(&mut hasher);
         hasher.finish()
     }
@@ -224,7 +225,7 @@ impl Block {
     }
 
     /// Calls `f` with every value that is defined here or inside, in order.
-    pub fn for_each_definition(&self, f: &mut impl FnMut(Value)) {
+    pub fn for_each_definition(&self, f: &mut (impl FnMut(Value) + ?Sized)) {
         self.params.iter().copied().for_each(&mut *f);
         for inst in &self.insts {
             for block in &inst.blocks {
@@ -235,7 +236,7 @@ impl Block {
     }
 
     /// Calls `f` with every use of a value here or inside, in order.
-    pub fn for_each_use(&self, f: &mut impl FnMut(Value)) {
+    pub fn for_each_use(&self, f: &mut (impl FnMut(Value) + ?Sized)) {
         for inst in &self.insts {
             inst.for_each_use(f);
         }
@@ -243,7 +244,7 @@ impl Block {
     }
 
     /// Calls `f` with every instruction here and inside, outer ones first.
-    pub fn for_each_inst(&self, f: &mut impl FnMut(&Inst)) {
+    pub fn for_each_inst(&self, f: &mut (impl FnMut(&Inst) + ?Sized)) {
         for inst in &self.insts {
             f(inst);
             for block in &inst.blocks {
@@ -305,7 +306,7 @@ impl Inst {
     }
 
     /// Calls `f` with every value that it uses, its blocks' uses included.
-    pub fn for_each_use(&self, f: &mut impl FnMut(Value)) {
+    pub fn for_each_use(&self, f: &mut (impl FnMut(Value) + ?Sized)) {
         self.args.iter().copied().for_each(&mut *f);
         self.blocks.iter().for_each(|block| block.for_each_use(f));
     }
