@@ -61,11 +61,15 @@ pub(crate) fn words(health: &Health, is_finite: bool) -> String {
         Verdict::Exploding => format!(
             "exploding: it grows by {percent} % with each round back, so that the first rounds decide the gradient; a shorter loop, or an average over many runs, says more"
         ),
-        Verdict::Vanishing => format!(
-            "vanishing: it shrinks by {percent} % with each round back; what happened more than {} rounds before the end counts for less than a \
-             millionth",
-            numbers::count((1e6_f64.ln() / -growth).ceil() as u64)
-        ),
+        Verdict::Vanishing => {
+            let count = (1e6_f64.ln() / -growth).ceil() as u64;
+            format!(
+                "vanishing: it shrinks by {percent} % with each round back; what happened more than {} {} before the end counts for less than a \
+                 millionth",
+                numbers::count(count),
+                if count == 1 { "round" } else { "rounds" }
+            )
+        }
         Verdict::TooShort => "too few rounds to say".to_string(),
     };
     let words = match health.vanished_at() {

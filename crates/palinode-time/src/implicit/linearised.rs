@@ -230,7 +230,8 @@ impl System {
             None => {
                 let at = &mut self.at;
                 // Not roughly: what is small in the right side may be what is large in the answer.
-                let LinearOptions { directions, products, tolerance, .. } = self.options;
+                let tolerance = self.options.tolerance;
+                let (directions, products) = self.options.directions_and_products(at.unknowns());
                 let image = |y: &[f64]| at.times(Some(y), None);
                 let reached = gmres(image, b, tolerance, directions, products)?;
                 if reached.residual > tolerance && self.factor_after_all()? {
@@ -270,7 +271,7 @@ impl System {
         if self.factors.is_none() {
             let image = |x: &[f64]| product(&mut self.at, x).map(|(image, _)| image);
             // Half of the tolerance, so that the check below does not fail by rounding.
-            let (directions, most) = (self.options.directions, self.options.products);
+            let (directions, most) = self.options.directions_and_products(unknowns);
             let reached = gmres(image, right, 0.5 * tolerance, directions, most)?;
             (products, is_exhausted) = (reached.products, reached.is_exhausted);
             if reached.residual <= tolerance || !self.factor_after_all()? {

@@ -21,7 +21,7 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinearMethod {
-    /// Directly up to 300 unknowns, by products beyond; directly again, up to 2000, where products do not get there.
+    /// Directly up to 100 unknowns, by products beyond; up to 2000 unknowns directly after all, where a quarter as many products do not get there.
     Automatic,
     /// The matrix is formed and factored: `n` sweeps, `n^2` numbers; sees every singular matrix.
     Direct,
@@ -55,8 +55,8 @@ pub struct LinearOptions {
 }
 
 impl LinearOptions {
-    /// Up to how many unknowns the automatic choice is to form the matrix: as long as that takes some milliseconds, it is not worth to bet on products (see ADR 0035).
-    const DIRECT: usize = 300;
+    /// Up to how many unknowns the automatic choice is to form the matrix at once: that takes a few milliseconds, and sees every singular matrix (measured: ADR 0035).
+    const DIRECT: usize = 100;
     /// And up to how many where products did not get there: 32 MB, some seconds.
     const DIRECT_AFTER_ALL: usize = 2000;
 
@@ -67,6 +67,12 @@ impl LinearOptions {
             LinearMethod::Direct => true,
             LinearMethod::Krylov => false,
         }
+    }
+
+    /// How many directions and products may be taken: where there is another way, no more than cost little beside it.
+    pub(super) fn directions_and_products(&self, unknowns: usize) -> (usize, usize) {
+        let few = if self.is_direct_after_all(unknowns) { unknowns.div_ceil(4) } else { usize::MAX };
+        (self.directions.min(few), self.products.min(few))
     }
 
     /// Whether one that products did not solve is solved directly after all.

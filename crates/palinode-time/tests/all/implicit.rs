@@ -302,7 +302,7 @@ fn anderson_needs_fewer_steps_and_converges_where_picard_does_not() {
 
 #[test]
 fn many_unknowns_are_solved_by_products_without_a_matrix() {
-    let n = 300;
+    let n = 400;
     let params: Vec<f64> =
         std::iter::once(0.5).chain((0..n).map(|i| (i as f64 * 0.37).sin() * 0.2)).collect();
     let gradient = |solver: &Solver| {

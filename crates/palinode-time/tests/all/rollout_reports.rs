@@ -61,7 +61,7 @@ fn windows_say_only_what_holds() {
     let parts = says_what_holds(|| Rollout::new(Affine).steps(300), last, numbers, &[10, 40, 200], 1e-12);
     assert!(parts[0] > 1.2 && (parts[2] - 1.0).abs() < 1e-6, "{parts:?}");
     says_what_holds(|| Rollout::new(Affine).steps(300), along, numbers, &[3, 10, 299], 1e-12);
-    // An oscillator that keeps its size: what is missing has any sign.
+    // An oscillator that keeps its size: nearly all is missing, however small its norms are inside the window.
     let (c, s) = (0.1_f64.cos(), 0.1_f64.sin());
     let turn = vec![c, -s, s, c, 0.01, 0.0];
     let turned = move |run: &Rollout<'static, Linear>| {
@@ -69,7 +69,7 @@ fn windows_say_only_what_holds() {
     };
     let numbers = |g: &Gradient<Linear>| [&g.initial[..], &g.params].concat();
     let parts = says_what_holds(|| Rollout::new(Linear).steps(1000), turned, numbers, &[31, 47, 63, 500], 1e-9);
-    assert!(parts.iter().any(|part| *part < 0.0) && parts.iter().any(|part| part.abs() > 10.0), "{parts:?}");
+    assert!(parts[..3].iter().all(|part| *part > 10.0), "{parts:?}");
     // A chaotic system: nearly all is missing.
     let chaos = |run: &Rollout<'static, Lorenz>| {
         run.value_and_grad(&[1.0, 1.0, 25.0], &[10.0, 28.0, 8.0 / 3.0], |x| x[2]).expect("a gradient")
@@ -175,11 +175,11 @@ fn decisions_in_steps_are_counted_and_the_closest_is_named() {
         assert!(closest.at_rounding && closest.margin > 0.0 && closest.margin < 1e-15, "{closest:?}");
         let text = report.to_string();
         assert!(text.contains("300 decisions in steps, the closest by 1.4e-16 in step 10: rounding decides it"), "{text}");
-        // Half a tenth of fuel is no accident.
-        let report = flown(1.05, make);
+        // A third of a tenth of fuel is no accident.
+        let report = flown(1.03, make);
         let closest = report.decisions.closest.expect("it was compared");
-        assert!(!closest.at_rounding && (closest.margin - 0.05).abs() < 1e-12, "{closest:?}");
-        assert!(closest.first_step <= 11 && 10 <= closest.last_step, "{closest:?}");
+        assert!(!closest.at_rounding && (closest.margin - 0.03).abs() < 1e-12, "{closest:?}");
+        assert!(closest.first_step <= 10 && 10 <= closest.last_step, "{closest:?}");
         assert!(!report.to_string().contains("rounding decides"), "{report}");
     }
     let by_rule = Rollout::new(Rocket).by_rule().steps(300).value_and_grad(&[0.0, 0.0, 1.0], &0.02, |x| x[0]);
@@ -201,10 +201,20 @@ fn decisions_in_steps_are_counted_and_the_closest_is_named() {
 #[test]
 fn decisions_in_programs_are_counted() {
     use palinode_ir::interp::Datum;
-    let source = "param thrust = 0.02\nparam fuel = 1\nparam speed = 0\n\
-        let burning = if fuel > 0 { 1 } else { 0 }\n\
-        output speed = speed + burning * thrust - 0.01\noutput fuel = fuel - burning * 0.1";
-    let Ok(step) = palinode_time::ProgramStep::from_source(source) else { panic!("a program that is a step") };
+    let source = "
+        param thrust = 0.02
+        input fuel = 1
+        input speed = 0
+        var s = speed - 0.01
+        var f = fuel
+        if fuel > 0 {
+            s += thrust
+            f -= 0.1
+        }
+        output next_fuel = f
+        output next_speed = s
+    ";
+    let step = palinode_time::ProgramStep::from_source(source).expect("a program that is a step");
     let state = step.state(&[("fuel", Datum::real(1.0)), ("speed", Datum::real(0.0))]).expect("a state");
     let params = step.params(&[]).expect("parameters");
     let loss = |state: &palinode_time::ProgramValues<Var<f64>>| state[0].as_real().expect("a number");
@@ -243,8 +253,8 @@ fn health_is_right_beyond_the_range_of_squares() {
     assert!(cut.is_ok() && clipped.is_ok());
 }
 
-/// Gives back one snapshot with a bit flipped.
-struct Flips(MemoryStore, u64);
+/// Gives back the snapshots of one step, or of all, with a bit flipped.
+struct Flips(MemoryStore, Option<u64>);
 
 impl SnapshotStore for Flips {
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
@@ -252,7 +262,7 @@ impl SnapshotStore for Flips {
     }
     fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
         self.0.get(slot, step, into)?;
-        if step == self.1 {
+        if self.1.is_none_or(|flipped| flipped == step) {
             into.reals_mut()[0] ^= 1;
         }
         Ok(())
@@ -284,8 +294,8 @@ impl Step for Hidden {
 #[test]
 fn a_store_that_changes_a_bit_is_blamed_and_not_the_step() {
     let run = |flipped: u64| {
-        let run = Rollout::new(Affine).steps(200).record_at_once(1).tape_only().budget("8KiB");
-        run.store(move || Flips(MemoryStore::new(), flipped))
+        let run = Rollout::new(Affine).steps(200).record_at_once(1).tape_only().budget("16KiB");
+        run.store(move || Flips(MemoryStore::new(), Some(flipped)))
     };
     // As long as nothing is flipped, nothing is said.
     let whole = run(u64::MAX).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
@@ -294,12 +304,15 @@ fn a_store_that_changes_a_bit_is_blamed_and_not_the_step() {
     let flipped = run(0).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).map(|_| ()).expect_err("a bit is flipped");
     assert_eq!(flipped.code(), "PAL0511", "{flipped}");
     assert!(flipped.to_string().contains("the snapshot of step 0 is damaged: the store gave back other words"), "{flipped}");
-    let second = Rollout::new(Affine).steps(200).record_at_once(1).tape_only();
-    let second = second.second_store(20, || Ok(Flips(MemoryStore::new(), 0))).budget("1500B");
-    let flipped = second.value_and_grad(&1.0, &[0.9, 0.5], |x| *x).map(|_| ()).expect_err("a bit is flipped");
-    assert!(matches!(flipped.code(), "PAL0511" | "PAL0520"), "{flipped}");
+    // The second store, whatever the budget leaves for the first.
+    let codes = ["8KiB", "14KiB", "16KiB", "20KiB", "64KiB"].map(|budget| {
+        let second = Rollout::new(Affine).steps(200).record_at_once(1).tape_only().budget(budget);
+        let second = second.second_store(20, || Ok(Flips(MemoryStore::new(), None)));
+        second.value_and_grad(&1.0, &[0.9, 0.5], |x| *x).map_or_else(|error| error.code(), |_| "right")
+    });
+    assert!(codes.contains(&"PAL0511") && !codes.contains(&"PAL0521"), "{codes:?}");
     // The step is blamed where it is the step.
-    let hidden = Rollout::new(Hidden(std::cell::Cell::new(0))).steps(200).record_at_once(1).tape_only().budget("8KiB");
+    let hidden = Rollout::new(Hidden(std::cell::Cell::new(0))).steps(200).record_at_once(1).tape_only().budget("16KiB");
     let hidden = hidden.store(MemoryStore::new).value_and_grad(&1.0, &0.9, |x| *x).map(|_| ());
     assert_eq!(hidden.expect_err("hidden state").code(), "PAL0521");
 }
