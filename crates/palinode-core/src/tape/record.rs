@@ -422,6 +422,10 @@ pub(super) fn zero_filled<S: Scalar, const N: usize>(
     len: usize,
 ) -> Result<(), Error> {
     lanes.clear();
+    if lanes.capacity() < len {
+        // The old list goes first: nothing in it is needed, and both would be held while it is moved.
+        *lanes = Vec::new();
+    }
     lanes.try_reserve_exact(len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
     lanes.resize(len, [S::zero(); N]);
     Ok(())

@@ -47,7 +47,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let mut most = u64::MAX;
         loop {
             let units = length.swept.div_ceil(engine.stride);
-            let Planned { actions, keeps } = Frame { way, budget, needs, stores, most }.plan(units)?;
+            let Planned { actions, keeps } =
+                Frame { way, budget, needs, stores: &*stores, most }.plan(units)?;
             let around = start.heap_bytes() + results;
             let while_planning = engine.heap_bytes() + around + keeps.plan_bytes().planning;
             let spare = spare(budget, needs.with(keeps, stores).total());
@@ -60,12 +61,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 Ok(result) => return Ok(Tried { result, needs, keeps, while_planning }),
                 Err(error) => error,
             };
+            let records = engine.should_record(&error);
+            if !records && !error.is_excess() {
+                return Err(error);
+            }
             let held = around + stores.heap_bytes() + keeps.plan_bytes().following;
             stores.renew()?;
-            if engine.should_record(&error) {
+            if records {
                 engine.advance_by_recording_from_now();
-            } else if !error.is_excess() {
-                return Err(error);
             } else if !measured {
                 needs = self.needs_of_all(engine, stores, setting, way, length, loss)?;
                 measured = true;

@@ -51,9 +51,17 @@ pub trait Memory {
     /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
     fn limit(&mut self, _budget: Budget) {}
 
+    /// The bytes of a recording, where they may differ from one to the next.
+    fn recording_bytes(&self) -> usize {
+        0
+    }
+
     /// By how many bytes a recording may be larger than the first and still be what was planned for.
     fn slack(&self) -> usize {
-        0
+        match self.recording_bytes() {
+            0 => 0,
+            bytes => slack_of(bytes),
+        }
     }
 
     /// Each recording may take so many bytes more than what was planned for.
@@ -251,9 +259,9 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
         self.tapes.iter_mut().for_each(|tape| tape.set_budget(budget));
     }
 
-    fn slack(&self) -> usize {
+    fn recording_bytes(&self) -> usize {
         // Partials by forward numbers have one size.
-        if self.columns.is_some() { 0 } else { slack_of(self.tapes.first().map_or(0, Tape::heap_bytes)) }
+        if self.columns.is_some() { 0 } else { self.tapes.first().map_or(0, Tape::heap_bytes) }
     }
 
     fn limit_growth(&mut self, spare: usize) {

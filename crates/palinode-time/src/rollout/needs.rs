@@ -55,7 +55,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.stride = 1;
         engine.reserve_inputs();
         warm_up(engine, setting, 0, length.certain, loss)?;
-        if self.may_grow(engine, setting, length)? {
+        engine.planned = engine.heaviest();
+        if engine.has_grown_from(start) && !budget.is_unlimited() {
             return self.needs_of_largest(engine, stores, setting, way, length, loss);
         }
         let mut of_one = needs_of(engine, setting);
@@ -70,6 +71,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 engine.warm_up(start, 0, length.certain, loss)?;
             }
             of_one = needs_of(engine, setting);
+        }
+        if may_grow(engine, setting, length)? {
+            return self.needs_of_largest(engine, stores, setting, way, length, loss);
         }
         let one = refusal(of_one, 1);
         let at_once = self.steps_at_once(engine, budget, of_one, way, length.most).min(length.certain);
@@ -119,24 +123,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
     }
 
-    /// Whether states grow, where there is a budget. The loop is run to its end if it has to be.
-    fn may_grow<T: Inner, B: Backend<St, T>>(
-        &self,
-        engine: &mut Engine<'_, St, T, B>,
-        setting: Setting<'_>,
-        length: Length<'_, St, T>,
-    ) -> Result<bool, Error> {
-        if setting.budget.is_unlimited() || length.certain == 0 {
-            return Ok(false);
-        }
-        // What has no destructor has no heap, and a state without words no size that could change.
-        let may_change = needs_drop::<St::State<Passive<T>>>() && !setting.start.plain().is_empty();
-        if may_change && !engine.has_grown_from(setting.start) && !engine.is_uniform(setting.start)? {
-            largest_state(engine, setting, length)?;
-        }
-        Ok(engine.has_grown_from(setting.start))
-    }
-
     /// The same as [`Rollout::needs`] for a loop whose steps differ: every step is recorded once. Steps are then recorded one at a time.
     pub(super) fn needs_of_all<T: Inner, B: Backend<St, T>>(
         &self,
@@ -147,13 +133,43 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         length: Length<'_, St, T>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
+        self.measure(engine, setting, length, loss)?;
+        self.needs_as_measured(engine, stores, setting, way, length)
+    }
+
+    /// Records every step once.
+    fn measure<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        setting: Setting<'_>,
+        length: Length<'_, St, T>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
         let Setting { start, budget, .. } = setting;
         engine.stride = 1;
         engine.offset = 0;
         engine.forget_recordings();
         engine.forget_states(start);
         engine.limit(to_name(budget));
-        engine.measure(start, length.goes_on, loss).map_err(|error| beyond_naming(budget, error))?;
+        let others = engine.heap_bytes() + start.heap_bytes() - engine.live.heap_bytes();
+        let goes_on = |state: &St::State<Passive<T>>, taken: u64| {
+            refuse_beyond_naming(state.heap_bytes(), others, taken, budget)?;
+            (length.goes_on)(state, taken)
+        };
+        engine.measure(start, &goes_on, loss).map_err(|error| beyond_naming(budget, error))?;
+        Ok(())
+    }
+
+    /// What is always there, of an engine that has measured all steps.
+    fn needs_as_measured<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        stores: &Stores<'_, '_>,
+        setting: Setting<'_>,
+        way: Way,
+        length: Length<'_, St, T>,
+    ) -> Result<Needs, Error> {
+        let Setting { start, budget, .. } = setting;
         if engine.has_grown_from(start) {
             engine.leave_room_to_grow();
         }
@@ -174,11 +190,17 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(Needs, bool), Error> {
         match self.needs(engine, stores, setting, way, length, loss) {
-            Err(error @ (Error::BudgetTooSmall { .. } | Error::OverBudget { .. })) if length.certain > 0 => {
+            Err(refusal @ Error::BudgetTooSmall { .. }) if length.certain > 0 => {
                 if engine.is_uniform(setting.start)? {
-                    return Err(error);
+                    return Err(refusal);
                 }
-                Ok((self.needs_of_all(engine, stores, setting, way, length, loss)?, true))
+                let planned = engine.planned;
+                self.measure(engine, setting, length, loss)?;
+                // It is right if no step is heavier than those that it was found with.
+                if planned.holds_for(&engine.heaviest()) {
+                    return Err(refusal);
+                }
+                Ok((self.needs_as_measured(engine, stores, setting, way, length)?, true))
             }
             needs => Ok((needs?, false)),
         }
@@ -203,6 +225,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let (at, steps) = largest_state(engine, setting, length)?;
         warm_up(engine, setting, at, steps, loss)?;
         engine.leave_room_to_grow();
+        engine.planned = engine.heaviest();
         let needs = needs_of(engine, setting);
         needs.with(way.least(length.swept)?, stores).within(budget)?;
         Ok(needs)
@@ -259,6 +282,25 @@ fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     engine.warm_up(start, at, steps, loss).map_err(|error| beyond_naming(budget, error))
 }
 
+/// Whether states grow, where there is a budget. The loop is run to its end if it has to be.
+fn may_grow<St: Step, T: Inner, B: Backend<St, T>>(
+    engine: &mut Engine<'_, St, T, B>,
+    setting: Setting<'_>,
+    length: Length<'_, St, T>,
+) -> Result<bool, Error> {
+    // What has no destructor has no heap, and a state without words no size that could change.
+    let may_change = needs_drop::<St::State<Passive<T>>>() && !setting.start.plain().is_empty();
+    if setting.budget.is_unlimited()
+        || length.certain == 0
+        || !may_change
+        || engine.is_uniform(setting.start)?
+    {
+        return Ok(false);
+    }
+    largest_state(engine, setting, length)?;
+    Ok(engine.has_grown_from(setting.start))
+}
+
 /// Runs the loop without keeping anything: the step before and after which the state is largest, taken together, and how many steps there are.
 fn largest_state<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
@@ -279,20 +321,20 @@ fn largest_state<St: Step, T: Inner, B: Backend<St, T>>(
             (at, largest) = (taken, before + after);
         }
         before = after;
-        refuse_beyond_naming(engine, others, taken, budget)?;
+        refuse_beyond_naming(engine.live.heap_bytes(), others, taken, budget)?;
         taken += 1;
     }
     Ok((at, taken))
 }
 
-/// An error if the live state makes more than what refusals are named for, with so many bytes besides.
-pub(super) fn refuse_beyond_naming<St: Step, T: Inner, B: Backend<St, T>>(
-    engine: &Engine<'_, St, T, B>,
+/// An error if the bytes of the live state make more than what refusals are named for, with so many besides.
+pub(super) fn refuse_beyond_naming(
+    live: usize,
     others: usize,
     step: u64,
     budget: Budget,
 ) -> Result<(), Error> {
-    let needed = others + engine.live.heap_bytes();
+    let needed = others + live;
     if needed > to_name(budget) { Err(Error::OverBudget { step, needed, budget }) } else { Ok(()) }
 }
 

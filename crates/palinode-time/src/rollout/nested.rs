@@ -198,8 +198,9 @@ impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
         self.inner.limit(budget);
     }
 
-    fn slack(&self) -> usize {
-        self.inner.slack()
+    fn recording_bytes(&self) -> usize {
+        // Which snapshots come first decides how the store lays them out.
+        self.inner.recording_bytes() + self.store.heap_bytes()
     }
 
     fn limit_growth(&mut self, spare: usize) {

@@ -319,7 +319,10 @@ impl Frame<'_, '_, '_> {
             Way::Scheduled(method, disk_slots) => (method, disk_slots),
             Way::Online => {
                 let slots = self.slots(units, 0)?;
-                return Ok(Planned { actions: Actions::Online { slots }, keeps: self.way.with_slots(slots)? });
+                return Ok(Planned {
+                    actions: Actions::Online { slots },
+                    keeps: self.way.with_slots(slots)?,
+                });
             }
             Way::Undoing => return Ok(Planned { actions: Actions::Undo, keeps }),
         };

@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
-use super::backend::Backend;
 use super::attempts::Tried;
+use super::backend::Backend;
 use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
@@ -180,7 +180,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             engine.offset = skipped;
             engine.advance(0, skipped)?;
             engine.follow(actions, stores, loss)?;
-            Ok((optimum, cost))
+            Ok::<_, Error>((optimum, cost))
         };
         let tried = self.attempt(&mut engine, &mut stores, setting, way, length, loss, run)?;
         let Tried { result: (optimum, cost), needs, keeps, while_planning } = tried;
@@ -191,10 +191,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
         let around = start.heap_bytes() + needs.results;
         let in_use = stores.heap_bytes() + keeps.plan_bytes().following;
-        let peak_bytes = needs
-            .least
-            .max(while_planning)
-            .max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
+        let peak_bytes =
+            needs.least.max(while_planning).max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
         if skipped > 0 {
             let norm = engine.cotangent_norm();
             engine.cuts.note(norm);

@@ -1,7 +1,7 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
-use super::backend::Backend;
 use super::attempts::Tried;
+use super::backend::Backend;
 use super::engine::{Engine, Loss, Setup, When};
 use super::forward::check_inputs;
 use super::plan::Way;
@@ -25,7 +25,10 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         if self.options.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
         }
-        if self.options.memory.is_some() || self.options.disk.is_some() || self.options.schedule != Schedule::Best {
+        if self.options.memory.is_some()
+            || self.options.disk.is_some()
+            || self.options.schedule != Schedule::Best
+        {
             return Err(Error::NotTogether {
                 what: "a place or a schedule for snapshots (.store, .disk, .schedule)",
                 with: "undoing, which keeps none",
@@ -60,7 +63,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         let peak_bytes = needs.least.max(engine.heap_bytes() + start.heap_bytes() + setting.results);
         let mut report = self.report(&mut engine, steps, setting.budget, peak_bytes);
         report.optimum = report.forward;
-        let drift = drift(&start, engine.live_as_snapshot());
+        let drift = drift(&start, engine.live_as_snapshot(), SMALL);
         if drift > OF_ALL_STEPS {
             return Err(Error::DriftedTooFar { steps, drift });
         }
@@ -85,7 +88,7 @@ fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
         engine.advance(0, 1)?;
         let after = engine.live_as_snapshot().hash();
         engine.undo(0, |body, state, params, input| body.step_back(state, params, input))?;
-        let drift = drift(start, engine.live_as_snapshot());
+        let drift = drift(start, engine.live_as_snapshot(), SMALL);
         if drift > OF_ONE_STEP {
             engine.restart(start, steps)?;
             engine.advance(0, 1)?;
@@ -108,7 +111,7 @@ fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
         engine.undo(step, |body, state, params, input| body.step_back(state, params, input))?;
         engine.record_and_stay(step)?;
         // The step that is differentiated leads to where the undone one came from, or one of them is another.
-        let drift = engine.end_to_look_at(step)?.map_or(0.0, |end| drift(&after, end));
+        let drift = engine.end_to_look_at(step)?.map_or(0.0, |end| drift(&after, end, NOT_SMALL));
         if drift > OF_ONE_STEP {
             return Err(Error::DoesNotUndo { step, drift });
         }
@@ -123,9 +126,11 @@ const OF_ONE_STEP: f64 = 1e-5;
 const OF_ALL_STEPS: f64 = 1e-2;
 /// Numbers that are smaller than the largest by more than this are as good as zero, which has no digits.
 const SMALL: f64 = 1e-6;
+/// The same on the way, where a number may pass zero.
+const NOT_SMALL: f64 = 1e-3;
 
-/// The largest difference between numbers of two states, relative to the number; infinite if there is one that is no number in one of them only.
-fn drift(start: &Snapshot, back: &Snapshot) -> f64 {
+/// The largest difference between numbers of two states, relative to the number, or to this part of the largest if it is smaller; infinite if there is one that is no number in one of them only.
+fn drift(start: &Snapshot, back: &Snapshot, small: f64) -> f64 {
     if start == back {
         return 0.0;
     }
@@ -139,7 +144,7 @@ fn drift(start: &Snapshot, back: &Snapshot) -> f64 {
         if a.to_bits() == b.to_bits() {
             return 0.0;
         }
-        let size = if largest > 0.0 { a.abs().max(b.abs()).max(SMALL * largest) } else { 1.0 };
+        let size = if largest > 0.0 { a.abs().max(b.abs()).max(small * largest) } else { 1.0 };
         let difference = (a - b).abs() / size;
         if difference.is_nan() { f64::INFINITY } else { difference }
     };

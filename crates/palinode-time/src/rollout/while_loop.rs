@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
 
-use super::backend::Backend;
 use super::attempts::Tried;
+use super::backend::Backend;
 use super::engine::{Engine, Loss};
 use super::needs::{MOST_AT_ONCE, refuse_beyond_naming};
 use super::plan::{Actions, Way};
@@ -11,7 +11,7 @@ use super::{Differentiate, Rollout, StopMargin, Until};
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::schedule::{self, Online};
-use palinode_core::{Passive, decision};
+use palinode_core::{Passive, Reals, decision};
 
 /// A loop that has run until its condition held, and back.
 struct Gone {
@@ -50,7 +50,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             && self.may_take(engine.inputs.count(), certain).is_ok()
         {
             engine.advance(certain, certain + 1)?;
-            refuse_beyond_naming(&engine, start.heap_bytes(), certain, budget)?;
+            refuse_beyond_naming(engine.live.heap_bytes(), start.heap_bytes(), certain, budget)?;
             certain += 1;
         }
         let inputs = engine.inputs.count();

@@ -52,9 +52,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         slack_of(self.loss_tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.slack() }
     }
 
-    /// The bytes of the longest list of a recording, at most: recordings that differ make it longer, and it is held twice meanwhile.
+    /// The bytes of lists of a recording that are held twice for a moment, where recordings that differ make them longer.
     pub(in crate::rollout) fn moved_by_recording(&self) -> usize {
-        (self.backend.slack() + slack_of(self.loss_tape.heap_bytes())) * 16
+        (self.backend.recording_bytes() + self.loss_tape.heap_bytes()) / 8
     }
 
     /// Makes room for the cotangents of all inputs that there are.

@@ -139,11 +139,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Ok(taken)
     }
 
-    fn record_each(
-        &mut self,
-        goes_on: &GoesOn<'_, St, T>,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<u64, Error> {
+    fn record_each(&mut self, goes_on: &GoesOn<'_, St, T>, loss: &mut Loss<'_, St, T>) -> Result<u64, Error> {
         let mut taken = 0;
         self.set_steps(0);
         while goes_on(&self.live, taken)? {

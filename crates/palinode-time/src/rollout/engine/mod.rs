@@ -31,8 +31,8 @@ use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
 pub(super) use inputs::Inputs;
 use palinode_core::{Passive, Reals, Snapshot, Tape, Var, decision};
-pub(super) use sizes::Sizes;
 use sizes::outgrown;
+pub(super) use sizes::{Heaviest, Sizes};
 
 /// How many actions a slow store is told ahead.
 pub(super) const AHEAD: usize = 16;
@@ -126,6 +126,8 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     pub(super) loss_taken_at: Option<u64>,
     /// The bytes that were held in all while a cheaper way to the partials was looked for; see `narrow`.
     pub(super) held_to_look: usize,
+    /// What the first plan is for.
+    pub(super) planned: Heaviest,
     /// The largest states that were seen; see `sizes.rs`.
     pub(super) largest: Sizes,
     holds_to_sizes: bool,
@@ -192,6 +194,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             cuts: Cuts::default(),
             loss_taken_at: None,
             held_to_look: 0,
+            planned: Heaviest::default(),
             largest: Sizes::default(),
             holds_to_sizes: false,
             moves_lists: false,
@@ -282,7 +285,11 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let Engine { step, params, inputs, live, hashes, snapshot, .. } = self;
         let is_planned = |live: &St::State<Passive<T>>, at| {
             let is_noted = || step.notes().is_none_or(|notes| notes.bytes() <= most_noted);
-            if most == usize::MAX || live.heap_bytes() <= most && is_noted() { Ok(()) } else { Err(outgrown(at)) }
+            if most == usize::MAX || live.heap_bytes() <= most && is_noted() {
+                Ok(())
+            } else {
+                Err(outgrown(at))
+            }
         };
         let Some(hashes) = hashes else {
             return take_steps(*step, live, params, inputs, from, to, is_planned);

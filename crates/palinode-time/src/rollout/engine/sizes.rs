@@ -6,6 +6,7 @@
 //! live state, not to its numbers; how much memory a step gives its state is seen only after it.
 
 use super::{Backend, Engine, Error, Inner, Notes, Passive, Reals, Step};
+use crate::rollout::backend::slack_of;
 use palinode_core::{Budget, Sink, Snapshot};
 
 /// The largest states that were seen.
@@ -50,7 +51,30 @@ impl Sizes {
     }
 }
 
+/// The largest states, recordings and losses that a plan is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::rollout) struct Heaviest {
+    states: Sizes,
+    recording: usize,
+    loss: usize,
+}
+
+impl Heaviest {
+    /// Whether a plan for this one holds for the other.
+    pub(in crate::rollout) fn holds_for(&self, other: &Heaviest) -> bool {
+        other.states.fit(&self.states)
+            && other.recording <= self.recording + slack_of(self.recording)
+            && other.loss <= self.loss + slack_of(self.loss)
+    }
+}
+
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
+    /// The largest of what was seen so far.
+    pub(in crate::rollout) fn heaviest(&self) -> Heaviest {
+        let recording = self.backend.recording_bytes();
+        Heaviest { states: self.largest, recording, loss: self.loss_tape.heap_bytes() }
+    }
+
     /// Plans for states like the live one, too, and like that after the unit recorded last.
     pub(in crate::rollout) fn see_sizes(&mut self) {
         let live = self.sizes();
