@@ -42,7 +42,9 @@ pub(crate) fn words(health: &Health, is_finite: bool) -> String {
             "gone: it is zero before round {}, so nothing before that has an influence",
             round(health.vanished_at())
         ),
-        Verdict::Steady if growth.abs() * health.steps() as f64 <= 0.005 => "steady: it keeps its size".into(),
+        Verdict::Steady if growth.abs() * health.steps() as f64 <= 0.005 => {
+            "steady: it keeps its size".into()
+        }
         Verdict::Steady => {
             let way = if growth > 0.0 { "grows" } else { "shrinks" };
             format!("steady: it {way} by a factor of {} in all, {percent} % with each round back", factor())
@@ -133,7 +135,11 @@ mod tests {
     #[test]
     fn what_grew_is_said_to_have_grown() {
         let mut health = of(|back| 1e10_f64.powf(back), 30);
-        assert!(words(&health).starts_with("exploding: it grows by 1e12 % with each round back"), "{}", words(&health));
+        assert!(
+            words(&health).starts_with("exploding: it grows by 1e12 % with each round back"),
+            "{}",
+            words(&health)
+        );
         health.see(0, 1, f64::NAN);
         let broken = super::words(&health, false);
         assert!(broken.starts_with("exploding") && broken.contains("infinite or NaN"), "{broken}");

@@ -89,7 +89,7 @@ impl Lu {
         for _ in 0..5 {
             let image = self.scaled_solve(&x);
             let found = size(&image);
-            if !(found > largest) {
+            if found.is_nan() || found <= largest {
                 break;
             }
             largest = found;
@@ -102,11 +102,18 @@ impl Lu {
             x.fill(0.0);
             x[steepest] = 1.0;
         }
-        let wave = |k: usize| (1.0 + k as f64 / n.max(2) as f64) * if k.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let wave =
+            |k: usize| (1.0 + k as f64 / n.max(2) as f64) * if k.is_multiple_of(2) { 1.0 } else { -1.0 };
         let wave: Vec<f64> = (0..n).map(wave).collect();
         let other = size(&self.scaled_solve(&wave)) / size(&wave);
         // Not a number counts as infinite.
-        if largest >= other { largest } else if other.is_nan() { f64::INFINITY } else { other }
+        if largest >= other {
+            largest
+        } else if other.is_nan() {
+            f64::INFINITY
+        } else {
+            other
+        }
     }
 
     fn scaled_solve_transposed(&self, mut y: Vec<f64>) -> Vec<f64> {

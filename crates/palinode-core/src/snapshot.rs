@@ -423,7 +423,9 @@ pub enum SnapshotError {
         place: String,
     },
     /// What is there is not what was put.
-    #[error("PAL0511: the snapshot of step {step} is damaged{place}: {how}; check what keeps it (the disk, the memory, the store's own code), then run again")]
+    #[error(
+        "PAL0511: the snapshot of step {step} is damaged{place}: {how}; check what keeps it (the disk, the memory, the store's own code), then run again"
+    )]
     Damaged {
         /// The step.
         step: u64,

@@ -60,7 +60,9 @@ fn singular(condition: f64, residual: f64, tolerance: f64) -> String {
     if condition == f64::INFINITY {
         "the matrix of its linear system is singular (condition number inf), or another one within the error of the solution".into()
     } else if residual == 1.0 {
-        format!("the matrix of its linear system is singular to working precision (condition number {condition:.1e})")
+        format!(
+            "the matrix of its linear system is singular to working precision (condition number {condition:.1e})"
+        )
     } else {
         format!(
             "the matrix of its linear system is nearly singular (condition number {condition:.1e}): a relative residual of {residual:.1e} is left, and {tolerance:.1e} is \

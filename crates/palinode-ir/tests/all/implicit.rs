@@ -367,7 +367,8 @@ fn what_fails_is_an_error_and_never_a_number() {
         &[1.0],
     );
     let text = nearly.to_string();
-    let number = text.split("condition number ").nth(1).and_then(|rest| rest.split(')').next()).expect("it is named");
+    let number =
+        text.split("condition number ").nth(1).and_then(|rest| rest.split(')').next()).expect("it is named");
     assert!((number.parse::<f64>().expect("a number") / 9e15 - 1.0).abs() < 0.2, "{text}");
     let shapes = "param p: [_]\nvar x = p\nfixed_point x { x = x[0..len(x) - 1] }\nloss l = sum(x)";
     let error = run(&compiled(shapes), &[Datum::vector(vec![1.0; 3])]).unwrap_err();

@@ -223,7 +223,10 @@ impl<'a, const K: usize> Draw<'a, K> {
         match self.directions {
             Directions::Coordinate | Directions::CoordinateFrame => self.axes.contains(&i),
             Directions::Own(_) => self.at(i).iter().any(|v| *v != 0.0),
-            Directions::Gaussian | Directions::Rademacher | Directions::Sphere | Directions::HadamardFrame => true,
+            Directions::Gaussian
+            | Directions::Rademacher
+            | Directions::Sphere
+            | Directions::HadamardFrame => true,
         }
     }
 

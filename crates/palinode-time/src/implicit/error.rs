@@ -179,12 +179,18 @@ pub(super) fn evidence(condition: Option<f64>, residual: f64, tolerance: f64, pr
     let left = format!("a relative residual of {residual:.1e} is left, and {tolerance:.1e} was asked for");
     match condition {
         Some(condition) if residual == 1.0 => {
-            format!("the matrix of its linear system is singular to working precision (condition number {condition:.1e})")
+            format!(
+                "the matrix of its linear system is singular to working precision (condition number {condition:.1e})"
+            )
         }
         Some(condition) => {
-            format!("the matrix of its linear system is nearly singular (condition number {condition:.1e}): {left}")
+            format!(
+                "the matrix of its linear system is nearly singular (condition number {condition:.1e}): {left}"
+            )
         }
-        None => format!("the matrix of its linear system is singular: of all that {products} products lead to, {left}"),
+        None => format!(
+            "the matrix of its linear system is singular: of all that {products} products lead to, {left}"
+        ),
     }
 }
 

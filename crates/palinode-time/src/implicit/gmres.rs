@@ -33,8 +33,7 @@ pub(super) fn gmres<E>(
     while reached.residual > tolerance && reached.products < most_products {
         let room = directions.min(b.len()).min(most_products - reached.products);
         let before = reached.residual;
-        let (step, is_exhausted) =
-            cycle(&mut product, &rest, tolerance * size, room, &mut reached.products)?;
+        let (step, is_exhausted) = cycle(&mut product, &rest, tolerance * size, room, &mut reached.products)?;
         reached.is_exhausted = is_exhausted;
         let x: Vec<f64> = reached.x.iter().zip(&step).map(|(x, step)| x + step).collect();
         let image = product(&x)?;

@@ -310,7 +310,13 @@ impl System {
                 Some(_) => return no_derivative(residual, products),
                 None if is_exhausted => return no_derivative(residual, products),
                 None => {
-                    return Err(ImplicitError::LinearNotConverged { which, residual, tolerance, products, unknowns });
+                    return Err(ImplicitError::LinearNotConverged {
+                        which,
+                        residual,
+                        tolerance,
+                        products,
+                        unknowns,
+                    });
                 }
             }
         }

@@ -121,7 +121,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let Ok(mut inputs) = self.inputs_over() else { return };
         let mut smallest = f64::INFINITY;
         for at in 0..to {
-            let mut take = || take_steps(&self.step, &mut state, &params, &mut inputs, at, at + 1, |_, _| Ok(()));
+            let mut take =
+                || take_steps(&self.step, &mut state, &params, &mut inputs, at, at + 1, |_, _| Ok(()));
             if at < from {
                 if take().is_err() {
                     return;

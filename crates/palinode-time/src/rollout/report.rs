@@ -193,8 +193,12 @@ impl fmt::Display for Report {
                 grouped(window)
             )?;
             match exact_part {
-                Some(part) => write!(f, ": in its own direction the exact derivative is {part:.3e} times what it says")?,
-                None => f.write_str(" (.verify() compares it with the exact derivative in its own direction)")?,
+                Some(part) => {
+                    write!(f, ": in its own direction the exact derivative is {part:.3e} times what it says")?
+                }
+                None => {
+                    f.write_str(" (.verify() compares it with the exact derivative in its own direction)")?
+                }
             }
         }
         if let Some(drift) = self.drift {

@@ -364,12 +364,25 @@ fn a_regular_matrix_that_products_do_not_solve_is_not_called_singular() {
     // By products alone it is said what they came to, and what helps; and it does help.
     let few = Solver::newton().linear(LinearMethod::Krylov).krylov(100, 20);
     let error = root(Laplacian, &[0.0; 201], &[1.0], &few).unwrap_err();
-    let ImplicitError::LinearNotConverged { which: "Newton step", residual, products: 20..=120, unknowns: 201, .. } = error else {
+    let ImplicitError::LinearNotConverged {
+        which: "Newton step",
+        residual,
+        products: 20..=120,
+        unknowns: 201,
+        ..
+    } = error
+    else {
         panic!("{error}")
     };
     assert!(residual > 1e-10 && error.code() == "PAL0548", "{error}");
-    assert!(error.to_string().contains("LinearMethod::Direct, 201 x 201") && error.to_string().contains(".krylov"));
-    for helps in [Solver::newton().linear(LinearMethod::Direct), Solver::newton().linear(LinearMethod::Krylov).krylov(1000, 201)] {
+    assert!(
+        error.to_string().contains("LinearMethod::Direct, 201 x 201")
+            && error.to_string().contains(".krylov")
+    );
+    for helps in [
+        Solver::newton().linear(LinearMethod::Direct),
+        Solver::newton().linear(LinearMethod::Krylov).krylov(1000, 201),
+    ] {
         let part = slope(201, &helps).expect("a derivative");
         assert!((part - 1.0).abs() < 1e-8, "{part}");
     }
@@ -396,7 +409,8 @@ fn a_singular_matrix_is_called_so_with_evidence() {
     let error = root(Near(3e-16), &[0.0; 2], &[1.0], &Solver::newton()).unwrap_err();
     assert_eq!(error.code(), "PAL0543");
     let text = error.to_string();
-    let number = text.split("condition number ").nth(1).and_then(|rest| rest.split(')').next()).expect("it is named");
+    let number =
+        text.split("condition number ").nth(1).and_then(|rest| rest.split(')').next()).expect("it is named");
     // |A| |A^-1| = 2 * 2 / 2.2e-16, the distance having been rounded to one unit.
     assert!((number.parse::<f64>().expect("a number") / 1.8e16 - 1.0).abs() < 0.2, "{text}");
 }

@@ -40,7 +40,10 @@ fn says_what_holds<St: Step>(
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let part = cut.report.truncation.expect("it was cut").exact_part.expect("it was asked for");
         let expected = dot(&exact, &list) / dot(&list, &list);
-        assert!((part - expected).abs() <= tolerance * (1.0 + expected.abs()), "{window}: {part:e}, {expected:e}");
+        assert!(
+            (part - expected).abs() <= tolerance * (1.0 + expected.abs()),
+            "{window}: {part:e}, {expected:e}"
+        );
         // What it says of the rest: at least so much is missing.
         let missing: Vec<f64> = exact.iter().zip(&list).map(|(a, b)| a - b).collect();
         let least = dot(&list, &list).sqrt() * (part - 1.0).abs();
@@ -56,7 +59,8 @@ fn windows_say_only_what_holds() {
     let along = |run: &Rollout<'static, Affine>| {
         run.value_and_grad_along(&1.0, &[0.9, 0.5], |_, x| *x).expect("a gradient")
     };
-    let last = |run: &Rollout<'static, Affine>| run.value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
+    let last =
+        |run: &Rollout<'static, Affine>| run.value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
     let numbers = |g: &Gradient<Affine>| vec![g.initial, g.params[0], g.params[1]];
     let parts = says_what_holds(|| Rollout::new(Affine).steps(300), last, numbers, &[10, 40, 200], 1e-12);
     assert!(parts[0] > 1.2 && (parts[2] - 1.0).abs() < 1e-6, "{parts:?}");
@@ -68,7 +72,8 @@ fn windows_say_only_what_holds() {
         run.value_and_grad(&vec![1.0, 0.0], &turn, |x| x[0]).expect("a gradient")
     };
     let numbers = |g: &Gradient<Linear>| [&g.initial[..], &g.params].concat();
-    let parts = says_what_holds(|| Rollout::new(Linear).steps(1000), turned, numbers, &[31, 47, 63, 500], 1e-9);
+    let parts =
+        says_what_holds(|| Rollout::new(Linear).steps(1000), turned, numbers, &[31, 47, 63, 500], 1e-9);
     assert!(parts[..3].iter().all(|part| *part > 10.0), "{parts:?}");
     // A chaotic system: nearly all is missing.
     let chaos = |run: &Rollout<'static, Lorenz>| {
@@ -105,7 +110,9 @@ fn windows_of_networks_and_of_linear_systems_at_random_say_only_what_holds() {
         let start: Vec<f64> = (0..n).map(|_| random()).collect();
         let numbers = |g: &Gradient<Linear>| [&g.initial[..], &g.params].concat();
         let make = || Rollout::new(Linear).steps(60);
-        let last = |run: &Rollout<'static, Linear>| run.value_and_grad(&start, &params, |x| x[0]).expect("a gradient");
+        let last = |run: &Rollout<'static, Linear>| {
+            run.value_and_grad(&start, &params, |x| x[0]).expect("a gradient")
+        };
         says_what_holds(make, last, numbers, &[1, 7, 50], 1e-8);
         let along = |run: &Rollout<'static, Linear>| {
             let loss = |k: u64, x: &Vec<Var<f64>>| x[0] * (k % 3) as f64;
@@ -174,7 +181,10 @@ fn decisions_in_steps_are_counted_and_the_closest_is_named() {
         assert_eq!((report.decisions.count, closest.first_step, closest.last_step), (300, 10, 10));
         assert!(closest.at_rounding && closest.margin > 0.0 && closest.margin < 1e-15, "{closest:?}");
         let text = report.to_string();
-        assert!(text.contains("300 decisions in steps, the closest by 1.4e-16 in step 10: rounding decides it"), "{text}");
+        assert!(
+            text.contains("300 decisions in steps, the closest by 1.4e-16 in step 10: rounding decides it"),
+            "{text}"
+        );
         // A third of a tenth of fuel is no accident.
         let report = flown(1.03, make);
         let closest = report.decisions.closest.expect("it was compared");
@@ -188,11 +198,13 @@ fn decisions_in_steps_are_counted_and_the_closest_is_named() {
     assert_eq!((decisions.count, closest.first_step, closest.last_step), (300, 10, 10));
     assert!(closest.at_rounding);
     let nested = Rollout::new(Repeat::new(Rocket, 3)).steps(100).nested();
-    let nested = nested.value_and_grad(&[0.0, 0.0, 1.0], &0.02, |x| x[0]).expect("a gradient").report.decisions;
+    let nested =
+        nested.value_and_grad(&[0.0, 0.0, 1.0], &0.02, |x| x[0]).expect("a gradient").report.decisions;
     let closest = nested.closest.expect("it was compared");
     assert_eq!((nested.count, closest.first_step, closest.last_step, closest.at_rounding), (300, 3, 3, true));
     // Nothing decided, nothing said.
-    let smooth = Rollout::new(Affine).steps(50).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
+    let smooth =
+        Rollout::new(Affine).steps(50).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
     assert_eq!((smooth.report.decisions.count, smooth.report.decisions.closest), (0, None));
     assert!(!smooth.report.to_string().contains("decision"), "{}", smooth.report);
 }
@@ -226,14 +238,20 @@ fn decisions_in_programs_are_counted() {
             run.value_and_grad(&state, &params, loss).expect("a gradient").report
         };
         let closest = report.decisions.closest.expect("it was compared");
-        assert_eq!((report.decisions.count, closest.first_step, closest.last_step), (30, 10, 10), "{by_rule}");
+        assert_eq!(
+            (report.decisions.count, closest.first_step, closest.last_step),
+            (30, 10, 10),
+            "{by_rule}"
+        );
         assert!(closest.at_rounding);
     }
 }
 
 #[test]
 fn health_is_right_beyond_the_range_of_squares() {
-    for (slope, steps, verdict) in [(0.5, 1000, Verdict::Vanishing), (2.0, 1000, Verdict::Exploding), (2.0, 7, Verdict::Growing)] {
+    for (slope, steps, verdict) in
+        [(0.5, 1000, Verdict::Vanishing), (2.0, 1000, Verdict::Exploding), (2.0, 7, Verdict::Growing)]
+    {
         for window in [None, Some(steps)] {
             let run = Rollout::new(Affine).steps(steps);
             let run = window.map_or_else(|| run, |window| Rollout::new(Affine).steps(steps).truncate(window));
@@ -299,11 +317,18 @@ fn a_store_that_changes_a_bit_is_blamed_and_not_the_step() {
     };
     // As long as nothing is flipped, nothing is said.
     let whole = run(u64::MAX).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
-    let bits = Rollout::new(Affine).steps(200).tape_only().value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect("a gradient");
+    let bits = Rollout::new(Affine)
+        .steps(200)
+        .tape_only()
+        .value_and_grad(&1.0, &[0.9, 0.5], |x| *x)
+        .expect("a gradient");
     assert_eq!(whole.params, bits.params);
     let flipped = run(0).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).map(|_| ()).expect_err("a bit is flipped");
     assert_eq!(flipped.code(), "PAL0511", "{flipped}");
-    assert!(flipped.to_string().contains("the snapshot of step 0 is damaged: the store gave back other words"), "{flipped}");
+    assert!(
+        flipped.to_string().contains("the snapshot of step 0 is damaged: the store gave back other words"),
+        "{flipped}"
+    );
     // The second store, whatever the budget leaves for the first.
     let codes = ["8KiB", "14KiB", "16KiB", "20KiB", "64KiB"].map(|budget| {
         let second = Rollout::new(Affine).steps(200).record_at_once(1).tape_only().budget(budget);
@@ -312,7 +337,11 @@ fn a_store_that_changes_a_bit_is_blamed_and_not_the_step() {
     });
     assert!(codes.contains(&"PAL0511") && !codes.contains(&"PAL0521"), "{codes:?}");
     // The step is blamed where it is the step.
-    let hidden = Rollout::new(Hidden(std::cell::Cell::new(0))).steps(200).record_at_once(1).tape_only().budget("16KiB");
+    let hidden = Rollout::new(Hidden(std::cell::Cell::new(0)))
+        .steps(200)
+        .record_at_once(1)
+        .tape_only()
+        .budget("16KiB");
     let hidden = hidden.store(MemoryStore::new).value_and_grad(&1.0, &0.9, |x| *x).map(|_| ());
     assert_eq!(hidden.expect_err("hidden state").code(), "PAL0521");
 }

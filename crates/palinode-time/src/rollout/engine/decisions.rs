@@ -37,7 +37,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             let mut largest = Largest(0.0);
             self.live.save(&mut largest);
             let at_rounding = Closest::is_at_rounding(margin, to, largest.0);
-            self.decisions.closest = Some(Closest { margin, first_step: from, last_step: to - 1, at_rounding });
+            self.decisions.closest =
+                Some(Closest { margin, first_step: from, last_step: to - 1, at_rounding });
         }
     }
 }
