@@ -74,7 +74,7 @@ pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Orde
     if !a.carries_nothing() {
         crate::decision::compared(a.glance(), Some(b));
     }
-    a.glance()?.partial_cmp(&b)
+    a.peek()?.partial_cmp(&b)
 }
 
 /// Implements a derivative number; see the module's documentation.
@@ -82,12 +82,8 @@ macro_rules! derivative_number {
     ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
         crate::rules::rule_table! { derivative_number! { [$($generics)*] [$Number] [$S] { $($scalar_methods)* } } }
 
-        impl<$($generics)*> From<$S> for $Number {
-            #[inline(always)]
-            fn from(value: $S) -> Self {
-                Self::lift(value)
-            }
-        }
+        // No `From<$S>`: rustc would advise `.into()` where a closure returns `x.value()` instead of `x`, and the derivative would be gone.
+        // A constant is made by `lift` or `from_f64`.
 
         impl<$($generics)*> Default for $Number {
             fn default() -> Self {
@@ -222,7 +218,8 @@ macro_rules! derivative_number {
                 if !self.carries_nothing() {
                     crate::decision::converted_to(self.glance().unwrap_or(0.0));
                 }
-                self.glance().unwrap_or(f64::NAN)
+                // Not by a glance: the number inside may be one that guards what is done with it.
+                self.primal().peek().unwrap_or(f64::NAN)
             }
             /// Whether the primal is NaN.
             #[inline]
@@ -329,7 +326,7 @@ macro_rules! derivative_number {
             fn peek(self) -> Option<f64> {
                 self.check_use(self);
                 crate::decision::looked(|| !self.carries_nothing());
-                self.glance()
+                self.primal().peek()
             }
             #[inline(always)]
             fn glance(self) -> Option<f64> {

@@ -58,7 +58,7 @@ struct Shared<S> {
 /// How much of a buffer a write replaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Every slot, by values that the caller then installs.
+    /// Every slot.
     Whole,
     Part,
 }
@@ -134,6 +134,7 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
 
     /// Replaces all values.
     pub(super) fn install(&self, values: Vec<S>) {
+        self.recipe.replace(None);
         self.len.set(values.len());
         self.memory.replace(Memory::Owned(values));
     }
@@ -191,24 +192,42 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
             && self.storage.borrow().as_ref().is_some_and(|storage| Rc::strong_count(storage) == 1)
     }
 
-    /// Makes the storage and, for a write of a part, the memory this buffer's own.
+    /// Makes storage and memory this buffer's own, for a write of a part.
     #[inline]
-    pub(super) fn prepare_write(&self, extent: Extent, write: Write) {
-        let alone = self.storage.borrow().as_ref().is_none_or(|storage| Rc::strong_count(storage) == 1);
-        #[cfg(test)]
-        let alone = alone || Bug::StorageNotForked.is_planted();
-        let copies = self.policy.get() == WhenOverwritten::AlwaysCopy;
-        if alone && !copies && matches!(&*self.memory.borrow(), Memory::Owned(_)) {
+    pub(super) fn prepare_write(&self, write: Write) {
+        if self.owns_storage() && matches!(&*self.memory.borrow(), Memory::Owned(_)) {
             self.recipe.replace(None);
             return;
         }
-        self.prepare_slowly(extent, write, alone && !copies);
+        self.prepare_slowly(write);
     }
 
     #[inline(never)]
-    fn prepare_slowly(&self, extent: Extent, write: Write, storage_is_mine: bool) {
+    fn prepare_slowly(&self, write: Write) {
         self.stamp().check();
-        if !storage_is_mine && let Some(old) = self.storage() {
+        self.fork_storage(Extent::Part);
+        self.prepare_memory(write);
+    }
+
+    /// Makes the memory this buffer's own, for a write of a part.
+    pub(super) fn prepare_memory(&self, write: Write) {
+        self.own_memory(write);
+        self.recipe.replace(None);
+    }
+
+    fn owns_storage(&self) -> bool {
+        let alone = self.storage.borrow().as_ref().is_none_or(|storage| Rc::strong_count(storage) == 1);
+        #[cfg(test)]
+        let alone = alone || Bug::StorageNotForked.is_planted();
+        alone && self.policy.get() != WhenOverwritten::AlwaysCopy
+    }
+
+    /// Makes the storage this buffer's own. Where only a part is written the new one begins as a copy of the old one, and what the write itself reads of
+    /// this array it must read from there: so that cotangents are added up in the order in which they are in a storage that nobody shares.
+    pub(super) fn fork_storage(&self, extent: Extent) {
+        if !self.owns_storage()
+            && let Some(old) = self.storage()
+        {
             let len = self.len();
             let new = with_recorder(self.stamp(), |recorder: &mut Recorder<S>| {
                 let new = recorder.new_storage(len);
@@ -220,10 +239,6 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
             });
             self.storage.replace(Some(Rc::new(new)));
         }
-        if extent == Extent::Part {
-            self.own_memory(write);
-        }
-        self.recipe.replace(None);
     }
 
     /// Whether the memory is this buffer's own, or can be without a copy.

@@ -9,7 +9,7 @@ use super::Array;
 use super::buffer::{Extent, Write};
 use super::elementwise::ArrayOperand;
 use super::steps::{Home, Kind, Linear, Region};
-use super::view::{Places, Shape, View};
+use super::view::{Places, Shape, View, check_elements};
 use crate::number::Operand;
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
@@ -147,7 +147,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
             self.buffer.activate(stamp);
         }
         let by = if kind == Kind::Set { "set" } else { "add_at" };
-        self.buffer.prepare_write(Extent::Part, Write { by, at });
+        self.buffer.prepare_write(Write { by, at });
         {
             let memory = &mut self.buffer.memory()[slot];
             *memory = if kind == Kind::Set { value.primal() } else { *memory + value.primal() };
@@ -201,6 +201,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         stamp.check();
         other.check_shape("assign", self.shape());
         let values = other.values(self.len());
+        self.begin_write();
         let from = other.region(self.shape());
         if from.is_some() {
             self.buffer.activate(stamp);
@@ -211,14 +212,21 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         }
     }
 
-    /// Puts new values into all its slots.
+    /// What comes before the regions of a write to all its slots are asked for: see [`Buffer::fork_storage`](super::buffer::Buffer::fork_storage).
+    pub(super) fn begin_write(&self) {
+        if !self.is_whole() {
+            self.buffer.fork_storage(Extent::Part);
+        }
+    }
+
+    /// Puts new values into all its slots; [`Array::begin_write`] came before.
     pub(super) fn replace(&self, values: Vec<S>, write: Write) {
         if self.is_whole() {
-            self.buffer.prepare_write(Extent::Whole, write);
+            self.buffer.fork_storage(Extent::Whole);
             self.buffer.install(values);
             return;
         }
-        self.buffer.prepare_write(Extent::Part, write);
+        self.buffer.prepare_memory(write);
         let memory = &mut *self.buffer.memory();
         for (slot, value) in self.view.walk().zip(values) {
             memory[slot] = value;
@@ -233,12 +241,13 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     pub fn push(&mut self, value: impl Operand<Var<S>>) {
         self.check_resizable("push");
         let (value, slot) = (value.operand(), self.len());
+        check_elements("push", &[slot + 1]);
         let stamp = self.stamp().join(value.stamp());
         stamp.check();
         if value.is_active() {
             self.buffer.activate(stamp);
         }
-        self.buffer.prepare_write(Extent::Part, Write { by: "push", at: Location::caller() });
+        self.buffer.prepare_write(Write { by: "push", at: Location::caller() });
         {
             let mut memory = self.buffer.memory();
             memory.truncate(slot);

@@ -12,7 +12,7 @@
 //! In place, what an operation overwrites and still needs is saved: the old memory becomes the residual and the result goes to
 //! new memory, or, for a part of an array, its elements are saved.
 
-use super::buffer::{Extent, Write};
+use super::buffer::Write;
 use super::formula::{Formula, One, Reader, Three, Two};
 use super::probe::Probe;
 use super::residual::{Ingredient, Need, Recipe, Residual};
@@ -264,6 +264,7 @@ fn apply_in_place<S: Scalar<Bool = bool>>(
         return;
     }
     with_readers(&operands, |readers| formula.report_jumps(readers));
+    target.begin_write();
     // `x += y`: the cotangents of x stay where they are.
     let accumulates = formula.partial_of(0) == Probe::Integer(1) && target.buffer.accumulates();
     let needs_old_or_new = looks_at(&formula, &operands) & (1 | 1 << operands.len()) != 0;
@@ -350,7 +351,7 @@ fn update<S: Scalar<Bool = bool>>(
     };
     let others = &operands[1..];
     if target.buffer.owns_memory() && !others.iter().any(shares) {
-        target.buffer.prepare_write(Extent::Part, write);
+        target.buffer.prepare_write(write);
         let mut memory = target.buffer.memory();
         with_readers(others, |others| formula.update(&mut memory, target.view.walk(), others));
         return;

@@ -9,7 +9,7 @@
 use super::residual::Residual;
 use super::steps::{Home, Region, Whole};
 use super::sweep::Arrays;
-use super::view::{Places, Shape, View};
+use super::view::{Places, Shape, View, check_elements};
 use super::{Array, need_at};
 use crate::tape::{Sums, with_recorder};
 use core::panic::Location;
@@ -83,6 +83,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
                 Shape(right)
             )
         };
+        check_elements("matmul", &shape);
         let at = Location::caller();
         let stamp = self.stamp().join(other.stamp());
         stamp.check();
@@ -122,7 +123,7 @@ fn product<S: Scalar>(
         return pairs(m, n).map(|(i, j)| entry(i, j)).collect();
     }
     #[cfg(feature = "nalgebra")]
-    if !strong || a.iter().chain(b).all(|x| x.peek().is_some_and(f64::is_finite)) {
+    if !strong || a.iter().chain(b).all(|x| x.glance().is_some_and(f64::is_finite)) {
         let c = library::<f64, S>([m, k, n], a, b).or_else(|| library::<f32, S>([m, k, n], a, b));
         if let Some(c) = c {
             return c;

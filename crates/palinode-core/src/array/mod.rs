@@ -24,7 +24,7 @@
 //! residuals is never more than what the operations that need them went through; gradients do not depend on the policy.
 //! No derivative formula is written here but that of the product of matrices.
 //!
-//! Known limits: an array has at most 2^32 - 1 elements. Second order by a tape in a tape records single numbers on the outer one.
+//! Known limits: an array has at most 2^32 - 1 elements (and no axes whose lengths other than 0 would make more). Second order by a tape in a tape records single numbers on the outer one.
 //! A shape that does not fit panics with what, where and why; the error type is for what depends on data.
 
 mod buffer;
@@ -68,7 +68,7 @@ use palinode_num::Scalar;
 use residual::{Need, Residual};
 use std::rc::Rc;
 use steps::{Linear, Region};
-use view::{Places, View};
+use view::{Places, View, check_elements};
 
 /// An array whose operations are recorded on a [`Tape`](crate::Tape), as single entries.
 ///
@@ -118,18 +118,30 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     }
 
     /// Constants, as a vector.
+    #[track_caller]
     pub fn from_values(values: impl Into<Vec<S>>) -> Array<S> {
         let values = values.into();
-        let shape = [values.len()];
+        let shape = [check_elements("from_values", &[values.len()])];
         Array::constant_of(values, &shape)
     }
 
     /// The same constant everywhere.
+    ///
+    /// # Panics
+    /// If there would be more than 2^32 - 1 elements, or more than there is memory for.
+    #[track_caller]
     pub fn filled(shape: &[usize], value: S) -> Array<S> {
-        Array::constant_of(vec![value; shape.iter().product()], shape)
+        let count = check_elements("filled", shape);
+        let mut values = room(count);
+        values.resize(count, value);
+        Array::constant_of(values, shape)
     }
 
     /// Zeros.
+    ///
+    /// # Panics
+    /// As [`Array::filled`].
+    #[track_caller]
     pub fn zeros(shape: &[usize]) -> Array<S> {
         Array::filled(shape, S::zero())
     }
@@ -159,10 +171,12 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     pub fn values(&self) -> Vec<S> {
         self.check_length();
         let values = self.buffer.values();
+        let mut found = room(self.len());
         match self.view.is_run() {
-            true => values[self.view.offset..self.view.offset + self.len()].to_vec(),
-            false => self.view.walk().map(|slot| values[slot]).collect(),
+            true => found.extend_from_slice(&values[self.view.offset..self.view.offset + self.len()]),
+            false => found.extend(self.view.walk().map(|slot| values[slot])),
         }
+        found
     }
 
     /// An array of its own with the same elements, in order: a copy that no later write reaches.
@@ -251,6 +265,19 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         count_saved::<S>(need.stamp, self.len());
         Residual::of(self.values(), self.shape(), need)
     }
+}
+
+/// Room for so many numbers. Broadcast views show elements that nobody has allocated, so there may be none.
+#[track_caller]
+fn room<S>(elements: usize) -> Vec<S> {
+    let mut room = Vec::new();
+    if room.try_reserve_exact(elements).is_err() {
+        let bytes = elements.saturating_mul(size_of::<S>());
+        panic!(
+            "palinode: PAL0106: no memory for {bytes} bytes of an array of {elements} elements; use smaller arrays"
+        )
+    }
+    room
 }
 
 /// The operation that is about to keep values.

@@ -3,9 +3,9 @@
 //! Input: arrays and positions. Output: arrays; one entry on the tape each, or one per part of a concatenation.
 
 use super::Array;
-use super::buffer::{Extent, Write};
+use super::buffer::Write;
 use super::steps::{Linear, Region};
-use super::view::{Places, Shape};
+use super::view::{Places, Shape, check_elements};
 use crate::tape::Stamp;
 use core::panic::Location;
 use palinode_num::Scalar;
@@ -74,11 +74,13 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         );
         let stamp = self.stamp().join(values.stamp());
         stamp.check();
-        let (from, given) = (values.region(), values.values());
-        if from.is_some() {
+        let given = values.values();
+        if values.is_active() {
             self.buffer.activate(stamp);
         }
-        self.buffer.prepare_write(Extent::Part, Write { by: name, at });
+        self.buffer.prepare_write(Write { by: name, at });
+        // They may be a view of this array: see `Buffer::fork_storage`.
+        let from = values.region();
         {
             let memory = &mut *self.buffer.memory();
             for (&slot, value) in slots.iter().zip(given) {
@@ -132,6 +134,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
                 Shape(part.shape())
             );
             shape[0] += part.shape()[0];
+            check_elements("concat", &shape);
         }
         let values = parts.iter().flat_map(|part| part.values()).collect();
         if !parts.iter().any(|part| part.is_active()) {

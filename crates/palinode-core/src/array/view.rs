@@ -91,7 +91,10 @@ impl View {
         let mut view = self.clone();
         view.shape[axis] = (end - start).div_ceil(step);
         view.offset = (self.offset as isize + start as isize * self.strides[axis]) as usize;
-        view.strides[axis] *= step as isize;
+        // A step beyond the end is never taken, however long it is.
+        if view.shape[axis] > 1 {
+            view.strides[axis] *= step as isize;
+        }
         view.settled()
     }
 
@@ -144,7 +147,7 @@ impl View {
     /// The same elements in another shape; only where they lie in order.
     #[track_caller]
     pub(crate) fn reshaped(&self, shape: &[usize]) -> View {
-        let (now, then) = (self.len(), shape.iter().product::<usize>());
+        let (now, then) = (self.len(), check_elements("reshaped", shape));
         assert!(
             now == then,
             "palinode: PAL0101: {} elements of shape {} cannot take the shape {}, which has {then}",
@@ -174,6 +177,7 @@ impl View {
                 Shape(shape)
             )
         };
+        check_elements("broadcast", shape);
         let mut strides = vec![0; new];
         let kept = self.shape.iter().zip(&shape[new..]).zip(&self.strides);
         strides.extend(kept.map(|((&mine, &wanted), &stride)| if mine == wanted { stride } else { 0 }));
@@ -226,6 +230,30 @@ impl View {
 fn outside(position: &[usize], shape: &[usize]) -> String {
     let (position, shape) = (Shape(position), Shape(shape));
     format!("palinode: PAL0101: element {position} of an array of shape {shape}: there is none")
+}
+
+/// How many elements there are in a shape.
+///
+/// # Panics
+/// If they are more than an array may have. Axes of length 0 do not count for that, so that no stride of any view can overflow.
+#[track_caller]
+pub(crate) fn check_elements(what: &str, shape: &[usize]) -> usize {
+    let most = u32::MAX as usize;
+    let full = shape.iter().filter(|&&length| length != 0);
+    let product = full.copied().try_fold(1_usize, |product, length| product.checked_mul(length));
+    match product.filter(|&product| product <= most) {
+        Some(product) => {
+            if shape.contains(&0) {
+                0
+            } else {
+                product
+            }
+        }
+        None => panic!(
+            "palinode: PAL0101: {what} to shape {}: an array has at most {most} elements; use smaller arrays",
+            Shape(shape)
+        ),
+    }
 }
 
 /// A shape for messages.

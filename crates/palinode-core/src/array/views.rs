@@ -13,11 +13,12 @@ use std::rc::Rc;
 fn ends(range: impl RangeBounds<usize>, length: usize) -> (usize, usize) {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
-        Bound::Excluded(&before) => before + 1,
+        Bound::Excluded(&before) => before.saturating_add(1),
         Bound::Unbounded => 0,
     };
     let end = match range.end_bound() {
-        Bound::Included(&last) => last + 1,
+        // The largest number is no end of any axis, so that a range up to it is refused.
+        Bound::Included(&last) => last.saturating_add(1),
         Bound::Excluded(&end) => end,
         Bound::Unbounded => length,
     };

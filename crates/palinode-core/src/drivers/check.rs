@@ -3,9 +3,9 @@
 use crate::error::Error;
 use palinode_num::Scalar;
 
-/// The primal, if it is infinite or NaN; symbols pass.
+/// The primal, if it is infinite or NaN; symbols pass. Nothing but an error depends on it, so it is no look at the number.
 fn non_finite<S: Scalar>(x: S) -> Option<f64> {
-    x.peek().filter(|value| !value.is_finite())
+    x.glance().filter(|value| !value.is_finite())
 }
 
 /// An error that names the first input which is not finite.
@@ -14,8 +14,16 @@ pub(super) fn inputs<S: Scalar>(x: &[S]) -> Result<(), Error> {
 }
 
 /// An error that names the first entry of `what` which is not finite.
-pub(super) fn given<S: Scalar>(what: &'static str, x: &[S]) -> Result<(), Error> {
-    first_bad(x).map_or(Ok(()), |(position, value)| Err(Error::NonFiniteInput { what, position, value }))
+pub(crate) fn given<S: Scalar>(what: &'static str, x: &[S]) -> Result<(), Error> {
+    given_lanes(what, x.as_chunks::<1>().0)
+}
+
+/// [`given`], for several at once.
+pub(crate) fn given_lanes<S: Scalar, const N: usize>(what: &'static str, x: &[[S; N]]) -> Result<(), Error> {
+    let bad = x.iter().enumerate().find_map(|(position, lanes)| {
+        lanes.iter().find_map(|&x| non_finite(x)).map(|value| Error::NonFiniteInput { what, position, value })
+    });
+    bad.map_or(Ok(()), Err)
 }
 
 /// An error that names the first output which is not finite.

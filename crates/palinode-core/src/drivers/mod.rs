@@ -13,7 +13,7 @@
 //! Invariants: lengths and finiteness are checked and reported by position; nothing is guessed. A driver
 //! keeps no state: to reuse memory over many calls, keep a [`Tape`](crate::Tape) and call its methods.
 
-mod check;
+pub(crate) mod check;
 mod colouring;
 mod first;
 mod groups;

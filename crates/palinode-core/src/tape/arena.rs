@@ -11,6 +11,10 @@
 //! freed while recording, and are used again by the next recording. The arena does not know `Var`,
 //! rules or values.
 //!
+//! The first of these is what the sweeps rest on, so it is held here, where edges are written, and nowhere else: `push`, `push_many` and `extend`
+//! compare the highest parent with the node before the edges count ([0027](../../../../docs/adr/0027-the-gate-of-edges.md)). Whoever records, by
+//! mistake or on purpose, a handle of another recording gets a panic and never a sweep out of bounds.
+//!
 //! Known limit: at most 2^31 - 1 nodes.
 
 #![allow(unsafe_code)] // named in ARCHITECTURE.md; `tests.rs` compares with a safe twin
@@ -63,6 +67,15 @@ impl OpenNode {
     pub(crate) fn number(self) -> u32 {
         self.node
     }
+}
+
+#[cold]
+#[inline(never)]
+fn not_below(parent: u32, node: u32) -> ! {
+    panic!(
+        "palinode: node {node} of a tape cannot depend on node {parent}, which does not come before it: a Var of another recording \
+         was used here, unnoticed until now. That is a mistake of palinode; please report it."
+    )
 }
 
 /// See the module's documentation.
@@ -186,7 +199,9 @@ impl<S: Scalar> Arena<S> {
     #[inline(always)]
     pub(crate) fn push<const N: usize>(&mut self, parents: [u32; N], partials: [S; N]) -> u32 {
         const { assert!(N > 0) };
-        if self.room - self.len < N && !self.make_room(N) {
+        let highest = parents.iter().fold(SINK, |highest, &parent| highest.max(parent));
+        // One test for two rare things.
+        if (self.room - self.len < N) | (highest >= self.next_node) && !self.make_room(N, highest) {
             return NOWHERE;
         }
         for k in 0..N {
@@ -206,11 +221,12 @@ impl<S: Scalar> Arena<S> {
     ///
     /// Nothing counts until the last edge is written, so a panic in the iterator leaves no half node behind.
     pub(crate) fn push_many(&mut self, most: usize, edges: impl Iterator<Item = (u32, S)>) -> u32 {
-        if self.room - self.len < most.max(1) && !self.make_room(most.max(1)) {
+        if self.room - self.len < most.max(1) && !self.make_room(most.max(1), SINK) {
             return NOWHERE;
         }
-        let mut end = self.len;
+        let (mut end, mut highest) = (self.len, SINK);
         for (parent, partial) in edges.take(most) {
+            highest = highest.max(parent);
             let mark = if end == self.len { FIRST } else { 0 };
             // SAFETY: `take` keeps the number of edges within the room that was made, which is within the capacity of both
             // vectors of the current chunk; the iterator cannot reach this arena, which is borrowed.
@@ -223,6 +239,9 @@ impl<S: Scalar> Arena<S> {
         if end == self.len {
             return self.push([SINK], [S::zero()]);
         }
+        if highest >= self.next_node {
+            not_below(highest, self.next_node)
+        }
         self.len = end;
         self.next_node += 1;
         // Fewer edges than there was room made for may leave room for too many nodes.
@@ -234,7 +253,8 @@ impl<S: Scalar> Arena<S> {
     /// become a new node, which also points to the one given, if any. `one` is the number 1.
     #[inline(always)]
     pub(crate) fn extend(&mut self, open: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
-        if !self.is_last(open) || self.room - self.len < 2 {
+        let highest = first.0.max(second.0);
+        if !self.is_last(open) || (self.room - self.len < 2) | (highest >= open.node) {
             return self.extend_slowly(open, one, first, second);
         }
         // SAFETY: two more edges fit into `room`, which is within the capacity of both vectors of the current chunk.
@@ -265,6 +285,8 @@ impl<S: Scalar> Arena<S> {
         };
         self.len -= if edges[1].0 == SINK { 1 } else { 2 };
         self.next_node -= 1;
+        // Two edges less leave room for two nodes, and only one was taken back.
+        self.keep_node_limit();
         Some(edges)
     }
 
@@ -275,7 +297,11 @@ impl<S: Scalar> Arena<S> {
 
     #[inline(never)]
     fn extend_slowly(&mut self, open: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
-        if self.is_last(open) && self.capacity() - self.len >= 2 {
+        if self.failure.is_none() && self.is_last(open) && self.capacity() - self.len >= 2 {
+            let highest = first.0.max(second.0);
+            if highest >= open.node {
+                not_below(highest, open.node)
+            }
             // Only the node limit has kept `room` small, and this is no new node.
             self.room = self.len + 2;
             let extended = self.extend(open, one, first, second);
@@ -288,11 +314,18 @@ impl<S: Scalar> Arena<S> {
     }
 
     /// Makes room for one more node with so many edges, in this chunk or another; false if there can be none.
+    ///
+    /// # Panics
+    /// If the highest of its parents is not below it.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, edges: usize) -> bool {
+    fn make_room(&mut self, edges: usize, highest: u32) -> bool {
         if self.failure.is_some() {
+            // Nodes are not counted any more, and what there is of them is never swept.
             return false;
+        }
+        if highest >= self.next_node {
+            not_below(highest, self.next_node)
         }
         if self.nodes_left() == 0 {
             return self.fail(Error::TapeFull { limit: self.node_limit });

@@ -9,7 +9,7 @@
 use super::Var;
 use super::arena::SINK;
 use super::recorder::Recorder;
-use super::stamp::{Stamp, with_recorder};
+use super::stamp::{Invariant, Stamp, with_recorder};
 use palinode_num::Scalar;
 
 /// Cuts a recording into parts.
@@ -38,7 +38,7 @@ pub struct Boundary<S> {
     last: u32,
     /// For each number that crosses, the least node of those after it.
     least_later: Vec<u32>,
-    number: core::marker::PhantomData<S>,
+    number: Invariant<S>,
 }
 
 impl<S: Scalar<Bool = bool>> Boundary<S> {
@@ -48,8 +48,11 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
     }
 
     /// A recording with these inputs has begun, and nothing else is on it.
+    ///
+    /// # Panics
+    /// If they belong to different tapes, or to one that is not open on this thread.
     pub fn begin(&mut self, inputs: &[Var<S>]) {
-        self.stamp = inputs.first().map_or(Stamp::NONE, |input| input.stamp());
+        self.stamp = joined(Stamp::NONE, inputs);
         self.last = inputs.len() as u32;
     }
 
@@ -59,7 +62,13 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
     }
 
     /// The numbers become inputs of what follows.
+    ///
+    /// # Panics
+    /// If one of them belongs to another recording than the one that has begun (one that was kept from an earlier recording, say), or that is not
+    /// open on this thread.
     pub fn cross(&mut self, numbers: &mut [Var<S>]) {
+        // Those that have come unchanged from elsewhere have not been looked at yet.
+        joined(self.stamp, numbers);
         if self.stamp == Stamp::NONE {
             return;
         }
@@ -113,6 +122,13 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
             recorder.arena.next_node() - 1
         });
     }
+}
+
+/// The scope that all of these share, which is open on this thread.
+fn joined<S: Scalar<Bool = bool>>(stamp: Stamp, numbers: &[Var<S>]) -> Stamp {
+    let stamp = numbers.iter().fold(stamp, |stamp, number| stamp.join(number.stamp()));
+    stamp.check();
+    stamp
 }
 
 impl<S: Scalar<Bool = bool>> Default for Boundary<S> {

@@ -31,6 +31,8 @@ mod trace;
 mod var;
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;
 
 pub use arena::MAX_NODES;

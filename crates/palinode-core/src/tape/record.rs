@@ -8,6 +8,7 @@ use super::trace::Table;
 use super::{Tape, Var};
 use crate::array::{self, ArrayCounts};
 use crate::budget::Budget;
+use crate::drivers::check;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
 use palinode_num::Scalar;
@@ -110,8 +111,11 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     }
 
     /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs, added up as [`Tape::accumulate`] says.
+    ///
+    /// # Errors
+    /// If there are not as many as outputs (`PAL0101`), or one of them is infinite or NaN (`PAL0102`), as in every other sweep here.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
-        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
+        self.check_cotangents(cotangents.as_chunks::<1>().0)?;
         let (inputs, cotangents_in_all) = (self.input_count(), self.tape.recorder.cotangents());
         let held = self.heap_bytes();
         let tape = &mut *self.tape;
@@ -138,6 +142,14 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// single recording of all of them would. With sums ([`Tape::accumulate`]) each call rounds once: what is in `inputs` is a term of the
     /// sum, and the cotangents that many calls add up have been rounded as often.
     pub fn reverse_onto(&mut self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
+        self.check_cotangents(outputs.as_chunks::<1>().0)?;
+        check::given("input cotangent", inputs)?;
+        self.go_on_onto(outputs, inputs)
+    }
+
+    /// [`Record::reverse_onto`] for cotangents that a sweep has given: where they are not finite, whoever began says so at the end.
+    #[doc(hidden)]
+    pub fn go_on_onto(&mut self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
         same_length("the list of output cotangents", self.output_count(), outputs.len())?;
         same_length("the list of input cotangents", self.input_count(), inputs.len())?;
         let (count, cotangents_in_all) = (inputs.len(), self.tape.recorder.cotangents());
@@ -168,7 +180,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
 
     /// `N` reverse sweeps in one: each output has `N` cotangents, each input gets `N`.
     pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
-        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
+        self.check_cotangents(cotangents)?;
         let inputs = self.input_count();
         if let Some(sweep) = self.tape.summed {
             return self.reverse_lanes(sweep, cotangents);
@@ -214,6 +226,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         let inputs = self.input_count();
         same_length("the list of input tangents", inputs, tangents.len())?;
+        check::given_lanes("direction", tangents)?;
         let mut all = self.lanes::<N>()?;
         all[1..=inputs].copy_from_slice(tangents);
         self.tape.recorder.forward(&mut all)?;
@@ -336,6 +349,11 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// The heap bytes that the tape holds, used or kept for the next recording; exact.
     pub fn heap_bytes(&self) -> usize {
         self.tape.heap_bytes()
+    }
+
+    fn check_cotangents<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<(), Error> {
+        same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
+        check::given_lanes("output cotangent", cotangents)
     }
 
     /// `N` zeros per node and slot of an array, if there may be so many bytes.

@@ -6,7 +6,7 @@
 //! between the nodes after them and the nodes before them. So do the steps of arrays; one that says the same place as the end
 //! of a custom operation's outputs came after it.
 
-use super::arena::{Arena, SINK};
+use super::arena::{Arena, OpenNode, SINK};
 use super::custom::CustomNode;
 use super::sweep::{Forward, Reverse};
 use super::trace::Entry;
@@ -96,6 +96,15 @@ impl<S: Scalar> Recorder<S> {
     pub(crate) fn scratch_bytes(&self) -> usize {
         let of_custom = self.custom.iter().map(CustomNode::scratch_bytes).max().unwrap_or(0);
         of_custom.max(self.arrays.scratch_bytes())
+    }
+
+    /// Takes a node back that has few edges and is still the last; see [`Arena::take_back`]. Not if something has been recorded after it that is no node:
+    /// the place of that among the nodes would be lost.
+    pub(crate) fn take_back(&mut self, node: OpenNode, zero: S) -> Option<[(u32, S); 2]> {
+        let next = self.arena.next_node();
+        let is_followed = self.arrays.steps().next_back().is_some_and(|step| step.at >= next)
+            || self.custom.last().is_some_and(|custom| custom.end() >= next);
+        if is_followed { None } else { self.arena.take_back(node, zero) }
     }
 
     /// A leaf for a number that an operation on whole arrays makes.

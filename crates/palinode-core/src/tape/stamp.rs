@@ -7,7 +7,8 @@
 //! open, on this thread. Constants carry stamp 0, which slot 0 always matches.
 //!
 //! Invariants: a stamp stands for one `Recorder<S>` with one `S` (a `Var<S>` gets its stamp only from a scope of
-//! an `Recorder<S>`); a slot's pointer is valid for exactly as long as its stamp is there.
+//! an `Recorder<S>`, and whatever carries a stamp is invariant in `S`: see [`Invariant`]); a slot's pointer is valid for exactly as long as its
+//! stamp is there.
 
 #![allow(unsafe_code)] // named in ARCHITECTURE.md: turns a slot's pointer back into the recorder it came from
 
@@ -28,6 +29,33 @@ const BLOCK_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
 
 /// What a slot holds while its recorder is being written to: no stamp, because its low bits are set.
 const BUSY: u64 = u64::MAX;
+
+/// What carries a stamp of a `Recorder<S>` has one of these: it cannot become the same thing over a subtype or supertype of `S`. Two types that differ
+/// in lifetimes only (`for<'a> fn(&'a ())` and `fn(&'static ())`, say) can be different numbers, and the stamp would lead one to the recorder of the
+/// other.
+///
+/// ```
+/// fn shortened<'a>(x: Option<&'static str>) -> Option<&'a str> { x } // what is covariant can
+/// ```
+/// ```compile_fail
+/// fn shortened<'a>(x: palinode_core::Var<&'static str>) -> palinode_core::Var<&'a str> { x }
+/// ```
+/// ```compile_fail
+/// fn shortened<'a>(x: palinode_core::Array<&'static str>) -> palinode_core::Array<&'a str> { x }
+/// ```
+/// ```compile_fail
+/// fn shortened<'a>(x: palinode_core::Boundary<&'static str>) -> palinode_core::Boundary<&'a str> { x }
+/// ```
+/// ```compile_fail
+/// fn shortened<'a>(x: palinode_core::Tape<&'static str>) -> palinode_core::Tape<&'a str> { x }
+/// ```
+/// ```compile_fail
+/// fn shortened<'a, 't>(x: palinode_core::Record<'t, &'static str>) -> palinode_core::Record<'t, &'a str> { x }
+/// ```
+/// ```compile_fail
+/// fn shortened<'a, 't>(x: palinode_core::ArrayOperand<'t, &'static str>) -> palinode_core::ArrayOperand<'t, &'a str> { x }
+/// ```
+pub(crate) type Invariant<S> = core::marker::PhantomData<fn(S) -> S>;
 
 /// Names one recording scope; zero for constants.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,7 +130,13 @@ fn fresh_number() -> u64 {
             block < 1 << (64 - BLOCK_SHIFT),
             "palinode: more threads record tapes at once than can be numbered"
         );
-        LEASE.with(|_| ());
+        if LEASE.try_with(|_| ()).is_err() {
+            // The thread is ending and its destructors record: nobody would give the block back later.
+            if used + 1 < 1 << COUNT_BITS {
+                blocks.free.push((block, used + 1));
+            }
+            return block << BLOCK_SHIFT | used << COUNT_SHIFT;
+        }
     }
     NEXT.set((block, used + 1));
     block << BLOCK_SHIFT | used << COUNT_SHIFT
@@ -277,12 +311,12 @@ impl<S: Scalar> Open<S> {
         unsafe { (*self.0).arena.extend(node, one, first, second) }
     }
 
-    /// Takes a node with few edges back; see [`Arena::take_back`](super::arena::Arena::take_back).
+    /// Takes a node with few edges back; see [`Recorder::take_back`].
     #[inline(never)]
     pub(crate) fn take_back(self, node: OpenNode, zero: S) -> Option<[(u32, S); 2]> {
         debug_assert!(!self.0.is_null(), "a constant has no tape");
         // SAFETY: as in `extend`: `zero` is passed in so that no method of `S` is called.
-        unsafe { (*self.0).arena.take_back(node, zero) }
+        unsafe { (*self.0).take_back(node, zero) }
     }
 }
 

@@ -13,7 +13,7 @@
 //! the partials are zero; `parents[0] > parents[1]` otherwise. On a traced tape every operation is a node.
 
 use super::arena::SINK;
-use super::stamp::{Open, Stamp, with_recorder};
+use super::stamp::{Invariant, Open, Stamp, with_recorder};
 use super::trace::Entry;
 use crate::number::derivative_number;
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
@@ -37,13 +37,14 @@ pub struct Var<S> {
     partials: [S; 2],
     parents: [u32; 2],
     stamp: Stamp,
+    number: Invariant<S>,
 }
 
 impl<S: Scalar<Bool = bool>> Var<S> {
     /// A constant of this level: nothing is recorded for it.
     #[inline(always)]
     pub fn lift(value: S) -> Self {
-        Var { value, partials: [S::zero(); 2], parents: [SINK; 2], stamp: Stamp::NONE }
+        Var::made(value, [S::zero(); 2], [SINK; 2], Stamp::NONE)
     }
     /// The primal.
     #[inline(always)]
@@ -75,19 +76,24 @@ impl<S: Scalar<Bool = bool>> Var<S> {
         if condition { a } else { b }
     }
 
+    #[inline(always)]
+    fn made(value: S, partials: [S; 2], parents: [u32; 2], stamp: Stamp) -> Self {
+        Var { value, partials, parents, stamp, number: core::marker::PhantomData }
+    }
+
     /// The handle of a node.
     #[inline(always)]
     pub(crate) fn of_node(value: S, node: u32, stamp: Stamp) -> Self {
-        Var { value, partials: [S::one(), S::zero()], parents: [node, SINK], stamp }
+        Var::made(value, [S::one(), S::zero()], [node, SINK], stamp)
     }
 
     /// A pending form of one or two parents and their partials, in any order.
     pub(crate) fn of_form(value: S, first: (u32, S), second: (u32, S), stamp: Stamp) -> Self {
         let ((i, p), (j, q)) = if first.0 >= second.0 { (first, second) } else { (second, first) };
         if i == j {
-            return Var { value, partials: [p + q, S::zero()], parents: [i, SINK], stamp };
+            return Var::made(value, [p + q, S::zero()], [i, SINK], stamp);
         }
-        Var { value, partials: [p, q], parents: [i, j], stamp }
+        Var::made(value, [p, q], [i, j], stamp)
     }
 
     #[inline(always)]
@@ -128,7 +134,7 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     /// The result `z` of a function of this one argument with derivative `dz`.
     #[inline(always)]
     fn chain(self, stamp: Stamp, z: S, dz: S) -> Self {
-        Var { value: z, partials: scaled(self.partials, dz), parents: self.parents, stamp }
+        Var::made(z, scaled(self.partials, dz), self.parents, stamp)
     }
 }
 
@@ -148,7 +154,7 @@ fn merge<S: Scalar<Bool = bool>>(
     b: Var<S>,
     db: S,
 ) -> Var<S> {
-    let pending = |parents, partials| Var { value: z, partials, parents, stamp };
+    let pending = |parents, partials| Var::made(z, partials, parents, stamp);
     let [i0, i1] = a.parents;
     let [j0, j1] = b.parents;
     if i1 | j1 == SINK {

@@ -274,7 +274,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         self.inputs.resize(before, T::zero());
         self.inputs.extend_from_slice(params);
         self.inputs.extend_from_slice(input);
-        record.reverse_onto(state, &mut self.inputs)?;
+        record.go_on_onto(state, &mut self.inputs)?;
         let (of_state, rest) = self.inputs.split_at(before);
         let (of_params, of_input) = rest.split_at(params.len());
         state.clear();

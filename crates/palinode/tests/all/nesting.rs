@@ -38,8 +38,25 @@ fn the_perturbation_confusion_example() {
 }
 
 /// The captured outer number as a constant of the level of `_level`.
-fn at<S, Inner: From<S>>(x: S, _level: Inner) -> Inner {
-    Inner::from(x)
+fn at<S, Inner: Lifts<S>>(x: S, _level: Inner) -> Inner {
+    Inner::lifted(x)
+}
+
+/// `lift`, whatever the number.
+trait Lifts<S> {
+    fn lifted(x: S) -> Self;
+}
+
+impl<S: Scalar> Lifts<S> for Dual<S> {
+    fn lifted(x: S) -> Self {
+        Dual::lift(x)
+    }
+}
+
+impl<S: Scalar<Bool = bool>> Lifts<S> for Var<S> {
+    fn lifted(x: S) -> Self {
+        Var::lift(x)
+    }
 }
 
 /// One, at the level of `x`.

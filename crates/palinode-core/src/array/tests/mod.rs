@@ -1,5 +1,6 @@
 //! Arrays against their model, policies against each other, and planted bugs.
 
+mod directed;
 mod model;
 pub(super) mod planted;
 mod programs;

@@ -50,7 +50,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if cotangents.state.is_empty() {
             cotangents.state.resize(numbers.reals.len(), T::zero());
         }
-        record.reverse_onto(&[T::one()], &mut cotangents.state)?;
+        record.go_on_onto(&[T::one()], &mut cotangents.state)?;
         Ok(())
     }
 

@@ -1,0 +1,177 @@
+//! What random programs meet too rarely: writes that read the array they write to, and absurd sizes.
+
+use crate::array::{Array, WhenOverwritten};
+use crate::tape::{Tape, Var};
+
+const POLICIES: [WhenOverwritten; 3] =
+    [WhenOverwritten::Copy, WhenOverwritten::AlwaysCopy, WhenOverwritten::Recompute];
+
+/// Writes to a part of an array of what is read of the same array, some of it more than once. The cotangent of element 0 is a sum of many terms, and the
+/// policy must not change their order: in another order they have another last bit.
+#[test]
+fn no_policy_changes_the_order_of_cotangents() {
+    type Write = fn(&mut Array<f64>);
+    let writes: [(&str, Write); 7] = [
+        ("scatter_add", |a| {
+            let repeated = a.slice(0..1).broadcast(&[4]);
+            a.scatter_add(&[1, 2, 3, 3], &repeated);
+        }),
+        ("scatter", |a| {
+            let repeated = a.slice(0..1).broadcast(&[4]);
+            a.scatter(&[1, 2, 3, 4], &repeated);
+        }),
+        ("assign", |a| {
+            let repeated = a.slice(0..1).broadcast(&[4]);
+            a.slice(1..).assign(&repeated);
+        }),
+        ("+=", |a| {
+            let repeated = a.slice(0..1).broadcast(&[4]);
+            let mut part = a.slice(1..);
+            part += &repeated;
+        }),
+        ("*=", |a| {
+            let repeated = a.slice(0..1).broadcast(&[4]);
+            let mut part = a.slice(1..);
+            part *= &repeated;
+        }),
+        ("+= after a copy", |a| {
+            let copy = a.clone();
+            let repeated = a.slice(0..1).broadcast(&[4]);
+            let mut part = a.slice(1..);
+            part += &repeated;
+            part += &copy.slice(0..1).broadcast(&[4]);
+        }),
+        ("add_at", |a| {
+            for k in [1, 2, 3, 4] {
+                a.add_at(k, a.get(0));
+            }
+        }),
+    ];
+    let x = [0.7, 1.1, -0.4, 0.9, 1.3];
+    for (name, write) in writes {
+        let gradients = POLICIES.map(|policy| {
+            let mut tape = Tape::new();
+            tape.set_when_overwritten(policy);
+            let f = |x: &[Var<f64>]| {
+                let mut a = Array::from_vars(x);
+                write(&mut a);
+                write(&mut a);
+                a.dot(&Array::from_values([0.1, 1.0 / 3.0, 0.2, 0.7, 1e-3]))
+            };
+            let (value, gradient) = tape.value_and_grad(f, &x).unwrap();
+            (value.to_bits(), gradient.iter().map(|g| g.to_bits()).collect::<Vec<_>>())
+        });
+        assert_eq!(gradients[0], gradients[1], "{name}: a copy for every write");
+        assert_eq!(gradients[0], gradients[2], "{name}: computed again");
+        // And it is the gradient: the program is smooth, so a central difference agrees to ten digits.
+        for k in 0..x.len() {
+            let at = |step: f64| {
+                let mut moved = x;
+                moved[k] += step;
+                let mut a = Array::<f64>::from_values(moved);
+                write(&mut a);
+                write(&mut a);
+                a.dot(&Array::from_values([0.1, 1.0 / 3.0, 0.2, 0.7, 1e-3])).value()
+            };
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            let found = f64::from_bits(gradients[0].1[k]);
+            assert!((slope - found).abs() < 1e-8 * (1.0 + slope.abs()), "{name} by {k}: {found} and {slope}");
+        }
+    }
+}
+
+#[track_caller]
+fn refused(what: &str, f: impl FnOnce() -> Array<f64>) -> String {
+    let panic =
+        std::panic::catch_unwind(core::panic::AssertUnwindSafe(f)).map(|found| found.shape().to_vec());
+    let panic = panic.expect_err(what);
+    panic.downcast_ref::<String>().expect("a text").clone()
+}
+
+#[test]
+fn sizes_that_no_array_can_have_are_refused() {
+    let two = Array::<f64>::from_values([1.0, 2.0]);
+    let one = two.slice(..1);
+    let (huge, most) = (1_usize << 32, u32::MAX as usize);
+    let sizes: [(&str, Box<dyn Fn() -> Array<f64>>); 10] = [
+        ("zeros", Box::new(move || Array::zeros(&[huge, huge]))),
+        ("one axis", Box::new(move || Array::zeros(&[huge]))),
+        ("just too many", Box::new(move || Array::filled(&[1 << 16, 1 << 16], 1.0))),
+        ("empty, and no strides for it", Box::new(move || Array::zeros(&[0, usize::MAX, usize::MAX]))),
+        (
+            "broadcast",
+            Box::new({
+                let one = one.view();
+                move || one.broadcast(&[1 << 33])
+            }),
+        ),
+        (
+            "broadcast that wraps to nothing",
+            Box::new({
+                let one = one.view();
+                move || one.broadcast(&[huge, huge])
+            }),
+        ),
+        (
+            "reshaped",
+            Box::new({
+                let two = two.view();
+                move || two.slice(2..).reshaped(&[huge, huge])
+            }),
+        ),
+        (
+            "matmul",
+            Box::new({
+                let one = one.view();
+                move || {
+                    let column = one.broadcast(&[1 << 16, 1]);
+                    let row = one.broadcast(&[1, 1 << 16]);
+                    column.matmul(&row)
+                }
+            }),
+        ),
+        (
+            "concat",
+            Box::new({
+                let one = one.view();
+                move || {
+                    let long = one.broadcast(&[most]);
+                    Array::concat(&[&long, &long])
+                }
+            }),
+        ),
+        (
+            "spread beyond",
+            Box::new({
+                let one = one.view();
+                move || one.broadcast(&[usize::MAX, 2])
+            }),
+        ),
+    ];
+    for (what, f) in sizes {
+        let said = refused(what, f);
+        assert!(said.contains("PAL0101") && said.contains("at most 4294967295 elements"), "{what}: {said}");
+    }
+    // The largest view there may be, of one element: nothing is allocated for it.
+    assert_eq!(one.broadcast(&[most]).len(), most);
+    assert_eq!(one.broadcast(&[3, 5, 17, 257, 65537]).len(), most);
+}
+
+#[test]
+fn ranges_beyond_the_largest_number_are_refused() {
+    use core::ops::Bound::{Excluded, Included, Unbounded};
+    let two = Array::<f64>::from_values([1.0, 2.0]);
+    for (what, said) in [
+        ("..=MAX", refused("..=MAX", || two.slice(..=usize::MAX))),
+        ("after MAX", refused("after MAX", || two.slice((Excluded(usize::MAX), Unbounded)))),
+        ("MAX..=MAX", refused("MAX..=MAX", || two.slice((Included(usize::MAX), Included(usize::MAX))))),
+        ("of an axis", refused("of an axis", || two.reshaped(&[1, 2]).slice_axis(1, ..=usize::MAX))),
+    ] {
+        assert!(said.contains("PAL0101") && said.contains("of axis"), "{what}: {said}");
+    }
+    // A step that leads out at once shows the first element.
+    for step in [2, 3, usize::MAX / 2 + 1, usize::MAX] {
+        assert_eq!(two.every(0, step).values(), [1.0], "{step}");
+        assert_eq!(two.every(0, step).reversed(0).values(), [1.0], "{step}");
+    }
+}
