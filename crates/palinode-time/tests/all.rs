@@ -24,6 +24,8 @@ mod program_step;
 mod rollout;
 #[path = "all/rollout_forms.rs"]
 mod rollout_forms;
+#[path = "all/rollout_hostile.rs"]
+mod rollout_hostile;
 #[path = "all/rollout_inputs.rs"]
 mod rollout_inputs;
 #[path = "all/rollout_narrow.rs"]

@@ -237,7 +237,8 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                 }
                 Action::Restore { step, slot } => {
                     store.get(slot.index, step, snapshot).map_err(|error| inside(step, error.into()))?;
-                    snapshot.restore(live);
+                    Snapshot::restore_kept(step, (snapshot.reals(), snapshot.plain()), live)
+                        .map_err(|error| inside(step, error.into()))?;
                 }
                 Action::Record { step } => {
                     let known = is_known.then_some(&*expected);
