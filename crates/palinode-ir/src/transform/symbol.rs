@@ -8,6 +8,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
 
 use palinode_core::rules::Op as Row;
@@ -54,15 +55,17 @@ pub(crate) fn is_flat(rule: Rule, which: usize) -> bool {
 }
 
 fn formula(rule: Rule, which: usize, arity: usize) -> (usize, Vec<Expression>) {
-    EXPRESSIONS.set(Vec::new());
+    EXPRESSIONS.take();
     let args: Vec<Symbol> = (0..arity).map(|at| Symbol(note(Expression::Operand(at)))).collect();
     let result = Symbol(note(Expression::Result));
     let root = rule.row.partial(rule.parameter, which, &args, result).0;
-    (root as usize, EXPRESSIONS.take())
+    (root as usize, ManuallyDrop::into_inner(EXPRESSIONS.take()))
 }
 
 thread_local! {
-    static EXPRESSIONS: RefCell<Vec<Expression>> = const { RefCell::new(Vec::new()) };
+    /// Empty but while a formula is evaluated, so that there is nothing to drop when a thread ends and destructors can still differentiate.
+    static EXPRESSIONS: RefCell<ManuallyDrop<Vec<Expression>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 #[derive(Clone, Debug)]
