@@ -74,7 +74,7 @@ pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Orde
     if !a.carries_nothing() {
         crate::decision::compared(a.glance(), Some(b));
     }
-    a.glance()?.partial_cmp(&b)
+    a.peek()?.partial_cmp(&b)
 }
 
 /// Implements a derivative number; see the module's documentation.
@@ -220,7 +220,8 @@ macro_rules! derivative_number {
                 if !self.carries_nothing() {
                     crate::decision::converted_to(self.glance().unwrap_or(0.0));
                 }
-                self.glance().unwrap_or(f64::NAN)
+                // Not by a glance: the number inside may be one that guards what is done with it.
+                self.primal().peek().unwrap_or(f64::NAN)
             }
             /// Whether it is the constant `of`, with no derivative. The hook is told this answer, not that the primals are equal.
             #[inline]
@@ -341,7 +342,7 @@ macro_rules! derivative_number {
             fn peek(self) -> Option<f64> {
                 self.check_use(self);
                 crate::decision::looked(|| !self.carries_nothing());
-                self.glance()
+                self.primal().peek()
             }
             #[inline(always)]
             fn glance(self) -> Option<f64> {

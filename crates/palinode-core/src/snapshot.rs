@@ -87,9 +87,9 @@ impl Snapshot {
     /// # Panics
     /// If the snapshot is of another kind of value.
     pub fn loaded<S: Bits, R: Reals<S>>(&self) -> R {
-        let mut words = Words { reals: &self.reals, plain: &self.plain };
+        let mut words = Words::of(&self.reals, &self.plain);
         let value = R::load(&mut words);
-        words.check_end();
+        assert!(words.fitted(), "{OTHER_KIND}");
         value
     }
 
@@ -108,9 +108,20 @@ impl Snapshot {
     /// If the words are of another kind of value.
     #[inline]
     pub fn restore_words<S: Bits>(reals: &[u64], plain: &[u64], value: &mut impl Reals<S>) {
-        let mut words = Words { reals, plain };
-        value.reload(&mut words);
-        words.check_end();
+        assert!(Words::reload(reals, plain, value), "{OTHER_KIND}");
+    }
+
+    /// [`Snapshot::restore_words`] for what a store has given back as the state before `step`.
+    ///
+    /// # Errors
+    /// If these are too few or too many words for such a value. What the value is then says nothing.
+    #[inline]
+    pub fn restore_kept<S: Bits>(
+        step: u64,
+        (reals, plain): (&[u64], &[u64]),
+        value: &mut impl Reals<S>,
+    ) -> Result<(), SnapshotError> {
+        if Words::reload(reals, plain, value) { Ok(()) } else { Err(misfit(step, reals.len(), plain.len())) }
     }
 
     /// How many words the snapshot of this value has: those of its numbers, and those of everything else.
@@ -243,35 +254,69 @@ impl<S: Bits> Sink<S> for Room<'_> {
 
 const OTHER_KIND: &str = "a snapshot is read as the kind of value that it was taken of";
 
+#[cold]
+fn misfit(step: u64, reals: usize, plain: usize) -> SnapshotError {
+    let how = format!("its {reals} and {plain} words are not those of such a state");
+    SnapshotError::Damaged { step, place: String::new(), how }
+}
+
 /// The words of a snapshot that are still to be read.
 struct Words<'a> {
     reals: &'a [u64],
     plain: &'a [u64],
+    /// How many words were asked for that are not there.
+    missing: u64,
 }
+
+/// Whoever asks for so many words that are not there does not stop by himself.
+const MOST_MISSING: u64 = 1 << 32;
 
 #[inline(always)]
-fn next(words: &mut &[u64]) -> u64 {
-    let (&first, rest) = words.split_first().expect(OTHER_KIND);
-    *words = rest;
-    first
+fn next(words: &mut &[u64], missing: &mut u64) -> u64 {
+    match words.split_first() {
+        Some((&first, rest)) => {
+            *words = rest;
+            first
+        }
+        None => {
+            *missing += 1;
+            assert!(*missing < MOST_MISSING, "{OTHER_KIND}");
+            0
+        }
+    }
 }
 
-impl Words<'_> {
+impl<'a> Words<'a> {
     #[inline(always)]
-    fn check_end(&self) {
-        assert!(self.reals.is_empty() && self.plain.is_empty(), "{OTHER_KIND}");
+    fn of(reals: &'a [u64], plain: &'a [u64]) -> Self {
+        Words { reals, plain, missing: 0 }
+    }
+
+    /// The value becomes what these words say; false if they are too few or too many.
+    #[inline(always)]
+    fn reload<S: Bits>(reals: &'a [u64], plain: &'a [u64], value: &mut impl Reals<S>) -> bool {
+        let mut words = Words::of(reals, plain);
+        value.reload(&mut words);
+        words.fitted()
+    }
+
+    /// Whether exactly these words were asked for.
+    #[inline(always)]
+    fn fitted(&self) -> bool {
+        self.missing == 0 && self.reals.is_empty() && self.plain.is_empty()
     }
 }
 
 impl<S: Bits> Source<S> for Words<'_> {
     #[inline(always)]
     fn real(&mut self) -> S {
-        S::load_bits(&mut || next(&mut self.reals))
+        S::load_bits(&mut || next(&mut self.reals, &mut self.missing))
     }
     #[inline]
     fn reals(&mut self, numbers: &mut [S]) {
-        if S::ONE_WORD {
-            let (words, rest) = self.reals.split_at_checked(numbers.len()).expect(OTHER_KIND);
+        if S::ONE_WORD
+            && let Some((words, rest)) = self.reals.split_at_checked(numbers.len())
+        {
             self.reals = rest;
             numbers.iter_mut().zip(words).for_each(|(number, &word)| *number = S::load_bits(&mut || word));
         } else {
@@ -280,7 +325,11 @@ impl<S: Bits> Source<S> for Words<'_> {
     }
     #[inline(always)]
     fn word(&mut self) -> u64 {
-        next(&mut self.plain)
+        next(&mut self.plain, &mut self.missing)
+    }
+    #[inline(always)]
+    fn is_short(&self) -> bool {
+        self.missing > 0
     }
 }
 
@@ -531,5 +580,78 @@ mod tests {
     #[should_panic(expected = "as the kind of value")]
     fn a_snapshot_of_another_kind_is_noticed() {
         let _: [f64; 2] = Snapshot::of(&[1.0, 2.0, 3.0]).loaded::<f64, _>();
+    }
+
+    /// Lengths that no value has, and words that are missing or too many, for every container that reads a length: never an abort, never a value.
+    #[test]
+    fn words_that_do_not_fit_are_an_error() {
+        fn check<R: Reals<f64> + Clone>(value: R) {
+            let kept = Snapshot::of(&value);
+            let refused = |reals: &[u64], plain: &[u64]| {
+                let read = |mut into: R| Snapshot::restore_kept(7, (reals, plain), &mut into);
+                let error = read(value.clone()).unwrap_err();
+                assert!(error.code() == "PAL0511" && error.step() == 7, "{error}");
+                let snapshot = Snapshot::from_words(reals.to_vec(), plain.to_vec());
+                let panic = std::panic::catch_unwind(|| drop(snapshot.loaded::<f64, R>())).unwrap_err();
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).expect("a text");
+                assert!(text.contains("as the kind of value"), "{text}");
+            };
+            let (reals, plain) = (kept.reals(), kept.plain());
+            assert_eq!(Snapshot::restore_kept(7, (reals, plain), &mut value.clone()), Ok(()));
+            refused(&reals[1..], plain);
+            refused(&[reals, &[0]].concat(), plain);
+            refused(reals, &[plain, &[0]].concat());
+            refused(&[], plain);
+            for at in 0..plain.len() {
+                for length in [1 << 40, u64::MAX, 1 << 60] {
+                    let mut absurd = plain.to_vec();
+                    absurd[at] = length;
+                    refused(reals, &absurd);
+                }
+            }
+        }
+        use std::collections::{BTreeMap, VecDeque};
+        check(vec![1.0, 2.0, 3.0]);
+        check(vec![vec![1.0], vec![2.0, 3.0]]);
+        check(VecDeque::from([1.0, 2.0]));
+        check([1.0, 2.0]);
+        #[cfg(feature = "nalgebra")]
+        {
+            check(nalgebra::DVector::from_vec(vec![1.0, 2.0]));
+            check(nalgebra::DMatrix::from_vec(1, 2, vec![1.0, 2.0]));
+        }
+        // Keys are plain data: only how many there are can be absurd.
+        let tree = BTreeMap::from([(3_u8, 1.0), (4, 2.0)]);
+        let kept = Snapshot::of(&tree);
+        for length in [0, 1, 3, 1 << 40] {
+            let mut plain = kept.plain().to_vec();
+            plain[0] = length;
+            let found = Snapshot::restore_kept(1, (kept.reals(), &plain), &mut tree.clone());
+            assert_eq!(found.map_err(|error| error.code()), Err("PAL0511"), "{length}");
+        }
+    }
+
+    #[test]
+    fn an_absurd_list_of_plain_data_is_a_panic_that_can_be_caught() {
+        #[derive(Clone)]
+        struct Noted(String, f64);
+        impl Reals<f64> for Noted {
+            fn save(&self, to: &mut impl Sink<f64>) {
+                crate::Plain::save(&self.0, &mut |word| to.word(word));
+                to.real(self.1);
+            }
+            fn load(from: &mut impl Source<f64>) -> Self {
+                Noted(crate::Plain::load(&mut || from.word()), from.real())
+            }
+        }
+        let kept = Snapshot::of(&Noted("ab".into(), 1.0));
+        assert_eq!(kept.loaded::<f64, Noted>().0, "ab");
+        for length in [3_u64, 1 << 50, u64::MAX] {
+            let mut plain = kept.plain().to_vec();
+            plain[0] = length;
+            let absurd = Snapshot::from_words(kept.reals().to_vec(), plain);
+            assert!(std::panic::catch_unwind(|| absurd.loaded::<f64, Noted>().1).is_err(), "{length}");
+        }
     }
 }

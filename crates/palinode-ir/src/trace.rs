@@ -1,17 +1,19 @@
 //! Generic Rust code -> program, by running it once.
 //!
 //! Input: a closure over [`Traced`] numbers and a point. Output: a [`Trace`]: the straight-line program of the operations that were
-//! done, and a guard for each decision that was taken by a traced value (a comparison, a conversion to a plain number).
+//! done, and a guard for each decision that was taken by a traced value (a comparison, a conversion to a plain number or to text).
 //! Running the program at another point checks the guards first and refuses if the code would have gone another way there.
 //!
-//! Limits: loops are unrolled, because the code ran them; a plain number that was computed with the help of
-//! [`Real::to_f64`] is fixed, and guarded to be the same.
+//! Limits: loops are unrolled, because the code ran them; a plain number that was got by [`Real::to_f64`], [`Scalar::peek`] or as text is fixed, and
+//! guarded to be the same, the sign of a zero included.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::fmt;
 use std::iter::{Product, Sum};
+use std::mem::ManuallyDrop;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+use std::sync::atomic::{self, AtomicU64};
 
 use palinode_core::rules::Op as Row;
 use palinode_core::{Constant, Real, Scalar};
@@ -24,7 +26,7 @@ use crate::transform::{TransformError, results_and_grad};
 use crate::types::{Elem, Type};
 
 /// A number that is being traced; see [`trace`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Traced {
     value: f64,
     /// `None` for a plain number.
@@ -33,7 +35,7 @@ pub struct Traced {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
-    scope: u32,
+    scope: u64,
     at: u32,
 }
 
@@ -77,10 +79,14 @@ struct Recorder {
 }
 
 thread_local! {
-    /// The traces that are being made on this thread, innermost last.
-    static OPEN: RefCell<Vec<(u32, Recorder)>> = const { RefCell::new(Vec::new()) };
-    static SCOPES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    /// The traces that are being made on this thread, innermost last. There is nothing to drop when a thread ends, because every trace has been closed by
+    /// then; so destructors of other thread-locals can still make traces.
+    static OPEN: RefCell<ManuallyDrop<Vec<(u64, Recorder)>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
+
+/// The number of the next trace, on whatever thread: a number of one is never taken for that of another.
+static SCOPES: AtomicU64 = AtomicU64::new(0);
 
 /// A program that was made by running code, with what it decided.
 #[derive(Clone, Debug)]
@@ -162,13 +168,18 @@ impl fmt::Display for Decision {
 /// assert!(trace.run(&[1.0, 4.0]).is_err()); // that would be the other branch
 /// ```
 pub fn trace(f: impl FnOnce(&[Traced]) -> Vec<Traced>, point: &[f64]) -> Trace {
-    let scope = SCOPES.replace(SCOPES.get().wrapping_add(1));
+    let scope = SCOPES.fetch_add(1, atomic::Ordering::Relaxed);
     OPEN.with_borrow_mut(|open| open.push((scope, Recorder::default())));
     /// Closes the scope also if the code panics.
     struct Close;
     impl Drop for Close {
         fn drop(&mut self) {
-            OPEN.with_borrow_mut(|open| open.pop());
+            OPEN.with_borrow_mut(|open| {
+                open.pop();
+                if open.is_empty() {
+                    drop(core::mem::take(&mut **open));
+                }
+            });
         }
     }
     let close = Close;
@@ -265,10 +276,16 @@ fn write(recorder: Recorder, outputs: &[Operand], inputs_given: usize) -> Trace 
     Trace { program, decisions, inputs: inputs_given, outputs: outputs.len() }
 }
 
-fn record(scope: u32, step: Recorded, value: f64) -> Traced {
+/// Runs `f` with the recorder of a trace that is being made on this thread.
+fn with_recorder<R>(scope: u64, f: impl FnOnce(&mut Recorder) -> R) -> R {
     OPEN.with_borrow_mut(|open| {
         let recorder = open.iter_mut().find(|(open, _)| *open == scope).map(|(_, recorder)| recorder);
-        let recorder = recorder.expect("a traced number is used outside the trace that it belongs to");
+        f(recorder.expect("a traced number is used outside the trace that it belongs to"))
+    })
+}
+
+fn record(scope: u64, step: Recorded, value: f64) -> Traced {
+    with_recorder(scope, |recorder| {
         let at = u32::try_from(recorder.steps.len()).expect("fewer than 2^32 steps");
         recorder.steps.push(step);
         Traced { value, step: Some(Step { scope, at }) }
@@ -280,7 +297,7 @@ impl Traced {
         Traced { value, step: None }
     }
 
-    fn operand(self, scope: u32) -> Operand {
+    fn operand(self, scope: u64) -> Operand {
         match self.step {
             Some(step) if step.scope == scope => Operand::Step(step.at),
             Some(_) => panic!("a traced number is used in a trace that it does not belong to"),
@@ -309,20 +326,37 @@ impl Traced {
                 Decision { comparison: comparison.name(), left: left.value, right: right.value, outcome };
             let guard =
                 Guard { comparison, left: left.operand(scope), right: right.operand(scope), decision };
-            OPEN.with_borrow_mut(|open| {
-                let recorder = open.iter_mut().find(|(open, _)| *open == scope);
-                let (_, recorder) =
-                    recorder.expect("a traced number is used outside the trace that it belongs to");
-                recorder.guards.push(guard);
-            });
+            with_recorder(scope, |recorder| recorder.guards.push(guard));
         }
         outcome
+    }
+
+    /// The plain number. What is computed from it cannot follow: it must be the same again.
+    fn fixed(self) -> f64 {
+        if self.value.is_nan() {
+            // NaN is not equal to itself, and nothing else is not.
+            Traced::compare(Comparison::Equal, self, self);
+            return self.value;
+        }
+        Traced::compare(Comparison::Equal, self, Traced::plain(self.value));
+        if self.value == 0.0 && self.step.is_some() {
+            // Zeros of both signs are equal, and as text or under a division they are not the same.
+            let sign = Traced::apply(Row::Copysign, 0, &[Traced::plain(1.0), self]);
+            Traced::compare(Comparison::Less, sign, Traced::plain(0.0));
+        }
+        self.value
     }
 }
 
 impl fmt::Display for Traced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.value, f)
+        fmt::Display::fmt(&self.fixed(), f)
+    }
+}
+
+impl fmt::Debug for Traced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Traced").field(&self.fixed()).finish()
     }
 }
 
@@ -445,9 +479,7 @@ folds! { Sum sum 0.0 +; Product product 1.0 *; }
 
 impl Real for Traced {
     fn to_f64(self) -> f64 {
-        // What is computed from a plain number cannot follow: the number must be the same again.
-        Traced::compare(Comparison::Equal, self, Traced::plain(self.value));
-        self.value
+        self.fixed()
     }
     fn is_nan(self) -> bool {
         !Traced::compare(Comparison::Equal, self, self)
@@ -473,6 +505,9 @@ impl Scalar for Traced {
     }
     fn from_f64(v: f64) -> Self {
         Traced::plain(v)
+    }
+    fn peek(self) -> Option<f64> {
+        Some(self.fixed())
     }
     fn glance(self) -> Option<f64> {
         Some(self.value)

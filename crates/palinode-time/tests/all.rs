@@ -26,6 +26,8 @@ mod rollout;
 mod rollout_forms;
 #[path = "all/rollout_hidden.rs"]
 mod rollout_hidden;
+#[path = "all/rollout_hostile.rs"]
+mod rollout_hostile;
 #[path = "all/rollout_inputs.rs"]
 mod rollout_inputs;
 #[path = "all/rollout_narrow.rs"]

@@ -123,7 +123,7 @@ fn product<S: Scalar>(
         return pairs(m, n).map(|(i, j)| entry(i, j)).collect();
     }
     #[cfg(feature = "nalgebra")]
-    if !strong || a.iter().chain(b).all(|x| x.peek().is_some_and(f64::is_finite)) {
+    if !strong || a.iter().chain(b).all(|x| x.glance().is_some_and(f64::is_finite)) {
         let c = library::<f64, S>([m, k, n], a, b).or_else(|| library::<f32, S>([m, k, n], a, b));
         if let Some(c) = c {
             return c;

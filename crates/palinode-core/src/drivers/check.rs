@@ -3,9 +3,9 @@
 use crate::error::Error;
 use palinode_num::Scalar;
 
-/// The primal, if it is infinite or NaN; symbols pass.
+/// The primal, if it is infinite or NaN; symbols pass. Nothing but an error depends on it, so it is no look at the number.
 fn non_finite<S: Scalar>(x: S) -> Option<f64> {
-    x.peek().filter(|value| !value.is_finite())
+    x.glance().filter(|value| !value.is_finite())
 }
 
 /// An error that names the first input which is not finite.

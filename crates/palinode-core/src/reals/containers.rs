@@ -1,6 +1,6 @@
 //! Containers of values with numbers inside.
 
-use super::{Plain, Reals, Sink, Source};
+use super::{Plain, Reals, Sink, Source, read_until};
 use core::marker::PhantomData;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -49,8 +49,8 @@ impl<S, R: Reals<S>> Reals<S> for Vec<R> {
     #[inline]
     fn load(from: &mut impl Source<S>) -> Self {
         let len = from.word() as usize;
-        let mut items = Vec::with_capacity(len);
-        items.extend((0..len).map(|_| R::load(from)));
+        let mut items = Vec::new();
+        read_until(&mut items, len, from);
         items
     }
     #[inline]
@@ -58,9 +58,9 @@ impl<S, R: Reals<S>> Reals<S> for Vec<R> {
         let len = from.word() as usize;
         self.truncate(len);
         R::reload_slice(self, from);
-        let more = len - self.len();
-        self.reserve_exact(more);
-        self.extend((0..more).map(|_| R::load(from)));
+        if self.len() < len {
+            read_until(self, len, from);
+        }
     }
     fn heap_bytes(&self) -> usize {
         self.capacity() * size_of::<R>() + self.iter().map(R::heap_bytes).sum::<usize>()
@@ -79,7 +79,9 @@ impl<S, R: Reals<S>> Reals<S> for VecDeque<R> {
         let len = from.word() as usize;
         self.truncate(len);
         self.iter_mut().for_each(|item| item.reload(from));
-        self.extend((self.len()..len).map(|_| R::load(from)));
+        let mut more = Vec::new();
+        read_until(&mut more, len - self.len(), from);
+        self.extend(more);
     }
     fn heap_bytes(&self) -> usize {
         self.capacity() * size_of::<R>() + self.iter().map(R::heap_bytes).sum::<usize>()
@@ -131,8 +133,15 @@ impl<S, K: Plain + Ord, R: Reals<S>> Reals<S> for BTreeMap<K, R> {
     }
     fn load(from: &mut impl Source<S>) -> Self {
         let len = from.word();
-        let entry = |_| (K::load(&mut || from.word()), R::load(from));
-        (0..len).map(entry).collect()
+        let mut entries = BTreeMap::new();
+        for _ in 0..len {
+            if from.is_short() {
+                break;
+            }
+            let key = K::load(&mut || from.word());
+            entries.insert(key, R::load(from));
+        }
+        entries
     }
     /// A bound for what the tree holds: its nodes are not told.
     fn heap_bytes(&self) -> usize {

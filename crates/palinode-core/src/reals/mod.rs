@@ -45,6 +45,19 @@ pub trait Source<S> {
     }
     /// The next word of what is not a number.
     fn word(&mut self) -> u64;
+    /// Whether more was asked for than there is. What comes then is zeros, and whoever reads many can stop.
+    #[inline(always)]
+    fn is_short(&self) -> bool {
+        false
+    }
+}
+
+/// Reads items until there are so many, or no more come. What says how many there are may be damaged, so no memory is asked for that cannot be had.
+fn read_until<S, R: Reals<S>>(items: &mut Vec<R>, len: usize, from: &mut impl Source<S>) {
+    let _ = items.try_reserve_exact(len.saturating_sub(items.len()));
+    while items.len() < len && !from.is_short() {
+        items.push(R::load(from));
+    }
 }
 
 /// A value with numbers of type `S` inside.

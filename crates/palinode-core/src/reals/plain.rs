@@ -82,21 +82,32 @@ impl Plain for String {
     }
 }
 
+/// Room for so many items, or a panic: what says how many may be damaged, and that must not end the process.
+fn reserve<P>(items: &mut Vec<P>, more: usize) {
+    assert!(
+        items.try_reserve_exact(more).is_ok(),
+        "no memory for a list of {more} items: the words it is read from are damaged"
+    );
+}
+
 impl<P: Plain> Plain for Vec<P> {
     fn save(&self, to: &mut impl FnMut(u64)) {
         self.len().save(to);
         self.iter().for_each(|item| item.save(to));
     }
     fn load(from: &mut impl FnMut() -> u64) -> Self {
+        let mut items = Vec::new();
         let len = usize::load(from);
-        (0..len).map(|_| P::load(from)).collect()
+        reserve(&mut items, len);
+        items.extend((0..len).map(|_| P::load(from)));
+        items
     }
     fn reload(&mut self, from: &mut impl FnMut() -> u64) {
         let len = usize::load(from);
         self.truncate(len);
         self.iter_mut().for_each(|item| item.reload(from));
         let more = len - self.len();
-        self.reserve_exact(more);
+        reserve(self, more);
         self.extend((0..more).map(|_| P::load(from)));
     }
     fn heap_bytes(&self) -> usize {

@@ -1,7 +1,8 @@
 //! The drivers: shapes, positions of what is not finite, lengths, and second order.
 
 use palinode_core::{
-    Dual, Error, Jet, Scalar, Var, derivatives, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp,
+    Accumulator, Compression, Dual, Error, Jet, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian,
+    jvp, value_and_grad, vjp,
 };
 
 fn tall<S: Scalar>(x: &[S]) -> Vec<S> {
@@ -126,4 +127,39 @@ fn wrong_lengths_are_typed_errors() {
     assert_eq!(length(record.reverse_many(&[[1.0, 2.0]]).unwrap_err()), (3, 1));
     assert_eq!(length(record.forward(&[1.0]).unwrap_err()), (2, 1));
     assert_eq!(record.reverse(&[1.0, 2.0, 3.0]).unwrap(), [4.0, 2.0]);
+}
+
+/// As `vjp` and `jvp` do, with the position of the first bad one.
+#[test]
+fn sweeps_over_a_record_refuse_what_is_not_finite() {
+    let refused = |error: Error| {
+        let Error::NonFiniteInput { what, position, value } = error else { panic!("{error}") };
+        assert!(!value.is_finite());
+        (what, position)
+    };
+    let f = |x: &[Var<f64>]| [x[0] * x[1], x[0]];
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let cotangent = ("output cotangent", 1);
+        assert_eq!(refused(vjp(f, &[2.0, 5.0], &[1.0, bad]).unwrap_err()), cotangent);
+        for how in [Accumulator::Naive, Accumulator::Exact] {
+            let mut tape = Tape::new().accumulate(how);
+            let mut record = tape.record(&[2.0, 5.0], f).unwrap();
+            assert_eq!(refused(record.reverse(&[1.0, bad]).unwrap_err()), cotangent);
+            assert_eq!(refused(record.reverse_many(&[[1.0, 0.0], [0.0, bad]]).unwrap_err()), cotangent);
+            let mut onto = [0.0; 2];
+            assert_eq!(refused(record.reverse_onto(&[1.0, bad], &mut onto).unwrap_err()), cotangent);
+            let mut onto = [bad, 0.0];
+            let started = refused(record.reverse_onto(&[1.0, 1.0], &mut onto).unwrap_err());
+            assert_eq!(started, ("input cotangent", 0));
+            assert_eq!(refused(record.forward(&[1.0, bad]).unwrap_err()), ("direction", 1));
+            let lanes = [[bad, 0.0], [0.0, 1.0]];
+            assert_eq!(refused(record.forward_many(&lanes).unwrap_err()), ("direction", 0));
+            // Nothing is left of that.
+            assert_eq!(record.reverse(&[1.0, 1.0]).unwrap(), [6.0, 2.0]);
+            let mut compressed = record.compress(&Compression::default()).unwrap();
+            assert_eq!(refused(compressed.reverse(&[1.0, bad]).unwrap_err()), cotangent);
+            assert_eq!(refused(compressed.reverse_many(&[[1.0], [bad]]).unwrap_err()), cotangent);
+            assert_eq!(refused(compressed.forward(&[bad, 1.0]).unwrap_err()), ("direction", 0));
+        }
+    }
 }

@@ -182,7 +182,7 @@ pub(super) fn concat<R: Real>(
         if !fits {
             return Err(mismatch("concat", first.shape(), other));
         }
-        shape[axis] += other[axis];
+        shape[axis] = shape[axis].saturating_add(other[axis]);
     }
     memory.stats.elements_filled += elements_of("concat", &shape)? as u64;
     Ok(match first {

@@ -26,8 +26,15 @@ const MOST_BYTES: usize = isize::MAX as usize - 4096;
 const MANY: usize = 1 << 20;
 /// How many elements an array of this shape has, if it can exist.
 pub(super) fn elements_of(op: &'static str, shape: &[usize]) -> Result<usize, RunErrorKind> {
-    let product = shape.iter().try_fold(1usize, |product, &length| product.checked_mul(length));
-    product.ok_or_else(|| too_large(op, shape))
+    counted(shape).ok_or_else(|| too_large(op, shape))
+}
+
+/// How many elements a shape has. None if they are too many to be counted; axes of length 0 are left out of that, so that what is counted along some of
+/// the axes (a stride, a lane) never overflows either.
+pub(super) fn counted(shape: &[usize]) -> Option<usize> {
+    let full = shape.iter().filter(|&&length| length != 0);
+    let product = full.copied().try_fold(1_usize, |product, length| product.checked_mul(length))?;
+    Some(if shape.contains(&0) { 0 } else { product })
 }
 
 fn too_large(op: &'static str, shape: &[usize]) -> RunErrorKind {

@@ -30,7 +30,8 @@ impl<T> Tensor<T> {
     /// # Panics
     /// If the number of elements is another.
     pub fn matrix(rows: usize, columns: usize, data: Vec<T>) -> Tensor<T> {
-        assert_eq!(rows * columns, data.len(), "a {rows} by {columns} matrix of {} elements", data.len());
+        let elements = rows.checked_mul(columns);
+        assert_eq!(elements, Some(data.len()), "a {rows} by {columns} matrix of {} elements", data.len());
         Tensor { shape: vec![rows, columns], data }
     }
 
@@ -40,8 +41,7 @@ impl<T> Tensor<T> {
     }
 
     pub(super) fn is_consistent(&self) -> bool {
-        let product = self.shape.iter().try_fold(1usize, |product, &length| product.checked_mul(length));
-        product == Some(self.data.len())
+        super::store::counted(&self.shape) == Some(self.data.len())
     }
 }
 

@@ -280,7 +280,8 @@ impl<'p> Walk<'p> {
             },
         };
         if shape.iter().filter(|length| length.is_none()).count() == 1 {
-            let others: u64 = shape.iter().flatten().product();
+            let others =
+                shape.iter().flatten().fold(1, |product: u64, &length| product.saturating_mul(length));
             let unknown = shape.iter_mut().find(|length| length.is_none()).expect("there is one");
             *unknown = room.checked_div(others);
         }

@@ -8,6 +8,7 @@
 //! a formula depends on nothing but the row.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
 use std::rc::Rc;
 
@@ -73,15 +74,15 @@ const KEPT: usize = 4096;
 
 fn formula(rule: Rule, which: usize, arity: usize) -> Rc<Formula> {
     let key = (rule, which, arity);
-    if let Some(found) = FORMULAS.with_borrow(|known| known.get(&key).cloned()) {
+    if let Some(found) = known_formulas(|known| known.get(&key).cloned()).flatten() {
         return found;
     }
-    EXPRESSIONS.set(Vec::new());
+    EXPRESSIONS.take();
     let args: Vec<Symbol> = (0..arity).map(|at| Symbol(note(Expression::Operand(at)))).collect();
     let result = Symbol(note(Expression::Result));
     let root = rule.row.partial(rule.parameter, which, &args, result).0 as usize;
-    let formula = Rc::new(Formula { root, expressions: EXPRESSIONS.take() });
-    FORMULAS.with_borrow_mut(|known| {
+    let formula = Rc::new(Formula { root, expressions: ManuallyDrop::into_inner(EXPRESSIONS.take()) });
+    known_formulas(|known| {
         if known.len() >= KEPT {
             known.clear();
         }
@@ -90,8 +91,15 @@ fn formula(rule: Rule, which: usize, arity: usize) -> Rc<Formula> {
     formula
 }
 
+/// Nothing is kept any more when the thread ends.
+fn known_formulas<R>(f: impl FnOnce(&mut FastMap<(Rule, usize, usize), Rc<Formula>>) -> R) -> Option<R> {
+    FORMULAS.try_with(|known| f(&mut known.borrow_mut())).ok()
+}
+
 thread_local! {
-    static EXPRESSIONS: RefCell<Vec<Expression>> = const { RefCell::new(Vec::new()) };
+    /// Empty but while a formula is evaluated, so that there is nothing to drop when a thread ends and destructors can still differentiate.
+    static EXPRESSIONS: RefCell<ManuallyDrop<Vec<Expression>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
     static FORMULAS: RefCell<FastMap<(Rule, usize, usize), Rc<Formula>>> = RefCell::default();
 }
 

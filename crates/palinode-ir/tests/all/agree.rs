@@ -213,7 +213,7 @@ pub(crate) fn check_with(
             Ok(outputs) => flat(&outputs),
             Err(error) => {
                 failure = Some(error);
-                vec![Var::from(0.0); seed.len()]
+                vec![Var::lift(0.0); seed.len()]
             }
         }
     });

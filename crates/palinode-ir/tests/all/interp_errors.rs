@@ -119,6 +119,9 @@ fn lengths_that_cannot_be() {
     assert_eq!(fails(&fill(&[2, -1]), &[Datum::real(0.0)]).code(), "PAL0254");
     assert_eq!(fails(&fill(&[i64::MAX, i64::MAX]), &[Datum::real(0.0)]).code(), "PAL0268");
     assert_eq!(fails(&fill(&[i64::MAX / 8]), &[Datum::real(0.0)]).code(), "PAL0268");
+    // No elements, and strides that nobody can count.
+    assert_eq!(fails(&fill(&[0, i64::MAX, i64::MAX]), &[Datum::real(0.0)]).code(), "PAL0268");
+    assert_eq!(fails(&fill(&[i64::MAX, i64::MAX, 0]), &[Datum::real(0.0)]).code(), "PAL0268");
     assert_eq!(fails(&one(Op::Resize, &[VECTOR], &[-1]), &[vector(&[])]).code(), "PAL0254");
     assert_eq!(fails(&one(Op::Resize, &[VECTOR], &[i64::MAX]), &[vector(&[])]).code(), "PAL0268");
     let wrong = fails(&one(Op::Reshape, &[VECTOR], &[2, 2]), &[vector(&[1.0])]);

@@ -305,7 +305,8 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                 }
                 Action::Restore { step, slot } => {
                     store.get(slot.index, step, snapshot).map_err(|error| inside(step, error.into()))?;
-                    snapshot.restore(live);
+                    Snapshot::restore_kept(step, (snapshot.reals(), snapshot.plain()), live)
+                        .map_err(|error| inside(step, error.into()))?;
                 }
                 Action::Record { step } => {
                     let known = if is_known { Some(&*expected) } else { ends_in };

@@ -53,10 +53,11 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
                 let step = self.first(step);
                 let store = stores.of(slot);
                 match store.view(slot.index, step) {
-                    Some((reals, plain)) => Snapshot::restore_words(reals, plain, &mut self.live),
+                    Some(words) => Snapshot::restore_kept(step, words, &mut self.live)?,
                     None => {
                         store.get(slot.index, step, &mut self.snapshot)?;
-                        self.snapshot.restore(&mut self.live);
+                        let words = (self.snapshot.reals(), self.snapshot.plain());
+                        Snapshot::restore_kept(step, words, &mut self.live)?;
                     }
                 }
                 self.at = Live::Before(step);
