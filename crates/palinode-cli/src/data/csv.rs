@@ -57,6 +57,13 @@ pub(super) fn by_name(
     for one in wanted {
         let columns = match only(reader, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?
         {
+            Some(column) if one.rank == 2 => {
+                let others = family(reader, header, &one.name, wanted)?;
+                match others.first() {
+                    Some(&other) => return Err(both_meant(reader, header, column, other, &one.name)),
+                    None => vec![column],
+                }
+            }
             Some(column) => vec![column],
             None if one.rank == 2 => family(reader, header, &one.name, wanted)?,
             None => continue,
@@ -439,13 +446,18 @@ fn only(
     let mut columns = (0..header.cells.len()).filter(|&column| fits(header.text(column)));
     let (first, second) = (columns.next(), columns.next());
     let (Some(a), Some(b)) = (first, second) else { return Ok(first) };
+    Err(both_meant(reader, header, a, b, &spellings[0]))
+}
+
+/// Two columns for one name would be a guess.
+fn both_meant(reader: &mut Reader<'_>, header: &Row, a: usize, b: usize, name: &str) -> Failed {
     let (one, other) = (header.text(a), header.text(b));
     let message = if one == other {
         format!("the columns {} and {} are both called `{one}`", a + 1, b + 1)
     } else {
-        format!("the columns `{one}` and `{other}` are both meant by `{}`", spellings[0])
+        format!("the columns `{one}` and `{other}` are both meant by `{name}`")
     };
     let problem = reader.problem("PAL0287", message, header.cells[b].range.clone());
     let problem = reader.and(problem, header.cells[a].range.clone(), "the first is here");
-    Err(problem.help("rename or remove one of them").into())
+    problem.help("rename or remove one of them").into()
 }

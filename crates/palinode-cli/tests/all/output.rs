@@ -86,7 +86,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 /// As many steps as `run` counts are enough for every command, and one less for none.
 #[test]
 fn steps_are_those_of_the_model() {
-    for model in ["drag.pal", "table.pal", "called_twice.pal", "nested_while.pal", "deep.pal", "swing.pal"] {
+    for model in ["drag.pal", "table.pal", "called_twice.pal", "nested_while.pal", "deep.pal", "kepler.pal"] {
         let (ran, code) = json(&format!("run {model}"));
         assert_eq!(code, 0, "{model}: {ran:#}");
         let steps = ran["steps"].as_u64().unwrap();
