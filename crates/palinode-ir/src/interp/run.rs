@@ -99,6 +99,7 @@ struct Machine<'c, R> {
     memory: Memory,
     limits: Limits,
     /// The sweeps that are running, outermost first.
+    #[allow(clippy::vec_box)] // a list has room for four, which would be kilobytes
     sweeps: Vec<Box<sweep::Running<R>>>,
 }
 
