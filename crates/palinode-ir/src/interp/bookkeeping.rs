@@ -58,7 +58,7 @@ pub(crate) struct Registers {
     ints: u64,
     bools: u64,
     arrays: u64,
-    /// Operands and results of its widest instruction.
+    /// Operands and results of its widest operation.
     widest: u64,
     /// Real constants, in a list that is made when the run starts.
     constants: u64,
@@ -77,7 +77,10 @@ impl Registers {
             }
         }
         function.body.for_each_inst(&mut |inst| {
-            found.widest = found.widest.max((inst.args.len() + inst.results.len()) as u64);
+            // Operands of loops, branches, fused operations and calls go from register to register.
+            if inst.blocks.is_empty() && !matches!(inst.op, Op::Call(_)) {
+                found.widest = found.widest.max((inst.args.len() + inst.results.len()) as u64);
+            }
             found.ints += u64::from(inst.op.repeats()) + 2 * u64::from(matches!(inst.op, Op::Fused));
             let is_constant = matches!(inst.op, Op::Const(Literal::Real(_) | Literal::Named(_)));
             found.constants += u64::from(is_constant);

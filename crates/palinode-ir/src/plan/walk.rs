@@ -36,7 +36,7 @@ const MAX_DEPTH: usize = 300;
 /// So many instructions may be walked through, whatever the run takes: some milliseconds.
 pub(super) const EFFORT: u64 = 40_000;
 /// A run does about so much work (`Ledger::work`) while one instruction is walked through.
-pub(super) const WORK_PER_INST: f64 = 50.0;
+pub(super) const WORK_PER_INST: f64 = 20.0;
 /// What it takes to copy and to join the state at a branch: one instruction for so many registers and buffers.
 const THINGS_PER_INST: usize = 16;
 
