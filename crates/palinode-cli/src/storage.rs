@@ -9,15 +9,15 @@ use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
 use palinode_ir::plan::{self, Checkpoint, FitError, FittedGradient, PlanError, Prediction};
 use palinode_ir::transform::{Choice, Recompute, Storage};
-use palinode_ir::{Narrow, Program, Span, passes};
+use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
 use crate::assign::unknown;
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
-use crate::numbers;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
+use crate::{execute, numbers};
 
 /// The bytes of a number that the command computes with.
 pub(crate) const REAL: usize = size_of::<f64>();
@@ -114,7 +114,7 @@ pub(crate) fn value_within(
     budget: Budget,
     beside: u64,
 ) -> Result<Program, Problem> {
-    let program = passes::simplify(program);
+    let program = execute::simplified(program);
     let room = (budget.bytes() as u64).saturating_sub(beside);
     // Where memory depends on data, the run is stopped in time.
     let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, room) else {

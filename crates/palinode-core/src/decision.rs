@@ -204,14 +204,20 @@ pub(crate) enum Outcome {
 /// Runs `f`, and says whether a comparison in it was suspicious: the largest threshold, 0 for a tie. The scope around sees that too.
 #[inline]
 pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Option<f64>) {
-    let outer = SUSPICION.replace(NO_SUSPICION);
+    /// Gives the scope around what it knew, with what was found inside, also on a panic.
+    struct Outer(f64);
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            SUSPICION.set(SUSPICION.get().max(self.0));
+        }
+    }
+    let _outer = Outer(SUSPICION.replace(NO_SUSPICION));
     let result = f();
     let found = SUSPICION.get();
-    SUSPICION.set(found.max(outer));
     (result, (found >= 0.0 && !APART.get() && !ACCEPTED.get()).then_some(found))
 }
 
-/// Runs `f` once more, verified, without counting its decisions again.
+/// Runs `f` without counting its decisions, which are counted already.
 pub(crate) fn uncounted<R>(f: impl FnOnce() -> R) -> R {
     let _outer = with(&KEPT, KEPT.get() & !WATCHED);
     f()
@@ -409,7 +415,8 @@ fn rounded(distance: f64, cell: f64) {
         || distance,
         |seen| {
             seen.roundings += u64::from(distance != f64::INFINITY);
-            seen.went(cell.to_bits());
+            // Both zeros are one cell.
+            seen.went((cell + 0.0).to_bits());
         },
     );
 }
@@ -428,7 +435,7 @@ pub(crate) fn converted_to(number: f64) {
         |seen| {
             seen.conversions += 1;
             seen.undefined += u64::from(number.is_nan());
-            seen.went(number.trunc().to_bits());
+            seen.went((number.trunc() + 0.0).to_bits());
         },
     );
 }

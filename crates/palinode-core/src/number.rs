@@ -74,7 +74,7 @@ pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Orde
     if !a.carries_nothing() {
         crate::decision::compared(a.glance(), Some(b));
     }
-    a.peek()?.partial_cmp(&b)
+    crate::decision::uncounted(|| a.peek())?.partial_cmp(&b)
 }
 
 /// Implements a derivative number; see the module's documentation.
@@ -221,7 +221,7 @@ macro_rules! derivative_number {
                     crate::decision::converted_to(self.glance().unwrap_or(0.0));
                 }
                 // Not by a glance: the number inside may be one that guards what is done with it.
-                self.primal().peek().unwrap_or(f64::NAN)
+                crate::decision::uncounted(|| self.primal().peek()).unwrap_or(f64::NAN)
             }
             /// Whether it is the constant `of`, with no derivative. The hook is told this answer, not that the primals are equal.
             #[inline]
@@ -342,7 +342,8 @@ macro_rules! derivative_number {
             fn peek(self) -> Option<f64> {
                 self.check_use(self);
                 crate::decision::looked(|| !self.carries_nothing());
-                self.primal().peek()
+                // Counted here, once.
+                crate::decision::uncounted(|| self.primal().peek())
             }
             #[inline(always)]
             fn glance(self) -> Option<f64> {

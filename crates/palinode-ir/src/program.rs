@@ -138,6 +138,19 @@ impl Function {
         Function { name: name.into(), values: Vec::new(), body: Block::default(), tangent_rule: None }
     }
 
+    /// The functions that it calls, each once.
+    pub(crate) fn callees(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        self.body.for_each_inst(&mut |inst| {
+            if let Op::Call(callee) = inst.op {
+                found.push(callee.index());
+            }
+        });
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// The type of a value.
     pub fn ty(&self, value: Value) -> Type {
         self.values[value.index()].ty

@@ -4,7 +4,7 @@ use palinode_core::Budget;
 use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::{Argument, Role};
-use palinode_ir::{Program, passes, plan};
+use palinode_ir::{Program, plan};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
@@ -47,7 +47,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let beside = if args.check { results as u64 } else { 0 };
     let of_value = match asked.budget {
         Some(budget) => storage::value_within(&program, &inputs, budget, beside)?,
-        None => passes::simplify(&program),
+        None => execute::simplified(&program),
     };
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     let after = Limits { budget: limits.budget.checked_sub(results).unwrap_or(Budget::from(0)), ..limits };

@@ -37,7 +37,7 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
     let limits = execute::limits(&args.model);
     let of_value =
         target.as_ref().map_or(loaded.model.program.clone(), |(objective, _)| loaded.only(*objective));
-    let value = planned(passes::simplify(&of_value), &inputs, &limits, &loaded)?;
+    let value = planned(execute::simplified(&of_value), &inputs, &limits, &loaded)?;
     let mut fitted = None;
     let gradient = match &target {
         None => None,

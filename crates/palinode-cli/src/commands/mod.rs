@@ -12,8 +12,8 @@ pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod tape;
 
+use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits};
-use palinode_ir::{Program, passes};
 
 use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};
@@ -34,7 +34,7 @@ impl ShowArgs {
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
     let program = &loaded.model.program;
     // If something goes wrong, the model as it is written says where.
-    run_values(loaded, &passes::simplify(program), inputs, limits)
+    run_values(loaded, &execute::simplified(program), inputs, limits)
         .or_else(|_| run_values(loaded, program, inputs, limits))
 }
 

@@ -93,7 +93,7 @@ fn steps_are_those_of_the_model() {
         if steps == 0 {
             continue;
         }
-        for command in ["run", "grad", "grad --mode forward", "hessian", "grad --budget 1MiB", "loop"] {
+        for command in ["run", "grad", "grad --mode forward", "hessian", "grad --budget 4MiB", "loop"] {
             let (answer, code) = json(&format!("{command} {model} --steps {steps}"));
             let no_loop = answer["errors"][0]["code"] == "PAL0279";
             assert!(code == 0 || no_loop, "{command} {model} --steps {steps}: {answer:#}");

@@ -35,7 +35,7 @@ pub struct Eigenvalues<T> {
 ///
 /// // A triangular matrix, at which algorithms stop before they have looked at the entry below: d w / d a_21 = a_12 / (w - w').
 /// let a = [1.0, 0.0, 5.0, 3.0];
-/// let g = grad(|x| linalg::eigenvalues(&DMatrix::from_column_slice(2, 2, x)).unwrap().re[1], &a)?;
+/// let g: Vec<f64> = grad(|x| linalg::eigenvalues(&DMatrix::from_column_slice(2, 2, x)).unwrap().re[1], &a)?;
 /// assert!((g[1] - 2.5).abs() < 1e-14 && (g[3] - 1.0).abs() < 1e-14);
 ///
 /// // A pair: 1 + 2i and 1 - 2i.

@@ -22,7 +22,7 @@ use nalgebra::DMatrix;
 /// use palinode_core::{grad, linalg};
 ///
 /// // At zero it is I + A.
-/// let g = grad(|x| linalg::exponential(&DMatrix::from_column_slice(2, 2, x)).unwrap()[(0, 1)], &[0.0; 4])?;
+/// let g: Vec<f64> = grad(|x| linalg::exponential(&DMatrix::from_column_slice(2, 2, x)).unwrap()[(0, 1)], &[0.0; 4])?;
 /// assert_eq!(g, [0.0, 0.0, 1.0, 0.0]);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
@@ -42,7 +42,7 @@ pub fn exponential<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error
 /// use nalgebra::DMatrix;
 /// use palinode_core::{grad, linalg};
 ///
-/// let g = grad(|x| linalg::square_root(&DMatrix::from_column_slice(2, 2, x)).unwrap()[(0, 1)], &[4.0, 0.0, 0.0, 1.0])?;
+/// let g: Vec<f64> = grad(|x| linalg::square_root(&DMatrix::from_column_slice(2, 2, x)).unwrap()[(0, 1)], &[4.0, 0.0, 0.0, 1.0])?;
 /// assert!((g[2] - 1.0 / 3.0).abs() < 1e-15); // 1 / (sqrt 4 + sqrt 1)
 /// # Ok::<(), palinode_core::Error>(())
 /// ```

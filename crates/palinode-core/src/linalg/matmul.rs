@@ -21,7 +21,7 @@ use palinode_num::Accumulator;
 /// let b = DMatrix::from_row_slice(2, 1, &[3.0, 5.0]);
 /// let g = grad(|x| {
 ///     let a = DMatrix::from_row_slice(1, 2, x);
-///     linalg::matmul(&a, &b.map(Into::into)).unwrap()[0]
+///     linalg::matmul(&a, &b.map(Var::lift)).unwrap()[0]
 /// }, &[1.0, 2.0])?;
 /// assert_eq!(g, [3.0, 5.0]);
 /// # Ok::<(), palinode_core::Error>(())

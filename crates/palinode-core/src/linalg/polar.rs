@@ -31,7 +31,7 @@ pub struct Polar<T> {
 /// use palinode_core::{grad, linalg};
 ///
 /// // A rotation by t, stretched: Q is [[cos t, -sin t], [sin t, cos t]] whatever the stretch.
-/// let g = grad(|x| {
+/// let g: Vec<f64> = grad(|x| {
 ///     let (s, c) = x[0].sin_cos();
 ///     let a = DMatrix::from_row_slice(2, 2, &[c * 3.0, -s * 3.0, s * 3.0, c * 3.0]);
 ///     linalg::polar(&a).unwrap().q[(1, 0)]

@@ -25,7 +25,7 @@ use nalgebra::{DMatrix, DVector};
 /// use palinode_core::{grad, linalg};
 ///
 /// // Of a column: x' / |x|^2, at (1, 0).
-/// let g = grad(|x| linalg::pseudo_inverse(&DMatrix::from_column_slice(2, 1, x)).unwrap()[1], &[1.0, 0.0])?;
+/// let g: Vec<f64> = grad(|x| linalg::pseudo_inverse(&DMatrix::from_column_slice(2, 1, x)).unwrap()[1], &[1.0, 0.0])?;
 /// assert!(g[0].abs() < 1e-15 && (g[1] - 1.0).abs() < 1e-15);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```

@@ -12,6 +12,8 @@ use palinode_num::Scalar;
 
 /// Steps for one eigenvalue; two or three are needed.
 const MOST_STEPS: usize = 60;
+/// After so many, an entry that is small beside the whole matrix is taken for zero.
+const PATIENT_STEPS: usize = 25;
 
 /// Real and imaginary parts; `None` if a number is not finite or the steps do not settle.
 pub fn eigenvalues<S: Scalar<Bool = bool>>(n: usize, entries: &[S]) -> Option<Vec<(S, S)>> {
@@ -82,12 +84,14 @@ impl<S: Scalar<Bool = bool>> Hessenberg<S> {
         }
     }
 
-    /// Where the block that ends at `high` begins: the last row whose subdiagonal entry is rounding error.
-    fn block_start(&self, high: usize) -> usize {
+    /// Where the block that ends at `high` begins: the last row whose subdiagonal entry is rounding error, of its neighbours or, if they have kept it back for
+    /// many steps (they may be rounding errors themselves), of the whole matrix, whose entries are at most about 1.
+    fn block_start(&self, high: usize, steps: usize) -> usize {
         let epsilon = epsilon::<S>();
         let is_small = |row: usize| {
             let around = size(self[(row - 1, row - 1)]) + size(self[(row, row)]);
-            size(self[(row, row - 1)]) <= epsilon * if around == 0.0 { 1.0 } else { around }
+            let scale = if around == 0.0 || steps >= PATIENT_STEPS { around.max(1.0) } else { around };
+            size(self[(row, row - 1)]) <= epsilon * scale
         };
         (1..=high).rev().find(|&row| is_small(row)).unwrap_or(0)
     }
@@ -98,7 +102,7 @@ impl<S: Scalar<Bool = bool>> Hessenberg<S> {
         let (mut end, mut steps, mut shifted) = (self.n, 0, S::zero());
         while end > 0 {
             let high = end - 1;
-            let low = self.block_start(high);
+            let low = self.block_start(high, steps);
             if low == high {
                 found.push((self[(high, high)] + shifted, S::zero()));
                 (end, steps) = (end - 1, 0);

@@ -24,7 +24,7 @@ pub fn inline(program: &Program) -> Program {
 /// [`inline`] of a program that nobody else needs.
 pub(super) fn inlined(program: Program) -> Program {
     let mut program = without_unreachable(program);
-    let graph: Vec<Vec<usize>> = program.functions.iter().map(callees).collect();
+    let graph: Vec<Vec<usize>> = program.functions.iter().map(Function::callees).collect();
     let (order, recursive) = components(&graph);
     let mut sites = vec![0_usize; program.functions.len()];
     for function in &program.functions {
@@ -134,19 +134,6 @@ impl Inliner<'_> {
     }
 }
 
-/// The functions that a function calls, each once.
-fn callees(function: &Function) -> Vec<usize> {
-    let mut found = Vec::new();
-    function.body.for_each_inst(&mut |inst| {
-        if let Op::Call(callee) = inst.op {
-            found.push(callee.index());
-        }
-    });
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
 /// The nodes of a graph so that what they point to comes first, and whether each is on a cycle (Tarjan's algorithm,
 /// without recursion).
 fn components(graph: &[Vec<usize>]) -> (Vec<usize>, Vec<bool>) {
@@ -201,7 +188,7 @@ pub(super) fn without_unreachable(mut program: Program) -> Program {
     let mut waiting = vec![program.entry.index()];
     while let Some(at) = waiting.pop() {
         if !core::mem::replace(&mut reached[at], true) {
-            waiting.extend(callees(&program.functions[at]));
+            waiting.extend(program.functions[at].callees());
             waiting.extend(program.functions[at].tangent_rule.map(FuncId::index));
         }
     }

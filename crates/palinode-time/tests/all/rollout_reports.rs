@@ -330,11 +330,12 @@ fn a_store_that_changes_a_bit_is_blamed_and_not_the_step() {
         "{flipped}"
     );
     // The second store, whatever the budget leaves for the first.
-    let codes = ["8KiB", "14KiB", "16KiB", "20KiB", "64KiB"].map(|budget| {
-        let second = Rollout::new(Affine).steps(200).record_at_once(1).tape_only().budget(budget);
+    let codes = (14..40).map(|kib| format!("{kib}KiB")).map(|budget| {
+        let second = Rollout::new(Affine).steps(2000).record_at_once(1).tape_only().budget(&*budget);
         let second = second.second_store(20, || Ok(Flips(MemoryStore::new(), None)));
         second.value_and_grad(&1.0, &[0.9, 0.5], |x| *x).map_or_else(|error| error.code(), |_| "right")
     });
+    let codes: Vec<&str> = codes.collect();
     assert!(codes.contains(&"PAL0511") && !codes.contains(&"PAL0521"), "{codes:?}");
     // The step is blamed where it is the step.
     let hidden = Rollout::new(Hidden(std::cell::Cell::new(0)))

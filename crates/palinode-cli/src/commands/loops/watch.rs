@@ -17,7 +17,7 @@ use palinode_time::Health;
 
 use crate::args::Mode;
 use crate::commands::grad::{no_gradient, value_alone};
-use crate::execute::Cost;
+use crate::execute::{self, Cost};
 use crate::gradient::{NoGradient, gradient};
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
@@ -136,7 +136,7 @@ impl Gradient<'_> {
                 let program = storage::value_within(&program, self.inputs, budget, 0)?;
                 (program, Limits { budget, ..*limits })
             }
-            None => (passes::simplify(&program), *limits),
+            None => (execute::simplified(&program), *limits),
         };
         value_alone(loaded, &program, objective, self.inputs, &limits).map(drop)
     }
