@@ -16,7 +16,7 @@ use palinode_num::Accumulator;
 ///
 /// ```
 /// use nalgebra::DMatrix;
-/// use palinode_core::{grad, linalg};
+/// use palinode_core::{Var, grad, linalg};
 ///
 /// let b = DMatrix::from_row_slice(2, 1, &[3.0, 5.0]);
 /// let g = grad(|x| {
