@@ -167,14 +167,18 @@ impl Problem {
                         .to_string(),
                 ),
             ),
-            RunErrorKind::OverBudget { budget, live, needed, .. } => (
-                format!(
-                    "{} is not enough: the run needs {} here, and perhaps more later",
-                    crate::numbers::bytes(*budget),
-                    crate::numbers::bytes(live.saturating_add(*needed))
-                ),
-                Some("give it more; `palinode memory` shows what takes it".to_string()),
-            ),
+            RunErrorKind::OverBudget { budget, live, needed, .. } => {
+                let needed = live.saturating_add(*needed);
+                let (mut given, mut needs) = (crate::numbers::bytes(*budget), crate::numbers::bytes(needed));
+                if given == needs {
+                    let exactly = |bytes: usize| format!("{} bytes", crate::numbers::count(bytes as u64));
+                    (given, needs) = (exactly(*budget), exactly(needed));
+                }
+                (
+                    format!("{given} is not enough: the run needs {needs} here, and perhaps more later"),
+                    Some("give it more; `palinode memory` shows what takes it".to_string()),
+                )
+            }
             RunErrorKind::DepthLimit { limit } => (
                 format!("calls are nested deeper than {}", crate::numbers::count(u64::from(*limit))),
                 Some("a recursion may not end; look at the condition that stops it".to_string()),

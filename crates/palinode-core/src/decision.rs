@@ -343,7 +343,7 @@ fn suspect(a: Option<f64>, b: Option<f64>) {
 #[inline(always)]
 fn suspicion(a: f64, b: f64) -> Option<f64> {
     let (least, most) = (a.abs().min(b.abs()), a.abs().max(b.abs()));
-    (a == b || (least == 0.0 && most <= TINY)).then(|| if a == b { 0.0 } else { most })
+    (a == b || (least == 0.0 && most <= TINY)).then_some(if a == b { 0.0 } else { most })
 }
 
 /// Counts or logs a comparison.

@@ -85,8 +85,11 @@ fn numbers(program: &Program, inputs: &[Datum<f64>]) -> Vec<f64> {
     found.iter().filter_map(Datum::as_vector).flatten().copied().collect()
 }
 
+/// A source of a size.
+type Source = fn(usize) -> String;
+
 /// Sources that grow with a number, and the number to start from.
-fn sources() -> Vec<(&'static str, usize, fn(usize) -> String)> {
+fn sources() -> Vec<(&'static str, usize, Source)> {
     fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
         (0..count).map(line).collect()
     }
@@ -240,7 +243,7 @@ fn many_parameters_of_a_function() {
 }
 
 /// Sources that nest `n` deep, each in its own way.
-fn nests() -> Vec<(&'static str, fn(usize) -> String)> {
+fn nests() -> Vec<(&'static str, Source)> {
     vec![
         ("brackets", |n| format!("param x = 0.5\nloss y = {}x{}", "(".repeat(n), ")".repeat(n))),
         ("sums in brackets", |n| {

@@ -26,6 +26,9 @@ struct Move {
     numbers: Numbers,
 }
 
+/// An output, its value and its derivative, if it is real.
+type Row<'a> = (&'a Output, Datum<f64>, Option<Datum<f64>>);
+
 pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
@@ -65,7 +68,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let outputs = &loaded.model.outputs;
     let mut given = ran.outputs.into_iter();
     let values: Vec<Datum<f64>> = given.by_ref().take(outputs.len()).collect();
-    let all: Vec<(&Output, Datum<f64>, Option<Datum<f64>>)> = outputs
+    let all: Vec<Row<'_>> = outputs
         .iter()
         .zip(values)
         .map(|(output, datum)| {

@@ -296,8 +296,7 @@ impl Scan<'_> {
         let start = self.at;
         if self.byte() != Some(b'"') {
             let rest = &self.text[start..];
-            let end =
-                rest.find(|c| c == self.separator as char || c == '\n' || c == '\r').unwrap_or(rest.len());
+            let end = rest.find([self.separator as char, '\n', '\r']).unwrap_or(rest.len());
             self.at = start + end;
             let text = rest[..end].trim_end();
             return Ok(Cell { text: text.to_string(), range: start..start + text.len() });

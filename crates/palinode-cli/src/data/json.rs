@@ -97,8 +97,11 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
     Ok(vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }])
 }
 
+/// Names, and the bytes of their values.
+type Fields = Vec<(String, Range<usize>)>;
+
 /// Reads the document through. The fields of an object, in their order, and the bytes of their values; nothing if it is none.
-fn fields(reader: &mut Reader<'_>) -> Result<Option<Vec<(String, Range<usize>)>>, Failed> {
+fn fields(reader: &mut Reader<'_>) -> Result<Option<Fields>, Failed> {
     let mut scan = Scan { text: reader.text, at: 0 };
     scan.blanks();
     let read = if scan.byte() == Some(b'{') { scan.object(0).map(Some) } else { scan.value(0).map(|_| None) };

@@ -78,11 +78,12 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<T, Error> {
 
 /// The matrix of cofactors.
 fn cofactors<S: Kernel>(a: &DMatrix<S>, determinant: S) -> Result<DMatrix<S>, Error> {
-    if S::DEPTH == 0 && determinant.glance().is_some_and(f64::is_normal) {
-        if let Ok(factored) = S::factor("determinant", a) {
-            let inverse_transposed = S::solve_factored(&factored, true, &dense::identity(a.nrows()))?;
-            return Ok(dense::scaled(&inverse_transposed, determinant));
-        }
+    if S::DEPTH == 0
+        && determinant.glance().is_some_and(f64::is_normal)
+        && let Ok(factored) = S::factor("determinant", a)
+    {
+        let inverse_transposed = S::solve_factored(&factored, true, &dense::identity(a.nrows()))?;
+        return Ok(dense::scaled(&inverse_transposed, determinant));
     }
     Ok(Expanded::of(a)?.cofactors)
 }
@@ -171,7 +172,7 @@ impl<S: Kernel> Expanded<S> {
             0 => S::one(),
             _ => trace(&S::matmul(a, &adjugate)?) / S::from_int(n as i32),
         };
-        let sign = S::from_int(if n % 2 == 0 { -1 } else { 1 });
+        let sign = S::from_int(if n.is_multiple_of(2) { -1 } else { 1 });
         let determinant = if n == 0 { determinant } else { determinant * sign };
         Ok(Expanded { determinant, cofactors: dense::scaled(&adjugate.transpose(), sign) })
     }

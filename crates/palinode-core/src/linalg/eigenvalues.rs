@@ -180,7 +180,7 @@ impl<S: Kernel> EigenvaluesRule<S> {
         let angle = value_of(re).hypot(value_of(im)) / (x.length() * l.length());
         let (nearest, gap) = self.nearest(i);
         let error = 16.0 * n as f64 * S::epsilon() * size * n as f64 / angle;
-        if !(gap > error) {
+        if gap.is_nan() || error.is_nan() || gap <= error {
             return Err(self.coinciding(i, nearest));
         }
         let square = re * re + im * im;

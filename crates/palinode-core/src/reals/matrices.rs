@@ -26,7 +26,7 @@ impl<S: Scalar + Reals<S>, const R: usize, const C: usize> Reals<S>
 fn read<S: Reals<S>>(rows: usize, columns: usize, from: &mut impl Source<S>) -> Option<Vec<S>> {
     let mut items = Vec::new();
     // More than can be counted are more than there are.
-    let count = rows.checked_mul(columns).unwrap_or(usize::MAX);
+    let count = rows.saturating_mul(columns);
     read_until(&mut items, count, from);
     (items.len() == count).then_some(items)
 }

@@ -114,7 +114,7 @@ impl Step for Adaptive {
         let mut left = S::from_f64(1.0 + 0.5 * taken.0.saturating_sub(self.0.0) as f64) + *x * 0.0;
         while left > 0.5 {
             *x = (*x * *a + 0.1).sin() + list[0] * 0.01;
-            left = left - 1.0;
+            left -= 1.0;
         }
         list.iter_mut().for_each(|y| *y = *y * *a + *x);
     }

@@ -93,7 +93,8 @@ fn sizes_that_no_array_can_have_are_refused() {
     let two = Array::<f64>::from_values([1.0, 2.0]);
     let one = two.slice(..1);
     let (huge, most) = (1_usize << 32, u32::MAX as usize);
-    let sizes: [(&str, Box<dyn Fn() -> Array<f64>>); 10] = [
+    type Make<'a> = Box<dyn Fn() -> Array<f64> + 'a>;
+    let sizes: [(&str, Make<'_>); 10] = [
         ("zeros", Box::new(move || Array::zeros(&[huge, huge]))),
         ("one axis", Box::new(move || Array::zeros(&[huge]))),
         ("just too many", Box::new(move || Array::filled(&[1 << 16, 1 << 16], 1.0))),

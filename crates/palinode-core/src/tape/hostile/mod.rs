@@ -287,7 +287,7 @@ fn tapes_may_change_places_between_recordings() {
     assert_eq!(a.recorded().unwrap().reverse(&[1.0]).unwrap(), [6.0, 3.0, 2.0]);
     assert_eq!(b.recorded().unwrap().reverse(&[1.0]).unwrap(), [6.0]);
     // A record that is forgotten leaves nothing open; its tape is there again.
-    core::mem::forget(a.record(&[2.0], |x| x[0].exp()).unwrap());
+    let _ = core::mem::ManuallyDrop::new(a.record(&[2.0], |x| x[0].exp()).unwrap());
     assert_eq!(a.recorded().unwrap().values(), [2f64.exp()]);
     let mut moved = std::thread::spawn(move || {
         a.record(&[2.0], |x| x[0] * x[0]).unwrap();
