@@ -85,12 +85,13 @@ impl<S: Scalar<Bool = bool>> Hessenberg<S> {
     }
 
     /// Where the block that ends at `high` begins: the last row whose subdiagonal entry is rounding error, of its neighbours or, if they have kept it back for
-    /// many steps (they may be rounding errors themselves), of the whole matrix, whose entries are at most about 1.
+    /// many steps (they may be rounding errors themselves), of the whole matrix, whose entries are at most about 1 and whose norm is at most about `n`.
     fn block_start(&self, high: usize, steps: usize) -> usize {
         let epsilon = epsilon::<S>();
         let is_small = |row: usize| {
             let around = size(self[(row - 1, row - 1)]) + size(self[(row, row)]);
-            let scale = if around == 0.0 || steps >= PATIENT_STEPS { around.max(1.0) } else { around };
+            let scale =
+                if around == 0.0 || steps >= PATIENT_STEPS { around.max(self.n as f64) } else { around };
             size(self[(row, row - 1)]) <= epsilon * scale
         };
         (1..=high).rev().find(|&row| is_small(row)).unwrap_or(0)
