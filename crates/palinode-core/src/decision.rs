@@ -11,7 +11,7 @@
 //!
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
 //! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to look to the sides
-//! ([`apart`]) is seen by no scope but its own.
+//! (`apart`) is seen by no scope but its own.
 
 use crate::rules::{Binary, Unary};
 use core::cell::{Cell, RefCell};
