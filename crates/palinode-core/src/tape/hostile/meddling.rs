@@ -161,7 +161,7 @@ fn operations(tape: &mut Tape<Meddling>) -> usize {
 }
 
 fn steps(count: usize) -> impl Iterator<Item = usize> {
-    (0..count).step_by(if cfg!(miri) { 23 } else { 1 })
+    (0..count).step_by(if cfg!(miri) { 67 } else { 1 })
 }
 
 #[test]

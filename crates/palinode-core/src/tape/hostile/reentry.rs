@@ -91,7 +91,8 @@ impl CustomRule<f64> for Silent {
 
 #[test]
 fn sums_in_sums_with_wrong_lengths() {
-    for claimed in [0, 1, 2, 3, 100] {
+    let claims = [0, 1, 2, 3, 100];
+    for claimed in claims.into_iter().step_by(if cfg!(miri) { 2 } else { 1 }) {
         let f = |x: &[Var<f64>]| {
             let inner = |k: usize| -> Var<f64> { Claims(x.iter().map(|&y| y * x[k]), claimed).sum() };
             Claims((0..3).map(|k| inner(k) * inner(k) + x[k]), claimed).sum()
