@@ -217,9 +217,9 @@ pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Option<f64>) {
     (result, (found >= 0.0 && !APART.get() && !ACCEPTED.get()).then_some(found))
 }
 
-/// Runs `f` without counting its decisions, which are counted already.
+/// Runs `f` without counting or logging its decisions, which are counted and logged already.
 pub(crate) fn uncounted<R>(f: impl FnOnce() -> R) -> R {
-    let _outer = with(&KEPT, KEPT.get() & !WATCHED);
+    let _outer = with(&KEPT, 0);
     f()
 }
 

@@ -14,9 +14,9 @@ mod eigenvalues;
 mod spectral;
 
 pub use eigenvalues::eigenvalues;
+pub use spectral::{coincide, epsilon, qr, svd, symmetric_eigen};
 #[cfg(feature = "nalgebra")]
 pub(crate) use spectral::{coincidence, for_each_run, turn, turn_singular_vectors};
-pub use spectral::{epsilon, qr, svd, symmetric_eigen};
 
 use palinode_num::{Real, Scalar};
 

@@ -211,6 +211,15 @@ pub(crate) fn for_each_run<S: Scalar>(values: &[S], tolerance: f64, mut each: im
     }
 }
 
+/// Whether two neighbours among these eigenvalues or singular values of a matrix of this size coincide, up to rounding. Their vectors are arbitrary then, and a derivative through
+/// them may be lost although what is made of them has one.
+pub fn coincide<S: Scalar>(values: &[S], size: usize) -> bool {
+    let largest = values.iter().map(|&value| primal(value).abs()).fold(0.0, f64::max);
+    let mut found = false;
+    for_each_run(values, coincidence(size, epsilon::<S>(), largest), |_| found = true);
+    found
+}
+
 /// Rotates each pair of these vectors, which lie one after another, by the angle of the triangle 3, 4, 5.
 pub(crate) fn turn<S: Scalar>(vectors: &mut [S], length: usize, run: Range<usize>, backwards: bool) {
     let (cosine, sine) = (S::from_int(4) / S::from_int(5), S::from_int(3) / S::from_int(5));

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 
 use palinode_core::Real;
+use palinode_core::decision;
 use palinode_core::matrix::{self, Lu, Matrix, positive, substitute};
 
 use super::error::RunErrorKind;
@@ -103,15 +104,24 @@ pub(super) fn apply<R: Real>(
         Linalg::SymmetricEigen => {
             refuse_asymmetry(op, &a)?;
             let (w, v) = matrix::symmetric_eigen(a).ok_or(RunErrorKind::NoConvergence { op })?;
+            note_coincidence(&w, v.rows);
             out.extend([vector(&w)?, array(&v)?]);
         }
         Linalg::Svd => {
             let (u, s, v) = matrix::svd(&a).ok_or(RunErrorKind::NoConvergence { op })?;
+            note_coincidence(&s, u.rows.max(v.rows));
             out.extend([array(&u)?, vector(&s)?, array(&v)?]);
         }
     }
     memory.stats.elements_filled += out.iter().map(|value| value.lengths().map_or(1, count)).sum::<u64>();
     Ok(())
+}
+
+/// Values that coincide are a tie: the vectors are arbitrary, and a zero factor hides that their derivatives are infinite. So derivatives are looked at from the sides.
+fn note_coincidence<R: Real>(values: &[R], size: usize) {
+    if matrix::coincide(values, size) {
+        decision::compared_plainly(Some(0.0), Some(0.0), true);
+    }
 }
 
 fn from_store<R: Real>(store: &Store<R>) -> Matrix<R> {

@@ -481,3 +481,18 @@ fn structured_symmetric_matrices() {
     }
     assert!(refusals <= 1, "{refusals}");
 }
+
+/// A tie of the outer closure does not switch off what an inner driver refuses.
+#[test]
+fn inner_refusals_stay_when_the_outer_driver_looks_to_the_sides() {
+    let slope = palinode::grad(
+        |x| {
+            let skips = |y: &[Var<Var<f64>>]| {
+                if y[0] == 0.0 { Var::lift(Var::lift(0.0)) } else { y[0] * Var::lift(x[0]) }
+            };
+            palinode::grad(skips, &[Var::lift(0.0)]).map_or_else(|_| x[0] * x[0], |inner| inner[0])
+        },
+        &[2.0],
+    );
+    assert_eq!(slope.unwrap(), [4.0]);
+}
