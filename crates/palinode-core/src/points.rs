@@ -74,6 +74,11 @@ impl Account {
         self.limit = limit;
     }
 
+    /// Forgets how many there were.
+    pub fn forget(&mut self) {
+        self.most.set(0);
+    }
+
     /// The most that there were at once.
     pub fn most(&self) -> usize {
         self.most.get()
@@ -107,7 +112,8 @@ impl Account {
         self.refusal.borrow().is_some()
     }
 
-    fn refused(&self) -> Option<Error> {
+    /// Why looking stopped, if it did; from now on it goes on.
+    pub fn refused(&self) -> Option<Error> {
         self.refusal.take()
     }
 

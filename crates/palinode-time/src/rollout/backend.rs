@@ -153,6 +153,9 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         None
     }
 
+    /// A step decided by a tie: where steps are not looked at from the sides while they are recorded, they are from now on.
+    fn look_from_now(&mut self) {}
+
     /// Where it advances by itself, it does so by recording from now on.
     fn advance_by_recording(&mut self) {}
 
@@ -299,7 +302,8 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
         if let Some(columns) = &mut columns {
             with_lanes!(columns, lanes => lanes.forget());
         }
-        let looking = Account::within(self.limit.bytes());
+        let mut looking = core::mem::take(&mut self.looking);
+        looking.forget();
         *self = ByTape { limit: self.limit, looking, columns, ..ByTape::default() };
     }
 
