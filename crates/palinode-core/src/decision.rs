@@ -202,7 +202,7 @@ impl Log {
 
     /// The bytes that it took of those it was given: while a list is moved, it is there twice.
     pub(crate) fn taken_of(&self, room: usize) -> usize {
-        room - self.room
+        room.saturating_sub(self.room)
     }
 
     /// Adds to a list, and takes the bytes that the list needs before it grows.
@@ -288,6 +288,11 @@ pub(crate) fn apart<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()?;
     Some((result, LOG.take()))
+}
+
+/// The bytes that the log of the run that is going on took of those it was given.
+pub(crate) fn logged_of(room: usize) -> usize {
+    LOG.try_with(|log| log.borrow().taken_of(room)).unwrap_or(0)
 }
 
 #[inline(always)]

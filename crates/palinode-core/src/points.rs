@@ -16,9 +16,12 @@
 //! Known limits: a gap below a millionth of a part, or a ten-millionth of the largest one, is not seen; after paths diverged with different numbers of decisions, later ones cannot
 //! be told apart and count as kinks.
 
+mod account;
+
+pub use account::{Account, Charge};
+
 use crate::decision::{self, Log, Outcome, Suspect, apart};
 use crate::error::Error;
-use core::cell::{Cell, RefCell};
 use core::cmp::Ordering;
 use palinode_num::{Key, Scalar};
 
@@ -44,106 +47,6 @@ pub enum Parts {
     ByInput,
     /// In directions, or by order.
     Along,
-}
-
-/// The bytes of looking to the sides: how many there may be, and the most that there were.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Account {
-    limit: usize,
-    held: Cell<usize>,
-    most: Cell<usize>,
-    /// Why looking stopped, if it did: nothing more is looked at.
-    refusal: RefCell<Option<Error>>,
-}
-
-impl Default for Account {
-    fn default() -> Self {
-        Account::within(usize::MAX)
-    }
-}
-
-impl Account {
-    /// At most so many.
-    pub const fn within(limit: usize) -> Self {
-        Account { limit, held: Cell::new(0), most: Cell::new(0), refusal: RefCell::new(None) }
-    }
-
-    /// At most so many from now on.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
-    /// Forgets how many there were.
-    pub fn forget(&mut self) {
-        self.most.set(0);
-    }
-
-    /// The most that there were at once.
-    pub fn most(&self) -> usize {
-        self.most.get()
-    }
-
-    /// Takes so many bytes until what it gives is dropped; `None`, and looking stops, if there are not so many left.
-    pub fn charge(&self, bytes: usize) -> Option<Charge<'_>> {
-        let held = self.held.get().saturating_add(bytes);
-        if self.has_refused() {
-            return None;
-        }
-        if held > self.limit {
-            self.refuse(Error::ByteLimit { limit: self.limit, needed: held, node: 0 });
-            return None;
-        }
-        self.held.set(held);
-        self.most.set(self.most.get().max(held));
-        Some(Charge { account: self, bytes })
-    }
-
-    /// Looking stops for this reason; a run to a side that has no room for itself is no side without a derivative.
-    pub fn refuse(&self, error: Error) {
-        self.refusal.borrow_mut().get_or_insert(error);
-    }
-
-    fn refuse_beyond_limit(&self) {
-        self.refuse(Error::ByteLimit { limit: self.limit, needed: self.limit.saturating_add(1), node: 0 });
-    }
-
-    fn has_refused(&self) -> bool {
-        self.refusal.borrow().is_some()
-    }
-
-    /// Why looking stopped, if it did; from now on it goes on.
-    pub fn refused(&self) -> Option<Error> {
-        self.refusal.take()
-    }
-
-    fn left(&self) -> usize {
-        self.limit - self.held.get().min(self.limit)
-    }
-}
-
-/// Bytes that are held.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Charge<'a> {
-    account: &'a Account,
-    bytes: usize,
-}
-
-impl Charge<'_> {
-    /// So many more, which were asked for before.
-    fn add(&mut self, bytes: usize) {
-        let held = self.account.held.get() + bytes;
-        self.account.held.set(held);
-        self.account.most.set(self.account.most.get().max(held));
-        self.bytes += bytes;
-    }
-}
-
-impl Drop for Charge<'_> {
-    fn drop(&mut self) {
-        self.account.held.set(self.account.held.get() - self.bytes);
-    }
 }
 
 /// The lists of at most four entries that [`examine`] makes, all together.
@@ -172,8 +75,17 @@ pub fn verified_within<S: Scalar, R, E: From<Error>>(
     of: (Parts, usize),
     mut run: impl FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E>,
 ) -> Result<R, E> {
-    // One copy of the user's code is enough.
-    let run: &mut Run<'_, S, R, E> = &mut run;
+    // One copy of the user's code is enough, and one of what follows for all users.
+    verified_run(account, x, of, &mut run)
+}
+
+#[inline]
+fn verified_run<S: Scalar, R, E: From<Error>>(
+    account: &Account,
+    x: &[S],
+    of: (Parts, usize),
+    run: &mut Run<'_, S, R, E>,
+) -> Result<R, E> {
     let (result, suspicion) = decision::suspecting(|| run(x, None));
     match suspicion {
         None => result,
@@ -280,7 +192,7 @@ fn examine<S: Scalar, R, E: From<Error>>(
     let order = order.max(1) as i32;
     let mut relative = epsilon.powf(1.0 / f64::from(order + 2));
     let mut least = 64.0 * threshold;
-    account.refusal.take();
+    account.refused();
     let _lists = account.charge(FEW + x.len() * size_of::<Option<bool>>());
     // For the point, if it is not this one.
     let of_point = || account.charge(size_of_val(x));
@@ -288,8 +200,8 @@ fn examine<S: Scalar, R, E: From<Error>>(
         let parts = x.len() * (size_of::<S>() / size_of::<f64>()).max(1);
         let mut charge = account.charge(parts * size_of::<f64>())?;
         let mut parts = Vec::with_capacity(parts);
-        let room = account.left();
-        let (ran, log) = apart(room, || run(point, Some(&mut parts)).ok())?;
+        let (ran, room) = account.run(|room| apart(room, || run(point, Some(&mut parts)).ok()));
+        let (ran, log) = ran?;
         charge.add(log.taken_of(room));
         if log.is_cut {
             account.refuse_beyond_limit();

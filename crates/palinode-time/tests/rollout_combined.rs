@@ -329,8 +329,12 @@ fn check(case: u64, directory: &Path) {
         inputs: (0..options.steps).map(|i| i as f64 * 1e-6).collect(),
     };
     let gradient = |budget: Budget| options.gradient(&given, budget, directory);
-    let (_, exact) =
-        gradient(Budget::UNLIMITED).unwrap_or_else(|error| panic!("case {case}: {error}: {options:?}"));
+    let exact = match gradient(Budget::UNLIMITED) {
+        Ok((_, exact)) => exact,
+        // Numbers that a store of f32 cannot hold are refused with any budget.
+        Err(Error::Snapshot(error)) if options.store == Some("lossy") && error.code() == "PAL0514" => return,
+        Err(error) => panic!("case {case}: {error}: {options:?}"),
+    };
     if options.is_exact() {
         let plain = Options {
             schedule: Schedule::StoreAll,
@@ -388,9 +392,6 @@ fn is_within(
     // The start of some and the bits are the test's.
     let own = size_of_val(exact) + 8 * options.numbers;
     assert!(peak <= budget + own, "case {case}: {peak} of {budget} + {own}: {options:?}: {report}");
-    if peak > report.peak_bytes + own {
-        println!("REPORT {case} {budget}: {peak} > {} + {own}: {options:?}", report.peak_bytes);
-    }
     assert!(report.peak_bytes <= budget, "case {case}: {peak}, {report}: {options:?}");
     assert!(!options.is_exact() || bits == exact, "case {case}, {budget}: other bits: {options:?}");
     Ok(())

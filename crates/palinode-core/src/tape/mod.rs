@@ -242,37 +242,16 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         self.make_lists(inputs.len())?;
         let scope = Scope::open(&mut self.recorder, self.traced);
         let stamp = scope.stamp();
-        for &value in inputs {
-            let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
-                let node = recorder.arena.push([SINK], [S::zero()]);
-                if stamp.is_traced() {
-                    recorder.trace.push(Entry { node, op: "input", inputs: Vec::new(), value });
-                }
-                node
-            });
-            self.inputs.push(Var::of_node(value, node, stamp));
-        }
+        add_inputs(&mut self.inputs, inputs, stamp);
         let outputs = f(&self.inputs);
-        let mut count = 0;
-        outputs.for_each(&mut |_| count += 1);
-        let room = with_recorder(stamp, |recorder: &mut Recorder<S>| {
-            let new_outputs = count - self.outputs.capacity().min(count);
-            let new_values = count - self.values.capacity().min(count);
-            let bytes = new_outputs * size_of::<u32>() + new_values * size_of::<S>();
-            recorder.arena.set_aside(bytes);
-            recorder.arena.check_limits()
-        });
-        room?;
-        let no_memory = |_| Error::OutOfMemory { bytes: count * (size_of::<u32>() + size_of::<S>()) };
-        self.outputs.try_reserve_exact(count).map_err(no_memory)?;
-        self.values.try_reserve_exact(count).map_err(no_memory)?;
-        outputs.for_each(&mut |output: Var<S>| {
-            stamp.join(output.stamp()).check();
-            self.outputs.push(output.node());
-            self.values.push(output.primal());
-        });
-        assert_eq!(self.outputs.len(), count, "Outputs::for_each must show the same outputs each time");
+        add_outputs(&outputs, &mut self.outputs, &mut self.values, stamp)?;
         drop(scope);
+        self.finish()?;
+        Ok(Record { tape: self })
+    }
+
+    /// The recording is over: makes sure that there is room to go back.
+    fn finish(&mut self) -> Result<(), Error> {
         if let Some(error) = self.recorder.arena.failure() {
             return Err(error.clone());
         }
@@ -288,7 +267,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         let more = more + self.recorder.scratch_bytes();
         self.recorder.arena.afford(self.heap_bytes() + more)?;
         self.complete = true;
-        Ok(Record { tape: self })
+        Ok(())
     }
 
     /// The last recording, if it went well and nothing has been recorded since.
@@ -324,6 +303,50 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             + (self.values.capacity() + self.gradient.capacity()) * size_of::<S>()
             + self.cotangents.capacity() * size_of::<[S; 1]>()
     }
+}
+
+// Functions of the number alone, so that there is one copy for all closures.
+
+/// A node for each input.
+fn add_inputs<S: Scalar<Bool = bool>>(list: &mut Vec<Var<S>>, inputs: &[S], stamp: Stamp) {
+    for &value in inputs {
+        let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+            let node = recorder.arena.push([SINK], [S::zero()]);
+            if stamp.is_traced() {
+                recorder.trace.push(Entry { node, op: "input", inputs: Vec::new(), value });
+            }
+            node
+        });
+        list.push(Var::of_node(value, node, stamp));
+    }
+}
+
+/// The nodes and values of the outputs.
+fn add_outputs<S: Scalar<Bool = bool>>(
+    outputs: &dyn Outputs<S>,
+    nodes: &mut Vec<u32>,
+    values: &mut Vec<S>,
+    stamp: Stamp,
+) -> Result<(), Error> {
+    let mut count = 0;
+    outputs.for_each(&mut |_| count += 1);
+    let room = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+        let new_nodes = count - nodes.capacity().min(count);
+        let new_values = count - values.capacity().min(count);
+        recorder.arena.set_aside(new_nodes * size_of::<u32>() + new_values * size_of::<S>());
+        recorder.arena.check_limits()
+    });
+    room?;
+    let no_memory = |_| Error::OutOfMemory { bytes: count * (size_of::<u32>() + size_of::<S>()) };
+    nodes.try_reserve_exact(count).map_err(no_memory)?;
+    values.try_reserve_exact(count).map_err(no_memory)?;
+    outputs.for_each(&mut |output: Var<S>| {
+        stamp.join(output.stamp()).check();
+        nodes.push(output.node());
+        values.push(output.primal());
+    });
+    assert_eq!(nodes.len(), count, "Outputs::for_each must show the same outputs each time");
+    Ok(())
 }
 
 impl<S> core::fmt::Debug for Tape<S> {

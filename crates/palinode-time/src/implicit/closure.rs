@@ -60,7 +60,7 @@ impl<F: Fn(&[Var<f64>], &[Var<f64>]) -> Vec<Var<f64>>> OnTape<'_, F> {
         }
         let (x, mut report) = solve(self, self.form, start, solver)?;
         report.evaluations += usize::from(is_newton);
-        let system = System::trusted(|x| self.linearise(x), &x, &solver.linear)?;
+        let system = System::trusted(&|x| self.linearise(x), &x, &solver.linear)?;
         let x = record(self.params, &x, self.form.name(), Box::new(system), &report);
         Ok(Solution { x, report })
     }

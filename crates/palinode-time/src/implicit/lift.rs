@@ -166,10 +166,8 @@ fn tangent<S: Inner, P: Problem>(
     dp: &[S],
     report: &Report,
 ) -> Result<Vec<S>, ImplicitError> {
-    let at_x: Vec<Dual<S>> = x.iter().map(|&x| Dual::lift(x)).collect();
-    let moving: Vec<Dual<S>> = params.iter().zip(dp).map(|(&p, &dp)| Dual::new(p, dp)).collect();
-    let b = problem.residual(&at_x, &moving)?.into_iter().map(|image| -image.tangent);
-    let all: Vec<S> = x.iter().chain(params).copied().chain(b).collect();
+    let images = problem.residual(&primals(x, Dual::lift), &moving(params, dp))?;
+    let all = with_right_side(x, params, images);
     let (dx, linear) = S::solve(&Arc::new(Linear(problem.clone())), &all)?;
     if let Some(linear) = linear.derivative() {
         report.set_derivative(linear);
@@ -177,7 +175,18 @@ fn tangent<S: Inner, P: Problem>(
     Ok(dx)
 }
 
-fn primals<N: Copy, S>(numbers: &[N], primal: impl Fn(N) -> S) -> Vec<S> {
+/// Parameters with their tangents.
+fn moving<S: Inner>(params: &[S], dp: &[S]) -> Vec<Dual<S>> {
+    params.iter().zip(dp).map(|(&p, &dp)| Dual::new(p, dp)).collect()
+}
+
+/// The solution, the parameters, and the right side of the equation of the tangent.
+fn with_right_side<S: Inner>(x: &[S], params: &[S], images: Vec<Dual<S>>) -> Vec<S> {
+    let b = images.into_iter().map(|image| -image.tangent);
+    x.iter().chain(params).copied().chain(b).collect()
+}
+
+fn primals<N: Copy, S>(numbers: &[N], primal: fn(N) -> S) -> Vec<S> {
     numbers.iter().map(|&number| primal(number)).collect()
 }
 
@@ -204,7 +213,7 @@ impl<S: Inner, const N: usize> Implicit for DualN<S, N> {
         let (x, report) = S::solve(problem, &inner)?;
         let mut lifted: Vec<Self> = primals(&x, DualN::lift);
         for lane in 0..N {
-            let dp = primals(params, |p| p.tangents[lane]);
+            let dp: Vec<S> = params.iter().map(|p| p.tangents[lane]).collect();
             if dp.iter().any(|dp| !dp.vanishes()) {
                 let dx = tangent(problem, &x, &inner, &dp, &report)?;
                 lifted.iter_mut().zip(dx).for_each(|(x, dx)| x.tangents[lane] = dx);

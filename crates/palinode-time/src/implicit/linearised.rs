@@ -132,6 +132,9 @@ impl Doubt {
     const MOST: f64 = 0.1;
 }
 
+/// Records the equation at a point. An object, so that there is one copy of what is done with it.
+pub(super) type Recording<'a> = dyn Fn(&[f64]) -> Result<Linearised<f64>, ImplicitError> + 'a;
+
 /// The answer of a linear system.
 pub(super) struct Answer {
     /// What solves it.
@@ -163,22 +166,18 @@ impl System {
     /// (the condition of Kantorovich's theorem); at a fold it is not, however small the step, which goes a part of the way to where `R_x` is singular. No residual and no condition number at `x` alone shows that:
     /// those of `x^2 = 0` at `1e-12` are perfect.
     pub(super) fn trusted(
-        record: impl Fn(&[f64]) -> Result<Linearised<f64>, ImplicitError>,
+        record: &Recording<'_>,
         x: &[f64],
         options: &LinearOptions,
     ) -> Result<Self, ImplicitError> {
         let mut system = System::new(record(x)?, options)?;
-        let rounding = system.rounding_at(&record, x)?;
+        let rounding = system.rounding_at(record, x)?;
         system.doubt = system.doubt_at(record, x, &rounding)?;
         Ok(system)
     }
 
     /// About the rounding errors of the residual that matter: those of the terms that bend, which are as large as `R_xx[x, x]`, however they cancel. What is linear has the same derivative everywhere.
-    fn rounding_at(
-        &mut self,
-        record: impl Fn(&[f64]) -> Result<Linearised<f64>, ImplicitError>,
-        x: &[f64],
-    ) -> Result<Vec<f64>, ImplicitError> {
+    fn rounding_at(&mut self, record: &Recording<'_>, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
         const PART: f64 = 1.0 / (1 << 20) as f64;
         let none = vec![0.0; x.len()];
         // Without a matrix that is scaled they would drown what is smaller in other equations.
@@ -196,7 +195,7 @@ impl System {
 
     fn doubt_at(
         &mut self,
-        record: impl Fn(&[f64]) -> Result<Linearised<f64>, ImplicitError>,
+        record: &Recording<'_>,
         x: &[f64],
         rounding: &[f64],
     ) -> Result<Option<Doubt>, ImplicitError> {

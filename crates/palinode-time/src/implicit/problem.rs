@@ -90,7 +90,7 @@ pub(super) fn linearised<S: super::lift::Inner, P: Problem>(
 
 /// The linear systems of the derivatives of a problem at its solution.
 pub(super) fn system<P: Problem>(problem: &P, x: &[f64], params: &[f64]) -> Result<System, ImplicitError> {
-    System::trusted(|x| linearised(problem, x, params), x, problem.linear())
+    System::trusted(&|x| linearised(problem, x, params), x, problem.linear())
 }
 
 /// The solution, the parameters and the right side of a linear equation, from its own parameters.

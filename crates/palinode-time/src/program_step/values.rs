@@ -154,13 +154,17 @@ fn refill<S>(datum: &mut Datum<S>, rank: usize, from: &mut impl Source<S>) {
     fn lengths<S>(shape: &mut Vec<usize>, rank: usize, from: &mut impl Source<S>) -> usize {
         shape.clear();
         shape.reserve_exact(rank);
-        shape.extend((0..rank).map(|_| from.word() as usize));
+        for _ in 0..rank {
+            shape.push(from.word() as usize);
+        }
         shape.iter().product()
     }
     fn words<T, S>(data: &mut Vec<T>, count: usize, from: &mut impl Source<S>, of: impl Fn(u64) -> T) {
         data.clear();
         data.reserve_exact(count);
-        data.extend((0..count).map(|_| of(from.word())));
+        for _ in 0..count {
+            data.push(of(from.word()));
+        }
     }
     match datum {
         Datum::Real(Tensor { shape, data }) => {
@@ -169,7 +173,9 @@ fn refill<S>(datum: &mut Datum<S>, rank: usize, from: &mut impl Source<S>) {
             from.reals(data);
             let more = count - data.len();
             data.reserve_exact(more);
-            data.extend((0..more).map(|_| from.real()));
+            for _ in 0..more {
+                data.push(from.real());
+            }
         }
         Datum::Int(Tensor { shape, data }) => {
             let count = lengths(shape, rank, from);

@@ -20,8 +20,14 @@ pub(super) struct Tried<R> {
     pub(super) result: R,
     pub(super) needs: Needs,
     pub(super) keeps: Keeps,
-    /// The bytes that were held while it was planned.
-    pub(super) while_planning: usize,
+}
+
+impl<R> Tried<R> {
+    /// The bytes that it was charged with, by what it kept: as planned, with what its stores hold; and if recordings grew into what was to spare, what is held.
+    pub(super) fn charged(&self, keeps: Keeps, in_stores: usize, held: usize) -> usize {
+        let held = held + in_stores + keeps.plan_bytes().following;
+        self.needs.with_stored(keeps, in_stores).total().max(held)
+    }
 }
 
 impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
@@ -50,7 +56,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             let Planned { actions, keeps } =
                 Frame { way, budget, needs, stores: &*stores, most }.plan(units)?;
             let around = start.heap_bytes() + results;
-            let while_planning = engine.heap_bytes() + around + keeps.plan_bytes().planning;
             let spare = spare(budget, needs.with(keeps, stores).total());
             // A store of the caller's keeps its own limits.
             let in_memory = needs.in_memory(keeps, stores);
@@ -58,7 +63,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             engine.make_places(keeps.units(), spare / 2);
             engine.hold_to_sizes(budget);
             let error = match run(engine, stores, actions, loss) {
-                Ok(result) => return Ok(Tried { result, needs, keeps, while_planning }),
+                Ok(result) => return Ok(Tried { result, needs, keeps }),
                 Err(error) => error,
             };
             let records = engine.should_record(&error);

@@ -199,6 +199,11 @@ pub(super) enum Alike {
     Never,
 }
 
+fn bytes_of_lists(lists: &Vec<Vec<u64>>) -> usize {
+    lists.iter().map(|words| words.capacity() * size_of::<u64>()).sum::<usize>()
+        + lists.capacity() * size_of::<Vec<u64>>()
+}
+
 /// How much larger than this recording another of the same code may well be: where a number is zero or a branch is taken, less is recorded.
 pub(super) fn slack_of(bytes: usize) -> usize {
     bytes / 32 + 64
@@ -251,8 +256,7 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
             + self.state.as_ref().map_or(0, Reals::heap_bytes)
             + self.params.as_ref().map_or(0, Reals::heap_bytes)
             + self.input.as_ref().map_or(0, Reals::heap_bytes)
-            + self.words_after.iter().map(|words| words.capacity() * size_of::<u64>()).sum::<usize>()
-            + self.words_after.capacity() * size_of::<Vec<u64>>()
+            + bytes_of_lists(&self.words_after)
             + self.inputs.capacity() * size_of::<T>()
             + self.crossing.heap_bytes()
             + self.boundary.heap_bytes()
@@ -271,7 +275,9 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
     fn limit(&mut self, budget: Budget) {
         self.limit = budget;
         self.looking.set_limit(budget.bytes());
-        self.tapes.iter_mut().for_each(|tape| tape.set_budget(budget));
+        for tape in &mut self.tapes {
+            tape.set_budget(budget);
+        }
     }
 
     fn recording_bytes(&self) -> usize {
@@ -352,7 +358,9 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         numbers.clear();
         before.save(numbers);
         fixed.params.save(numbers);
-        inputs.iter().for_each(|input| input.save(numbers));
+        for input in inputs {
+            input.save(numbers);
+        }
         let words = &mut words_after[kept];
         let mut taken = Ok(());
         // A decision of this point only is looked for in this unit, from its state to the sides.

@@ -187,9 +187,7 @@ fn look<St: StepRule, T: Inner>(
     let (reals, plain) = lengths.iter().fold((0, 0), |sum, lengths| (sum.0 + lengths.0, sum.1 + lengths.1));
     let heap = before.heap_bytes() + fixed.params.heap_bytes() + input.heap_bytes();
     // Words of numbers, and of a cotangent for each; and all of that once more, in the shapes that the step takes.
-    let Some(_charge) = account.charge((2 * reals + plain) * size_of::<u64>() + 2 * heap) else {
-        return account.refused().map_or(Ok(()), |refusal| Err(refusal.into()));
-    };
+    let _charge = account.charged((2 * reals + plain) * size_of::<u64>() + 2 * heap)?;
     let mut numbers = Flat::with_capacity(reals * size_of::<u64>() / size_of::<T>(), plain);
     before.save(&mut numbers);
     let of_state = numbers.reals.len();

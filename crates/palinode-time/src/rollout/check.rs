@@ -5,37 +5,75 @@
 //!
 //! Limit: what only some ways back refuse (a window with a condition, a lossy store with verification) is refused there.
 
-use super::{Given, Rollout, Schedule};
+use super::{Given, Options, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::Step;
+use palinode_core::Budget;
 use palinode_core::Error::ScheduleArgument;
 
 impl<St: Step, How> Rollout<'_, St, How> {
     /// The mistakes in the options: one as it is, several together.
     pub(super) fn check(&self) -> Result<(), Error> {
+        let Options { steps, until, at_most, inputs, ways_of_inputs, budget, schedule, disk, .. } =
+            &self.options;
+        let Options { window, at_once, clip, .. } = &self.options;
+        Asked {
+            counts: steps.is_some(),
+            stops: until.is_some(),
+            is_limited: at_most.is_some(),
+            lists_inputs: matches!(inputs, Some(Given::Each(_))),
+            ways_of_inputs: *ways_of_inputs,
+            schedule: *schedule,
+            disk_slots: disk.as_ref().map(|(_, slots)| *slots),
+            window: *window,
+            at_once: *at_once,
+            clip: *clip,
+            budget,
+        }
+        .check()
+    }
+}
+
+/// What was asked for, whatever the step.
+struct Asked<'o> {
+    counts: bool,
+    stops: bool,
+    is_limited: bool,
+    lists_inputs: bool,
+    ways_of_inputs: [Option<&'static str>; 2],
+    schedule: Schedule,
+    disk_slots: Option<u32>,
+    window: Option<u64>,
+    at_once: Option<u64>,
+    clip: Option<f64>,
+    budget: &'o Result<Budget, palinode_core::Error>,
+}
+
+impl Asked<'_> {
+    fn check(&self) -> Result<(), Error> {
         let mut mistakes = Vec::new();
         let mut not_together = |both: bool, what, with| {
             if both {
                 mistakes.push(Error::NotTogether { what, with });
             }
         };
-        let (counts, stops) = (self.options.steps.is_some(), self.options.until.is_some());
-        let known = counts || matches!(self.options.inputs, Some(Given::Each(_)));
+        let Asked { counts, stops, .. } = *self;
+        let known = counts || self.lists_inputs;
         not_together(counts && stops, "a number of steps (.steps)", "a condition (.until)");
         not_together(
-            self.options.at_most.is_some() && known && !stops,
+            self.is_limited && known && !stops,
             "a limit (.at_most)",
             "a loop without a condition (.until)",
         );
-        if let [Some(first), Some(second)] = self.options.ways_of_inputs {
+        if let [Some(first), Some(second)] = self.ways_of_inputs {
             not_together(true, first, second);
         }
         not_together(
-            self.options.disk.is_some() && self.options.schedule != Schedule::Best,
+            self.disk_slots.is_some() && self.schedule != Schedule::Best,
             "a second store (.disk, .second_store)",
             "a schedule of your own (.schedule)",
         );
-        let (what, count) = match self.options.schedule {
+        let (what, count) = match self.schedule {
             Schedule::Best | Schedule::StoreAll => ("", 1),
             Schedule::Periodic { every } => ("the period (Schedule::Periodic)", every),
             Schedule::Binomial { snapshots } => {
@@ -45,21 +83,21 @@ impl<St: Step, How> Rollout<'_, St, How> {
         };
         let counted = [
             (what, Some(count)),
-            ("the window (.truncate)", self.options.window),
-            ("the number of steps on one tape (.record_at_once)", self.options.at_once),
+            ("the window (.truncate)", self.window),
+            ("the number of steps on one tape (.record_at_once)", self.at_once),
             (
                 "the number of snapshots in the second store (.disk, .second_store)",
-                self.options.disk.as_ref().map(|(_, slots)| u64::from(*slots)),
+                self.disk_slots.map(u64::from),
             ),
         ];
         for (what, _) in counted.into_iter().filter(|&(_, count)| count == Some(0)) {
             mistakes.push(ScheduleArgument { what, value: 0.0, must: "be at least 1" }.into());
         }
-        if let Some(norm) = self.options.clip.filter(|norm| norm.is_nan() || *norm <= 0.0) {
+        if let Some(norm) = self.clip.filter(|norm| norm.is_nan() || *norm <= 0.0) {
             let what = "the norm to clip at (.clip)";
             mistakes.push(ScheduleArgument { what, value: norm, must: "be above 0" }.into());
         }
-        if let Err(error) = &self.options.budget {
+        if let Err(error) = self.budget {
             mistakes.push(error.clone().into());
         }
         match mistakes.len() {

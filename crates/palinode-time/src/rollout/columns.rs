@@ -155,9 +155,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
     fn new(narrow: Narrow) -> Self {
         Lanes {
             narrow,
-            units: core::array::from_fn(|i| {
-                core::array::from_fn(|lane| if lane == i { T::one() } else { T::zero() })
-            }),
+            units: units(),
             state: None,
             params: None,
             input: None,
@@ -194,7 +192,9 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         let words_before = numbers.plain.len();
         fixed.params.save(numbers);
         let words_of_params = numbers.plain.len();
-        inputs.iter().for_each(|input| input.save(numbers));
+        for input in inputs {
+            input.save(numbers);
+        }
         let (state_numbers, others) = numbers.reals.split_at(of_state);
         let (param_numbers, mut input_numbers) = others.split_at(narrow.params);
         let param_words = &numbers.plain[words_before..words_of_params];
@@ -266,8 +266,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             + self.state.as_ref().map_or(0, Reals::heap_bytes)
             + self.params.as_ref().map_or(0, Reals::heap_bytes)
             + self.input.as_ref().map_or(0, Reals::heap_bytes)
-            + self.kept.iter().map(Kept::heap_bytes).sum::<usize>()
-            + self.kept.capacity() * size_of::<Kept<T, N>>()
+            + bytes_of(&self.kept)
             + self.numbers.heap_bytes()
             + self.sums.capacity() * size_of::<T>()
     }
@@ -295,6 +294,19 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
     pub(super) fn residual_bytes(&self) -> usize {
         size_of::<Kept<T, N>>() + self.kept.first().map_or(0, Kept::heap_bytes)
     }
+}
+
+/// A direction for each group.
+fn units<T: Inner, const N: usize>() -> [[T; N]; N] {
+    let mut units = [[T::zero(); N]; N];
+    for (i, unit) in units.iter_mut().enumerate() {
+        unit[i] = T::one();
+    }
+    units
+}
+
+fn bytes_of<T: Inner, const N: usize>(kept: &Vec<Kept<T, N>>) -> usize {
+    kept.iter().map(Kept::heap_bytes).sum::<usize>() + kept.capacity() * size_of::<Kept<T, N>>()
 }
 
 /// Where the cotangents of one step's input are: one input for all steps has one cotangent, too.

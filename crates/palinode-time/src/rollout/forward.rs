@@ -9,6 +9,7 @@ use super::{Backend, Differentiate, Direction, Known, Rollout, StopMargin};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
 use palinode_core::dense::norm_of;
+use palinode_core::points::Account;
 use palinode_core::{Dual, Passive, Seeded, Snapshot, points};
 
 /// How many steps a loop takes, and how close its condition came to another number, if it has one.
@@ -85,7 +86,6 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
         let mut inputs = self.inputs_over().ok()?;
         let mut kept = Snapshot::of(initial);
-        let is_finite = |kept: &Snapshot| kept.reals().iter().all(|&bits| f64::from_bits(bits).is_finite());
         let mut taken = 0;
         while is_finite(&kept) {
             let goes_on = match self.length().ok()? {
@@ -121,17 +121,18 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
     ) -> Result<(f64, f64), Error> {
         let seeded = Seeded::new();
-        let state = self.forward_state(initial, params, direction, |_, _| Ok(()))?;
+        let state = self.forward_state(initial, params, direction, &Account::default(), |_, _| Ok(()))?;
         let loss = sides::loss_of::<St>(&state, &seeded, loss)?;
         Ok((super::reverse::finite_value(loss.value)?, loss.tangent))
     }
 
-    /// The last state and its tangent in a direction; those after each step are shown on the way.
+    /// The last state and its tangent in a direction; those after each step are shown on the way. What looking to the sides takes is charged.
     fn forward_state(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
         direction: Direction<'_, St>,
+        account: &Account,
         show: impl FnMut(&St::State<Dual<f64>>, u64) -> Result<(), Error>,
     ) -> Result<St::State<Dual<f64>>, Error> {
         begin(&self.step);
@@ -147,35 +148,33 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             begin(&self.step);
             let start = with_tangents(initial, direction.0, |x| x)?;
             let mut inputs = self.inputs_over()?;
-            state = points::again(|| sides::take_steps(&self.step, start, &params, &mut inputs, steps))?;
+            let look = || sides::take_steps(account, &self.step, start, &params, &mut inputs, steps);
+            state = points::again(look)?;
         }
         Ok(state)
     }
 
     /// The exact derivative in the direction of a gradient by initial state and parameters that may not be exact, which a streaming forward sweep gives, as a part of what
-    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, or its square is no number.
+    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and there is no room to look at it from the sides.
     pub(super) fn exact_part_in_own_direction<B: Backend<St, f64>>(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
         swept: &mut Swept<'_, St, f64, B>,
+        room: usize,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Option<f64>, Error> {
         let engine = &mut swept.engine;
-        // To length one, so that nothing overflows.
-        let Cotangents { state, params: of_params, .. } = &engine.cotangents;
-        let length = norm_of(state.iter().chain(of_params).copied());
-        if !length.is_normal() {
+        let Some((length, of_state, of_params)) = to_length_one(&engine.cotangents) else {
             return Ok(None);
-        }
+        };
         let words = &mut Vec::new();
-        let unit = |list: &[f64]| list.iter().map(|c| c / length).collect::<Vec<f64>>();
-        let (of_state, of_params) = (unit(state), unit(of_params));
         let by_state = super::reverse::reshaped(initial, &of_state, words);
         let by_params = super::reverse::reshaped(params, &of_params, words);
         let mut along = 0.0;
         let each = engine.when == When::Each;
-        let last = self.forward_state(initial, params, (&by_state, &by_params), |state, at| {
+        let account = Account::within(room);
+        let last = self.forward_state(initial, params, (&by_state, &by_params), &account, |state, at| {
             if each {
                 along += engine.derivative_of_loss(state, at + 1, loss)?;
             }
@@ -197,18 +196,31 @@ pub(super) fn take_steps<St: Step, S: Number>(
     to: u64,
     mut look: impl FnMut(&St::State<S>, u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    match inputs {
-        Inputs::Same(input) => (from..to).try_for_each(|at| {
+    if let Inputs::Same(input) = inputs {
+        for at in from..to {
             step.step(state, params, input);
             taken_well(step, at)?;
-            look(state, at)
-        }),
-        Inputs::Each(_) => (from..to).try_for_each(|at| {
-            step.step(state, params, inputs.at(at)?);
-            taken_well(step, at)?;
-            look(state, at)
-        }),
+            look(state, at)?;
+        }
+        return Ok(());
     }
+    for at in from..to {
+        step.step(state, params, inputs.at(at)?);
+        taken_well(step, at)?;
+        look(state, at)?;
+    }
+    Ok(())
+}
+
+/// The length of a gradient by state and parameters, and the gradient to length one, so that nothing overflows; nothing if there is no such length.
+fn to_length_one(Cotangents { state, params, .. }: &Cotangents<f64>) -> Option<(f64, Vec<f64>, Vec<f64>)> {
+    let length = norm_of(state.iter().chain(params).copied());
+    let unit = |list: &[f64]| list.iter().map(|c| c / length).collect::<Vec<f64>>();
+    length.is_normal().then(|| (length, unit(state), unit(params)))
+}
+
+fn is_finite(snapshot: &Snapshot) -> bool {
+    snapshot.reals().iter().all(|&bits| f64::from_bits(bits).is_finite())
 }
 
 /// Whether so many steps have inputs.

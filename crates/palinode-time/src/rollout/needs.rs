@@ -350,7 +350,6 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
         states: (held + engine.not_held_now() + engine.slack() + engine.room_to_grow())
             .saturating_sub(residuals),
         residuals: engine.planned_residual_bytes(),
-        results,
         afterwards,
         reals: engine.largest.reals,
         plain: engine.largest.plain,

@@ -45,8 +45,6 @@ pub(super) struct Needs {
     pub(super) states: usize,
     /// Bytes of the residuals of one unit, with its place in the lists.
     pub(super) residuals: usize,
-    /// Bytes of the results alone.
-    pub(super) results: usize,
     /// Bytes that are needed when the sweep is over and its snapshots are gone.
     pub(super) afterwards: usize,
     /// Words of a snapshot.
@@ -111,11 +109,6 @@ impl Needs {
     /// The bytes of a sweep that keeps these. The schedule is made when one unit has been recorded and no snapshot taken; it is followed when
     /// there are all of them.
     pub(super) fn with(&self, keeps: Keeps, stores: &Stores<'_, '_>) -> Parts {
-        let units = usize::try_from(keeps.residuals).unwrap_or(usize::MAX);
-        let further = self.residuals.saturating_mul(units.saturating_sub(1));
-        // Of several units that are recorded one after the other, the state before the first is kept; and the place of the first is moved once.
-        let block = (self.reals + self.plain) * size_of::<u64>() + self.residuals.min(1024);
-        let block = if units > 1 { block } else { 0 };
         let in_stores = stores
             .heap_bytes_for(keeps.slots as usize, keeps.disk_slots, self.reals, self.plain)
             .saturating_add(self.slack(keeps.slots, stores))
@@ -124,6 +117,16 @@ impl Needs {
             } else {
                 0
             });
+        self.with_stored(keeps, in_stores)
+    }
+
+    /// The same where stores hold so many bytes.
+    pub(super) fn with_stored(&self, keeps: Keeps, in_stores: usize) -> Parts {
+        let units = usize::try_from(keeps.residuals).unwrap_or(usize::MAX);
+        let further = self.residuals.saturating_mul(units.saturating_sub(1));
+        // Of several units that are recorded one after the other, the state before the first is kept; and the place of the first is moved once.
+        let block = (self.reals + self.plain) * size_of::<u64>() + self.residuals.min(1024);
+        let block = if units > 1 { block } else { 0 };
         let kept =
             further.saturating_add(block).saturating_add(in_stores).saturating_add(keeps.bytes.following);
         let looking = self.least.saturating_sub(self.states.saturating_add(self.residuals));
@@ -249,6 +252,11 @@ impl Keeps {
     /// How many snapshots are in memory at once, at most.
     pub(super) fn snapshots(&self) -> u64 {
         self.slots
+    }
+
+    /// The same, with so many bytes of its own.
+    pub(super) fn followed_in(self, bytes: usize) -> Keeps {
+        Keeps { bytes: held(bytes), ..self }
     }
 
     /// Its own bytes, while it is made and afterwards.

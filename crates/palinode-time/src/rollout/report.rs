@@ -17,8 +17,8 @@ pub struct Report {
     pub snapshots: u64,
     /// The most snapshots in the second store at once.
     pub second_snapshots: u64,
-    /// The most heap bytes held, by the count of what every list has room for. A list that is moved when it grows is held twice for a moment, which is planned for
-    /// (no budget is exceeded) and not counted here.
+    /// The heap bytes that were charged: what was planned for besides snapshots, and what the stores held when the sweep was over. What stores gave back before is not counted here (no budget is
+    /// exceeded by it); where states or recordings were planned to be larger than they were, it is more than an allocator sees.
     pub peak_bytes: usize,
     /// What was allowed.
     pub budget: Budget,

@@ -1,7 +1,7 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
-use super::attempts::Tried;
 use super::backend::Backend;
+use super::backend::Cotangents;
 use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
@@ -91,7 +91,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             Known::Until(condition) => self.sweep_until(engine, stores, setting, condition, loss)?,
         };
         if setting.compares && (self.options.window.is_none() || swept.report.truncation.is_some()) {
-            let part = self.exact_part_in_own_direction(initial, params, &mut swept, loss)?;
+            let held = swept.engine.heap_bytes() + start.heap_bytes() + setting.results + setting.afterwards;
+            let room = setting.budget.bytes().saturating_sub(held);
+            let part = match self.exact_part_in_own_direction(initial, params, &mut swept, room, loss) {
+                Err(error) if error.is_excess() => None,
+                part => part?,
+            };
             match &mut swept.report.truncation {
                 Some(truncation) => truncation.exact_part = part,
                 None => swept.report.lossy = part.map(|part| (1.0 / part - 1.0).abs()),
@@ -133,9 +138,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         report.stop = stop;
         finite_value(engine.value.value)?;
         let part = |of: fn(&Dual<f64>) -> f64, report: Report| {
-            let list = |numbers: &[Dual<f64>]| numbers.iter().map(of).collect::<Vec<f64>>();
-            let (by_state, by_params) = (list(&engine.cotangents.state), list(&engine.cotangents.params));
-            let by_inputs = list(engine.of_all_inputs());
+            let Cotangents { state, params: of_params, .. } = &engine.cotangents;
+            let (by_state, by_params) = (parts(state, of), parts(of_params, of));
+            let by_inputs = parts(engine.of_all_inputs(), of);
             self.shaped(initial, params, of(&engine.value), [&by_state, &by_params, &by_inputs], report)
         };
         Ok((part(|c| c.value, report.clone())?, part(|c| c.tangent, report)?))
@@ -183,16 +188,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             Ok::<_, Error>((optimum, cost))
         };
         let tried = self.attempt(&mut engine, &mut stores, setting, way, length, loss, run)?;
-        let Tried { result: (optimum, cost), needs, keeps, while_planning } = tried;
+        let (optimum, cost) = tried.result;
         let mut io = None;
         if let Some(disk) = &mut stores.disk {
             disk.flush()?;
             io = Some(disk.stats());
         }
-        let around = start.heap_bytes() + needs.results;
-        let in_use = stores.heap_bytes() + keeps.plan_bytes().following;
-        let peak_bytes =
-            needs.least.max(while_planning).max(engine.charged() + around + in_use.max(needs.afterwards));
+        let held = engine.heap_bytes() + start.heap_bytes() + setting.results;
+        let peak_bytes = tried.charged(tried.keeps, stores.heap_bytes(), held);
         if skipped > 0 {
             let norm = engine.cotangent_norm();
             engine.cuts.note(norm);
@@ -326,19 +329,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         initial: &St::State<f64>,
         params: &St::Params<f64>,
         value: f64,
-        [by_state, by_params, by_inputs]: [&[f64]; 3],
+        lists: [&[f64]; 3],
         report: Report,
     ) -> Result<Gradient<St>, Error> {
-        for (what, list) in [
-            ("cotangent of state number", by_state),
-            ("cotangent of parameter", by_params),
-            ("cotangent of input number", by_inputs),
-        ] {
-            if let Some(position) = list.iter().position(|c| !c.is_finite()) {
-                let value = list[position];
-                return Err(palinode_core::Error::NonFiniteDerivativeOf { what, position, value }.into());
-            }
-        }
+        check_finite(lists)?;
+        let [by_state, by_params, by_inputs] = lists;
         let mut rest = by_inputs;
         let words = &mut Vec::new();
         let initial = reshaped(initial, by_state, words);
@@ -380,6 +375,12 @@ pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
     let (mut values, mut tangents) = (Flat::default(), Flat::default());
     value.save(&mut Verbatim(&mut values));
     tangent.save(&mut Verbatim(&mut tangents));
+    let duals = paired(&values, &tangents)?;
+    Ok(B::load(&mut reading(&duals, &values.plain, number)))
+}
+
+/// Numbers with tangents.
+fn paired(values: &Flat<f64>, tangents: &Flat<f64>) -> Result<Vec<Dual<f64>>, Error> {
     if values.reals.len() != tangents.reals.len() {
         return Err(Error::Core(palinode_core::Error::Length {
             what: "the direction",
@@ -391,9 +392,27 @@ pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
         let value = tangents.reals[position];
         return Err(palinode_core::Error::NonFiniteInput { what: "direction", position, value }.into());
     }
-    let duals: Vec<Dual<f64>> =
-        values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect();
-    Ok(B::load(&mut reading(&duals, &values.plain, number)))
+    Ok(values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect())
+}
+
+/// One part of each number.
+fn parts(numbers: &[Dual<f64>], of: fn(&Dual<f64>) -> f64) -> Vec<f64> {
+    numbers.iter().map(of).collect()
+}
+
+/// An error if a cotangent is not finite.
+fn check_finite([by_state, by_params, by_inputs]: [&[f64]; 3]) -> Result<(), Error> {
+    for (what, list) in [
+        ("cotangent of state number", by_state),
+        ("cotangent of parameter", by_params),
+        ("cotangent of input number", by_inputs),
+    ] {
+        if let Some(position) = list.iter().position(|c| !c.is_finite()) {
+            let value = list[position];
+            return Err(palinode_core::Error::NonFiniteDerivativeOf { what, position, value }.into());
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn finite_value(value: f64) -> Result<f64, Error> {

@@ -1,6 +1,5 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
-use super::attempts::Tried;
 use super::backend::Backend;
 use super::engine::{Engine, Loss, Setup, When};
 use super::forward::check_inputs;
@@ -59,12 +58,13 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             loss,
             |engine, _, _, loss| there_and_back(engine, &start, steps, loss),
         );
-        let Tried { needs, .. } = tried.map_err(|error| self.located(error, initial, params))?;
+        let tried = tried.map_err(|error| self.located(error, initial, params))?;
         let drift = drift(&start, engine.live_as_snapshot(), SMALL);
         if drift > OF_ALL_STEPS {
             return Err(Error::DriftedTooFar { steps, drift });
         }
-        let peak_bytes = needs.least.max(engine.charged() + start.heap_bytes() + setting.results);
+        let held = engine.heap_bytes() + start.heap_bytes() + setting.results;
+        let peak_bytes = tried.charged(tried.keeps, start.heap_bytes(), held);
         let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         report.optimum = report.forward;
         report.drift = Some(drift);

@@ -59,8 +59,9 @@ pub(super) fn add_parts<T: Inner>(
     }
 }
 
-/// Takes the steps of a forward rollout one by one, each from its own state to the sides where that is needed.
+/// Takes the steps of a forward rollout one by one, each from its own state to the sides where that is needed. What that takes is charged.
 pub(super) fn take_steps<St: Step>(
+    account: &Account,
     step: &St,
     mut state: St::State<Dual<f64>>,
     params: &St::Params<Dual<f64>>,
@@ -74,8 +75,12 @@ pub(super) fn take_steps<St: Step>(
         before.clear();
         state.save(&mut Verbatim(&mut before));
         let of_state = before.reals.len();
+        // Numbers before and after, all together, moved, and their parts; and what is made of them.
+        let numbers = 6 * (of_state + fixed.reals.len()) * size_of::<Dual<f64>>();
+        let words = 2 * (before.plain.len() + fixed.plain.len()) * size_of::<u64>();
+        let _charge = account.charged(numbers + words + state.heap_bytes() + params.heap_bytes())?;
         let all: Vec<Dual<f64>> = before.reals.iter().chain(&fixed.reals).copied().collect();
-        let taken = points::verified(&primals(&all), (Parts::Along, 1), |x, parts| {
+        let taken = points::verified_within(account, &primals(&all), (Parts::Along, 1), |x, parts| {
             let moved = with_tangents_of(&all, x);
             state = Reals::load(&mut reading(&moved[..of_state], &before.plain, |dual| dual));
             let params: St::Params<Dual<f64>> =

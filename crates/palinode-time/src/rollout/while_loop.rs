@@ -1,6 +1,5 @@
 //! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
 
-use super::attempts::Tried;
 use super::backend::Backend;
 use super::engine::{Engine, Loss};
 use super::needs::{MOST_AT_ONCE, refuse_beyond_naming};
@@ -73,11 +72,10 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             self.go_until(engine, setting, slots, condition, stores, loss)
         };
         let tried = self.attempt(&mut engine, &mut stores, setting, Way::Online, length, loss, run)?;
-        let Tried { result: Gone { steps, cost, stop, bookkeeping }, needs, .. } = tried;
+        let Gone { steps, cost, stop, bookkeeping } = tried.result;
         let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
-        let after = stores.heap_bytes() + bookkeeping;
-        let around = start.heap_bytes() + setting.results;
-        let peak_bytes = needs.least.max(engine.charged() + around + after.max(needs.afterwards));
+        let held = engine.heap_bytes() + start.heap_bytes() + setting.results;
+        let peak_bytes = tried.charged(tried.keeps.followed_in(bookkeeping), stores.heap_bytes(), held);
         let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
         let units = steps.div_ceil(engine.stride);

@@ -69,11 +69,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.inputs.bytes_each()
     }
 
-    /// The bytes that a sweep is charged with, stores not included: those that are held, those that states gave back, and those of a list that was held twice while it was moved.
-    pub(in crate::rollout) fn charged(&self) -> usize {
-        self.heap_bytes() + self.not_held_now() + self.room_to_grow()
-    }
-
     /// The heap bytes held, stores not included.
     pub(in crate::rollout) fn heap_bytes(&self) -> usize {
         self.params.heap_bytes()

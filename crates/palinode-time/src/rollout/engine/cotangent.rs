@@ -8,7 +8,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     #[inline]
     pub(in crate::rollout) fn cotangent_norm(&mut self) -> f64 {
         self.release_cotangent();
-        norm_of(self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN)))
+        norm(&self.cotangents.state)
     }
 
     /// Notes how large the cotangent of the state before `step` is, and clips it if asked to.
@@ -28,8 +28,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if let Some(most) = self.clip
             && norm > most
         {
-            let factor = T::from_f64(most / norm);
-            self.cotangents.state.iter_mut().for_each(|c| *c *= factor);
+            scale(&mut self.cotangents.state, T::from_f64(most / norm));
             self.health.see_clipping();
         }
         Ok(())
@@ -38,8 +37,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Why a cotangent is not finite.
     #[cold]
     fn not_finite(&self, step: u64) -> Error {
-        let numbers = self.cotangents.state.iter().map(|c| c.peek().unwrap_or(f64::NAN));
-        let value = numbers.into_iter().find(|c| !c.is_finite()).unwrap_or(f64::NAN);
+        let value = first_not_finite(&self.cotangents.state);
         // What comes from a loss that is not finite says nothing about slopes.
         let loss = self.value.peek().unwrap_or(f64::NAN);
         if !loss.is_finite() {
@@ -59,7 +57,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// From here on the cotangent is cut: nothing flows back to earlier steps.
     pub(in crate::rollout) fn cut(&mut self) {
         self.release_cotangent();
-        self.cotangents.state.iter_mut().for_each(|c| *c = T::zero());
+        self.cotangents.state.fill(T::zero());
     }
 
     /// Nothing flows back to the initial state, which has so many numbers.
@@ -68,6 +66,22 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.cotangents.state.clear();
         self.cotangents.state.resize(numbers, T::zero());
     }
+}
+
+// Functions of the list alone, so that there is one of each for all steps.
+
+#[inline]
+fn norm<T: Inner>(list: &[T]) -> f64 {
+    norm_of(list.iter().map(|c| c.peek().unwrap_or(f64::NAN)))
+}
+
+fn scale<T: Inner>(list: &mut [T], factor: T) {
+    list.iter_mut().for_each(|c| *c *= factor);
+}
+
+fn first_not_finite<T: Inner>(list: &[T]) -> f64 {
+    let numbers = list.iter().map(|c| c.peek().unwrap_or(f64::NAN));
+    numbers.into_iter().find(|c| !c.is_finite()).unwrap_or(f64::NAN)
 }
 
 /// Where a cotangent is cut on its way back, and what was cut.

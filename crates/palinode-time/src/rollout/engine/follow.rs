@@ -18,7 +18,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
         if stores.disk.is_none() {
-            return actions.into_iter().try_for_each(|action| self.act(action, stores, loss));
+            for action in actions {
+                self.act(action, stores, loss)?;
+            }
+            return Ok(());
         }
         // A slow store is told some actions ahead what it will be asked for.
         let mut actions = actions;

@@ -83,11 +83,18 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     ) -> Result<T, Error> {
         let mut duals = Flat::default();
         state.save(&mut Verbatim(&mut duals));
-        let reals = duals.reals.iter().map(|dual: &Dual<T>| dual.value).collect();
-        let values = Flat { reals, plain: core::mem::take(&mut duals.plain) };
+        let values = Flat { reals: values_of(&duals.reals), plain: core::mem::take(&mut duals.plain) };
         self.record_loss(&values, steps, loss)?;
         let mut record = self.loss_tape.recorded().expect("it was recorded just now");
-        let cotangents = record.reverse(&[T::one()])?;
-        Ok(cotangents.iter().zip(&duals.reals).fold(T::zero(), |sum, (&c, dual)| sum + c * dual.tangent))
+        Ok(along(record.reverse(&[T::one()])?, &duals.reals))
     }
+}
+
+fn values_of<T: Inner>(duals: &[Dual<T>]) -> Vec<T> {
+    duals.iter().map(|dual| dual.value).collect()
+}
+
+/// What cotangents say of tangents.
+fn along<T: Inner>(cotangents: &[T], duals: &[Dual<T>]) -> T {
+    cotangents.iter().zip(duals).fold(T::zero(), |sum, (&c, dual)| sum + c * dual.tangent)
 }

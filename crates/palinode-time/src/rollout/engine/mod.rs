@@ -219,7 +219,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         initial.restore(&mut self.live);
         self.at = Live::Before(0);
         self.steps = steps;
-        self.recorded.iter_mut().for_each(|place| *place = None);
+        self.recorded.fill(None);
         self.expected_before = None;
         self.value = T::zero();
         self.health.clear();
@@ -282,7 +282,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.counts.advanced += to - from;
         self.at = Live::Before(to);
         if self.advance_by == Advance::ByRecording {
-            return (from..to).try_for_each(|step| self.advance_by_recording(step));
+            for step in from..to {
+                self.advance_by_recording(step)?;
+            }
+            return Ok(());
         }
         let (most, most_noted) = self.most_heap();
         let Engine { step, params, inputs, live, hashes, snapshot, .. } = self;
@@ -356,7 +359,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     /// A place for the residuals of a unit.
     fn free_place(&mut self) -> usize {
-        match self.recorded.iter().position(Option::is_none) {
+        match place_of(&self.recorded, None) {
             Some(place) => place,
             None => {
                 self.recorded.push(None);
@@ -366,10 +369,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     }
 
     fn place_of(&self, step: u64) -> usize {
-        self.recorded
-            .iter()
-            .position(|&recorded| recorded == Some(step))
-            .expect("a step is recorded before it is reversed")
+        place_of(&self.recorded, Some(step)).expect("a step is recorded before it is reversed")
     }
 
     /// Records the unit that begins at a step.
@@ -545,4 +545,10 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.at = Live::Before(step);
         Ok(())
     }
+}
+
+/// Where the unit is that begins at a step; or where there is none.
+#[inline]
+fn place_of(recorded: &[Option<u64>], unit: Option<u64>) -> Option<usize> {
+    recorded.iter().position(|&recorded| recorded == unit)
 }
