@@ -90,7 +90,7 @@ fn look<N, S: Scalar>(
     let beside = moved(x, BESIDE, 0.0, |weight| weight);
     for point in [&beside, x] {
         // A run that panics or is not a number beside the point says nothing; at the point it will do so again.
-        let Some((found, _)) = decision::apart(|| parts(point)) else { continue };
+        let Some((found, _)) = decision::apart(usize::MAX, || parts(point)) else { continue };
         if found.iter().any(|&part| part != 0.0 && !part.is_nan()) {
             return Err(Error::Confused { driver, number: short_name(type_name::<N>()) });
         }

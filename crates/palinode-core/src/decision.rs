@@ -95,7 +95,7 @@ thread_local! {
     static SEEN: Cell<Decisions> = const { Cell::new(Decisions::NONE) };
     /// The largest threshold of a suspicious comparison, 0 for a tie.
     static SUSPICION: Cell<f64> = const { Cell::new(NO_SUSPICION) };
-    static LOG: RefCell<Log> = const { RefCell::new(Log { outcomes: Vec::new(), suspects: Vec::new() }) };
+    static LOG: RefCell<Log> = const { RefCell::new(Log::within(usize::MAX)) };
     /// Whether this is a run to the side, which is not verified itself.
     static APART: Cell<bool> = const { Cell::new(false) };
     static ACCEPTED: Cell<bool> = const { Cell::new(false) };
@@ -188,6 +188,50 @@ impl Suspect {
 pub(crate) struct Log {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) suspects: Vec<Suspect>,
+    /// The bytes that it may still take.
+    room: usize,
+    /// Whether that was too little: the rest is missing.
+    pub(crate) is_cut: bool,
+}
+
+impl Log {
+    /// A log of at most so many bytes.
+    pub(crate) const fn within(room: usize) -> Log {
+        Log { outcomes: Vec::new(), suspects: Vec::new(), room, is_cut: false }
+    }
+
+    /// The bytes that it took of those it was given: while a list is moved, it is there twice.
+    pub(crate) fn taken_of(&self, room: usize) -> usize {
+        room - self.room
+    }
+
+    /// Adds to a list, and takes the bytes that the list needs before it grows.
+    fn push<T>(list: &mut Vec<T>, item: T, room: &mut usize) -> bool {
+        if list.len() == list.capacity() {
+            let capacity = (2 * list.capacity()).max(8);
+            let bytes = capacity * size_of::<T>();
+            if bytes > *room {
+                return false;
+            }
+            *room -= bytes;
+            list.reserve_exact(capacity - list.len());
+        }
+        list.push(item);
+        true
+    }
+
+    fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
+        let Log { outcomes, suspects, room, is_cut } = self;
+        if *is_cut {
+            return;
+        }
+        if let Some(suspect) = suspect
+            && suspects.len() < MOST_SUSPECTS
+        {
+            *is_cut |= !Log::push(suspects, suspect, room);
+        }
+        *is_cut |= !Log::push(outcomes, outcome, room);
+    }
 }
 
 /// Of more suspicious comparisons than this the rest is not looked at one by one.
@@ -229,8 +273,8 @@ pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Runs `f` with no effect on any scope around it, and logs its comparisons; no result if it panics.
-pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> Option<(R, Log)> {
+/// Runs `f` with no effect on any scope around it, and logs its comparisons in at most so many bytes; no result if it panics.
+pub(crate) fn apart<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     /// The log of a run around this one, put back when it is over.
     struct OuterLog(Log);
     impl Drop for OuterLog {
@@ -239,7 +283,7 @@ pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> Option<(R, Log)> {
         }
     }
     // Where the thread is coming down, there is no log, and nothing to be seen.
-    let _outer_log = OuterLog(LOG.try_with(RefCell::take).ok()?);
+    let _outer_log = OuterLog(LOG.try_with(|log| log.replace(Log::within(room))).ok()?);
     let _outer = (with(&KEPT, LOGGED), with(&SUSPICION, NO_SUSPICION), with(&APART, true));
     // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()?;
@@ -375,11 +419,8 @@ fn log(a: Option<f64>, b: Option<f64>, asked: Asked) {
     };
     LOG.with_borrow_mut(|log| {
         let is_suspicious = asked != Asked::Sameness && suspicion(left, right).is_some();
-        if is_suspicious && log.suspects.len() < MOST_SUSPECTS {
-            let is_equality = asked == Asked::Equality;
-            log.suspects.push(Suspect { number: log.outcomes.len(), left, right, is_equality });
-        }
-        log.outcomes.push(outcome);
+        let (number, is_equality) = (log.outcomes.len(), asked == Asked::Equality);
+        log.add(outcome, is_suspicious.then_some(Suspect { number, left, right, is_equality }));
     });
 }
 

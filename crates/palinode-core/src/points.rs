@@ -11,11 +11,14 @@
 //! Invariants: nothing suspicious costs nothing and allocates nothing; the last run is the one at the point, so that whatever a closure leaves behind is what it
 //! left there; runs to the sides are seen by no other scope, and nothing in them is verified in turn. A side on which the derivative does not exist says nothing.
 //!
+//! What looking takes besides the runs themselves (points, parts, logs) is charged to an [`Account`] before it is allocated; where that has a limit, more is an error.
+//!
 //! Known limits: a gap below a millionth of a part, or a ten-millionth of the largest one, is not seen; after paths diverged with different numbers of decisions, later ones cannot
 //! be told apart and count as kinks.
 
 use crate::decision::{self, Log, Outcome, Suspect, apart};
 use crate::error::Error;
+use core::cell::{Cell, RefCell};
 use core::cmp::Ordering;
 use palinode_num::{Key, Scalar};
 
@@ -43,6 +46,109 @@ pub enum Parts {
     Along,
 }
 
+/// The bytes of looking to the sides: how many there may be, and the most that there were.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Account {
+    limit: usize,
+    held: Cell<usize>,
+    most: Cell<usize>,
+    /// Why looking stopped, if it did: nothing more is looked at.
+    refusal: RefCell<Option<Error>>,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Account::within(usize::MAX)
+    }
+}
+
+impl Account {
+    /// At most so many.
+    pub const fn within(limit: usize) -> Self {
+        Account { limit, held: Cell::new(0), most: Cell::new(0), refusal: RefCell::new(None) }
+    }
+
+    /// At most so many from now on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Forgets how many there were.
+    pub fn forget(&mut self) {
+        self.most.set(0);
+    }
+
+    /// The most that there were at once.
+    pub fn most(&self) -> usize {
+        self.most.get()
+    }
+
+    /// Takes so many bytes until what it gives is dropped; `None`, and looking stops, if there are not so many left.
+    pub fn charge(&self, bytes: usize) -> Option<Charge<'_>> {
+        let held = self.held.get().saturating_add(bytes);
+        if self.has_refused() {
+            return None;
+        }
+        if held > self.limit {
+            self.refuse(Error::ByteLimit { limit: self.limit, needed: held, node: 0 });
+            return None;
+        }
+        self.held.set(held);
+        self.most.set(self.most.get().max(held));
+        Some(Charge { account: self, bytes })
+    }
+
+    /// Looking stops for this reason; a run to a side that has no room for itself is no side without a derivative.
+    pub fn refuse(&self, error: Error) {
+        self.refusal.borrow_mut().get_or_insert(error);
+    }
+
+    fn refuse_beyond_limit(&self) {
+        self.refuse(Error::ByteLimit { limit: self.limit, needed: self.limit.saturating_add(1), node: 0 });
+    }
+
+    fn has_refused(&self) -> bool {
+        self.refusal.borrow().is_some()
+    }
+
+    /// Why looking stopped, if it did; from now on it goes on.
+    pub fn refused(&self) -> Option<Error> {
+        self.refusal.take()
+    }
+
+    fn left(&self) -> usize {
+        self.limit - self.held.get().min(self.limit)
+    }
+}
+
+/// Bytes that are held.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Charge<'a> {
+    account: &'a Account,
+    bytes: usize,
+}
+
+impl Charge<'_> {
+    /// So many more, which were asked for before.
+    fn add(&mut self, bytes: usize) {
+        let held = self.account.held.get() + bytes;
+        self.account.held.set(held);
+        self.account.most.set(self.account.most.get().max(held));
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        self.account.held.set(self.account.held.get() - self.bytes);
+    }
+}
+
+/// The lists of at most four entries that [`examine`] makes, all together.
+const FEW: usize = 256;
+
 /// A derivative as a function of the point, which adds its parts to a list if it is given one.
 type Run<'a, S, R, E> = dyn FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E> + 'a;
 
@@ -51,7 +157,19 @@ type Run<'a, S, R, E> = dyn FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E> +
 #[inline]
 pub fn verified<S: Scalar, R, E: From<Error>>(
     x: &[S],
-    (parts, order): (Parts, usize),
+    of: (Parts, usize),
+    run: impl FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E>,
+) -> Result<R, E> {
+    verified_within(&Account::default(), x, of, run)
+}
+
+/// The same, and what looking takes is charged. Parts by input are planned to be as large as the inputs.
+#[doc(hidden)]
+#[inline]
+pub fn verified_within<S: Scalar, R, E: From<Error>>(
+    account: &Account,
+    x: &[S],
+    of: (Parts, usize),
     mut run: impl FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E>,
 ) -> Result<R, E> {
     // One copy of the user's code is enough.
@@ -61,7 +179,7 @@ pub fn verified<S: Scalar, R, E: From<Error>>(
         None => result,
         Some(threshold) => {
             drop(result?);
-            examine(x, (parts, order), threshold, run)
+            examine(account, x, of, threshold, run)
         }
     }
 }
@@ -115,14 +233,16 @@ pub(crate) fn moved<S: Scalar>(x: &[S], relative: f64, least: f64, sign: impl Fn
 
 /// What a run to one side found, near and far.
 #[derive(Default)]
-struct Side {
+struct Side<'a> {
     near: Vec<f64>,
     far: Vec<f64>,
     near_log: Log,
     far_log: Log,
+    /// For the bytes of these.
+    _charges: [Option<Charge<'a>>; 2],
 }
 
-impl Side {
+impl Side<'_> {
     /// Part `i` of the one-sided derivative, and how wrong it may be.
     fn part(&self, i: usize) -> (f64, f64) {
         let (near, far) = (self.near[i], self.far[i]);
@@ -150,6 +270,7 @@ impl Side {
 #[cold]
 #[inline(never)]
 fn examine<S: Scalar, R, E: From<Error>>(
+    account: &Account,
     x: &[S],
     (kind, order): (Parts, usize),
     threshold: f64,
@@ -159,27 +280,40 @@ fn examine<S: Scalar, R, E: From<Error>>(
     let order = order.max(1) as i32;
     let mut relative = epsilon.powf(1.0 / f64::from(order + 2));
     let mut least = 64.0 * threshold;
+    account.refusal.take();
+    let _lists = account.charge(FEW + x.len() * size_of::<Option<bool>>());
+    // For the point, if it is not this one.
+    let of_point = || account.charge(size_of_val(x));
     let run_at = |run: &mut Run<'_, S, R, E>, point: &[S]| {
-        let mut parts = Vec::new();
-        let (_, log) =
-            apart(|| run(point, Some(&mut parts)).ok()).and_then(|(ran, log)| Some((ran?, log)))?;
-        parts.iter().all(|part| part.is_finite()).then_some((parts, log))
+        let parts = x.len() * (size_of::<S>() / size_of::<f64>()).max(1);
+        let mut charge = account.charge(parts * size_of::<f64>())?;
+        let mut parts = Vec::with_capacity(parts);
+        let room = account.left();
+        let (ran, log) = apart(room, || run(point, Some(&mut parts)).ok())?;
+        charge.add(log.taken_of(room));
+        if log.is_cut {
+            account.refuse_beyond_limit();
+        }
+        (!account.has_refused() && parts.iter().all(|part| part.is_finite())).then_some(())?;
+        ran.map(|_| (parts, log, charge))
     };
-    let Some((here, log)) = run_at(run, x) else {
+    let Some((here, log, _here)) = run_at(run, x) else {
         // It has parts that cannot be compared.
-        return once_more(x, run);
+        return account.refused().map_or_else(|| once_more(x, run), |refusal| Err(refusal.into()));
     };
-    let mut sides: [Option<Side>; 2] = [None, None];
+    let mut sides: [Option<Side<'_>>; 2] = [None, None];
     // Also upwards only, for what is defined for positive numbers, and all alike, for what must stay symmetric; and farther, if a threshold is on something that grows slowly.
     let turns: [fn(f64) -> f64; 3] = [|weight| weight, f64::abs, |_| 1.0];
     for turn in turns {
         for _ in 0..3 {
             sides = [1.0, -1.0].map(|sign| {
                 let way = |weight: f64| sign * turn(weight);
-                let (near, near_log) = run_at(run, &moved(x, relative, least, way))?;
-                let (far, far_log) = run_at(run, &moved(x, FAR * relative, FAR * least, way))?;
+                let _point = of_point()?;
+                let (near, near_log, of_near) = run_at(run, &moved(x, relative, least, way))?;
+                let (far, far_log, of_far) = run_at(run, &moved(x, FAR * relative, FAR * least, way))?;
                 let same_parts = near.len() == here.len() && far.len() == here.len();
-                same_parts.then_some(Side { near, far, near_log, far_log })
+                let _charges = [Some(of_near), Some(of_far)];
+                same_parts.then_some(Side { near, far, near_log, far_log, _charges })
             });
             if !sides.iter().flatten().any(|side| side.is_too_near(&log)) {
                 break;
@@ -193,11 +327,13 @@ fn examine<S: Scalar, R, E: From<Error>>(
     let noise = LEAST_GAP.max(32.0 * epsilon / relative.powi(order));
     let mut is_apart = |input: usize| {
         let beside = [1.0, -1.0].map(|sign| {
+            let _points = (of_point()?, of_point()?);
             let mut point = x.to_vec();
             point[input] = moved(x, FAR * relative, FAR * least, |weight| sign * weight)[input];
-            run_at(run, &point).map(|(_, far_log)| Side { far_log, ..Side::default() })
+            let (far, far_log, of_far) = run_at(run, &point)?;
+            Some(Side { far, far_log, _charges: [Some(of_far), None], ..Side::default() })
         });
-        let known: Vec<&Side> = beside.iter().flatten().collect();
+        let known: Vec<&Side<'_>> = beside.iter().flatten().collect();
         known.len() == 2 && !log.suspects.iter().any(|suspect| is_of_point(suspect, &log, &known))
     };
     // A partial derivative is right if no comparison is of the point along its own input: then it is that of the branch.
@@ -208,7 +344,8 @@ fn examine<S: Scalar, R, E: From<Error>>(
             *apart_from[input].get_or_insert_with(|| is_apart(input))
         }
     };
-    if let Some(refusal) = refusal(&here, &log, &sides, noise, &mut is_excused) {
+    let refusal = refusal(&here, &log, &sides, noise, &mut is_excused);
+    if let Some(refusal) = account.refused().or(refusal) {
         return Err(refusal.into());
     }
     once_more(x, run)
@@ -234,11 +371,11 @@ fn epsilon<S: Scalar>() -> f64 {
 fn refusal(
     here: &[f64],
     log: &Log,
-    sides: &[Option<Side>; 2],
+    sides: &[Option<Side<'_>>; 2],
     noise: f64,
     is_excused: &mut dyn FnMut(usize) -> bool,
 ) -> Option<Error> {
-    let known: Vec<&Side> = sides.iter().flatten().collect();
+    let known: Vec<&Side<'_>> = sides.iter().flatten().collect();
     if known.is_empty() {
         return None;
     }
@@ -271,7 +408,7 @@ fn refusal(
 }
 
 /// Whether a comparison went as it goes on neither side.
-fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side]) -> bool {
+fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side<'_>]) -> bool {
     let outcomes: Option<Vec<Outcome>> =
         sides.iter().map(|side| side.outcome(here, suspect.number)).collect();
     let Some(outcomes) = outcomes else { return false };

@@ -388,6 +388,9 @@ fn is_within(
     // The start of some and the bits are the test's.
     let own = size_of_val(exact) + 8 * options.numbers;
     assert!(peak <= budget + own, "case {case}: {peak} of {budget} + {own}: {options:?}: {report}");
+    if peak > report.peak_bytes + own {
+        println!("REPORT {case} {budget}: {peak} > {} + {own}: {options:?}", report.peak_bytes);
+    }
     assert!(report.peak_bytes <= budget, "case {case}: {peak}, {report}: {options:?}");
     assert!(!options.is_exact() || bits == exact, "case {case}, {budget}: other bits: {options:?}");
     Ok(())

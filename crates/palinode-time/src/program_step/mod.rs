@@ -24,7 +24,7 @@ pub use values::ProgramValues;
 
 use crate::rollout::Rollout;
 use crate::step::{Notes, Number, Step, StepRule};
-use palinode_core::Reals;
+use palinode_core::{Reals, points};
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::{Program, pal, passes, transform, verify};
 use signature::{Group, Signature};
@@ -224,7 +224,8 @@ impl ProgramStep {
         let mut arguments = self.signature.arranged(before.0, before.1, before.2)?;
         let seeds = self.signature.state_of_result.iter().map(|&position| &of_state[position]);
         arguments.extend(seeds.filter(|seed| matches!(seed, Datum::Real(_))).cloned());
-        let cotangents = self.run(&self.reverse, arguments)?;
+        // The comparisons of a derivative are conventions at kinks; those of the program are its decisions.
+        let cotangents = points::unseen(|| self.run(&self.reverse, arguments))?;
         let real = self.signature.arguments.iter().filter(|argument| argument.ty.is_real());
         for (argument, cotangent) in real.zip(cotangents) {
             match argument.group {

@@ -13,6 +13,7 @@ use super::forward::taken_well;
 use super::sides;
 use crate::error::Error;
 use crate::step::Step;
+use palinode_core::points::Account;
 use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision};
 
 /// What does not change from step to step.
@@ -50,6 +51,11 @@ pub trait Memory {
 
     /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
     fn limit(&mut self, _budget: Budget) {}
+
+    /// The most bytes that looking to the sides of a decision took.
+    fn looked_bytes(&self) -> usize {
+        0
+    }
 
     /// The bytes of a recording, where they may differ from one to the next.
     fn recording_bytes(&self) -> usize {
@@ -147,6 +153,9 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         None
     }
 
+    /// A step decided by a tie: where steps are not looked at from the sides while they are recorded, they are from now on.
+    fn look_from_now(&mut self) {}
+
     /// Where it advances by itself, it does so by recording from now on.
     fn advance_by_recording(&mut self) {}
 
@@ -209,6 +218,8 @@ pub struct ByTape<St: Step, T: Inner = f64> {
     /// What goes from one step of a recording to the next.
     crossing: Flat<Var<T>>,
     boundary: Boundary<T>,
+    /// For looking to the sides of a decision.
+    looking: Account,
     /// Instead of all that, if the step is narrow.
     columns: Option<Columns<St, T>>,
 }
@@ -226,6 +237,7 @@ impl<St: Step, T: Inner> Default for ByTape<St, T> {
             inputs: Vec::new(),
             crossing: Flat::default(),
             boundary: Boundary::new(),
+            looking: Account::default(),
             columns: None,
         }
     }
@@ -244,6 +256,8 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
             + self.inputs.capacity() * size_of::<T>()
             + self.crossing.heap_bytes()
             + self.boundary.heap_bytes()
+            // It may be looked at any time again.
+            + self.looking.most()
             + self.columns.as_ref().map_or(0, |columns| with_lanes!(columns, lanes => lanes.heap_bytes()))
     }
 
@@ -256,6 +270,7 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
 
     fn limit(&mut self, budget: Budget) {
         self.limit = budget;
+        self.looking.set_limit(budget.bytes());
         self.tapes.iter_mut().for_each(|tape| tape.set_budget(budget));
     }
 
@@ -264,9 +279,14 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
         if self.columns.is_some() { 0 } else { self.tapes.first().map_or(0, Tape::heap_bytes) }
     }
 
+    fn looked_bytes(&self) -> usize {
+        self.looking.most()
+    }
+
     fn limit_growth(&mut self, spare: usize) {
         let held = self.tapes.first().map_or(0, Tape::heap_bytes);
-        self.limit((held + self.slack()).saturating_add(spare).into());
+        self.limit((held + self.slack()).saturating_add(spare / 2).into());
+        self.looking.set_limit(self.looking.most().saturating_add(spare / 2));
     }
 
     fn reserve(&mut self, places: usize) {
@@ -282,7 +302,9 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
         if let Some(columns) = &mut columns {
             with_lanes!(columns, lanes => lanes.forget());
         }
-        *self = ByTape { limit: self.limit, columns, ..ByTape::default() };
+        let mut looking = core::mem::take(&mut self.looking);
+        looking.forget();
+        *self = ByTape { limit: self.limit, looking, columns, ..ByTape::default() };
     }
 
     fn residual_bytes(&self) -> usize {
@@ -325,7 +347,8 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             // As large as the first, so that it is not moved when it grows.
             self.words_after.push(Vec::with_capacity(self.words_after.first().map_or(0, Vec::capacity)));
         }
-        let ByTape { tapes, numbers, state, params, input, words_after, crossing, boundary, .. } = self;
+        let ByTape { tapes, numbers, state, params, input, words_after, crossing, boundary, looking, .. } =
+            self;
         numbers.clear();
         before.save(numbers);
         fixed.params.save(numbers);
@@ -333,7 +356,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         let words = &mut words_after[kept];
         let mut taken = Ok(());
         // A decision of this point only is looked for in this unit, from its state to the sides.
-        sides::verified(&numbers.reals, |reals, parts| {
+        let verified = sides::verified(looking, &numbers.reals, |reals, parts| {
             let mut record = tapes[kept].record_once(reals, |vars| {
                 let mut source = reading(vars, &numbers.plain, |var: Var<T>| var);
                 let state = refill(state, &mut source);
@@ -359,9 +382,10 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
                 Shape::of(&*state, words);
                 Recorded(&*state)
             })?;
-            sides::add_parts(&mut record, parts);
+            sides::add_parts(looking, &mut record, parts);
             Ok(())
-        })?;
+        });
+        verified.map_err(|error| sides::in_step(error, 0))?;
         taken?;
         let record = tapes[kept].recorded().expect("it was recorded just now");
         Ok(expected.is_none_or(|expected| {

@@ -3,9 +3,12 @@
 use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed, Flat, Memory, exchange};
 use super::flat::{Shape, reading, refill};
+use super::forward::taken_well;
+use super::sides;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
-use palinode_core::{Passive, Reals};
+use palinode_core::points::{self, Account};
+use palinode_core::{Budget, Passive, Reals, Sink, Snapshot};
 
 /// Differentiates a step by the rule that comes with it; see [`StepRule`].
 pub struct ByRule<St: Step, T: Inner = f64> {
@@ -16,6 +19,9 @@ pub struct ByRule<St: Step, T: Inner = f64> {
     input: Option<St::Input<Passive<T>>>,
     /// Whether `state` is the cotangent, and the list is not: a large one is not copied at every step.
     holds_cotangent: bool,
+    /// Whether a step decided by a tie: then each one is looked at from the sides before it is gone back over.
+    looks: bool,
+    looking: Account,
 }
 
 impl<St: Step, T: Inner> Default for ByRule<St, T> {
@@ -27,6 +33,8 @@ impl<St: Step, T: Inner> Default for ByRule<St, T> {
             params: None,
             input: None,
             holds_cotangent: false,
+            looks: false,
+            looking: Account::default(),
         }
     }
 }
@@ -39,6 +47,20 @@ impl<St: Step, T: Inner> Memory for ByRule<St, T> {
             + self.state.as_ref().map_or(0, Reals::heap_bytes)
             + self.params.as_ref().map_or(0, Reals::heap_bytes)
             + self.input.as_ref().map_or(0, Reals::heap_bytes)
+            // It may be looked at any time again.
+            + self.looking.most()
+    }
+
+    fn limit(&mut self, budget: Budget) {
+        self.looking.set_limit(budget.bytes());
+    }
+
+    fn looked_bytes(&self) -> usize {
+        self.looking.most()
+    }
+
+    fn limit_growth(&mut self, spare: usize) {
+        self.looking.set_limit(self.looking.most().saturating_add(spare));
     }
 
     fn heap_of_state(&self) -> usize {
@@ -50,7 +72,9 @@ impl<St: Step, T: Inner> Memory for ByRule<St, T> {
     }
 
     fn forget(&mut self) {
-        *self = ByRule::default();
+        let mut looking = core::mem::take(&mut self.looking);
+        looking.forget();
+        *self = ByRule { looks: self.looks, looking, ..ByRule::default() };
     }
 
     fn residual_bytes(&self) -> usize {
@@ -106,6 +130,9 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     ) -> Result<(), Error> {
         let input = &inputs[0];
         let before = self.before[kept].as_ref().expect("a step is recorded before it is reversed");
+        if self.looks {
+            look(&self.looking, fixed, before, input).map_err(|error| sides::in_step(error, 0))?;
+        }
         // Cotangents take the shape of what they are of, which the words tell.
         let words = &mut self.numbers.plain;
         let numbers_after = match &self.state {
@@ -131,6 +158,10 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         Ok(())
     }
 
+    fn look_from_now(&mut self) {
+        self.looks = true;
+    }
+
     fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {
         self.before[kept].as_ref()
     }
@@ -143,10 +174,66 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     }
 }
 
+/// Looks at a step and its rule from the sides, where one of them decides by a tie. A cotangent that tells the entries apart is carried back over the step; that what a step decides
+/// is no decision of its rule, or the other way round, is for the derivatives to show.
+#[cold]
+fn look<St: StepRule, T: Inner>(
+    account: &Account,
+    fixed: &Fixed<'_, St, T>,
+    before: &St::State<Passive<T>>,
+    input: &St::Input<Passive<T>>,
+) -> Result<(), Error> {
+    let lengths = [Snapshot::lengths(before), Snapshot::lengths(fixed.params), Snapshot::lengths(input)];
+    let (reals, plain) = lengths.iter().fold((0, 0), |sum, lengths| (sum.0 + lengths.0, sum.1 + lengths.1));
+    let heap = before.heap_bytes() + fixed.params.heap_bytes() + input.heap_bytes();
+    // Words of numbers, and of a cotangent for each; and all of that once more, in the shapes that the step takes.
+    let Some(_charge) = account.charge((2 * reals + plain) * size_of::<u64>() + 2 * heap) else {
+        return account.refused().map_or(Ok(()), |refusal| Err(refusal.into()));
+    };
+    let mut numbers = Flat::with_capacity(reals * size_of::<u64>() / size_of::<T>(), plain);
+    before.save(&mut numbers);
+    let of_state = numbers.reals.len();
+    fixed.params.save(&mut numbers);
+    input.save(&mut numbers);
+    let weight = |i| if i < of_state { T::from_f64(points::weight(i)) } else { T::zero() };
+    let weights: Vec<T> = (0..numbers.reals.len()).map(weight).collect();
+    points::again(|| {
+        sides::verified(account, &numbers.reals, |reals, parts| {
+            let at = &mut reading(reals, &numbers.plain, Passive::lift);
+            let (mut state, params, input) = (St::State::load(at), St::Params::load(at), St::Input::load(at));
+            fixed.step.step(&mut state, &params, &input);
+            taken_well(fixed.step, 0)?;
+            state.reload(&mut reading(reals, &numbers.plain, Passive::lift));
+            let of = &mut reading(&weights, &numbers.plain, Passive::lift);
+            let (mut of_state, mut of_params, mut of_input) =
+                (St::State::load(of), St::Params::load(of), St::Input::load(of));
+            fixed.step.reverse(&state, &params, &input, &mut of_state, &mut of_params, &mut of_input);
+            taken_well(fixed.step, 0)?;
+            if let Some(parts) = parts {
+                let parts = &mut Words(parts);
+                of_state.save(parts);
+                of_params.save(parts);
+                of_input.save(parts);
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Takes numbers with all their parts.
+struct Words<'a>(&'a mut Vec<f64>);
+
+impl<T: Inner> Sink<Passive<T>> for Words<'_> {
+    fn real(&mut self, number: Passive<T>) {
+        number.primal().save_bits(&mut |word| self.0.push(f64::from_bits(word)));
+    }
+    fn word(&mut self, _word: u64) {}
+}
+
 /// The list becomes the numbers of a value.
 fn numbers_of<T: Inner>(value: &impl Reals<Passive<T>>, list: &mut Vec<T>) {
     struct Numbers<'a, T>(&'a mut Vec<T>);
-    impl<T: Inner> palinode_core::Sink<Passive<T>> for Numbers<'_, T> {
+    impl<T: Inner> Sink<Passive<T>> for Numbers<'_, T> {
         #[inline(always)]
         fn real(&mut self, number: Passive<T>) {
             self.0.push(number.primal());

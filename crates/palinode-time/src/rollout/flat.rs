@@ -20,6 +20,11 @@ impl<T> Default for Flat<T> {
 }
 
 impl<T> Flat<T> {
+    /// Room for so many numbers and words.
+    pub(super) fn with_capacity(reals: usize, plain: usize) -> Self {
+        Flat { reals: Vec::with_capacity(reals), plain: Vec::with_capacity(plain) }
+    }
+
     pub(super) fn clear(&mut self) {
         self.reals.clear();
         self.plain.clear();

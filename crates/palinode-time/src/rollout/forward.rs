@@ -5,11 +5,11 @@ use super::engine::{Inputs, Loss, When};
 use super::reverse::{Swept, with_tangents};
 use super::sides;
 use super::while_loop::judged;
-use super::{Backend, Differentiate, Direction, Known, Report, Rollout, StopMargin};
+use super::{Backend, Differentiate, Direction, Known, Rollout, StopMargin};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
 use palinode_core::dense::norm_of;
-use palinode_core::{Dual, Passive, Seeded, Snapshot, decision, points};
+use palinode_core::{Dual, Passive, Seeded, Snapshot, points};
 
 /// How many steps a loop takes, and how close its condition came to another number, if it has one.
 pub(super) type Taken = (u64, Option<StopMargin>);
@@ -101,43 +101,6 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             taken += 1;
         }
         taken.checked_sub(1)
-    }
-
-    /// Finds the step of the closest decision, if rounding decided it in one of several. The loop is run again up to there.
-    pub(super) fn locate_closest(
-        &self,
-        initial: &St::State<f64>,
-        params: &St::Params<f64>,
-        report: &mut Report,
-    ) {
-        let Some(closest) = &mut report.decisions.closest else { return };
-        let (from, to) = (closest.first_step, closest.last_step + 1);
-        if !closest.at_rounding || to - from == 1 {
-            return;
-        }
-        begin(&self.step);
-        let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
-        let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
-        let Ok(mut inputs) = self.inputs_over() else { return };
-        let mut smallest = f64::INFINITY;
-        for at in 0..to {
-            let mut take =
-                || take_steps(&self.step, &mut state, &params, &mut inputs, at, at + 1, |_, _| Ok(()));
-            if at < from {
-                if take().is_err() {
-                    return;
-                }
-                continue;
-            }
-            let (taken, seen) = decision::watch(take);
-            if taken.is_err() {
-                return;
-            }
-            if seen.smallest_margin < smallest {
-                smallest = seen.smallest_margin;
-                (closest.first_step, closest.last_step) = (at, at);
-            }
-        }
     }
 
     /// Whether step `taken` may be taken: it is not one too many, and has an input.

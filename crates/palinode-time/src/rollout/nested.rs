@@ -203,6 +203,10 @@ impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
         self.inner.recording_bytes() + self.store.heap_bytes()
     }
 
+    fn looked_bytes(&self) -> usize {
+        self.inner.looked_bytes()
+    }
+
     fn limit_growth(&mut self, spare: usize) {
         self.inner.limit_growth(spare / 2);
         self.store.set_limit(self.store.heap_bytes().saturating_add(spare / 2).into());

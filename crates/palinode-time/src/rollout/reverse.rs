@@ -151,7 +151,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Swept<'e, St, T, B>, Error> {
         check_inputs(engine.inputs.count(), steps)?;
-        let Setting { start, budget, .. } = setting;
+        let Setting { start, .. } = setting;
         // A window at the end needs no snapshots before it.
         let skipped = match self.options.window {
             Some(window) if engine.when == When::Last => steps.saturating_sub(window),
@@ -192,7 +192,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let around = start.heap_bytes() + needs.results;
         let in_use = stores.heap_bytes() + keeps.plan_bytes().following;
         let peak_bytes =
-            needs.least.max(while_planning).max(engine.heap_bytes() + around + in_use.max(needs.afterwards));
+            needs.least.max(while_planning).max(engine.charged() + around + in_use.max(needs.afterwards));
         if skipped > 0 {
             let norm = engine.cotangent_norm();
             engine.cuts.note(norm);
@@ -204,7 +204,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             largest_cut: engine.cuts.largest,
             exact_part: None,
         });
-        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+        let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         report.truncation = truncation;
         // What is recorded is counted in steps, what is advanced in units.
         report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
@@ -218,11 +218,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn report<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
+        Setting { start, budget, .. }: Setting<'_>,
         steps: u64,
-        budget: Budget,
         peak_bytes: usize,
     ) -> Report {
         engine.release_cotangent();
+        engine.locate_closest(start);
         Report {
             steps,
             forward: engine.counts.advanced + engine.counts.recorded,
@@ -326,9 +327,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         value: f64,
         [by_state, by_params, by_inputs]: [&[f64]; 3],
-        mut report: Report,
+        report: Report,
     ) -> Result<Gradient<St>, Error> {
-        self.locate_closest(initial, params, &mut report);
         for (what, list) in [
             ("cotangent of state number", by_state),
             ("cotangent of parameter", by_params),

@@ -60,13 +60,13 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
             |engine, _, _, loss| there_and_back(engine, &start, steps, loss),
         );
         let Tried { needs, .. } = tried.map_err(|error| self.located(error, initial, params))?;
-        let peak_bytes = needs.least.max(engine.heap_bytes() + start.heap_bytes() + setting.results);
-        let mut report = self.report(&mut engine, steps, setting.budget, peak_bytes);
-        report.optimum = report.forward;
         let drift = drift(&start, engine.live_as_snapshot(), SMALL);
         if drift > OF_ALL_STEPS {
             return Err(Error::DriftedTooFar { steps, drift });
         }
+        let peak_bytes = needs.least.max(engine.charged() + start.heap_bytes() + setting.results);
+        let mut report = self.report(&mut engine, setting, steps, peak_bytes);
+        report.optimum = report.forward;
         report.drift = Some(drift);
         report.stop = stop;
         let value = finite_value(engine.value).map_err(|error| self.located(error, initial, params))?;

@@ -13,40 +13,50 @@ use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::{Dual, Error as CoreError, Reals, Record, Seeded, Tape, Var, points};
-use points::Parts;
+use points::{Account, Parts};
 
-/// Records a unit of steps from these numbers. The step of an error counts from the first of the unit.
+/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the account; a side that has no room is an error, not a side without a derivative.
 #[inline]
 pub(super) fn verified<T: Inner>(
+    account: &Account,
     numbers: &[T],
-    run: impl FnMut(&[T], Option<&mut Vec<f64>>) -> Result<(), Error>,
+    mut run: impl FnMut(&[T], Option<&mut Vec<f64>>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     // Duals have second derivatives, which are looked at as well: several parts by each input.
     let parts = if T::DEPTH == 0 { Parts::ByInput } else { Parts::Along };
-    points::verified(numbers, (parts, 1 + T::DEPTH as usize), run).map_err(|error| in_step(error, 0))
+    points::verified_within(account, numbers, (parts, 1 + T::DEPTH as usize), |numbers, parts| {
+        let is_looking = parts.is_some();
+        run(numbers, parts).inspect_err(|error| {
+            if let Error::Core(excess @ CoreError::ByteLimit { .. }) = error
+                && is_looking
+            {
+                account.refuse(excess.clone());
+            }
+        })
+    })
 }
 
-fn in_step(error: Error, step: u64) -> Error {
+/// An error of a step that is looked at.
+pub(super) fn in_step(error: Error, step: u64) -> Error {
     match error {
         Error::Core(error @ CoreError::OfPoint { .. }) => Error::OfPoint { step, error },
         error => error,
     }
 }
 
-/// What is compared of a recorded unit: a weighted sum of its outputs, differentiated, with all parts of its numbers.
-pub(super) fn add_parts<T: Inner>(record: &mut Record<'_, T>, parts: Option<&mut Vec<f64>>) {
+/// What is compared of a recording: a weighted sum of its outputs, differentiated, with all parts of its numbers.
+pub(super) fn add_parts<T: Inner>(
+    account: &Account,
+    record: &mut Record<'_, T>,
+    parts: Option<&mut Vec<f64>>,
+) {
     let Some(parts) = parts else { return };
-    let weights: Vec<T> = (0..record.output_count()).map(|i| T::from_f64(points::weight(i))).collect();
+    let outputs = record.output_count();
+    let Some(_charge) = account.charge(outputs * size_of::<T>()) else { return };
+    let weights: Vec<T> = (0..outputs).map(|i| T::from_f64(points::weight(i))).collect();
     if let Ok(sums) = record.reverse(&weights) {
-        sums.iter().for_each(|&sum| parts.extend(words_of(sum)));
+        sums.iter().for_each(|sum| sum.save_bits(&mut |word| parts.push(f64::from_bits(word))));
     }
-}
-
-/// A number and its derivatives.
-fn words_of<T: Inner>(number: T) -> Vec<f64> {
-    let mut words = Vec::new();
-    number.save_bits(&mut |word| words.push(f64::from_bits(word)));
-    words
 }
 
 /// Takes the steps of a forward rollout one by one, each from its own state to the sides where that is needed.

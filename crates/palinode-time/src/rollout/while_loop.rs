@@ -77,8 +77,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
         let after = stores.heap_bytes() + bookkeeping;
         let around = start.heap_bytes() + setting.results;
-        let peak_bytes = needs.least.max(engine.heap_bytes() + around + after.max(needs.afterwards));
-        let mut report = self.report(&mut engine, steps, budget, peak_bytes);
+        let peak_bytes = needs.least.max(engine.charged() + around + after.max(needs.afterwards));
+        let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
         let units = steps.div_ceil(engine.stride);
         report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.stride;

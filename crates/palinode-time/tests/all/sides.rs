@@ -1,7 +1,10 @@
 //! Decisions that exist only at the state of one step, and numbers of an outer driver, in rollouts and forward gradients.
 
 use palinode_core::{Dual, DualN, Key, Scalar, Var, decision, jvp};
-use palinode_time::{Batch, Directions, Error, Number, Perturbed, Rollout, Schedule, Step, forward_gradient};
+use palinode_time::{
+    Batch, Directions, Error, Number, Perturbed, ReversibleStep, Rollout, Schedule, Step, StepRule,
+    forward_gradient,
+};
 
 /// A speed that falls by 1 a step, and what it adds to `x`: by some rule of the speed and a parameter.
 struct Falling(Rule);
@@ -33,6 +36,48 @@ impl Step for Falling {
             Rule::Quotient => *x += *k * Scalar::sin(*v) / *v,
         }
         *v -= 1.0;
+    }
+}
+
+/// By the same short cuts.
+impl StepRule for Falling {
+    fn reverse<S: Number>(
+        &self,
+        [_, v]: &[S; 2],
+        [k]: &[S; 1],
+        _: &(),
+        [cx, cv]: &mut [S; 2],
+        [ck]: &mut [S; 1],
+        _: &mut (),
+    ) {
+        let (slope, value) = match self.0 {
+            Rule::Skipped | Rule::SkippedSquare if *v == <S as Scalar>::zero() => return,
+            Rule::Skipped => (*k, *v),
+            Rule::SkippedSquare => (*k * *v * 2.0, *v * *v),
+            Rule::Kink => {
+                if *v > <S as Scalar>::zero() {
+                    (*k, *v)
+                } else {
+                    (-*k, -*v)
+                }
+            }
+            Rule::Quotient if *v == <S as Scalar>::zero() => (<S as Scalar>::zero(), <S as Scalar>::one()),
+            Rule::Quotient => {
+                let (sin, cos) = (Scalar::sin(*v), Scalar::cos(*v));
+                (*k * (cos / *v - sin / (*v * *v)), sin / *v)
+            }
+        };
+        *ck += value * *cx;
+        *cv += slope * *cx;
+    }
+}
+
+impl ReversibleStep for Falling {
+    fn step_back<S: Number>(&self, [x, v]: &mut [S; 2], k: &[S; 1], _: &()) {
+        *v += 1.0;
+        let mut step = [<S as Scalar>::zero(), *v];
+        self.step(&mut step, k, &());
+        *x -= step[0];
     }
 }
 
@@ -73,6 +118,74 @@ fn a_step_whose_path_exists_at_its_state_only_is_refused_by_every_way_back() {
     // Accepted, it is as it was: the term of that step is missing.
     let accepted = decision::accept_points(|| plain().value_and_grad(&[0.0, 3.0], &[K], loss)).unwrap();
     assert!((accepted.initial[1] - 2.0 * 7.0 * K).abs() < 1e-14);
+}
+
+/// Steps with a rule, steps that are undone, and programs with their own reverse.
+#[test]
+fn rules_whose_path_exists_at_one_state_only_are_refused() {
+    let loss = |[x, _]: &[Var<f64>; 2]| *x * 2.0;
+    let plain = || rollout(Rule::Skipped, 8).by_rule();
+    let right = plain().value_and_grad(&[0.0, 3.5], &[K], loss).unwrap();
+    assert!((right.initial[1] - 2.0 * 8.0 * K).abs() < 1e-14);
+    for run in [plain(), plain().schedule(Schedule::Binomial { snapshots: 2 }), plain().budget(64 << 10)] {
+        is_of_step(&run.value_and_grad(&[0.0, 3.0], &[K], loss).unwrap_err(), 3);
+        let along = run.value_and_grad_along(&[0.0, 3.0], &[K], |_, state| loss(state));
+        is_of_step(&along.unwrap_err(), 3);
+    }
+    is_of_step(&plain().value_and_grad_by_undoing(&[0.0, 3.0], &[K], loss).unwrap_err(), 3);
+    let by_tape = rollout(Rule::Skipped, 8).value_and_grad_by_undoing(&[0.0, 3.0], &[K], loss);
+    is_of_step(&by_tape.unwrap_err(), 3);
+    // The first derivative of the square is right there, the second is not.
+    let square = rollout(Rule::SkippedSquare, 8).by_rule();
+    let first = square.value_and_grad(&[0.0, 3.0], &[K], loss).unwrap();
+    let expected: f64 = (0..8).map(|i| 4.0 * K * (3.0 - f64::from(i))).sum();
+    assert!((first.initial[1] - expected).abs() < 1e-13);
+    let second = square.hvp(&[0.0, 3.0], &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x);
+    is_of_step(&second.unwrap_err(), 3);
+    // A kink and a quotient by hand are as they are by the tape, whose budgets hold them.
+    for rule in [Rule::Kink, Rule::Quotient] {
+        let by_tape = rollout(rule, 8).value_and_grad(&[0.0, 3.0], &[K], loss).unwrap();
+        let run = || rollout(rule, 8).by_rule();
+        let Err(Error::BudgetTooSmall { smallest, .. }) =
+            run().budget(1).value_and_grad(&[0.0, 3.0], &[K], loss)
+        else {
+            panic!("1 byte is enough")
+        };
+        let by_rule = run().budget(smallest).value_and_grad(&[0.0, 3.0], &[K], loss).unwrap();
+        for (a, b) in [
+            (by_rule.initial[1], by_tape.initial[1]),
+            (by_rule.params[0], by_tape.params[0]),
+            (by_rule.value, by_tape.value),
+        ] {
+            assert!((a - b).abs() < 1e-13, "{a} {b}");
+        }
+    }
+    let accepted = decision::accept_points(|| plain().value_and_grad(&[0.0, 3.0], &[K], loss)).unwrap();
+    assert!((accepted.initial[1] - 2.0 * 7.0 * K).abs() < 1e-14);
+}
+
+#[cfg(feature = "ir")]
+#[test]
+fn programs_with_their_own_reverse_are_looked_at() {
+    use palinode_ir::interp::Datum;
+    use palinode_time::{ProgramStep, ProgramValues};
+    let of = |term: &str, v: f64| {
+        let source = format!(
+            "param k = 0.7\ninput x = 0\ninput v = 3\n{term}\noutput next_x = x + f\noutput next_v = v - 1\n"
+        );
+        let step = ProgramStep::from_source(&source).unwrap_or_else(|error| panic!("{error}"));
+        let state = step.state(&[("v", Datum::real(v))]).unwrap();
+        let params = step.params(&[]).unwrap();
+        let loss = |state: &ProgramValues<Var<f64>>| state[0].as_vector().unwrap()[0] * 2.0;
+        let gradient = step.rollout().steps(8).by_rule().value_and_grad(&state, &params, loss);
+        gradient.map(|gradient| gradient.initial[1].as_vector().unwrap()[0])
+    };
+    let skipped = "var f = 0.0\nif v != 0 { f = k * v }";
+    assert!((of(skipped, 3.5).unwrap() - 2.0 * 8.0 * K).abs() < 1e-13);
+    is_of_step(&of(skipped, 3.0).unwrap_err(), 3);
+    // Its reverse decides at kinks by the conventions of the rule table: 3 steps upwards, one at the kink, 4 downwards.
+    let kinks = of("let f = k * abs(v)", 3.0).unwrap();
+    assert!((kinks - 2.0 * K * (3.0 + 0.0 - 4.0)).abs() < 1e-13, "{kinks}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(in crate::rollout) fn limit(&mut self, bytes: usize) {
         self.backend.limit(bytes.into());
         self.loss_tape.set_budget(bytes.into());
+        self.looking_at_loss.set_limit(bytes);
     }
 
     /// So many units will be recorded at once. All recordings together may grow beyond what they take now by so many bytes.
@@ -29,7 +30,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if spare < usize::MAX {
             self.backend.limit_growth(spare / 2 / places.max(1));
             let held = self.loss_tape.heap_bytes();
-            self.loss_tape.set_budget(Budget::from((held + slack_of(held)).saturating_add(spare / 2)));
+            self.loss_tape.set_budget(Budget::from((held + slack_of(held)).saturating_add(spare / 4)));
+            self.looking_at_loss.set_limit(self.looking_at_loss.most().saturating_add(spare / 4));
         }
     }
 
@@ -67,6 +69,11 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.inputs.bytes_each()
     }
 
+    /// The bytes that a sweep is charged with, stores not included: those that are held, those that states gave back, and those of a list that was held twice while it was moved.
+    pub(in crate::rollout) fn charged(&self) -> usize {
+        self.heap_bytes() + self.not_held_now() + self.room_to_grow()
+    }
+
     /// The heap bytes held, stores not included.
     pub(in crate::rollout) fn heap_bytes(&self) -> usize {
         self.params.heap_bytes()
@@ -81,6 +88,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             + self.block.heap_bytes()
             + self.snapshot.heap_bytes()
             + self.loss_tape.heap_bytes()
+            + self.looking_at_loss.most()
             + self.loss_state.as_ref().map_or(0, Reals::heap_bytes)
             + self.after.as_ref().map_or(0, Reals::heap_bytes)
             + self.numbers.heap_bytes()

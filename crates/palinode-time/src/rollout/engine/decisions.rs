@@ -4,9 +4,10 @@
 //! decision is known to be in one of them; the caller looks for which, where that matters.
 
 use super::{Backend, Engine, Error, Inner, Step};
+use crate::rollout::forward::{begin, taken_well};
 use crate::rollout::report::Closest;
 use palinode_core::decision::{self, Decisions};
-use palinode_core::{Passive, Reals, Sink};
+use palinode_core::{Passive, Reals, Sink, Snapshot, points};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Does what takes these steps, and watches it if that is not done elsewhere and they have not been watched before.
@@ -20,12 +21,39 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if B::RECORDS || to <= self.watched {
             return take(self);
         }
-        let (taken, seen) = decision::watch(|| take(self));
+        let ((taken, seen), is_suspicious) = points::suspicious(|| decision::watch(|| take(self)));
         self.watched = to;
+        if is_suspicious {
+            self.backend.look_from_now();
+        }
         if seen.count() > 0 {
             self.decided(from, to, seen);
         }
         taken
+    }
+
+    /// Finds the step of the closest decision, if rounding decided it in one of several: when a sweep is over, the loop is run again up to there, in the memory that there is.
+    pub(in crate::rollout) fn locate_closest(&mut self, initial: &Snapshot) {
+        let Engine { step: body, params, inputs, live, decisions, .. } = self;
+        let Some(closest) = &mut decisions.closest else { return };
+        let (from, to) = (closest.first_step, closest.last_step + 1);
+        if !closest.at_rounding || to - from == 1 {
+            return;
+        }
+        begin(*body);
+        initial.restore(live);
+        let mut smallest = f64::INFINITY;
+        for at in 0..to {
+            let Ok(input) = inputs.at(at) else { return };
+            let ((), seen) = decision::watch(|| body.step(live, params, input));
+            if taken_well(*body, at).is_err() {
+                return;
+            }
+            if at >= from && seen.smallest_margin < smallest {
+                smallest = seen.smallest_margin;
+                (closest.first_step, closest.last_step) = (at, at);
+            }
+        }
     }
 
     /// Notes what these steps decided.

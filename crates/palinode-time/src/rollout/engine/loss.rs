@@ -2,6 +2,7 @@
 
 use super::{Backend, Engine, Error, Inner, Loss, Step, When};
 use crate::rollout::flat::{Flat, Verbatim, count, reading, refill};
+use crate::rollout::sides;
 use palinode_core::{Dual, Reals, Var};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
@@ -41,10 +42,12 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     fn loss_of_numbers(&mut self, steps: u64, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
         self.release_cotangent();
-        let Engine { loss_tape, loss_state, numbers, cotangents, .. } = self;
-        let mut record = loss_tape.record(&numbers.reals, |vars| {
-            loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
-        })?;
+        let numbers = core::mem::take(&mut self.numbers);
+        let recorded = self.record_loss(&numbers, steps, loss);
+        self.numbers = numbers;
+        recorded?;
+        let Engine { loss_tape, numbers, cotangents, .. } = self;
+        let mut record = loss_tape.recorded().expect("it was recorded just now");
         let value = record.values()[0];
         self.value += value;
         if cotangents.state.is_empty() {
@@ -52,6 +55,23 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }
         record.go_on_onto(&[T::one()], &mut cotangents.state)?;
         Ok(())
+    }
+
+    /// Records the loss of the state with these numbers, and looks to its sides where that is needed.
+    fn record_loss(
+        &mut self,
+        numbers: &Flat<T>,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        let Engine { loss_tape, loss_state, looking_at_loss, .. } = self;
+        sides::verified(looking_at_loss, &numbers.reals, |reals, parts| {
+            let mut record = loss_tape.record_once(reals, |vars| {
+                loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
+            })?;
+            sides::add_parts(looking_at_loss, &mut record, parts);
+            Ok(())
+        })
     }
 
     /// The derivative of the loss of a state in the direction of its tangent.
@@ -63,11 +83,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     ) -> Result<T, Error> {
         let mut duals = Flat::default();
         state.save(&mut Verbatim(&mut duals));
-        let values: Vec<T> = duals.reals.iter().map(|dual: &Dual<T>| dual.value).collect();
-        let Engine { loss_tape, loss_state, .. } = self;
-        let mut record = loss_tape.record(&values, |vars| {
-            loss(steps, refill(loss_state, &mut reading(vars, &duals.plain, |var: Var<T>| var)))
-        })?;
+        let reals = duals.reals.iter().map(|dual: &Dual<T>| dual.value).collect();
+        let values = Flat { reals, plain: core::mem::take(&mut duals.plain) };
+        self.record_loss(&values, steps, loss)?;
+        let mut record = self.loss_tape.recorded().expect("it was recorded just now");
         let cotangents = record.reverse(&[T::one()])?;
         Ok(cotangents.iter().zip(&duals.reals).fold(T::zero(), |sum, (&c, dual)| sum + c * dual.tangent))
     }

@@ -30,6 +30,7 @@ use crate::health::Health;
 use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
 pub(super) use inputs::Inputs;
+use palinode_core::points::Account;
 use palinode_core::{Passive, Reals, Snapshot, Tape, Var, decision};
 use sizes::outgrown;
 pub(super) use sizes::{Heaviest, Sizes};
@@ -103,6 +104,7 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     block_from: u64,
     snapshot: Snapshot,
     loss_tape: Tape<T>,
+    looking_at_loss: Account,
     loss_state: Option<St::State<Var<T>>>,
     /// The state after a recorded step, for the loss.
     after: Option<St::State<Passive<T>>>,
@@ -178,6 +180,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             block_from: 0,
             snapshot: Snapshot::new(),
             loss_tape: Tape::new(),
+            looking_at_loss: Account::default(),
             loss_state: None,
             after: None,
             numbers: Flat::default(),

@@ -57,6 +57,8 @@ pub(in crate::rollout) struct Heaviest {
     states: Sizes,
     recording: usize,
     loss: usize,
+    /// The bytes of looking to the sides of steps and of the loss.
+    looked: [usize; 2],
 }
 
 impl Heaviest {
@@ -65,14 +67,19 @@ impl Heaviest {
         other.states.fit(&self.states)
             && other.recording <= self.recording + slack_of(self.recording)
             && other.loss <= self.loss + slack_of(self.loss)
+            && other.looked.iter().zip(self.looked).all(|(&other, own)| other <= own)
     }
 }
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// The largest of what was seen so far.
     pub(in crate::rollout) fn heaviest(&self) -> Heaviest {
-        let recording = self.backend.recording_bytes();
-        Heaviest { states: self.largest, recording, loss: self.loss_tape.heap_bytes() }
+        Heaviest {
+            states: self.largest,
+            recording: self.backend.recording_bytes(),
+            loss: self.loss_tape.heap_bytes(),
+            looked: [self.backend.looked_bytes(), self.looking_at_loss.most()],
+        }
     }
 
     /// Plans for states like the live one, too, and like that after the unit recorded last.
