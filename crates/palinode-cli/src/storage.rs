@@ -3,7 +3,7 @@
 //! Input: the words of the command line, and a program. Output: a gradient within the budget, or a refusal that says what would work. What to
 //! compute again is for `palinode_ir::plan` to decide; here it is only asked, and its answer put into words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
@@ -12,11 +12,12 @@ use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
-use crate::assign::unknown;
+use crate::assign::{twice, unknown};
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
+use crate::sources::FileId;
 use crate::{execute, numbers};
 
 /// The bytes of a number that the command computes with.
@@ -46,11 +47,16 @@ impl Asked {
     pub(crate) fn exact(&self, beside: u64) -> Asked {
         let mut storage = self.storage.clone();
         storage.choices.retain(|_, choice| !matches!(choice, Choice::Narrow(_)));
+        Asked { storage, is_fixed: self.is_fixed || self.budget.is_none(), ..self.beside(beside) }
+    }
+
+    /// The same beside so many bytes that are there already.
+    pub(crate) fn beside(&self, bytes: u64) -> Asked {
         let less = |budget: Budget| match budget.is_unlimited() {
             true => budget,
-            false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
+            false => Budget::from(budget.bytes().saturating_sub(bytes as usize)),
         };
-        Asked { budget: self.budget.map(less), storage, is_fixed: self.is_fixed || self.budget.is_none() }
+        Asked { budget: self.budget.map(less), ..self.clone() }
     }
 
     /// What loops may compute again, from least to most.
@@ -93,6 +99,7 @@ impl Within {
         program: &Program,
         wrt: &[usize],
         inputs: &[Datum<f64>],
+        beside: Beside,
     ) -> Result<Within, Problem> {
         let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
         match asked.fit(program, wrt, inputs, budget) {
@@ -102,17 +109,39 @@ impl Within {
                 Err(no_plan(&error, loaded))
             }
             Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
-            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs)),
+            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs, beside)),
         }
+    }
+
+    /// Whether nobody knows before a run what the gradient takes.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Within::Stopping { .. })
     }
 }
 
-/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none. `beside` bytes of a gradient are there all the time.
+/// What else the same budget has to hold, so that a refusal names only what does for all of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Beside {
+    /// Bytes that are there while the gradient is computed.
+    pub(crate) gradient: u64,
+    /// Bytes that are there while the value is computed again; none if it is not.
+    pub(crate) value: Option<u64>,
+}
+
+/// The least bytes in which the values of a program can be computed, if that is known before a run.
+fn least_of_value(program: &Program, inputs: &[Datum<f64>]) -> Option<u64> {
+    let fitted = plan::rematerialize(&execute::simplified(program), inputs, REAL, 0).ok()?;
+    Some(fitted.prediction.heap)
+}
+
+/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none. `beside` bytes of a gradient are there all the time;
+/// unless the value `is_all` that is computed, nobody knows what the rest takes.
 pub(crate) fn value_within(
     program: &Program,
     inputs: &[Datum<f64>],
     budget: Budget,
     beside: u64,
+    is_all: bool,
 ) -> Result<Program, Problem> {
     let program = execute::simplified(program);
     let room = (budget.bytes() as u64).saturating_sub(beside);
@@ -130,8 +159,19 @@ pub(crate) fn value_within(
         _ => "for --check, which computes values beside the gradient, they need",
     };
     let message = format!("{budget} is not enough: {what} at least {needs}");
-    let help = format!("--budget {} works", compact(handy(peak)));
+    let enough = compact(handy(peak));
+    let help = match is_all {
+        true => format!("--budget {enough} works"),
+        false => format!(
+            "--budget {enough} is enough for the values; what the gradient takes depends on data, so more may be needed"
+        ),
+    };
     Err(Problem::new("PAL0412", Exit::Input, message).help(help))
+}
+
+/// What counts against a budget, and how much of it is arrays.
+pub(crate) fn within_budget(charged: usize, arrays: usize) -> String {
+    format!("peak {}, {} of it in arrays", numbers::bytes(charged), numbers::bytes(arrays))
 }
 
 /// What is there beside the budget.
@@ -153,10 +193,18 @@ pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -
         asked.is_fixed = true;
         asked.storage.recompute = again.level();
     }
+    let mut places: BTreeMap<String, FileId> = BTreeMap::new();
     for word in &args.store {
         match choice(session, loaded, word) {
-            Ok((name, choice)) => {
-                asked.storage.choices.insert(name, choice);
+            Ok((name, choice, file)) => {
+                let range = STORE.len()..STORE.len() + name.len();
+                match places.get(&name) {
+                    Some(&first) => problems.push(twice("--store", &name, (first, &range), (file, &range))),
+                    None => {
+                        places.insert(name.clone(), file);
+                        asked.storage.choices.insert(name, choice);
+                    }
+                }
             }
             Err(problem) => problems.push(*problem),
         }
@@ -201,11 +249,17 @@ pub(crate) fn budget(session: &mut Session, word: &str) -> Result<Budget, Box<Pr
     })
 }
 
-/// `h=keep`.
-fn choice(session: &mut Session, loaded: &Loaded, word: &str) -> Result<(String, Choice), Box<Problem>> {
-    let option = "--store ";
-    let file = session.sources.add("command line", format!("{option}{word}"));
-    let at = |from: usize, to: usize| option.len() + from..option.len() + to;
+/// How the option is shown.
+const STORE: &str = "--store ";
+
+/// `h=keep`, and where it is shown.
+fn choice(
+    session: &mut Session,
+    loaded: &Loaded,
+    word: &str,
+) -> Result<(String, Choice, FileId), Box<Problem>> {
+    let file = session.sources.add("command line", format!("{STORE}{word}"));
+    let at = |from: usize, to: usize| STORE.len() + from..STORE.len() + to;
     let Some((name, how)) = word.split_once('=') else {
         let problem = Problem::new("PAL0290", Exit::Usage, "`--store` needs a name and what to do with it");
         let problem = problem.at(file, at(0, word.len()), "");
@@ -229,7 +283,7 @@ fn choice(session: &mut Session, loaded: &Loaded, word: &str) -> Result<(String,
     };
     let names = variables(loaded);
     if names.contains(name) {
-        return Ok((name.to_string(), choice));
+        return Ok((name.to_string(), choice, file));
     }
     if let Some(argument) = loaded.arguments().iter().find(|argument| &*argument.name == name) {
         let message = format!("`{name}` is given to the model, so it is there all the time");
@@ -262,20 +316,30 @@ pub(crate) fn no_fit(
     program: &Program,
     wrt: &[usize],
     inputs: &[Datum<f64>],
+    beside: Beside,
 ) -> Problem {
     match error {
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
         FitError::TooSmall { budget, smallest } => {
+            let given = Budget::from(budget.bytes().saturating_add(beside.gradient as usize));
+            let ladder = Ladder { asked, program, wrt, inputs, beside };
+            let Some((least, fitted)) = ladder.least(smallest.bytes() as u64) else {
+                return Problem::new(
+                    "PAL0412",
+                    Exit::Input,
+                    format!("{given} is not enough for value and gradient"),
+                )
+                .help("give it more; `palinode memory` shows what takes it");
+            };
             let message =
-                format!("{budget} is not enough: value and gradient need at least {}", exactly(*smallest));
+                format!("{given} is not enough: value and gradient need at least {}", exact_size(least));
             let problem = Problem::new("PAL0412", Exit::Input, message);
-            let Ok(fitted) = asked.fit(program, wrt, inputs, *smallest) else { return problem };
             let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
                 Some(words) => problem.note(words),
                 None => problem,
             };
-            problem.help(what_works(asked, program, wrt, inputs, &fitted))
+            problem.help(ladder.what_works(least, &fitted))
         }
         other => Problem::new(other.code(), Exit::Input, other.to_string()),
     }
@@ -340,29 +404,61 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// Budgets that do, and what they cost.
-fn what_works(
-    asked: &Asked,
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-    smallest: &FittedGradient,
-) -> String {
-    let least = handy(smallest.prediction.heap);
-    let most = handy(smallest.store_all.bytes() as u64);
-    let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
-    let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
-    if between > least
-        && between < most
-        && let Ok(fitted) = asked.fit(program, wrt, inputs, between)
-        && amount(fitted.overhead) != amount(smallest.overhead)
-    {
-        words.push(format!("{} {}", compact(between), price(&fitted)));
+/// Which budgets do. Only what was planned, for all that the command computes, is named.
+struct Ladder<'a> {
+    asked: &'a Asked,
+    program: &'a Program,
+    wrt: &'a [usize],
+    inputs: &'a [Datum<f64>],
+    beside: Beside,
+}
+
+impl Ladder<'_> {
+    /// A plan within so many bytes, if everything fits there.
+    fn plan(&self, bytes: u64) -> Option<FittedGradient> {
+        if let Some(beside) = self.beside.value
+            && least_of_value(self.program, self.inputs)
+                .is_some_and(|least| least.saturating_add(beside) > bytes)
+        {
+            return None;
+        }
+        let room = usize::try_from(bytes.checked_sub(self.beside.gradient)?).unwrap_or(usize::MAX);
+        self.asked.fit(self.program, self.wrt, self.inputs, Budget::from(room)).ok()
     }
-    if most > least {
-        words.push(format!("{} keeps everything", compact(most)));
+
+    /// The smallest budget, given that of the gradient alone.
+    fn least(&self, gradient: u64) -> Option<(u64, FittedGradient)> {
+        let of_value = self
+            .beside
+            .value
+            .and_then(|beside| Some(least_of_value(self.program, self.inputs)?.saturating_add(beside)));
+        let least = gradient.saturating_add(self.beside.gradient).max(of_value.unwrap_or(0));
+        Some((least, self.plan(least)?))
     }
-    words.join("; ")
+
+    /// Budgets that do, and what they cost.
+    fn what_works(&self, least: u64, smallest: &FittedGradient) -> String {
+        let least = handy(least);
+        let most = handy((smallest.store_all.bytes() as u64).saturating_add(self.beside.gradient)).max(least);
+        let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
+        let mut words = Vec::new();
+        let mut before = None;
+        for budget in [least, between] {
+            let is_new = words.is_empty() || (budget > least && budget < most);
+            if is_new
+                && let Some(fitted) = self.plan(budget.bytes() as u64)
+                && before != Some(amount(fitted.overhead))
+            {
+                let verb = if words.is_empty() { " works" } else { "" };
+                words.push(format!("{}{verb} {}", compact(budget), price(&fitted)));
+                before = Some(amount(fitted.overhead));
+            }
+        }
+        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.overhead < 1.005) {
+            words.push(format!("{} keeps everything", compact(most)));
+        }
+        format!("--budget {}", words.join("; "))
+    }
 }
 
 /// `with 1.7 times the work`, or `with 5.1 forward sweeps` where loops keep states.

@@ -7,9 +7,9 @@ use palinode_ir::pal::{Argument, Role};
 use palinode_ir::{Program, plan};
 use serde_json::{Value, json};
 
-use crate::answer::Json;
+use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::checking::{self, Checked};
+use crate::checking::{self, Checked, Checker};
 use crate::commands::memory::budget_json;
 use crate::commands::{finite, headline};
 use crate::differences::Verdict;
@@ -21,8 +21,8 @@ use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::stops::Stop;
-use crate::storage::{Asked, REAL, Within};
-use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout, styled};
+use crate::storage::{Asked, Beside, REAL, Within};
+use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
 use crate::{execute, inputs, model, numbers, sides, stops, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
@@ -41,13 +41,21 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
 
     let program = loaded.only(objective);
-    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
     // What is computed after the gradient is computed beside it.
     let results: usize = wrt.iter().map(|&at| inputs[at].elements() * REAL).sum();
     let beside = if args.check { results as u64 } else { 0 };
+    let also = Beside { gradient: 0, value: Some(beside) };
+    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs, also)?;
     let of_value = match asked.budget {
-        Some(budget) => storage::value_within(&program, &inputs, budget, beside)?,
+        Some(budget) => storage::value_within(&program, &inputs, budget, beside, !within.is_open())?,
         None => execute::simplified(&program),
+    };
+    // Made before the first run, so that it is held beside the budget.
+    let checker = match args.check {
+        true => Some(
+            Checker::new(&of_value, &wrt).map_err(|error| Problem::from_transform(&error, loaded.file))?,
+        ),
+        false => None,
     };
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     let after = Limits { budget: limits.budget.checked_sub(results).unwrap_or(Budget::from(0)), ..limits };
@@ -56,11 +64,19 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let (found, forward) = ran?;
     let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
-    let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &program, (&inputs, &wrt), &limits, (Parts::ByInput, 1), |inputs| {
-        gradient(&program, &wrt, inputs, &limits, mode, (&asked, &within)).map(|found| found.numbers())
-    })
-    .map_err(|error| no_gradient(error, &loaded))?;
+    if is_suspicious && !args.model.accept_points {
+        // The gradient is there meanwhile, the inputs are moved, and what is found to the sides is kept.
+        let given: usize = inputs.iter().map(|input| input.elements() * REAL).sum();
+        let held = (sides::COPIES * results + given) as u64;
+        let asked = asked.beside(held);
+        let also = Beside { gradient: held, ..also };
+        let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs, also)?;
+        let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
+        sides::check(&of_value, (&inputs, &wrt), &limits, (Parts::ByInput, 1), |inputs| {
+            gradient(&program, &wrt, inputs, &limits, mode, (&asked, &within)).map(|found| found.numbers())
+        })
+        .map_err(|error| no_gradient(error, &loaded))?;
+    }
     let rounding = match asked.is_rounded() {
         true => {
             Some(rounding(session, &program, &wrt, &inputs, &limits, &asked, &mut found_gradient, &loaded)?)
@@ -71,7 +87,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let around =
         Limits { steps: after.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000)), ..after };
     let mut checked =
-        args.check.then(|| checking::check(&of_value, &wrt, &mut inputs, &around, &found_gradient.parts));
+        checker.map(|checker| checking::check(&checker, &mut inputs, &around, &found_gradient.parts));
     let stops = stops::stops(&program, &inputs, &after, None);
     // From here on in declared units.
     let of = loaded.model.outputs[objective].unit.as_ref();
@@ -132,7 +148,8 @@ fn rounding(
 ) -> Result<f64, Failed> {
     let results: usize = found.parts.iter().map(|part| part.data.len() * REAL).sum();
     let asked = asked.exact(results as u64);
-    let Ok(within) = Within::plan(session, loaded, &asked, program, wrt, inputs) else { return Ok(f64::NAN) };
+    let planned = Within::plan(session, loaded, &asked, program, wrt, inputs, Beside::default());
+    let Ok(within) = planned else { return Ok(f64::NAN) };
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..*limits };
     let exact = match gradient(program, wrt, inputs, &limits, Mode::Reverse, (&asked, &within)) {
         Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
@@ -241,12 +258,11 @@ impl Answer<'_> {
         self.output().unit.as_ref().map_or(self.value, |unit| unit.from_si(self.value))
     }
 
-    fn text(&self, look: Look, session: &Session) -> String {
+    fn text(&self, look: Look, session: &Session) -> Text<'_> {
         let output = self.output();
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
         let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value(), look.digits));
-        let mut out = headline(&shown, self.gradient.cost, session);
-        out.push('\n');
+        let head = headline(&shown, self.gradient.cost, session);
         let mut rows = vec![vec![
             Cell::new("with respect to").style(HEADING),
             Cell::new("gradient").style(HEADING),
@@ -261,13 +277,12 @@ impl Answer<'_> {
                 self.checked.map_or(Cell::default(), |checked| verdict_cell(&checked.parts[part], look));
             rows.push(vec![
                 Cell::new(&*argument.name),
-                Cell::new(numbers::reals(&tensor.shape, &tensor.data, look)),
+                Cell::new(numbers::reals_text(&tensor.shape, &tensor.data, look)),
                 Cell::new(unit),
                 check,
             ]);
         }
-        out.push_str(&layout(&rows, "   "));
-        out.push('\n');
+        let mut out = String::from("\n");
         if let Some(checked) = self.checked {
             out.push_str(&decisions_line(checked, look));
         }
@@ -284,11 +299,11 @@ impl Answer<'_> {
             };
             out.push_str(&format!("rounded  {by}, because arrays were kept in fewer bits\n"));
         }
-        out
+        Text::from(head).then("\n").then(table(rows, "   ")).then(out)
     }
 
     fn memory_line(&self, session: &Session) -> String {
-        let arrays = numbers::bytes(self.gradient.cost.arrays);
+        let peak = storage::within_budget(self.gradient.cost.charged, self.gradient.cost.arrays);
         let held = storage::held(self.gradient.cost.held);
         match self.within {
             Within::AnyMemory => {}
@@ -297,7 +312,7 @@ impl Answer<'_> {
                 let line = |span| storage::line(session, self.loaded, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
                 return format!(
-                    "memory   peak {arrays} of arrays, within {budget}; {work}\n         {how}\n         {held}\n"
+                    "memory   {peak}, within {budget}; {work}\n         {how}\n         {held}\n"
                 );
             }
             Within::Stopping { budget } => {
@@ -308,7 +323,7 @@ impl Answer<'_> {
                     }
                 };
                 return format!(
-                    "memory   peak {arrays} of arrays, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
+                    "memory   {peak}, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
                 );
             }
         }
@@ -412,7 +427,7 @@ impl Answer<'_> {
 }
 
 /// What `--check` says about one argument.
-fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
+fn verdict_cell(part: &checking::Part, look: Look) -> Cell<'static> {
     let of = if part.tested < part.elements {
         format!(" ({} of {} entries and a direction)", part.tested, numbers::count(part.elements as u64))
     } else {
@@ -438,9 +453,13 @@ fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
                 format!("kink nearby? slope {} to the left, {} to the right", number(left), number(right));
             Cell::new(words).style(DOUBT)
         }
-        Verdict::Jump { left, right } => {
+        Verdict::Jump { left, right, has_kink } => {
+            let (what, gradient) = match has_kink {
+                true => ("jump and kink", "what the rule table says"),
+                false => ("jump", "the slope on its side"),
+            };
             let words = format!(
-                "jump here: the value is {} to the left, {} to the right; the gradient is the slope on its side",
+                "{what} here: the value is {} to the left, {} to the right; the gradient is {gradient}",
                 number(left),
                 number(right)
             );

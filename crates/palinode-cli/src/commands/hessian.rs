@@ -39,12 +39,13 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let progress = Progress::start("running once per direction", 1);
     let ran = run_derivative(&code, &inputs, &limits, 0)
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
-    let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &model, (&inputs, &wrt), &limits, (Parts::Along, 2), |inputs| {
-        let ran = run_derivative(&code, inputs, &limits, 0)?;
-        Ok(ran.outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect())
-    })
-    .map_err(|error| no_gradient(error, &loaded))?;
+    if is_suspicious && !args.model.accept_points {
+        sides::check(&model, (&inputs, &wrt), &limits, (Parts::Along, 2), |inputs| {
+            let ran = run_derivative(&code, inputs, &limits, 0)?;
+            Ok(ran.outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect())
+        })
+        .map_err(|error| no_gradient(error, &loaded))?;
+    }
     drop(progress);
 
     let output = &loaded.model.outputs[objective];
@@ -143,11 +144,11 @@ fn matrix_text(labels: &[String], matrix: &[Vec<f64>], look: Look) -> String {
     let mut rows = vec![vec![Cell::new("")]];
     rows[0].extend(labels[..shown].iter().map(|label| heading(label)));
     for (label, line) in labels.iter().zip(matrix).take(shown) {
-        let mut row = vec![Cell::new(label).style(HEADING)];
+        let mut row = vec![Cell::new(&**label).style(HEADING)];
         row.extend(line[..shown].iter().map(|&x| Cell::new(numbers::short(x, look.digits)).right()));
         rows.push(row);
     }
-    let mut out = layout(&rows, "   ");
+    let mut out = layout(rows, "   ");
     if shown < labels.len() {
         out.push_str(&format!("  ... {} rows and columns in all; --full shows them\n", labels.len()));
     }

@@ -47,21 +47,15 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let progress = Progress::start("running forwards", 1);
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
-    let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(
-        is_suspicious,
-        &loaded.model.program,
-        (&inputs, &wrt),
-        &limits,
-        (Parts::Along, 1),
-        |moved| {
+    if is_suspicious && !args.model.accept_points {
+        sides::check(&loaded.model.program, (&inputs, &wrt), &limits, (Parts::Along, 1), |moved| {
             let all = [moved, &all[inputs.len()..]].concat();
             let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())?;
             let tangents = ran.outputs.iter().skip(loaded.model.outputs.len());
             Ok(tangents.filter_map(Datum::as_vector).flatten().copied().collect())
-        },
-    )
-    .map_err(|error| no_gradient(error, &loaded))?;
+        })
+        .map_err(|error| no_gradient(error, &loaded))?;
+    }
     drop(progress);
 
     // Values and derivatives in the units of the outputs, side by side.
@@ -80,7 +74,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let text = || {
         let look = args.show.look();
         let heads = ["output", "value", "derivative", "unit"];
-        let mut rows = vec![heads.map(|head| Cell::new(head).style(HEADING)).to_vec()];
+        let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
         rows.extend(all.iter().map(|(output, datum, tangent)| {
             vec![
                 Cell::new(&*output.name).style(STRONG),
@@ -97,7 +91,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             })
             .collect();
         let head = headline(&format!("along {}", shown.join(", ")), ran.cost, session);
-        format!("{head}\n{}", layout(&rows, "   "))
+        format!("{head}\n{}", layout(rows, "   "))
     };
     let fields = || {
         let direction = moves.iter().map(|one| {

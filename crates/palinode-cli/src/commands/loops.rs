@@ -16,7 +16,7 @@ use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::stops::Stop;
-use crate::storage::{self, REAL, Within, size, sweeps};
+use crate::storage::{self, Beside, REAL, Within, size, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
 use crate::{execute, health, inputs, model, numbers, stops, value};
 use watch::{Gradient, Outermost, Seen, Watched, outermost};
@@ -37,7 +37,15 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         let problem = Problem::new("PAL0279", Exit::Input, "the model has no loop");
         return Err(problem.help("`palinode memory` shows what the rest takes").into());
     }
-    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
+    let within = Within::plan(
+        session,
+        &loaded,
+        &asked,
+        &program,
+        &wrt,
+        &inputs,
+        Beside { gradient: 0, value: Some(0) },
+    )?;
     let way = Gradient { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, within: &within };
     way.check_value(objective, &limits, &loaded)?;
     let watched = way.watch(&loops, args.states, &limits, &loaded)?;
@@ -111,16 +119,18 @@ impl Answer<'_> {
                 }
             }
         }
-        let peak = size(self.watched.stats.peak_bytes as u64);
+        let (arrays, charged) = (self.watched.stats.peak_bytes, self.watched.stats.heap_bytes);
         let kept = match &self.logs {
             Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
             None => String::new(),
         };
-        let budget = match self.within {
-            Within::AnyMemory => String::new(),
-            Within::Planned { budget, .. } | Within::Stopping { budget } => format!(", within {budget}"),
+        let peak = match self.within {
+            Within::AnyMemory => format!("peak {} of arrays", size(arrays as u64)),
+            Within::Planned { budget, .. } | Within::Stopping { budget } => {
+                format!("{}, within {budget}", storage::within_budget(charged, arrays))
+            }
         };
-        out.push_str(&format!("\n{}peak {peak} of arrays{budget}{kept}\n", label("memory")));
+        out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
         out
     }
 
@@ -249,7 +259,7 @@ impl Answer<'_> {
         format!(
             "{}size before the first round, in between, before the last (logarithmic)\n{}{:10}{}{again}\n",
             label("cotangent"),
-            layout(&rows, "  ").replacen("  ", &" ".repeat(10), 1),
+            layout(rows, "  ").replacen("  ", &" ".repeat(10), 1),
             "",
             styled(style, &health::words(&seen.health, self.watched.is_finite))
         )

@@ -14,7 +14,7 @@ use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Failed, Problem};
 use crate::session::Session;
-use crate::storage::{self, Asked, REAL, size};
+use crate::storage::{self, Asked, Beside, REAL, size};
 use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
 use crate::{execute, inputs, model, numbers};
 
@@ -45,7 +45,16 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
             Some(budget) => {
                 let found = asked.fit(&of_value, wrt, &inputs, budget);
                 let found = found.map_err(|error| {
-                    storage::no_fit(&error, &loaded, session, &asked, &of_value, wrt, &inputs)
+                    storage::no_fit(
+                        &error,
+                        &loaded,
+                        session,
+                        &asked,
+                        &of_value,
+                        wrt,
+                        &inputs,
+                        Beside::default(),
+                    )
                 })?;
                 let (program, prediction) = (found.program.clone(), found.prediction.clone());
                 fitted = Some((budget, found));
@@ -148,7 +157,7 @@ impl Answer<'_> {
         let mut out = format!("{}\n", styled(STRONG, &format!("{of}: peak bytes of arrays")));
         let mut peaks = vec![self.peak("value", &self.value)];
         peaks.extend(self.gradient.as_ref().map(|gradient| self.peak("value and gradient", gradient)));
-        out.push_str(&layout(&peaks, "   "));
+        out.push_str(&layout(peaks, "   "));
         if let Some((budget, fitted)) = &self.fitted {
             let work = storage::against_all(fitted.overhead, fitted.store_all);
             out.push_str(&format!("\n{}{budget} is kept with {work}\n", label("budget")));
@@ -167,7 +176,7 @@ impl Answer<'_> {
     }
 
     /// `31.6 KiB = 320 B + 16 B x 2,000 rounds (line 14)`, and how well that is known.
-    fn peak(&self, what: &str, planned: &Planned) -> Vec<Cell> {
+    fn peak(&self, what: &str, planned: &Planned) -> Vec<Cell<'_>> {
         let found = &planned.prediction;
         let at_most = if found.exact || planned.measured.is_some() { "" } else { "at most " };
         let known = match &planned.measured {

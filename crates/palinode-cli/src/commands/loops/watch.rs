@@ -133,7 +133,8 @@ impl Gradient<'_> {
         let program = loaded.only(objective);
         let (program, limits) = match self.asked.budget {
             Some(budget) => {
-                let program = storage::value_within(&program, self.inputs, budget, 0)?;
+                let program =
+                    storage::value_within(&program, self.inputs, budget, 0, !self.within.is_open())?;
                 (program, Limits { budget, ..*limits })
             }
             None => (execute::simplified(&program), *limits),
