@@ -154,9 +154,9 @@ pub enum Error {
     },
     /// A decomposition's derivative does not exist because eigenvalues or singular values coincide.
     #[error(
-        "PAL0110: {what} {first} and {second} coincide ({value}), so they have no derivative one by one; \
-         differentiate a symmetric function of them (their sum, product, ...), or the values without their vectors \
-         forward in one direction"
+        "PAL0110: {what} {first} and {second} coincide ({value}) as far as a derivative's digits can tell, so they have none one by one; \
+         differentiate a symmetric function of them (their sum, product, ...), the values without their vectors \
+         forward in one direction, or symmetric_eigenpair of one that coincides with no other"
     )]
     Degenerate {
         /// "eigenvalues" or "singular values".
