@@ -1,0 +1,108 @@
+//! The bytes of looking to the sides.
+//!
+//! Input: what is about to be allocated. Output: leave to do so, or the error with which looking stops.
+//!
+//! Invariant: what looking takes besides the runs themselves (points, parts, logs, the verdict) is charged before it is allocated.
+
+use crate::error::Error;
+use core::cell::{Cell, RefCell};
+
+/// The bytes of looking to the sides: how many there may be, and the most that there were.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Account {
+    limit: usize,
+    held: Cell<usize>,
+    most: Cell<usize>,
+    /// Why looking stopped, if it did: nothing more is looked at.
+    refusal: RefCell<Option<Error>>,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Account::within(usize::MAX)
+    }
+}
+
+impl Account {
+    /// At most so many.
+    pub const fn within(limit: usize) -> Self {
+        Account { limit, held: Cell::new(0), most: Cell::new(0), refusal: RefCell::new(None) }
+    }
+
+    /// At most so many from now on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Forgets how many there were.
+    pub fn forget(&mut self) {
+        self.most.set(0);
+    }
+
+    /// The most that there were at once.
+    pub fn most(&self) -> usize {
+        self.most.get()
+    }
+
+    /// Takes so many bytes until what it gives is dropped; `None`, and looking stops, if there are not so many left.
+    pub fn charge(&self, bytes: usize) -> Option<Charge<'_>> {
+        let held = self.held.get().saturating_add(bytes);
+        if self.has_refused() {
+            return None;
+        }
+        if held > self.limit {
+            self.refuse(Error::ByteLimit { limit: self.limit, needed: held, node: 0 });
+            return None;
+        }
+        self.held.set(held);
+        self.most.set(self.most.get().max(held));
+        Some(Charge { account: self, bytes })
+    }
+
+    /// Looking stops for this reason; a run to a side that has no room for itself is no side without a derivative.
+    pub fn refuse(&self, error: Error) {
+        self.refusal.borrow_mut().get_or_insert(error);
+    }
+
+    pub(super) fn refuse_beyond_limit(&self) {
+        self.refuse(Error::ByteLimit { limit: self.limit, needed: self.limit.saturating_add(1), node: 0 });
+    }
+
+    pub(super) fn has_refused(&self) -> bool {
+        self.refusal.borrow().is_some()
+    }
+
+    /// Why looking stopped, if it did; from now on it goes on.
+    pub fn refused(&self) -> Option<Error> {
+        self.refusal.take()
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.limit - self.held.get().min(self.limit)
+    }
+}
+
+/// Bytes that are held.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Charge<'a> {
+    account: &'a Account,
+    bytes: usize,
+}
+
+impl Charge<'_> {
+    /// So many more, which were asked for before.
+    pub(super) fn add(&mut self, bytes: usize) {
+        let held = self.account.held.get() + bytes;
+        self.account.held.set(held);
+        self.account.most.set(self.account.most.get().max(held));
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        self.account.held.set(self.account.held.get() - self.bytes);
+    }
+}
