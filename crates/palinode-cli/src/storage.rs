@@ -4,6 +4,7 @@
 //! compute again is for `palinode_ir::plan` to decide; here it is only asked, and its answer put into words.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
@@ -29,6 +30,16 @@ pub(crate) struct Asked {
     pub(crate) storage: Storage,
     /// `--recompute` says what loops compute again; otherwise a budget decides it.
     is_fixed: bool,
+    pub(crate) beside: Beside,
+}
+
+/// Bytes that are there while something else is computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Beside {
+    /// Beside values and gradient, should a comparison be a tie: what a look to the sides keeps.
+    pub(crate) sides: u64,
+    /// Beside values: the gradient that `--check` compares with differences.
+    pub(crate) check: u64,
 }
 
 impl Asked {
@@ -50,7 +61,8 @@ impl Asked {
             true => budget,
             false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
         };
-        Asked { budget: self.budget.map(less), storage, is_fixed: self.is_fixed || self.budget.is_none() }
+        let is_fixed = self.is_fixed || self.budget.is_none();
+        Asked { budget: self.budget.map(less), storage, is_fixed, beside: Beside::default() }
     }
 
     /// What loops may compute again, from least to most.
@@ -79,7 +91,7 @@ pub(crate) enum Within {
     /// There is none.
     AnyMemory,
     /// A program that takes less.
-    Planned { budget: Budget, fitted: Box<FittedGradient> },
+    Planned { budget: Budget, fitted: Rc<FittedGradient> },
     /// Memory depends on data: the run is stopped before the first byte beyond.
     Stopping { budget: Budget },
 }
@@ -96,7 +108,7 @@ impl Within {
     ) -> Result<Within, Problem> {
         let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
         match asked.fit(program, wrt, inputs, budget) {
-            Ok(fitted) => Ok(Within::Planned { budget, fitted: Box::new(fitted) }),
+            Ok(fitted) => Ok(Within::Planned { budget, fitted: Rc::new(fitted) }),
             // More for the whole model does not help a loop that says what it may keep.
             Err(FitError::Plan(error)) if matches!(error, PlanError::SnapshotOverBudget { .. }) => {
                 Err(no_plan(&error, loaded))
@@ -107,23 +119,52 @@ impl Within {
     }
 }
 
-/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none. `beside` bytes of a gradient are there all the time.
+/// What a gradient takes that is computed besides values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// This, or nothing.
+    AtLeast(u64),
+    /// That depends on data.
+    Unknown,
+}
+
+/// A program of values within a budget.
+pub(crate) struct Values {
+    pub(crate) program: Program,
+    /// What it takes, if that is known.
+    pub(crate) heap: Option<u64>,
+}
+
+/// The values of a program with at most so many bytes, if memory is known beforehand and that is possible.
+pub(crate) fn values(program: &Program, inputs: &[Datum<f64>], room: u64) -> Values {
+    let program = execute::simplified(program);
+    // Where memory depends on data, the run is stopped in time.
+    match plan::rematerialize(&program, inputs, REAL, room) {
+        Ok(fitted) => Values { program: fitted.program, heap: Some(fitted.prediction.heap) },
+        Err(_) => Values { program, heap: None },
+    }
+}
+
+/// The same within a budget; refuses if there is none. `beside` bytes of a gradient are there all the time, which itself needs something.
 pub(crate) fn value_within(
     program: &Program,
     inputs: &[Datum<f64>],
     budget: Budget,
     beside: u64,
-) -> Result<Program, Problem> {
-    let program = execute::simplified(program);
-    let room = (budget.bytes() as u64).saturating_sub(beside);
-    // Where memory depends on data, the run is stopped in time.
-    let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, room) else {
-        return Ok(program);
+    gradient: Needs,
+) -> Result<Values, Problem> {
+    let limit = budget.bytes() as u64;
+    let found = values(program, inputs, limit.saturating_sub(beside));
+    let Some(peak) = found.heap.map(|heap| heap.saturating_add(beside)).filter(|&peak| peak > limit) else {
+        return Ok(found);
     };
-    let peak = fitted.prediction.heap.saturating_add(beside);
-    if peak <= budget.bytes() as u64 {
-        return Ok(fitted.program);
-    }
+    let Needs::AtLeast(other) = gradient else {
+        let message = format!("{budget} is not enough for the values alone, and the gradient needs more");
+        return Err(Problem::new("PAL0412", Exit::Input, message)
+            .note("how much more depends on data, so it is not known before a run")
+            .help("give it more: a run is stopped before the first byte too many; without --budget it says what it took"));
+    };
+    let peak = peak.max(other);
     let needs = exactly(Budget::from(usize::try_from(peak).unwrap_or(usize::MAX)));
     let what = match beside {
         0 => "the values need",
@@ -132,6 +173,17 @@ pub(crate) fn value_within(
     let message = format!("{budget} is not enough: {what} at least {needs}");
     let help = format!("--budget {} works", compact(handy(peak)));
     Err(Problem::new("PAL0412", Exit::Input, message).help(help))
+}
+
+/// A comparison was a tie, and there is no room to look to its sides.
+pub(crate) fn no_room_for_sides(budget: Budget, least: u64) -> Problem {
+    let needs = exactly(Budget::from(usize::try_from(least).unwrap_or(usize::MAX)));
+    let message = format!(
+        "{budget} is not enough: a comparison of the model is a tie, and to look to its sides needs at least {needs}"
+    );
+    let help =
+        format!("--budget {} works; --accept-points takes the derivative as it is", compact(handy(least)));
+    Problem::new("PAL0412", Exit::Input, message).help(help)
 }
 
 /// What is there beside the budget.
@@ -267,15 +319,27 @@ pub(crate) fn no_fit(
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
         FitError::TooSmall { budget, smallest } => {
+            // Nothing has been run, so nobody knows whether a comparison will be a tie.
+            let Beside { sides, check } = asked.beside;
+            let of_values = values(program, inputs, 0).heap.unwrap_or(0).saturating_add(sides.max(check));
+            let least = (smallest.bytes() as u64).saturating_add(sides).max(of_values);
+            let needed = Budget::from(usize::try_from(least).unwrap_or(usize::MAX));
             let message =
-                format!("{budget} is not enough: value and gradient need at least {}", exactly(*smallest));
+                format!("{budget} is not enough: value and gradient need at least {}", exactly(needed));
             let problem = Problem::new("PAL0412", Exit::Input, message);
+            let problem = match sides {
+                0 => problem,
+                _ => problem.note(format!(
+                    "{} of it are for a look to the sides, should a comparison be a tie; --accept-points does without",
+                    size(sides)
+                )),
+            };
             let Ok(fitted) = asked.fit(program, wrt, inputs, *smallest) else { return problem };
             let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
                 Some(words) => problem.note(words),
                 None => problem,
             };
-            problem.help(what_works(asked, program, wrt, inputs, &fitted))
+            problem.help(what_works(asked, program, wrt, inputs, &fitted, least))
         }
         other => Problem::new(other.code(), Exit::Input, other.to_string()),
     }
@@ -340,21 +404,24 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// Budgets that do, and what they cost.
+/// Budgets that do, and what they cost: `least` bytes, and more.
 fn what_works(
     asked: &Asked,
     program: &Program,
     wrt: &[usize],
     inputs: &[Datum<f64>],
     smallest: &FittedGradient,
+    least: u64,
 ) -> String {
-    let least = handy(smallest.prediction.heap);
-    let most = handy(smallest.store_all.bytes() as u64);
+    let sides = asked.beside.sides;
+    let most = handy((smallest.store_all.bytes() as u64).saturating_add(sides).max(least));
+    let least = handy(least);
     let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
     let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
     if between > least
         && between < most
-        && let Ok(fitted) = asked.fit(program, wrt, inputs, between)
+        && let Some(rest) = between.checked_sub(sides as usize)
+        && let Ok(fitted) = asked.fit(program, wrt, inputs, rest)
         && amount(fitted.overhead) != amount(smallest.overhead)
     {
         words.push(format!("{} {}", compact(between), price(&fitted)));

@@ -95,7 +95,9 @@ thread_local! {
     static SEEN: Cell<Decisions> = const { Cell::new(Decisions::NONE) };
     /// The largest threshold of a suspicious comparison, 0 for a tie.
     static SUSPICION: Cell<f64> = const { Cell::new(NO_SUSPICION) };
-    static LOG: RefCell<Log> = const { RefCell::new(Log { outcomes: Vec::new(), suspects: Vec::new() }) };
+    static LOG: RefCell<Log> = const { RefCell::new(Log { outcomes: Vec::new(), count: 0, suspects: Vec::new() }) };
+    /// How many outcomes a log holds at most.
+    static LOG_MOST: Cell<usize> = const { Cell::new(usize::MAX) };
     /// Whether this is a run to the side, which is not verified itself.
     static APART: Cell<bool> = const { Cell::new(false) };
     static ACCEPTED: Cell<bool> = const { Cell::new(false) };
@@ -186,12 +188,36 @@ impl Suspect {
 /// How the comparisons of a run went, in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
+    /// The first ones, as many as there is room for.
     pub(crate) outcomes: Vec<Outcome>,
+    /// How many there were.
+    pub(crate) count: usize,
     pub(crate) suspects: Vec<Suspect>,
 }
 
 /// Of more suspicious comparisons than this the rest is not looked at one by one.
 const MOST_SUSPECTS: usize = 1024;
+
+/// A log of fewer outcomes would not be worth while.
+const LEAST_LOG: usize = 64;
+
+/// So many outcomes take no more bytes than a suspect.
+const OUTCOMES_PER_SUSPECT: usize = size_of::<Suspect>();
+
+/// All logs of one look to the sides (that of the point, four of the sides, the one that is written, and a list that moves to a larger buffer) take no more
+/// bytes than so many for each outcome of one of them, half of them for suspects.
+const BYTES_PER_OUTCOME: usize = 16;
+
+/// The fewest bytes that [`logging_within`] can keep to.
+pub(crate) const LEAST_LOGS: usize = BYTES_PER_OUTCOME * LEAST_LOG;
+
+/// Runs `f`, in which the logs of a look to the sides take at most so many bytes, but not fewer than [`LEAST_LOGS`]. Comparisons beyond that are not told apart.
+pub(crate) fn logging_within<R>(bytes: usize, f: impl FnOnce() -> R) -> R {
+    // Lists that double end with room for exactly a power of two.
+    let most = (bytes / BYTES_PER_OUTCOME).max(LEAST_LOG);
+    let _outer = with(&LOG_MOST, 1 << most.ilog2());
+    f()
+}
 
 /// How a comparison went, in a byte: there may be many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,6 +344,18 @@ pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
     at_rest((a, b), if is_equality { Asked::Equality } else { Asked::Order });
 }
 
+/// Values of a decomposition were looked at whether some coincide, in which case its vectors are arbitrary: suspicious, never counted. It is logged as NaN compared with NaN.
+#[doc(hidden)]
+pub fn coincided(do_they: bool) {
+    if do_they {
+        SUSPICION.set(SUSPICION.get().max(0.0));
+    }
+    if KEPT.get() & LOGGED != 0 {
+        let outcome = if do_they { Outcome::Equal } else { Outcome::Unequal };
+        push(outcome, do_they.then_some((f64::NAN, f64::NAN, true)));
+    }
+}
+
 /// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`).
 #[inline]
 pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
@@ -373,13 +411,23 @@ fn log(a: Option<f64>, b: Option<f64>, asked: Asked) {
         Asked::Equality if left == right => Outcome::Equal,
         Asked::Equality | Asked::Sameness => Outcome::Unequal,
     };
+    let is_suspicious = asked != Asked::Sameness && suspicion(left, right).is_some();
+    push(outcome, is_suspicious.then_some((left, right, asked == Asked::Equality)));
+}
+
+/// Logs an outcome, and, if it is suspicious, what was compared and whether for equality.
+fn push(outcome: Outcome, suspicious: Option<(f64, f64, bool)>) {
     LOG.with_borrow_mut(|log| {
-        let is_suspicious = asked != Asked::Sameness && suspicion(left, right).is_some();
-        if is_suspicious && log.suspects.len() < MOST_SUSPECTS {
-            let is_equality = asked == Asked::Equality;
-            log.suspects.push(Suspect { number: log.outcomes.len(), left, right, is_equality });
+        let most = LOG_MOST.get();
+        if let Some((left, right, is_equality)) = suspicious
+            && log.suspects.len() < MOST_SUSPECTS.min(most / OUTCOMES_PER_SUSPECT)
+        {
+            log.suspects.push(Suspect { number: log.count, left, right, is_equality });
         }
-        log.outcomes.push(outcome);
+        if log.outcomes.len() < most {
+            log.outcomes.push(outcome);
+        }
+        log.count += 1;
     });
 }
 

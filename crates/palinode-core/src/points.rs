@@ -85,6 +85,20 @@ pub fn unseen<R>(f: impl FnOnce() -> R) -> R {
     decision::unseen(f)
 }
 
+/// The bytes that a look to the sides of a point of so many numbers keeps while a derivative by all of them is computed: what is added up of that, and some for logs.
+#[doc(hidden)]
+pub fn kept_bytes(numbers: usize) -> usize {
+    // The point, one beside it and what is made of it, the parts of the point and of four others beside it; what is known of each input.
+    let each = 8 * size_of::<f64>() + size_of::<Option<bool>>();
+    numbers.saturating_mul(each).saturating_add(decision::LEAST_LOGS + 512)
+}
+
+/// Runs `f`, in which a look to the sides takes so many bytes for logs beyond those of [`kept_bytes`].
+#[doc(hidden)]
+pub fn logging_with<R>(more: usize, f: impl FnOnce() -> R) -> R {
+    decision::logging_within(decision::LEAST_LOGS.saturating_add(more), f)
+}
+
 /// Adds the primals of numbers to the parts; symbols say nothing.
 #[doc(hidden)]
 pub fn add_parts<S: Scalar>(parts: Option<&mut Vec<f64>>, numbers: &[S]) {
@@ -132,9 +146,9 @@ impl Side {
     /// How the comparison went on this side, if it can be told which one it is there: up to where the paths diverge, or to the end if both
     /// runs made as many.
     fn outcome(&self, here: &Log, number: usize) -> Option<Outcome> {
-        let (here, there) = (&here.outcomes, &self.far_log.outcomes);
-        let same_until = || here[..number].iter().zip(there).all(|(a, b)| a == b);
-        (here.len() == there.len() || same_until()).then(|| there.get(number).copied()).flatten()
+        let there = &self.far_log;
+        let same_until = || here.outcomes.iter().take(number).zip(&there.outcomes).all(|(a, b)| a == b);
+        (here.count == there.count || same_until()).then(|| there.outcomes.get(number).copied()).flatten()
     }
 
     /// Whether a suspicious comparison goes as at the point next to it, and otherwise farther away: the near run was not beyond its threshold.
@@ -276,7 +290,7 @@ fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side]) -> bool {
         sides.iter().map(|side| side.outcome(here, suspect.number)).collect();
     let Some(outcomes) = outcomes else { return false };
     if suspect.is_equality || !suspect.is_tie() {
-        return outcomes.iter().all(|&outcome| outcome != here.outcomes[suspect.number]);
+        return outcomes.iter().all(|outcome| Some(outcome) != here.outcomes.get(suspect.number));
     }
     // Of an order it is not known which of `<`, `<=` was asked: each of them goes as on one of two different sides.
     let differs = |outcome: &Outcome| *outcome != Outcome::Order(Some(Ordering::Equal));
