@@ -4,6 +4,7 @@
 //! compute again is for `palinode_ir::plan` to decide; here it is only asked, and its answer put into words.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
@@ -30,6 +31,16 @@ pub(crate) struct Asked {
     pub(crate) storage: Storage,
     /// `--recompute` says what loops compute again; otherwise a budget decides it.
     is_fixed: bool,
+    pub(crate) beside: Beside,
+}
+
+/// Bytes that are there while something else is computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Beside {
+    /// Beside values and gradient, should a comparison be a tie: what a look to the sides keeps.
+    pub(crate) sides: u64,
+    /// Beside values: the gradient that `--check` compares with differences.
+    pub(crate) check: u64,
 }
 
 impl Asked {
@@ -47,16 +58,12 @@ impl Asked {
     pub(crate) fn exact(&self, beside: u64) -> Asked {
         let mut storage = self.storage.clone();
         storage.choices.retain(|_, choice| !matches!(choice, Choice::Narrow(_)));
-        Asked { storage, is_fixed: self.is_fixed || self.budget.is_none(), ..self.beside(beside) }
-    }
-
-    /// The same beside so many bytes that are there already.
-    pub(crate) fn beside(&self, bytes: u64) -> Asked {
         let less = |budget: Budget| match budget.is_unlimited() {
             true => budget,
-            false => Budget::from(budget.bytes().saturating_sub(bytes as usize)),
+            false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
         };
-        Asked { budget: self.budget.map(less), ..self.clone() }
+        let is_fixed = self.is_fixed || self.budget.is_none();
+        Asked { budget: self.budget.map(less), storage, is_fixed, beside: Beside::default() }
     }
 
     /// What loops may compute again, from least to most.
@@ -85,7 +92,7 @@ pub(crate) enum Within {
     /// There is none.
     AnyMemory,
     /// A program that takes less.
-    Planned { budget: Budget, fitted: Box<FittedGradient> },
+    Planned { budget: Budget, fitted: Rc<FittedGradient> },
     /// Memory depends on data: the run is stopped before the first byte beyond.
     Stopping { budget: Budget },
 }
@@ -99,74 +106,85 @@ impl Within {
         program: &Program,
         wrt: &[usize],
         inputs: &[Datum<f64>],
-        beside: Beside,
     ) -> Result<Within, Problem> {
         let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
         match asked.fit(program, wrt, inputs, budget) {
-            Ok(fitted) => Ok(Within::Planned { budget, fitted: Box::new(fitted) }),
+            Ok(fitted) => Ok(Within::Planned { budget, fitted: Rc::new(fitted) }),
             // More for the whole model does not help a loop that says what it may keep.
             Err(FitError::Plan(error)) if matches!(error, PlanError::SnapshotOverBudget { .. }) => {
                 Err(no_plan(&error, loaded))
             }
             Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
-            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs, beside)),
+            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs)),
         }
     }
+}
 
-    /// Whether nobody knows before a run what the gradient takes.
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self, Within::Stopping { .. })
+/// What a gradient takes that is computed besides values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// This, or nothing.
+    AtLeast(u64),
+    /// That depends on data.
+    Unknown,
+}
+
+/// A program of values within a budget.
+pub(crate) struct Values {
+    pub(crate) program: Program,
+    /// What it takes, if that is known.
+    pub(crate) heap: Option<u64>,
+}
+
+/// The values of a program with at most so many bytes, if memory is known beforehand and that is possible.
+pub(crate) fn values(program: &Program, inputs: &[Datum<f64>], room: u64) -> Values {
+    let program = execute::simplified(program);
+    // Where memory depends on data, the run is stopped in time.
+    match plan::rematerialize(&program, inputs, REAL, room) {
+        Ok(fitted) => Values { program: fitted.program, heap: Some(fitted.prediction.heap) },
+        Err(_) => Values { program, heap: None },
     }
 }
 
-/// What else the same budget has to hold, so that a refusal names only what does for all of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Beside {
-    /// Bytes that are there while the gradient is computed.
-    pub(crate) gradient: u64,
-    /// Bytes that are there while the value is computed again; none if it is not.
-    pub(crate) value: Option<u64>,
-}
-
-/// The least bytes in which the values of a program can be computed, if that is known before a run.
-fn least_of_value(program: &Program, inputs: &[Datum<f64>]) -> Option<u64> {
-    let fitted = plan::rematerialize(&execute::simplified(program), inputs, REAL, 0).ok()?;
-    Some(fitted.prediction.heap)
-}
-
-/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none. `beside` bytes of a gradient are there all the time;
-/// unless the value `is_all` that is computed, nobody knows what the rest takes.
+/// The same within a budget; refuses if there is none. `beside` bytes of a gradient are there all the time, which itself needs something.
 pub(crate) fn value_within(
     program: &Program,
     inputs: &[Datum<f64>],
     budget: Budget,
     beside: u64,
-    is_all: bool,
-) -> Result<Program, Problem> {
-    let program = execute::simplified(program);
-    let room = (budget.bytes() as u64).saturating_sub(beside);
-    // Where memory depends on data, the run is stopped in time.
-    let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, room) else {
-        return Ok(program);
+    gradient: Needs,
+) -> Result<Values, Problem> {
+    let limit = budget.bytes() as u64;
+    let found = values(program, inputs, limit.saturating_sub(beside));
+    let Some(peak) = found.heap.map(|heap| heap.saturating_add(beside)).filter(|&peak| peak > limit) else {
+        return Ok(found);
     };
-    let peak = fitted.prediction.heap.saturating_add(beside);
-    if peak <= budget.bytes() as u64 {
-        return Ok(fitted.program);
-    }
+    let Needs::AtLeast(other) = gradient else {
+        let message = format!("{budget} is not enough for the values alone, and the gradient needs more");
+        return Err(Problem::new("PAL0412", Exit::Input, message)
+            .note("how much more depends on data, so it is not known before a run")
+            .help("give it more: a run is stopped before the first byte too many; without --budget it says what it took"));
+    };
+    let peak = peak.max(other);
     let needs = exactly(Budget::from(usize::try_from(peak).unwrap_or(usize::MAX)));
     let what = match beside {
         0 => "the values need",
         _ => "for --check, which computes values beside the gradient, they need",
     };
     let message = format!("{budget} is not enough: {what} at least {needs}");
-    let enough = compact(handy(peak));
-    let help = match is_all {
-        true => format!("--budget {enough} works"),
-        false => format!(
-            "--budget {enough} is enough for the values; what the gradient takes depends on data, so more may be needed"
-        ),
-    };
+    let help = format!("--budget {} works", compact(handy(peak)));
     Err(Problem::new("PAL0412", Exit::Input, message).help(help))
+}
+
+/// A comparison was a tie, and there is no room to look to its sides.
+pub(crate) fn no_room_for_sides(budget: Budget, least: u64) -> Problem {
+    let needs = exactly(Budget::from(usize::try_from(least).unwrap_or(usize::MAX)));
+    let message = format!(
+        "{budget} is not enough: a comparison of the model is a tie, and to look to its sides needs at least {needs}"
+    );
+    let help =
+        format!("--budget {} works; --accept-points takes the derivative as it is", compact(handy(least)));
+    Problem::new("PAL0412", Exit::Input, message).help(help)
 }
 
 /// What counts against a budget, and how much of it is arrays.
@@ -316,25 +334,28 @@ pub(crate) fn no_fit(
     program: &Program,
     wrt: &[usize],
     inputs: &[Datum<f64>],
-    beside: Beside,
 ) -> Problem {
     match error {
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
         FitError::TooSmall { budget, smallest } => {
-            let given = Budget::from(budget.bytes().saturating_add(beside.gradient as usize));
-            let ladder = Ladder { asked, program, wrt, inputs, beside };
+            // Nothing has been run, so nobody knows whether a comparison will be a tie.
+            let ladder = Ladder { asked, program, wrt, inputs };
             let Some((least, fitted)) = ladder.least(smallest.bytes() as u64) else {
-                return Problem::new(
-                    "PAL0412",
-                    Exit::Input,
-                    format!("{given} is not enough for value and gradient"),
-                )
-                .help("give it more; `palinode memory` shows what takes it");
+                let message = format!("{budget} is not enough for value and gradient");
+                return Problem::new("PAL0412", Exit::Input, message)
+                    .help("give it more; `palinode memory` shows what takes it");
             };
             let message =
-                format!("{given} is not enough: value and gradient need at least {}", exact_size(least));
+                format!("{budget} is not enough: value and gradient need at least {}", exact_size(least));
             let problem = Problem::new("PAL0412", Exit::Input, message);
+            let problem = match asked.beside.sides {
+                0 => problem,
+                sides => problem.note(format!(
+                    "{} of it are for a look to the sides, should a comparison be a tie; --accept-points does without",
+                    size(sides)
+                )),
+            };
             let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
                 Some(words) => problem.note(words),
                 None => problem,
@@ -410,54 +431,43 @@ struct Ladder<'a> {
     program: &'a Program,
     wrt: &'a [usize],
     inputs: &'a [Datum<f64>],
-    beside: Beside,
 }
 
 impl Ladder<'_> {
-    /// A plan within so many bytes, if everything fits there.
+    /// A plan within so many bytes, which are enough for the values.
     fn plan(&self, bytes: u64) -> Option<FittedGradient> {
-        if let Some(beside) = self.beside.value
-            && least_of_value(self.program, self.inputs)
-                .is_some_and(|least| least.saturating_add(beside) > bytes)
-        {
-            return None;
-        }
-        let room = usize::try_from(bytes.checked_sub(self.beside.gradient)?).unwrap_or(usize::MAX);
+        let room = usize::try_from(bytes.checked_sub(self.asked.beside.sides)?).unwrap_or(usize::MAX);
         self.asked.fit(self.program, self.wrt, self.inputs, Budget::from(room)).ok()
     }
 
     /// The smallest budget, given that of the gradient alone.
     fn least(&self, gradient: u64) -> Option<(u64, FittedGradient)> {
-        let of_value = self
-            .beside
-            .value
-            .and_then(|beside| Some(least_of_value(self.program, self.inputs)?.saturating_add(beside)));
-        let least = gradient.saturating_add(self.beside.gradient).max(of_value.unwrap_or(0));
+        let Beside { sides, check } = self.asked.beside;
+        let of_values =
+            values(self.program, self.inputs, 0).heap.unwrap_or(0).saturating_add(sides.max(check));
+        let least = gradient.saturating_add(sides).max(of_values);
         Some((least, self.plan(least)?))
     }
 
     /// Budgets that do, and what they cost.
     fn what_works(&self, least: u64, smallest: &FittedGradient) -> String {
+        let most = (smallest.store_all.bytes() as u64).saturating_add(self.asked.beside.sides);
         let least = handy(least);
-        let most = handy((smallest.store_all.bytes() as u64).saturating_add(self.beside.gradient)).max(least);
+        let most = handy(most).max(least);
         let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
-        let mut words = Vec::new();
-        let mut before = None;
-        for budget in [least, between] {
-            let is_new = words.is_empty() || (budget > least && budget < most);
-            if is_new
-                && let Some(fitted) = self.plan(budget.bytes() as u64)
-                && before != Some(amount(fitted.overhead))
-            {
-                let verb = if words.is_empty() { " works" } else { "" };
-                words.push(format!("{}{verb} {}", compact(budget), price(&fitted)));
-                before = Some(amount(fitted.overhead));
-            }
+        // What fits into the least fits into a little more.
+        let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
+        if between > least
+            && between < most
+            && let Some(fitted) = self.plan(between.bytes() as u64)
+            && amount(fitted.overhead) != amount(smallest.overhead)
+        {
+            words.push(format!("{} {}", compact(between), price(&fitted)));
         }
         if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.overhead < 1.005) {
             words.push(format!("{} keeps everything", compact(most)));
         }
-        format!("--budget {}", words.join("; "))
+        words.join("; ")
     }
 }
 

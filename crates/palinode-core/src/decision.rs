@@ -208,7 +208,10 @@ impl Suspect {
 /// How the comparisons of a run went, in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
+    /// The first ones, as many as there is room for.
     pub(crate) outcomes: Vec<Outcome>,
+    /// How many there were.
+    pub(crate) count: usize,
     pub(crate) suspects: Vec<Suspect>,
     /// The bytes that it may still take.
     room: usize,
@@ -219,7 +222,7 @@ pub(crate) struct Log {
 impl Log {
     /// A log of at most so many bytes.
     pub(crate) const fn within(room: usize) -> Log {
-        Log { outcomes: Vec::new(), suspects: Vec::new(), room, is_cut: false }
+        Log { outcomes: Vec::new(), count: 0, suspects: Vec::new(), room, is_cut: false }
     }
 
     /// The bytes that it took of those it was given: while a list is moved, it is there twice.
@@ -230,7 +233,7 @@ impl Log {
     /// Adds to a list, and takes the bytes that the list needs before it grows.
     fn push<T>(list: &mut Vec<T>, item: T, room: &mut usize) -> bool {
         if list.len() == list.capacity() {
-            let capacity = (2 * list.capacity()).max(8);
+            let capacity = (2 * list.capacity()).max(4);
             let bytes = capacity * size_of::<T>();
             if bytes > *room {
                 return false;
@@ -243,7 +246,8 @@ impl Log {
     }
 
     fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
-        let Log { outcomes, suspects, room, is_cut } = self;
+        let Log { outcomes, count, suspects, room, is_cut } = self;
+        *count += 1;
         if *is_cut {
             return;
         }
@@ -394,6 +398,18 @@ pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
     at_rest((a, b), if is_equality { Asked::Equality } else { Asked::Order });
 }
 
+/// Values of a decomposition were looked at whether some coincide, in which case its vectors are arbitrary: suspicious, never counted. It is logged as NaN compared with NaN.
+#[doc(hidden)]
+pub fn coincided(do_they: bool) {
+    let suspicion = if do_they { Suspicion::Exact } else { Suspicion::None };
+    SUSPICION.set(SUSPICION.get().max(suspicion));
+    if KEPT.get() & LOGGED != 0 {
+        let outcome = if do_they { Outcome::Equal } else { Outcome::Unequal };
+        let (left, right) = (f64::NAN, f64::NAN);
+        push(outcome, Suspect { number: 0, left, right, is_equality: true, suspicion });
+    }
+}
+
 /// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`).
 #[inline]
 pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
@@ -505,7 +521,7 @@ fn log(a: Option<f64>, b: Option<f64>, asked: Asked, suspicion: Suspicion) {
 
 fn push(outcome: Outcome, suspect: Suspect) {
     LOG.with_borrow_mut(|log| {
-        let number = log.outcomes.len();
+        let number = log.count;
         let is_suspicious = suspect.suspicion != Suspicion::None;
         log.add(outcome, is_suspicious.then_some(Suspect { number, ..suspect }));
     });

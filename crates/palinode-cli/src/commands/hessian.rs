@@ -16,6 +16,7 @@ use crate::numbers::Look;
 use crate::problem::Failed;
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, layout};
 use crate::{execute, inputs, model, numbers, sides, value};
 
@@ -26,7 +27,7 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let loaded = model::load(session, &args.model.model)?;
     let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let (ran, is_suspicious) =
         points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
@@ -41,9 +42,12 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let ran = run_derivative(&code, &inputs, &limits, 0)
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
-        sides::check(&model, (&inputs, &wrt), &limits, (Parts::Along, 2), |inputs| {
+        let at = (&mut inputs[..], &wrt[..]);
+        let values = Code::new(&model);
+        sides::check(&values, at, Allowed::freely(&limits), (Parts::Along, 2), |inputs, parts| {
             let ran = run_derivative(&code, inputs, &limits, 0)?;
-            Ok(ran.outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect())
+            parts.extend(ran.outputs.iter().filter_map(Datum::as_vector).flatten());
+            Ok(())
         })
         .map_err(|error| no_gradient(error, &loaded))?;
     }

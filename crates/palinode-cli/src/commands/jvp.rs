@@ -17,6 +17,7 @@ use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, STRONG, layout};
 use crate::{execute, inputs, model, numbers, sides, value};
 
@@ -49,11 +50,14 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
-        sides::check(&loaded.model.program, (&inputs, &wrt), &limits, (Parts::Along, 1), |moved| {
-            let all = [moved, &all[inputs.len()..]].concat();
-            let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())?;
+        let (mut moving, rest) = (inputs.clone(), &all[inputs.len()..]);
+        let values = Code::new(&loaded.model.program);
+        let at = (&mut moving[..], &wrt[..]);
+        sides::check(&values, at, Allowed::freely(&limits), (Parts::Along, 1), |moved, parts| {
+            let ran = run_derivative(&code, &[moved, rest].concat(), &limits, loaded.model.outputs.len())?;
             let tangents = ran.outputs.iter().skip(loaded.model.outputs.len());
-            Ok(tangents.filter_map(Datum::as_vector).flatten().copied().collect())
+            parts.extend(tangents.filter_map(Datum::as_vector).flatten());
+            Ok(())
         })
         .map_err(|error| no_gradient(error, &loaded))?;
     }

@@ -16,7 +16,7 @@ use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::stops::Stop;
-use crate::storage::{self, Beside, REAL, Within, size, sweeps};
+use crate::storage::{self, REAL, Within, size, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
 use crate::{execute, health, inputs, model, numbers, stops, value};
 use watch::{Gradient, Outermost, Seen, Watched, outermost};
@@ -37,15 +37,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         let problem = Problem::new("PAL0279", Exit::Input, "the model has no loop");
         return Err(problem.help("`palinode memory` shows what the rest takes").into());
     }
-    let within = Within::plan(
-        session,
-        &loaded,
-        &asked,
-        &program,
-        &wrt,
-        &inputs,
-        Beside { gradient: 0, value: Some(0) },
-    )?;
+    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
     let way = Gradient { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, within: &within };
     way.check_value(objective, &limits, &loaded)?;
     let watched = way.watch(&loops, args.states, &limits, &loaded)?;

@@ -14,7 +14,7 @@ use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Failed, Problem};
 use crate::session::Session;
-use crate::storage::{self, Asked, Beside, REAL, size};
+use crate::storage::{self, Asked, REAL, size};
 use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
 use crate::{execute, inputs, model, numbers};
 
@@ -45,16 +45,7 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
             Some(budget) => {
                 let found = asked.fit(&of_value, wrt, &inputs, budget);
                 let found = found.map_err(|error| {
-                    storage::no_fit(
-                        &error,
-                        &loaded,
-                        session,
-                        &asked,
-                        &of_value,
-                        wrt,
-                        &inputs,
-                        Beside::default(),
-                    )
+                    storage::no_fit(&error, &loaded, session, &asked, &of_value, wrt, &inputs)
                 })?;
                 let (program, prediction) = (found.program.clone(), found.prediction.clone());
                 fitted = Some((budget, found));

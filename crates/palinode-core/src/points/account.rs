@@ -12,6 +12,8 @@ use core::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub struct Account {
     limit: usize,
+    /// What a log of comparisons may take; a longer one is cut. Without it, a log that has no room is refused.
+    of_log: Option<usize>,
     held: Cell<usize>,
     most: Cell<usize>,
     /// Why looking stopped, if it did: nothing more is looked at.
@@ -27,7 +29,14 @@ impl Default for Account {
 impl Account {
     /// At most so many.
     pub const fn within(limit: usize) -> Self {
-        Account { limit, held: Cell::new(0), most: Cell::new(0), refusal: RefCell::new(None) }
+        Account { limit, of_log: None, held: Cell::new(0), most: Cell::new(0), refusal: RefCell::new(None) }
+    }
+
+    /// What [`kept_bytes`](super::kept_bytes) says, and so many bytes more for logs of comparisons, which are cut where they have no room: what is missing is not told apart.
+    pub fn for_kept(point: &[f64], order: usize, more: usize) -> Self {
+        let of_log = super::LEAST_LOG.saturating_add(more / super::most_runs(point, order));
+        let limit = super::kept_bytes(point, order).saturating_add(more);
+        Account { of_log: Some(of_log), ..Account::within(limit) }
     }
 
     /// At most so many from now on.
@@ -65,10 +74,6 @@ impl Account {
         self.refusal.borrow_mut().get_or_insert(error);
     }
 
-    pub(super) fn refuse_beyond_limit(&self) {
-        self.refuse(Error::ByteLimit { limit: self.limit, needed: self.limit.saturating_add(1), node: 0 });
-    }
-
     pub(super) fn has_refused(&self) -> bool {
         self.refusal.borrow().is_some()
     }
@@ -78,8 +83,20 @@ impl Account {
         self.refusal.take()
     }
 
-    pub(super) fn left(&self) -> usize {
-        self.limit - self.held.get().min(self.limit)
+    /// What a log may take.
+    pub(super) fn of_log(&self) -> usize {
+        self.of_log.unwrap_or(usize::MAX).min(self.limit - self.held.get().min(self.limit))
+    }
+
+    /// A log had too little room.
+    pub(super) fn log_was_cut(&self) {
+        if self.of_log.is_none() {
+            self.refuse(Error::ByteLimit {
+                limit: self.limit,
+                needed: self.limit.saturating_add(1),
+                node: 0,
+            });
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::side::{Beside, Found, Side};
 use super::verdict::{Here, Sides, Verdict, known};
-use super::{Account, Charge, Distance, Kind, Parts, Run, moved, scales, weight};
+use super::{Account, Charge, Distance, FEW, Kind, Parts, Run, moved, of_input, scales, weight};
 use crate::decision::{self, Log, Suspicion};
 use crate::error::Error;
 use core::cell::RefCell;
@@ -26,6 +26,12 @@ const CLOSE: f64 = 1e-7;
 
 /// How much farther, at a time.
 const STRIDE: f64 = 256.0;
+
+/// How often, at most.
+pub(super) const MOST_STRIDES: usize = 8;
+
+/// So many distances more, if a threshold is on something that grows slowly.
+pub(super) const MORE_LEVELS: usize = 2;
 
 /// Where the closure fails beside the point, how much closer it is tried.
 const CLOSER: f64 = 1.0 / 4096.0;
@@ -52,9 +58,6 @@ fn with_refusals<T>(f: impl FnOnce() -> T) -> (T, Option<Error>) {
     (result, take())
 }
 
-/// The lists of a few entries each, all together.
-const FEW: usize = 1024;
-
 /// A derivative that is looked at.
 struct Look<'a, 'r, S, R, E> {
     account: &'a Account,
@@ -78,9 +81,9 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     run: &mut Run<'_, S, R, E>,
 ) -> Result<R, E> {
     account.refused();
-    let _lists = account.charge(FEW + x.len() * (size_of::<S>() + size_of::<Option<bool>>() + size_of::<f64>()));
+    let _lists = account.charge(FEW + x.len() * of_input::<S>());
     let mut parts = Vec::new();
-    let room = account.left();
+    let room = account.of_log();
     let (ran, refused) = with_refusals(|| decision::logged(room, || run(x, Some(&mut parts)).map(drop)));
     let Some((ran, mut log)) = ran else { return once_more(x, run) };
     let charge = charge_of(account, &parts, &log, room);
@@ -99,10 +102,10 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     let epsilon = epsilon::<S>();
     let threshold = log.suspects.iter().fold(0.0, |most: f64, suspect| most.max(suspect.threshold()));
     let nearest = Distance { relative: epsilon.powf(1.0 / 3.0), least: 64.0 * threshold };
-    let best = epsilon.powf(1.0 / (of.1.max(1) + 2) as f64);
-    let levels = 3 + (1..).take_while(|&k| nearest.relative * FAR.powi(k) < 0.5 * best).count();
+    let levels = levels(epsilon, of.1);
     let here = Here { parts, log, _charge: charge, of, inputs: x.len(), epsilon };
-    let mut look = Look { account, x, run, here, refuses_inside: refused.is_some(), refused: None, nearest, levels };
+    let mut look =
+        Look { account, x, run, here, refuses_inside: refused.is_some(), refused: None, nearest, levels };
     let refusal = look.refusal();
     if let Some(no_room) = account.refused() {
         return Err(no_room.into());
@@ -116,10 +119,16 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     }
 }
 
+/// At how many distances a derivative of this order is computed to each side, if thresholds do not ask for more.
+pub(super) fn levels(epsilon: f64, order: usize) -> usize {
+    let best = epsilon.powf(1.0 / (order.max(1) + 2) as f64);
+    3 + (1..).take_while(|&k| epsilon.powf(1.0 / 3.0) * FAR.powi(k) < 0.5 * best).count()
+}
+
 /// For the bytes of what a run found; `None` if there were too few.
 fn charge_of<'a>(account: &'a Account, parts: &Vec<f64>, log: &Log, room: usize) -> Option<Charge<'a>> {
     if log.is_cut {
-        account.refuse_beyond_limit();
+        account.log_was_cut();
     }
     let mut charge = account.charge(parts.capacity() * size_of::<f64>())?;
     charge.add(log.taken_of(room));
@@ -188,7 +197,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
                 *apart_from[input].get_or_insert_with(|| {
                     let beside = [1.0, -1.0].map(|sign| {
                         let way = |i: usize| if i == input { sign * weight(i) } else { 0.0 };
-                        let room = account.left();
+                        let room = account.of_log();
                         let (_, log) = decision::beside(room, || run(&moved(x, nearest, way), None).is_ok())?;
                         let _charge = Some(charge_of(account, &Vec::new(), &log, room)?);
                         let found = Found { parts: Vec::new(), log, _charge };
@@ -266,7 +275,9 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
                 break;
             }
             // Farther, if a threshold is on something that grows slowly.
-            if count >= self.levels + 2 || (count >= self.levels && !side.is_too_near(&self.here.log)) {
+            if count >= self.levels + MORE_LEVELS
+                || (count >= self.levels && !side.is_too_near(&self.here.log))
+            {
                 break;
             }
             side.runs[count - 1].to_next = Some(factor);
@@ -286,7 +297,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         }
         // From the farthest down to what was looked at.
         let mut all = vec![nearest.relative];
-        while all[all.len() - 1] > STRIDE * FAR * least && all.len() < 8 {
+        while all[all.len() - 1] > STRIDE * FAR * least && all.len() < MOST_STRIDES {
             all.push(all[all.len() - 1] / STRIDE);
         }
         while let Some(least) = all.pop() {
@@ -324,7 +335,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         let mut parts = Vec::new();
         let point = moved(self.x, at, way);
         let run = &mut *self.run;
-        let room = self.account.left();
+        let room = self.account.of_log();
         if self.account.has_refused() {
             return None;
         }

@@ -117,6 +117,32 @@ pub fn unseen<R>(f: impl FnOnce() -> R) -> R {
     decision::unseen(f)
 }
 
+/// The lists of a few entries each, all together.
+const FEW: usize = 1024;
+
+/// Enough for the log of a few comparisons.
+const LEAST_LOG: usize = 256;
+
+/// What is known of each input.
+const fn of_input<S>() -> usize {
+    // A point beside this one, whether the input is looked at alone, and its sign.
+    size_of::<S>() + size_of::<Option<bool>>() + size_of::<f64>()
+}
+
+/// How many runs are kept at once, at most: that at the point, those to both sides, and the next one.
+fn most_runs(point: &[f64], order: usize) -> usize {
+    let farther = if has_small(point) { 2 * look::MOST_STRIDES } else { 0 };
+    2 + 2 * (look::levels(f64::EPSILON, order) + look::MORE_LEVELS + farther)
+}
+
+/// The bytes that a look to the sides of a point keeps while a derivative of this order by all its numbers is computed: the point itself and what is made of it, what is found in all runs, and short logs.
+#[doc(hidden)]
+pub fn kept_bytes(point: &[f64], order: usize) -> usize {
+    let (numbers, runs) = (point.len(), most_runs(point, order));
+    let each = (2 + runs) * size_of::<f64>() + of_input::<f64>() + verdict::OF_PART;
+    numbers.saturating_mul(each).saturating_add(FEW + runs * LEAST_LOG)
+}
+
 /// Adds the primals of numbers to the parts; symbols say nothing.
 #[doc(hidden)]
 pub fn add_parts<S: Scalar>(parts: Option<&mut Vec<f64>>, numbers: &[S]) {

@@ -106,7 +106,7 @@ impl<'a> Side<'a> {
         let pairs = || (0..runs.len()).filter(move |&i| runs[i].to_next.is_some());
         let beyond: Vec<usize> = pairs().filter(|&i| is_beyond(i)).collect();
         self.pairs = if beyond.is_empty() { pairs().last().into_iter().collect() } else { beyond };
-        let there = self.outcomes().iter();
+        let there = self.log().outcomes.iter();
         self.same_until = here.outcomes.iter().zip(there).take_while(|(a, b)| a == b).count();
     }
 
@@ -166,15 +166,15 @@ impl<'a> Side<'a> {
     /// How the comparison went on this side, if it can be told which one it is there: up to where the paths diverge, or to the end if both
     /// runs made as many.
     fn outcome(&self, here: &Log, number: usize) -> Option<Outcome> {
-        let there = self.outcomes();
-        let is_known = here.outcomes.len() == there.len() || number <= self.same_until;
-        there.get(number).copied().filter(|_| is_known)
+        let there = self.log();
+        let is_known = here.count == there.count || number <= self.same_until;
+        there.outcomes.get(number).copied().filter(|_| is_known)
     }
 
     /// How the comparisons went beyond the thresholds.
-    fn outcomes(&self) -> &[Outcome] {
+    fn log(&self) -> &Log {
         let far = self.pairs.first().map_or(self.runs.len() - 1, |pair| pair + 1);
-        &self.runs[far].found.log.outcomes
+        &self.runs[far].found.log
     }
 }
 
@@ -184,7 +184,7 @@ pub(super) fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side<'_>]) ->
         sides.iter().map(|side| side.outcome(here, suspect.number)).collect();
     let Some(outcomes) = outcomes else { return false };
     if suspect.is_equality || !suspect.is_tie() {
-        return outcomes.iter().all(|&outcome| outcome != here.outcomes[suspect.number]);
+        return outcomes.iter().all(|outcome| Some(outcome) != here.outcomes.get(suspect.number));
     }
     // Of an order it is not known which of `<`, `<=` was asked: each of them goes as on one of two different sides.
     let differs = |outcome: &Outcome| *outcome != Outcome::Order(Some(Ordering::Equal));

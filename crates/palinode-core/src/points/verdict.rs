@@ -50,7 +50,8 @@ impl Here<'_> {
         (0..count).step_by(in_row).flat_map(move |start| {
             let row = start..(start + in_row).min(count);
             let here = self.parts[row.clone()].iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
-            let largest_of_row = sides.iter().fold(here, |largest, side| largest.max(side.largest(row.clone())));
+            let largest_of_row =
+                sides.iter().fold(here, |largest, side| largest.max(side.largest(row.clone())));
             row.map(move |part| Scale {
                 order: self.order(part),
                 found: self.parts[part],
@@ -102,6 +103,9 @@ struct Seen {
     first: [f64; 2],
 }
 
+/// The bytes of what is seen of a part.
+pub(super) const OF_PART: usize = size_of::<Seen>();
+
 /// What is seen along one direction after the other.
 pub(super) struct Verdict {
     seen: Vec<Seen>,
@@ -113,7 +117,7 @@ pub(super) struct Verdict {
 impl Verdict {
     /// The bytes of one.
     pub(super) fn bytes(here: &Here<'_>) -> usize {
-        here.parts.len() * size_of::<Seen>() + here.log.suspects.len()
+        here.parts.len() * OF_PART + here.log.suspects.len()
     }
 
     pub(super) fn new(here: &Here<'_>) -> Self {
@@ -153,7 +157,11 @@ impl Verdict {
     }
 
     /// What is wrong with the derivative. A part that lies between the sides may be excused.
-    pub(super) fn refusal(&self, here: &Here<'_>, is_excused: &mut dyn FnMut(usize) -> bool) -> Option<Error> {
+    pub(super) fn refusal(
+        &self,
+        here: &Here<'_>,
+        is_excused: &mut dyn FnMut(usize) -> bool,
+    ) -> Option<Error> {
         let suspects = &here.log.suspects;
         let of_point: Option<&Suspect> =
             suspects.iter().zip(&self.of_point).find_map(|(suspect, &of_point)| of_point.then_some(suspect));
