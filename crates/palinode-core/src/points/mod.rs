@@ -21,7 +21,7 @@
 //! the outer one refuse. If nothing can be computed beside the point, that is refused, too.
 //!
 //! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules do so too) or `Scalar::peek`; after paths diverged with different numbers of decisions, later ones cannot
-//! be told apart and count as kinks; rows of more than 32 outputs of a recording are added up in groups.
+//! be told apart and count as kinks; rows of more than 32 outputs of a recording are added up in groups, and those of a step with a large state in one.
 
 mod account;
 mod look;

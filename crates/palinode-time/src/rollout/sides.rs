@@ -46,8 +46,9 @@ pub(super) fn in_step(error: Error, step: u64) -> Error {
     }
 }
 
-/// In so many groups the outputs of a recording are added up to be compared, each group in its own scale.
+/// In so many groups the outputs of a recording are added up to be compared, each group in its own scale; more than so many outputs in one, because of the memory.
 const GROUPS: usize = 8;
+const MOST_OUTPUTS: usize = 64;
 
 /// What is compared of a recording: weighted sums of its outputs, differentiated, with all parts of their numbers.
 pub(super) fn add_parts<T: Inner>(
@@ -58,7 +59,7 @@ pub(super) fn add_parts<T: Inner>(
     let Some(parts) = parts else { return };
     let (rows, mut words) = (record.output_count(), 0);
     T::zero().save_bits(&mut |_| words += 1);
-    let groups = rows.min(GROUPS);
+    let groups = if rows <= MOST_OUTPUTS { rows.min(GROUPS) } else { 1 };
     let numbers = groups * record.input_count() * words;
     // The caller is charged with the parts as soon as they are there.
     let Some(_charge) = account.charge(rows * size_of::<T>() + numbers * size_of::<f64>()) else { return };
