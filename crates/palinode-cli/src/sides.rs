@@ -13,6 +13,11 @@ use palinode_ir::interp::{Code, Datum, Limits};
 use crate::execute;
 use crate::gradient::{NoGradient, entry};
 
+/// The numbers that is differentiated by.
+pub(crate) fn point(inputs: &[Datum<f64>], wrt: &[usize]) -> impl Iterator<Item = f64> {
+    wrt.iter().filter_map(|&at| inputs[at].as_vector()).flatten().copied()
+}
+
 /// Looks to the sides of the inputs at `wrt`, if that is needed. `derivative` gives all numbers of the derivative at some inputs, `of` says what these numbers are, and the highest order.
 pub(crate) fn check(
     is_suspicious: bool,
@@ -26,8 +31,7 @@ pub(crate) fn check(
         return Ok(());
     }
     let code = Code::new(program);
-    let point: Vec<f64> = wrt.iter().filter_map(|&at| inputs[at].as_vector()).flatten().copied().collect();
-    points::verified(&point, of, |point, parts| {
+    points::verified(&point(inputs, wrt).collect::<Vec<f64>>(), of, |point, parts| {
         let mut moved = inputs.to_vec();
         let places = wrt.iter().flat_map(|&at| (0..inputs[at].elements()).map(move |element| (at, element)));
         places.zip(point).for_each(|((at, element), &x)| *entry(&mut moved[at], element) = x);

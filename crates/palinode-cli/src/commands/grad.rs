@@ -51,8 +51,9 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     };
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     let after = Limits { budget: limits.budget.checked_sub(results).unwrap_or(Budget::from(0)), ..limits };
-    let (ran, is_suspicious) =
-        points::suspicious(|| value_alone(&loaded, &of_value, objective, &inputs, &limits));
+    let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
+        value_alone(&loaded, &of_value, objective, &inputs, &limits)
+    });
     let (found, forward) = ran?;
     let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
@@ -195,6 +196,14 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
             Problem::new("PAL0293", Exit::Run, message)
                 .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
                 .help("use large finite numbers instead, or see it with --allow-nonfinite")
+                .into()
+        }
+        NoGradient::OfPoint(palinode_core::Error::OfPointAlone { decision, left, right }) => {
+            let message = format!(
+                "the derivative may hold at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, and beside them it cannot be computed"
+            );
+            Problem::new("PAL0119", Exit::Run, message)
+                .help("move the inputs a little; --accept-points takes it as it is")
                 .into()
         }
         NoGradient::OfPoint(palinode_core::Error::OfPoint { decision, left, right, part, here, sides }) => {

@@ -28,7 +28,8 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let (ran, is_suspicious) = points::suspicious(|| run_model(&loaded, &inputs, &limits));
+    let (ran, is_suspicious) =
+        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
     let ran = ran?;
     let found = objective_value(&loaded, &ran, objective, &limits)?;
 

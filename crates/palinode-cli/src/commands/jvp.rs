@@ -34,10 +34,11 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let moves = directions(session, &loaded, args, &inputs)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let (ran, is_suspicious) = points::suspicious(|| run_model(&loaded, &inputs, &limits));
+    let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
+    let (ran, is_suspicious) =
+        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
     ran?;
 
-    let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
     let program = transform::jvp(&loaded.model.program, &wrt)
         .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
     let mut all = inputs.clone();

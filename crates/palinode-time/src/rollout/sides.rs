@@ -28,17 +28,24 @@ pub(super) fn verified<T: Inner>(
 
 fn in_step(error: Error, step: u64) -> Error {
     match error {
-        Error::Core(error @ CoreError::OfPoint { .. }) => Error::OfPoint { step, error },
+        Error::Core(error @ (CoreError::OfPoint { .. } | CoreError::OfPointAlone { .. })) => {
+            Error::OfPoint { step, error }
+        }
         error => error,
     }
 }
 
-/// What is compared of a recorded unit: a weighted sum of its outputs, differentiated, with all parts of its numbers.
+/// In so many groups the outputs of a unit are added up to be compared, each group in its own scale.
+const GROUPS: usize = 8;
+
+/// What is compared of a recorded unit: weighted sums of its outputs, differentiated, with all parts of their numbers.
 pub(super) fn add_parts<T: Inner>(record: &mut Record<'_, T>, parts: Option<&mut Vec<f64>>) {
     let Some(parts) = parts else { return };
-    let weights: Vec<T> = (0..record.output_count()).map(|i| T::from_f64(points::weight(i))).collect();
-    if let Ok(sums) = record.reverse(&weights) {
-        sums.iter().for_each(|&sum| parts.extend(words_of(sum)));
+    let rows = record.output_count();
+    for weights in points::weights_of_groups(rows, rows.min(GROUPS)) {
+        if let Ok(sums) = record.reverse(&weights) {
+            sums.iter().for_each(|&sum| parts.extend(words_of(sum)));
+        }
     }
 }
 
@@ -88,7 +95,7 @@ pub(super) fn loss_of<St: Step>(
     seeded: &Seeded<Dual<f64>>,
     loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
 ) -> Result<Dual<f64>, Error> {
-    let (answer, is_suspicious) = points::suspicious(|| loss(state));
+    let (answer, is_suspicious) = points::suspicious([], || loss(state));
     if !is_suspicious && !seeded.is_nested() {
         return Ok(answer);
     }
