@@ -20,7 +20,7 @@
 //! the outer one refuse. If nothing can be computed beside the point, that is refused, too.
 //!
 //! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules do so too) or `Scalar::peek`; after paths diverged with different numbers of decisions, later ones cannot
-//! be told apart and count as kinks; rows of more than 32 outputs of a recording are added up in groups.
+//! be told apart and count as kinks; rows of more than 32 outputs of a recording are added up in groups, and those of a step with a large state in one.
 
 mod look;
 mod side;
@@ -129,12 +129,12 @@ pub(crate) fn group_count(rows: usize) -> usize {
 
 /// Weights that add up the rows of each group, a list per group.
 #[doc(hidden)]
-pub fn weights_of_groups<S: Scalar>(rows: usize, groups: usize) -> Vec<Vec<S>> {
-    let weight_in = |group: usize, row: usize| match group_of(row, rows, groups) == group {
+pub fn weights_of_groups<S: Scalar>(rows: usize, groups: usize) -> impl Iterator<Item = Vec<S>> {
+    let weight_in = move |group: usize, row: usize| match group_of(row, rows, groups) == group {
         true => S::from_f64(weight(row)),
         false => S::zero(),
     };
-    (0..groups).map(|group| (0..rows).map(|row| weight_in(group, row)).collect()).collect()
+    (0..groups).map(move |group| (0..rows).map(|row| weight_in(group, row)).collect())
 }
 
 /// How far from the point is looked: relative to its entries, and so far at least.

@@ -35,14 +35,16 @@ fn in_step(error: Error, step: u64) -> Error {
     }
 }
 
-/// In so many groups the outputs of a unit are added up to be compared, each group in its own scale.
+/// In so many groups the outputs of a unit are added up to be compared, each group in its own scale; more than so many outputs in one, because of the memory.
 const GROUPS: usize = 8;
+const MOST_OUTPUTS: usize = 64;
 
 /// What is compared of a recorded unit: weighted sums of its outputs, differentiated, with all parts of their numbers.
 pub(super) fn add_parts<T: Inner>(record: &mut Record<'_, T>, parts: Option<&mut Vec<f64>>) {
     let Some(parts) = parts else { return };
     let rows = record.output_count();
-    for weights in points::weights_of_groups(rows, rows.min(GROUPS)) {
+    let groups = if rows <= MOST_OUTPUTS { rows.min(GROUPS) } else { 1 };
+    for weights in points::weights_of_groups(rows, groups) {
         if let Ok(sums) = record.reverse(&weights) {
             sums.iter().for_each(|&sum| parts.extend(words_of(sum)));
         }
