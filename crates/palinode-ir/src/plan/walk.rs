@@ -130,6 +130,8 @@ pub(super) struct Walk<'p> {
     pub(super) running: Option<(FuncId, Value)>,
     /// Stop when so many bytes are live.
     stop_at: Option<u64>,
+    /// So many instructions may be walked through, whatever the run takes: [`EFFORT`], or each of a long program once or twice.
+    least: u64,
     /// How many instructions have been walked through.
     pub(super) effort: u64,
     /// By how much its limit is divided.
@@ -215,6 +217,7 @@ impl<'p> Walk<'p> {
             shapes: BTreeMap::new(),
             running: None,
             stop_at: None,
+            least: EFFORT.max(2 * program.size() as u64),
             effort: 0,
             part: 1.0,
             bounding: false,
@@ -546,7 +549,7 @@ impl<'p> Walk<'p> {
     /// Notes what the walk takes; ends it if a run would have been quicker. A recorded run has an end, and was waited for.
     fn spend(&mut self, effort: u64) -> Walked {
         self.effort += effort;
-        let most = EFFORT as f64 + self.ledger().work / WORK_PER_INST;
+        let most = self.least as f64 + self.ledger().work / WORK_PER_INST;
         if self.effort as f64 * self.part > most && self.events.is_none() {
             Err(Stop::TooLong)
         } else {
