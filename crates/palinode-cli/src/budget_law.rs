@@ -69,6 +69,11 @@ fn the_process_stays_within_the_budget_and_what_is_printed() {
         "decided.pal",
         "param w: [5000]\ninput u: [5000]\nlet x = select(w > 0.2, w * u, exp(w))\nlet y = tanh(x)\nloss l = sum(y * y * x)\n",
     );
+    // At a tie the gradient is looked at from the sides.
+    let tied = file(
+        "tied.pal",
+        "param w: [5000]\nvar s = sum(w * w)\nif w[0] > 0.2 {\n  s = s + 3 * w[0]\n}\nloss l = s\n",
+    );
     let sets = ["--set", "w=0.5", "--set", "u=2"];
     let (layers_set, decided_set) = (&sets[..2], &sets[..]);
     let mut seen = 0;
@@ -95,6 +100,8 @@ fn the_process_stays_within_the_budget_and_what_is_printed() {
             }
         }
     }
+    let (highest, text) = run(&["grad", &tied, "--set", "w=0.2", "--budget", "750kB"]);
+    assert!(highest as f64 <= held(&text) + 750e3, "{highest}: {text}");
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(seen, 20);
 }

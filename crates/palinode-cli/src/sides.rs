@@ -13,8 +13,9 @@ use palinode_ir::interp::{Code, Datum, Limits};
 use crate::execute;
 use crate::gradient::{NoGradient, entry};
 
-/// How many copies of the derivative's numbers there are at once, at most: those at the point, those found at it and to both sides, and the points themselves.
-pub(crate) const COPIES: usize = 9;
+/// How many copies of the derivative's numbers there are at once, at most: the one that is looked at, the one at the point again, four to the sides and the four before them, one on its way, and two of the points. The logs of
+/// comparisons are beside it.
+pub(crate) const COPIES: usize = 13;
 
 /// Looks to the sides of the inputs at `wrt`. `program` gives the value; `derivative` gives all numbers of the derivative at some inputs, `of` says what these numbers are, and the highest order.
 pub(crate) fn check(

@@ -126,12 +126,14 @@ pub(crate) struct Beside {
     pub(crate) gradient: u64,
     /// Bytes that are there while the value is computed again; none if it is not.
     pub(crate) value: Option<u64>,
+    /// What was given, if the bytes beside the gradient were taken from it.
+    pub(crate) given: Option<Budget>,
 }
 
-/// The least bytes in which the values of a program can be computed, if that is known before a run.
-fn least_of_value(program: &Program, inputs: &[Datum<f64>]) -> Option<u64> {
+/// The program of the same values that takes least, and its bytes, if that is known before a run.
+pub(crate) fn least_of_value(program: &Program, inputs: &[Datum<f64>]) -> Option<(Program, u64)> {
     let fitted = plan::rematerialize(&execute::simplified(program), inputs, REAL, 0).ok()?;
-    Some(fitted.prediction.heap)
+    Some((fitted.program, fitted.prediction.heap))
 }
 
 /// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none. `beside` bytes of a gradient are there all the time;
@@ -322,7 +324,7 @@ pub(crate) fn no_fit(
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
         FitError::TooSmall { budget, smallest } => {
-            let given = Budget::from(budget.bytes().saturating_add(beside.gradient as usize));
+            let given = beside.given.unwrap_or(*budget);
             let ladder = Ladder { asked, program, wrt, inputs, beside };
             let Some((least, fitted)) = ladder.least(smallest.bytes() as u64) else {
                 return Problem::new(
@@ -334,7 +336,10 @@ pub(crate) fn no_fit(
             };
             let message =
                 format!("{given} is not enough: value and gradient need at least {}", exact_size(least));
-            let problem = Problem::new("PAL0412", Exit::Input, message);
+            let mut problem = Problem::new("PAL0412", Exit::Input, message);
+            if beside.gradient > 0 {
+                problem = problem.note("a comparison ties at these inputs, so that the gradient is computed to their sides as well; --accept-points saves that");
+            }
             let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
                 Some(words) => problem.note(words),
                 None => problem,
@@ -414,25 +419,21 @@ struct Ladder<'a> {
 }
 
 impl Ladder<'_> {
-    /// A plan within so many bytes, if everything fits there.
+    /// What the value takes at least, beside what is there meanwhile; 0 if it is not known, or not computed.
+    fn of_value(&self) -> u64 {
+        let Some(beside) = self.beside.value else { return 0 };
+        least_of_value(self.program, self.inputs).map_or(0, |(_, least)| least.saturating_add(beside))
+    }
+
+    /// A plan within so many bytes, which are enough for the value.
     fn plan(&self, bytes: u64) -> Option<FittedGradient> {
-        if let Some(beside) = self.beside.value
-            && least_of_value(self.program, self.inputs)
-                .is_some_and(|least| least.saturating_add(beside) > bytes)
-        {
-            return None;
-        }
         let room = usize::try_from(bytes.checked_sub(self.beside.gradient)?).unwrap_or(usize::MAX);
         self.asked.fit(self.program, self.wrt, self.inputs, Budget::from(room)).ok()
     }
 
     /// The smallest budget, given that of the gradient alone.
     fn least(&self, gradient: u64) -> Option<(u64, FittedGradient)> {
-        let of_value = self
-            .beside
-            .value
-            .and_then(|beside| Some(least_of_value(self.program, self.inputs)?.saturating_add(beside)));
-        let least = gradient.saturating_add(self.beside.gradient).max(of_value.unwrap_or(0));
+        let least = gradient.saturating_add(self.beside.gradient).max(self.of_value());
         Some((least, self.plan(least)?))
     }
 

@@ -44,8 +44,19 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     // What is computed after the gradient is computed beside it.
     let results: usize = wrt.iter().map(|&at| inputs[at].elements() * REAL).sum();
     let beside = if args.check { results as u64 } else { 0 };
-    let also = Beside { gradient: 0, value: Some(beside) };
-    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs, also)?;
+    let also = Beside { value: Some(beside), ..Beside::default() };
+    // Where a comparison ties, the gradient is there while others are computed to the sides, the inputs are moved, and what is found is kept.
+    let given: usize = inputs.iter().map(|input| input.elements() * REAL).sum();
+    let held = (sides::COPIES * results + given) as u64;
+    let to_sides = Beside { gradient: held, given: asked.budget, ..also };
+    let plan = |asked: &Asked, also| Within::plan(session, &loaded, asked, &program, &wrt, &inputs, also);
+    let within = match plan(&asked, also) {
+        // What is named in a refusal is enough for the sides as well.
+        Err(refused) if !args.model.accept_points && ties(&program, &inputs, &limits) => {
+            plan(&asked.beside(held), to_sides).and(Err(refused))?
+        }
+        done => done?,
+    };
     let of_value = match asked.budget {
         Some(budget) => storage::value_within(&program, &inputs, budget, beside, !within.is_open())?,
         None => execute::simplified(&program),
@@ -65,12 +76,8 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
     if is_suspicious && !args.model.accept_points {
-        // The gradient is there meanwhile, the inputs are moved, and what is found to the sides is kept.
-        let given: usize = inputs.iter().map(|input| input.elements() * REAL).sum();
-        let held = (sides::COPIES * results + given) as u64;
         let asked = asked.beside(held);
-        let also = Beside { gradient: held, ..also };
-        let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs, also)?;
+        let within = plan(&asked, to_sides)?;
         let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
         sides::check(&of_value, (&inputs, &wrt), &limits, (Parts::ByInput, 1), |inputs| {
             gradient(&program, &wrt, inputs, &limits, mode, (&asked, &within)).map(|found| found.numbers())
@@ -117,6 +124,14 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
         _ => Ok(()),
     }
+}
+
+/// Whether a comparison of the model ties, as far as a run in the least memory shows.
+fn ties(program: &Program, inputs: &[Datum<f64>], limits: &Limits) -> bool {
+    let Some((program, least)) = storage::least_of_value(program, inputs) else { return false };
+    let limits = Limits { budget: Budget::from(usize::try_from(least).unwrap_or(usize::MAX)), ..*limits };
+    let (ran, is_suspicious) = points::suspicious(|| execute::run(&Code::new(&program), inputs, &limits));
+    ran.is_ok() && is_suspicious
 }
 
 /// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.

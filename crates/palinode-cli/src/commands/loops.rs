@@ -44,7 +44,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         &program,
         &wrt,
         &inputs,
-        Beside { gradient: 0, value: Some(0) },
+        Beside { value: Some(0), ..Beside::default() },
     )?;
     let way = Gradient { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, within: &within };
     way.check_value(objective, &limits, &loaded)?;
