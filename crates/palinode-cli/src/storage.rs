@@ -13,6 +13,7 @@ use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
 use crate::assign::{twice, unknown};
+use crate::ladder::Ladder;
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
@@ -109,7 +110,9 @@ impl Within {
                 Err(no_plan(&error, loaded))
             }
             Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
-            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs, beside)),
+            Err(error) => {
+                Err(no_fit(&error, loaded, session, &Ladder { asked, program, wrt, inputs, beside }))
+            }
         }
     }
 
@@ -310,22 +313,12 @@ fn variables(loaded: &Loaded) -> BTreeSet<String> {
 }
 
 /// Why there is no gradient as asked.
-pub(crate) fn no_fit(
-    error: &FitError,
-    loaded: &Loaded,
-    session: &Session,
-    asked: &Asked,
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-    beside: Beside,
-) -> Problem {
+pub(crate) fn no_fit(error: &FitError, loaded: &Loaded, session: &Session, ladder: &Ladder<'_>) -> Problem {
     match error {
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
         FitError::TooSmall { budget, smallest } => {
-            let given = beside.given.unwrap_or(*budget);
-            let ladder = Ladder { asked, program, wrt, inputs, beside };
+            let given = ladder.beside.given.unwrap_or(*budget);
             let Some((least, fitted)) = ladder.least(smallest.bytes() as u64) else {
                 return Problem::new(
                     "PAL0412",
@@ -337,7 +330,7 @@ pub(crate) fn no_fit(
             let message =
                 format!("{given} is not enough: value and gradient need at least {}", exact_size(least));
             let mut problem = Problem::new("PAL0412", Exit::Input, message);
-            if beside.gradient > 0 {
+            if ladder.beside.gradient > 0 {
                 problem = problem.note("a comparison ties at these inputs, so that the gradient is computed to their sides as well; --accept-points saves that");
             }
             let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
@@ -409,61 +402,8 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// Which budgets do. Only what was planned, for all that the command computes, is named.
-struct Ladder<'a> {
-    asked: &'a Asked,
-    program: &'a Program,
-    wrt: &'a [usize],
-    inputs: &'a [Datum<f64>],
-    beside: Beside,
-}
-
-impl Ladder<'_> {
-    /// What the value takes at least, beside what is there meanwhile; 0 if it is not known, or not computed.
-    fn of_value(&self) -> u64 {
-        let Some(beside) = self.beside.value else { return 0 };
-        least_of_value(self.program, self.inputs).map_or(0, |(_, least)| least.saturating_add(beside))
-    }
-
-    /// A plan within so many bytes, which are enough for the value.
-    fn plan(&self, bytes: u64) -> Option<FittedGradient> {
-        let room = usize::try_from(bytes.checked_sub(self.beside.gradient)?).unwrap_or(usize::MAX);
-        self.asked.fit(self.program, self.wrt, self.inputs, Budget::from(room)).ok()
-    }
-
-    /// The smallest budget, given that of the gradient alone.
-    fn least(&self, gradient: u64) -> Option<(u64, FittedGradient)> {
-        let least = gradient.saturating_add(self.beside.gradient).max(self.of_value());
-        Some((least, self.plan(least)?))
-    }
-
-    /// Budgets that do, and what they cost.
-    fn what_works(&self, least: u64, smallest: &FittedGradient) -> String {
-        let least = handy(least);
-        let most = handy((smallest.store_all.bytes() as u64).saturating_add(self.beside.gradient)).max(least);
-        let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
-        let mut words = Vec::new();
-        let mut before = None;
-        for budget in [least, between] {
-            let is_new = words.is_empty() || (budget > least && budget < most);
-            if is_new
-                && let Some(fitted) = self.plan(budget.bytes() as u64)
-                && before != Some(amount(fitted.overhead))
-            {
-                let verb = if words.is_empty() { " works" } else { "" };
-                words.push(format!("{}{verb} {}", compact(budget), price(&fitted)));
-                before = Some(amount(fitted.overhead));
-            }
-        }
-        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.overhead < 1.005) {
-            words.push(format!("{} keeps everything", compact(most)));
-        }
-        format!("--budget {}", words.join("; "))
-    }
-}
-
 /// `with 1.7 times the work`, or `with 5.1 forward sweeps` where loops keep states.
-fn price(fitted: &FittedGradient) -> String {
+pub(crate) fn price(fitted: &FittedGradient) -> String {
     match fitted.checkpoints.iter().max_by_key(|checkpoint| checkpoint.forward_rounds()) {
         None => times(fitted.overhead),
         Some(longest) => {
@@ -546,7 +486,7 @@ fn again(n: usize) -> String {
 }
 
 /// A budget of at least so many bytes that is easy to read and to type.
-fn handy(bytes: u64) -> Budget {
+pub(crate) fn handy(bytes: u64) -> Budget {
     let step = match unit(bytes) {
         None => 1,
         Some((_, unit)) if bytes < 100 * unit => unit / 4,
@@ -556,7 +496,7 @@ fn handy(bytes: u64) -> Budget {
 }
 
 /// A [`handy`] budget as it is typed.
-fn compact(budget: Budget) -> String {
+pub(crate) fn compact(budget: Budget) -> String {
     let bytes = budget.bytes() as u64;
     match unit(bytes) {
         Some((name, unit)) => format!("{}{name}", bytes as f64 / unit as f64),
