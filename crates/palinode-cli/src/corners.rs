@@ -225,14 +225,17 @@ fn follows(
 ) -> Option<bool> {
     let mut before: Option<(f64, f64)> = None;
     let (mut seen, mut good) = (None, 0);
+    // A slope that vanishes at the point is measured against what it was at some larger steps: against itself the rule stays as far off as it was.
+    let mut sizes = [scale.abs(); 10];
     for (level, sample) in samples.iter().enumerate() {
         let h = step(reach, level);
         let now = sample
             .filter(|sample| sample.path == path)
             .and_then(|sample| Some((sample.value, line.slope(h)?)));
         if let (Some((far, far_slope)), Some((near, near_slope))) = (before, now) {
-            let (quotient, average) = ((far - near) / h, 0.5 * (far_slope + near_slope));
-            let size = f64::max(quotient.abs(), average.abs()).max(scale.abs());
+            let (quotient, average): (f64, f64) = ((far - near) / h, 0.5 * (far_slope + near_slope));
+            sizes[level % sizes.len()] = quotient.abs().max(average.abs());
+            let size = sizes.iter().fold(scale.abs(), |size, one| size.max(*one));
             let rounding = 20.0 * noise([far, near, near], h.abs());
             if rounding <= 1e-4 * size {
                 let is_good = (quotient - average).abs() <= rounding + 1e-4 * size;

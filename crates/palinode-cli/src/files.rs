@@ -95,8 +95,12 @@ fn text(from: &mut dyn Read, longest: usize) -> Result<String, Unread> {
 fn unreadable(path: &Path, what: &str, error: &io::Error) -> Failed {
     let message = format!("{what} {} cannot be read", path.display());
     let problem = Problem::new("PAL0281", Exit::Input, message);
-    if error.kind() != io::ErrorKind::NotFound {
-        return problem.note(error.to_string()).into();
+    match error.kind() {
+        io::ErrorKind::NotFound => {}
+        io::ErrorKind::IsADirectory => {
+            return problem.note("it is a folder").help("name a file in it").into();
+        }
+        _ => return problem.note(error.to_string()).help("check that you may read it").into(),
     }
     let problem = problem.note("there is no such file");
     match neighbour(path) {

@@ -161,7 +161,11 @@ fn from_command_line(
                 given[at] = Some(Given { numbers: one.value, origin });
             }
             None => {
-                let problem = unknown(&one.name, "param or input", &names);
+                let mut lengths = arguments.iter().flat_map(|argument| &argument.lengths).filter_map(named);
+                let mut problem = unknown(&one.name, "param or input", &names);
+                if lengths.any(|length| length == one.name) {
+                    problem = problem.help(format!("`{}` is a length: arrays bring theirs along", one.name));
+                }
                 problems.push(problem.at(one.file, one.name_range, ""));
             }
         }

@@ -6,7 +6,7 @@
 //! | `commands/*` | one command each |
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
 //! | `execute`, `gradient`, `differences`, `corners`, `checking`, `progress` | running and measuring |
-//! | `storage` | how much memory a gradient may take, and what it keeps |
+//! | `storage`, `ladder` | how much memory a gradient may take, what it keeps, and which budgets do |
 //! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
@@ -31,6 +31,7 @@ mod files;
 mod gradient;
 mod health;
 mod inputs;
+mod ladder;
 mod lifetimes;
 mod model;
 mod numbers;

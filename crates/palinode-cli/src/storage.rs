@@ -14,6 +14,7 @@ use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
 use crate::assign::{twice, unknown};
+use crate::ladder::Ladder;
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
@@ -115,7 +116,7 @@ impl Within {
                 Err(no_plan(&error, loaded))
             }
             Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
-            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs)),
+            Err(error) => Err(no_fit(&error, loaded, session, &Ladder { asked, program, wrt, inputs })),
         }
     }
 }
@@ -326,21 +327,12 @@ fn variables(loaded: &Loaded) -> BTreeSet<String> {
 }
 
 /// Why there is no gradient as asked.
-pub(crate) fn no_fit(
-    error: &FitError,
-    loaded: &Loaded,
-    session: &Session,
-    asked: &Asked,
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-) -> Problem {
+pub(crate) fn no_fit(error: &FitError, loaded: &Loaded, session: &Session, ladder: &Ladder<'_>) -> Problem {
     match error {
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
         FitError::TooSmall { budget, smallest } => {
             // Nothing has been run, so nobody knows whether a comparison will be a tie.
-            let ladder = Ladder { asked, program, wrt, inputs };
             let Some((least, fitted)) = ladder.least(smallest.bytes() as u64) else {
                 let message = format!("{budget} is not enough for value and gradient");
                 return Problem::new("PAL0412", Exit::Input, message)
@@ -349,7 +341,7 @@ pub(crate) fn no_fit(
             let message =
                 format!("{budget} is not enough: value and gradient need at least {}", exact_size(least));
             let problem = Problem::new("PAL0412", Exit::Input, message);
-            let problem = match asked.beside.sides {
+            let problem = match ladder.asked.beside.sides {
                 0 => problem,
                 sides => problem.note(format!(
                     "{} of it are for a look to the sides, should a comparison be a tie; --accept-points does without",
@@ -425,54 +417,8 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// Which budgets do. Only what was planned, for all that the command computes, is named.
-struct Ladder<'a> {
-    asked: &'a Asked,
-    program: &'a Program,
-    wrt: &'a [usize],
-    inputs: &'a [Datum<f64>],
-}
-
-impl Ladder<'_> {
-    /// A plan within so many bytes, which are enough for the values.
-    fn plan(&self, bytes: u64) -> Option<FittedGradient> {
-        let room = usize::try_from(bytes.checked_sub(self.asked.beside.sides)?).unwrap_or(usize::MAX);
-        self.asked.fit(self.program, self.wrt, self.inputs, Budget::from(room)).ok()
-    }
-
-    /// The smallest budget, given that of the gradient alone.
-    fn least(&self, gradient: u64) -> Option<(u64, FittedGradient)> {
-        let Beside { sides, check } = self.asked.beside;
-        let of_values =
-            values(self.program, self.inputs, 0).heap.unwrap_or(0).saturating_add(sides.max(check));
-        let least = gradient.saturating_add(sides).max(of_values);
-        Some((least, self.plan(least)?))
-    }
-
-    /// Budgets that do, and what they cost.
-    fn what_works(&self, least: u64, smallest: &FittedGradient) -> String {
-        let most = (smallest.store_all.bytes() as u64).saturating_add(self.asked.beside.sides);
-        let least = handy(least);
-        let most = handy(most).max(least);
-        let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
-        // What fits into the least fits into a little more.
-        let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
-        if between > least
-            && between < most
-            && let Some(fitted) = self.plan(between.bytes() as u64)
-            && amount(fitted.overhead) != amount(smallest.overhead)
-        {
-            words.push(format!("{} {}", compact(between), price(&fitted)));
-        }
-        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.overhead < 1.005) {
-            words.push(format!("{} keeps everything", compact(most)));
-        }
-        words.join("; ")
-    }
-}
-
 /// `with 1.7 times the work`, or `with 5.1 forward sweeps` where loops keep states.
-fn price(fitted: &FittedGradient) -> String {
+pub(crate) fn price(fitted: &FittedGradient) -> String {
     match fitted.checkpoints.iter().max_by_key(|checkpoint| checkpoint.forward_rounds()) {
         None => times(fitted.overhead),
         Some(longest) => {
@@ -555,7 +501,7 @@ fn again(n: usize) -> String {
 }
 
 /// A budget of at least so many bytes that is easy to read and to type.
-fn handy(bytes: u64) -> Budget {
+pub(crate) fn handy(bytes: u64) -> Budget {
     let step = match unit(bytes) {
         None => 1,
         Some((_, unit)) if bytes < 100 * unit => unit / 4,
@@ -565,7 +511,7 @@ fn handy(bytes: u64) -> Budget {
 }
 
 /// A [`handy`] budget as it is typed.
-fn compact(budget: Budget) -> String {
+pub(crate) fn compact(budget: Budget) -> String {
     let bytes = budget.bytes() as u64;
     match unit(bytes) {
         Some((name, unit)) => format!("{}{name}", bytes as f64 / unit as f64),

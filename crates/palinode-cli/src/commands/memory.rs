@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::args::MemoryArgs;
 use crate::commands::grad::no_gradient;
 use crate::gradient::NoGradient;
+use crate::ladder::Ladder;
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Failed, Problem};
@@ -45,7 +46,8 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
             Some(budget) => {
                 let found = asked.fit(&of_value, wrt, &inputs, budget);
                 let found = found.map_err(|error| {
-                    storage::no_fit(&error, &loaded, session, &asked, &of_value, wrt, &inputs)
+                    let ladder = Ladder { asked: &asked, program: &of_value, wrt, inputs: &inputs };
+                    storage::no_fit(&error, &loaded, session, &ladder)
                 })?;
                 let (program, prediction) = (found.program.clone(), found.prediction.clone());
                 fitted = Some((budget, found));

@@ -108,7 +108,8 @@ pub(crate) fn load(
             Some(one) => Some(one),
             None => {
                 let names: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
-                return Err(crate::assign::unknown(name, "param or input", &names).into());
+                let problem = crate::assign::unknown(name, "param or input", &names);
+                return Err(problem.note(format!("it is given the file {}", spec.path.display())).into());
             }
         },
     };
