@@ -28,11 +28,11 @@ pub struct Eigenpair<T> {
 /// [`symmetric_eigen`](super::symmetric_eigen()) of forward numbers.
 ///
 /// ```
-/// use nalgebra::DMatrix;
+/// use nalgebra::{DMatrix, DVector};
 /// use palinode_core::{Dual, linalg};
 ///
 /// // diag(2, 2, 5), whose upper right corner moves: the vector of 5 turns by 1 / (5 - 2).
-/// let mut a = DMatrix::from_diagonal(&[2.0, 2.0, 5.0].map(Dual::lift).to_vec().into());
+/// let mut a = DMatrix::from_diagonal(&DVector::from_vec(vec![2.0, 2.0, 5.0])).map(Dual::lift);
 /// (a[(0, 2)].tangent, a[(2, 0)].tangent) = (1.0, 1.0);
 /// let top = linalg::symmetric_eigenpair(&a, 2)?;
 /// let turn: f64 = top.vector[0].tangent / top.vector[2].value;
