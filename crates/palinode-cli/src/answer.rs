@@ -1,10 +1,85 @@
-//! Answers as JSON, written as they are read: an array is not copied to be written.
+//! Answers as text and as JSON, written as they are read: an array is not copied to be written, so that showing it takes no memory.
 //!
 //! Objects and lists of objects are indented; arrays of numbers are on one line.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
+
+/// Text whose long arrays stay where they are.
+#[derive(Default)]
+pub(crate) struct Text<'a>(Vec<Piece<'a>>);
+
+enum Piece<'a> {
+    Words(String),
+    /// An array of this shape in brackets; the elements are asked for one by one, in row-major order.
+    Array {
+        shape: &'a [usize],
+        element: Box<dyn Fn(usize) -> String + 'a>,
+    },
+}
+
+impl From<&str> for Text<'_> {
+    fn from(words: &str) -> Self {
+        Text(vec![Piece::Words(words.to_string())])
+    }
+}
+
+impl From<String> for Text<'_> {
+    fn from(words: String) -> Self {
+        Text(vec![Piece::Words(words)])
+    }
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn array(shape: &'a [usize], element: impl Fn(usize) -> String + 'a) -> Text<'a> {
+        Text(vec![Piece::Array { shape, element: Box::new(element) }])
+    }
+
+    /// One after the other.
+    #[must_use]
+    pub(crate) fn then(mut self, more: impl Into<Text<'a>>) -> Text<'a> {
+        for piece in more.into().0 {
+            match (self.0.last_mut(), piece) {
+                (Some(Piece::Words(words)), Piece::Words(more)) => words.push_str(&more),
+                (_, piece) => self.0.push(piece),
+            }
+        }
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|piece| matches!(piece, Piece::Words(words) if words.is_empty()))
+    }
+
+    /// How many characters it has; none if that is not known before it is written.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let width = |piece: &Piece<'_>| match piece {
+            Piece::Words(words) => Some(words.chars().count()),
+            Piece::Array { .. } => None,
+        };
+        self.0.iter().map(width).sum()
+    }
+
+    /// The same in one string.
+    pub(crate) fn into_words(self) -> String {
+        let mut out = Vec::new();
+        self.write(&mut out).expect("a list takes everything");
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for piece in &self.0 {
+            match piece {
+                Piece::Words(words) => out.write_all(words.as_bytes())?,
+                Piece::Array { shape, element } => {
+                    nested(out, shape, &mut 0, ", ", &mut |out, at| out.write_all(element(at).as_bytes()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
 
 /// JSON whose arrays stay where they are.
 pub(crate) enum Json<'a> {
@@ -58,7 +133,9 @@ impl<'a> Json<'a> {
                 lines(out, depth, "[]", items, |out, item| put_value(out, item, depth + 1))
             }
             Json::Value(value) => put_value(out, value, depth),
-            Json::Array { shape, element } => nested(out, shape, &mut 0, element),
+            Json::Array { shape, element } => {
+                nested(out, shape, &mut 0, ",", &mut |out, at| write!(out, "{}", element(at)))
+            }
             Json::List(items) => lines(out, depth, "[]", items, |out, item| item.put(out, depth + 1)),
             Json::Object(fields) => lines(out, depth, "{}", fields, |out, (name, item)| {
                 write!(out, "{}: ", Value::from(name.as_str()))?;
@@ -115,22 +192,24 @@ fn lines<T>(
     out.write_all(close.as_bytes())
 }
 
+/// An array in brackets, from the element `at` on.
 fn nested(
     out: &mut dyn Write,
     shape: &[usize],
     at: &mut usize,
-    element: &dyn Fn(usize) -> Value,
+    comma: &str,
+    put: &mut dyn FnMut(&mut dyn Write, usize) -> io::Result<()>,
 ) -> io::Result<()> {
     let Some((&length, rest)) = shape.split_first() else {
         *at += 1;
-        return write!(out, "{}", element(*at - 1));
+        return put(out, *at - 1);
     };
     out.write_all(b"[")?;
     for k in 0..length {
         if k > 0 {
-            out.write_all(b",")?;
+            out.write_all(comma.as_bytes())?;
         }
-        nested(out, rest, at, element)?;
+        nested(out, rest, at, comma, put)?;
     }
     out.write_all(b"]")
 }

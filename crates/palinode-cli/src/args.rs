@@ -22,7 +22,8 @@ Examples:
   palinode help PAL0253                       what an error code means
 
 Exit codes: 0 done; 1 the model or its inputs are wrong; 2 the command line is wrong;
-3 the model went wrong while it ran; 4 --check found a disagreement."
+3 the model went wrong while it ran; 4 --check found a disagreement; 5 the answer could not be
+written."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -258,7 +259,7 @@ pub(crate) enum Again {
 /// How much memory a gradient may take, and what it keeps.
 #[derive(Debug, Args)]
 pub(crate) struct StorageArgs {
-    /// Stay within so many bytes of arrays, such as 64KiB, 1.5MiB or 500kB: what does not fit is computed again
+    /// Stay within so many bytes, such as 64KiB, 1.5MiB or 500kB: what does not fit is computed again
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub(crate) budget: Option<String>,
 
@@ -306,7 +307,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) sums: SumArgs,
 
-    /// Stay within so many bytes of arrays, such as 64KiB, 1.5MiB or 500kB
+    /// Stay within so many bytes, such as 64KiB, 1.5MiB or 500kB
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub(crate) budget: Option<String>,
 

@@ -34,7 +34,7 @@ pub(crate) fn parse(
     names: &[&str],
     nonfinite: bool,
 ) -> Result<Vec<Assignment>, Failed> {
-    let mut all = Vec::new();
+    let mut all: Vec<Assignment> = Vec::new();
     let mut problems = Vec::new();
     for word in words {
         let text = format!("{option} {word}");
@@ -45,7 +45,30 @@ pub(crate) fn parse(
             Err(problem) => problems.push(problem),
         }
     }
+    for (at, one) in all.iter().enumerate() {
+        if let Some(first) = all[..at].iter().find(|first| first.name == one.name) {
+            problems.push(twice(
+                option,
+                &one.name,
+                (first.file, &first.name_range),
+                (one.file, &one.name_range),
+            ));
+        }
+    }
     if problems.is_empty() { Ok(all) } else { Err(Failed(problems)) }
+}
+
+/// One name has two values: whichever was taken, the other would be lost.
+pub(crate) fn twice(
+    option: &str,
+    name: &str,
+    first: (FileId, &Range<usize>),
+    second: (FileId, &Range<usize>),
+) -> Problem {
+    let problem = Problem::new("PAL0290", Exit::Usage, format!("{option} names `{name}` twice"));
+    let problem = problem.at(second.0, second.1.clone(), "");
+    let problem = problem.at(first.0, first.1.clone(), "the first is here");
+    problem.help(format!("give `{name}` one value"))
 }
 
 struct Parser<'a> {
@@ -183,6 +206,11 @@ impl Parser<'_> {
                 let message = format!("`{word}` is too small for a number of 64 bits: it would become 0");
                 Err(self.problem(range, message).help("write 0 if that is meant"))
             }
+            Ok(x) if crate::data::is_rounded(&word.replace('_', ""), x) => {
+                let message = format!("`{word}` is {}", crate::data::ROUNDED);
+                let help = "write it with an exponent or a point if it may be rounded, `1.2e19`";
+                Err(self.problem(range, message).help(help))
+            }
             Ok(x) => Ok(x),
             Err(_) => {
                 let mut problem = self.problem(range, format!("`{word}` is not a number"));
@@ -318,6 +346,8 @@ mod tests {
             ("a=1,,2", "`a=` has no value"),
             ("a=2,µ", "`µ` is not a number"),
             ("", "a name is missing"),
+            ("a=1,a=2", "--set names `a` twice / give `a` one value"),
+            ("a=9007199254740993", "`9007199254740993` is a whole number of more digits"),
         ] {
             let found = read(word).unwrap_err();
             assert!(found.contains(message), "{word}: {found}");

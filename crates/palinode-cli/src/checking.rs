@@ -3,16 +3,18 @@
 //! Of a large array a few entries are compared one by one, and all of them at once along a direction. Entries of an
 //! array are measured against its largest one: where the others are tiny, differences cannot see their digits.
 //!
-//! A model that decides anything is run on numbers that pass the hook of decisions, so that steps which change one are told from those which do not.
+//! A model that decides anything is run on numbers that pass the hook of decisions, so that steps which change one are told from those which do not. Where differences cannot tell (`corners.rs`), forward mode
+//! is asked beside the point.
 
 use palinode_core::decision::{self, Decisions};
 use palinode_core::{Dual, Passive, Real};
-use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits, Tensor};
 use palinode_ir::pal::Unit;
+use palinode_ir::transform::{self, TransformError};
+use palinode_ir::{Program, passes};
 use serde_json::{Value, json};
 
-use crate::differences::{Comparison, Sample, Verdict, compare};
+use crate::differences::{Comparison, Line, Sample, Verdict, compare};
 use crate::progress::Progress;
 use crate::value;
 
@@ -56,7 +58,7 @@ impl Part {
                 *left *= factor;
                 *right *= factor;
             }
-            Verdict::Jump { left, right } => {
+            Verdict::Jump { left, right, .. } => {
                 *left = of.map_or(*left, |unit| unit.from_si(*left));
                 *right = of.map_or(*right, |unit| unit.from_si(*right));
             }
@@ -79,7 +81,7 @@ impl Part {
             fields["differences"] = value::number(self.found.differences);
             fields["error"] = value::number(self.found.error);
         }
-        if let Verdict::Kink { left, right } | Verdict::Jump { left, right } = self.found.verdict {
+        if let Verdict::Kink { left, right } | Verdict::Jump { left, right, .. } = self.found.verdict {
             fields["left"] = value::number(left);
             fields["right"] = value::number(right);
         }
@@ -94,31 +96,44 @@ impl Part {
     }
 }
 
-/// Compares `gradient` of the only result of `program`, which is as it is to be run, with differences. The inputs are moved, and put back. The budget of `limits` is for what is there beside
+/// A program that is to be checked, as it is run.
+pub(crate) struct Checker<'a> {
+    value: Code,
+    /// The same with tangents of the arguments at `wrt`.
+    forward: Code,
+    wrt: &'a [usize],
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(program: &Program, wrt: &'a [usize]) -> Result<Self, TransformError> {
+        let forward = passes::simplify(&transform::jvp(program, wrt)?);
+        Ok(Checker { value: Code::new(program), forward: Code::new(&forward), wrt })
+    }
+}
+
+/// Compares `gradient` of the only result of a program with differences. The inputs are moved, and put back. The budget of `limits` is for what is there beside
 /// inputs and gradient.
 pub(crate) fn check(
-    program: &Program,
-    wrt: &[usize],
+    checker: &Checker<'_>,
     inputs: &mut Vec<Datum<f64>>,
     limits: &Limits,
     gradient: &[Tensor<f64>],
 ) -> Checked {
     let limits = Limits { trap_nonfinite: false, ..*limits };
-    let code = Code::new(program);
-    let decisions = decisions(&code, inputs, wrt, &limits);
-    // A model without decisions is run on plain numbers, which is faster.
-    let parts = if decisions.is_some_and(|seen| seen.count() == 0) {
-        let mut tester = Tester { code: &code, inputs: std::mem::take(inputs), limits };
-        let parts = tester.parts(wrt, gradient);
+    let decisions = decisions(&checker.value, inputs, checker.wrt, &limits);
+    let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
+    let mut tester = Tester { checker, inputs: watched.collect(), limits };
+    // A model without decisions is run on plain numbers, which is faster. What is decided by values at rest (`abs` at 0) may be decided otherwise beside the point.
+    let (_, seen) = decision::watch(|| checker.value.run(&tester.inputs, &limits));
+    let decides = seen.count() > 0;
+    let of_watched = decides.then(|| tester.parts(gradient));
+    *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
+    let parts = of_watched.unwrap_or_else(|| {
+        let mut tester = Tester { checker, inputs: std::mem::take(inputs), limits };
+        let parts = tester.parts(gradient);
         *inputs = tester.inputs;
         parts
-    } else {
-        let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
-        let mut tester = Tester { code: &code, inputs: watched.collect(), limits };
-        let parts = tester.parts(wrt, gradient);
-        *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
-        parts
-    };
+    });
     Checked { parts, decisions }
 }
 
@@ -170,13 +185,13 @@ fn badness(verdict: Verdict) -> u32 {
 
 /// The program as a function of one argument.
 struct Tester<'a, R> {
-    code: &'a Code,
+    checker: &'a Checker<'a>,
     inputs: Vec<Datum<R>>,
     limits: Limits,
 }
 
 impl<R: Real> Tester<'_, R> {
-    fn parts(&mut self, wrt: &[usize], gradient: &[Tensor<f64>]) -> Vec<Part> {
+    fn parts(&mut self, gradient: &[Tensor<f64>]) -> Vec<Part> {
         let places: Vec<Vec<usize>> = gradient.iter().map(|part| chosen(part.data.len())).collect();
         let work: usize = gradient
             .iter()
@@ -185,7 +200,7 @@ impl<R: Real> Tester<'_, R> {
             .sum();
         let progress = Progress::start("taking differences", work as u64);
         let mut parts = Vec::new();
-        for ((&argument, part), places) in wrt.iter().zip(gradient).zip(&places) {
+        for ((at, part), places) in gradient.iter().enumerate().zip(&places) {
             let elements = part.data.len();
             let largest = part.data.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
             let nothing = Comparison {
@@ -202,10 +217,10 @@ impl<R: Real> Tester<'_, R> {
                 progress.advance();
             };
             for &place in places {
-                keep(self.along_entry(argument, place, part.data[place], largest), Some(place), place == 0);
+                keep(self.along_entry(at, place, part.data[place], largest), Some(place), place == 0);
             }
             if places.len() < elements {
-                keep(self.along(argument, &part.data, largest), None, false);
+                keep(self.along(at, &part.data, largest), None, false);
             }
             parts.push(worst);
         }
@@ -214,9 +229,30 @@ impl<R: Real> Tester<'_, R> {
 
     /// The value, and the decisions on the way to it.
     fn sample(&self) -> Option<Sample> {
-        let (outputs, seen) = decision::watch(|| self.code.run(&self.inputs, &self.limits));
+        let (outputs, seen) = decision::watch(|| self.checker.value.run(&self.inputs, &self.limits));
         let value = outputs.ok()?[0].as_real()?.to_f64();
         Some(Sample { value, path: seen.path }).filter(|_| value.is_finite())
+    }
+
+    /// The slope along a direction of the argument `at` of those that are differentiated by, by forward mode; none if that fails or takes more than the budget.
+    fn slope(&self, at: usize, direction: impl Fn(usize) -> f64) -> Option<f64> {
+        let wrt = self.checker.wrt;
+        let copied = self.inputs.iter().chain(wrt.iter().map(|&at| &self.inputs[at]));
+        let bytes: usize = copied.map(|input| input.elements() * size_of::<f64>()).sum();
+        // What ends without tangents ends with them.
+        let budget = self.limits.budget.checked_sub(bytes)?;
+        let limits = Limits { budget, steps: u64::MAX, ..self.limits };
+        let mut inputs: Vec<Datum<f64>> = self.inputs.iter().map(|input| input.map(|x| x.to_f64())).collect();
+        for (other, &argument) in wrt.iter().enumerate() {
+            let mut element = 0..;
+            let tangent = self.inputs[argument].map(|_| {
+                let element = element.next().expect("it does not end");
+                if other == at { direction(element) } else { 0.0 }
+            });
+            inputs.push(tangent);
+        }
+        let outputs = self.checker.forward.run(&inputs, &limits).ok()?;
+        outputs[1].as_real().filter(|slope| slope.is_finite())
     }
 
     fn numbers(&mut self, argument: usize) -> &mut [R] {
@@ -226,37 +262,89 @@ impl<R: Real> Tester<'_, R> {
         }
     }
 
-    fn along_entry(&mut self, argument: usize, place: usize, exact: f64, largest: f64) -> Comparison {
+    /// Along one entry of the argument `at` of those that are differentiated by.
+    fn along_entry(&mut self, at: usize, place: usize, exact: f64, largest: f64) -> Comparison {
+        let argument = self.checker.wrt[at];
         let data = self.numbers(argument);
         let x = data[place].to_f64();
         let reach = reach(x.abs(), size(data));
-        let mut moved = |h: f64| {
-            self.numbers(argument)[place] = R::from_f64(x + h);
-            self.sample()
-        };
-        let found = compare(exact, &mut moved, reach, largest);
+        let found = compare(exact, &mut AlongEntry { tester: self, at, place, x }, reach, largest);
         self.numbers(argument)[place] = R::from_f64(x);
         found
     }
 
-    fn along(&mut self, argument: usize, gradient: &[f64], largest: f64) -> Comparison {
+    /// Along a direction through all entries of an argument.
+    fn along(&mut self, at: usize, gradient: &[f64], largest: f64) -> Comparison {
+        let argument = self.checker.wrt[at];
         let start: Vec<f64> = self.numbers(argument).iter().map(|x| x.to_f64()).collect();
         let mut draws = Draws(SEED);
-        let exact: f64 = gradient.iter().map(|g| g * draws.sign()).sum();
+        let signs: Vec<bool> = start.iter().map(|_| draws.sign() > 0.0).collect();
+        let exact: f64 = gradient.iter().zip(&signs).map(|(g, &is_up)| if is_up { *g } else { -g }).sum();
         let size = start.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
         let reach = reach(size, size) / (start.len() as f64).sqrt();
-        let mut moved = |h: f64| {
-            let mut draws = Draws(SEED);
-            for (entry, x) in self.numbers(argument).iter_mut().zip(&start) {
-                *entry = R::from_f64(x + h * draws.sign());
-            }
-            self.sample()
-        };
-        let found = compare(exact, &mut moved, reach, largest);
+        let mut line = AlongAll { tester: self, at, start: &start, signs: &signs };
+        let found = compare(exact, &mut line, reach, largest);
         for (entry, &x) in self.numbers(argument).iter_mut().zip(&start) {
             *entry = R::from_f64(x);
         }
         found
+    }
+}
+
+/// The line on which one entry is moved away from `x`.
+struct AlongEntry<'a, 'b, R> {
+    tester: &'a mut Tester<'b, R>,
+    at: usize,
+    place: usize,
+    x: f64,
+}
+
+impl<R: Real> AlongEntry<'_, '_, R> {
+    fn go(&mut self, distance: f64) {
+        let argument = self.tester.checker.wrt[self.at];
+        self.tester.numbers(argument)[self.place] = R::from_f64(self.x + distance);
+    }
+}
+
+impl<R: Real> Line for AlongEntry<'_, '_, R> {
+    fn sample(&mut self, distance: f64) -> Option<Sample> {
+        self.go(distance);
+        self.tester.sample()
+    }
+
+    fn slope(&mut self, distance: f64) -> Option<f64> {
+        self.go(distance);
+        self.tester.slope(self.at, |element| if element == self.place { 1.0 } else { 0.0 })
+    }
+}
+
+/// The line on which all entries are moved, up or down.
+struct AlongAll<'a, 'b, R> {
+    tester: &'a mut Tester<'b, R>,
+    at: usize,
+    start: &'a [f64],
+    signs: &'a [bool],
+}
+
+impl<R: Real> AlongAll<'_, '_, R> {
+    fn go(&mut self, distance: f64) {
+        let argument = self.tester.checker.wrt[self.at];
+        let moved = self.start.iter().zip(self.signs);
+        for (entry, (x, &is_up)) in self.tester.numbers(argument).iter_mut().zip(moved) {
+            *entry = R::from_f64(if is_up { x + distance } else { x - distance });
+        }
+    }
+}
+
+impl<R: Real> Line for AlongAll<'_, '_, R> {
+    fn sample(&mut self, distance: f64) -> Option<Sample> {
+        self.go(distance);
+        self.tester.sample()
+    }
+
+    fn slope(&mut self, distance: f64) -> Option<f64> {
+        self.go(distance);
+        self.tester.slope(self.at, |element| if self.signs[element] { 1.0 } else { -1.0 })
     }
 }
 

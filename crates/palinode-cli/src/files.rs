@@ -5,34 +5,102 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::assign::closest;
+use crate::closed;
 use crate::problem::{Exit, Failed, Problem};
 
-/// The text of a file, without a byte order mark; `-` is standard input.
+/// Texts are read up to this size: what goes on for longer is no file of numbers but a device, or a mistake.
+const LONGEST: usize = 1 << 30;
+
+/// The text of a file, without a byte order mark; `-` is standard input. It is looked at while it is read, so that what has no end (`/dev/zero`) is refused all the same.
 pub(crate) fn read(path: &Path, what: &str) -> Result<String, Failed> {
-    let bytes = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    let done = if path == Path::new("-") {
+        match closed::INPUT.is_closed() {
+            true => Err(Unread::Io(io::Error::other("standard input is closed"))),
+            false => text(&mut io::stdin().lock(), LONGEST),
+        }
     } else {
-        fs::read(path)
+        fs::File::open(path).map_err(Unread::Io).and_then(|mut file| text(&mut file, LONGEST))
     };
-    let bytes = bytes.map_err(|error| unreadable(path, what, &error))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1;
-        let message = format!("{what} {} is not text in UTF-8 (line {line})", path.display());
-        Failed::from(Problem::new("PAL0281", Exit::Input, message).help("save it as UTF-8"))
-    })?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_string(),
-        None => text,
+    done.map_err(|error| match error {
+        Unread::Io(error) => unreadable(path, what, &error),
+        Unread::NotText { line, column, why, help } => {
+            let message =
+                format!("{what} {} is not text: line {line}, column {column} {why}", path.display());
+            Problem::new("PAL0281", Exit::Input, message).help(help).into()
+        }
+        Unread::TooLong => {
+            let longest = crate::numbers::bytes(LONGEST);
+            let message = format!("{what} {} is longer than {longest}, which is the most", path.display());
+            let problem = Problem::new("PAL0281", Exit::Input, message);
+            problem.help("check that it is the file that is meant; give larger data in several files").into()
+        }
     })
+}
+
+/// Why there is no text.
+#[derive(Debug)]
+enum Unread {
+    Io(io::Error),
+    NotText { line: usize, column: usize, why: &'static str, help: &'static str },
+    TooLong,
+}
+
+/// All of a text, of at most `longest` bytes.
+fn text(from: &mut dyn Read, longest: usize) -> Result<String, Unread> {
+    let mut all = String::new();
+    // The start of a character whose other bytes are still to come.
+    let mut rest: Vec<u8> = Vec::new();
+    let mut block = vec![0; 1 << 16];
+    loop {
+        let length = match from.read(&mut block) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Unread::Io(error)),
+        };
+        rest.extend_from_slice(&block[..length]);
+        let (good, is_broken) = match std::str::from_utf8(&rest) {
+            Ok(text) => (text, false),
+            Err(error) => {
+                let good = std::str::from_utf8(&rest[..error.valid_up_to()]).expect("so far it is text");
+                (good, error.error_len().is_some() || length == 0)
+            }
+        };
+        let has_nul = good.find('\0');
+        let read = good.len();
+        all.push_str(&good[..has_nul.unwrap_or(read)]);
+        if has_nul.is_some() || is_broken {
+            let line = all.bytes().filter(|&byte| byte == b'\n').count() + 1;
+            let column = all.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+            let (why, help) = match has_nul {
+                Some(_) => {
+                    ("holds a byte 0", "give it a file of text; a spreadsheet is saved as CSV in UTF-8")
+                }
+                None => ("is not UTF-8", "save it as UTF-8"),
+            };
+            return Err(Unread::NotText { line, column, why, help });
+        }
+        rest.drain(..read);
+        if all.len() > longest {
+            return Err(Unread::TooLong);
+        }
+        if length == 0 {
+            if all.starts_with('\u{feff}') {
+                all.drain(..'\u{feff}'.len_utf8());
+            }
+            return Ok(all);
+        }
+    }
 }
 
 fn unreadable(path: &Path, what: &str, error: &io::Error) -> Failed {
     let message = format!("{what} {} cannot be read", path.display());
     let problem = Problem::new("PAL0281", Exit::Input, message);
-    if error.kind() != io::ErrorKind::NotFound {
-        return problem.note(error.to_string()).into();
+    match error.kind() {
+        io::ErrorKind::NotFound => {}
+        io::ErrorKind::IsADirectory => {
+            return problem.note("it is a folder").help("name a file in it").into();
+        }
+        _ => return problem.note(error.to_string()).help("check that you may read it").into(),
     }
     let problem = problem.note("there is no such file");
     match neighbour(path) {
@@ -88,4 +156,57 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a few bytes at a time, without end if it has none.
+    struct Slow<'a>(Box<dyn Iterator<Item = u8> + 'a>, usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let most = self.1.min(into.len());
+            Ok(into[..most].iter_mut().zip(&mut self.0).map(|(place, byte)| *place = byte).count())
+        }
+    }
+
+    #[test]
+    fn texts_are_read_in_pieces_of_any_size() {
+        for text in ["", "a", "1,2\n3,4\n", "µ€🙂\nä", "\u{feff}t\n1"] {
+            for size in 1..6 {
+                let read = super::text(&mut Slow(Box::new(text.bytes()), size), 100).unwrap();
+                assert_eq!(read, text.trim_start_matches('\u{feff}'), "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_where_it_stops_being_one() {
+        for (bytes, place) in [
+            (&b"\0"[..], (1, 1)),
+            (b"t\n1\n2\0\n", (3, 2)),
+            (b"t\n\xff1", (2, 1)),
+            ("µµ\0".as_bytes(), (1, 3)),
+            (b"a\xc2", (1, 2)),
+        ] {
+            for size in 1..6 {
+                match super::text(&mut Slow(Box::new(bytes.iter().copied()), size), 100) {
+                    Err(Unread::NotText { line, column, .. }) => {
+                        assert_eq!((line, column), place, "{bytes:?}")
+                    }
+                    other => panic!("{bytes:?}: {other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_end_is_refused() {
+        let endless = super::text(&mut Slow(Box::new(std::iter::repeat(b'1')), 7), 100);
+        assert!(matches!(endless, Err(Unread::TooLong)), "{endless:?}");
+        let zeros = super::text(&mut Slow(Box::new(std::iter::repeat(0)), 7), usize::MAX);
+        assert!(matches!(zeros, Err(Unread::NotText { line: 1, column: 1, .. })), "{zeros:?}");
+    }
 }

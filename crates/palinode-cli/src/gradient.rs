@@ -28,20 +28,22 @@ pub(crate) enum NoGradient {
     Run(RunError),
     /// A derivative is this.
     NotFinite(f64),
+    /// There is not enough memory to see whether it goes along a way that the model takes only here.
+    NoRoomForSides,
     /// It goes along a way that the model takes only here.
     OfPoint(palinode_core::Error),
+}
+
+impl NoGradient {
+    /// Whether a run was stopped because of its budget.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        matches!(self, NoGradient::Run(error) if matches!(error.kind, RunErrorKind::OverBudget { .. }))
+    }
 }
 
 impl From<palinode_core::Error> for NoGradient {
     fn from(error: palinode_core::Error) -> NoGradient {
         NoGradient::OfPoint(error)
-    }
-}
-
-impl Gradient {
-    /// All its numbers.
-    pub(crate) fn numbers(&self) -> Vec<f64> {
-        self.parts.iter().flat_map(|part| &part.data).copied().collect()
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn bind(
     warn_of_unused(session, arguments, &contents, &given);
     let mut binder = Binder { loaded, contents, lengths: BTreeMap::new(), problems: Vec::new() };
     binder.fit(&mut given);
+    binder.stated();
     binder.finish(given)
 }
 
@@ -75,10 +76,23 @@ fn from_files(
     given: &mut [Option<Given>],
 ) -> Result<Vec<Contents>, Failed> {
     let wanted: Vec<Wanted> = arguments.iter().map(wanted).collect();
+    let lengths: Vec<&str> =
+        arguments.iter().flat_map(|argument| &argument.lengths).filter_map(named).collect();
+    let lengths: Vec<&str> =
+        lengths.into_iter().filter(|name| wanted.iter().all(|one| one.name != *name)).collect();
     let mut problems = Vec::new();
     let mut all = Vec::new();
-    for spec in files {
-        match data::load(session, spec, &wanted) {
+    for (at, spec) in files.iter().enumerate() {
+        if let Some(name) = &spec.name
+            && let Some(other) = files[..at].iter().find(|other| other.name.as_ref() == Some(name))
+        {
+            let (a, b) = (other.path.display(), spec.path.display());
+            let message = format!("`{name}` is given two files, {a} and {b}");
+            let problem = Problem::new("PAL0290", Exit::Usage, message);
+            problems
+                .push(problem.help(format!("leave out one of `--data {name}={a}` and `--data {name}={b}`")));
+        }
+        match data::load(session, spec, &wanted, &lengths) {
             Ok((found, contents)) => {
                 all.extend(contents);
                 for one in found {
@@ -91,6 +105,14 @@ fn from_files(
         }
     }
     if problems.is_empty() { Ok(all) } else { Err(Failed(problems)) }
+}
+
+/// The name of a length, if it has one.
+fn named(spec: &LengthSpec) -> Option<&str> {
+    match spec {
+        LengthSpec::Named(name) => Some(name),
+        LengthSpec::Known(_) | LengthSpec::Any => None,
+    }
 }
 
 /// A column or field that nobody asked for and that is named almost like an argument with a default may be meant.
@@ -139,7 +161,11 @@ fn from_command_line(
                 given[at] = Some(Given { numbers: one.value, origin });
             }
             None => {
-                let problem = unknown(&one.name, "param or input", &names);
+                let mut lengths = arguments.iter().flat_map(|argument| &argument.lengths).filter_map(named);
+                let mut problem = unknown(&one.name, "param or input", &names);
+                if lengths.any(|length| length == one.name) {
+                    problem = problem.help(format!("`{}` is a length: arrays bring theirs along", one.name));
+                }
                 problems.push(problem.at(one.file, one.name_range, ""));
             }
         }
@@ -255,8 +281,14 @@ impl Binder<'_> {
         if argument.ty == Type::INT {
             let name = argument.name.clone();
             let is_length = |spec: &LengthSpec| matches!(spec, LengthSpec::Named(other) if *other == name);
-            if self.loaded.arguments().iter().any(|other| other.lengths.iter().any(is_length)) {
-                self.meet(&name, given.numbers.data[0].max(0.0) as usize, at, given);
+            let is_length = self.loaded.arguments().iter().any(|other| other.lengths.iter().any(is_length));
+            // What is no single number is a mistake of its own.
+            if let (true, [length]) = (is_length, given.numbers.data.as_slice()) {
+                if *length < 0.0 {
+                    self.negative(at, given);
+                } else {
+                    self.meet(&name, *length as usize, at, given);
+                }
             }
             return;
         }
@@ -279,6 +311,36 @@ impl Binder<'_> {
                 LengthSpec::Named(name) => self.meet(name, found, at, given),
                 LengthSpec::Known(_) | LengthSpec::Any => {}
             }
+        }
+    }
+
+    fn negative(&mut self, at: usize, given: &Given) {
+        let argument = self.argument(at);
+        let message = format!("`{}` is a length, so it cannot be negative", argument.name);
+        let problem = given.origin.place(Problem::new("PAL0283", Exit::Input, message));
+        let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
+        self.problems
+            .push(problem.help("give it 0 or more, or leave it out: arrays bring their lengths along"));
+    }
+
+    /// Compares the lengths that files state with those of the arrays.
+    fn stated(&mut self) {
+        let stated: Vec<_> = self.contents.iter().flat_map(|one| one.lengths.clone()).collect();
+        for one in stated {
+            let Some(&(length, first)) = self.lengths.get(one.name.as_str()) else { continue };
+            if one.length == length as f64 {
+                continue;
+            }
+            let argument = self.argument(first);
+            let (name, says) = (&one.name, numbers::plain(one.length));
+            let message =
+                format!("the length `{name}` of `{}` is {length}, but the data say {says}", argument.name);
+            let problem = Problem::new("PAL0288", Exit::Input, message)
+                .at(one.file, one.range, format!("`{name}` is {says} here"))
+                .at(self.loaded.file, argument.span.range(), format!("and {length} here"));
+            self.problems.push(problem.help(format!(
+                "correct the field or the array, or leave `{name}` out: arrays bring their lengths along"
+            )));
         }
     }
 

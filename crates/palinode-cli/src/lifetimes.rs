@@ -240,7 +240,7 @@ impl Arrays {
             "kept for",
             "changed by",
         ];
-        let mut rows = vec![heads.map(|head| Cell::new(head).style(HEADING)).to_vec()];
+        let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
         for row in shown {
             let last = |at: Option<usize>| self.when(at, place);
             let born = match row.born {
@@ -262,7 +262,7 @@ impl Arrays {
                 Cell::new(self.changes(row, place)),
             ]);
         }
-        let mut out = layout(&rows, "  ");
+        let mut out = layout(rows, "  ");
         if !rest.is_empty() {
             let bytes: u64 = rest.iter().map(|row| row.bytes).sum();
             let word = if rest.len() == 1 { "array" } else { "arrays" };
@@ -342,7 +342,7 @@ impl Arrays {
         );
         let lives: Vec<Life> = self.rows.iter().map(Row::life).collect();
         rows.push(vec![Cell::new("bytes").style(HEADING), Cell::new(chart.height(&lives))]);
-        format!("{}  {}\n\n", layout(&rows, "  "), "█ in use   ░ kept for the way back")
+        format!("{}  {}\n\n", layout(rows, "  "), "█ in use   ░ kept for the way back")
     }
 
     /// Each version of each array.

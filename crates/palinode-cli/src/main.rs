@@ -5,11 +5,12 @@
 //! | `args` | the command line and its help |
 //! | `commands/*` | one command each |
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
-//! | `execute`, `gradient`, `differences`, `checking`, `progress` | running and measuring |
-//! | `storage` | how much memory a gradient may take, and what it keeps |
+//! | `execute`, `gradient`, `differences`, `corners`, `checking`, `progress` | running and measuring |
+//! | `storage`, `ladder` | how much memory a gradient may take, what it keeps, and which budgets do |
 //! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
+//! | `closed` | whether there is anybody to say it to |
 //!
 //! Absent from this package: calculus, and knowledge of what a program means.
 
@@ -20,7 +21,9 @@ mod assign;
 mod budget_law;
 mod chart;
 mod checking;
+mod closed;
 mod commands;
+mod corners;
 mod data;
 mod differences;
 mod execute;
@@ -28,6 +31,7 @@ mod files;
 mod gradient;
 mod health;
 mod inputs;
+mod ladder;
 mod lifetimes;
 mod model;
 mod numbers;

@@ -85,7 +85,8 @@ impl Loaded {
         let mut problems = Vec::new();
         for name in names.iter().map(|name| name.trim()) {
             let Some(at) = arguments.iter().position(|argument| &*argument.name == name) else {
-                problems.push(unknown(name, "param or input", &real_names(arguments)));
+                let problem = unknown(name, "param or input", &real_names(arguments));
+                problems.push(problem.note(format!("it is asked for by `--wrt {name}`")));
                 continue;
             };
             if !arguments[at].ty.is_real() {
@@ -109,7 +110,8 @@ impl Loaded {
         let names: Vec<&str> = scalars.iter().map(|&at| &*outputs[at].name).collect();
         if let Some(name) = name {
             let Some(at) = outputs.iter().position(|output| &*output.name == name) else {
-                return Err(unknown(name, "output", &names).into());
+                let problem = unknown(name, "output", &names);
+                return Err(problem.note(format!("it is asked for by `{option} {name}`")).into());
             };
             if !is_scalar(&outputs[at]) {
                 let message = format!(
@@ -154,7 +156,9 @@ impl Loaded {
     pub(crate) fn output(&self, name: &str) -> Result<usize, Failed> {
         let names: Vec<&str> = self.model.outputs.iter().map(|output| &*output.name).collect();
         let found = names.iter().position(|own| *own == name);
-        found.ok_or_else(|| unknown(name, "output", &names).into())
+        found.ok_or_else(|| {
+            unknown(name, "output", &names).note(format!("it is asked for by `--output {name}`")).into()
+        })
     }
 
     /// The program with a single output.

@@ -2,6 +2,8 @@
 
 use palinode_ir::interp::Datum;
 
+use crate::answer::Text;
+
 /// How many digits, and how much of an array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
@@ -123,6 +125,32 @@ pub(crate) fn datum(datum: &Datum<f64>, look: Look) -> String {
             elements(&tensor.shape, tensor.data.len(), look, &|at| tensor.data[at].to_string())
         }
     }
+}
+
+/// The same for a table: an array that is shown in full is written as it is read.
+pub(crate) fn datum_text(datum: &Datum<f64>, look: Look) -> Text<'_> {
+    match datum {
+        Datum::Real(tensor) => reals_text(&tensor.shape, &tensor.data, look),
+        Datum::Int(tensor) if is_streamed(tensor.data.len(), look) => {
+            Text::array(&tensor.shape, |at| tensor.data[at].to_string())
+        }
+        Datum::Int(_) | Datum::Bool(_) => self::datum(datum, look).into(),
+    }
+}
+
+/// Reals of a shape, for a table.
+pub(crate) fn reals_text<'a>(lengths: &'a [usize], data: &'a [f64], look: Look) -> Text<'a> {
+    match is_streamed(data.len(), look) {
+        true => Text::array(lengths, move |at| short(data[at], look.digits)),
+        false => reals(lengths, data, look).into(),
+    }
+}
+
+/// Arrays longer than this are not copied to be shown, and no column is as wide as they are.
+const STREAMED: usize = 64;
+
+fn is_streamed(len: usize, look: Look) -> bool {
+    look.full && len > STREAMED
 }
 
 /// Reals of a shape.

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::answer::Json;
+use crate::answer::{Json, Text};
+use crate::closed;
 use crate::problem::{Exit, Failed, Problem};
 use crate::render;
 use crate::sources::Sources;
@@ -39,22 +40,32 @@ impl Session {
         self.warnings.push(warning);
     }
 
+    #[cfg(test)]
+    pub(crate) fn has_warnings(&self) -> bool {
+        !self.warnings.is_empty()
+    }
+
     /// How long it has been at work: reading, compiling and planning included.
     pub(crate) fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
 
     /// Gives the answer: `text` for people, or an object of `fields` for programs. Only what is asked for is made.
-    pub(crate) fn answer<'a>(
+    pub(crate) fn answer<'a, T: Into<Text<'a>>>(
         &self,
-        text: impl FnOnce() -> String,
+        text: impl FnOnce() -> T,
         fields: impl FnOnce() -> Json<'a>,
     ) -> Result<(), Failed> {
         if !self.json {
             self.show_warnings();
-            return to_stdout(text().as_bytes()).map_err(|error| unwritten(&error).into());
         }
-        write_json(self.head(), fields()).map_err(|error| unwritten(&error).into())
+        let done = if self.json {
+            write_json(self.head(), fields())
+        } else {
+            let text = text().into();
+            to_stdout(|out| text.write(out))
+        };
+        done.map_err(|error| unwritten(&error).into())
     }
 
     /// Shows what went wrong and gives the code to end with.
@@ -100,18 +111,20 @@ fn unwritten(error: &io::Error) -> Problem {
 
 /// Writes the fields of both as one object.
 fn write_json(head: Value, fields: Json<'_>) -> io::Result<()> {
+    let all = Json::Value(head).and(fields);
+    to_stdout(|out| all.write(out).and_then(|()| out.write_all(b"\n")))
+}
+
+/// Writes to standard output; colours only on a terminal. What was closed from the start takes nothing, though Rust would not say so.
+fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if closed::OUTPUT.is_closed() {
+        return Err(io::Error::other("it is closed"));
+    }
     let mut out = BufWriter::new(anstream::stdout().lock());
-    let done = Json::Value(head).and(fields).write(&mut out);
-    let done = done.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let done = write(&mut out).and_then(|()| out.flush());
     // What is left in the buffer must not be tried again.
     let _ = out.into_parts();
     unless_gone(done)
-}
-
-/// Writes to standard output; colours only on a terminal.
-pub(crate) fn to_stdout(text: &[u8]) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    unless_gone(out.write_all(text).and_then(|()| out.flush()))
 }
 
 /// A reader that has gone away is not an error.

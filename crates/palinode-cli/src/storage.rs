@@ -3,7 +3,8 @@
 //! Input: the words of the command line, and a program. Output: a gradient within the budget, or a refusal that says what would work. What to
 //! compute again is for `palinode_ir::plan` to decide; here it is only asked, and its answer put into words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
@@ -12,11 +13,13 @@ use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
-use crate::assign::unknown;
+use crate::assign::{twice, unknown};
+use crate::ladder::Ladder;
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
+use crate::sources::FileId;
 use crate::{execute, numbers};
 
 /// The bytes of a number that the command computes with.
@@ -29,6 +32,16 @@ pub(crate) struct Asked {
     pub(crate) storage: Storage,
     /// `--recompute` says what loops compute again; otherwise a budget decides it.
     is_fixed: bool,
+    pub(crate) beside: Beside,
+}
+
+/// Bytes that are there while something else is computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Beside {
+    /// Beside values and gradient, should a comparison be a tie: what a look to the sides keeps.
+    pub(crate) sides: u64,
+    /// Beside values: the gradient that `--check` compares with differences.
+    pub(crate) check: u64,
 }
 
 impl Asked {
@@ -50,7 +63,8 @@ impl Asked {
             true => budget,
             false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
         };
-        Asked { budget: self.budget.map(less), storage, is_fixed: self.is_fixed || self.budget.is_none() }
+        let is_fixed = self.is_fixed || self.budget.is_none();
+        Asked { budget: self.budget.map(less), storage, is_fixed, beside: Beside::default() }
     }
 
     /// What loops may compute again, from least to most.
@@ -79,7 +93,7 @@ pub(crate) enum Within {
     /// There is none.
     AnyMemory,
     /// A program that takes less.
-    Planned { budget: Budget, fitted: Box<FittedGradient> },
+    Planned { budget: Budget, fitted: Rc<FittedGradient> },
     /// Memory depends on data: the run is stopped before the first byte beyond.
     Stopping { budget: Budget },
 }
@@ -96,34 +110,63 @@ impl Within {
     ) -> Result<Within, Problem> {
         let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
         match asked.fit(program, wrt, inputs, budget) {
-            Ok(fitted) => Ok(Within::Planned { budget, fitted: Box::new(fitted) }),
+            Ok(fitted) => Ok(Within::Planned { budget, fitted: Rc::new(fitted) }),
             // More for the whole model does not help a loop that says what it may keep.
             Err(FitError::Plan(error)) if matches!(error, PlanError::SnapshotOverBudget { .. }) => {
                 Err(no_plan(&error, loaded))
             }
             Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
-            Err(error) => Err(no_fit(&error, loaded, session, asked, program, wrt, inputs)),
+            Err(error) => Err(no_fit(&error, loaded, session, &Ladder { asked, program, wrt, inputs })),
         }
     }
 }
 
-/// A program of the same values that stays within a budget, if memory is known beforehand; refuses if there is none. `beside` bytes of a gradient are there all the time.
+/// What a gradient takes that is computed besides values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// This, or nothing.
+    AtLeast(u64),
+    /// That depends on data.
+    Unknown,
+}
+
+/// A program of values within a budget.
+pub(crate) struct Values {
+    pub(crate) program: Program,
+    /// What it takes, if that is known.
+    pub(crate) heap: Option<u64>,
+}
+
+/// The values of a program with at most so many bytes, if memory is known beforehand and that is possible.
+pub(crate) fn values(program: &Program, inputs: &[Datum<f64>], room: u64) -> Values {
+    let program = execute::simplified(program);
+    // Where memory depends on data, the run is stopped in time.
+    match plan::rematerialize(&program, inputs, REAL, room) {
+        Ok(fitted) => Values { program: fitted.program, heap: Some(fitted.prediction.heap) },
+        Err(_) => Values { program, heap: None },
+    }
+}
+
+/// The same within a budget; refuses if there is none. `beside` bytes of a gradient are there all the time, which itself needs something.
 pub(crate) fn value_within(
     program: &Program,
     inputs: &[Datum<f64>],
     budget: Budget,
     beside: u64,
-) -> Result<Program, Problem> {
-    let program = execute::simplified(program);
-    let room = (budget.bytes() as u64).saturating_sub(beside);
-    // Where memory depends on data, the run is stopped in time.
-    let Ok(fitted) = plan::rematerialize(&program, inputs, REAL, room) else {
-        return Ok(program);
+    gradient: Needs,
+) -> Result<Values, Problem> {
+    let limit = budget.bytes() as u64;
+    let found = values(program, inputs, limit.saturating_sub(beside));
+    let Some(peak) = found.heap.map(|heap| heap.saturating_add(beside)).filter(|&peak| peak > limit) else {
+        return Ok(found);
     };
-    let peak = fitted.prediction.heap.saturating_add(beside);
-    if peak <= budget.bytes() as u64 {
-        return Ok(fitted.program);
-    }
+    let Needs::AtLeast(other) = gradient else {
+        let message = format!("{budget} is not enough for the values alone, and the gradient needs more");
+        return Err(Problem::new("PAL0412", Exit::Input, message)
+            .note("how much more depends on data, so it is not known before a run")
+            .help("give it more: a run is stopped before the first byte too many; without --budget it says what it took"));
+    };
+    let peak = peak.max(other);
     let needs = exactly(Budget::from(usize::try_from(peak).unwrap_or(usize::MAX)));
     let what = match beside {
         0 => "the values need",
@@ -132,6 +175,22 @@ pub(crate) fn value_within(
     let message = format!("{budget} is not enough: {what} at least {needs}");
     let help = format!("--budget {} works", compact(handy(peak)));
     Err(Problem::new("PAL0412", Exit::Input, message).help(help))
+}
+
+/// A comparison was a tie, and there is no room to look to its sides.
+pub(crate) fn no_room_for_sides(budget: Budget, least: u64) -> Problem {
+    let needs = exactly(Budget::from(usize::try_from(least).unwrap_or(usize::MAX)));
+    let message = format!(
+        "{budget} is not enough: a comparison of the model is a tie, and to look to its sides needs at least {needs}"
+    );
+    let help =
+        format!("--budget {} works; --accept-points takes the derivative as it is", compact(handy(least)));
+    Problem::new("PAL0412", Exit::Input, message).help(help)
+}
+
+/// What counts against a budget, and how much of it is arrays.
+pub(crate) fn within_budget(charged: usize, arrays: usize) -> String {
+    format!("peak {}, {} of it in arrays", numbers::bytes(charged), numbers::bytes(arrays))
 }
 
 /// What is there beside the budget.
@@ -153,10 +212,18 @@ pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -
         asked.is_fixed = true;
         asked.storage.recompute = again.level();
     }
+    let mut places: BTreeMap<String, FileId> = BTreeMap::new();
     for word in &args.store {
         match choice(session, loaded, word) {
-            Ok((name, choice)) => {
-                asked.storage.choices.insert(name, choice);
+            Ok((name, choice, file)) => {
+                let range = STORE.len()..STORE.len() + name.len();
+                match places.get(&name) {
+                    Some(&first) => problems.push(twice("--store", &name, (first, &range), (file, &range))),
+                    None => {
+                        places.insert(name.clone(), file);
+                        asked.storage.choices.insert(name, choice);
+                    }
+                }
             }
             Err(problem) => problems.push(*problem),
         }
@@ -201,11 +268,17 @@ pub(crate) fn budget(session: &mut Session, word: &str) -> Result<Budget, Box<Pr
     })
 }
 
-/// `h=keep`.
-fn choice(session: &mut Session, loaded: &Loaded, word: &str) -> Result<(String, Choice), Box<Problem>> {
-    let option = "--store ";
-    let file = session.sources.add("command line", format!("{option}{word}"));
-    let at = |from: usize, to: usize| option.len() + from..option.len() + to;
+/// How the option is shown.
+const STORE: &str = "--store ";
+
+/// `h=keep`, and where it is shown.
+fn choice(
+    session: &mut Session,
+    loaded: &Loaded,
+    word: &str,
+) -> Result<(String, Choice, FileId), Box<Problem>> {
+    let file = session.sources.add("command line", format!("{STORE}{word}"));
+    let at = |from: usize, to: usize| STORE.len() + from..STORE.len() + to;
     let Some((name, how)) = word.split_once('=') else {
         let problem = Problem::new("PAL0290", Exit::Usage, "`--store` needs a name and what to do with it");
         let problem = problem.at(file, at(0, word.len()), "");
@@ -229,7 +302,7 @@ fn choice(session: &mut Session, loaded: &Loaded, word: &str) -> Result<(String,
     };
     let names = variables(loaded);
     if names.contains(name) {
-        return Ok((name.to_string(), choice));
+        return Ok((name.to_string(), choice, file));
     }
     if let Some(argument) = loaded.arguments().iter().find(|argument| &*argument.name == name) {
         let message = format!("`{name}` is given to the model, so it is there all the time");
@@ -254,28 +327,32 @@ fn variables(loaded: &Loaded) -> BTreeSet<String> {
 }
 
 /// Why there is no gradient as asked.
-pub(crate) fn no_fit(
-    error: &FitError,
-    loaded: &Loaded,
-    session: &Session,
-    asked: &Asked,
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-) -> Problem {
+pub(crate) fn no_fit(error: &FitError, loaded: &Loaded, session: &Session, ladder: &Ladder<'_>) -> Problem {
     match error {
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
         FitError::TooSmall { budget, smallest } => {
+            // Nothing has been run, so nobody knows whether a comparison will be a tie.
+            let Some((least, fitted)) = ladder.least(smallest.bytes() as u64) else {
+                let message = format!("{budget} is not enough for value and gradient");
+                return Problem::new("PAL0412", Exit::Input, message)
+                    .help("give it more; `palinode memory` shows what takes it");
+            };
             let message =
-                format!("{budget} is not enough: value and gradient need at least {}", exactly(*smallest));
+                format!("{budget} is not enough: value and gradient need at least {}", exact_size(least));
             let problem = Problem::new("PAL0412", Exit::Input, message);
-            let Ok(fitted) = asked.fit(program, wrt, inputs, *smallest) else { return problem };
+            let problem = match ladder.asked.beside.sides {
+                0 => problem,
+                sides => problem.note(format!(
+                    "{} of it are for a look to the sides, should a comparison be a tie; --accept-points does without",
+                    size(sides)
+                )),
+            };
             let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
                 Some(words) => problem.note(words),
                 None => problem,
             };
-            problem.help(what_works(asked, program, wrt, inputs, &fitted))
+            problem.help(ladder.what_works(least, &fitted))
         }
         other => Problem::new(other.code(), Exit::Input, other.to_string()),
     }
@@ -340,33 +417,8 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// Budgets that do, and what they cost.
-fn what_works(
-    asked: &Asked,
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-    smallest: &FittedGradient,
-) -> String {
-    let least = handy(smallest.prediction.heap);
-    let most = handy(smallest.store_all.bytes() as u64);
-    let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
-    let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
-    if between > least
-        && between < most
-        && let Ok(fitted) = asked.fit(program, wrt, inputs, between)
-        && amount(fitted.overhead) != amount(smallest.overhead)
-    {
-        words.push(format!("{} {}", compact(between), price(&fitted)));
-    }
-    if most > least {
-        words.push(format!("{} keeps everything", compact(most)));
-    }
-    words.join("; ")
-}
-
 /// `with 1.7 times the work`, or `with 5.1 forward sweeps` where loops keep states.
-fn price(fitted: &FittedGradient) -> String {
+pub(crate) fn price(fitted: &FittedGradient) -> String {
     match fitted.checkpoints.iter().max_by_key(|checkpoint| checkpoint.forward_rounds()) {
         None => times(fitted.overhead),
         Some(longest) => {
@@ -449,7 +501,7 @@ fn again(n: usize) -> String {
 }
 
 /// A budget of at least so many bytes that is easy to read and to type.
-fn handy(bytes: u64) -> Budget {
+pub(crate) fn handy(bytes: u64) -> Budget {
     let step = match unit(bytes) {
         None => 1,
         Some((_, unit)) if bytes < 100 * unit => unit / 4,
@@ -459,7 +511,7 @@ fn handy(bytes: u64) -> Budget {
 }
 
 /// A [`handy`] budget as it is typed.
-fn compact(budget: Budget) -> String {
+pub(crate) fn compact(budget: Budget) -> String {
     let bytes = budget.bytes() as u64;
     match unit(bytes) {
         Some((name, unit)) => format!("{}{name}", bytes as f64 / unit as f64),

@@ -2,6 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
+use crate::answer::Text;
+
 /// How headings look on a terminal.
 pub(crate) const HEADING: Style = Style::new().dimmed();
 /// How the main result looks.
@@ -19,90 +21,94 @@ pub(crate) fn styled(style: Style, text: &str) -> String {
 }
 
 /// One cell.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Cell {
-    text: String,
+#[derive(Default)]
+pub(crate) struct Cell<'a> {
+    text: Text<'a>,
     style: Style,
     right: bool,
     loose: bool,
 }
 
-impl Cell {
-    pub(crate) fn new(text: impl Into<String>) -> Cell {
+impl<'a> Cell<'a> {
+    pub(crate) fn new(text: impl Into<Text<'a>>) -> Cell<'a> {
         Cell { text: text.into(), ..Cell::default() }
     }
 
-    pub(crate) fn style(mut self, style: Style) -> Cell {
+    pub(crate) fn style(mut self, style: Style) -> Cell<'a> {
         self.style = style;
         self
     }
 
     /// Against the right edge.
-    pub(crate) fn right(mut self) -> Cell {
+    pub(crate) fn right(mut self) -> Cell<'a> {
         self.right = true;
         self
     }
 
     /// May reach into the columns after it.
-    pub(crate) fn loose(mut self) -> Cell {
+    pub(crate) fn loose(mut self) -> Cell<'a> {
         self.loose = true;
         self
     }
 
+    /// What the column has to leave for it: an array of unknown width is loose.
     fn width(&self) -> usize {
-        self.text.chars().count()
+        self.text.width().unwrap_or(0)
     }
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Cell {
+impl From<&str> for Cell<'_> {
+    fn from(text: &str) -> Self {
         Cell::new(text)
     }
 }
 
-impl From<String> for Cell {
-    fn from(text: String) -> Cell {
+impl From<String> for Cell<'_> {
+    fn from(text: String) -> Self {
         Cell::new(text)
     }
 }
 
 /// Rows in columns, two blanks before each line and `gap` between columns; empty columns are left out.
-pub(crate) fn layout(rows: &[Vec<Cell>], gap: &str) -> String {
+pub(crate) fn table<'a>(rows: Vec<Vec<Cell<'a>>>, gap: &str) -> Text<'a> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     // A column is as wide as its widest cell; one with nothing but a heading does not appear.
-    let widths: Vec<usize> = (0..columns)
+    let widths: Vec<Option<usize>> = (0..columns)
         .map(|column| {
             let body = rows.iter().skip(1).filter_map(|row| row.get(column));
             let is_empty = rows.len() > 1 && body.clone().all(|cell| cell.text.is_empty());
             let all = rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.loose);
-            if is_empty { 0 } else { all.map(Cell::width).max().unwrap_or(0) }
+            let has_any = rows.iter().filter_map(|row| row.get(column)).any(|cell| !cell.text.is_empty());
+            (has_any && !is_empty).then(|| all.map(Cell::width).max().unwrap_or(0))
         })
         .collect();
-    let mut out = String::new();
+    let mut out = Text::default();
     for row in rows {
-        let mut line = String::from(" ");
+        out = out.then(" ");
         let mut pending = String::from(" ");
-        for (cell, &width) in row.iter().zip(&widths) {
-            if width == 0 {
-                continue;
-            }
+        for (cell, &width) in row.into_iter().zip(&widths) {
+            let Some(width) = width else { continue };
             let padding = " ".repeat(width.saturating_sub(cell.width()));
             if cell.text.is_empty() {
                 pending.push_str(&padding);
             } else {
                 let (before, after) =
                     if cell.right { (padding, String::new()) } else { (String::new(), padding) };
-                line.push_str(&pending);
-                line.push_str(&before);
-                line.push_str(&styled(cell.style, &cell.text));
+                let style = cell.style;
+                out =
+                    out.then(format!("{pending}{before}{style}")).then(cell.text).then(format!("{style:#}"));
                 pending = after;
             }
             pending.push_str(gap);
         }
-        out.push_str(line.trim_end());
-        out.push('\n');
+        out = out.then("\n");
     }
     out
+}
+
+/// The same in one string, where no cell is an array.
+pub(crate) fn layout(rows: Vec<Vec<Cell<'_>>>, gap: &str) -> String {
+    table(rows, gap).into_words()
 }
 
 #[cfg(test)]
@@ -117,7 +123,7 @@ mod tests {
             vec!["long name".into(), Cell::new("-20").right(), "".into(), "".into()],
         ];
         assert_eq!(
-            layout(&rows, "  "),
+            layout(rows, "  "),
             "  name       value  note\n  a            1.5  x\n  long name    -20\n"
         );
     }

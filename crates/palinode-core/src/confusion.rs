@@ -5,7 +5,7 @@
 //! A `Dual` does not say which driver its tangent belongs to. Where the closure of an inner driver uses a number of the outer one, its tangent is
 //! taken for the inner one's, and what the answer owes to it is lost. Types keep levels apart if every inner driver works on the number of the outer one
 //! (`Dual<Dual<f64>>`, with `lift` for what is captured); where two drivers of one number run one inside the other, this looks whether anything is captured: with no
-//! tangents of its own, no output may have one, neither at the point nor beside it.
+//! tangents of its own, no output may have one, neither at the point nor beside it, to any side.
 //!
 //! Invariants: a driver that is not inside another one of its number pays for a push and a pop; the runs that look are seen by no scope.
 //!
@@ -13,7 +13,7 @@
 
 use crate::decision;
 use crate::error::Error;
-use crate::points::moved;
+use crate::points::{Distance, moved, scales, weight};
 use core::any::{TypeId, type_name};
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -87,10 +87,14 @@ fn look<N, S: Scalar>(
     x: &[S],
     parts: &mut dyn FnMut(&[S]) -> Vec<f64>,
 ) -> Result<(), Error> {
-    let beside = moved(x, BESIDE, 0.0, |weight| weight);
-    for point in [&beside, x] {
+    // To both sides, which a kink keeps apart; also all inputs up or down, for what is defined on one side of zero only; and at least so far that a small point is left.
+    let ways: [fn(usize) -> f64; 4] = [weight, |i| -weight(i), |i| weight(i).abs(), |i| -weight(i).abs()];
+    let leasts: &[f64] = if scales(x).any(|scale| scale < BESIDE) { &[0.0, BESIDE] } else { &[0.0] };
+    let distances = leasts.iter().map(|&least| Distance { relative: BESIDE, least });
+    let beside = distances.flat_map(|by| ways.map(|way| moved(x, by, way)));
+    for point in beside.chain([x.to_vec()]) {
         // A run that panics or is not a number beside the point says nothing; at the point it will do so again.
-        let Some((found, _)) = decision::apart(usize::MAX, || parts(point)) else { continue };
+        let Some((found, _)) = decision::beside(usize::MAX, || parts(&point)) else { continue };
         if found.iter().any(|&part| part != 0.0 && !part.is_nan()) {
             return Err(Error::Confused { driver, number: short_name(type_name::<N>()) });
         }

@@ -6,12 +6,12 @@
 //! A gradient follows the path that was taken. Where a decision depends on what is differentiated, that
 //! gradient is right only while the decision stays the same; this is where a caller finds out.
 //!
-//! It also notes whether a comparison was *suspicious*: an exact tie, or an exact zero against a tiny threshold. Such an outcome may
-//! exist only at this point, and then its branch is not the function's; `points.rs` looks to the sides, with the log that is kept here.
+//! It also notes whether a comparison was *suspicious*: an exact tie, an exact zero or something very small against a tiny threshold, or an active value that is
+//! infinite or NaN. Such an outcome may exist only at this point, and then its branch is not the function's; `points` looks to the sides, with the log that is kept here.
 //!
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
 //! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to look to the sides
-//! (`apart`) is seen by no scope but its own.
+//! (`logged`, `beside`) is seen by no scope but its own.
 
 use crate::rules::{Binary, Unary};
 use core::cell::{Cell, RefCell};
@@ -83,21 +83,35 @@ fn mixed(path: u64, outcome: u64) -> u64 {
 const WATCHED: u8 = 1;
 const LOGGED: u8 = 2;
 
-/// No comparison was suspicious.
-const NO_SUSPICION: f64 = -1.0;
+/// How suspicious a comparison is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Suspicion {
+    /// Not at all.
+    None,
+    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
+    Small,
+    /// A tie, an exact zero beside a tiny threshold, or a value that is infinite or NaN.
+    Exact,
+}
 
 /// An exact zero that is compared with at most this much is suspicious: thresholds of rounding, whatever the scale of a problem within reason.
 /// Wider ones are dead zones that somebody wanted.
 pub(crate) const TINY: f64 = 1e-6;
 
+/// What is small beside a threshold is at most this much of it: larger numbers may be of the threshold's own scale.
+const SMALL: f64 = 0.1;
+
+/// So many runs to the side may be inside one another, each verified: beyond, drivers take what they find. It bounds the runs that nested drivers make.
+const MOST_BESIDE: u8 = 2;
+
 thread_local! {
     static KEPT: Cell<u8> = const { Cell::new(0) };
     static SEEN: Cell<Decisions> = const { Cell::new(Decisions::NONE) };
-    /// The largest threshold of a suspicious comparison, 0 for a tie.
-    static SUSPICION: Cell<f64> = const { Cell::new(NO_SUSPICION) };
+    /// The most suspicious comparison.
+    static SUSPICION: Cell<Suspicion> = const { Cell::new(Suspicion::None) };
     static LOG: RefCell<Log> = const { RefCell::new(Log::within(usize::MAX)) };
-    /// Whether this is a run to the side, which is not verified itself.
-    static APART: Cell<bool> = const { Cell::new(false) };
+    /// How many runs to the side this is inside of.
+    static BESIDE: Cell<u8> = const { Cell::new(0) };
     static ACCEPTED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -163,7 +177,7 @@ pub fn accept_points<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether a path that exists only at a point, or a number from an outer level, is to be looked for.
 pub(crate) fn is_verified() -> bool {
-    !APART.get()
+    BESIDE.get() < MOST_BESIDE
 }
 
 /// A comparison that may have gone as it did only because of where it was made.
@@ -172,21 +186,32 @@ pub(crate) struct Suspect {
     /// How many decisions were logged before it.
     pub(crate) number: usize,
     pub(crate) left: f64,
+    /// NaN for a value that was not compared but looked at.
     pub(crate) right: f64,
-    /// Whether it was asked for equality, not for an order.
+    /// Whether it was asked for equality or a kind of number, not for an order.
     pub(crate) is_equality: bool,
+    pub(crate) suspicion: Suspicion,
 }
 
 impl Suspect {
     pub(crate) fn is_tie(&self) -> bool {
         self.left == self.right
     }
+
+    /// The threshold that something small was compared with, else 0.
+    pub(crate) fn threshold(&self) -> f64 {
+        let most = self.left.abs().max(self.right.abs());
+        if self.is_tie() || most > TINY { 0.0 } else { most }
+    }
 }
 
 /// How the comparisons of a run went, in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
+    /// The first ones, as many as there is room for.
     pub(crate) outcomes: Vec<Outcome>,
+    /// How many there were.
+    pub(crate) count: usize,
     pub(crate) suspects: Vec<Suspect>,
     /// The bytes that it may still take.
     room: usize,
@@ -197,7 +222,7 @@ pub(crate) struct Log {
 impl Log {
     /// A log of at most so many bytes.
     pub(crate) const fn within(room: usize) -> Log {
-        Log { outcomes: Vec::new(), suspects: Vec::new(), room, is_cut: false }
+        Log { outcomes: Vec::new(), count: 0, suspects: Vec::new(), room, is_cut: false }
     }
 
     /// The bytes that it took of those it was given: while a list is moved, it is there twice.
@@ -208,7 +233,7 @@ impl Log {
     /// Adds to a list, and takes the bytes that the list needs before it grows.
     fn push<T>(list: &mut Vec<T>, item: T, room: &mut usize) -> bool {
         if list.len() == list.capacity() {
-            let capacity = (2 * list.capacity()).max(8);
+            let capacity = (2 * list.capacity()).max(4);
             let bytes = capacity * size_of::<T>();
             if bytes > *room {
                 return false;
@@ -221,7 +246,8 @@ impl Log {
     }
 
     fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
-        let Log { outcomes, suspects, room, is_cut } = self;
+        let Log { outcomes, count, suspects, room, is_cut } = self;
+        *count += 1;
         if *is_cut {
             return;
         }
@@ -243,22 +269,27 @@ pub(crate) enum Outcome {
     Equal,
     Unequal,
     Order(Option<Ordering>),
+    // Of what was not compared, but looked at.
+    Usual,
+    Zero,
+    Infinite,
+    NotANumber,
 }
 
-/// Runs `f`, and says whether a comparison in it was suspicious: the largest threshold, 0 for a tie. The scope around sees that too.
+/// Runs `f`, and says how suspicious its comparisons were, if that is to be verified. The scope around sees that too.
 #[inline]
-pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Option<f64>) {
+pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Suspicion) {
     /// Gives the scope around what it knew, with what was found inside, also on a panic.
-    struct Outer(f64);
+    struct Outer(Suspicion);
     impl Drop for Outer {
         fn drop(&mut self) {
             SUSPICION.set(SUSPICION.get().max(self.0));
         }
     }
-    let _outer = Outer(SUSPICION.replace(NO_SUSPICION));
+    let _outer = Outer(SUSPICION.replace(Suspicion::None));
     let result = f();
     let found = SUSPICION.get();
-    (result, (found >= 0.0 && !APART.get() && !ACCEPTED.get()).then_some(found))
+    (result, if is_verified() && !ACCEPTED.get() { found } else { Suspicion::None })
 }
 
 /// Runs `f` without counting or logging its decisions, which are counted and logged already.
@@ -273,8 +304,8 @@ pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Runs `f` with no effect on any scope around it, and logs its comparisons in at most so many bytes; no result if it panics.
-pub(crate) fn apart<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
+/// Runs `f` with no effect on any scope around it, and logs its comparisons in at most so many bytes. No log where the thread is coming down: then there is nothing to be seen.
+pub(crate) fn logged<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     /// The log of a run around this one, put back when it is over.
     struct OuterLog(Log);
     impl Drop for OuterLog {
@@ -282,12 +313,17 @@ pub(crate) fn apart<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
             let _ = LOG.try_with(|log| log.replace(core::mem::take(&mut self.0)));
         }
     }
-    // Where the thread is coming down, there is no log, and nothing to be seen.
     let _outer_log = OuterLog(LOG.try_with(|log| log.replace(Log::within(room))).ok()?);
-    let _outer = (with(&KEPT, LOGGED), with(&SUSPICION, NO_SUSPICION), with(&APART, true));
-    // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()?;
+    let _outer = (with(&KEPT, LOGGED), with(&SUSPICION, Suspicion::None));
+    let result = f();
     Some((result, LOG.take()))
+}
+
+/// The same of a run beside the point; no result if it panics.
+pub(crate) fn beside<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
+    let _outer = with(&BESIDE, BESIDE.get().saturating_add(1));
+    // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| logged(room, f))).ok().flatten()
 }
 
 /// The bytes that the log of the run that is going on took of those it was given.
@@ -317,21 +353,21 @@ enum Asked {
     Sameness,
 }
 
-/// An active value was compared by order.
+/// An active value was compared by order. Which of the two are active is asked only where it matters.
 #[inline(always)]
-pub(crate) fn compared(a: Option<f64>, b: Option<f64>) {
-    suspect(a, b);
+pub(crate) fn compared(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [bool; 2]) {
+    let suspicion = suspect(a, b, active);
     if KEPT.get() != 0 {
-        keep(a, b, Asked::Order);
+        keep(a, b, Asked::Order, suspicion);
     }
 }
 
 /// An active value was compared by `==`.
 #[inline(always)]
-pub(crate) fn equated(a: Option<f64>, b: Option<f64>) {
-    suspect(a, b);
+pub(crate) fn equated(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [bool; 2]) {
+    let suspicion = suspect(a, b, active);
     if KEPT.get() != 0 {
-        keep(a, b, Asked::Equality);
+        keep(a, b, Asked::Equality, suspicion);
     }
 }
 
@@ -354,9 +390,9 @@ pub(crate) fn equated_at_rest(may_rest: bool, values: impl FnOnce() -> (Option<f
 
 #[inline(always)]
 fn at_rest((a, b): (Option<f64>, Option<f64>), asked: Asked) {
-    suspect(a, b);
+    let suspicion = suspect(a, b, || [false; 2]);
     if KEPT.get() & LOGGED != 0 {
-        log(a, b, asked);
+        log(a, b, asked, suspicion);
     }
 }
 
@@ -367,38 +403,101 @@ pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
     at_rest((a, b), if is_equality { Asked::Equality } else { Asked::Order });
 }
 
+/// Values of a decomposition were looked at whether some coincide, in which case its vectors are arbitrary: suspicious, never counted. It is logged as NaN compared with NaN.
+#[doc(hidden)]
+pub fn coincided(do_they: bool) {
+    let suspicion = if do_they { Suspicion::Exact } else { Suspicion::None };
+    SUSPICION.set(SUSPICION.get().max(suspicion));
+    if KEPT.get() & LOGGED != 0 {
+        let outcome = if do_they { Outcome::Equal } else { Outcome::Unequal };
+        let (left, right) = (f64::NAN, f64::NAN);
+        push(outcome, Suspect { number: 0, left, right, is_equality: true, suspicion });
+    }
+}
+
 /// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`).
 #[inline]
 pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
     if answer {
-        equated(a, b);
+        equated(a, b, || [true, false]);
     } else if KEPT.get() != 0 {
         // A tie that is answered as beside the point is not of the point.
-        keep(a, b, Asked::Sameness);
+        keep(a, b, Asked::Sameness, Suspicion::None);
     }
     answer
 }
 
+/// A value that is active, or may be at rest, was asked what kind of number it is (`is_nan`, `classify`).
 #[inline(always)]
-fn suspect(a: Option<f64>, b: Option<f64>) {
-    if let (Some(a), Some(b)) = (a, b)
-        && let Some(threshold) = suspicion(a, b)
+pub(crate) fn classified(value: Option<f64>, may_matter: impl FnOnce() -> bool) {
+    if let Some(value) = value
+        && (!value.is_finite() || KEPT.get() & LOGGED != 0)
+        && may_matter()
     {
-        SUSPICION.set(SUSPICION.get().max(threshold));
+        looked_closely(value, !value.is_finite());
     }
 }
 
-/// 0 for a tie, the threshold for a zero beside a tiny one.
+/// Such a value was turned into a plain number, and nobody sees what that is compared with: with zero, if anything.
 #[inline(always)]
-fn suspicion(a: f64, b: f64) -> Option<f64> {
+pub(crate) fn made_plain(value: Option<f64>, may_matter: impl FnOnce() -> bool) {
+    if let Some(value) = value
+        && (!value.is_finite() || value == 0.0 || KEPT.get() & LOGGED != 0)
+        && may_matter()
+    {
+        looked_closely(value, !value.is_finite() || value == 0.0);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn looked_closely(value: f64, is_suspicious: bool) {
+    let suspicion = if is_suspicious { Suspicion::Exact } else { Suspicion::None };
+    SUSPICION.set(SUSPICION.get().max(suspicion));
+    if KEPT.get() & LOGGED != 0 {
+        let outcome = match value {
+            _ if value.is_nan() => Outcome::NotANumber,
+            _ if value.is_infinite() => Outcome::Infinite,
+            _ if is_suspicious => Outcome::Zero,
+            _ => Outcome::Usual,
+        };
+        push(outcome, Suspect { number: 0, left: value, right: f64::NAN, is_equality: true, suspicion });
+    }
+}
+
+#[inline(always)]
+fn suspect(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [bool; 2]) -> Suspicion {
+    let (Some(a), Some(b)) = (a, b) else { return Suspicion::None };
+    let distance = (a - b).abs();
+    // This is the way of nearly all comparisons.
+    if distance > 2.0 * TINY && distance < f64::INFINITY {
+        return Suspicion::None;
+    }
+    let suspicion = suspicion(a, b, active());
+    SUSPICION.set(SUSPICION.get().max(suspicion));
+    suspicion
+}
+
+/// Of two numbers that are next to each other, or not both finite.
+fn suspicion(a: f64, b: f64, active: [bool; 2]) -> Suspicion {
     let (least, most) = (a.abs().min(b.abs()), a.abs().max(b.abs()));
-    (a == b || (least == 0.0 && most <= TINY)).then_some(if a == b { 0.0 } else { most })
+    // A constant may be infinite: loops that look for the least begin with it.
+    let is_infinite = (a.is_infinite() && active[0]) || (b.is_infinite() && active[1]);
+    // A threshold is a constant, if one of the two is: what is larger than it is beyond it.
+    let is_within = active[0] == active[1] || active[0] == (a.abs() < b.abs());
+    if a == b || a.is_nan() || b.is_nan() || is_infinite || (least == 0.0 && most <= TINY) {
+        Suspicion::Exact
+    } else if most <= TINY && least <= SMALL * most && is_within {
+        Suspicion::Small
+    } else {
+        Suspicion::None
+    }
 }
 
 /// Counts or logs a comparison.
 #[cold]
 #[inline(never)]
-fn keep(a: Option<f64>, b: Option<f64>, asked: Asked) {
+fn keep(a: Option<f64>, b: Option<f64>, asked: Asked, suspicion: Suspicion) {
     note(
         || a.zip(b).map_or(f64::NAN, |(a, b)| (a - b).abs()),
         |seen| {
@@ -409,23 +508,27 @@ fn keep(a: Option<f64>, b: Option<f64>, asked: Asked) {
         },
     );
     if KEPT.get() & LOGGED != 0 {
-        log(a, b, asked);
+        log(a, b, asked, suspicion);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn log(a: Option<f64>, b: Option<f64>, asked: Asked) {
+fn log(a: Option<f64>, b: Option<f64>, asked: Asked, suspicion: Suspicion) {
     let (left, right) = (a.unwrap_or(f64::NAN), b.unwrap_or(f64::NAN));
     let outcome = match asked {
         Asked::Order => Outcome::Order(left.partial_cmp(&right)),
         Asked::Equality if left == right => Outcome::Equal,
         Asked::Equality | Asked::Sameness => Outcome::Unequal,
     };
+    push(outcome, Suspect { number: 0, left, right, is_equality: asked == Asked::Equality, suspicion });
+}
+
+fn push(outcome: Outcome, suspect: Suspect) {
     LOG.with_borrow_mut(|log| {
-        let is_suspicious = asked != Asked::Sameness && suspicion(left, right).is_some();
-        let (number, is_equality) = (log.outcomes.len(), asked == Asked::Equality);
-        log.add(outcome, is_suspicious.then_some(Suspect { number, left, right, is_equality }));
+        let number = log.count;
+        let is_suspicious = suspect.suspicion != Suspicion::None;
+        log.add(outcome, is_suspicious.then_some(Suspect { number, ..suspect }));
     });
 }
 

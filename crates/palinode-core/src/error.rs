@@ -154,9 +154,9 @@ pub enum Error {
     },
     /// A decomposition's derivative does not exist because eigenvalues or singular values coincide.
     #[error(
-        "PAL0110: {what} {first} and {second} coincide ({value}), so they have no derivative one by one; \
-         differentiate a symmetric function of them (their sum, product, ...), or the values without their vectors \
-         forward in one direction"
+        "PAL0110: {what} {first} and {second} coincide ({value}) as far as a derivative's digits can tell, so they have none one by one; \
+         differentiate a symmetric function of them (their sum, product, ...), the values without their vectors \
+         forward in one direction, or symmetric_eigenpair of one that coincides with no other"
     )]
     Degenerate {
         /// "eigenvalues" or "singular values".
@@ -291,16 +291,16 @@ pub enum Error {
     },
     /// A comparison went as it does at this point and nowhere beside it, and so did the derivative.
     #[error(
-        "PAL0119: comparison {decision} of active values, {left:?} with {right:?}, goes as it does at this point only, and the derivative follows a \
+        "PAL0119: {}, goes as it does at this point only, and the derivative follows a \
          path that is not the function's: part {part} of it is {here:?} here, and {} and {} to the sides. Use an operation that knows its own \
-         derivative (such as those of `linalg`), move the point a little, or accept it: `decision::accept_points(|| ...)`", sides[0], sides[1]
+         derivative (such as those of `linalg`), move the point a little, or accept it: `decision::accept_points(|| ...)`", compared(*decision, *left, *right), sides[0], sides[1]
     )]
     OfPoint {
         /// Which comparison of active values it is, from 1, in the order in which they are made.
         decision: usize,
         /// What was compared.
         left: f64,
-        /// What it was compared with.
+        /// What it was compared with; NaN if it was not compared, but looked at (`is_nan`).
         right: f64,
         /// Which number of the derivative, from 0: an entry of a gradient, of a Jacobian row by row, an order and so on.
         part: usize,
@@ -308,6 +308,19 @@ pub enum Error {
         here: f64,
         /// What it is to the sides, extrapolated to the point; twice the same if it exists on one side only.
         sides: [f64; 2],
+    },
+    /// A comparison may go as it does at this point only, and beside it nothing can be computed.
+    #[error(
+        "PAL0119: {}, may go as it does at this point only, and beside it nothing can be computed to compare with: the closure panics or fails there, or has no finite \
+         derivative. Let it be computed beside the point, move the point a little, or accept it: `decision::accept_points(|| ...)`", compared(*decision, *left, *right)
+    )]
+    OfPointAlone {
+        /// Which comparison of active values it is, from 1, in the order in which they are made.
+        decision: usize,
+        /// What was compared.
+        left: f64,
+        /// What it was compared with; NaN if it was not compared, but looked at.
+        right: f64,
     },
     /// An inner forward driver was given numbers of an outer one of the same type.
     #[error(
@@ -430,7 +443,7 @@ impl Error {
             Error::NotSymmetric { .. } => "PAL0125",
             Error::HalfTurn { .. } | Error::NotARotation { .. } => "PAL0126",
             Error::Overwritten { .. } => "PAL0115",
-            Error::OfPoint { .. } => "PAL0119",
+            Error::OfPoint { .. } | Error::OfPointAlone { .. } => "PAL0119",
             Error::Confused { .. } => "PAL0120",
             Error::ScheduleArgument { .. } => "PAL0501",
             Error::ScheduleBudget { .. } => "PAL0502",
@@ -443,4 +456,13 @@ impl Error {
 /// An error that says what has the wrong length, unless the lengths agree.
 pub(crate) fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
     if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+}
+
+/// What was decided: a comparison, or a look at what kind of number a value is, which has nothing that it is compared with.
+fn compared(decision: usize, left: f64, right: f64) -> String {
+    if right.is_nan() {
+        format!("comparison {decision} of active values, a look at {left:?} by itself")
+    } else {
+        format!("comparison {decision} of active values, {left:?} with {right:?}")
+    }
 }

@@ -72,7 +72,7 @@ pub(crate) fn ordering<N: Scalar>(a: N, b: N) -> Option<core::cmp::Ordering> {
 #[cold]
 pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Ordering> {
     if !a.carries_nothing() {
-        crate::decision::compared(a.glance(), Some(b));
+        crate::decision::compared(a.glance(), Some(b), || [true, false]);
     }
     crate::decision::uncounted(|| a.peek())?.partial_cmp(&b)
 }
@@ -100,7 +100,8 @@ macro_rules! derivative_number {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
                     // Counted here, once: the inner levels compare without the hook.
-                    crate::decision::equated(self.glance(), other.glance());
+                    let active = || [self.is_active(), other.is_active()];
+                    crate::decision::equated(self.glance(), other.glance(), active);
                     return crate::number::ordering(*self, *other) == Some(core::cmp::Ordering::Equal);
                 }
                 crate::decision::equated_at_rest(Self::MAY_REST, || (self.glance(), other.glance()));
@@ -116,7 +117,8 @@ macro_rules! derivative_number {
             fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
-                    crate::decision::compared(self.glance(), other.glance());
+                    let active = || [self.is_active(), other.is_active()];
+                    crate::decision::compared(self.glance(), other.glance(), active);
                     return crate::number::ordering(*self, *other);
                 }
                 crate::decision::compared_at_rest(Self::MAY_REST, || (self.glance(), other.glance()));
@@ -220,6 +222,7 @@ macro_rules! derivative_number {
                 if !self.carries_nothing() {
                     crate::decision::converted_to(self.glance().unwrap_or(0.0));
                 }
+                crate::decision::made_plain(self.glance(), || self.may_matter());
                 // Not by a glance: the number inside may be one that guards what is done with it.
                 crate::decision::uncounted(|| self.primal().peek()).unwrap_or(f64::NAN)
             }
@@ -237,15 +240,26 @@ macro_rules! derivative_number {
                 let answer = ties && (self.primal() - of).vanishes() && !carries(self);
                 crate::decision::is_same(self.glance(), of.glance(), answer)
             }
+            /// Whether a derivative may depend on what is decided by this number.
+            #[inline]
+            pub(crate) fn may_matter(self) -> bool {
+                Self::MAY_REST || !self.carries_nothing()
+            }
+            /// What kind of number the primal is; the hook is told if that may exist only at this point.
+            #[inline]
+            pub(crate) fn kind_of<R>(self, kind: impl FnOnce(f64) -> R) -> Option<R> {
+                crate::decision::classified(self.glance(), || self.may_matter());
+                self.peek().map(kind)
+            }
             /// Whether the primal is NaN.
             #[inline]
             pub fn is_nan(self) -> bool {
-                self.peek().is_some_and(f64::is_nan)
+                self.kind_of(f64::is_nan) == Some(true)
             }
             /// Whether the primal is neither infinite nor NaN.
             #[inline]
             pub fn is_finite(self) -> bool {
-                self.peek().is_some_and(f64::is_finite)
+                self.kind_of(f64::is_finite) == Some(true)
             }
             /// Sine and cosine of the same angle.
             #[inline]

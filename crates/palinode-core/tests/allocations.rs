@@ -308,7 +308,7 @@ fn summed_excesses(name: &str, program: fn(&[Var<f64>]) -> Vec<Var<f64>>, how: A
     };
     let (one, lanes) = (vec![1.0; outputs], vec![[1.0; 8]; outputs]);
     let (mut broken, mut swept, mut refused) = (Vec::new(), 0, 0);
-    for limit in (needed / 2..2 * needed).step_by(500 + needed / 300) {
+    for limit in (needed / 2..2 * needed).step_by(500 + needed / 150) {
         let mut tape = Tape::with_limits(u32::MAX, limit).accumulate(how);
         let Ok(mut record) = tape.record(&x, program) else { continue };
         let held = record.heap_bytes();
@@ -426,6 +426,9 @@ fn schedules_take_what_they_say() {
                 bytes
             });
             for (disk, blocks) in [(1, 2000), (5, 2000), (5, 20_000), (10, 16), (500, 100)] {
+                if steps == 20_000 && blocks == 20_000 && slots > 2 {
+                    continue; // planning takes seconds, unoptimised
+                }
                 let said = schedule::two_tier_bytes(steps, slots, disk, blocks);
                 holds(
                     &format!("{steps} steps, {slots} slots, {disk} on disk, {blocks} blocks"),
@@ -439,9 +442,9 @@ fn schedules_take_what_they_say() {
             }
         }
     }
-    for steps in [1, 10, 1000, 100_000, 3_000_000] {
+    for steps in [1, 10, 1000, 100_000] {
         for slots in [1, 2, 3, 4, 10, 20, 100, 5000] {
-            if u64::from(slots) * steps > 1 << 25 {
+            if u64::from(slots) * steps > 1 << 22 {
                 continue; // each decision looks at all slots
             }
             let said = Online::bytes_for(slots);

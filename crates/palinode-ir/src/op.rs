@@ -248,6 +248,8 @@ pub enum Linalg {
     Inverse,
     /// `A`: the determinant.
     Determinant,
+    /// `A`: the matrix of cofactors, which are the partials of the determinant, of singular matrices too.
+    Cofactors,
     /// `A`: the logarithm of the absolute value of the determinant.
     LogDet,
     /// `A`, symmetric positive definite: lower triangular `L` with `L L' = A`. The lower triangle is read.
@@ -262,7 +264,7 @@ pub enum Linalg {
 
 impl Linalg {
     /// Every operation.
-    pub const ALL: [Linalg; 17] = [
+    pub const ALL: [Linalg; 18] = [
         Linalg::Solve { transposed: false },
         Linalg::Solve { transposed: true },
         Linalg::SolveChecked { transposed: false, step: false },
@@ -275,6 +277,7 @@ impl Linalg {
         Linalg::SolveTriangular { lower: false, transposed: true },
         Linalg::Inverse,
         Linalg::Determinant,
+        Linalg::Cofactors,
         Linalg::LogDet,
         Linalg::Cholesky,
         Linalg::Qr,
@@ -297,6 +300,7 @@ impl Linalg {
             Linalg::SolveTriangular { lower: false, transposed: true } => "solve_upper_t",
             Linalg::Inverse => "inverse",
             Linalg::Determinant => "det",
+            Linalg::Cofactors => "cofactors",
             Linalg::LogDet => "logdet",
             Linalg::Cholesky => "cholesky",
             Linalg::Qr => "qr",

@@ -282,7 +282,7 @@ fn linalg(op: &Op, kind: Linalg, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             })?;
             vec![args[1]]
         }
-        Linalg::Inverse | Linalg::Cholesky => vec![matrix],
+        Linalg::Inverse | Linalg::Cofactors | Linalg::Cholesky => vec![matrix],
         Linalg::Determinant | Linalg::LogDet => vec![scalar],
         Linalg::Qr => vec![matrix, matrix],
         Linalg::SymmetricEigen => vec![vector, matrix],

@@ -234,7 +234,7 @@ fn the_account_is_exact_over_random_programs() {
         std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
     };
     let (first, programs) =
-        (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 300));
+        (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 100));
     let mut checked = Checked::default();
     for seed in first..first + programs {
         let text = source(seed).text();

@@ -13,8 +13,12 @@ mod decisions;
 mod ergonomics;
 #[path = "all/misuse.rs"]
 mod misuse;
+#[path = "all/nested_points.rs"]
+mod nested_points;
 #[path = "all/nesting.rs"]
 mod nesting;
+#[path = "all/point_laws.rs"]
+mod point_laws;
 #[path = "all/points.rs"]
 mod points;
 #[path = "all/structured.rs"]

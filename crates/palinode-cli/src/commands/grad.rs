@@ -7,9 +7,9 @@ use palinode_ir::pal::{Argument, Role};
 use palinode_ir::{Program, plan};
 use serde_json::{Value, json};
 
-use crate::answer::Json;
+use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::checking::{self, Checked};
+use crate::checking::{self, Checked, Checker};
 use crate::commands::memory::budget_json;
 use crate::commands::{finite, headline};
 use crate::differences::Verdict;
@@ -20,9 +20,10 @@ use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::sides::{Allowed, Room};
 use crate::stops::Stop;
-use crate::storage::{Asked, REAL, Within};
-use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, layout, styled};
+use crate::storage::{Asked, Beside, Needs, REAL, Within};
+use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
 use crate::{execute, inputs, model, numbers, sides, stops, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
@@ -31,7 +32,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let asked = storage::read(session, &loaded, &args.storage)?;
+    let mut asked = storage::read(session, &loaded, &args.storage)?;
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
     if mode != args.mode && args.mode == Mode::Forward {
         let message =
@@ -41,26 +42,66 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
 
     let program = loaded.only(objective);
-    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
     // What is computed after the gradient is computed beside it.
-    let results: usize = wrt.iter().map(|&at| inputs[at].elements() * REAL).sum();
-    let beside = if args.check { results as u64 } else { 0 };
-    let of_value = match asked.budget {
-        Some(budget) => storage::value_within(&program, &inputs, budget, beside)?,
-        None => execute::simplified(&program),
+    let point: Vec<f64> = sides::point(&inputs, &wrt).collect();
+    let numbers = point.len();
+    let results = numbers * REAL;
+    let may_look = !args.model.accept_points && sides::may_be_needed(&program);
+    asked.beside = Beside {
+        sides: if may_look { points::kept_bytes(&point, 1) as u64 } else { 0 },
+        check: if args.check { results as u64 } else { 0 },
     };
+    drop(point);
+    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
+    let (of_value, room) = match asked.budget {
+        Some(budget) => values_and_sides(&asked, budget, &within, (&program, &wrt, &inputs))?,
+        None => {
+            let everything = Room::Within { gradient: Within::AnyMemory, left: usize::MAX };
+            (execute::simplified(&program), everything)
+        }
+    };
+    // Made before the first run, so that it is held beside the budget.
+    let checker = match args.check {
+        true => Some(
+            Checker::new(&of_value, &wrt).map_err(|error| Problem::from_transform(&error, loaded.file))?,
+        ),
+        false => None,
+    };
+    let of_value_code = Code::new(&of_value);
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     let after = Limits { budget: limits.budget.checked_sub(results).unwrap_or(Budget::from(0)), ..limits };
-    let (ran, is_suspicious) =
-        points::suspicious(|| value_alone(&loaded, &of_value, objective, &inputs, &limits));
+    let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
+        value_alone(&loaded, &of_value_code, objective, &inputs, &limits)
+    });
     let (found, forward) = ran?;
+    if is_suspicious && may_look {
+        let (gradient_beside, left) = match room {
+            Room::Within { gradient, left } => (gradient, left),
+            Room::TooSmall(least) => return Err(storage::no_room_for_sides(limits.budget, least).into()),
+        };
+        let kept = usize::try_from(asked.beside.sides).unwrap_or(usize::MAX);
+        let taken = kept.saturating_add(left);
+        let budget = match asked.budget {
+            Some(budget) => budget.checked_sub(taken).unwrap_or(Budget::from(0)),
+            None => limits.budget,
+        };
+        let beside = Limits { budget, ..limits };
+        let how = (&asked, &gradient_beside);
+        let at = (&mut inputs[..], &wrt[..]);
+        let look = match asked.budget {
+            Some(_) => Allowed { limits: &beside, kept, left },
+            None => Allowed::freely(&beside),
+        };
+        sides::check(&of_value_code, at, look, (Parts::ByInput, 1), |inputs, parts| {
+            let found = gradient(&program, &wrt, inputs, &beside, mode, how)?;
+            parts.reserve_exact(numbers);
+            found.parts.iter().for_each(|part| parts.extend(&part.data));
+            Ok(())
+        })
+        .map_err(|error| no_gradient(error, &loaded))?;
+    }
     let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
-    let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &program, (&inputs, &wrt), &limits, (Parts::ByInput, 1), |inputs| {
-        gradient(&program, &wrt, inputs, &limits, mode, (&asked, &within)).map(|found| found.numbers())
-    })
-    .map_err(|error| no_gradient(error, &loaded))?;
     let rounding = match asked.is_rounded() {
         true => {
             Some(rounding(session, &program, &wrt, &inputs, &limits, &asked, &mut found_gradient, &loaded)?)
@@ -71,7 +112,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let around =
         Limits { steps: after.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000)), ..after };
     let mut checked =
-        args.check.then(|| checking::check(&of_value, &wrt, &mut inputs, &around, &found_gradient.parts));
+        checker.map(|checker| checking::check(&checker, &mut inputs, &around, &found_gradient.parts));
     let stops = stops::stops(&program, &inputs, &after, None);
     // From here on in declared units.
     let of = loaded.model.outputs[objective].unit.as_ref();
@@ -103,17 +144,40 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
 }
 
+/// The program of the values within a budget, and what runs to the sides may take.
+fn values_and_sides(
+    asked: &Asked,
+    budget: Budget,
+    within: &Within,
+    (program, wrt, inputs): (&Program, &[usize], &[Datum<f64>]),
+) -> Result<(Program, Room), Failed> {
+    let Beside { sides, check } = asked.beside;
+    let limit = budget.bytes() as u64;
+    // One program for both, if that is possible.
+    let found = storage::values(program, inputs, limit.saturating_sub(sides.max(check)));
+    let room = Room::plan(asked, within, found.heap, (program, wrt, inputs));
+    if found.heap.is_none_or(|heap| heap <= limit.saturating_sub(sides.max(check))) {
+        return Ok((found.program, room));
+    }
+    let needs = match (within, &room) {
+        (Within::Stopping { .. }, _) => Needs::Unknown,
+        (_, Room::TooSmall(least)) => Needs::AtLeast(*least),
+        _ => Needs::AtLeast(0),
+    };
+    let found = storage::value_within(program, inputs, budget, check, needs)?;
+    Ok((found.program, room))
+}
+
 /// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.
 pub(crate) fn value_alone(
     loaded: &Loaded,
-    program: &Program,
+    code: &Code,
     objective: usize,
     inputs: &[Datum<f64>],
     limits: &Limits,
 ) -> Result<(f64, Cost), Failed> {
     let _progress = Progress::start("running", 1);
-    let ran = execute::run(&Code::new(program), inputs, limits)
-        .map_err(|error| Problem::from_run(&error, loaded))?;
+    let ran = execute::run(code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded))?;
     let value = ran.outputs[0].as_real().expect("the objective is a real number");
     Ok((finite(loaded, objective, value, limits)?, ran.cost))
 }
@@ -132,7 +196,8 @@ fn rounding(
 ) -> Result<f64, Failed> {
     let results: usize = found.parts.iter().map(|part| part.data.len() * REAL).sum();
     let asked = asked.exact(results as u64);
-    let Ok(within) = Within::plan(session, loaded, &asked, program, wrt, inputs) else { return Ok(f64::NAN) };
+    let planned = Within::plan(session, loaded, &asked, program, wrt, inputs);
+    let Ok(within) = planned else { return Ok(f64::NAN) };
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..*limits };
     let exact = match gradient(program, wrt, inputs, &limits, Mode::Reverse, (&asked, &within)) {
         Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
@@ -197,16 +262,44 @@ pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
                 .help("use large finite numbers instead, or see it with --allow-nonfinite")
                 .into()
         }
-        NoGradient::OfPoint(palinode_core::Error::OfPoint { decision, left, right, part, here, sides }) => {
+        NoGradient::OfPoint(palinode_core::Error::OfPointAlone { decision, left, right }) => {
             let message = format!(
-                "the derivative holds at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, goes so nowhere beside them"
+                "the derivative may hold at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, and beside them it cannot be computed"
             );
+            Problem::new("PAL0119", Exit::Run, message)
+                .help("move the inputs a little; --accept-points takes it as it is")
+                .into()
+        }
+        NoGradient::OfPoint(palinode_core::Error::OfPoint { decision, left, right, part, here, sides }) => {
+            let coincide = left.is_nan() && right.is_nan();
+            let (message, help) = if coincide {
+                (
+                    "the derivative holds at these inputs only: eigenvalues or singular values coincide here, and nowhere beside them".to_string(),
+                    "use what does not depend on their order and on single vectors (sums over all values, `v @ diag(f(w)) @ v'`), or move the inputs a little; --accept-points takes it as it is",
+                )
+            } else {
+                (
+                    format!(
+                        "the derivative holds at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, goes so nowhere beside them"
+                    ),
+                    "write the model without that short cut, or move the inputs a little; --accept-points takes it as it is",
+                )
+            };
             let [below, above] = sides.map(|side| numbers::short(side, 6));
             let here = numbers::short(here, 6);
             Problem::new("PAL0119", Exit::Run, message)
-                .note(format!("number {} of the derivative is {here} here, and {below} and {above} to the sides", part + 1))
-                .help("write the model without that short cut, or move the inputs a little; --accept-points takes it as it is")
+                .note(format!(
+                    "number {} of the derivative is {here} here, and {below} and {above} to the sides",
+                    part + 1
+                ))
+                .help(help)
                 .into()
+        }
+        NoGradient::NoRoomForSides => {
+            let message =
+                "a comparison of the model is a tie, and the budget is too small to look to its sides";
+            let help = "give it more; --accept-points takes the derivative as it is";
+            Problem::new("PAL0412", Exit::Run, message).help(help).into()
         }
         NoGradient::OfPoint(error) => Problem::new(error.code(), Exit::Run, error.to_string()).into(),
     }
@@ -241,12 +334,11 @@ impl Answer<'_> {
         self.output().unit.as_ref().map_or(self.value, |unit| unit.from_si(self.value))
     }
 
-    fn text(&self, look: Look, session: &Session) -> String {
+    fn text(&self, look: Look, session: &Session) -> Text<'_> {
         let output = self.output();
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
         let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value(), look.digits));
-        let mut out = headline(&shown, self.gradient.cost, session);
-        out.push('\n');
+        let head = headline(&shown, self.gradient.cost, session);
         let mut rows = vec![vec![
             Cell::new("with respect to").style(HEADING),
             Cell::new("gradient").style(HEADING),
@@ -261,13 +353,12 @@ impl Answer<'_> {
                 self.checked.map_or(Cell::default(), |checked| verdict_cell(&checked.parts[part], look));
             rows.push(vec![
                 Cell::new(&*argument.name),
-                Cell::new(numbers::reals(&tensor.shape, &tensor.data, look)),
+                Cell::new(numbers::reals_text(&tensor.shape, &tensor.data, look)),
                 Cell::new(unit),
                 check,
             ]);
         }
-        out.push_str(&layout(&rows, "   "));
-        out.push('\n');
+        let mut out = String::from("\n");
         if let Some(checked) = self.checked {
             out.push_str(&decisions_line(checked, look));
         }
@@ -284,11 +375,11 @@ impl Answer<'_> {
             };
             out.push_str(&format!("rounded  {by}, because arrays were kept in fewer bits\n"));
         }
-        out
+        Text::from(head).then("\n").then(table(rows, "   ")).then(out)
     }
 
     fn memory_line(&self, session: &Session) -> String {
-        let arrays = numbers::bytes(self.gradient.cost.arrays);
+        let peak = storage::within_budget(self.gradient.cost.charged, self.gradient.cost.arrays);
         let held = storage::held(self.gradient.cost.held);
         match self.within {
             Within::AnyMemory => {}
@@ -297,7 +388,7 @@ impl Answer<'_> {
                 let line = |span| storage::line(session, self.loaded, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
                 return format!(
-                    "memory   peak {arrays} of arrays, within {budget}; {work}\n         {how}\n         {held}\n"
+                    "memory   {peak}, within {budget}; {work}\n         {how}\n         {held}\n"
                 );
             }
             Within::Stopping { budget } => {
@@ -308,7 +399,7 @@ impl Answer<'_> {
                     }
                 };
                 return format!(
-                    "memory   peak {arrays} of arrays, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
+                    "memory   {peak}, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
                 );
             }
         }
@@ -412,7 +503,7 @@ impl Answer<'_> {
 }
 
 /// What `--check` says about one argument.
-fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
+fn verdict_cell(part: &checking::Part, look: Look) -> Cell<'static> {
     let of = if part.tested < part.elements {
         format!(" ({} of {} entries and a direction)", part.tested, numbers::count(part.elements as u64))
     } else {
@@ -438,9 +529,13 @@ fn verdict_cell(part: &checking::Part, look: Look) -> Cell {
                 format!("kink nearby? slope {} to the left, {} to the right", number(left), number(right));
             Cell::new(words).style(DOUBT)
         }
-        Verdict::Jump { left, right } => {
+        Verdict::Jump { left, right, has_kink } => {
+            let (what, gradient) = match has_kink {
+                true => ("jump and kink", "what the rule table says"),
+                false => ("jump", "the slope on its side"),
+            };
             let words = format!(
-                "jump here: the value is {} to the left, {} to the right; the gradient is the slope on its side",
+                "{what} here: the value is {} to the left, {} to the right; the gradient is {gradient}",
                 number(left),
                 number(right)
             );

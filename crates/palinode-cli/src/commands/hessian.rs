@@ -16,6 +16,7 @@ use crate::numbers::Look;
 use crate::problem::Failed;
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, layout};
 use crate::{execute, inputs, model, numbers, sides, value};
 
@@ -26,9 +27,10 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let loaded = model::load(session, &args.model.model)?;
     let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let (ran, is_suspicious) = points::suspicious(|| run_model(&loaded, &inputs, &limits));
+    let (ran, is_suspicious) =
+        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
     let ran = ran?;
     let found = objective_value(&loaded, &ran, objective, &limits)?;
 
@@ -39,12 +41,16 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let progress = Progress::start("running once per direction", 1);
     let ran = run_derivative(&code, &inputs, &limits, 0)
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
-    let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(is_suspicious, &model, (&inputs, &wrt), &limits, (Parts::Along, 2), |inputs| {
-        let ran = run_derivative(&code, inputs, &limits, 0)?;
-        Ok(ran.outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect())
-    })
-    .map_err(|error| no_gradient(error, &loaded))?;
+    if is_suspicious && !args.model.accept_points {
+        let at = (&mut inputs[..], &wrt[..]);
+        let values = Code::new(&model);
+        sides::check(&values, at, Allowed::freely(&limits), (Parts::Along, 2), |inputs, parts| {
+            let ran = run_derivative(&code, inputs, &limits, 0)?;
+            parts.extend(ran.outputs.iter().filter_map(Datum::as_vector).flatten());
+            Ok(())
+        })
+        .map_err(|error| no_gradient(error, &loaded))?;
+    }
     drop(progress);
 
     let output = &loaded.model.outputs[objective];
@@ -143,11 +149,11 @@ fn matrix_text(labels: &[String], matrix: &[Vec<f64>], look: Look) -> String {
     let mut rows = vec![vec![Cell::new("")]];
     rows[0].extend(labels[..shown].iter().map(|label| heading(label)));
     for (label, line) in labels.iter().zip(matrix).take(shown) {
-        let mut row = vec![Cell::new(label).style(HEADING)];
+        let mut row = vec![Cell::new(&**label).style(HEADING)];
         row.extend(line[..shown].iter().map(|&x| Cell::new(numbers::short(x, look.digits)).right()));
         rows.push(row);
     }
-    let mut out = layout(&rows, "   ");
+    let mut out = layout(rows, "   ");
     if shown < labels.len() {
         out.push_str(&format!("  ... {} rows and columns in all; --full shows them\n", labels.len()));
     }

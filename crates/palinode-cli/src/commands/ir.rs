@@ -27,7 +27,7 @@ pub(crate) fn run(session: &mut Session, args: &IrArgs) -> Result<(), Failed> {
     let mut stages = vec![Stage { name: "program".to_string(), program }];
     if args.all_passes {
         for (name, pass) in passes::pipeline() {
-            apply(&mut stages, name, *pass);
+            apply(&mut stages, name, pass);
         }
     }
     for name in &args.pass {

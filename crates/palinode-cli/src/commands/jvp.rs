@@ -17,6 +17,7 @@ use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, STRONG, layout};
 use crate::{execute, inputs, model, numbers, sides, value};
 
@@ -34,10 +35,11 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let moves = directions(session, &loaded, args, &inputs)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let (ran, is_suspicious) = points::suspicious(|| run_model(&loaded, &inputs, &limits));
+    let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
+    let (ran, is_suspicious) =
+        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
     ran?;
 
-    let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
     let program = transform::jvp(&loaded.model.program, &wrt)
         .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
     let mut all = inputs.clone();
@@ -47,21 +49,18 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let progress = Progress::start("running forwards", 1);
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
         .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
-    let is_suspicious = is_suspicious && !args.model.accept_points;
-    sides::check(
-        is_suspicious,
-        &loaded.model.program,
-        (&inputs, &wrt),
-        &limits,
-        (Parts::Along, 1),
-        |moved| {
-            let all = [moved, &all[inputs.len()..]].concat();
-            let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())?;
+    if is_suspicious && !args.model.accept_points {
+        let (mut moving, rest) = (inputs.clone(), &all[inputs.len()..]);
+        let values = Code::new(&loaded.model.program);
+        let at = (&mut moving[..], &wrt[..]);
+        sides::check(&values, at, Allowed::freely(&limits), (Parts::Along, 1), |moved, parts| {
+            let ran = run_derivative(&code, &[moved, rest].concat(), &limits, loaded.model.outputs.len())?;
             let tangents = ran.outputs.iter().skip(loaded.model.outputs.len());
-            Ok(tangents.filter_map(Datum::as_vector).flatten().copied().collect())
-        },
-    )
-    .map_err(|error| no_gradient(error, &loaded))?;
+            parts.extend(tangents.filter_map(Datum::as_vector).flatten());
+            Ok(())
+        })
+        .map_err(|error| no_gradient(error, &loaded))?;
+    }
     drop(progress);
 
     // Values and derivatives in the units of the outputs, side by side.
@@ -80,7 +79,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let text = || {
         let look = args.show.look();
         let heads = ["output", "value", "derivative", "unit"];
-        let mut rows = vec![heads.map(|head| Cell::new(head).style(HEADING)).to_vec()];
+        let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
         rows.extend(all.iter().map(|(output, datum, tangent)| {
             vec![
                 Cell::new(&*output.name).style(STRONG),
@@ -97,7 +96,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             })
             .collect();
         let head = headline(&format!("along {}", shown.join(", ")), ran.cost, session);
-        format!("{head}\n{}", layout(&rows, "   "))
+        format!("{head}\n{}", layout(rows, "   "))
     };
     let fields = || {
         let direction = moves.iter().map(|one| {

@@ -111,16 +111,18 @@ impl Answer<'_> {
                 }
             }
         }
-        let peak = size(self.watched.stats.peak_bytes as u64);
+        let (arrays, charged) = (self.watched.stats.peak_bytes, self.watched.stats.heap_bytes);
         let kept = match &self.logs {
             Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
             None => String::new(),
         };
-        let budget = match self.within {
-            Within::AnyMemory => String::new(),
-            Within::Planned { budget, .. } | Within::Stopping { budget } => format!(", within {budget}"),
+        let peak = match self.within {
+            Within::AnyMemory => format!("peak {} of arrays", size(arrays as u64)),
+            Within::Planned { budget, .. } | Within::Stopping { budget } => {
+                format!("{}, within {budget}", storage::within_budget(charged, arrays))
+            }
         };
-        out.push_str(&format!("\n{}peak {peak} of arrays{budget}{kept}\n", label("memory")));
+        out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
         out
     }
 
@@ -249,7 +251,7 @@ impl Answer<'_> {
         format!(
             "{}size before the first round, in between, before the last (logarithmic)\n{}{:10}{}{again}\n",
             label("cotangent"),
-            layout(&rows, "  ").replacen("  ", &" ".repeat(10), 1),
+            layout(rows, "  ").replacen("  ", &" ".repeat(10), 1),
             "",
             styled(style, &health::words(&seen.health, self.watched.is_finite))
         )

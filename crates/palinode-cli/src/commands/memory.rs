@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::args::MemoryArgs;
 use crate::commands::grad::no_gradient;
 use crate::gradient::NoGradient;
+use crate::ladder::Ladder;
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Failed, Problem};
@@ -45,7 +46,8 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
             Some(budget) => {
                 let found = asked.fit(&of_value, wrt, &inputs, budget);
                 let found = found.map_err(|error| {
-                    storage::no_fit(&error, &loaded, session, &asked, &of_value, wrt, &inputs)
+                    let ladder = Ladder { asked: &asked, program: &of_value, wrt, inputs: &inputs };
+                    storage::no_fit(&error, &loaded, session, &ladder)
                 })?;
                 let (program, prediction) = (found.program.clone(), found.prediction.clone());
                 fitted = Some((budget, found));
@@ -148,7 +150,7 @@ impl Answer<'_> {
         let mut out = format!("{}\n", styled(STRONG, &format!("{of}: peak bytes of arrays")));
         let mut peaks = vec![self.peak("value", &self.value)];
         peaks.extend(self.gradient.as_ref().map(|gradient| self.peak("value and gradient", gradient)));
-        out.push_str(&layout(&peaks, "   "));
+        out.push_str(&layout(peaks, "   "));
         if let Some((budget, fitted)) = &self.fitted {
             let work = storage::against_all(fitted.overhead, fitted.store_all);
             out.push_str(&format!("\n{}{budget} is kept with {work}\n", label("budget")));
@@ -167,7 +169,7 @@ impl Answer<'_> {
     }
 
     /// `31.6 KiB = 320 B + 16 B x 2,000 rounds (line 14)`, and how well that is known.
-    fn peak(&self, what: &str, planned: &Planned) -> Vec<Cell> {
+    fn peak(&self, what: &str, planned: &Planned) -> Vec<Cell<'_>> {
         let found = &planned.prediction;
         let at_most = if found.exact || planned.measured.is_some() { "" } else { "at most " };
         let known = match &planned.measured {

@@ -13,7 +13,7 @@ pub(crate) mod run;
 pub(crate) mod tape;
 
 use palinode_ir::Program;
-use palinode_ir::interp::{Code, Datum, Limits};
+use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
 
 use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};
@@ -33,9 +33,22 @@ impl ShowArgs {
 /// Runs the model itself, every output. It is simplified as derivatives are, so that steps are counted alike.
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
     let program = &loaded.model.program;
-    // If something goes wrong, the model as it is written says where.
-    run_values(loaded, &execute::simplified(program), inputs, limits)
-        .or_else(|_| run_values(loaded, program, inputs, limits))
+    match run_program(&execute::simplified(program), inputs, limits) {
+        // What was simplified may have lost its place; the model as it is written says where. A limit has no place that matters, and a second run would take as long.
+        Err(error) if !is_limit(&error.kind) => run_values(loaded, program, inputs, limits),
+        done => values(loaded, done, limits),
+    }
+}
+
+/// Whether a run was stopped for what it takes, not for what it does.
+fn is_limit(kind: &RunErrorKind) -> bool {
+    matches!(
+        kind,
+        RunErrorKind::StepLimit { .. }
+            | RunErrorKind::DepthLimit { .. }
+            | RunErrorKind::OverBudget { .. }
+            | RunErrorKind::TooLarge { .. }
+    )
 }
 
 /// Runs a program that gives every output of the model.
@@ -45,9 +58,17 @@ pub(crate) fn run_values(
     inputs: &[Datum<f64>],
     limits: &Limits,
 ) -> Result<Ran, Failed> {
+    values(loaded, run_program(program, inputs, limits), limits)
+}
+
+fn run_program(program: &Program, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
     let code = Code::new(program);
     let _progress = Progress::start("running", 1);
-    let ran = execute::run(&code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded))?;
+    execute::run(&code, inputs, limits)
+}
+
+fn values(loaded: &Loaded, ran: Result<Ran, RunError>, limits: &Limits) -> Result<Ran, Failed> {
+    let ran = ran.map_err(|error| Problem::from_run(&error, loaded))?;
     // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by itself, but NaN is no result.
     if limits.trap_nonfinite {
         let is_nan =

@@ -4,13 +4,14 @@ use palinode_ir::interp::{Datum, Limits};
 use palinode_ir::pal::Output;
 use serde_json::json;
 
-use crate::answer::Json;
+use crate::answer::{Json, Text};
 use crate::args::RunArgs;
 use crate::commands::{effort, run_model, run_values};
 use crate::execute::Ran;
 use crate::problem::Failed;
 use crate::session::Session;
-use crate::table::{Cell, STRONG, layout};
+use crate::storage::Needs;
+use crate::table::{Cell, STRONG, table};
 use crate::{execute, inputs, model, numbers, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
@@ -23,7 +24,8 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     };
     let ran = match budget {
         Some(budget) => {
-            let program = storage::value_within(&loaded.model.program, &inputs, budget, 0)?;
+            let program =
+                storage::value_within(&loaded.model.program, &inputs, budget, 0, Needs::AtLeast(0))?.program;
             run_values(&loaded, &program, &inputs, &Limits { budget, ..limits })?
         }
         None => run_model(&loaded, &inputs, &limits)?,
@@ -41,21 +43,23 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     let outputs = || loaded.model.outputs.iter().zip(&ran.outputs);
     let text = || {
         let look = args.show.look();
-        let row = |(output, datum): (&Output, &Datum<f64>)| {
+        let row = |(output, datum)| {
+            let (output, datum): (&Output, &Datum<f64>) = (output, datum);
             let unit = output.unit.as_ref().map_or("", |unit| &*unit.text);
-            let shown = format!("{} {unit}", numbers::datum(datum, look));
-            vec![Cell::new(&*output.name).style(STRONG), Cell::new(format!("= {}", shown.trim_end()))]
+            let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+            let shown = Text::from("= ").then(numbers::datum_text(datum, look)).then(unit);
+            vec![Cell::new(&*output.name).style(STRONG), Cell::new(shown)]
         };
-        let table = layout(&outputs().map(row).collect::<Vec<_>>(), " ");
+        let table = table(outputs().map(row).collect(), " ");
         let peak = match budget {
             Some(budget) => format!(
-                "{} of arrays, within {budget}; {}",
-                numbers::bytes(ran.cost.arrays),
+                "{}, within {budget}; {}",
+                storage::within_budget(ran.cost.charged, ran.cost.arrays),
                 storage::held(ran.cost.held)
             ),
-            None => numbers::bytes(ran.cost.peak),
+            None => format!("peak {}", numbers::bytes(ran.cost.peak)),
         };
-        format!("{table}\n{}, peak {peak}\n", effort(ran.cost, session))
+        table.then(format!("\n{}, {peak}\n", effort(ran.cost, session)))
     };
     let fields = || {
         let values = outputs().map(|(output, datum)| {

@@ -205,7 +205,7 @@ fn text(rows: &[Row], result: Option<usize>, name: &str, value: f64, digits: usi
         lines.push(vec![Cell::new(""), Cell::new(format!("... {hidden}")).loose()]);
         lines.extend((rows.len() - last..rows.len()).map(line));
     }
-    let mut out = layout(&lines, "  ");
+    let mut out = layout(lines, "  ");
     match result {
         Some(at) => out.push_str(&format!("\n{name} = {} is row {at}\n", number(value))),
         None => out.push_str(&format!("\n{name} = {} does not depend on the inputs\n", number(value))),

@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use palinode_ir::Severity;
+
 use super::{Bad, Found, Reader, Wanted, is_missing, near, number};
 use crate::assign::{Numbers, listed};
 use crate::problem::{Failed, Problem};
@@ -121,6 +123,12 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
         }
         _ => None,
     };
+    if let (None, Some(Row { cells, range })) = (named, header)
+        && let [only] = cells.as_slice()
+        && !only.text.eq_ignore_ascii_case(&one.name)
+    {
+        warn_of_header(reader, &only.text, &one.name, range.clone());
+    }
     let columns: Vec<usize> = match named {
         Some(column) => vec![column],
         None => (0..first.cells.len()).collect(),
@@ -135,14 +143,29 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
     Ok(vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }])
 }
 
+/// A single word may be a header, or the first value gone wrong.
+fn warn_of_header(reader: &mut Reader<'_>, word: &str, name: &str, range: Range<usize>) {
+    let message = format!("`{word}` is taken for a header, not for the first value of `{name}`");
+    let mut warning = reader.problem("PAL0610", message, range);
+    warning.severity = Severity::Warning;
+    reader.session.warn(warning.help(format!("write `{name}` there if it is one, or a number")));
+}
+
 fn empty(reader: &Reader<'_>) -> Problem {
     reader.whole("PAL0287", "the data file has no data").help("put a header and rows of numbers into it")
 }
 
-/// Whether the first line has names. One with names and numbers may be either, and a guess would lose a row.
+/// Whether the first line has names. One with names and numbers, or with what is neither (`1_000`, `$12`, `1e5x`), may be a row, and a guess would lose it.
 fn is_header(reader: &mut Reader<'_>, first: &Row) -> Result<bool, Failed> {
-    let is_name = |cell: &&Cell| cell.text.parse::<f64>().is_err() && !is_missing(&cell.text);
-    let Some(name) = first.cells.iter().find(is_name) else { return Ok(false) };
+    let is_word = |cell: &&Cell| cell.text.parse::<f64>().is_err() && !is_missing(&cell.text);
+    let Some(name) = first.cells.iter().find(is_word) else { return Ok(false) };
+    let is_name = |cell: &&Cell| cell.text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    if let Some(cell) = first.cells.iter().filter(is_word).find(|cell| !is_name(cell)) {
+        let message = format!("`{}` in the first line is neither a name nor a number", cell.text);
+        let problem = reader.problem("PAL0285", message, cell.range.clone());
+        let help = "write a number with digits, a point and an exponent only; a name of a column begins with a letter";
+        return Err(problem.help(help).into());
+    }
     match first.cells.iter().find(|cell| cell.text.parse::<f64>().is_ok()) {
         None => Ok(true),
         Some(number) => {
@@ -161,7 +184,7 @@ fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
     let separator = separator(reader.text);
     let mut scan = Scan { text: reader.text, at: 0, separator };
     let mut rows: Vec<Row> = Vec::new();
-    let mut blanks: Vec<Range<usize>> = Vec::new();
+    let (mut leading, mut blanks) = (Vec::new(), Vec::new());
     while scan.at < scan.text.len() {
         let line = scan.line();
         let words = scan.text[line.clone()].trim();
@@ -172,9 +195,8 @@ fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
             scan.skip(line);
         } else if words.is_empty() && (separator != b'\t' || scan.text[line.clone()].is_empty()) {
             // Before the first row, and after the last, nothing is missing.
-            if !rows.is_empty() {
-                blanks.push(line.clone());
-            }
+            let side = if rows.is_empty() { &mut leading } else { &mut blanks };
+            side.push(line.clone());
             scan.skip(line);
         } else {
             if let Some(blank) = blanks.first() {
@@ -191,7 +213,7 @@ fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
     }
     // In a file of one column a blank line is a row without a value, wherever it is.
     if rows.first().is_some_and(|row| row.cells.len() == 1)
-        && let Some(blank) = blanks.first()
+        && let Some(blank) = leading.first().or(blanks.first())
     {
         return Err(blank_line(reader, blank.clone()).into());
     }
@@ -199,7 +221,7 @@ fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
 }
 
 fn blank_line(reader: &mut Reader<'_>, range: Range<usize>) -> Problem {
-    let problem = reader.problem("PAL0284", "a blank line among the rows: is a value missing?", range);
+    let problem = reader.problem("PAL0284", "a blank line: is a value missing?", range);
     problem.help("remove the line, or fill the gap in: a gradient through a missing value means nothing")
 }
 

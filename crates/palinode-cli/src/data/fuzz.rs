@@ -1,7 +1,7 @@
 //! Random data files: what is read is what is there, or it is refused with a place.
 //!
-//! The truth comes from readers of others: the `csv` crate and `serde_json`. What was read is written back and read by them, and must be what they read in the original. `PALINODE_DATA_FILES=1000000`
-//! tries more.
+//! The truth comes from readers of others: the `csv` crate and `serde_json`. What was read is written back and read by them, and must be what they read in the original. Files that are one argument as a whole,
+//! with a header or without, are held to a count of their lines. `PALINODE_DATA_FILES=1000000` tries more.
 
 use super::*;
 use crate::answer::Json;
@@ -24,7 +24,7 @@ impl Draws {
 }
 
 fn files() -> usize {
-    std::env::var("PALINODE_DATA_FILES").ok().and_then(|word| word.parse().ok()).unwrap_or(20_000)
+    std::env::var("PALINODE_DATA_FILES").ok().and_then(|word| word.parse().ok()).unwrap_or(1_500)
 }
 
 fn wanted() -> Vec<Wanted> {
@@ -101,7 +101,7 @@ fn table(draws: &mut Draws) -> (String, bool) {
             text.push_str(end);
         }
     };
-    noise(draws, &mut text, mark != "\t");
+    noise(draws, &mut text, mark != "\t" && names.len() > 1);
     text.push_str(&names.join(mark));
     text.push_str(end);
     let rows = draws.below(5);
@@ -263,6 +263,13 @@ fn tables_are_read_whole_or_refused() {
                 }
             }
             assert_eq!(bits(&one.numbers.data), bits(&expected), "{text:?}");
+            // Whole numbers keep their digits.
+            let cells = rows[1..].iter().flat_map(|row| columns.iter().map(|&column| row[column].as_str()));
+            for (cell, x) in cells.zip(&one.numbers.data) {
+                let digits = cell.trim_start_matches(['+', '-']).trim_start_matches('0');
+                let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+                assert!(!is_whole || format!("{:.0}", x.abs()) == digits, "{text:?}");
+            }
             assert_eq!(bits(&written_back(one)), bits(&expected), "{text:?}");
         }
         // Nothing that is named like an argument was left.
@@ -275,6 +282,80 @@ fn tables_are_read_whole_or_refused() {
     assert!(
         accepted * 20 > files() && refused * 5 > files() && compared * 4 > accepted * 3,
         "{accepted} {refused} {compared}"
+    );
+}
+
+/// A file that is one argument as a whole: every line is a comment, the header, or a row; a word that may be either is refused, or told of.
+#[test]
+fn single_arguments_are_read_whole_or_refused() {
+    let first = [
+        "t", "T", "time", "x1", "_a", "1_000", "$12", "1e5x", "12%", "(3)", "3 m", "nan", "-", "inf", "", " ",
+    ];
+    let mut draws = Draws(17);
+    let (mut accepted, mut refused, mut warned) = (0, 0, 0);
+    for _ in 0..files() {
+        let columns = 1 + draws.below(3);
+        let mut lines: Vec<String> = Vec::new();
+        for at in 0..1 + draws.below(5) {
+            let cells = (0..columns).map(|_| match draws.one_in(if at == 0 { 2 } else { 20 }) {
+                true => draws.of(&first).to_string(),
+                false => draws.of(NUMBERS).to_string(),
+            });
+            lines.push(cells.collect::<Vec<_>>().join(","));
+            if draws.one_in(15) {
+                lines.push(draws.of(&["", "# 5", "#", "#5", "  "]).to_string());
+            }
+        }
+        let text = lines.join("\n");
+        // What follows the last line end is no line.
+        if lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        let one = &wanted()[if draws.one_in(3) { 2 } else { 0 }];
+        let mut session = Session::new("test", false);
+        let mut reader = Reader { session: &mut session, file: "data", text: &text };
+        let found = match reader.whole_file(false, one) {
+            Ok(found) => found,
+            Err(Failed(problems)) => {
+                let has_place =
+                    !problems[0].labels.is_empty() || problems[0].message == "the data file has no data";
+                assert!(has_place && problems[0].help.is_some(), "{text:?}: {:?}", problems[0]);
+                refused += 1;
+                continue;
+            }
+        };
+        accepted += 1;
+        let is_comment = |line: &&String| line.starts_with("# ") || *line == "#";
+        let rows: Vec<&String> = lines.iter().filter(|line| !is_comment(line)).collect();
+        assert!(columns > 1 || rows.iter().all(|row| !row.trim().is_empty()), "{text:?}");
+        let rows: Vec<&str> = rows.iter().map(|row| row.trim()).filter(|row| !row.is_empty()).collect();
+        let cells: Vec<Vec<&str>> = rows.iter().map(|row| row.split(',').map(str::trim).collect()).collect();
+        let is_name = |cell: &&str| {
+            cell.starts_with(|c: char| c.is_alphabetic() || c == '_') && cell.parse::<f64>().is_err()
+        };
+        let has_header = cells[0].iter().any(|cell| is_name(cell));
+        let used = match cells[0].iter().position(|cell| *cell == one.name) {
+            Some(column) if one.rank < 2 => vec![column],
+            _ => (0..columns).collect(),
+        };
+        let expected: Vec<f64> = cells[usize::from(has_header)..]
+            .iter()
+            .flat_map(|row| {
+                used.iter().map(|&column| row[column].parse().unwrap_or_else(|_| panic!("{text:?}")))
+            })
+            .collect();
+        assert_eq!(found[0].numbers.data, expected, "{text:?}");
+        let is_told = session.has_warnings();
+        assert_eq!(
+            is_told,
+            has_header && columns == 1 && !cells[0][0].eq_ignore_ascii_case(&one.name),
+            "{text:?}"
+        );
+        warned += usize::from(is_told);
+    }
+    assert!(
+        accepted * 5 > files() && refused * 5 > files() && warned * 200 > files(),
+        "{accepted} {refused} {warned}"
     );
 }
 

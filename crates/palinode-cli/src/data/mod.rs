@@ -8,12 +8,14 @@ mod csv;
 mod fuzz;
 mod json;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::assign::{Numbers, closest};
 use crate::files;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
+use crate::sources::FileId;
 
 /// What a data file can be asked for.
 #[derive(Clone, Debug)]
@@ -63,6 +65,15 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || c == '_')
 }
 
+/// A length that a JSON file states beside its arrays, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Stated {
+    pub(crate) name: String,
+    pub(crate) length: f64,
+    pub(crate) file: FileId,
+    pub(crate) range: Range<usize>,
+}
+
 /// What a data file that is read by name has.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
@@ -72,6 +83,8 @@ pub(crate) struct Contents {
     pub(crate) names: Vec<String>,
     /// `column` or `field`.
     pub(crate) each: &'static str,
+    /// The lengths of the model that it states.
+    pub(crate) lengths: Vec<Stated>,
 }
 
 /// Reads a data file: what was wanted and found, and what it has unless it gives a single argument.
@@ -79,6 +92,7 @@ pub(crate) fn load(
     session: &mut Session,
     spec: &Spec,
     wanted: &[Wanted],
+    lengths: &[&str],
 ) -> Result<(Vec<Found>, Option<Contents>), Failed> {
     let text = files::read(&spec.path, "the data file")?;
     let name = spec.path.display().to_string();
@@ -94,7 +108,8 @@ pub(crate) fn load(
             Some(one) => Some(one),
             None => {
                 let names: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
-                return Err(crate::assign::unknown(name, "param or input", &names).into());
+                let problem = crate::assign::unknown(name, "param or input", &names);
+                return Err(problem.note(format!("it is given the file {}", spec.path.display())).into());
             }
         },
     };
@@ -104,7 +119,9 @@ pub(crate) fn load(
     }
     let (found, names) = reader.by_name(is_json, wanted)?;
     let each = if is_json { "field" } else { "column" };
-    Ok((found, Some(Contents { file: name, names, each })))
+    // A column has a number for each row, so it states no length.
+    let lengths = if is_json { json::lengths(&mut reader, lengths)? } else { Vec::new() };
+    Ok((found, Some(Contents { file: name, names, each, lengths })))
 }
 
 /// What to do about an argument that a file lacks, if one of its columns or fields may be meant.
@@ -193,13 +210,15 @@ enum Bad {
     NotANumber,
     NotWhole,
     BeyondWhole,
+    /// Digits that would be rounded away.
+    TooManyDigits,
 }
 
 impl Bad {
     fn code(self) -> &'static str {
         match self {
             Bad::Missing | Bad::Infinite | Bad::TooLarge | Bad::TooSmall => "PAL0284",
-            Bad::NotANumber | Bad::NotWhole | Bad::BeyondWhole => "PAL0285",
+            Bad::NotANumber | Bad::NotWhole | Bad::BeyondWhole | Bad::TooManyDigits => "PAL0285",
         }
     }
 
@@ -212,6 +231,7 @@ impl Bad {
             Bad::NotANumber => "not a number",
             Bad::NotWhole => "not a whole number",
             Bad::BeyondWhole => "too large for a whole number that is read exactly",
+            Bad::TooManyDigits => ROUNDED,
         }
     }
 
@@ -222,6 +242,7 @@ impl Bad {
                 "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real"
             }
             Bad::TooSmall => "write 0 if that is meant",
+            Bad::TooManyDigits => "write it with an exponent or a point if it may be rounded, `1.2e19`",
             _ => "remove the row, or give it a finite number",
         }
     }
@@ -229,6 +250,16 @@ impl Bad {
 
 /// Whole numbers below this are told apart: from 2^53 on an `f64` skips some.
 pub(crate) const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// What is wrong with [`is_rounded`].
+pub(crate) const ROUNDED: &str = "a whole number of more digits than 64 bits hold: they would be rounded";
+
+/// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which may be.
+pub(crate) fn is_rounded(text: &str, x: f64) -> bool {
+    let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole && x.is_finite() && x.abs() >= WHOLE && format!("{:.0}", x.abs()) != digits
+}
 
 /// Whether a text that was read as 0 says something else.
 pub(crate) fn vanished(text: &str, x: f64) -> bool {
@@ -251,6 +282,7 @@ fn number(text: &str, is_whole: bool) -> Result<f64, Bad> {
         x if is_whole && x.abs() >= WHOLE => Err(Bad::BeyondWhole),
         // A fraction may have been rounded away.
         _ if is_whole && has_fraction(text) => Err(Bad::NotWhole),
+        x if is_rounded(text, x) => Err(Bad::TooManyDigits),
         x => Ok(x),
     }
 }
@@ -292,6 +324,12 @@ mod tests {
             ("9007199254740993", true, Err(Bad::BeyondWhole)),
             ("-9007199254740993", true, Err(Bad::BeyondWhole)),
             ("1e30", true, Err(Bad::BeyondWhole)),
+            ("9007199254740992", false, Ok(9_007_199_254_740_992.0)),
+            ("9007199254740993", false, Err(Bad::TooManyDigits)),
+            ("-0012345678901234567890123", false, Err(Bad::TooManyDigits)),
+            ("+1180591620717411303424", false, Ok(1_180_591_620_717_411_303_424.0)),
+            ("9007199254740993.0", false, Ok(9_007_199_254_740_992.0)),
+            ("1.2345678901234567890e30", false, Ok(1.234_567_890_123_456_8e30)),
         ] {
             let found = number(text, is_whole);
             assert_eq!(found, expected, "{text}");

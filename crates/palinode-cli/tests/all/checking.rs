@@ -13,7 +13,9 @@ fn checked(name: &str, source: &str) -> (Value, i32) {
     fs::create_dir_all(&folder).unwrap();
     let file = format!("{name}.pal");
     fs::write(folder.join(&file), source).unwrap();
-    let words: Vec<String> = ["grad", &file, "--check", "--json"].map(String::from).to_vec();
+    // A kink of a rule and a decision at one point may be refused otherwise (PAL0119).
+    let words: Vec<String> =
+        ["grad", &file, "--check", "--json", "--accept-points"].map(String::from).to_vec();
     let (text, code) = palinode(&folder, &words);
     (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{source}\n{text}")), code)
 }
@@ -62,6 +64,12 @@ fn known_derivatives_at_near_and_away_from_kinks_and_jumps() {
         (step, 1000.5, 2001.0, GOOD),
         (step, 1_000_000.25, 2_000_000.5, GOOD),
         ("loss y = abs(x)", 0.0, 0.0, KINK),
+        // Slopes to the sides that still change, and a kink that is small beside the slope.
+        ("loss y = relu(x)*3 + cos(x)", 0.0, 0.0, KINK),
+        ("loss y = 100000*x + relu(x)*3", 0.0, 100_000.0, KINK),
+        // A kink and a jump at one point.
+        ("loss y = relu(x) + floor(x)", 0.0, 0.0, JUMP),
+        ("loss y = sin(x) - 2*relu(x) + floor(x)", 0.0, 1.0, JUMP),
         ("loss y = abs(x)", 1e-9, 1.0, GOOD),
         ("loss y = abs(x - 1) + x*x", 1.0, 2.0, KINK),
         ("loss y = abs(x - 1) + x*x", 1.000_001, 3.000_002, GOOD),
@@ -160,6 +168,83 @@ fn arrays_with_decisions_inside() {
     }
     let (_, check, _) = one("largest", "param x = 1\nlet w = [x, 1, 0.5]\nloss y = max(w)\n");
     assert_eq!(check["status"], "kink");
+}
+
+/// What a term is at a point, `t` being the distance from it: its text, its derivative there by the conventions of the rule table, its slopes to the left and to the right, and by how much it jumps.
+const CORNERS: &[(&str, f64, [f64; 2], f64)] = &[
+    ("relu(t)", 0.0, [0.0, 1.0], 0.0),
+    ("relu(-t)", 0.0, [-1.0, 0.0], 0.0),
+    ("abs(t)", 0.0, [-1.0, 1.0], 0.0),
+    ("max(t, 3*t)", 2.0, [1.0, 3.0], 0.0),
+    ("min(t, 0)", 0.5, [1.0, 0.0], 0.0),
+    ("norm([t, 0])", 0.0, [-1.0, 1.0], 0.0),
+    ("floor(t)", 0.0, [0.0, 0.0], 1.0),
+    ("ceil(t)", 0.0, [0.0, 0.0], 1.0),
+    ("sign(t)", 0.0, [0.0, 0.0], 2.0),
+    ("t % 1", 1.0, [1.0, 1.0], 0.0),
+    ("up", 0.0, [0.0, 3.0], 2.0),
+    ("low", -2.0, [0.0, -2.0], 0.0),
+];
+const SMOOTH: &[(&str, f64)] =
+    &[("cos(t)", 0.0), ("exp(2*t)", 2.0), ("t*t", 0.0), ("sin(3*t)", 3.0), ("7", 0.0)];
+
+/// Kinks and jumps, of rules and of decisions, several at one point. What is right is never called wrong; what is wrong, because the gradient of a term is stopped or another one is added, never right.
+#[test]
+fn random_corners() {
+    let models: u64 = std::env::var("PALINODE_CHECKS").ok().and_then(|word| word.parse().ok()).unwrap_or(25);
+    let mut state = 7_u64;
+    let mut draw = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for _ in 0..models {
+        let point = [0.0, 2.0, -3.5][draw(3)];
+        let (mut text, mut slope) = (String::new(), 0.0);
+        let (mut sides, mut jump, mut jumps) = ([0.0; 2], 0.0, false);
+        for at in 0..2 + draw(4) {
+            let (term, by, beside, height) = match at < 2 {
+                true => CORNERS[draw(CORNERS.len())],
+                false => {
+                    let (term, by) = SMOOTH[draw(SMOOTH.len())];
+                    (term, by, [by; 2], 0.0)
+                }
+            };
+            let weight = (1 + draw(30)) as f64 / 10.0 * if draw(2) == 0 { 1.0 } else { -1.0 };
+            text += &format!(" + {weight:?} * {term}");
+            slope += weight * by;
+            sides = [sides[0] + weight * beside[0], sides[1] + weight * beside[1]];
+            jump += weight * height;
+            jumps |= height != 0.0;
+        }
+        if jumps && close(jump, 0.0) {
+            continue;
+        }
+        // Kinks that cancel leave a smooth function: what is chosen at each of them is not its derivative, and that is told.
+        let cancel = !jumps && close(sides[0], sides[1]) && !close(slope, sides[0]);
+        let branches =
+            "var up = 0.0\nif t > 0 {\n  up = 3*t + 2\n}\nvar low = -2*t\nif t < 0 {\n  low = t*t\n}\n";
+        let model = |rest: &str| {
+            format!("param x = {point:?}\nlet t = x - {point:?}\n{branches}loss y = 0.3*t{text}{rest}\n")
+        };
+        let (source, slope) = (model(""), slope + 0.3);
+        let (gradient, check, code) = one("corner", &source);
+        assert!(
+            close(gradient, slope) && code == if cancel { 4 } else { 0 },
+            "{source}{gradient} {slope} {check}"
+        );
+        seen.push(check["status"].as_str().unwrap().to_string());
+        for wrong in
+            [" + stop_gradient(0.5*t)", " - stop_gradient(0.02*exp(t))", " + 0.1*t - 0.1*stop_gradient(t)"]
+        {
+            let (_, check, code) = one("corner_wrong", &model(wrong));
+            assert_eq!((check["status"].as_str(), code), (Some("disagrees"), 4), "{}{check}", model(wrong));
+        }
+    }
+    for status in ["kink", "jump"] {
+        assert!(seen.iter().any(|one| one == status), "{seen:?}");
+    }
+    assert!(seen.iter().filter(|one| *one == "crossed").count() * 4 < seen.len(), "{seen:?}");
 }
 
 /// Sums of terms with known derivatives, at random points, on jumps and next to them. What is right is never called wrong; what is wrong (a term whose gradient is stopped) is.

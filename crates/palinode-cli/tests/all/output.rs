@@ -67,6 +67,55 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("PAL0609"));
 }
 
+/// Standard output that is closed is no better than one that is full; standard error that is closed changes no exit code.
+#[cfg(target_os = "linux")]
+#[test]
+fn closed_streams_are_noticed() {
+    let run = |line: &str| {
+        let output = Command::new("bash")
+            .args(["-c", &format!("\"$0\" {line}"), env!("CARGO_BIN_EXE_palinode")])
+            .current_dir(models())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    };
+    for words in
+        ["run drag.pal", "grad drag.pal --json", "grad drag.pal --check", "help", "--version", "fmt tiny.pal"]
+    {
+        let (code, text) = run(&format!("{words} >&-"));
+        assert!(code == 5 && text.contains("PAL0609") && text.contains("closed"), "{words}: {code} {text}");
+        assert_eq!(run(&format!("{words} >&- 2>&-")).0, 5, "{words}");
+        assert_eq!(run(&format!("{words} > /dev/null")).0, 0, "{words}");
+        assert_eq!(run(&format!("{words} <> /dev/null >&0")).0, 0, "{words}");
+        assert_eq!(run(&format!("{words} 2>&-")).0, 0, "{words}");
+    }
+    // Mistakes keep their code, whoever can be told.
+    for (words, expected) in
+        [("grad div.pal", 3), ("grad div.pal --json", 3), ("grad darg.pal", 1), ("grd", 2)]
+    {
+        for closed in [">&-", "2>&-", ">&- 2>&-", "2>/dev/full", ">/dev/full 2>/dev/full"] {
+            assert_eq!(run(&format!("{words} {closed}")).0, expected, "{words} {closed}");
+        }
+    }
+    // What was told elsewhere is told.
+    assert!(run("grad div.pal --json >&-").1.contains("PAL0609"));
+    assert!(run("grad div.pal --json 2>&-").1.contains("\"exit\": 3"));
+    let (code, text) = run("run - <&-");
+    assert!(code == 1 && text.contains("standard input is closed"), "{code} {text}");
+}
+
+/// What has no end or is no text is refused where that shows.
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_no_data() {
+    for file in ["/dev/zero", "/dev/urandom", "t=/dev/zero"] {
+        let words = ["run", "fit.pal", "--data", file].map(String::from);
+        let (text, code) = palinode(&models(), &words);
+        assert!(code == 1 && text.contains("PAL0281") && text.contains("line "), "{file}: {code} {text}");
+    }
+}
+
 /// A reader that has gone away has what it wanted.
 #[cfg(unix)]
 #[test]
@@ -110,10 +159,10 @@ fn steps_are_those_of_the_model() {
 fn memory_that_runs_out_on_the_way_back_suggests_a_budget() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runs_out");
     fs::create_dir_all(&folder).unwrap();
-    let source = "param a = 0.5\nlet w = fill(a, 2000)\nvar x = w\nfor i in 0..20000 {\n  x = 0.5 * x * x + 0.1 * w\n}\nloss y = sum(x)\n";
+    let source = "param a = 0.5\nlet w = fill(a, 40000)\nvar x = w\nfor i in 0..220 {\n  x = 0.5 * x * x + 0.1 * w\n}\nloss y = sum(x)\n";
     fs::write(folder.join("long.pal"), source).unwrap();
     let run = |options: &str| {
-        let line = format!("ulimit -v 480000; exec \"$0\" grad long.pal --mode reverse --json {options}");
+        let line = format!("ulimit -v 330000; exec \"$0\" grad long.pal --mode reverse --json {options}");
         let output = Command::new("bash")
             .args(["-c", &line, env!("CARGO_BIN_EXE_palinode")])
             .current_dir(&folder)

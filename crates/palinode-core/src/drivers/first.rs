@@ -215,7 +215,7 @@ pub fn derivatives<S: Scalar, const K: usize>(
     check::inputs(&[x])?;
     let seeded = Seeded::<Jet<S, K>>::new();
     seeded.check("derivatives", &[x], |x| parts_of(&f(Jet::lift(x[0])).derivatives()[1..]))?;
-    verified(&[x], (Parts::Along, K), |x, parts| {
+    verified(&[x], (Parts::ByOrder, K), |x, parts| {
         let derivatives = f(Jet::variable(x[0])).derivatives();
         check::outputs(&derivatives[..1])?;
         check::derivatives("derivative of order", 1, &derivatives[1..])?;

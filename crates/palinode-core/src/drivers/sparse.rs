@@ -8,7 +8,7 @@
 use super::colouring::{self, Colouring};
 use super::{LANES, check, second};
 use crate::error::Error;
-use crate::points::{Parts, add_parts, verified, weight};
+use crate::points::{Parts, add_parts, group_count, group_of, verified, weight};
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;
 
@@ -111,13 +111,18 @@ fn hessian_of<S: Scalar<Bool = bool>>(record: &Record<'_, S>) -> Result<Sparse<S
     finish(Sparse { rows: n, columns: n, entries, sweeps: count })
 }
 
-/// A weighted sum of each column to the parts: the pattern may be another one beside the point.
+/// At most so many parts of a sparse matrix, unless it has more columns.
+const MOST_PARTS: usize = 1 << 20;
+
+/// Weighted sums of each column over groups of rows to the parts: the pattern may be another one beside the point.
 fn add_sums<S: Scalar>(parts: Option<&mut Vec<f64>>, matrix: &Sparse<S>) {
     if let Some(parts) = parts {
         let start = parts.len();
-        parts.resize(start + matrix.columns, 0.0);
+        let groups = group_count(matrix.rows).min(MOST_PARTS / matrix.columns.max(1)).max(1);
+        parts.resize(start + groups * matrix.columns, 0.0);
         for &(row, column, value) in &matrix.entries {
-            parts[start + column] += weight(row) * value.glance().unwrap_or(f64::NAN);
+            let part = group_of(row, matrix.rows, groups) * matrix.columns + column;
+            parts[start + part] += weight(row) * value.glance().unwrap_or(f64::NAN);
         }
     }
 }

@@ -119,7 +119,7 @@ macro_rules! fields {
             /// Whether the primal is finite.
             #[inline]
             fn is_finite(&self) -> bool {
-                self.peek().is_some_and(f64::is_finite)
+                <$Number>::is_finite(*self)
             }
             #[inline]
             fn try_sqrt(self) -> Option<Self> {

@@ -9,9 +9,9 @@ use ::num_traits::{Float, FloatConst, float::FloatCore};
 use core::num::FpCategory;
 use palinode_num::{Constant, Scalar};
 
-/// The kind of number that the primal is, in its own format.
-fn classify<N: Limits>(x: N) -> FpCategory {
-    let size = x.peek().unwrap_or(f64::NAN).abs();
+/// The kind of a number of the format `N`.
+fn classify<N: Limits>(x: f64) -> FpCategory {
+    let size = x.abs();
     match size.classify() {
         FpCategory::Normal if size < N::smallest().peek().unwrap_or(0.0) => FpCategory::Subnormal,
         other => other,
@@ -55,27 +55,29 @@ macro_rules! shared {
         }
         #[inline]
         fn is_nan(self) -> bool {
-            self.peek().is_some_and(f64::is_nan)
+            <$Number>::is_nan(self)
         }
         #[inline]
         fn is_infinite(self) -> bool {
-            self.peek().is_some_and(f64::is_infinite)
+            self.kind_of(f64::is_infinite) == Some(true)
         }
         #[inline]
         fn is_finite(self) -> bool {
-            self.peek().is_some_and(f64::is_finite)
+            <$Number>::is_finite(self)
         }
         #[inline]
         fn is_normal(self) -> bool {
-            classify(self) == FpCategory::Normal
+            Float::classify(self) == FpCategory::Normal
         }
         #[inline]
         fn is_subnormal(self) -> bool {
-            classify(self) == FpCategory::Subnormal
+            Float::classify(self) == FpCategory::Subnormal
         }
         #[inline]
         fn classify(self) -> FpCategory {
-            classify(self)
+            // Zero and subnormal numbers are kinds as well.
+            crate::decision::made_plain(self.glance(), || self.may_matter());
+            classify::<Self>(self.peek().unwrap_or(f64::NAN))
         }
         #[inline]
         fn is_sign_positive(self) -> bool {
@@ -99,6 +101,7 @@ macro_rules! shared {
             if !self.carries_nothing() {
                 crate::decision::converted();
             }
+            crate::decision::made_plain(self.glance(), || self.may_matter());
             Float::integer_decode(self.glance().unwrap_or(f64::NAN))
         }
         shared! { @rows [$Number] floor() ceil() round() trunc() fract() abs() signum() recip()

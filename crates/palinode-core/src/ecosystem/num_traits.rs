@@ -19,7 +19,7 @@ use palinode_num::Scalar;
 pub(super) fn is_negative<N: Scalar>(x: N, active: bool) -> bool {
     let primal = x.glance();
     if active {
-        crate::decision::compared(primal, Some(0.0));
+        crate::decision::compared(primal, Some(0.0), || [true, false]);
     }
     primal.is_some_and(f64::is_sign_negative)
 }
@@ -31,6 +31,7 @@ macro_rules! conversions {
             if !self.carries_nothing() {
                 crate::decision::converted();
             }
+            crate::decision::made_plain(self.glance(), || self.may_matter());
             self.glance()?.$to()
         }
     )*};
@@ -63,6 +64,7 @@ macro_rules! as_primitive {
                 if !self.carries_nothing() {
                     crate::decision::converted();
                 }
+                crate::decision::made_plain(self.glance(), || self.may_matter());
                 self.glance().unwrap_or(f64::NAN) as $primitive
             }
         }

@@ -5,12 +5,15 @@
 //! regular where `w` is simple and smooth in `A` and `w`: so derivatives of every order come from those of a solve. A complex system is a real one of twice the size.
 //!
 //! Eigenvalues that coincide have no derivative one by one (the roots of `w^2 = a_21` at 0), and rounding tells no pair apart that is nearer than its error: `eps |A| / c` where
-//! `c = |l^T x| / |l| |x|`, which is small near a defective matrix. Those are refused, by both maps; cotangents that are zero ask for nothing.
+//! `c = |l^T x| / |l| |x|`, which is small near a defective matrix. Those are refused, by both maps, also where the gap leaves too few digits ([`super::spectrum`]); cotangents that are zero ask for nothing (a zero wins over an infinite
+//! derivative, as everywhere: the sum of squares of the eigenvalues of `[[0, 1], [0, 0]]` gets the gradient 0. The trace of `A A` has the right one). Where one
+//! eigenvalue coincides with others and has as many vectors (that of the identity), a cotangent `b` that they share passes: all eigenvalues together move with the trace, so it is `b I` and what the others have beyond `b`.
 //!
 //! Saved: `A` and the eigenvalues. Known limit: `O(n^3)` for each eigenvalue whose derivative is wanted.
 
 use super::kernel::Kernel;
 use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::spectrum::{narrowest, negligible};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
@@ -180,6 +183,7 @@ impl<S: Kernel> EigenvaluesRule<S> {
         let angle = value_of(re).hypot(value_of(im)) / (x.length() * l.length());
         let (nearest, gap) = self.nearest(i);
         let error = 16.0 * n as f64 * S::epsilon() * size * n as f64 / angle;
+        let error = error.max(narrowest::<S>() * size / angle);
         if gap.is_nan() || error.is_nan() || gap <= error {
             return Err(self.coinciding(i, nearest));
         }
@@ -229,6 +233,49 @@ impl<S: Kernel> EigenvaluesRule<S> {
     }
 }
 
+impl<S: Kernel> EigenvaluesRule<S> {
+    /// The cotangent of `A`, each eigenvalue for itself.
+    fn pulled(&self, outputs: &[DMatrix<S>]) -> Result<DMatrix<S>, Error> {
+        let n = self.a.nrows();
+        let mut a = DMatrix::repeat(n, n, S::zero());
+        for i in self.firsts() {
+            let (re, im) = match self.partner(i) {
+                Some(j) => (outputs[0][i] + outputs[0][j], outputs[1][i] - outputs[1][j]),
+                None => (outputs[0][i], outputs[1][i]),
+            };
+            if re.vanishes() && im.vanishes() {
+                continue;
+            }
+            let (of_re, of_im) = self.gradient(i)?;
+            a = dense::sum(&a, &dense::sum(&dense::scaled(&of_re, re), &dense::scaled(&of_im, im)));
+        }
+        Ok(a)
+    }
+
+    /// The eigenvalues that coincide with the `i`-th and the cotangent that they share, if they are real and have as many vectors as they are.
+    fn shared(&self, i: usize, outputs: &[DMatrix<S>]) -> Result<Option<(Vec<usize>, S)>, Error> {
+        let n = self.a.nrows();
+        let value = |x: S| x.glance().unwrap_or(f64::NAN);
+        let constants = dense::constants(&self.a);
+        let near = 16.0 * n as f64 * S::epsilon() * n as f64 * dense::largest(constants.iter());
+        let distance = |j: usize| {
+            let part = |x: &DVector<S>| value(x[i]) - value(x[j]);
+            part(&self.values.re).hypot(part(&self.values.im))
+        };
+        let run: Vec<usize> = (0..n).filter(|&j| distance(j) <= near).collect();
+        let w = S::from_f64(value(self.values.re[i]));
+        let shifted =
+            DMatrix::from_fn(n, n, |i, j| if i == j { constants[(i, i)] - w } else { constants[(i, j)] });
+        let vectors = S::singular_values(&shifted)?.iter().filter(|&&s| value(s) <= near).count();
+        let allowed = negligible::<S>(dense::largest(outputs[0].iter().chain(outputs[1].iter())));
+        let is_shared = run.iter().all(|&j| {
+            (outputs[0][j] - outputs[0][i]).magnitude() <= allowed && outputs[1][j].magnitude() <= allowed
+        });
+        let is_shared = is_shared && vectors == run.len() && !self.is_complex(i);
+        Ok(is_shared.then(|| (run, outputs[0][i])))
+    }
+}
+
 impl<S: Kernel> Rule<S> for EigenvaluesRule<S> {
     const NAME: &'static str = "eigenvalues";
 
@@ -256,22 +303,17 @@ impl<S: Kernel> Rule<S> for EigenvaluesRule<S> {
 
     fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
         let n = self.a.nrows();
-        let mut a = DMatrix::repeat(n, n, S::zero());
-        for i in self.firsts() {
-            // Of a real eigenvalue the imaginary part stays zero, whatever moves.
-            let (re, im) = match self.partner(i) {
-                Some(j) => (outputs[0][i] + outputs[0][j], outputs[1][i] - outputs[1][j]),
-                None => (outputs[0][i], S::zero()),
-            };
-            if re.vanishes() && im.vanishes() {
-                continue;
-            }
-            let (of_re, of_im) = self.gradient(i)?;
-            a = dense::sum(&a, &dense::sum(&dense::scaled(&of_re, re), &dense::scaled(&of_im, im)));
-        }
-        Ok(vec![Some(a)])
+        let error = match self.pulled(outputs) {
+            Ok(a) => return Ok(vec![Some(a)]),
+            Err(error) => error,
+        };
+        let Error::EigenvaluesCoincide { first, .. } = error else { return Err(error) };
+        let Some((run, shared)) = self.shared(first, outputs)? else { return Err(error) };
+        let mut beyond = [outputs[0].map(|x| x - shared), outputs[1].clone()];
+        run.iter().for_each(|&i| (beyond[0][i], beyond[1][i]) = (S::zero(), S::zero()));
+        let of_all = dense::scaled(&dense::identity(n), shared);
+        Ok(vec![Some(dense::sum(&of_all, &self.pulled(&beyond)?))])
     }
-
     fn saved_bytes(&self) -> usize {
         dense::bytes::<S>(self.a.len() + 2 * self.values.re.len())
     }

@@ -7,6 +7,7 @@
 //! Invariants: no method checks shapes or finiteness; a cotangent that is not finite gives a result that is not
 //! finite. The trait is not nameable outside this crate, so its methods may change.
 
+use super::eigenpair::Found;
 use super::function::MatrixFunction;
 use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
 use crate::error::Error;
@@ -61,12 +62,13 @@ pub trait Kernel: Scalar<Bool = bool> + PartialOrd + Send + Sync {
     fn qr(a: &DMatrix<Self>) -> Result<Qr<Self>, Error>;
     fn symmetric_eigen(a: &DMatrix<Self>) -> Result<SymmetricEigen<Self>, Error>;
     fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error>;
+    fn symmetric_eigenpair(a: &DMatrix<Self>, index: usize) -> Result<Found<Self>, Error>;
     fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error>;
     fn singular_values(a: &DMatrix<Self>) -> Result<DVector<Self>, Error>;
     fn eigenvalues(a: &DMatrix<Self>) -> Result<Eigenvalues<Self>, Error>;
     fn matrix_function(function: MatrixFunction, a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error>;
     fn pseudo_inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error>;
     fn polar(a: &DMatrix<Self>) -> Result<Polar<Self>, Error>;
-    /// `Y` of `P Y + Y P = C`, for a symmetric positive definite `P`.
+    /// `Y` of `P Y + Y P = C`, for a symmetric positive definite `P` and the antisymmetric part of `C`.
     fn solve_sylvester(p: &DMatrix<Self>, c: &DMatrix<Self>) -> Result<DMatrix<Self>, Error>;
 }

@@ -7,6 +7,7 @@
 //! Invariants: a rule sees whole matrices of the inner number, zero where the number is structurally constant
 //! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in this file.
 
+use super::eigenpair::{self, Found};
 use super::function::{self, MatrixFunction};
 use super::kernel::Kernel;
 use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle, dense};
@@ -354,6 +355,9 @@ macro_rules! lifted_kernel {
             }
             fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
                 symmetric_eigen::lifted_values(a)
+            }
+            fn symmetric_eigenpair(a: &DMatrix<Self>, index: usize) -> Result<Found<Self>, Error> {
+                eigenpair::lifted(a, index)
             }
             fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error> {
                 svd::lifted(a)

@@ -2,8 +2,8 @@
 //!
 //! `P A = L U` with ones on the diagonal of `L`; `P` is constant near `A`. Tangent: with
 //! `G = L^-1 P dA U^-1 = L^-1 dL + dU U^-1`, whose first term is strictly lower and whose second is upper triangular,
-//! `dL = L lower(G)` and `dU = upper(G) U`. Cotangent: `A' = P^T L^-T (lower(L^T L') + upper(U' U^T)) U^-T`
-//! (de Hoog, Anderssen and Lukas 2011, *Differentiation of matrix functionals using triangular factorization*).
+//! `dL = L lower(G)` and `dU = upper(L^-1 P dA - lower(G) U)`. Cotangent: `A' = P^T L^-T (U' + lower(L^T L' - U' U^T) U^-T)`
+//! (de Hoog, Anderssen and Lukas 2011, *Differentiation of matrix functionals using triangular factorization*; written so that nothing is divided by a pivot and multiplied with it again).
 //!
 //! Saved: `P`, `L` and `U`. Known limit: where two candidate pivots tie, the factors jump; the result follows the pivots taken.
 
@@ -76,15 +76,18 @@ impl<S: Kernel> Rule<S> for LuRule<S> {
         let permuted = DMatrix::from_fn(l.nrows(), l.ncols(), |i, j| inputs[0][(permutation[i], j)]);
         let left = S::solve_triangular(l, Triangle::Lower, false, &permuted)?;
         let g = S::solve_triangular(u, Triangle::Upper, true, &left.transpose())?.transpose();
-        Ok(vec![S::matmul(l, &dense::strictly_lower(&g))?, S::matmul(&dense::upper(&g), u)?])
+        let lower = dense::strictly_lower(&g);
+        let du = dense::upper(&dense::difference(&left, &S::matmul(&lower, u)?));
+        Ok(vec![S::matmul(l, &lower)?, du])
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
         let Lu { permutation, l, u } = &self.factors;
-        let lower = dense::strictly_lower(&dense::transposed_product(l, &outputs[0])?);
-        let upper = dense::upper(&S::matmul(&outputs[1], &u.transpose())?);
-        let left = S::solve_triangular(l, Triangle::Lower, true, &dense::sum(&lower, &upper))?;
-        let permuted = S::solve_triangular(u, Triangle::Upper, false, &left.transpose())?.transpose();
+        let of_u = S::matmul(&outputs[1], &u.transpose())?;
+        let lower = dense::difference(&dense::transposed_product(l, &outputs[0])?, &of_u);
+        let lower = dense::strictly_lower(&lower).transpose();
+        let right = S::solve_triangular(u, Triangle::Upper, false, &lower)?.transpose();
+        let permuted = S::solve_triangular(l, Triangle::Lower, true, &dense::sum(&outputs[1], &right))?;
         let mut a = permuted.clone();
         for (i, &row) in permutation.iter().enumerate() {
             a.row_mut(row).copy_from(&permuted.row(i));

@@ -21,6 +21,7 @@
 //! | [`cholesky`] | symmetric part, positive definite | lower factor |
 //! | [`qr`] | full column rank, `m >= n` | thin factors, diagonal of `R` positive |
 //! | [`symmetric_eigen`], [`symmetric_eigenvalues`] | symmetric part | values ascending, vectors |
+//! | [`symmetric_eigenpair`] | symmetric part; the eigenvalue is simple | one value, its vector |
 //! | [`svd`], [`singular_values`] | any | thin factors, values descending |
 //! | [`eigenvalues()`] | square | real and imaginary parts |
 //! | [`exponential`], [`square_root`] | square; without negative eigenvalues | matrix |
@@ -65,6 +66,7 @@ mod check;
 mod cholesky;
 mod dense;
 mod determinant;
+mod eigenpair;
 mod eigenvalues;
 mod float;
 mod float_svd;
@@ -91,6 +93,7 @@ mod triangular;
 
 pub use cholesky::cholesky;
 pub use determinant::{LogDeterminant, determinant, log_determinant};
+pub use eigenpair::{Eigenpair, symmetric_eigenpair};
 pub use eigenvalues::{Eigenvalues, eigenvalues};
 pub use function::{exponential, square_root};
 pub use inverse::inverse;

@@ -8,6 +8,7 @@
 //! terms whose absolute values add up to `(|L| |U|)_ii`, so below `n eps` times that nothing is known of it
 //! (Higham, *Accuracy and Stability of Numerical Algorithms*, 9.3). The test does not change when rows or columns are scaled.
 
+use super::eigenpair::{self, Found};
 use super::function::MatrixFunction;
 use super::kernel::Kernel;
 use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
@@ -99,6 +100,9 @@ macro_rules! plain_kernel {
             }
             fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
                 Ok($by::symmetric_eigen(a)?.values)
+            }
+            fn symmetric_eigenpair(a: &DMatrix<Self>, index: usize) -> Result<Found<Self>, Error> {
+                eigenpair::plain(a, index)
             }
             fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error> {
                 $by::svd(a)

@@ -1,8 +1,8 @@
 //! The polar decomposition: `A = Q P`, `Q` with orthonormal columns, `P` symmetric positive definite.
 //!
 //! Both are smooth wherever `A` has full column rank, also where singular values coincide. Tangent: with `B = Q^T dA`, the turn `W = Q^T dQ` is antisymmetric and solves
-//! `P W + W P = B - B^T`; `dP = B - W P` and `dQ = Q W + (I - Q Q^T) dA P^-1`. Cotangent: with `H` of `P H + H P = Q^T Q' - sym(P') P`,
-//! `A' = Q (sym(P') + H - H^T) + (I - Q Q^T) Q' P^-1` (Higham 2008, *Functions of Matrices*, 8.1; the differential of `A = Q P`).
+//! `P W + W P = B - B^T`; `dP = B - W P` and `dQ = Q W + (I - Q Q^T) dA P^-1`. Cotangent: with `C = Q^T Q' - sym(P') P` and `H` of `P H + H P = C - C^T`,
+//! `A' = Q (sym(P') + H) + (I - Q Q^T) Q' P^-1` (Higham 2008, *Functions of Matrices*, 8.1; the differential of `A = Q P`).
 //!
 //! Saved: `Q` and `P`.
 
@@ -113,8 +113,8 @@ impl<S: Kernel> Rule<S> for PolarRule<S> {
         let p_cotangent = dense::symmetrised(&outputs[1]);
         let of_turn =
             dense::difference(&dense::transposed_product(q, &outputs[0])?, &S::matmul(&p_cotangent, p)?);
-        let h = S::solve_sylvester(p, &of_turn)?;
-        let mut a = S::matmul(q, &dense::sum(&p_cotangent, &antisymmetric(&h)))?;
+        let h = S::solve_sylvester(p, &antisymmetric(&of_turn))?;
+        let mut a = S::matmul(q, &dense::sum(&p_cotangent, &h))?;
         if let Some(outside) = self.outside(&outputs[0])? {
             a = dense::sum(&a, &outside);
         }

@@ -63,10 +63,16 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
 }
 
 impl<S: Kernel> PseudoInverse<S> {
-    /// `I - A X` and `I - X A`: onto what `A` does not reach, and onto what it loses.
+    /// `I - A X` and `I - X A`: onto what `A` does not reach, and onto what it loses. Nothing if the rank is that of all rows, or all columns: rounding errors would be multiplied with squares
+    /// of the condition.
     fn outside(&self) -> Result<(DMatrix<S>, DMatrix<S>), Error> {
-        let minus = |product: DMatrix<S>| dense::difference(&dense::identity(product.nrows()), &product);
-        Ok((minus(S::matmul(&self.a, &self.x)?), minus(S::matmul(&self.x, &self.a)?)))
+        let (m, n) = self.a.shape();
+        let rank = self.deficient.unwrap_or(m.min(n));
+        let minus = |a: &DMatrix<S>, b: &DMatrix<S>| match a.nrows() == rank {
+            true => Ok(DMatrix::repeat(rank, rank, S::zero())),
+            false => Ok(dense::difference(&dense::identity(a.nrows()), &S::matmul(a, b)?)),
+        };
+        Ok((minus(&self.a, &self.x)?, minus(&self.x, &self.a)?))
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! `A = Q R`, `A` with at least as many rows as columns, `Q^T Q = I`, the diagonal of `R` positive, so the factors are unique.
 //! Tangent: with `C = dA R^-1` and `X = Q^T C = Q^T dQ + dR R^-1`, the first term is antisymmetric and the second
-//! upper triangular, so `Q^T dQ = W = lower(X) - lower(X)^T`, `dR = (X - W) R` and `dQ = C - Q (X - W)`. Cotangent: with
-//! `M = R R'^T - Q'^T Q` and `copy(M)` its lower triangle mirrored up, `A' = (Q' + Q copy(M)) R^-T`
-//! (Walter and Lehmann 2010, *Algorithmic differentiation of linear algebra functions*).
+//! upper triangular, so `Q^T dQ = W = lower(X) - lower(X)^T`, `dR = Q^T dA - W R` and `dQ = Q W + (C - Q X)`. Cotangent: with
+//! `N = Q^T Q' + R R'^T`, `A' = Q (R' + lower(N - N^T) R^-T) + (I - Q Q^T) Q' R^-T`
+//! (Walter and Lehmann 2010, *Algorithmic differentiation of linear algebra functions*, with what cancels taken out: nothing is divided by `R` and multiplied with it again, and the last terms of `dQ` and `A'`, which lie outside the columns of `Q`,
+//! are left away for square matrices, which have none; so a small pivot of `R` disturbs only what depends on it).
 //!
 //! Saved: `Q` and `R`.
 
@@ -53,11 +54,6 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Qr<T>, Error> {
     Ok(Qr { q: results.swap_remove(0), r })
 }
 
-/// The lower triangle, mirrored to the upper one.
-fn lower_mirrored<S: Kernel>(m: &DMatrix<S>) -> DMatrix<S> {
-    DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| m[(i.max(j), i.min(j))])
-}
-
 impl<S: Kernel> QrRule<S> {
     /// `m R^-1`, or `m R^-T`.
     fn divide_by_r(&self, m: &DMatrix<S>, transposed: bool) -> Result<DMatrix<S>, Error> {
@@ -83,21 +79,29 @@ impl<S: Kernel> Rule<S> for QrRule<S> {
         let c = self.divide_by_r(&inputs[0], false)?;
         let x = dense::transposed_product(q, &c)?;
         let lower = dense::strictly_lower(&x);
-        // X - W = upper(X) + lower(X)^T.
-        let triangle = dense::sum(&dense::upper(&x), &lower.transpose());
-        let dq = dense::difference(&c, &S::matmul(q, &triangle)?);
-        Ok(vec![dq, S::matmul(&triangle, r)?])
+        let turn = dense::difference(&lower, &lower.transpose());
+        let inside = dense::transposed_product(q, &inputs[0])?;
+        let dr = dense::upper(&dense::difference(&inside, &S::matmul(&turn, r)?));
+        let mut dq = S::matmul(q, &turn)?;
+        if q.nrows() > q.ncols() {
+            dq = dense::sum(&dq, &dense::difference(&c, &S::matmul(q, &x)?));
+        }
+        Ok(vec![dq, dr])
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
         let Qr { q, r } = &self.factors;
         let (q_cotangent, r_cotangent) = (&outputs[0], &outputs[1]);
-        let m = dense::difference(
-            &S::matmul(r, &r_cotangent.transpose())?,
-            &dense::transposed_product(q_cotangent, q)?,
-        );
-        let sum = dense::sum(q_cotangent, &S::matmul(q, &lower_mirrored(&m))?);
-        Ok(vec![Some(self.divide_by_r(&sum, true)?)])
+        let of_q = dense::transposed_product(q, q_cotangent)?;
+        let both = dense::sum(&of_q, &S::matmul(r, &r_cotangent.transpose())?);
+        let turning = dense::strictly_lower(&dense::difference(&both, &both.transpose()));
+        let inside = dense::sum(r_cotangent, &self.divide_by_r(&turning, true)?);
+        let mut a = S::matmul(q, &inside)?;
+        if q.nrows() > q.ncols() {
+            let outside = dense::difference(q_cotangent, &S::matmul(q, &of_q)?);
+            a = dense::sum(&a, &self.divide_by_r(&outside, true)?);
+        }
+        Ok(vec![Some(a)])
     }
 
     fn saved_bytes(&self) -> usize {

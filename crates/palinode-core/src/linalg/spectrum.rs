@@ -7,6 +7,9 @@
 //! same cotangent for each value, no cotangent that turns the vectors into one another. The kernels turn the basis of every run so that
 //! none stands out ([`matrix::turn`]). The tests look at every
 //! component of a number (tangents, partials), so that a derivative of higher order is not taken for zero.
+//!
+//! Beside a run, values that are merely near have derivatives of their own, large ones: a function that does not depend on the basis cancels them, and digits with them, as many as a quotient of the order of the derivative
+//! by the gap makes. Where more than six of ten digits would go that way, it is refused as well: forward numbers by the gap alone, since what becomes of them is not known; in reverse by what the gap does to the cotangent.
 
 use super::dense;
 use super::kernel::Kernel;
@@ -21,6 +24,8 @@ pub(super) struct Clusters {
     runs: Vec<Range<usize>>,
     run_of: Vec<usize>,
     values: Vec<f64>,
+    /// The largest absolute value.
+    size: f64,
 }
 
 /// How far apart values may be and still coincide: a small multiple of what a backward stable algorithm for a
@@ -44,8 +49,9 @@ impl Clusters {
         });
         single(&mut runs, values.len());
         let run_of = runs.iter().enumerate().flat_map(|(at, run)| run.clone().map(move |_| at)).collect();
-        let values = values.iter().map(|x| x.peek().unwrap_or(f64::NAN)).collect();
-        Clusters { what, runs, run_of, values }
+        let values: Vec<f64> = values.iter().map(|x| x.peek().unwrap_or(f64::NAN)).collect();
+        let size = values.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+        Clusters { what, runs, run_of, values, size }
     }
 
     /// The runs, single values included.
@@ -64,6 +70,31 @@ impl Clusters {
             Some(run) => Err(self.error(run.start, run.start + 1)),
             None => Ok(()),
         }
+    }
+
+    /// An error if values coincide or are so near that tangents of their vectors have lost their digits.
+    pub(super) fn refuse_near<S: Kernel>(&self) -> Result<(), Error> {
+        self.refuse_all()?;
+        let is_near = |&i: &usize| (self.values[i] - self.values[i - 1]).abs() < narrowest::<S>() * self.size;
+        (1..self.values.len()).find(is_near).map_or(Ok(()), |i| Err(self.error(i - 1, i)))
+    }
+
+    /// An error if a cotangent of a pair of vectors, of size `scale(i, j)`, was divided by so small a `gap(i, j)` that its rounding error counts in a result of size `found`.
+    pub(super) fn refuse_lost<S: Kernel>(
+        &self,
+        scale: impl Fn(usize, usize) -> f64,
+        gap: impl Fn(f64, f64) -> f64,
+        found: f64,
+    ) -> Result<(), Error> {
+        for j in 0..self.values.len() {
+            for i in (0..j).filter(|&i| !self.together(i, j)) {
+                let gap = gap(self.values[i], self.values[j]).abs();
+                if is_lost::<S>(scale(i, j), gap, self.size, found) {
+                    return Err(self.error(i, j));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// An error unless the values of each run have the same cotangent.
@@ -98,6 +129,23 @@ impl Clusters {
     pub(super) fn error(&self, first: usize, second: usize) -> Error {
         Error::Degenerate { what: self.what, first, second, value: self.values[first] }
     }
+}
+
+/// What a derivative may lose of its digits, as an error relative to it.
+fn kept<S: Kernel>() -> f64 {
+    S::epsilon().powf(0.4)
+}
+
+/// The relative gap at which as much is lost as may be, by a quotient of the order of the derivative.
+pub(super) fn narrowest<S: Kernel>() -> f64 {
+    (S::epsilon() / kept::<S>()).powf(1.0 / f64::from(S::DEPTH + 1))
+}
+
+/// Whether the rounding error of a cotangent of this scale counts in a result of size `found`, when it is divided by a gap between values of this size, and differentiated as often as
+/// the number does.
+pub(super) fn is_lost<S: Kernel>(scale: f64, gap: f64, size: f64, found: f64) -> bool {
+    let error = S::epsilon() * scale / gap * (size / gap).powi(S::DEPTH as i32);
+    gap < narrowest::<S>() * size && error > kept::<S>() * found
 }
 
 /// What is rounding error in cotangents of this size.

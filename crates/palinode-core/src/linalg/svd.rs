@@ -12,7 +12,8 @@
 //! - forward in one direction (`Dual`), a run of equal values moves by the eigenvalues of its block of `Y`, zeros by the singular values
 //!   of `dA` between the null spaces, descending. The vectors' tangents are refused.
 //! - in reverse, cotangents that do not depend on the basis pass (equal ones for a run, `x + y = 0` inside it, such as those of
-//!   `U V^T`; none for zeros), the rest is refused.
+//!   `U V^T`; none for zeros), the rest is refused. Where a value passes through zero one of its two vectors turns round, so what is made of it and of vectors of the other
+//!   side (`U V^T` again) jumps: refused, though it may be even in each.
 //! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run moves as one.
 //!
 //! Saved: `U`, `s`, `V^T`. Known limits: the signs of the vectors are nalgebra's choice; second derivatives where singular
@@ -20,7 +21,9 @@
 
 use super::kernel::Kernel;
 use super::lifted::{Block, Lifted, Rule, inner_of};
-use super::spectrum::{Clusters, antisymmetric, is_multiple_of_identity, negligible, tolerance};
+use super::spectrum::{
+    Clusters, antisymmetric, is_lost, is_multiple_of_identity, narrowest, negligible, tolerance,
+};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
@@ -216,9 +219,9 @@ impl<S: Kernel> Rule<S> for SvdRule<S> {
         let v = v_transposed.transpose();
         let (clusters, rank) = self.clusters();
         if self.with_vectors {
-            clusters.refuse_all()?;
-            if rank < k {
-                return Err(self.zero_error(rank));
+            clusters.refuse_near::<S>()?;
+            if let Some(zero) = self.first_narrow(rank) {
+                return Err(self.zero_error(zero));
             }
         }
         let da_v = S::matmul(da, &v)?;
@@ -270,6 +273,14 @@ impl<S: Kernel> Rule<S> for SvdRule<S> {
         if dense::largest(zeros.iter()) > negligible::<S>(scale) {
             return Err(clusters.error(rank, rank + 1));
         }
+        // The vector of a zero on one side is a branch that goes on, but not beside vectors of the other side.
+        let has_weight =
+            |m: &DMatrix<S>, i: usize| dense::largest(m.column(i).iter()) > negligible::<S>(scale);
+        let of_both = !dense::vanishes(u_cotangent) && !dense::vanishes(v_cotangent);
+        let jumps = |&i: &usize| of_both && (has_weight(u_cotangent, i) || has_weight(v_cotangent, i));
+        if let Some(i) = (rank..k).find(jumps) {
+            return Err(self.zero_error(i));
+        }
         let turned =
             dense::sum(&self.divided_by_gaps(&clusters, &sum), &self.divided_by_sums(rank, &difference));
         p = dense::sum(&p, &dense::scaled(&turned, S::half()));
@@ -289,6 +300,7 @@ impl<S: Kernel> Rule<S> for SvdRule<S> {
             let right = dense::columns_scaled(&outside, &reciprocals);
             a = dense::sum(&a, &S::matmul(u, &right.transpose())?);
         }
+        self.refuse_lost(&clusters, (u_cotangent, v_cotangent), &a)?;
         Ok(vec![Some(a)])
     }
 
@@ -299,6 +311,47 @@ impl<S: Kernel> Rule<S> for SvdRule<S> {
 }
 
 impl<S: Kernel> SvdRule<S> {
+    /// The largest singular value, as a plain number.
+    fn size(&self) -> f64 {
+        self.svd.singular_values.iter().next().and_then(|s| s.peek()).unwrap_or(0.0)
+    }
+
+    /// The first singular value that is zero, or so near to it that tangents of vectors which are divided by it have lost their digits. Those of a square matrix are divided by sums
+    /// of two, and the last of them alone is no such sum.
+    fn first_narrow(&self, rank: usize) -> Option<usize> {
+        let s = &self.svd.singular_values;
+        let (m, n) = self.shape();
+        let divisor = |i: usize| {
+            let own = s[i].peek().unwrap_or(f64::NAN);
+            if m == n && i > 0 { own + s[i - 1].peek().unwrap_or(f64::NAN) } else { own }
+        };
+        let limit = narrowest::<S>() * self.size();
+        (0..s.len()).find(|&i| i >= rank || divisor(i) < limit)
+    }
+
+    /// An error if the rounding error of a cotangent, divided by a gap, a sum or a singular value, counts in the result.
+    fn refuse_lost(
+        &self,
+        clusters: &Clusters,
+        (u_cotangent, v_cotangent): (&DMatrix<S>, &DMatrix<S>),
+        a: &DMatrix<S>,
+    ) -> Result<(), Error> {
+        let scale =
+            |i: usize| dense::largest(u_cotangent.column(i).iter().chain(v_cotangent.column(i).iter()));
+        let both = |i: usize, j: usize| scale(i).max(scale(j));
+        let found = dense::largest(a.iter());
+        clusters.refuse_lost::<S>(both, |x, y| x - y, found)?;
+        clusters.refuse_lost::<S>(both, |x, y| x + y, found)?;
+        let (m, n) = self.shape();
+        let s = &self.svd.singular_values;
+        let is_lost = |&i: &usize| {
+            let own = s[i].peek().unwrap_or(f64::NAN);
+            m != n && is_lost::<S>(scale(i), own, self.size(), found)
+        };
+        let rank = self.clusters().1;
+        (0..rank).find(is_lost).map_or(Ok(()), |i| Err(self.zero_error(i)))
+    }
+
     /// An error if a vector of a singular value that is zero has a cotangent outside the basis: it is divided by zero.
     fn refuse_zero_columns(&self, outside: &DMatrix<S>, rank: usize, scale: f64) -> Result<(), Error> {
         let has_weight = |&i: &usize| dense::largest(outside.column(i).iter()) > negligible::<S>(scale);

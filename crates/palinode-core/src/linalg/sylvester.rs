@@ -1,7 +1,8 @@
-//! Sylvester's equation with one symmetric positive definite matrix: `P Y + Y P = C`. It is what the derivatives of [`super::polar()`] solve.
+//! Sylvester's equation with one symmetric positive definite matrix: `P Y + Y P = C`, for an antisymmetric `C`; so is `Y`. It is what the derivatives of [`super::polar()`] solve.
 //!
 //! Tangent: `P dY + dY P = dC - dP Y - Y dP`. Cotangent: with `Z` of `P Z + Z P = Y'`, `C' = Z` and `P' = -(Z Y^T + Y^T Z)`. Unlike eigenvectors of `P`, the solution
-//! is smooth where eigenvalues of `P` coincide, so this is an operation of its own. On plain numbers, in the eigenbasis of `P` each entry is divided by a sum of two eigenvalues.
+//! is smooth where eigenvalues of `P` coincide, so this is an operation of its own. On plain numbers, in the eigenbasis of `P` each entry is divided by a sum of two eigenvalues; that there is nothing
+//! on the diagonal, where the sum is twice one that may be small, is why only antisymmetric matrices go.
 //!
 //! Saved: `P` and `Y`.
 
@@ -14,7 +15,10 @@ use nalgebra::DMatrix;
 pub(super) fn plain<S: Kernel>(p: &DMatrix<S>, c: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
     let SymmetricEigen { values, vectors } = S::symmetric_eigen(p)?;
     let inside = dense::transposed_product(&vectors, &S::matmul(c, &vectors)?)?;
-    let divided = DMatrix::from_fn(c.nrows(), c.ncols(), |i, j| inside[(i, j)] / (values[i] + values[j]));
+    let divided = DMatrix::from_fn(c.nrows(), c.ncols(), |i, j| match i == j {
+        true => S::zero(),
+        false => (inside[(i, j)] - inside[(j, i)]) * S::half() / (values[i] + values[j]),
+    });
     S::matmul(&S::matmul(&vectors, &divided)?, &vectors.transpose())
 }
 

@@ -13,7 +13,7 @@
 //! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run moves as one.
 //!
 //! Saved: `w` and `V`. Known limits: the sign of each vector is nalgebra's choice; second derivatives where
-//! eigenvalues coincide are refused, also of functions that have them.
+//! eigenvalues coincide are refused, also of functions that have them ([`super::eigenpair`] gives those of one that does not).
 
 use super::kernel::Kernel;
 use super::lifted::{Block, Lifted, Rule, inner_of};
@@ -34,7 +34,7 @@ pub struct SymmetricEigen<T> {
 /// The eigenvalues and eigenvectors of the symmetric part of `a`.
 ///
 /// If eigenvalues coincide, a reverse sweep gives an error unless its cotangents treat them alike; forward numbers
-/// get the error here, because the vectors have no tangent then: see [`symmetric_eigenvalues`].
+/// get the error here, because the vectors have no tangent then: see [`symmetric_eigenvalues`], and [`symmetric_eigenpair`](super::symmetric_eigenpair) for one that coincides with no other.
 ///
 /// ```
 /// use nalgebra::DMatrix;
@@ -149,7 +149,7 @@ impl<S: Kernel> Rule<S> for EigenRule<S> {
         let v = &self.eigen.vectors;
         let clusters = self.clusters();
         if self.with_vectors {
-            clusters.refuse_all()?;
+            clusters.refuse_near::<S>()?;
         }
         let p = dense::transposed_product(v, &S::matmul(&dense::symmetrised(&inputs[0]), v)?)?;
         let mut tangents = Vec::with_capacity(p.nrows());
@@ -168,12 +168,18 @@ impl<S: Kernel> Rule<S> for EigenRule<S> {
         let clusters = self.clusters();
         clusters.refuse_unequal(&outputs[0])?;
         let mut middle = dense::diagonal(&outputs[0]);
-        if self.with_vectors && !dense::vanishes(&outputs[1]) {
+        let is_turned = self.with_vectors && !dense::vanishes(&outputs[1]);
+        if is_turned {
             let turning = dense::transposed_product(v, &outputs[1])?;
             clusters.refuse_turning(&antisymmetric(&turning), dense::largest(outputs[1].iter()))?;
             middle = dense::sum(&middle, &dense::symmetrised(&self.divided_by_gaps(&clusters, &turning)));
         }
         let a = S::matmul(&S::matmul(v, &middle)?, &v.transpose())?;
+        if is_turned {
+            let scale = |i: usize| dense::largest(outputs[1].column(i).iter());
+            let both = |i: usize, j: usize| scale(i).max(scale(j));
+            clusters.refuse_lost::<S>(both, |x, y| x - y, dense::largest(a.iter()))?;
+        }
         Ok(vec![Some(dense::symmetrised(&a))])
     }
 

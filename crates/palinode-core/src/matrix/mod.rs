@@ -185,23 +185,37 @@ impl<R: Real> Lu<R> {
     }
 }
 
-/// The determinant by elimination with complete pivoting. A singular matrix has one, and a derivative: where no pivot is
-/// left, the rest of the matrix is expanded without divisions.
-pub fn determinant<R: Real>(mut a: Matrix<R>) -> R {
+/// Elimination with complete pivoting, as far as there are pivots: the rows and columns of the matrix in another order are `L U`, with ones on the diagonal of `L`.
+struct Eliminated<R> {
+    /// `L` below the diagonal; `U` above it, but in the last rows and columns the rest, whose primals are zeros.
+    factors: Matrix<R>,
+    /// How many pivots there are.
+    pivots: usize,
+    /// Row `i` of the factors came from row `rows[i]` of the matrix; columns alike.
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+    /// The product of the pivots, with the sign of the order.
+    product: R,
+}
+
+fn eliminated<R: Real>(mut a: Matrix<R>) -> Eliminated<R> {
     let n = a.rows;
-    let mut product = R::one();
+    let (mut rows, mut columns): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (0..n).collect());
+    let (mut product, mut pivots) = (R::one(), n);
     for k in 0..n {
         let size = |&(i, j): &(usize, usize)| primal(a[(i, j)]).abs();
         let places = (k..n).flat_map(|i| (k..n).map(move |j| (i, j)));
         let best = places.fold((k, k), |best, place| if size(&place) > size(&best) { place } else { best });
         if size(&best) == 0.0 {
-            let rest: Vec<Vec<R>> = (k..n).map(|i| a.row(i)[k..].to_vec()).collect();
-            return product * division_free(&rest);
+            pivots = k;
+            break;
         }
         a.swap_rows(k, best.0);
+        rows.swap(k, best.0);
         for i in 0..n {
             a.data.swap(i * n + k, i * n + best.1);
         }
+        columns.swap(k, best.1);
         if (best.0 != k) != (best.1 != k) {
             product = -product;
         }
@@ -213,31 +227,92 @@ pub fn determinant<R: Real>(mut a: Matrix<R>) -> R {
                 let change = factor * a[(k, j)];
                 a[(i, j)] -= change;
             }
+            a[(i, k)] = factor;
         }
     }
-    product
+    Eliminated { factors: a, pivots, rows, columns, product }
 }
 
-/// Bird's algorithm (2011): a determinant by `n - 1` matrix products.
-fn division_free<R: Real>(a: &[Vec<R>]) -> R {
-    let n = a.len();
-    let mut f: Vec<Vec<R>> = a.to_vec();
-    for _ in 1..n {
-        // Below the diagonal 0, on it minus the sum of the diagonal further down.
-        let mut below = R::zero();
-        for i in (0..n).rev() {
-            let own = f[i][i];
-            f[i][..i].fill(R::zero());
-            f[i][i] = -below;
-            below += own;
-        }
-        let product = |row: &Vec<R>| -> Vec<R> {
-            let column = |j: usize| -> Vec<R> { a.iter().map(|row| row[j]).collect() };
-            (0..n).map(|j| R::dot(row, &column(j))).collect()
-        };
-        f = f.iter().map(product).collect();
+impl<R: Real> Eliminated<R> {
+    /// What no pivot was found in.
+    fn rest(&self) -> Matrix<R> {
+        let left = self.factors.rows - self.pivots;
+        let mut data = Vec::with_capacity(left * left);
+        (self.pivots..self.factors.rows).for_each(|i| data.extend(&self.factors.row(i)[self.pivots..]));
+        Matrix { rows: left, columns: left, data }
     }
-    if n % 2 == 1 { f[0][0] } else { -f[0][0] }
+}
+
+/// The determinant by elimination with complete pivoting. A singular matrix has one, and a derivative: where no pivot is
+/// left, the rest of the matrix is expanded without divisions.
+pub fn determinant<R: Real>(a: Matrix<R>) -> R {
+    let done = eliminated(a);
+    if done.pivots == done.factors.rows { done.product } else { done.product * expanded(&done.rest()).0 }
+}
+
+/// The matrix of cofactors, of singular matrices too: what a determinant changes by when an entry does.
+///
+/// Cofactors of products are products of cofactors. With `L`, the pivots' rows `V` of `U` above an identity, and the rest `B`, the matrix is `L diag(1, B) V` up to order, so that they are
+/// `L^-T diag(det B, cofactors of B) V^-T` times the product of the pivots.
+pub fn cofactors<R: Real>(a: Matrix<R>) -> Matrix<R> {
+    let n = a.rows;
+    let mut done = eliminated(a);
+    let (of_rest, inner) = expanded(&done.rest());
+    let r = done.pivots;
+    for i in r..n {
+        for j in r..n {
+            done.factors[(i, j)] = if i == j { R::one() } else { R::zero() };
+        }
+    }
+    let mut by_columns = Matrix { rows: n, columns: n, data: vec![R::zero(); n * n] };
+    for i in 0..n {
+        match i.checked_sub(r) {
+            None => by_columns[(i, i)] = of_rest,
+            Some(row) => by_columns.row_mut(i)[r..].copy_from_slice(inner.row(row)),
+        }
+        substitute(&done.factors, false, false, by_columns.row_mut(i));
+    }
+    let mut by_columns = by_columns.transposed();
+    let lower = done.factors.transposed();
+    let mut all = Matrix { rows: n, columns: n, data: vec![R::zero(); n * n] };
+    for j in 0..n {
+        substitute(&lower, false, true, by_columns.row_mut(j));
+        for i in 0..n {
+            all[(done.rows[i], done.columns[j])] = done.product * by_columns[(j, i)];
+        }
+    }
+    all
+}
+
+/// A determinant and its cofactors by the characteristic polynomial (Faddeev and LeVerrier): divisions by small integers only.
+fn expanded<R: Real>(a: &Matrix<R>) -> (R, Matrix<R>) {
+    let n = a.rows;
+    if n == 0 {
+        return (R::one(), Matrix::identity(0));
+    }
+    // By columns, as both factors of a product are read along rows then.
+    let mut adjugate = Matrix::identity(n);
+    let times = |adjugate: &Matrix<R>| {
+        let mut product = Matrix::identity(n);
+        for j in 0..n {
+            for i in 0..n {
+                product[(j, i)] = R::dot(a.row(i), adjugate.row(j));
+            }
+        }
+        product
+    };
+    let trace = |m: &Matrix<R>| (1..n).fold(m[(0, 0)], |sum, i| sum + m[(i, i)]);
+    for k in 1..n {
+        let mut product = times(&adjugate);
+        let coefficient = trace(&product) / R::from_int(k as i32);
+        (0..n).for_each(|i| product[(i, i)] -= coefficient);
+        adjugate = product;
+    }
+    let sign = R::from_int(if n.is_multiple_of(2) { -1 } else { 1 });
+    let determinant = sign * trace(&times(&adjugate)) / R::from_int(n as i32);
+    // By columns, an adjugate is a matrix of cofactors.
+    adjugate.data.iter_mut().for_each(|x| *x = sign * *x);
+    (determinant, adjugate)
 }
 
 /// The lower factor of `(A + A') / 2`, or the first row that shows that there is none.

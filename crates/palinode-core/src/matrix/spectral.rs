@@ -80,6 +80,8 @@ fn extra_sweeps<R: Real>() -> u32 {
 }
 
 const MOST_SWEEPS: u32 = 60;
+/// After so many, a row that is rounding error beside the whole matrix is taken for zero.
+const PATIENT_SWEEPS: u32 = 15;
 
 /// Sweeps until `sweep` says that the primals have converged, then for the derivatives. `None` if they never do.
 fn sweep_until_converged<R: Real>(mut sweep: impl FnMut() -> bool) -> Option<()> {
@@ -287,8 +289,20 @@ fn columns_made_orthogonal<R: Real>(mut w: Matrix<R>) -> Option<(Matrix<R>, Vec<
     w.data.iter_mut().for_each(|x| *x /= scale);
     let tolerance = 8.0 * epsilon::<R>();
     let mut v: Matrix<R> = Matrix::identity(n);
+    let mut sweeps = 0;
     sweep_until_converged::<R>(|| {
         let mut converged = true;
+        sweeps += 1;
+        if sweeps == PATIENT_SWEEPS && R::DEPTH == 0 {
+            // What is left of a dependent row is rounding error, which no rotation makes orthogonal.
+            let noise = n as f64 * tolerance;
+            for i in 0..n {
+                let row = w.row_mut(i);
+                if row.iter().all(|&x| primal(x).abs() <= noise) {
+                    row.fill(R::zero());
+                }
+            }
+        }
         for p in 0..n {
             for q in p + 1..n {
                 let (a, b) = (R::dot(w.row(p), w.row(p)), R::dot(w.row(q), w.row(q)));

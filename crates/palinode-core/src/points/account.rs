@@ -1,8 +1,8 @@
-//! What looking to the sides takes, besides the runs themselves: points, parts, logs ([0038](../../../../docs/adr/0038-the-bytes-of-looking.md)).
+//! The bytes of looking to the sides.
 //!
-//! Input: bytes, before they are allocated. Output: a charge that holds them until it is dropped, or that there are not so many.
+//! Input: what is about to be allocated. Output: leave to do so, or the error with which looking stops.
 //!
-//! Invariant: once something was refused, nothing more is charged until the refusal was taken: a look ends with the first one.
+//! Invariant: what looking takes besides the runs themselves (points, parts, logs, the verdict) is charged before it is allocated.
 
 use crate::decision;
 use crate::error::Error;
@@ -13,10 +13,12 @@ use core::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub struct Account {
     limit: usize,
+    /// What a log of comparisons may take; a longer one is cut. Without it, a log that has no room is refused.
+    of_log: Option<usize>,
     held: Cell<usize>,
     most: Cell<usize>,
-    /// What the log of a run was given that is going on: what it has taken of that is not held yet.
-    of_log: Cell<Option<usize>>,
+    /// What the log of the run that is going on was given: what it has taken of that is not held yet.
+    running: Cell<Option<usize>>,
     /// Why looking stopped, if it did: nothing more is looked at.
     refusal: RefCell<Option<Error>>,
 }
@@ -30,8 +32,21 @@ impl Default for Account {
 impl Account {
     /// At most so many.
     pub const fn within(limit: usize) -> Self {
-        let (held, most) = (Cell::new(0), Cell::new(0));
-        Account { limit, held, most, of_log: Cell::new(None), refusal: RefCell::new(None) }
+        Account {
+            limit,
+            of_log: None,
+            held: Cell::new(0),
+            most: Cell::new(0),
+            running: Cell::new(None),
+            refusal: RefCell::new(None),
+        }
+    }
+
+    /// What [`kept_bytes`](super::kept_bytes) says, and so many bytes more for logs of comparisons, which are cut where they have no room: what is missing is not told apart.
+    pub fn for_kept(point: &[f64], order: usize, more: usize) -> Self {
+        let of_log = super::LEAST_LOG.saturating_add(more / super::most_runs(point, order));
+        let limit = super::kept_bytes(point, order).saturating_add(more);
+        Account { of_log: Some(of_log), ..Account::within(limit) }
     }
 
     /// At most so many from now on.
@@ -55,7 +70,7 @@ impl Account {
             return None;
         }
         let held = self.held.get().saturating_add(bytes);
-        let in_all = held.saturating_add(self.of_log.get().map_or(0, decision::logged_of));
+        let in_all = held.saturating_add(self.running.get().map_or(0, decision::logged_of));
         if in_all > self.limit {
             self.refuse(Error::ByteLimit { limit: self.limit, needed: in_all, node: 0 });
             return None;
@@ -78,26 +93,36 @@ impl Account {
         self.refusal.borrow_mut().get_or_insert(error);
     }
 
-    /// Runs something whose log has what is left, and tells how much that is.
-    pub(super) fn run<R>(&self, run: impl FnOnce(usize) -> R) -> (R, usize) {
-        let room = self.limit - self.held.get().min(self.limit);
-        let outer = self.of_log.replace(Some(room));
-        let result = run(room);
-        self.of_log.set(outer);
-        (result, room)
-    }
-
-    pub(super) fn refuse_beyond_limit(&self) {
-        self.refuse(Error::ByteLimit { limit: self.limit, needed: self.limit.saturating_add(1), node: 0 });
-    }
-
     pub(super) fn has_refused(&self) -> bool {
         self.refusal.borrow().is_some()
     }
 
     /// Why looking stopped, if it did; from now on it goes on.
-    pub(super) fn refused(&self) -> Option<Error> {
+    pub fn refused(&self) -> Option<Error> {
         self.refusal.take()
+    }
+
+    /// What the log of the run that begins now may take.
+    pub(super) fn of_log(&self) -> usize {
+        let room = self.of_log.unwrap_or(usize::MAX).min(self.limit - self.held.get().min(self.limit));
+        self.running.set(Some(room));
+        room
+    }
+
+    /// The run is over: what its log took is charged next.
+    pub(super) fn run_is_over(&self) {
+        self.running.set(None);
+    }
+
+    /// A log had too little room.
+    pub(super) fn log_was_cut(&self) {
+        if self.of_log.is_none() {
+            self.refuse(Error::ByteLimit {
+                limit: self.limit,
+                needed: self.limit.saturating_add(1),
+                node: 0,
+            });
+        }
     }
 }
 

@@ -137,14 +137,16 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         Ok(&tape.gradient)
     }
 
-    /// What `points` compares of a recording: the gradient of a weighted sum of its outputs.
+    /// What `points` compares of a recording: the gradients of its outputs, or of weighted sums of groups of them.
     #[doc(hidden)]
     pub fn add_parts(&mut self, parts: Option<&mut Vec<f64>>) {
         let Some(parts) = parts else { return };
-        let weights: Vec<S> = (0..self.output_count()).map(|i| S::from_f64(points::weight(i))).collect();
-        // What has no gradient here may still have what it was recorded for.
-        if let Ok(sums) = self.reverse(&weights) {
-            points::add_parts(Some(parts), sums);
+        let rows = self.output_count();
+        for weights in points::weights_of_groups(rows, points::group_count(rows)) {
+            // What has no gradient here may still have what it was recorded for.
+            if let Ok(sums) = self.reverse(&weights) {
+                points::add_parts(Some(&mut *parts), sums);
+            }
         }
     }
 

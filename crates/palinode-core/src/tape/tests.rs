@@ -107,7 +107,7 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> 
 #[test]
 fn arena_and_twin_agree_bit_for_bit() {
     let mut arena = Arena::new(MAX_NODES, usize::MAX);
-    for seed in 0..if cfg!(miri) { 3 } else { 100 } {
+    for seed in 0..if cfg!(miri) { 3 } else { 30 } {
         let mut random = Random(seed);
         arena.clear();
         let twin = random_recording(&mut arena, &mut random, if cfg!(miri) { 120 } else { 2000 });

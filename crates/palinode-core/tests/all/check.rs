@@ -173,15 +173,24 @@ fn second_name(i: usize, j: usize) -> String {
     format!("d{}{}", NAMES[i], NAMES[j])
 }
 
+/// A rule as functions over plain numbers, and over those of first order that every promise is about. The checkers are compiled once for each number, not for each rule.
+#[allow(clippy::type_complexity)]
+struct FirstOrder<S: Leaf> {
+    name: &'static str,
+    kinks: &'static [Kink],
+    uses_z: &'static [bool],
+    value: Box<dyn Fn(&[S]) -> S>,
+    value_and_dx: Box<dyn Fn(&[S]) -> (S, S)>,
+    partial: Box<dyn Fn(usize, &[S], S) -> S>,
+    dual: Box<dyn Fn(&[Dual<S>]) -> Dual<S>>,
+    var: Box<dyn Fn(&[Var<S>]) -> Var<S>>,
+}
+
 /// A rule as functions over every number that is built on `S`: all that the checkers need to know about it.
 #[allow(clippy::type_complexity)]
 struct Lifted<S: Leaf> {
-    name: &'static str,
-    value: Box<dyn Fn(&[S]) -> S>,
-    partial: Box<dyn Fn(usize, &[S], S) -> S>,
-    dual: Box<dyn Fn(&[Dual<S>]) -> Dual<S>>,
+    first: FirstOrder<S>,
     dual_n: Box<dyn Fn(&[DualN<S, 3>]) -> DualN<S, 3>>,
-    var: Box<dyn Fn(&[Var<S>]) -> Var<S>>,
     dual_dual: Box<dyn Fn(&[Dual<Dual<S>>]) -> Dual<Dual<S>>>,
     jet: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
     /// The same through the method or operator of that name: products and quotients of jets have their own recurrences.
@@ -207,15 +216,26 @@ impl<S: Leaf> NestedTapes<S> {
     }
 }
 
+impl<S: Leaf> FirstOrder<S> {
+    fn of<R: AnyRule>(rule: R) -> Self {
+        FirstOrder {
+            name: R::NAME,
+            kinks: R::KINKS,
+            uses_z: R::USES_Z,
+            value: Box::new(move |args| rule.value(args)),
+            value_and_dx: Box::new(move |args| rule.value_and_dx(args)),
+            partial: Box::new(move |which, args, z| rule.partial(which, args, z)),
+            dual: Box::new(move |args| rule.apply(args)),
+            var: Box::new(move |args| rule.apply(args)),
+        }
+    }
+}
+
 impl<S: Leaf> Lifted<S> {
     fn of<R: AnyRule>(rule: R) -> Self {
         Lifted {
-            name: R::NAME,
-            value: Box::new(move |args| rule.value(args)),
-            partial: Box::new(move |which, args, z| rule.partial(which, args, z)),
-            dual: Box::new(move |args| rule.apply(args)),
+            first: FirstOrder::of(rule),
             dual_n: Box::new(move |args| rule.apply(args)),
-            var: Box::new(move |args| rule.apply(args)),
             dual_dual: Box::new(move |args| rule.apply(args)),
             jet: Box::new(move |args| rule.apply(args)),
             jet_method: Box::new(move |args| rule.value(args)),
@@ -340,23 +360,23 @@ fn unit<S: Scalar>(k: usize, i: usize) -> S {
 fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
     let args: Vec<S> = sample.args.iter().map(|&v| S::from_f64(v)).collect();
     let n = args.len();
-    let mut noting = Noting { sample, name: rule.name, report, leaf: core::marker::PhantomData };
-    let z = (rule.value)(&args);
+    let mut noting = Noting { sample, name: rule.first.name, report, leaf: core::marker::PhantomData };
+    let z = (rule.first.value)(&args);
     noting.note(0, "value", "value".into(), z, sample.value, budget::value::<S>(sample));
 
     let all =
         DualN::variables(core::array::from_fn::<S, 3, _>(|k| args.get(k).copied().unwrap_or(S::zero())));
     let dual_n = (rule.dual_n)(&all[..n]);
     for i in 0..n {
-        noting.first("partial", i, (rule.partial)(i, &args, z));
+        noting.first("partial", i, (rule.first.partial)(i, &args, z));
         let seeded: Vec<Dual<S>> = (0..n).map(|k| Dual::new(args[k], unit(k, i))).collect();
-        noting.first("dual", i, (rule.dual)(&seeded).tangent);
+        noting.first("dual", i, (rule.first.dual)(&seeded).tangent);
         noting.first("dual_n", i, dual_n.tangents[i]);
     }
 
     let one = [S::one()];
     let mut tape = Tape::new();
-    let mut record = tape.record(&args, |x| (rule.var)(x)).expect("room");
+    let mut record = tape.record(&args, |x| (rule.first.var)(x)).expect("room");
     let gradient = record.reverse(&one).expect("lengths").to_vec();
     for i in 0..n {
         noting.first("var", i, gradient[i]);
@@ -367,13 +387,13 @@ fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
             .record(&args[i..=i], |x| {
                 let mixed: Vec<Var<S>> =
                     (0..n).map(|k| if k == i { x[0] } else { Var::lift(args[k]) }).collect();
-                (rule.var)(&mixed)
+                (rule.first.var)(&mixed)
             })
             .expect("room");
         noting.first("var alone", i, record.reverse(&one).expect("lengths")[0]);
     }
     let mut traced = Tape::traced();
-    let mut record = traced.record(&args, |x| (rule.var)(x)).expect("room");
+    let mut record = traced.record(&args, |x| (rule.first.var)(x)).expect("room");
     for (i, &got) in record.reverse(&one).expect("lengths").iter().enumerate() {
         noting.first("traced", i, got);
     }
@@ -440,10 +460,14 @@ fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mu
 /// What the table promises bit by bit: `together` is the value and the partial, a partial without `via z` does not
 /// look at the value, and every kink gives what its row says in every first-order mode.
 pub(crate) fn promises<S: Leaf, R: AnyRule>(rule: R, samples: &[Sample], report: &mut Report) {
+    promises_of(&FirstOrder::<S>::of(rule), samples, report);
+}
+
+fn promises_of<S: Leaf>(rule: &FirstOrder<S>, samples: &[Sample], report: &mut Report) {
     let mut note = |place: String, mode: &'static str, what: String, got: S, expected: S, note: &str| {
         if !same_bits(got, expected) {
             report.findings.push(Finding {
-                op: R::NAME.into(),
+                op: rule.name.into(),
                 place,
                 leaf: S::NAME,
                 mode,
@@ -454,42 +478,42 @@ pub(crate) fn promises<S: Leaf, R: AnyRule>(rule: R, samples: &[Sample], report:
             });
         }
     };
-    let kinks = R::KINKS.iter().map(|kink| kink.at.to_vec());
+    let kinks = rule.kinks.iter().map(|kink| kink.at.to_vec());
     let points =
         samples.iter().filter(|s| S::holds(s.fits_f32)).map(|sample| sample.args.clone()).chain(kinks);
     for args in points {
-        let place = format!("{} {args:?}", R::NAME);
+        let place = format!("{} {args:?}", rule.name);
         let args: Vec<S> = args.iter().map(|&v| S::from_f64(v)).collect();
-        let z = rule.value(&args);
+        let z = (rule.value)(&args);
         if args.len() == 1 {
-            let (value, dx) = rule.value_and_dx(&args);
+            let (value, dx) = (rule.value_and_dx)(&args);
             note(place.clone(), "together", "value".into(), value, z, "together must have the bits of value");
-            let expected = rule.partial(0, &args, z);
+            let expected = (rule.partial)(0, &args, z);
             note(place.clone(), "together", "dx".into(), dx, expected, "together must have the bits of dx");
         }
-        for i in (0..args.len()).filter(|&i| !R::USES_Z[i]) {
-            let expected = rule.partial(i, &args, z);
-            let blind = rule.partial(i, &args, S::from_f64(f64::NAN));
+        for i in (0..args.len()).filter(|&i| !rule.uses_z[i]) {
+            let expected = (rule.partial)(i, &args, z);
+            let blind = (rule.partial)(i, &args, S::from_f64(f64::NAN));
             let why = "a partial that is not via z must not look at z";
             note(place.clone(), "z = NaN", partial_name(i), blind, expected, why);
         }
     }
-    for kink in R::KINKS {
+    for kink in rule.kinks {
         let args: Vec<S> = kink.at.iter().map(|&v| S::from_f64(v)).collect();
-        let place = format!("{} kink {:?}", R::NAME, kink.at);
-        let z = rule.value(&args);
+        let place = format!("{} kink {:?}", rule.name, kink.at);
+        let z = (rule.value)(&args);
         let n = args.len();
         let mut tape = Tape::new();
-        let mut record = tape.record(&args, |x| rule.apply(x)).expect("room");
+        let mut record = tape.record(&args, |x| (rule.var)(x)).expect("room");
         let gradient = record.reverse(&[S::one()]).expect("lengths").to_vec();
         for i in 0..n {
             let expected = S::from_f64(kink.gives[i]);
             let why = "the convention of the row";
-            note(place.clone(), "partial", partial_name(i), rule.partial(i, &args, z), expected, why);
+            note(place.clone(), "partial", partial_name(i), (rule.partial)(i, &args, z), expected, why);
             let seeded: Vec<Dual<S>> = (0..n).map(|k| Dual::new(args[k], unit(k, i))).collect();
             // -0 and 0 are one slope: a sum with the other arguments' zeros makes it +0.
             let plus_zero = |v: S| if v.equal(S::zero()) { S::zero() } else { v };
-            let dual = rule.apply(&seeded).tangent;
+            let dual = (rule.dual)(&seeded).tangent;
             note(place.clone(), "dual", partial_name(i), plus_zero(dual), plus_zero(expected), why);
             note(place.clone(), "var", partial_name(i), plus_zero(gradient[i]), plus_zero(expected), why);
         }

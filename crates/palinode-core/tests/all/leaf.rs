@@ -18,8 +18,9 @@ pub(crate) trait Leaf: Scalar<Bool = bool> + Differentiable + PartialOrd {
     }
     /// Whether the arguments of the reference do not fit, so that results are held to double-double at rounded ones.
     const ROUNDS_ARGUMENTS: bool = false;
-    /// Whether tapes are also nested, in each other and in duals; not for each of several numbers that are the same code.
-    const NESTED_TAPES: bool = true;
+    /// Whether tapes are also nested, in each other and in duals. That is the same code for every number and takes longest to compile, so only one number does it, unless asked with
+    /// `--cfg long`.
+    const NESTED_TAPES: bool = cfg!(long);
     /// One ulp of numbers as large as `reach`, or as small as its reciprocal, relatively; `None` where too few bits are left
     /// for a rounding to be a small error.
     fn epsilon_at(reach: f64) -> Option<f64> {
@@ -50,6 +51,7 @@ impl Leaf for f32 {
 
 impl Leaf for f64 {
     const NAME: &'static str = "f64";
+    const NESTED_TAPES: bool = true;
     const EPSILON: f64 = f64::EPSILON;
     const SMALLEST: f64 = 5e-324;
     const LARGEST: f64 = f64::MAX;
@@ -96,7 +98,7 @@ impl<W: PositWidth> Leaf for Posit<W> {
         power
     };
     const ROUNDS_ARGUMENTS: bool = true;
-    const NESTED_TAPES: bool = W::BITS == 32;
+    const NESTED_TAPES: bool = cfg!(long) && W::BITS == 32;
     fn wide(self) -> DoubleDouble {
         self.to_double_double()
     }

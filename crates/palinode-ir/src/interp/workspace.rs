@@ -96,6 +96,8 @@ fn linalg(kind: Linalg, shapes: &[&[usize]]) -> usize {
             Linalg::SolveChecked { .. } => 5 * matrix + 4 * sides + 8 * wide,
             Linalg::Inverse => 3 * matrix,
             Linalg::Determinant => 4 * matrix,
+            // The factors, theirs by rows and by columns, the result; of the rest three.
+            Linalg::Cofactors => 8 * matrix,
             Linalg::LogDet => matrix,
             Linalg::Cholesky => 2 * matrix,
             Linalg::Qr => 5 * matrix + narrow * narrow,

@@ -2,7 +2,7 @@
 //!
 //! [`fuse`]: an elementwise operation takes over the operations that made its operands, if nothing else uses these, and theirs in turn: `Op::Fused` with a block over
 //! scalars, so that no array is made in between. An operation is not taken over if an array that it reads is consumed before the place where it would read it then:
-//! that would force a copy.
+//! that would force a copy. Nor is it if one operation would read more than [`MOST_ARRAYS`] arrays then: a sum of many, as cotangents are, would keep all of them until its end.
 //!
 //! [`unfuse`] turns every `Op::Fused` into elementwise instructions again: transforms know only these.
 
@@ -10,11 +10,14 @@ use super::copy::Copier;
 use super::each;
 use super::memory::taken;
 use super::rewrite::{Rules, Writer, rewrite};
-use crate::fast::FastMap;
+use crate::fast::{FastMap, FastSet};
 use crate::op::Op;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::Type;
 use crate::verify::is_elementwise;
+
+/// So many different arrays a fused operation reads at most.
+const MOST_ARRAYS: usize = 8;
 
 /// Fuses elementwise chains.
 pub fn fuse(program: &Program) -> Program {
@@ -55,11 +58,17 @@ fn fuse_block(function: &mut Function, uses: &[u32], block: &mut Block) {
     }
     // For each instruction the root of its group; roots come last.
     let mut root: Vec<usize> = (0..block.insts.len()).collect();
+    let arrays = |inst: &Inst| -> Vec<Value> {
+        inst.args.iter().copied().filter(|&arg| !function.ty(arg).is_scalar()).collect()
+    };
+    // What each group reads.
+    let mut reads: FastMap<usize, FastSet<Value>> = FastMap::default();
     for user in (0..block.insts.len()).rev() {
         if !is_candidate(function, &block.insts[user]) {
             continue;
         }
         let end = root[user];
+        let reads = reads.entry(end).or_insert_with(|| arrays(&block.insts[end]).into_iter().collect());
         for &arg in &block.insts[user].args {
             let Some(&maker) = made_at.get(&arg) else { continue };
             let occurrences = block.insts[user].args.iter().filter(|&&other| other == arg).count();
@@ -69,8 +78,15 @@ fn fuse_block(function: &mut Function, uses: &[u32], block: &mut Block) {
                 let moments = consumed_at.get(version).map_or(&[][..], Vec::as_slice);
                 !moments.iter().any(|&at| maker < at && at < end)
             };
-            if fits && block.insts[maker].args.iter().all(stays_readable) {
+            if !fits || !block.insts[maker].args.iter().all(stays_readable) {
+                continue;
+            }
+            let others = arrays(&block.insts[maker]);
+            let more = others.iter().filter(|other| !reads.contains(other)).count();
+            if reads.len() + more <= MOST_ARRAYS + 1 {
                 root[maker] = end;
+                reads.remove(&arg);
+                reads.extend(others);
             }
         }
     }

@@ -203,7 +203,9 @@ impl<'a> Shapes<'a> {
             Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. } => {
                 self.define(results[0], self.axes[inst.args[1].index()].clone());
             }
-            Linalg::Inverse | Linalg::Cholesky => self.define(results[0], vec![rows, columns]),
+            Linalg::Inverse | Linalg::Cofactors | Linalg::Cholesky => {
+                self.define(results[0], vec![rows, columns]);
+            }
             Linalg::Determinant | Linalg::LogDet => self.define(results[0], Vec::new()),
             Linalg::Qr => {
                 self.define(results[0], vec![rows, columns]);

@@ -3,6 +3,8 @@
 //! Input: what a run would allocate, share and release, in order. Output: live and peak bytes. Mirrors the memory model that
 //! `interp` states; no element is ever computed, except integers and truth values that lengths and loops depend on.
 
+use std::rc::Rc;
+
 use crate::interp::{bookkeeping, store_rule};
 use crate::op::FuncId;
 use crate::plan::known::Ints;
@@ -28,7 +30,6 @@ pub(super) struct Buffer {
     pub(super) bytes: u64,
     /// What describes it.
     pub(super) beside: u64,
-    pub(super) holders: u32,
     /// Which array it is: they are numbered as they are made. What follows a branch on data and differs between its sides is a new one.
     pub(super) born: u64,
     /// Whether it depends on data with how many elements it was made.
@@ -64,7 +65,10 @@ pub(super) fn mixed(sequence: u64, next: u64) -> u64 {
 /// What an imagined run has cost so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    buffers: Vec<Option<Buffer>>,
+    /// Shared between the sides of a branch until one of them changes something.
+    buffers: Vec<Option<Rc<Buffer>>>,
+    /// How many hold each of them.
+    holders: Vec<u32>,
     free: Vec<u32>,
     pub(super) live: u64,
     pub(super) peak: u64,
@@ -112,14 +116,13 @@ impl Ledger {
             made: room,
             bytes,
             beside: bookkeeping::ARRAY,
-            holders: 1,
             born,
             uneven: false,
             loose: false,
             value: None,
         };
         self.charge_both(bytes, bookkeeping::ARRAY);
-        self.place(buffer)
+        self.place(Rc::new(buffer), 1)
     }
 
     fn birth(&mut self) -> u64 {
@@ -127,15 +130,16 @@ impl Ledger {
         self.births - 1
     }
 
-    fn place(&mut self, buffer: Buffer) -> Id {
+    fn place(&mut self, buffer: Rc<Buffer>, holders: u32) -> Id {
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
                 self.buffers.push(None);
+                self.holders.push(0);
                 self.buffers.len() as u32 - 1
             }
         };
-        self.buffers[id as usize] = Some(buffer);
+        (self.buffers[id as usize], self.holders[id as usize]) = (Some(buffer), holders);
         Id(id)
     }
 
@@ -172,15 +176,23 @@ impl Ledger {
     }
 
     pub(super) fn get(&self, id: Id) -> &Buffer {
+        self.shared(id)
+    }
+
+    pub(super) fn shared(&self, id: Id) -> &Rc<Buffer> {
         self.buffers[id.0 as usize].as_ref().expect("a buffer that someone holds")
     }
 
     pub(super) fn get_mut(&mut self, id: Id) -> &mut Buffer {
-        self.buffers[id.0 as usize].as_mut().expect("a buffer that someone holds")
+        Rc::make_mut(self.buffers[id.0 as usize].as_mut().expect("a buffer that someone holds"))
     }
 
     pub(super) fn hold(&mut self, id: Id) {
-        self.get_mut(id).holders += 1;
+        self.holders[id.0 as usize] += 1;
+    }
+
+    pub(super) fn holders(&self, id: Id) -> u32 {
+        self.holders[id.0 as usize]
     }
 
     pub(super) fn is_held_once(&self, id: Id) -> bool {
@@ -189,14 +201,14 @@ impl Ledger {
 
     /// Whether it has exactly so many holders.
     pub(super) fn is_held(&self, id: Id, holders: usize) -> bool {
-        self.get(id).holders as usize == holders
+        self.holders(id) as usize == holders
     }
 
     pub(super) fn release(&mut self, id: Id) {
-        let buffer = self.get_mut(id);
-        buffer.holders -= 1;
-        if buffer.holders == 0 {
-            let (bytes, beside) = (buffer.bytes, buffer.beside);
+        let holders = &mut self.holders[id.0 as usize];
+        *holders -= 1;
+        if *holders == 0 {
+            let &Buffer { bytes, beside, .. } = self.get(id);
             self.discharge_both(bytes, beside);
             self.buffers[id.0 as usize] = None;
             self.free.push(id.0);
@@ -242,6 +254,7 @@ impl Ledger {
     pub(super) fn after_either(a: &Ledger, b: &Ledger) -> Ledger {
         Ledger {
             buffers: Vec::new(),
+            holders: Vec::new(),
             free: Vec::new(),
             live: a.reserved.0,
             peak: a.peak.max(b.peak),
@@ -258,18 +271,17 @@ impl Ledger {
     }
 
     /// Counts an array that was made elsewhere as live, held by nothing yet; a new one if it differs between two courses.
-    pub(super) fn adopt(&mut self, mut buffer: Buffer, differs: bool) -> Id {
-        buffer.holders = 0;
+    pub(super) fn adopt(&mut self, mut buffer: Rc<Buffer>, differs: bool) -> Id {
         if differs {
-            buffer.born = self.birth();
+            Rc::make_mut(&mut buffer).born = self.birth();
         }
         self.charge_both(buffer.bytes, buffer.beside);
-        self.place(buffer)
+        self.place(buffer, 0)
     }
 
     /// The buffers that are live, by age.
     pub(super) fn survivors(&self) -> Vec<&Buffer> {
-        let mut found: Vec<&Buffer> = self.buffers.iter().flatten().collect();
+        let mut found: Vec<&Buffer> = self.buffers.iter().flatten().map(|buffer| &**buffer).collect();
         found.sort_by_key(|buffer| buffer.born);
         found
     }

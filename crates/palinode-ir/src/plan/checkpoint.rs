@@ -51,12 +51,6 @@ pub(super) struct Checkpointed {
     pub(super) loops: Vec<Checkpoint>,
 }
 
-/// What was found: gradients that fit, and the smallest peak.
-pub(super) struct Found {
-    pub(super) fitting: Vec<Checkpointed>,
-    pub(super) smallest: u64,
-}
-
 /// The least number of states with which a loop is not run through too often.
 fn fewest(rounds: u64) -> u64 {
     let mut slots = 1;
@@ -75,7 +69,7 @@ pub(super) struct Search<'a, R> {
 }
 
 impl<R> Search<'_, R> {
-    /// What it finds. `gradient` differentiates and simplifies a program; `growth` are the loops that keep something.
+    /// What it finds: gradients that fit, and others as small as they can be. `gradient` differentiates and simplifies a program; `growth` are the loops that keep something.
     ///
     /// # Errors
     /// Those of `gradient`.
@@ -84,10 +78,10 @@ impl<R> Search<'_, R> {
         program: &Program,
         growth: &[Growth],
         gradient: &dyn Fn(&Program) -> Result<Program, E>,
-    ) -> Result<Found, E> {
+    ) -> Result<Vec<Checkpointed>, E> {
         let mut loops: Vec<&Growth> = growth.iter().filter(|growth| growth.rounds > 1).collect();
         loops.sort_by_key(|growth| core::cmp::Reverse(growth.rounds.saturating_mul(growth.bytes_per_round)));
-        let mut found = Found { fitting: Vec::new(), smallest: u64::MAX };
+        let mut found = Vec::new();
         for count in 1..=loops.len().min(MOST_LOOPS) {
             if self.effort.is_over() {
                 break;
@@ -104,15 +98,13 @@ impl<R> Search<'_, R> {
             // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give up the others.
             let fitted = rematerialize_within(&made, self.inputs, self.real_bytes, self.limit, self.effort);
             let Ok(Fitted { program: mut made, mut prediction, repeated, .. }) = fitted else { continue };
-            found.smallest = found.smallest.min(prediction.heap);
-            if prediction.heap > self.limit {
-                continue;
+            if prediction.heap <= self.limit {
+                for at in 0..chosen.len() {
+                    prediction = self.most_slots(&mut made, &mut chosen, at, prediction);
+                }
+                set_slots(&mut made, &chosen);
             }
-            for at in 0..chosen.len() {
-                prediction = self.most_slots(&mut made, &mut chosen, at, prediction);
-            }
-            set_slots(&mut made, &chosen);
-            found.fitting.push(Checkpointed { program: made, prediction, repeated, loops: chosen });
+            found.push(Checkpointed { program: made, prediction, repeated, loops: chosen });
         }
         Ok(found)
     }

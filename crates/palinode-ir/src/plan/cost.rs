@@ -35,7 +35,7 @@ pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
                 Linalg::Solve { .. } | Linalg::Determinant | Linalg::LogDet | Linalg::Cholesky => cube,
                 Linalg::SolveChecked { .. } => 4.0 * cube,
                 Linalg::SolveTriangular { .. } => first,
-                Linalg::Inverse | Linalg::Qr => 3.0 * cube,
+                Linalg::Inverse | Linalg::Cofactors | Linalg::Qr => 3.0 * cube,
                 Linalg::SymmetricEigen | Linalg::Svd => 20.0 * cube,
             }
         }

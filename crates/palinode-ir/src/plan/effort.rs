@@ -4,10 +4,14 @@
 
 use std::cell::Cell;
 
-use super::walk::{EFFORT, WORK_PER_INST};
+use super::walk::EFFORT;
 
 /// So many walks as long as may be.
-const WALKS: u64 = 3;
+const WALKS: u64 = 2;
+/// To differentiate and simplify a program takes as long as to walk so often through what comes of it.
+const MAKING: u64 = 10;
+/// A run does about so much work (`Ledger::work`) while a search walks through one instruction.
+const WORK_PER_INST: f64 = 60.0;
 /// In a search, a walk that is longer than this part of one is made for a bound instead.
 const PART: u64 = 8;
 
@@ -44,6 +48,11 @@ impl Effort {
 
     pub(super) fn spend(&self, walked: u64) {
         self.spent.set(self.spent.get().saturating_add(walked));
+    }
+
+    /// A program of so many instructions was made.
+    pub(super) fn spend_making(&self, instructions: usize) {
+        self.spend(MAKING.saturating_mul(instructions as u64));
     }
 
     pub(super) fn is_over(&self) -> bool {

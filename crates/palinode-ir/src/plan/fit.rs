@@ -11,8 +11,8 @@ use crate::interp::Datum;
 use crate::passes;
 use crate::plan::checkpoint::{Checkpoint, Checkpointed, Search};
 use crate::plan::effort::Effort;
-use crate::plan::remat::rematerialize_within;
-use crate::plan::{PlanError, Prediction, narrow_kept, predict};
+use crate::plan::remat::{rematerialize_from, rematerialize_within};
+use crate::plan::{Fitted, PlanError, Prediction, narrow_kept, predict};
 use crate::program::Program;
 use crate::transform::{Recompute, Storage, TransformError, value_and_grad_stored};
 
@@ -121,58 +121,95 @@ fn fit_levels<R>(
     let kept = gradient(Recompute::Nothing)?;
     let all = predict(&kept, inputs, real_bytes)?;
     let effort = Effort::for_a_run(all.work);
+    // What is computed again is chosen for loops only.
+    let has_loops = program.functions.iter().any(|function| {
+        let mut found = false;
+        function.body.for_each_inst(&mut |inst| found |= inst.op.repeats());
+        found
+    });
     // Something is left for loops that keep states.
     effort.limit_to(0.5);
-    let mut best: Option<FittedGradient> = None;
-    let mut smallest = u64::MAX;
-    for &recompute in levels {
-        let made = if recompute == Recompute::Nothing { kept.clone() } else { gradient(recompute)? };
-        let fitted = rematerialize_within(&made, inputs, real_bytes, limit, &effort)?;
-        smallest = smallest.min(fitted.prediction.heap);
-        let overhead = fitted.prediction.work / all.work.max(1.0);
-        if fitted.prediction.heap <= limit && best.as_ref().is_none_or(|best| overhead < best.overhead) {
-            best = Some(FittedGradient {
-                program: fitted.program,
-                prediction: fitted.prediction,
-                recompute,
-                repeated: fitted.repeated,
-                checkpoints: Vec::new(),
-                overhead,
-                store_all: bytes(all.heap),
-            });
+    let mut tried = Tried { limit, all: (all.work, all.heap), best: None, smallest: None };
+    for (at, &recompute) in levels.iter().enumerate() {
+        if at > 0 && (tried.is_good() || effort.is_over() || !has_loops) {
+            break;
         }
+        let fitted = if recompute == Recompute::Nothing {
+            rematerialize_from(&kept, all.clone(), inputs, real_bytes, limit, &effort)?
+        } else {
+            let made = gradient(recompute)?;
+            effort.spend_making(made.size());
+            rematerialize_within(&made, inputs, real_bytes, limit, &effort)?
+        };
+        let Fitted { program, prediction, repeated, .. } = fitted;
+        tried.note(recompute, Checkpointed { program, prediction, repeated, loops: Vec::new() });
     }
     // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit, or do much again.
     effort.limit_to(1.0);
-    if may_keep_states && best.as_ref().is_none_or(|best| best.overhead > LITTLE) {
+    if may_keep_states && !tried.is_good() {
         for &recompute in levels {
             if effort.is_over() {
                 break;
             }
-            let made = |program: &Program| gradient_of(program, recompute);
+            let made = |program: &Program| -> Result<Program, FitError> {
+                let made = gradient_of(program, recompute)?;
+                effort.spend_making(made.size());
+                Ok(made)
+            };
             let search = Search { inputs, real_bytes, limit, effort: &effort };
             let found = search.run(program, &all.growth, &made)?;
-            smallest = smallest.min(found.smallest);
-            for Checkpointed { program, prediction, repeated, loops } in found.fitting {
-                let overhead = prediction.work / all.work.max(1.0);
-                if best.as_ref().is_none_or(|best| overhead < best.overhead) {
-                    best = Some(FittedGradient {
-                        program,
-                        prediction,
-                        recompute,
-                        repeated,
-                        checkpoints: loops,
-                        overhead,
-                        store_all: bytes(all.heap),
-                    });
-                }
-            }
+            found.into_iter().for_each(|found| tried.note(recompute, found));
         }
     }
-    let mut best = best.ok_or(FitError::TooSmall { budget, smallest: bytes(smallest) })?;
-    // What is live at the peak is worth a walk only now.
-    best.prediction = predict(&best.program, inputs, real_bytes)?;
-    Ok(best)
+    let Tried { best, smallest, .. } = tried;
+    // What is live at the peak is worth a walk only now. It may be longer than those of the search, and know more: also of the smallest one, which then may fit.
+    let mut found = best.or(smallest).expect("something was tried");
+    let closer = predict(&found.program, inputs, real_bytes)?;
+    if closer.heap <= found.prediction.heap {
+        found.prediction = closer;
+    }
+    if found.prediction.heap > limit {
+        return Err(FitError::TooSmall { budget, smallest: bytes(found.prediction.heap) });
+    }
+    Ok(found)
+}
+
+/// What a search has found. Every limit goes through the same candidates in the same order until one fits, so that all limits above the smallest peak work.
+struct Tried {
+    limit: u64,
+    /// The work and the bytes of what keeps everything.
+    all: (f64, u64),
+    /// With the least work among those that fit.
+    best: Option<FittedGradient>,
+    /// With the smallest peak.
+    smallest: Option<FittedGradient>,
+}
+
+impl Tried {
+    /// Whether a further search is not worth while.
+    fn is_good(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.overhead <= LITTLE)
+    }
+
+    fn note(&mut self, recompute: Recompute, found: Checkpointed) {
+        let Checkpointed { program, prediction, repeated, loops } = found;
+        let overhead = prediction.work / self.all.0.max(1.0);
+        let (fits, heap) = (prediction.heap <= self.limit, prediction.heap);
+        let found = FittedGradient {
+            program,
+            prediction,
+            recompute,
+            repeated,
+            checkpoints: loops,
+            overhead,
+            store_all: bytes(self.all.1),
+        };
+        if fits && self.best.as_ref().is_none_or(|best| overhead < best.overhead) {
+            self.best = Some(found);
+        } else if self.smallest.as_ref().is_none_or(|smallest| heap < smallest.prediction.heap) {
+            self.smallest = Some(found);
+        }
+    }
 }
 
 fn bytes(count: u64) -> Budget {

@@ -7,24 +7,31 @@
 //! Each array may be from another side, so that the bound can be above what any run takes. Keeping the larger side would be no bound at all: which one is
 //! larger depends on where the chunks of logs end, and a smaller one may share what is copied later.
 
-use std::collections::HashMap;
+use std::rc::Rc;
 
+use crate::fast::FastMap;
 use crate::plan::buffers::{Buffer, Id, Ledger};
 use crate::plan::walk::{State, Thing};
 
 /// Goes on from either state.
 pub(super) fn joined(a: &State, b: &State) -> State {
     let mut ledger = Ledger::after_either(&a.ledger, &b.ledger);
-    let mut pairs: HashMap<(Option<Id>, Option<Id>), Id> = HashMap::new();
+    let mut pairs: FastMap<(Option<Id>, Option<Id>), Id> = FastMap::default();
     let mut thing = |a_thing: Thing, b_thing: Thing| match (a_thing.id(), b_thing.id()) {
         (None, None) if a_thing == b_thing => a_thing,
         (None, None) => bounded(a_thing, b_thing),
         (from_a, from_b) => {
             let id = *pairs.entry((from_a, from_b)).or_insert_with(|| {
-                let sides = [from_a.map(|id| a.ledger.get(id)), from_b.map(|id| b.ledger.get(id))];
-                let differs = sides[0].map(|buffer| buffer.born) != sides[1].map(|buffer| buffer.born);
-                let either = sides.into_iter().flatten().cloned().reduce(larger);
-                ledger.adopt(either.expect("one side has it"), differs)
+                let sides = [from_a.map(|id| a.ledger.shared(id)), from_b.map(|id| b.ledger.shared(id))];
+                let (either, differs) = match sides {
+                    // Neither side has touched it.
+                    [Some(a), Some(b)] if Rc::ptr_eq(a, b) => (Rc::clone(a), false),
+                    [Some(a), Some(b)] => {
+                        (Rc::new(larger(Buffer::clone(a), Buffer::clone(b))), a.born != b.born)
+                    }
+                    [a, b] => (Rc::clone(a.or(b).expect("one side has it")), true),
+                };
+                ledger.adopt(either, differs)
             });
             ledger.hold(id);
             Thing::Array(id)

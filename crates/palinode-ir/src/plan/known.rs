@@ -74,8 +74,13 @@ impl Ints {
 
     /// As if so many more rounds had passed that append `per_round` entries each, like the last two.
     pub(super) fn after(mut self, per_round: u64, rounds: u64) -> Option<Ints> {
-        let period =
-            usize::try_from(per_round).ok().filter(|&period| period > 0 && self.pattern.is_empty())?;
+        let period = usize::try_from(per_round).ok().filter(|&period| period > 0)?;
+        if !self.pattern.is_empty() {
+            // What the last rounds appended followed the pattern, and goes on so.
+            let goes_on = self.pattern.len() == period || self.is_constant();
+            self.length = self.length.saturating_add(per_round.saturating_mul(rounds));
+            return goes_on.then_some(self);
+        }
         let last = self.head.len().checked_sub(period)?;
         let before = last.checked_sub(period)?;
         for at in 0..period {
@@ -134,7 +139,13 @@ mod tests {
         assert_eq!(some, [Some(7), Some(8 * 1002), None]);
         let ints = ints.pushed(Thing::Int(Some(7))).unwrap().pushed(Thing::Int(Some(8 * 1003))).unwrap();
         assert_eq!(ints.get(2007), Thing::Int(Some(8 * 1003)));
-        assert_eq!(ints.pushed(Thing::Int(Some(8))), None);
+        assert_eq!(ints.clone().pushed(Thing::Int(Some(8))), None);
+        // A later loop that appends what follows the pattern goes on with it; one of another period does not.
+        let more = ints.clone().after(2, 10).unwrap();
+        assert_eq!((more.length, more.get(2027).int()), (2028, Some(8 * 1013)));
+        assert_eq!(ints.after(3, 10), None);
+        let same = Ints::new(vec![Some(4); 3]).after(1, 10).unwrap().after(2, 10).unwrap();
+        assert_eq!((same.length, same.is_constant()), (33, true));
     }
 
     #[test]

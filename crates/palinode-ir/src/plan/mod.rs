@@ -273,7 +273,7 @@ fn walked<'p, R>(
     let mut ended = walk.run(inputs);
     effort.spend(walk.effort);
     if matches!(ended, Err(Stop::TooLong)) {
-        walk = Walk::new(program, real_bytes, events).bounding();
+        walk = walk.from_the_start().bounding();
         ended = walk.run(inputs);
         effort.spend(walk.effort);
     }

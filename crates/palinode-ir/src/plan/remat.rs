@@ -6,7 +6,8 @@
 //! operation made before and that something uses afterwards, take the one with the least work per byte freed; repeat its operation right before the first
 //! use after the peak, and what it needs in turn if that is no longer there. A value that was repeated is a value like any other and may be chosen
 //! again, so that the result ranges from keeping everything to checkpoints within checkpoints. This is the greedy scheme of
-//! Kirisame et al., *Dynamic tensor rematerialization* (2021), done ahead of time with exact sizes.
+//! Kirisame et al., *Dynamic tensor rematerialization* (2021), done ahead of time with exact sizes. Where there are many such arrays (code without loops, by the thousand), a step
+//! takes several of them that do not need each other: there are no more steps than for a short program.
 //!
 //! Limits: only within a block (a loop counts as one operation there; what loops keep round by round is chosen by
 //! `transform::Storage`). Common subexpressions must not be merged afterwards.
@@ -16,11 +17,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::interp::Datum;
 use crate::op::{FuncId, Op};
 use crate::plan::effort::Effort;
-use crate::plan::{PlanError, Prediction, cost, predicted};
+use crate::plan::{PlanError, Prediction, cost, predict, predicted};
 use crate::program::{Block, Function, Inst, Program, Value};
 
 /// After so many steps without a lower peak, the search ends.
 const PATIENCE: usize = 24;
+/// Up to so many values that could be given up are given up one at a time, of more
+const FEW: usize = 56;
+/// one of so many.
+const AT_ONCE: usize = 8;
+/// To look for what is to be repeated takes as long as to walk so often through the program.
+const STEP: u64 = 4;
 /// How many operations may be repeated to get one value back.
 const LONGEST: usize = 64;
 
@@ -47,7 +54,9 @@ pub fn rematerialize<R>(
     real_bytes: usize,
     budget: u64,
 ) -> Result<Fitted, PlanError> {
-    rematerialize_within(program, inputs, real_bytes, budget, &Effort::unlimited())
+    let prediction = predict(program, inputs, real_bytes)?;
+    let effort = Effort::for_a_run(prediction.work);
+    rematerialize_from(program, prediction, inputs, real_bytes, budget, &effort)
 }
 
 /// The same, as long as there is effort left.
@@ -58,15 +67,29 @@ pub(super) fn rematerialize_within<R>(
     budget: u64,
     effort: &Effort,
 ) -> Result<Fitted, PlanError> {
+    let prediction = predicted(program, inputs, real_bytes, None, effort)?;
+    rematerialize_from(program, prediction, inputs, real_bytes, budget, effort)
+}
+
+/// The same of a program of which is known what it needs.
+pub(super) fn rematerialize_from<R>(
+    program: &Program,
+    prediction: Prediction,
+    inputs: &[Datum<R>],
+    real_bytes: usize,
+    budget: u64,
+    effort: &Effort,
+) -> Result<Fitted, PlanError> {
     let predict = |program: &Program| predicted(program, inputs, real_bytes, None, effort);
-    let prediction = predict(program)?;
     let mut best = Fitted { program: program.clone(), prediction, repeated: 0, origins: HashMap::new() };
     let mut current = best.clone();
     let mut fruitless = 0;
     while current.prediction.heap > budget && fruitless < PATIENCE && !effort.is_over() {
-        if !step(&mut current) {
+        let excess = current.prediction.heap - budget;
+        if !step(&mut current, excess) {
             break;
         }
+        effort.spend(STEP * current.program.size() as u64);
         current.prediction = predict(&current.program)?;
         if current.prediction.heap < best.prediction.heap {
             best = current.clone();
@@ -85,9 +108,9 @@ pub(super) fn rematerialize_within<R>(
 /// Where a block is: the instruction and the block of it to enter, from the body of the entry on.
 type Path = Vec<(usize, usize)>;
 
-/// One value less at the peak, if that is possible.
-fn step(current: &mut Fitted) -> bool {
-    let Some((path, choice)) = best_choice(current) else { return false };
+/// A value less at the peak, or some that make no more than `excess` bytes, if that is possible.
+fn step(current: &mut Fitted, excess: u64) -> bool {
+    let Some((path, choices)) = best_choices(current, excess) else { return false };
     let Fitted { program, repeated, origins, .. } = current;
     let function = &mut program.functions[program.entry.index()];
     let mut body = core::mem::take(&mut function.body);
@@ -96,15 +119,16 @@ fn step(current: &mut Fitted) -> bool {
         block = &mut block.insts[at].blocks[inner];
     }
     let before = block.insts.len();
-    apply(function, block, &choice, origins);
+    // From the last place to the first, so that places stay what they are.
+    choices.iter().for_each(|choice| apply(function, block, choice, origins));
     // A repetition that serves several uses may replace more than it adds.
     *repeated = *repeated + block.insts.len() - before;
     function.body = body;
     true
 }
 
-/// The block to work on and what to do there.
-fn best_choice(current: &Fitted) -> Option<(Path, Choice)> {
+/// The block to work on and what to do there, from the last place to the first.
+fn best_choices(current: &Fitted, excess: u64) -> Option<(Path, Vec<Choice>)> {
     let Fitted { program, prediction, origins, .. } = current;
     let entry = program.entry;
     let live: HashSet<Value> = prediction
@@ -119,23 +143,53 @@ fn best_choice(current: &Fitted) -> Option<(Path, Choice)> {
         Some((function, value)) if function == entry => path_to(&main.body, value)?,
         Some(_) | None => return None,
     };
-    let mut found: Option<(f64, usize, Choice)> = None;
+    let mut twins: HashMap<Value, Vec<Value>> = HashMap::new();
+    for (&twin, &origin) in origins {
+        twins.entry(origin).or_insert_with(|| vec![origin]).push(twin);
+    }
+    let mut found: Option<(f64, usize, Vec<(f64, Choice)>)> = None;
     let mut block = &main.body;
     for (depth, &(at, inner)) in path.iter().enumerate() {
         let sizes = Sizes(entry, prediction);
-        let search = Search { function: main, block, peak: at, live: &live, sizes, origins };
-        for choice in search.choices() {
-            let score = choice.work / choice.freed as f64;
-            if found.as_ref().is_none_or(|(best, ..)| score < *best) {
-                found = Some((score, depth, choice));
-            }
+        let search = Search { function: main, block, peak: at, live: &live, sizes, origins, twins: &twins };
+        let choices = search.choices().into_iter();
+        let mut scored: Vec<(f64, Choice)> =
+            choices.map(|choice| (choice.work / choice.freed as f64, choice)).collect();
+        // Of equal ones the first, as they are found.
+        scored.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        if let Some(&(score, _)) = scored.first()
+            && found.as_ref().is_none_or(|(best, ..)| score < *best)
+        {
+            found = Some((score, depth, scored));
         }
         if let Some(next) = block.insts[at].blocks.get(inner) {
             block = next;
         }
     }
-    let (_, depth, choice) = found?;
-    Some((path[..depth].to_vec(), choice))
+    let (_, depth, scored) = found?;
+    Some((path[..depth].to_vec(), some_apart(scored, excess)))
+}
+
+/// The best of many, which do not need each other, until they free enough; of a few the very best.
+fn some_apart(scored: Vec<(f64, Choice)>, excess: u64) -> Vec<Choice> {
+    let most = (scored.len().saturating_sub(FEW) / AT_ONCE).max(1);
+    let (mut chosen, mut given_up, mut needed): (Vec<Choice>, HashSet<Value>, HashSet<Value>) =
+        Default::default();
+    let mut freed = 0_u64;
+    for (_, choice) in scored {
+        if chosen.len() == most || freed >= excess {
+            break;
+        }
+        if needed.contains(&choice.value) || choice.needs.iter().any(|value| given_up.contains(value)) {
+            continue;
+        }
+        freed = freed.saturating_add(choice.freed);
+        given_up.insert(choice.value);
+        needed.extend(&choice.needs);
+        chosen.push(choice);
+    }
+    chosen.sort_by_key(|choice| core::cmp::Reverse(choice.before));
+    chosen
 }
 
 /// The way to the instruction that defines a value; the last entry names the instruction itself.
@@ -163,6 +217,8 @@ struct Choice {
     repeat: Vec<usize>,
     /// Operands of it that are there under another name.
     instead: HashMap<Value, Value>,
+    /// What is read or made again for that, besides the value itself.
+    needs: Vec<Value>,
     work: f64,
     freed: u64,
 }
@@ -183,6 +239,8 @@ struct Search<'a> {
     live: &'a HashSet<Value>,
     sizes: Sizes<'a>,
     origins: &'a HashMap<Value, Value>,
+    /// Of each origin, all values that equal it.
+    twins: &'a HashMap<Value, Vec<Value>>,
 }
 
 impl Search<'_> {
@@ -236,15 +294,16 @@ impl Search<'_> {
             before,
             repeat: Vec::new(),
             instead: HashMap::new(),
+            needs: Vec::new(),
             longer: 0,
             work: 0.0,
         };
         chain.add(made)?;
-        let Chain { mut repeat, instead, longer, work, .. } = chain;
+        let Chain { mut repeat, instead, needs, longer, work, .. } = chain;
         let bytes = self.bytes(value);
         let freed = bytes.checked_sub(longer).filter(|&freed| freed > 0)?;
         repeat.sort_unstable();
-        Some(Choice { value, before, repeat, instead, work, freed })
+        Some(Choice { value, before, repeat, instead, needs, work, freed })
     }
 
     fn bytes(&self, value: Value) -> u64 {
@@ -272,6 +331,7 @@ struct Chain<'a> {
     before: usize,
     repeat: Vec<usize>,
     instead: HashMap<Value, Value>,
+    needs: Vec<Value>,
     /// Bytes of arrays that must live longer, through the peak.
     longer: u64,
     work: f64,
@@ -293,11 +353,13 @@ impl Chain<'_> {
         self.work += if is_moved { 0.0 } else { search.work(inst) };
         let mut operands = inst.args.clone();
         inst.blocks.iter().for_each(|block| operands.extend(block.captures()));
+        self.needs.extend(operands.iter().filter(|&&operand| !search.function.ty(operand).is_scalar()));
         for operand in operands {
             let last = self.uses.get(&operand).and_then(|uses| uses.last()).copied().unwrap_or(0);
             let is_there = search.function.ty(operand).is_scalar() || last >= self.before;
             if let Some(twin) = self.at_hand(operand).filter(|_| !is_there) {
                 self.instead.insert(operand, twin);
+                self.needs.push(twin);
                 continue;
             }
             match self.defined.get(&operand) {
@@ -315,10 +377,8 @@ impl Chain<'_> {
 impl Chain<'_> {
     /// Values that equal this one.
     fn twins(&self, value: Value) -> impl Iterator<Item = Value> {
-        let search = self.search;
-        let origin = search.origin(value);
-        let made = search.origins.iter().filter(move |(_, of)| **of == origin).map(|(&twin, _)| twin);
-        made.chain([origin]).filter(move |&twin| twin != value)
+        let all = self.search.twins.get(&self.search.origin(value));
+        all.into_iter().flatten().copied().filter(move |&twin| twin != value)
     }
 
     /// A twin that is live where the value is wanted.

@@ -106,7 +106,7 @@ fn linalg_shapes(kind: Linalg, args: &[Thing], ledger: &Ledger) -> Vec<Shape> {
         Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. } => {
             vec![args[1].shape(ledger)]
         }
-        Linalg::Inverse | Linalg::Cholesky => vec![a],
+        Linalg::Inverse | Linalg::Cofactors | Linalg::Cholesky => vec![a],
         Linalg::Determinant | Linalg::LogDet => vec![Vec::new()],
         Linalg::Qr => vec![vec![rows, columns], vec![columns, columns]],
         Linalg::SymmetricEigen => vec![vec![rows], vec![rows, rows]],

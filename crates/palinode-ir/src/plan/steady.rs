@@ -425,8 +425,8 @@ impl Round {
             let inside = after.iter().filter(|other| *other == thing).count();
             Some(Place {
                 with,
-                holders: buffer.holders,
-                outside: (buffer.holders as usize > inside).then_some(buffer.born),
+                holders: ledger.holders(*id),
+                outside: (ledger.holders(*id) as usize > inside).then_some(buffer.born),
                 made: buffer.made,
                 in_chunks: buffer.in_chunks(),
                 bounds: [buffer.at_most, buffer.uneven, buffer.loose],

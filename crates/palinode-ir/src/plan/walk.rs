@@ -36,7 +36,7 @@ const MAX_DEPTH: usize = 300;
 /// So many instructions may be walked through, whatever the run takes: some milliseconds.
 pub(super) const EFFORT: u64 = 40_000;
 /// A run does about so much work (`Ledger::work`) while one instruction is walked through.
-pub(super) const WORK_PER_INST: f64 = 20.0;
+const WORK_PER_INST: f64 = 20.0;
 /// What it takes to copy and to join the state at a branch: one instruction for so many registers and buffers.
 const THINGS_PER_INST: usize = 16;
 
@@ -130,6 +130,8 @@ pub(super) struct Walk<'p> {
     pub(super) running: Option<(FuncId, Value)>,
     /// Stop when so many bytes are live.
     stop_at: Option<u64>,
+    /// So many instructions may be walked through, whatever the run takes: [`EFFORT`], or each of a long program once or twice.
+    least: u64,
     /// How many instructions have been walked through.
     pub(super) effort: u64,
     /// By how much its limit is divided.
@@ -185,11 +187,21 @@ type Walked<T = ()> = Result<T, Stop>;
 
 impl<'p> Walk<'p> {
     pub(super) fn new(program: &'p Program, real_bytes: usize, events: Option<&'p [Event]>) -> Walk<'p> {
+        let marks = program.functions.iter().map(liveness::mark).collect();
+        Walk::with_marks(program, marks, real_bytes, events)
+    }
+
+    fn with_marks(
+        program: &'p Program,
+        marks: Rc<[BlockMarks]>,
+        real_bytes: usize,
+        events: Option<&'p [Event]>,
+    ) -> Walk<'p> {
         let registers: Vec<Registers> = program.functions.iter().map(Registers::of).collect();
         let real = real_bytes as u64;
         Walk {
             program,
-            marks: program.functions.iter().map(liveness::mark).collect(),
+            marks,
             registers: registers.iter().map(|registers| registers.bytes(real)).collect(),
             lists: registers.iter().map(|registers| registers.list_bytes(real)).sum(),
             state: State { ledger: Ledger::new(real_bytes), frames: Vec::new(), snapshots: Vec::new() },
@@ -205,6 +217,7 @@ impl<'p> Walk<'p> {
             shapes: BTreeMap::new(),
             running: None,
             stop_at: None,
+            least: EFFORT.max(2 * program.size() as u64),
             effort: 0,
             part: 1.0,
             bounding: false,
@@ -231,9 +244,14 @@ impl<'p> Walk<'p> {
         &self.state.ledger
     }
 
+    /// Another walk through the same program.
+    pub(super) fn from_the_start(&self) -> Walk<'p> {
+        Walk::with_marks(self.program, Rc::clone(&self.marks), self.ledger().real_bytes(), self.record)
+    }
+
     /// The same walk again, which stops when the most bytes are live.
     pub(super) fn again_to_the_peak(self) -> Walk<'p> {
-        let mut again = Walk::new(self.program, self.state.ledger.real_bytes(), self.record);
+        let mut again = self.from_the_start();
         again.stop_at = Some(self.ledger().peak);
         (again.bounding, again.part) = (self.bounding, self.part);
         again.trials = self.trials;
@@ -423,8 +441,10 @@ impl<'p> Walk<'p> {
     fn note_value(&mut self, value: Value, thing: Thing) {
         if let Thing::Array(id) = thing {
             let of = (self.function, value);
-            let buffer = self.state.ledger.get_mut(id);
-            buffer.value = Some(of);
+            if self.ledger().get(id).value != Some(of) {
+                self.state.ledger.get_mut(id).value = Some(of);
+            }
+            let buffer = self.state.ledger.get(id);
             let elements = buffer.elements().unwrap_or(buffer.made);
             if self.most.get(&of).is_none_or(|&most| elements > most) {
                 self.most.insert(of, elements);
@@ -529,7 +549,7 @@ impl<'p> Walk<'p> {
     /// Notes what the walk takes; ends it if a run would have been quicker. A recorded run has an end, and was waited for.
     fn spend(&mut self, effort: u64) -> Walked {
         self.effort += effort;
-        let most = EFFORT as f64 + self.ledger().work / WORK_PER_INST;
+        let most = self.least as f64 + self.ledger().work / WORK_PER_INST;
         if self.effort as f64 * self.part > most && self.events.is_none() {
             Err(Stop::TooLong)
         } else {

@@ -5,12 +5,12 @@
 //! for QR and the singular value decomposition the differentials of `A = QR` and `A = U S V'`.
 //!
 //! Limits: equal eigenvalues or singular values divide by 0 in the vectors' tangents (infinite or NaN, never silently 0);
-//! a singular matrix has no tangent of its determinant here.
+//! the second derivative of a determinant at singular matrices of more than [`EXPANDED`] rows is refused.
 
 use palinode_core::rules::Op as Row;
 
 use crate::builder::FunctionBuilder;
-use crate::op::{Comparison, Linalg, Op, Reduction};
+use crate::op::{Comparison, IntOp, Linalg, Op, Reduction};
 use crate::program::Value;
 use crate::transform::tangent::zero;
 use crate::types::Elem;
@@ -36,7 +36,7 @@ pub(crate) fn tangents(
             });
             vec![w.solved(kind, args, tangents[1], moved)]
         }
-        Linalg::Inverse | Linalg::Determinant | Linalg::LogDet | Linalg::Cholesky => {
+        Linalg::Inverse | Linalg::Determinant | Linalg::Cofactors | Linalg::LogDet | Linalg::Cholesky => {
             let da = tangents[0].expect("the operand has a tangent");
             vec![match kind {
                 Linalg::Inverse => {
@@ -46,9 +46,11 @@ pub(crate) fn tangents(
                     w.b.neg(both)
                 }
                 Linalg::Determinant => {
-                    let trace = w.log_det(a, da);
-                    w.scale(trace, results[0])
+                    let cofactors = w.b.emit(Op::Linalg(Linalg::Cofactors), &[a]);
+                    let products = w.scale(da, cofactors);
+                    w.b.sum(products)
                 }
+                Linalg::Cofactors => w.cofactors(a, da, results[0]),
                 Linalg::LogDet => w.log_det(a, da),
                 _ => w.cholesky(da, results[0]),
             }]
@@ -60,6 +62,9 @@ pub(crate) fn tangents(
         Linalg::Svd => w.svd(tangents[0].expect("the operand has a tangent"), results),
     }
 }
+
+/// Up to so many rows sums of products in place of divisions lose few digits.
+const EXPANDED: i64 = 16;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Diagonal {
@@ -150,6 +155,67 @@ impl Matrices<'_> {
         let by = self.transposed(inverse);
         let products = self.scale(da, by);
         self.b.sum(products)
+    }
+
+    /// The tangent of cofactors `C`: of a small matrix without a division, of a large one `<A^-T, dA> C - A^-T dA' C`.
+    fn cofactors(&mut self, a: Value, da: Value, c: Value) -> Value {
+        let n = self.b.dim(a, 0);
+        let most = self.b.int(EXPANDED);
+        let is_large = self.b.compare(Comparison::Less, most, n);
+        let by_inverse = |b: &mut FunctionBuilder| {
+            let mut w = Matrices { b };
+            let inverse = w.b.emit(Op::Linalg(Linalg::Inverse), &[a]);
+            let by = w.transposed(inverse);
+            let products = w.scale(da, by);
+            let trace = w.b.sum(products);
+            let trace = w.b.fill(trace, &[n, n]);
+            let scaled = w.scale(trace, c);
+            let turned = w.product(da, true, c, false);
+            let turned = w.product(inverse, true, turned, false);
+            vec![w.b.sub(scaled, turned)]
+        };
+        let by_expansion = |b: &mut FunctionBuilder| vec![Matrices { b }.expanded_cofactors(a, da, n)];
+        self.b.if_else(is_large, by_inverse, by_expansion)[0]
+    }
+
+    /// The tangent of Faddeev's and LeVerrier's scheme: `M <- A M - tr(A M) / k`, `n - 1` times from the identity on, is the transposed matrix of cofactors but for its sign.
+    fn expanded_cofactors(&mut self, a: Value, da: Value, n: Value) -> Value {
+        let elem = self.b.ty(a).elem;
+        let (rows, columns) = self.positions((n, n));
+        let on = self.b.compare(Comparison::Equal, rows, columns);
+        let (one, none) = (self.literal(1.0, elem), zero(self.b, elem));
+        let identity = self.b.select(on, one, none);
+        let start = self.b.fill(none, &[n, n]);
+        let count = self.b.int(1);
+        let rounds = self.b.integer(IntOp::Sub, n, count);
+        let done = self.b.for_loop(rounds, &[identity, start], |b, k, state| {
+            let mut w = Matrices { b };
+            let next = w.b.integer(IntOp::Add, k, count);
+            let next = w.b.convert(elem, next);
+            let part = w.b.map(Row::Recip, &[next]);
+            let product = w.product(a, false, state[0], false);
+            let of_a = w.product(da, false, state[0], false);
+            let of_state = w.product(a, false, state[1], false);
+            let tangent = w.b.add(of_a, of_state);
+            [product, tangent]
+                .map(|m| {
+                    let kept = w.scale(m, identity);
+                    let trace = w.b.sum(kept);
+                    let trace = w.scale(trace, part);
+                    let trace = w.b.fill(trace, &[n, n]);
+                    let trace = w.scale(trace, identity);
+                    w.b.sub(m, trace)
+                })
+                .to_vec()
+        });
+        let two = self.b.int(2);
+        let odd = self.b.integer(IntOp::Rem, rounds, two);
+        let odd = self.b.convert(elem, odd);
+        let twice = self.b.add(odd, odd);
+        let sign = self.b.sub(one, twice);
+        let sign = self.b.fill(sign, &[n, n]);
+        let turned = self.transposed(done[1]);
+        self.scale(turned, sign)
     }
 
     fn cholesky(&mut self, da: Value, l: Value) -> Value {

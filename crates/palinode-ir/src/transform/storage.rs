@@ -163,6 +163,7 @@ impl Splitter<'_> {
                 | Linalg::SolveTriangular { .. }
                 | Linalg::Inverse
                 | Linalg::Determinant
+                | Linalg::Cofactors
                 | Linalg::LogDet
                 | Linalg::Cholesky => if_real(Recompute::Anything),
                 // They have several results.

@@ -3,7 +3,7 @@
 use crate::interp::program;
 use palinode_core::{DoubleDouble, Dual, Jet, Real, Scalar, Var, grad};
 use palinode_ir::interp::{Datum, RunErrorKind, run};
-use palinode_ir::{Elem, Linalg, Op, Program, Type};
+use palinode_ir::{Elem, Linalg, Op, Program, Type, transform};
 
 const VECTOR: Type = Type::array(Elem::F64, 1);
 const MATRIX: Type = Type::array(Elem::F64, 2);
@@ -133,6 +133,79 @@ fn the_determinant_of_a_singular_matrix_has_a_derivative() {
     assert_eq!(d.tangent.tangent, 2.0);
 }
 
+/// Programs of derivatives of determinants, where there is no inverse: cofactors, and cofactors of what is left without a row and a column.
+#[test]
+fn programs_of_determinants_have_derivatives_at_singular_matrices() {
+    /// The determinant without these rows and columns, by definition.
+    fn minor(n: usize, a: &[f64], rows: &[usize], columns: &[usize]) -> f64 {
+        let left = |gone: &[usize]| -> Vec<usize> { (0..n).filter(|i| !gone.contains(i)).collect() };
+        let (rows, columns) = (left(rows), left(columns));
+        fn expanded(n: usize, a: &[f64], rows: &[usize], columns: &[usize]) -> f64 {
+            let Some((&first, rest)) = rows.split_first() else { return 1.0 };
+            let term = |at: usize| {
+                let others: Vec<usize> = columns.iter().copied().filter(|&c| c != columns[at]).collect();
+                let sign = if at % 2 == 0 { 1.0 } else { -1.0 };
+                sign * a[first * n + columns[at]] * expanded(n, a, rest, &others)
+            };
+            (0..columns.len()).map(term).sum()
+        }
+        expanded(n, a, &rows, &columns)
+    }
+    let signed = |places: usize, x: f64| if places.is_multiple_of(2) { x } else { -x };
+    let det = unary(Linalg::Determinant);
+    let gradient = transform::grad(&det, &[0]).unwrap();
+    let hessian = transform::hessian(&det, &[0]).unwrap();
+    let cofactors = unary(Linalg::Cofactors);
+    let rank = |n: usize, r: usize| {
+        let (a, b) = (sample(n, r), sample(r, n));
+        product(n, r, n, &a, &b)
+    };
+    let mut matrices = vec![(2, vec![1.0; 4]), (1, vec![0.0]), (3, vec![0.0; 9]), (4, sample(4, 4))];
+    matrices.extend([(4, rank(4, 3)), (4, rank(4, 2)), (4, rank(4, 1)), (5, rank(5, 4)), (3, identity(3))]);
+    for (n, a) in matrices {
+        let input = [Datum::matrix(n, n, a.clone())];
+        let scale = a.iter().fold(1.0, |largest: f64, x| largest.max(x.abs())).powi(n as i32 - 1);
+        let expected: Vec<f64> = (0..n * n)
+            .map(|at| (at / n, at % n))
+            .map(|(i, j)| signed(i + j, minor(n, &a, &[i], &[j])) / scale)
+            .collect();
+        for program in [&gradient, &cofactors] {
+            let found = run(program, &input).unwrap();
+            let found: Vec<f64> = vector(&found, 0).iter().map(|x| x / scale).collect();
+            assert_close(&found, &expected, 1e-13);
+        }
+        // By the entries (i, j) and (k, l): the minor without both rows and columns.
+        let second = |at: usize| {
+            let (i, j, k, l) = (at / n / n / n, at / n / n % n, at / n % n, at % n);
+            if i == k || j == l {
+                return 0.0;
+            }
+            let crossed = usize::from((i < k) != (j < l));
+            signed(i + j + k + l + crossed, minor(n, &a, &[i, k], &[j, l])) / scale
+        };
+        let expected: Vec<f64> = (0..n * n * n * n).map(second).collect();
+        let found = run(&hessian, &input).unwrap();
+        let found: Vec<f64> = vector(&found, 0).iter().map(|x| x / scale).collect();
+        assert_close(&found, &expected, 1e-12);
+    }
+    // Large: by the inverse. ln det has the same gradient but for the factor.
+    let (n, a) = (20, sample(20, 20));
+    let input = [Datum::matrix(n, n, a)];
+    let log = transform::grad(&unary(Linalg::LogDet), &[0]).unwrap();
+    let (found, by) = (run(&gradient, &input).unwrap(), run(&det, &input).unwrap()[0].as_real().unwrap());
+    let found: Vec<f64> = vector(&found, 0).iter().map(|x| x / by).collect();
+    assert_close(&found, vector(&run(&log, &input).unwrap(), 0), 1e-12);
+    // The logarithm's second derivative, too: H(ln d) = H(d) / d - g g' / d^2.
+    let second = transform::hessian(&unary(Linalg::LogDet), &[0]).unwrap();
+    let (h, l) = (run(&hessian, &input).unwrap(), run(&second, &input).unwrap());
+    let from_det: Vec<f64> = vector(&h, 0)
+        .iter()
+        .enumerate()
+        .map(|(at, x)| x / by - found[at / (n * n)] * found[at % (n * n)])
+        .collect();
+    assert_close(&from_det, vector(&l, 0), 1e-11);
+}
+
 #[test]
 fn cholesky_and_qr() {
     for n in [1, 3, 6] {
@@ -206,6 +279,7 @@ fn derivatives_agree_with_differences() {
     let cases: Vec<(Linalg, usize, usize, Vec<f64>)> = vec![
         (Linalg::Inverse, 3, 3, sample(3, 3)),
         (Linalg::Determinant, 4, 4, sample(4, 4)),
+        (Linalg::Cofactors, 4, 4, sample(4, 4)),
         (Linalg::LogDet, 4, 4, sample(4, 4)),
         (Linalg::Cholesky, 3, 3, positive_definite(3)),
         (Linalg::Qr, 4, 3, sample(4, 3)),

@@ -344,6 +344,9 @@ fn wrong_rewrites_are_caught() {
                 difference(&run(&program, &inputs), &run(&changed, &inputs), false).is_some()
             });
             caught += usize::from(found);
+            if caught == 3 {
+                break;
+            }
         }
         println!("{name}: caught in {caught} programs");
         assert!(caught > 0, "{name} was not caught");
@@ -378,7 +381,7 @@ fn deep_programs_do_not_overflow_the_stack() {
 
 #[test]
 fn passes_have_names() {
-    let names: Vec<&str> = passes::pipeline().iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = passes::pipeline().map(|(name, _)| name).collect();
     assert_eq!(names[0], "unfuse");
     let all: std::collections::HashMap<&str, Pass> = passes::ALL.iter().copied().collect();
     assert!(names.iter().all(|name| all.contains_key(name)));

@@ -44,6 +44,17 @@ fn a_long_loop_is_not_walked_to_its_end() {
     assert!(long.peak >= bytes && long.peak < bytes + (1 << 20), "{long:?}");
 }
 
+/// A log goes on where the loop before it ended, with the same pattern.
+#[test]
+fn logs_of_loops_in_loops_are_known() {
+    for outer in [3, 40] {
+        let plan = of_gradient(&format!(
+            "param w: [2] = [0.7, 0.4]\nvar a = w\nfor i in 0..{outer} {{\n for j in 0..66 by 2 {{ a = 0.4 * cumsum(a) }}\n}}\nloss y = sum(a)"
+        ));
+        assert!(plan.exact && !plan.is_quick, "{plan:?}");
+    }
+}
+
 /// Whatever is kept or computed again, the gradient has the same bits.
 #[test]
 fn storage_does_not_change_the_gradient() {

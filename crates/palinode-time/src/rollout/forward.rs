@@ -141,8 +141,9 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(inputs.count(), steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
-        let (taken, is_suspicious) =
-            points::suspicious(|| take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, show));
+        let (taken, is_suspicious) = points::suspicious([], || {
+            take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, show)
+        });
         taken?;
         if is_suspicious {
             begin(&self.step);

@@ -39,23 +39,35 @@ pub(super) fn verified<T: Inner>(
 /// An error of a step that is looked at.
 pub(super) fn in_step(error: Error, step: u64) -> Error {
     match error {
-        Error::Core(error @ CoreError::OfPoint { .. }) => Error::OfPoint { step, error },
+        Error::Core(error @ (CoreError::OfPoint { .. } | CoreError::OfPointAlone { .. })) => {
+            Error::OfPoint { step, error }
+        }
         error => error,
     }
 }
 
-/// What is compared of a recording: a weighted sum of its outputs, differentiated, with all parts of its numbers.
+/// In so many groups the outputs of a recording are added up to be compared, each group in its own scale; more than so many outputs in one, because of the memory.
+const GROUPS: usize = 8;
+const MOST_OUTPUTS: usize = 64;
+
+/// What is compared of a recording: weighted sums of its outputs, differentiated, with all parts of their numbers.
 pub(super) fn add_parts<T: Inner>(
     account: &Account,
     record: &mut Record<'_, T>,
     parts: Option<&mut Vec<f64>>,
 ) {
     let Some(parts) = parts else { return };
-    let outputs = record.output_count();
-    let Some(_charge) = account.charge(outputs * size_of::<T>()) else { return };
-    let weights: Vec<T> = (0..outputs).map(|i| T::from_f64(points::weight(i))).collect();
-    if let Ok(sums) = record.reverse(&weights) {
-        sums.iter().for_each(|sum| sum.save_bits(&mut |word| parts.push(f64::from_bits(word))));
+    let (rows, mut words) = (record.output_count(), 0);
+    T::zero().save_bits(&mut |_| words += 1);
+    let groups = if rows <= MOST_OUTPUTS { rows.min(GROUPS) } else { 1 };
+    let numbers = groups * record.input_count() * words;
+    // The caller is charged with the parts as soon as they are there.
+    let Some(_charge) = account.charge(rows * size_of::<T>() + numbers * size_of::<f64>()) else { return };
+    parts.reserve_exact(numbers);
+    for weights in points::weights_of_groups(rows, groups) {
+        if let Ok(sums) = record.reverse(&weights) {
+            sums.iter().for_each(|sum| sum.save_bits(&mut |word| parts.push(f64::from_bits(word))));
+        }
     }
 }
 
@@ -103,7 +115,7 @@ pub(super) fn loss_of<St: Step>(
     seeded: &Seeded<Dual<f64>>,
     loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
 ) -> Result<Dual<f64>, Error> {
-    let (answer, is_suspicious) = points::suspicious(|| loss(state));
+    let (answer, is_suspicious) = points::suspicious([], || loss(state));
     if !is_suspicious && !seeded.is_nested() {
         return Ok(answer);
     }

@@ -7,7 +7,7 @@ use palinode::{
 };
 
 /// Whether it is refused; if not, it must be right.
-fn refused(name: &str, found: Result<Vec<f64>, Error>, expected: &[f64], tolerance: f64) -> bool {
+pub(crate) fn refused(name: &str, found: Result<Vec<f64>, Error>, expected: &[f64], tolerance: f64) -> bool {
     match found {
         Err(error) => {
             // A value that is not a number is refused, too.
@@ -321,9 +321,9 @@ fn kinks_of_rules_beside_short_cuts() {
     let g = |x: &[Var<f64>]| if x[1] == 0.0 { x[0].abs() } else { x[0].abs() + x[1] };
     let error = grad(g, &[0.0, 0.0]).unwrap_err();
     assert!(matches!(error, Error::OfPoint { part: 1, .. }), "{error}");
-    // Of one input alone it is not known which of the two makes the slope.
+    // A guard at a kink: what it gives is between the slopes of the sides, as what the table gives there.
     let h = |x: &[Var<f64>]| if x[0] == 0.0 { x[0] * 0.0 } else { x[0].abs() };
-    assert_eq!(grad(h, &[0.0]).unwrap_err().code(), "PAL0119");
+    assert_eq!(grad(h, &[0.0]).unwrap(), [0.0]);
 }
 
 /// A dead zone that somebody wanted is a region, not a point.
@@ -378,8 +378,8 @@ fn runs_to_the_sides_are_apart() {
     assert_eq!((answer.unwrap(), seen.comparisons, seen.smallest_margin), (vec![-1.0], 1, 0.0));
     assert!(runs > 1, "{runs}");
     runs = 0;
-    let close = |x: &[Var<f64>]| if x[0] > 1e-300 { x[0] } else { -x[0] };
-    for x in [1e-290, -1e-290, 0.5] {
+    let close = |x: &[Var<f64>]| if x[0] > 0.25 { x[0] } else { -x[0] };
+    for x in [0.25 + 1e-15, 0.25 - 1e-15, 0.5] {
         grad(
             |x| {
                 runs += 1;

@@ -22,7 +22,7 @@ use crate::gradient::{NoGradient, gradient};
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
 use crate::storage;
-use crate::storage::{Asked, Within};
+use crate::storage::{Asked, Needs, Within};
 
 /// States to keep where nothing is said.
 const STATES: u64 = 10;
@@ -133,12 +133,16 @@ impl Gradient<'_> {
         let program = loaded.only(objective);
         let (program, limits) = match self.asked.budget {
             Some(budget) => {
-                let program = storage::value_within(&program, self.inputs, budget, 0)?;
-                (program, Limits { budget, ..*limits })
+                let needs = match self.within {
+                    Within::Stopping { .. } => Needs::Unknown,
+                    Within::Planned { .. } | Within::AnyMemory => Needs::AtLeast(0),
+                };
+                let values = storage::value_within(&program, self.inputs, budget, 0, needs)?;
+                (values.program, Limits { budget, ..*limits })
             }
             None => (execute::simplified(&program), *limits),
         };
-        value_alone(loaded, &program, objective, self.inputs, &limits).map(drop)
+        value_alone(loaded, &Code::new(&program), objective, self.inputs, &limits).map(drop)
     }
 
     /// Goes back through the loops, within the budget if there is one, and keeps `states` of each outermost loop if that is said.

@@ -29,6 +29,7 @@ fn what_is_saved_grows_with_the_factors_and_the_inputs() {
             Operation::LogDeterminant | Operation::Lu => factors,
             Operation::Qr => 2 * matrix,
             Operation::SymmetricEigen | Operation::SymmetricEigenvalues => matrix + column,
+            Operation::Eigenpair => matrix + column + size_of::<f64>(),
             Operation::Svd | Operation::SingularValues => 2 * matrix + column,
         };
         let inputs = match operation {

@@ -1,5 +1,5 @@
 //! Every operation on every number: adjointness, finite differences, closed forms, nesting, degenerate spectra,
-//! structured points, mpmath's values, refusals, bytes, other numbers, and nalgebra's own algorithms run on forward numbers.
+//! structured points and what lies near them, mpmath's values, refusals, bytes, other numbers, and nalgebra's own algorithms run on forward numbers.
 
 /// A matrix by rows: `dmatrix![1.0, 2.0; 3.0, 4.0]`.
 macro_rules! dmatrix {
@@ -14,6 +14,7 @@ mod bytes;
 mod closed_forms;
 mod degenerate;
 mod edges;
+mod near;
 mod numbers;
 mod operations;
 mod properties;

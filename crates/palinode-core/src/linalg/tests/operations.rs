@@ -19,6 +19,8 @@ pub(super) enum Operation {
     Qr,
     SymmetricEigen,
     SymmetricEigenvalues,
+    /// The top one.
+    Eigenpair,
     Svd,
     SingularValues,
     Eigenvalues,
@@ -29,7 +31,7 @@ pub(super) enum Operation {
 }
 use Operation::*;
 
-pub(super) const ALL: [Operation; 19] = [
+pub(super) const ALL: [Operation; 20] = [
     Matmul,
     Solve,
     SolveLower,
@@ -42,6 +44,7 @@ pub(super) const ALL: [Operation; 19] = [
     Qr,
     SymmetricEigen,
     SymmetricEigenvalues,
+    Eigenpair,
     Svd,
     SingularValues,
     Eigenvalues,
@@ -77,7 +80,7 @@ impl Operation {
     pub(super) fn direction(self, (m, n): (usize, usize), noise: &[f64]) -> Vec<f64> {
         let x = noise[..self.inputs((m, n))].to_vec();
         match self {
-            Cholesky | SymmetricEigen | SymmetricEigenvalues => {
+            Cholesky | SymmetricEigen | SymmetricEigenvalues | Eigenpair => {
                 (0..n * n).map(|k| (x[k] + x[k % n * n + k / n]) / 2.0).collect()
             }
             _ => x,
@@ -94,7 +97,9 @@ impl Operation {
                 Eigenvalues => 1.5 * i as f64,
                 PseudoInverse | Polar => 1.0 + i as f64,
                 Solve | Inverse | Determinant | LogDeterminant | Lu => 0.5,
-                Svd | SingularValues | SymmetricEigen | SymmetricEigenvalues | Qr => 2.0 * i as f64,
+                Svd | SingularValues | SymmetricEigen | SymmetricEigenvalues | Eigenpair | Qr => {
+                    2.0 * i as f64
+                }
                 SolveLower | SolveUpper => 3.0,
                 Cholesky => 1.5 * n as f64,
             };
@@ -131,6 +136,13 @@ impl Operation {
                 [eigen.values.as_slice().to_vec(), numbers(vectors)].concat()
             }
             SymmetricEigenvalues => linalg::symmetric_eigenvalues(&a)?.as_slice().to_vec(),
+            Eigenpair if n == 0 => vec![],
+            Eigenpair => {
+                let pair = linalg::symmetric_eigenpair(&a, n - 1)?;
+                let vector = DMatrix::from_column_slice(n, 1, pair.vector.as_slice());
+                let vector = with_column_signs(&vector, &column_signs(&vector));
+                [vec![pair.value], numbers(vector)].concat()
+            }
             Svd => {
                 let svd = linalg::svd(&a)?;
                 let signs = column_signs(&svd.u);
@@ -160,7 +172,7 @@ impl Operation {
         let gaps = |values: Vec<f64>| values.windows(2).map(|w| (w[0] - w[1]).abs()).fold(1.0, f64::min);
         let clearness = |vectors| column_sums(vectors).into_iter().fold(1.0, |a: f64, sum| a.min(sum.abs()));
         match self {
-            SymmetricEigen | SymmetricEigenvalues => {
+            SymmetricEigen | SymmetricEigenvalues | Eigenpair => {
                 let eigen = linalg::symmetric_eigen(&a).unwrap();
                 gaps(eigen.values.as_slice().to_vec()).min(clearness(&eigen.vectors))
             }

@@ -1,5 +1,7 @@
 //! What one operation does to the memory of an imagined run: which arrays it takes over, changes, copies and makes.
 
+use smallvec::SmallVec;
+
 use super::{Thing, Walk, Walked};
 use crate::interp::{store_rule, workspace};
 use crate::op::{Axis, Op};
@@ -18,9 +20,9 @@ impl Walk<'_> {
         let function = program.function(self.function);
         let ty = |value: Value| function.ty(value);
         let result = inst.results[0];
-        let sizes: Vec<u64> = inst.args.iter().map(|&arg| self.size(self.get(arg))).collect();
+        let sizes: SmallVec<[u64; 4]> = inst.args.iter().map(|&arg| self.size(self.get(arg))).collect();
         if inst.args.iter().all(|&arg| ty(arg).is_scalar()) && ty(result).is_scalar() {
-            let args: Vec<Thing> = inst.args.iter().map(|&arg| self.get(arg)).collect();
+            let args: SmallVec<[Thing; 4]> = inst.args.iter().map(|&arg| self.get(arg)).collect();
             if matches!(inst.op, Op::Fused) {
                 return self.fused_scalars(inst);
             }

@@ -335,7 +335,7 @@ impl<'p> Walk<'p> {
             let buffer = ledger.get(*id);
             // A buffer that something else holds was there before and will be there in every round.
             let is_this = |old: &Option<u64>| *old == Some(buffer.born);
-            let stays = is_this(&before[at]) && buffer.holders > 1;
+            let stays = is_this(&before[at]) && ledger.holders(*id) > 1;
             let moved = before.iter().enumerate().any(|(other, old)| other != at && is_this(old))
                 || next.iter().filter(|other| *other == thing).count() > 1;
             let known = buffer.shape.iter().all(Option::is_some);
@@ -461,7 +461,7 @@ impl<'p> Walk<'p> {
                         + 4 * u64::from(buffer.loose);
                     let with = *seen.entry(id).or_insert(at) as u64;
                     let shape = buffer.shape.iter().map(|length| length.map_or(u64::MAX, |length| length));
-                    let facts = [with, u64::from(buffer.holders), buffer.made, flags, entry];
+                    let facts = [with, u64::from(self.ledger().holders(id)), buffer.made, flags, entry];
                     facts.into_iter().chain(shape).fold(mixed(sum, 6), mixed)
                 }
             };

@@ -21,7 +21,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if B::RECORDS || to <= self.watched {
             return take(self);
         }
-        let ((taken, seen), is_suspicious) = points::suspicious(|| decision::watch(|| take(self)));
+        let ((taken, seen), is_suspicious) = points::suspicious([], || decision::watch(|| take(self)));
         self.watched = to;
         if is_suspicious {
             self.backend.look_from_now();

@@ -1,0 +1,192 @@
+//! The derivative on one side of a point.
+//!
+//! Input: the parts of a derivative and the log of its comparisons, at growing distances. Output: each part extrapolated to the point, with a bound of its error.
+
+use super::Charge;
+use crate::decision::{Log, Outcome, Suspect, Suspicion};
+use core::cmp::Ordering;
+
+/// The least gap that counts, relative to the part: what converged loops leave over is below.
+const LEAST_GAP: f64 = 1e-6;
+
+/// How much counts relative to the largest part of the row: rounding of what should be zero, where a division by the distance has made it large. It is
+/// believed only as far as the part changes with the distance, as rounding does: so small parts beside large ones are seen.
+const OF_LARGEST: f64 = 1e-7;
+const CHANGES: f64 = 1000.0;
+
+/// What was found at one distance.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) parts: Vec<f64>,
+    pub(super) log: Log,
+    /// For the bytes of these.
+    pub(super) _charge: Option<Charge<'a>>,
+}
+
+/// A run on one side.
+#[derive(Debug)]
+pub(super) struct Beside<'a> {
+    pub(super) relative: f64,
+    pub(super) found: Found<'a>,
+    /// How many times as far the next run is, if it is farther by the same factor in all entries.
+    pub(super) to_next: Option<f64>,
+    /// Whether it was made because the point is small, and nearer runs did not leave it.
+    pub(super) is_farther: bool,
+}
+
+impl Beside<'_> {
+    /// How many comparisons of its own are suspicious.
+    pub(super) fn exact_suspects(&self) -> usize {
+        self.found.exact_suspects()
+    }
+}
+
+impl Found<'_> {
+    pub(super) fn exact_suspects(&self) -> usize {
+        self.log.suspects.iter().filter(|suspect| suspect.suspicion == Suspicion::Exact).count()
+    }
+}
+
+/// What runs to one side found, from near to far.
+#[derive(Debug, Default)]
+pub(super) struct Side<'a> {
+    pub(super) runs: Vec<Beside<'a>>,
+    /// The runs from which is extrapolated, each with the next one: those beyond the thresholds.
+    pairs: Vec<usize>,
+    /// How many comparisons go as at the point before the first that does not, in the run whose comparisons are looked at.
+    same_until: usize,
+}
+
+/// A part of a one-sided derivative, and how wrong it may be: by its change between two runs, or between two extrapolations, whichever is less. That is enough for curvature of any kind
+/// down to a square root; what grows without end towards the point is farther away.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) at: f64,
+    pub(super) error: f64,
+}
+
+impl End {
+    pub(super) fn is(&self, part: f64) -> bool {
+        (part - self.at).abs() <= self.error
+    }
+}
+
+/// What is known of a part beside its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    pub(super) order: i32,
+    pub(super) found: f64,
+    pub(super) largest_of_row: f64,
+    pub(super) epsilon: f64,
+}
+
+impl<'a> Side<'a> {
+    /// A side of which only the comparisons are looked at.
+    pub(super) fn of(run: Beside<'a>, here: &Log) -> Self {
+        let mut side = Side { runs: vec![run], ..Side::default() };
+        side.settle(here);
+        side
+    }
+
+    /// Looks which runs are beyond the thresholds. Within one a suspicious comparison goes as at the point, and from some distance on it does not; or, at a small point, the run has more suspicious
+    /// comparisons of its own than one farther away. If there is none beyond, the farthest is taken.
+    pub(super) fn settle(&mut self, here: &Log) {
+        let goes_as = |run: &Beside<'_>, n: usize| run.found.log.outcomes.get(n) == here.outcomes.get(n);
+        let is_left_later = |i: usize, n: usize| {
+            let within = self.runs[i..].iter().take_while(|run| goes_as(run, n)).count();
+            let beyond = &self.runs[i + within..];
+            within > 0 && !beyond.is_empty() && !beyond.iter().any(|run| goes_as(run, n))
+        };
+        let is_beyond = |i: usize| {
+            let own = self.runs[i].exact_suspects();
+            !here.suspects.iter().any(|suspect| is_left_later(i, suspect.number))
+                && !self.runs[i + 1..].iter().any(|run| run.is_farther && run.exact_suspects() < own)
+        };
+        let runs = &self.runs;
+        let pairs = || (0..runs.len()).filter(move |&i| runs[i].to_next.is_some());
+        let beyond: Vec<usize> = pairs().filter(|&i| is_beyond(i)).collect();
+        self.pairs = if beyond.is_empty() { pairs().last().into_iter().collect() } else { beyond };
+        let there = self.log().outcomes.iter();
+        self.same_until = here.outcomes.iter().zip(there).take_while(|(a, b)| a == b).count();
+    }
+
+    /// Whether there is something to extrapolate from.
+    pub(super) fn is_known(&self) -> bool {
+        !self.pairs.is_empty()
+    }
+
+    /// Whether a suspicious comparison went as at the point up to the last run but one.
+    pub(super) fn is_too_near(&self, here: &Log) -> bool {
+        let Some((last, nearer)) = self.runs.split_last() else { return false };
+        here.suspects.iter().any(|suspect| {
+            let n = suspect.number;
+            let goes_as = |run: &Beside<'_>| run.found.log.outcomes.get(n) == here.outcomes.get(n);
+            !goes_as(last) && nearer.iter().all(goes_as)
+        })
+    }
+
+    /// Whether a comparison goes as at the point in all runs.
+    pub(super) fn goes_as(&self, here: &Log, suspect: &Suspect) -> bool {
+        let n = suspect.number;
+        self.runs.iter().all(|run| run.found.log.outcomes.get(n) == here.outcomes.get(n))
+    }
+
+    /// Part `i` of the one-sided derivative, from the distances that give it best.
+    pub(super) fn end(&self, i: usize, scale: Scale) -> Option<End> {
+        let ends = self.pairs.iter().map(|&pair| self.end_of(pair, i, scale));
+        ends.min_by(|a, b| a.error.total_cmp(&b.error))
+    }
+
+    fn end_of(&self, pair: usize, i: usize, scale: Scale) -> End {
+        let at = self.extrapolated(pair, i);
+        let (near, far) = (self.runs[pair].found.parts[i], self.runs[pair + 1].found.parts[i]);
+        let mut change = (near - far).abs();
+        if self.pairs.contains(&(pair + 1)) {
+            change = change.min((at - self.extrapolated(pair + 1, i)).abs());
+        }
+        let noise = LEAST_GAP.max(32.0 * scale.epsilon / self.runs[pair].relative.powi(scale.order));
+        let rounding = 64.0 * scale.epsilon * scale.largest_of_row;
+        let of_largest = (OF_LARGEST * scale.largest_of_row).min(CHANGES * change);
+        End { at, error: change + noise * scale.found.abs().max(near.abs()) + rounding + of_largest }
+    }
+
+    /// A part at the point, from a run and the next one.
+    fn extrapolated(&self, pair: usize, i: usize) -> f64 {
+        let factor = self.runs[pair].to_next.unwrap_or(2.0);
+        let (near, far) = (self.runs[pair].found.parts[i], self.runs[pair + 1].found.parts[i]);
+        (factor * near - far) / (factor - 1.0)
+    }
+
+    /// The largest of these parts where it was looked first.
+    pub(super) fn largest(&self, parts: core::ops::Range<usize>) -> f64 {
+        let first = self.pairs.first().map(|&pair| &self.runs[pair].found.parts[parts]);
+        first.into_iter().flatten().fold(0.0, |largest: f64, part| largest.max(part.abs()))
+    }
+
+    /// How the comparison went on this side, if it can be told which one it is there: up to where the paths diverge, or to the end if both
+    /// runs made as many.
+    fn outcome(&self, here: &Log, number: usize) -> Option<Outcome> {
+        let there = self.log();
+        let is_known = here.count == there.count || number <= self.same_until;
+        there.outcomes.get(number).copied().filter(|_| is_known)
+    }
+
+    /// How the comparisons went beyond the thresholds.
+    fn log(&self) -> &Log {
+        let far = self.pairs.first().map_or(self.runs.len() - 1, |pair| pair + 1);
+        &self.runs[far].found.log
+    }
+}
+
+/// Whether a comparison went as it goes on neither side.
+pub(super) fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side<'_>]) -> bool {
+    let outcomes: Option<Vec<Outcome>> =
+        sides.iter().map(|side| side.outcome(here, suspect.number)).collect();
+    let Some(outcomes) = outcomes else { return false };
+    if suspect.is_equality || !suspect.is_tie() {
+        return outcomes.iter().all(|outcome| Some(outcome) != here.outcomes.get(suspect.number));
+    }
+    // Of an order it is not known which of `<`, `<=` was asked: each of them goes as on one of two different sides.
+    let differs = |outcome: &Outcome| *outcome != Outcome::Order(Some(Ordering::Equal));
+    outcomes.len() == 2 && outcomes[0] == outcomes[1] && outcomes.iter().all(differs)
+}
