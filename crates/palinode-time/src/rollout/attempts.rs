@@ -52,7 +52,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let (mut needs, mut measured) = self.needs_in_all(engine, stores, setting, way, length, loss)?;
         let mut most = u64::MAX;
         loop {
-            let units = length.swept.div_ceil(engine.stride);
+            let units = length.swept.div_ceil(engine.units.stride);
             let Planned { actions, keeps } =
                 Frame { way, budget, needs, stores: &*stores, most }.plan(units)?;
             let around = start.heap_bytes() + results;

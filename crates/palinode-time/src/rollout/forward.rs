@@ -173,7 +173,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let by_state = super::reverse::reshaped(initial, &of_state, words);
         let by_params = super::reverse::reshaped(params, &of_params, words);
         let mut along = 0.0;
-        let each = engine.when == When::Each;
+        let each = engine.loss.when == When::Each;
         let account = Account::within(room);
         let last = self.forward_state(initial, params, (&by_state, &by_params), &account, |state, at| {
             if each {

@@ -46,16 +46,16 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let Setting { start, budget, .. } = setting;
         if self.options.verify {
             let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
-            engine.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
+            engine.watch.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
         }
         let refusal = |needs: Needs, stride: u64| {
             let least = way.least(length.swept.div_ceil(stride))?;
             needs.with(least, stores).within(budget)
         };
-        engine.stride = 1;
+        engine.units.stride = 1;
         engine.reserve_inputs();
         warm_up(engine, setting, 0, length.certain, loss)?;
-        engine.planned = engine.heaviest();
+        engine.plan.planned = engine.heaviest();
         if engine.has_grown_from(start) && !budget.is_unlimited() {
             return self.needs_of_largest(engine, stores, setting, way, length, loss);
         }
@@ -94,7 +94,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if is_too_much {
             return one.map(|()| of_one);
         }
-        engine.stride = at_once;
+        engine.units.stride = at_once;
         let warmed_up = engine.warm_up(start, 0, length.certain, loss);
         let is_about_bytes = warmed_up.as_ref().err().is_none_or(Error::is_excess);
         if is_about_bytes && engine.has_grown_from(start) && !budget.is_unlimited() {
@@ -113,7 +113,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             (Err(_), Ok(())) => {
                 let tried = engine.heap_bytes() + start.heap_bytes() + setting.results;
                 of_one.least = of_one.least.max(tried);
-                engine.stride = 1;
+                engine.units.stride = 1;
                 engine.forget_states(start);
                 engine.limit(budget.bytes().saturating_sub(of_one.states));
                 engine.warm_up(start, 0, length.certain, loss)?;
@@ -146,8 +146,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
         let Setting { start, budget, .. } = setting;
-        engine.stride = 1;
-        engine.offset = 0;
+        engine.units.stride = 1;
+        engine.units.offset = 0;
         engine.forget_recordings();
         engine.forget_states(start);
         engine.limit(to_name(budget));
@@ -194,7 +194,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 if engine.is_uniform(setting.start)? {
                     return Err(refusal);
                 }
-                let planned = engine.planned;
+                let planned = engine.plan.planned;
                 self.measure(engine, setting, length, loss)?;
                 // It is right if no step is heavier than those that it was found with.
                 if planned.holds_for(&engine.heaviest()) {
@@ -218,14 +218,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
         let budget = setting.budget;
-        engine.stride = 1;
-        engine.offset = 0;
+        engine.units.stride = 1;
+        engine.units.offset = 0;
         engine.forget_recordings();
         engine.limit(to_name(budget));
         let (at, steps) = largest_state(engine, setting, length)?;
         warm_up(engine, setting, at, steps, loss)?;
         engine.leave_room_to_grow();
-        engine.planned = engine.heaviest();
+        engine.plan.planned = engine.heaviest();
         let needs = needs_of(engine, setting);
         needs.with(way.least(length.swept)?, stores).within(budget)?;
         Ok(needs)
@@ -242,7 +242,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     ) -> u64 {
         let in_steps = matches!(self.options.schedule, Schedule::Periodic { .. } | Schedule::Mixed { .. });
         if !B::RECORDS
-            || engine.when == When::Each
+            || engine.loss.when == When::Each
             || in_steps
             || way == Way::Undoing
             || self.options.window.is_some()
@@ -351,10 +351,10 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
             .saturating_sub(residuals),
         residuals: engine.planned_residual_bytes(),
         afterwards,
-        reals: engine.largest.reals,
-        plain: engine.largest.plain,
+        reals: engine.plan.largest.reals,
+        plain: engine.plan.largest.plain,
         varies: engine.has_room_to_grow(),
-        least: engine.held_to_look.max(held + engine.moved_bytes()),
+        least: engine.plan.held_to_look.max(held + engine.moved_bytes()),
     }
 }
 

@@ -103,7 +103,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             }
         }
         let Swept { engine, report } = swept;
-        let value = finite_value(engine.value)?;
+        let value = finite_value(engine.loss.value)?;
         let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
         self.shaped(initial, params, value, lists, report)
     }
@@ -136,12 +136,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let (steps, stop) = self.count_steps(initial, params)?;
         let Swept { engine, mut report } = self.sweep(engine, stores, setting, steps, loss)?;
         report.stop = stop;
-        finite_value(engine.value.value)?;
+        finite_value(engine.loss.value.value)?;
         let part = |of: fn(&Dual<f64>) -> f64, report: Report| {
             let Cotangents { state, params: of_params, .. } = &engine.cotangents;
             let (by_state, by_params) = (parts(state, of), parts(of_params, of));
             let by_inputs = parts(engine.of_all_inputs(), of);
-            self.shaped(initial, params, of(&engine.value), [&by_state, &by_params, &by_inputs], report)
+            self.shaped(initial, params, of(&engine.loss.value), [&by_state, &by_params, &by_inputs], report)
         };
         Ok((part(|c| c.value, report.clone())?, part(|c| c.tangent, report)?))
     }
@@ -159,10 +159,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let Setting { start, .. } = setting;
         // A window at the end needs no snapshots before it.
         let skipped = match self.options.window {
-            Some(window) if engine.when == When::Last => steps.saturating_sub(window),
+            Some(window) if engine.loss.when == When::Last => steps.saturating_sub(window),
             _ => 0,
         };
-        let window = self.options.window.filter(|_| engine.when == When::Each);
+        let window = self.options.window.filter(|_| engine.loss.when == When::Each);
         if self.options.window.is_some() {
             engine.cuts = Cuts::after_each(window);
         }
@@ -182,7 +182,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 engine.no_steps(loss)?;
             }
             engine.rehearse(start, steps)?;
-            engine.offset = skipped;
+            engine.units.offset = skipped;
             engine.advance(0, skipped)?;
             engine.follow(actions, stores, loss)?;
             Ok::<_, Error>((optimum, cost))
@@ -210,7 +210,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         report.truncation = truncation;
         // What is recorded is counted in steps, what is advanced in units.
-        report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.stride;
+        report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.units.stride;
         report.snapshots = cost.peak_slots.memory;
         report.second_snapshots = cost.peak_slots.disk;
         report.io = io;
@@ -229,14 +229,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.locate_closest(start);
         Report {
             steps,
-            forward: engine.counts.advanced + engine.counts.recorded,
+            forward: engine.watch.counts.advanced + engine.watch.counts.recorded,
             optimum: 0,
             snapshots: 0,
             second_snapshots: 0,
             peak_bytes,
             budget,
-            health: core::mem::take(&mut engine.health),
-            decisions: engine.decisions,
+            health: core::mem::take(&mut engine.watch.health),
+            decisions: engine.watch.decisions,
             stop: None,
             truncation: None,
             drift: None,

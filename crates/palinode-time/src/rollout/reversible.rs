@@ -69,7 +69,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         report.optimum = report.forward;
         report.drift = Some(drift);
         report.stop = stop;
-        let value = finite_value(engine.value).map_err(|error| self.located(error, initial, params))?;
+        let value = finite_value(engine.loss.value).map_err(|error| self.located(error, initial, params))?;
         let lists = [&engine.cotangents.state[..], &engine.cotangents.params[..], engine.of_all_inputs()];
         self.shaped(initial, params, value, lists, report)
     }
@@ -82,7 +82,7 @@ fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
     steps: u64,
     loss: &mut Loss<'_, St, f64>,
 ) -> Result<(), Error> {
-    engine.loss_taken_at = None;
+    engine.loss.taken_at = None;
     engine.restart(start, steps)?;
     if steps > 0 {
         engine.advance(0, 1)?;
@@ -104,7 +104,7 @@ fn there_and_back<St: ReversibleStep, B: Backend<St, f64>>(
     engine.rehearse(start, steps)?;
     engine.advance(0, steps)?;
     engine.loss_of_live(steps, loss)?;
-    engine.loss_taken_at = Some(steps);
+    engine.loss.taken_at = Some(steps);
     let mut after = engine.live_as_snapshot().clone();
     for step in (0..steps).rev() {
         after.copy_from(engine.live_as_snapshot());

@@ -78,8 +78,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let peak_bytes = tried.charged(tried.keeps.followed_in(bookkeeping), stores.heap_bytes(), held);
         let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
-        let units = steps.div_ceil(engine.stride);
-        report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.stride;
+        let units = steps.div_ceil(engine.units.stride);
+        report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.units.stride;
         report.snapshots = cost.peak_slots.memory;
         report.stop = Some(stop);
         Ok(Swept { engine, report })
@@ -116,7 +116,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             before_stop = margin;
             self.may_take(engine.inputs.count(), taken)?;
             engine.set_steps(taken + 1);
-            if taken.is_multiple_of(engine.stride) {
+            if taken.is_multiple_of(engine.units.stride) {
                 for action in online.before_step() {
                     engine.act(action, stores, loss)?;
                 }

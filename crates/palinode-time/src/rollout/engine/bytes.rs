@@ -8,10 +8,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Forgets recordings, with the memory of everything that is larger the more steps are recorded at once.
     pub(in crate::rollout) fn forget_recordings(&mut self) {
         self.backend.forget();
-        self.recorded = Vec::new();
+        self.units.recorded = Vec::new();
         self.numbers = Flat::default();
-        self.expected = Flat::default();
-        self.block = Flat::default();
+        self.ends.expected = Flat::default();
+        self.ends.block = Flat::default();
         self.cotangents.input = Vec::new();
         self.inputs.forget();
     }
@@ -19,19 +19,19 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Neither the recording of a unit nor that of the loss may take more than this from now on.
     pub(in crate::rollout) fn limit(&mut self, bytes: usize) {
         self.backend.limit(bytes.into());
-        self.loss_tape.set_budget(bytes.into());
-        self.looking_at_loss.set_limit(bytes);
+        self.loss.tape.set_budget(bytes.into());
+        self.loss.looking.set_limit(bytes);
     }
 
     /// So many units will be recorded at once. All recordings together may grow beyond what they take now by so many bytes.
     pub(in crate::rollout) fn make_places(&mut self, places: usize, spare: usize) {
         self.backend.reserve(places);
-        self.recorded.reserve_exact(places.saturating_sub(self.recorded.len()));
+        self.units.recorded.reserve_exact(places.saturating_sub(self.units.recorded.len()));
         if spare < usize::MAX {
             self.backend.limit_growth(spare / 2 / places.max(1));
-            let held = self.loss_tape.heap_bytes();
-            self.loss_tape.set_budget(Budget::from((held + slack_of(held)).saturating_add(spare / 4)));
-            self.looking_at_loss.set_limit(self.looking_at_loss.most().saturating_add(spare / 4));
+            let held = self.loss.tape.heap_bytes();
+            self.loss.tape.set_budget(Budget::from((held + slack_of(held)).saturating_add(spare / 4)));
+            self.loss.looking.set_limit(self.loss.looking.most().saturating_add(spare / 4));
         }
     }
 
@@ -45,23 +45,23 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if B::RECORDS {
             return self.residual_bytes() + self.backend.slack();
         }
-        let of_largest = size_of::<Option<St::State<Passive<T>>>>() + self.largest.heap;
+        let of_largest = size_of::<Option<St::State<Passive<T>>>>() + self.plan.largest.heap;
         self.backend.residual_bytes().max(of_largest) + size_of::<Option<u64>>()
     }
 
     /// Room for other recordings that are not like the first: of inner steps, of the loss.
     pub(in crate::rollout) fn slack(&self) -> usize {
-        slack_of(self.loss_tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.slack() }
+        slack_of(self.loss.tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.slack() }
     }
 
     /// The bytes of lists of a recording that are held twice for a moment, where recordings that differ make them longer.
     pub(in crate::rollout) fn moved_by_recording(&self) -> usize {
-        (self.backend.recording_bytes() + self.loss_tape.heap_bytes()) / 8
+        (self.backend.recording_bytes() + self.loss.tape.heap_bytes()) / 8
     }
 
     /// Makes room for the cotangents of all inputs that there are.
     pub(in crate::rollout) fn reserve_inputs(&mut self) {
-        self.of_inputs.reserve_exact(self.inputs.numbers(u64::MAX));
+        self.of_inputs.all.reserve_exact(self.inputs.numbers(u64::MAX));
     }
 
     /// About the bytes for each step more that is recorded at once and has an input of its own.
@@ -77,17 +77,17 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             + self.step.notes().map_or(0, Notes::bytes)
             + self.backend.heap_bytes()
             + self.cotangents.heap_bytes()
-            + self.of_inputs.capacity() * size_of::<T>()
-            + self.recorded.capacity() * size_of::<Option<u64>>()
-            + self.expected.heap_bytes()
-            + self.block.heap_bytes()
+            + self.of_inputs.all.capacity() * size_of::<T>()
+            + self.units.recorded.capacity() * size_of::<Option<u64>>()
+            + self.ends.expected.heap_bytes()
+            + self.ends.block.heap_bytes()
             + self.snapshot.heap_bytes()
-            + self.loss_tape.heap_bytes()
-            + self.looking_at_loss.most()
-            + self.loss_state.as_ref().map_or(0, Reals::heap_bytes)
+            + self.loss.tape.heap_bytes()
+            + self.loss.looking.most()
+            + self.loss.state.as_ref().map_or(0, Reals::heap_bytes)
             + self.after.as_ref().map_or(0, Reals::heap_bytes)
             + self.numbers.heap_bytes()
-            + self.health.heap_bytes()
-            + self.hashes.as_ref().map_or(0, Hashes::heap_bytes)
+            + self.watch.health.heap_bytes()
+            + self.watch.hashes.as_ref().map_or(0, Hashes::heap_bytes)
     }
 }

@@ -16,20 +16,20 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(super) fn look_at_cotangent(&mut self, step: u64, steps: u64) -> Result<(), Error> {
         // A long list takes long to sum, and a number that is not finite stays so.
         let long = self.cotangents.state.len() > 64;
-        if long && self.clip.is_none() && !self.health.is_due() {
-            self.health.skip(steps);
+        if long && self.clip.is_none() && !self.watch.health.is_due() {
+            self.watch.health.skip(steps);
             return Ok(());
         }
         let norm = self.cotangent_norm();
         if !norm.is_finite() {
             return Err(self.not_finite(step));
         }
-        self.health.see(step, steps, norm);
+        self.watch.health.see(step, steps, norm);
         if let Some(most) = self.clip
             && norm > most
         {
             scale(&mut self.cotangents.state, T::from_f64(most / norm));
-            self.health.see_clipping();
+            self.watch.health.see_clipping();
         }
         Ok(())
     }
@@ -39,11 +39,11 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     fn not_finite(&self, step: u64) -> Error {
         let value = first_not_finite(&self.cotangents.state);
         // What comes from a loss that is not finite says nothing about slopes.
-        let loss = self.value.peek().unwrap_or(f64::NAN);
+        let loss = self.loss.value.peek().unwrap_or(f64::NAN);
         if !loss.is_finite() {
             return Error::NonFiniteLoss { value: loss, step: None };
         }
-        let cause = match self.health.verdict() {
+        let cause = match self.watch.health.verdict() {
             crate::Verdict::Exploding => {
                 "it has grown until it overflowed; shorten the loop, cut it into windows (.truncate), or clip (.clip)"
             }

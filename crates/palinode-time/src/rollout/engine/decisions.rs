@@ -18,11 +18,11 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         to: u64,
         take: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        if B::RECORDS || to <= self.watched {
+        if B::RECORDS || to <= self.watch.watched {
             return take(self);
         }
         let ((taken, seen), is_suspicious) = points::suspicious([], || decision::watch(|| take(self)));
-        self.watched = to;
+        self.watch.watched = to;
         if is_suspicious {
             self.backend.look_from_now();
         }
@@ -34,8 +34,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// Finds the step of the closest decision, if rounding decided it in one of several: when a sweep is over, the loop is run again up to there, in the memory that there is.
     pub(in crate::rollout) fn locate_closest(&mut self, initial: &Snapshot) {
-        let Engine { step: body, params, inputs, live, decisions, .. } = self;
-        let Some(closest) = &mut decisions.closest else { return };
+        let Engine { step: body, params, inputs, live, watch, .. } = self;
+        let Some(closest) = &mut watch.decisions.closest else { return };
         let (from, to) = (closest.first_step, closest.last_step + 1);
         if !closest.at_rounding || to - from == 1 {
             return;
@@ -59,13 +59,13 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Notes what these steps decided.
     #[cold]
     pub(super) fn decided(&mut self, from: u64, to: u64, seen: Decisions) {
-        self.decisions.count += seen.count();
+        self.watch.decisions.count += seen.count();
         let margin = seen.smallest_margin;
-        if margin.is_finite() && self.decisions.closest.is_none_or(|closest| margin < closest.margin) {
+        if margin.is_finite() && self.watch.decisions.closest.is_none_or(|closest| margin < closest.margin) {
             let mut largest = Largest(0.0);
             self.live.save(&mut largest);
             let at_rounding = Closest::is_at_rounding(margin, to, largest.0);
-            self.decisions.closest =
+            self.watch.decisions.closest =
                 Some(Closest { margin, first_step: from, last_step: to - 1, at_rounding });
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! Invariant: every way back compares what it runs again anyway. A rule runs nothing again, so now and then a step is, to look: at least one of a loop, and a thirty-second of all evaluations.
 
-use super::{Advance, Backend, Engine, Error, Fixed, Inner, Passive, Reals, Step};
+use super::{Advance, Backend, Engine, Error, Fixed, Flat, Inner, Passive, Reals, Step};
 use crate::rollout::backend::{Alike, records_otherwise};
 use crate::rollout::flat::is_same;
 use crate::rollout::forward::taken_well;
@@ -14,12 +14,40 @@ use palinode_core::Snapshot;
 /// One step in so many is run again only to look where it ends.
 const ONE_IN: u64 = 32;
 
+/// The states that units have to end in.
+pub(super) struct Ends<T> {
+    /// The state before the units that were recorded last, one after the other: what the unit before them must end in.
+    pub(super) expected: Flat<T>,
+    /// The step that it is before.
+    pub(super) expected_before: Option<u64>,
+    /// The state before the units that are being recorded, if there are several; and the step that it is before.
+    pub(super) block: Flat<T>,
+    pub(super) block_from: u64,
+    /// Whether a step that diverged was seen to compute something else with recorded numbers.
+    pub(super) otherwise: bool,
+    /// How many steps were run again only to look where they end.
+    pub(super) run_to_look: u64,
+}
+
+impl<T> Default for Ends<T> {
+    fn default() -> Self {
+        Ends {
+            expected: Flat::default(),
+            expected_before: None,
+            block: Flat::default(),
+            block_from: 0,
+            otherwise: false,
+            run_to_look: 0,
+        }
+    }
+}
+
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Whether to start again and advance by recording, after an error.
     pub(in crate::rollout) fn should_record(&self, error: &Error) -> bool {
         error.is_divergence()
             && self.advance_by == Advance::Passively
-            && (self.otherwise || self.backend.computes_otherwise())
+            && (self.ends.otherwise || self.backend.computes_otherwise())
     }
 
     /// The error of a recorded unit that does not end where it should. The steps since the last known state are taken again, one by one, to see why.
@@ -31,7 +59,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         match self.first_otherwise(place, to, begins) {
             Ok((step, Alike::Never)) => Error::Diverged { step },
             Ok((step, alike)) => {
-                self.otherwise = alike == Alike::ByKind;
+                self.ends.otherwise = alike == Alike::ByKind;
                 Error::Diverged { step }
             }
             Err(error) => error,
@@ -40,9 +68,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// The first step since the last known state that does not always end alike; the last one if all do.
     fn first_otherwise(&mut self, place: usize, to: u64, begins: bool) -> Result<(u64, Alike), Error> {
-        let Engine {
-            step: body, params, inputs, live, backend, expected, block, numbers, block_from, ..
-        } = self;
+        let Engine { step: body, params, inputs, live, backend, ends, numbers, .. } = self;
+        let Ends { expected, block, block_from, .. } = ends;
         let fixed = &Fixed { step: *body, params };
         let before = if begins { numbers } else { block };
         for step in *block_from..to {
@@ -78,20 +105,20 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         to: u64,
         took_loss: bool,
     ) -> Result<(), Error> {
-        let is_known = self.expected_before == Some(to) && self.trusts_snapshots;
+        let is_known = self.ends.expected_before == Some(to) && self.trusts_snapshots;
         if !took_loss && (B::LOOKS_BACK || !is_known || !self.should_look()) {
             return Ok(());
         }
         if !took_loss {
             self.state_after(place, from, to)?;
-            self.run_to_look += to - from;
+            self.ends.run_to_look += to - from;
         } else if !is_known {
             // The loss was taken of it.
-            self.expected.copy_from(&self.numbers);
-            self.expected_before = Some(to);
+            self.ends.expected.copy_from(&self.numbers);
+            self.ends.expected_before = Some(to);
             return Ok(());
         }
-        let is_same = self.after.as_ref().is_some_and(|after| is_same(after, &self.expected));
+        let is_same = self.after.as_ref().is_some_and(|after| is_same(after, &self.ends.expected));
         if is_same { Ok(()) } else { Err(Error::Diverged { step: to - 1 }) }
     }
 
@@ -101,7 +128,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             if !self.should_look() {
                 return Ok(None);
             }
-            self.run_to_look += 1;
+            self.ends.run_to_look += 1;
         }
         self.state_after(self.place_of(step), step, step + 1)?;
         let Engine { snapshot, after, .. } = self;
@@ -113,18 +140,18 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// What the unit before the one that was just reversed must end in, if anybody will look.
     pub(super) fn expect_before(&mut self, place: usize, from: u64) {
-        self.expected_before = None;
+        self.ends.expected_before = None;
         if (B::LOOKS_BACK || self.should_look())
             && let Some(before) = self.backend.state_before(place)
         {
-            self.expected.clear();
-            before.save(&mut self.expected);
-            self.expected_before = Some(from);
+            self.ends.expected.clear();
+            before.save(&mut self.ends.expected);
+            self.ends.expected_before = Some(from);
         }
     }
 
     /// Whether it is time to run a step again only to look where it ends.
     fn should_look(&self) -> bool {
-        self.run_to_look * ONE_IN <= self.counts.advanced + self.counts.recorded
+        self.ends.run_to_look * ONE_IN <= self.watch.counts.advanced + self.watch.counts.recorded
     }
 }

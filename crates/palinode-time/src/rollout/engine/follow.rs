@@ -64,7 +64,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
                     }
                 }
                 self.at = Live::Before(step);
-                self.counts.restores += 1;
+                self.watch.counts.restores += 1;
                 Ok(())
             }
             Action::Free { slot } => {
@@ -80,7 +80,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.settle()?;
         self.check_sizes(step)?;
         debug_assert_eq!(self.at, Live::Before(step));
-        self.counts.snapshots += 1;
+        self.watch.counts.snapshots += 1;
         let lengths = Snapshot::lengths(&self.live);
         let store = stores.of(slot);
         let kept = match store.put_with(slot.index, step, lengths, &mut |room| room.fill(&self.live)) {

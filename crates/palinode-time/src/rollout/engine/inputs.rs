@@ -121,6 +121,23 @@ fn bytes_of_list<S, I: Reals<S>>(list: &Vec<I>) -> usize {
     list.capacity() * size_of::<I>() + list.iter().map(Reals::heap_bytes).sum::<usize>()
 }
 
+/// The cotangents of all inputs, one after the other; none if there is one input for all.
+#[derive(Default)]
+pub(super) struct CotangentsOfInputs<T> {
+    pub(super) all: Vec<T>,
+    /// How many of these are final, from the end.
+    pub(super) reversed: usize,
+}
+
+impl<T: Copy> CotangentsOfInputs<T> {
+    /// Those of the inputs before the ones that are final. From the end, because inputs need not have the same size.
+    pub(super) fn take_from_the_end(&mut self, cotangents: &[T]) {
+        let end = self.all.len() - self.reversed;
+        self.all[end - cotangents.len()..end].copy_from_slice(cotangents);
+        self.reversed += cotangents.len();
+    }
+}
+
 /// The inputs of one unit.
 pub(in crate::rollout) struct Each<'i, St: Step, S: Number> {
     origin: Origin<'i, St::Input<f64>>,

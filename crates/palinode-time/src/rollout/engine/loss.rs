@@ -3,7 +3,28 @@
 use super::{Backend, Engine, Error, Inner, Loss, Step, When};
 use crate::rollout::flat::{Flat, Verbatim, count, reading, refill};
 use crate::rollout::sides;
-use palinode_core::{Dual, Reals, Var};
+use palinode_core::points::Account;
+use palinode_core::{Dual, Reals, Tape, Var};
+
+/// The loss, as far as it has been taken.
+pub(in crate::rollout) struct LossSoFar<St: Step, T: Inner> {
+    pub(in crate::rollout) when: When,
+    pub(in crate::rollout) value: T,
+    /// The loss after so many steps has been taken already.
+    pub(in crate::rollout) taken_at: Option<u64>,
+    pub(super) tape: Tape<T>,
+    /// The memory of looking to the sides of its decisions.
+    pub(super) looking: Account,
+    /// The state that it is taken of.
+    pub(super) state: Option<St::State<Var<T>>>,
+}
+
+impl<St: Step, T: Inner> LossSoFar<St, T> {
+    pub(super) fn new(when: When) -> Self {
+        let (tape, looking) = (Tape::new(), Account::default());
+        LossSoFar { when, value: T::zero(), taken_at: None, tape, looking, state: None }
+    }
+}
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Adds the loss of the state after a recorded unit, and its cotangent.
@@ -22,7 +43,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// A loop of no steps: its last state is the first, and there is none along the way.
     pub(in crate::rollout) fn no_steps(&mut self, loss: &mut Loss<'_, St, T>) -> Result<(), Error> {
-        if self.when == When::Last {
+        if self.loss.when == When::Last {
             return self.loss_of_live(0, loss);
         }
         self.cotangents.state.resize(count(&self.live), T::zero());
@@ -46,10 +67,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         let recorded = self.record_loss(&numbers, steps, loss);
         self.numbers = numbers;
         recorded?;
-        let Engine { loss_tape, numbers, cotangents, .. } = self;
+        let Engine { loss: LossSoFar { tape: loss_tape, .. }, numbers, cotangents, .. } = self;
         let mut record = loss_tape.recorded().expect("it was recorded just now");
         let value = record.values()[0];
-        self.value += value;
+        self.loss.value += value;
         if cotangents.state.is_empty() {
             cotangents.state.resize(numbers.reals.len(), T::zero());
         }
@@ -64,7 +85,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         steps: u64,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
-        let Engine { loss_tape, loss_state, looking_at_loss, .. } = self;
+        let LossSoFar { tape: loss_tape, state: loss_state, looking: looking_at_loss, .. } = &mut self.loss;
         sides::verified(looking_at_loss, &numbers.reals, |reals, parts| {
             let mut record = loss_tape.record_once(reals, |vars| {
                 loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
@@ -85,7 +106,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         state.save(&mut Verbatim(&mut duals));
         let values = Flat { reals: values_of(&duals.reals), plain: core::mem::take(&mut duals.plain) };
         self.record_loss(&values, steps, loss)?;
-        let mut record = self.loss_tape.recorded().expect("it was recorded just now");
+        let mut record = self.loss.tape.recorded().expect("it was recorded just now");
         Ok(along(record.reverse(&[T::one()])?, &duals.reals))
     }
 }

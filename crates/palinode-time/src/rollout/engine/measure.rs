@@ -37,34 +37,34 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     ) -> Result<(), Error> {
         self.forget_recordings();
         self.make_places(1, usize::MAX);
-        self.holds_to_sizes = false;
+        self.plan.holds = false;
         self.restart(initial, steps)?;
         self.advance(0, at)?;
         self.snapshot.take(&self.live);
         self.see_sizes();
         if steps > 0 && self.live.heap_bytes() > 0 {
             // Lists that a step makes longer and shorter again keep their room. (Hashes would use the snapshot that it goes back by.)
-            let (hashes, heap) = (self.hashes.take(), self.live.heap_bytes());
+            let (hashes, heap) = (self.watch.hashes.take(), self.live.heap_bytes());
             let advanced = self.advance(at, self.end_of(at));
-            self.hashes = hashes;
+            self.watch.hashes = hashes;
             advanced?;
-            self.moves_lists |= self.live.heap_bytes() > heap;
+            self.plan.moves_lists |= self.live.heap_bytes() > heap;
             self.see_sizes();
-            self.moves_when_restored |= self.is_moved_by_restoring();
+            self.plan.moves_when_restored |= self.is_moved_by_restoring();
             self.at = Live::Before(at);
         }
         if steps > 0 {
             self.release_cotangent();
             self.cotangents.state.clear();
             // As if the units after it had been recorded, so that all lists are used; there is nothing to compare with.
-            self.expected_before = B::RECORDS.then(|| self.end_of(at));
+            self.ends.expected_before = B::RECORDS.then(|| self.end_of(at));
             let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
             let recorded = self.record(at);
             self.trusts_snapshots = trusts;
             recorded?;
-            let when = core::mem::replace(&mut self.when, When::Each);
+            let when = core::mem::replace(&mut self.loss.when, When::Each);
             let reversed = self.reverse(at, loss);
-            self.when = when;
+            self.loss.when = when;
             self.see_sizes();
             finite_or_not(reversed)?;
         }
@@ -87,7 +87,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         let (alike, to_compare) = self.inputs.are_alike()?;
         let held = self.heap_bytes() + initial.heap_bytes() + results;
         if !alike {
-            self.held_to_look = held + to_compare;
+            self.plan.held_to_look = held + to_compare;
             return Ok(Some(false));
         }
         let Engine { step: body, params, inputs, live, backend, .. } = self;
@@ -95,7 +95,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         let found =
             backend.narrow(&Fixed { step: *body, params }, live, input, budget.saturating_sub(held))?;
         Ok(found.map(|(found, bytes)| {
-            self.held_to_look = held + bytes.max(to_compare);
+            self.plan.held_to_look = held + bytes.max(to_compare);
             found
         }))
     }
@@ -128,7 +128,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<u64, Error> {
         self.make_places(1, usize::MAX);
-        self.holds_to_sizes = false;
+        self.plan.holds = false;
         // All inputs, and nothing to compare with.
         self.restart(initial, u64::MAX)?;
         let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
@@ -145,30 +145,30 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         while goes_on(&self.live, taken)? {
             let heap = self.live.heap_bytes();
             self.set_steps(taken + 1);
-            self.expected_before = None;
+            self.ends.expected_before = None;
             self.snapshot.take(&self.live);
             self.see_sizes();
             self.record(taken)?;
             self.settle()?;
-            self.moves_lists |= self.live.heap_bytes() > heap;
+            self.plan.moves_lists |= self.live.heap_bytes() > heap;
             self.see_sizes();
             self.release_cotangent();
             self.cotangents.state.clear();
             self.cotangents.state.resize(count(&self.live), T::zero());
             // The loss is that of the last state or of each.
-            let taken_at = (self.when == When::Last).then_some(taken + 1);
-            let before = core::mem::replace(&mut self.loss_taken_at, taken_at);
+            let taken_at = (self.loss.when == When::Last).then_some(taken + 1);
+            let before = core::mem::replace(&mut self.loss.taken_at, taken_at);
             let reversed = self.reverse(taken, loss);
-            self.loss_taken_at = before;
+            self.loss.taken_at = before;
             self.see_sizes();
             finite_or_not(reversed)?;
-            for list in [&mut self.numbers, &mut self.expected] {
+            for list in [&mut self.numbers, &mut self.ends.expected] {
                 list.clear();
                 self.live.save(list);
             }
             taken += 1;
         }
-        if self.when == When::Last {
+        if self.loss.when == When::Last {
             self.cotangents.state.clear();
             finite_or_not(self.loss_of_live(taken, loss))?;
         }

@@ -29,11 +29,12 @@ use crate::error::Error;
 use crate::health::Health;
 use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
+use divergence::Ends;
+use inputs::CotangentsOfInputs;
 pub(super) use inputs::Inputs;
-use palinode_core::points::Account;
-use palinode_core::{Passive, Reals, Snapshot, Tape, Var, decision};
-use sizes::outgrown;
-pub(super) use sizes::{Heaviest, Sizes};
+use loss::LossSoFar;
+use palinode_core::{Passive, Reals, Snapshot, Var, decision};
+use sizes::{PlannedFor, outgrown};
 
 /// How many actions a slow store is told ahead.
 pub(super) const AHEAD: usize = 16;
@@ -77,6 +78,7 @@ pub(super) struct Counts {
     pub(super) restores: u64,
 }
 
+/// A sweep: what it takes steps with, and one part for each thing that it is about.
 pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     step: &'a St,
     params: St::Params<Passive<T>>,
@@ -86,63 +88,45 @@ pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     pub(super) backend: B,
     pub(super) advance_by: Advance,
     pub(super) cotangents: Cotangents<T>,
-    /// The cotangents of all inputs, one after the other; empty if there is one input for all.
-    pub(super) of_inputs: Vec<T>,
-    /// How many of these are final, from the end.
-    reversed_inputs: usize,
-    /// Which units are recorded and not yet reversed, by the place where their residuals are: the first step of each.
-    recorded: Vec<Option<u64>>,
-    /// How many steps are recorded at once: a unit. Schedules count in units.
-    pub(super) stride: u64,
-    /// The step at which the first unit begins.
-    pub(super) offset: u64,
-    /// The state before the units that were recorded last, one after the other: what the unit before them must end in.
-    expected: Flat<T>,
-    expected_before: Option<u64>,
-    /// The state before the units that are being recorded, if there are several; and the step that it is before.
-    block: Flat<T>,
-    block_from: u64,
+    of_inputs: CotangentsOfInputs<T>,
+    pub(super) units: Units,
+    ends: Ends<T>,
     snapshot: Snapshot,
-    loss_tape: Tape<T>,
-    looking_at_loss: Account,
-    loss_state: Option<St::State<Var<T>>>,
+    pub(super) loss: LossSoFar<St, T>,
     /// The state after a recorded step, for the loss.
     after: Option<St::State<Passive<T>>>,
     numbers: Flat<T>,
-    pub(super) value: T,
-    pub(super) when: When,
     /// The number of steps, once it is known.
     pub(super) steps: u64,
     pub(super) clip: Option<f64>,
-    pub(super) health: Health,
-    /// What steps decided, and how many of them have been watched.
-    pub(super) decisions: StepDecisions,
-    watched: u64,
-    pub(super) hashes: Option<Hashes>,
-    pub(super) counts: Counts,
+    pub(super) watch: Watch,
     /// Whether a restored state has the bits that it had when it was kept.
     pub(super) trusts_snapshots: bool,
     /// Where the cotangent is cut, and what that left out.
     pub(super) cuts: Cuts,
-    /// The loss after so many steps has been taken already.
-    pub(super) loss_taken_at: Option<u64>,
-    /// The bytes that were held in all while a cheaper way to the partials was looked for; see `narrow`.
-    pub(super) held_to_look: usize,
-    /// What the first plan is for.
-    pub(super) planned: Heaviest,
-    /// The largest states that were seen; see `sizes.rs`.
-    pub(super) largest: Sizes,
-    holds_to_sizes: bool,
-    /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a moment.
-    moves_lists: bool,
-    /// Whether a state that is restored has its lists elsewhere than before: they are then held twice for a moment, too.
-    moves_when_restored: bool,
-    /// The bytes that states which grow may take beyond the largest one.
-    room: usize,
-    /// Whether a step that diverged was seen to compute something else with recorded numbers.
-    otherwise: bool,
-    /// How many steps were run again only to look where they end.
-    run_to_look: u64,
+    pub(super) plan: PlannedFor,
+}
+
+/// The units that are recorded and not yet reversed. Schedules count in units.
+pub(super) struct Units {
+    /// By the place where their residuals are: the first step of each.
+    recorded: Vec<Option<u64>>,
+    /// How many steps are recorded at once.
+    pub(super) stride: u64,
+    /// The step at which the first unit begins.
+    pub(super) offset: u64,
+}
+
+/// What is seen on the way: for the report, and to compare runs with.
+#[derive(Default)]
+pub(super) struct Watch {
+    pub(super) health: Health,
+    /// What steps decided.
+    pub(super) decisions: StepDecisions,
+    /// How many steps have been watched for decisions.
+    watched: u64,
+    pub(super) hashes: Option<Hashes>,
+    pub(super) counts: Counts,
 }
 
 /// The parts of an engine that a caller sets.
@@ -169,42 +153,19 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             backend,
             advance_by: Advance::Passively,
             cotangents: Cotangents { state: Vec::new(), params: Vec::new(), input: Vec::new() },
-            of_inputs: Vec::new(),
-            reversed_inputs: 0,
-            recorded: Vec::new(),
-            stride: 1,
-            offset: 0,
-            expected: Flat::default(),
-            expected_before: None,
-            block: Flat::default(),
-            block_from: 0,
+            of_inputs: CotangentsOfInputs::default(),
+            units: Units { recorded: Vec::new(), stride: 1, offset: 0 },
+            ends: Ends::default(),
             snapshot: Snapshot::new(),
-            loss_tape: Tape::new(),
-            looking_at_loss: Account::default(),
-            loss_state: None,
+            loss: LossSoFar::new(when),
             after: None,
             numbers: Flat::default(),
-            value: T::zero(),
-            when,
             steps: 0,
             clip,
-            health: Health::new(),
-            decisions: StepDecisions::default(),
-            watched: 0,
-            hashes: None,
-            counts: Counts::default(),
+            watch: Watch::default(),
             trusts_snapshots: true,
             cuts: Cuts::default(),
-            loss_taken_at: None,
-            held_to_look: 0,
-            planned: Heaviest::default(),
-            largest: Sizes::default(),
-            holds_to_sizes: false,
-            moves_lists: false,
-            moves_when_restored: false,
-            room: 0,
-            otherwise: false,
-            run_to_look: 0,
+            plan: PlannedFor::default(),
         }
     }
 
@@ -219,28 +180,28 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         initial.restore(&mut self.live);
         self.at = Live::Before(0);
         self.steps = steps;
-        self.recorded.fill(None);
-        self.expected_before = None;
-        self.value = T::zero();
-        self.health.clear();
-        (self.decisions, self.watched) = (StepDecisions::default(), 0);
-        self.counts = Counts::default();
-        (self.otherwise, self.run_to_look) = (false, 0);
+        self.units.recorded.fill(None);
+        self.ends.expected_before = None;
+        self.loss.value = T::zero();
+        self.watch.health.clear();
+        (self.watch.decisions, self.watch.watched) = (StepDecisions::default(), 0);
+        self.watch.counts = Counts::default();
+        (self.ends.otherwise, self.ends.run_to_look) = (false, 0);
         self.cotangents.params.clear();
         self.cotangents.params.resize(count(&self.params), T::zero());
         self.release_cotangent();
         self.cotangents.state.clear();
         self.cotangents.input.clear();
-        self.of_inputs.clear();
-        self.reversed_inputs = 0;
+        self.of_inputs.all.clear();
+        self.of_inputs.reversed = 0;
         if let Inputs::Same(input) = &self.inputs {
             self.cotangents.input.resize(count(input), T::zero());
         }
         let all = self.inputs.numbers(steps);
-        self.of_inputs.reserve_exact(all);
-        self.of_inputs.resize(all, T::zero());
+        self.of_inputs.all.reserve_exact(all);
+        self.of_inputs.all.resize(all, T::zero());
         self.cuts.clear();
-        if let Some(hashes) = &mut self.hashes {
+        if let Some(hashes) = &mut self.watch.hashes {
             hashes.clear();
             hashes.see(0, &self.live, &mut self.snapshot)?;
         }
@@ -250,7 +211,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     /// Runs the whole loop once to hash its states, if they are to be compared, and goes back to its start: every step is then run at least twice, and
     /// the first that differs is the first to be noticed.
     pub(super) fn rehearse(&mut self, initial: &Snapshot, steps: u64) -> Result<(), Error> {
-        if self.hashes.is_none() {
+        if self.watch.hashes.is_none() {
             return Ok(());
         }
         self.advance(0, steps)?;
@@ -260,7 +221,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     /// The live state, that after all steps, becomes the first one; hashes and counts are kept.
     pub(super) fn back_to(&mut self, initial: &Snapshot, steps: u64) {
-        if let Some(hashes) = &mut self.hashes {
+        if let Some(hashes) = &mut self.watch.hashes {
             hashes.see_last(steps, &self.live, &mut self.snapshot);
         }
         initial.restore(&mut self.live);
@@ -279,7 +240,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     fn take(&mut self, from: u64, to: u64) -> Result<(), Error> {
         debug_assert_eq!(self.at, Live::Before(from));
-        self.counts.advanced += to - from;
+        self.watch.counts.advanced += to - from;
         self.at = Live::Before(to);
         if self.advance_by == Advance::ByRecording {
             for step in from..to {
@@ -288,7 +249,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             return Ok(());
         }
         let (most, most_noted) = self.most_heap();
-        let Engine { step, params, inputs, live, hashes, snapshot, .. } = self;
+        let Engine { step, params, inputs, live, watch: Watch { hashes, .. }, snapshot, .. } = self;
         let is_planned = |live: &St::State<Passive<T>>, at| {
             let is_noted = || step.notes().is_none_or(|notes| notes.bytes() <= most_noted);
             if most == usize::MAX || live.heap_bytes() <= most && is_noted() {
@@ -323,7 +284,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         taken_well(*body, step)?;
         self.check_sizes(step)?;
-        match &mut self.hashes {
+        match &mut self.watch.hashes {
             Some(hashes) => hashes.see(step + 1, &self.live, &mut self.snapshot),
             None => Ok(()),
         }
@@ -348,28 +309,28 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     /// The first step of a unit; one past the last step for one past the last unit.
     #[inline(always)]
     fn first(&self, unit: u64) -> u64 {
-        (self.offset + unit * self.stride).min(self.steps)
+        (self.units.offset + unit * self.units.stride).min(self.steps)
     }
 
     /// One past the last step of the unit that begins at a step.
     #[inline(always)]
     fn end_of(&self, from: u64) -> u64 {
-        (from + self.stride).min(self.steps)
+        (from + self.units.stride).min(self.steps)
     }
 
     /// A place for the residuals of a unit.
     fn free_place(&mut self) -> usize {
-        match place_of(&self.recorded, None) {
+        match place_of(&self.units.recorded, None) {
             Some(place) => place,
             None => {
-                self.recorded.push(None);
-                self.recorded.len() - 1
+                self.units.recorded.push(None);
+                self.units.recorded.len() - 1
             }
         }
     }
 
     fn place_of(&self, step: u64) -> usize {
-        place_of(&self.recorded, Some(step)).expect("a step is recorded before it is reversed")
+        place_of(&self.units.recorded, Some(step)).expect("a step is recorded before it is reversed")
     }
 
     /// Records the unit that begins at a step.
@@ -380,23 +341,23 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.check_sizes(from)?;
         debug_assert_eq!(self.at, Live::Before(from));
         let to = self.end_of(from);
-        self.counts.recorded += to - from;
+        self.watch.counts.recorded += to - from;
         let place = self.free_place();
-        self.recorded[place] = Some(from);
+        self.units.recorded[place] = Some(from);
         // What this unit must end in is known if the units after it were recorded last.
-        let ends = to == self.steps || self.expected_before == Some(to);
-        let is_known = B::RECORDS && self.expected_before == Some(to) && self.trusts_snapshots;
+        let ends = to == self.steps || self.ends.expected_before == Some(to);
+        let is_known = B::RECORDS && self.ends.expected_before == Some(to) && self.trusts_snapshots;
         if begins {
-            self.block_from = from;
+            self.ends.block_from = from;
         }
         if B::RECORDS && begins {
             self.numbers.clear();
             self.live.save(&mut self.numbers);
             if !ends {
-                self.block.copy_from(&self.numbers);
+                self.ends.block.copy_from(&self.numbers);
             }
         }
-        let Engine { step: body, params, inputs, live, backend, expected, .. } = self;
+        let Engine { step: body, params, inputs, live, backend, ends: Ends { expected, .. }, .. } = self;
         let expected = is_known.then_some(&*expected);
         let fixed = &Fixed { step: *body, params };
         let of_steps = inputs.of(from, to)?;
@@ -414,20 +375,20 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             return Err(self.diverged(place, to, begins));
         }
         self.check_sizes(from)?;
-        if self.hashes.is_some() && self.trusts_snapshots {
+        if self.watch.hashes.is_some() && self.trusts_snapshots {
             self.state_after(place, from, to)?;
             if !B::RECORDS {
-                self.counts.advanced += to - from;
+                self.watch.counts.advanced += to - from;
             }
-            let (Some(hashes), Some(after)) = (&mut self.hashes, &self.after) else { return Ok(()) };
+            let (Some(hashes), Some(after)) = (&mut self.watch.hashes, &self.after) else { return Ok(()) };
             if let Err(error) = hashes.see(to, after, &mut self.snapshot) {
                 return Err(if B::RECORDS { self.diverged(place, to, begins) } else { error });
             }
         }
         if B::RECORDS && ends {
-            let first = if begins { &mut self.numbers } else { &mut self.block };
-            core::mem::swap(first, &mut self.expected);
-            self.expected_before = Some(self.block_from);
+            let first = if begins { &mut self.numbers } else { &mut self.ends.block };
+            core::mem::swap(first, &mut self.ends.expected);
+            self.ends.expected_before = Some(self.ends.block_from);
         }
         self.at = Live::Recorded(from);
         Ok(())
@@ -452,16 +413,16 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             self.cuts.note(norm);
             self.cut();
         }
-        let takes_loss = (to == self.steps || self.when == When::Each) && self.loss_taken_at != Some(to);
+        let takes_loss = (to == self.steps || self.loss.when == When::Each) && self.loss.taken_at != Some(to);
         if takes_loss {
             self.loss_after(place, from, to, loss)?;
         }
         if !B::RECORDS {
             self.look_at_end(place, from, to, takes_loss)?;
         }
-        let knows_end = !B::RECORDS && self.expected_before == Some(to) && self.trusts_snapshots;
-        let Engine { step: body, params, inputs, backend, cotangents, of_inputs, reversed_inputs, .. } = self;
-        let expected = knows_end.then_some(&self.expected);
+        let knows_end = !B::RECORDS && self.ends.expected_before == Some(to) && self.trusts_snapshots;
+        let Engine { step: body, params, inputs, backend, cotangents, of_inputs, .. } = self;
+        let expected = knows_end.then_some(&self.ends.expected);
         let (keeps_each, keeps_sum) = (inputs.list().is_some(), matches!(inputs, Inputs::Same(_)));
         let of_steps = inputs.of(from, to)?;
         if !keeps_sum {
@@ -475,12 +436,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         taken_well(*body, from)?;
         if keeps_each {
-            // From the end, because inputs need not have the same size.
-            let end = of_inputs.len() - *reversed_inputs;
-            of_inputs[end - cotangents.input.len()..end].copy_from_slice(&cotangents.input);
-            *reversed_inputs += cotangents.input.len();
+            of_inputs.take_from_the_end(&cotangents.input);
         }
-        self.recorded[place] = None;
+        self.units.recorded[place] = None;
         if !B::RECORDS {
             self.expect_before(place, from);
         }
@@ -519,14 +477,14 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     /// There are so many steps, now that it is known: makes the list of the cotangents of their inputs.
     pub(super) fn all_inputs(&mut self, steps: u64) {
         self.steps = steps;
-        self.of_inputs.clear();
-        self.of_inputs.resize(self.inputs.numbers(steps), T::zero());
+        self.of_inputs.all.clear();
+        self.of_inputs.all.resize(self.inputs.numbers(steps), T::zero());
     }
 
     /// The cotangents of the inputs, all in one list.
     pub(super) fn of_all_inputs(&self) -> &[T] {
         // What a function makes has no cotangents.
-        if let Inputs::Same(_) = self.inputs { &self.cotangents.input } else { &self.of_inputs }
+        if let Inputs::Same(_) = self.inputs { &self.cotangents.input } else { &self.of_inputs.all }
     }
 
     /// The live state as a snapshot, for a moment.

@@ -71,14 +71,33 @@ impl Heaviest {
     }
 }
 
+/// What a plan is for, and what makes it hold.
+#[derive(Default)]
+pub(in crate::rollout) struct PlannedFor {
+    /// What the first plan is for.
+    pub(in crate::rollout) planned: Heaviest,
+    /// The largest states that were seen.
+    pub(in crate::rollout) largest: Sizes,
+    /// Whether a larger one is an error.
+    pub(super) holds: bool,
+    /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a moment.
+    pub(super) moves_lists: bool,
+    /// Whether a state that is restored has its lists elsewhere than before: they are then held twice for a moment, too.
+    pub(super) moves_when_restored: bool,
+    /// The bytes that states which grow may take beyond the largest one.
+    room: usize,
+    /// The bytes that were held in all while a cheaper way to the partials was looked for; see `narrow`.
+    pub(in crate::rollout) held_to_look: usize,
+}
+
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// The largest of what was seen so far.
     pub(in crate::rollout) fn heaviest(&self) -> Heaviest {
         Heaviest {
-            states: self.largest,
+            states: self.plan.largest,
             recording: self.backend.recording_bytes(),
-            loss: self.loss_tape.heap_bytes(),
-            looked: [self.backend.looked_bytes(), self.looking_at_loss.most()],
+            loss: self.loss.tape.heap_bytes(),
+            looked: [self.backend.looked_bytes(), self.loss.looking.most()],
         }
     }
 
@@ -86,14 +105,14 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(in crate::rollout) fn see_sizes(&mut self) {
         let live = self.sizes();
         let after = self.after.as_ref().map_or(live, Sizes::of);
-        self.largest = self.largest.or(&live).or(&after);
+        self.plan.largest = self.plan.largest.or(&live).or(&after);
     }
 
     /// The sizes of the live state and its copies now.
     fn sizes(&self) -> Sizes {
         Sizes {
             in_backend: self.backend.heap_of_state(),
-            of_loss: self.loss_state.as_ref().map_or(0, Reals::heap_bytes),
+            of_loss: self.loss.state.as_ref().map_or(0, Reals::heap_bytes),
             noted: self.step.notes().map_or(0, Notes::bytes),
             ..Sizes::of(&self.live)
         }
@@ -101,7 +120,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// The bytes that states may take beyond what they take now, because the largest may be there again: a state that becomes one of another kind gives its memory back.
     pub(in crate::rollout) fn not_held_now(&self) -> usize {
-        let (largest, now) = (&self.largest, self.sizes());
+        let (largest, now) = (&self.plan.largest, self.sizes());
         let after = self.after.as_ref().map_or(0, Reals::heap_bytes);
         largest.heap.saturating_sub(now.heap)
             + largest.heap.saturating_sub(after)
@@ -118,59 +137,59 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// The bytes that a step may hold for a moment while it makes lists of its state longer.
     pub(in crate::rollout) fn moved_bytes(&self) -> usize {
-        if self.moves_lists { self.largest_list() } else { 0 }
+        if self.plan.moves_lists { self.largest_list() } else { 0 }
     }
 
     fn largest_list(&self) -> usize {
-        let Sizes { heap, in_backend, of_loss, .. } = self.largest;
+        let Sizes { heap, in_backend, of_loss, .. } = self.plan.largest;
         heap.max(in_backend).max(of_loss)
     }
 
     /// Plans for states that hold twice as much from now on: lists that grew one by one have more room than those that were loaded. And for one that is moved meanwhile.
     pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
         // There may be nothing on the heap, but what is here varies.
-        self.room = self.largest_list().max(1);
-        let Sizes { heap, in_backend, .. } = &mut self.largest;
+        self.plan.room = self.largest_list().max(1);
+        let Sizes { heap, in_backend, .. } = &mut self.plan.largest;
         *heap *= 2;
         *in_backend *= 2;
     }
 
     /// Whether that was done.
     pub(in crate::rollout) fn has_room_to_grow(&self) -> bool {
-        self.room > 0
+        self.plan.room > 0
     }
 
     /// The bytes of a list that is moved while it grows, or when a state is restored.
     pub(in crate::rollout) fn room_to_grow(&self) -> usize {
-        self.room.max(if self.moves_when_restored { self.largest_list() } else { 0 })
+        self.plan.room.max(if self.plan.moves_when_restored { self.largest_list() } else { 0 })
     }
 
     /// Forgets what states were seen, and gives back the room that they were given.
     pub(in crate::rollout) fn forget_states(&mut self, first: &Snapshot) {
-        self.largest = Sizes::default();
-        (self.moves_lists, self.room) = (false, 0);
+        self.plan.largest = Sizes::default();
+        (self.plan.moves_lists, self.plan.room) = (false, 0);
         self.live = first.loaded();
-        (self.after, self.loss_state) = (None, None);
+        (self.after, self.loss.state) = (None, None);
     }
 
     /// Whether a state was seen that is larger than this one.
     pub(in crate::rollout) fn has_grown_from(&self, first: &Snapshot) -> bool {
-        self.largest.reals > first.reals().len() || self.largest.plain > first.plain().len()
+        self.plan.largest.reals > first.reals().len() || self.plan.largest.plain > first.plain().len()
     }
 
     /// From now on a state that is larger than those seen so far is an error, if the budget is one.
     pub(in crate::rollout) fn hold_to_sizes(&mut self, budget: Budget) {
-        self.holds_to_sizes = !budget.is_unlimited();
+        self.plan.holds = !budget.is_unlimited();
     }
 
     /// The error of a recording of the unit that begins at a step: one that took more than was planned for names it.
     pub(super) fn of_recording(&self, from: u64, error: Error) -> Error {
         match error {
-            Error::Core(palinode_core::Error::ByteLimit { needed, limit, .. }) if self.holds_to_sizes => {
+            Error::Core(palinode_core::Error::ByteLimit { needed, limit, .. }) if self.plan.holds => {
                 let more = needed.saturating_sub(limit);
                 Error::OverBudget { step: from, needed: more, budget: Budget::UNLIMITED }
             }
-            error if error.is_excess() && self.holds_to_sizes => outgrown(from),
+            error if error.is_excess() && self.plan.holds => outgrown(from),
             error => error.counted_from(from),
         }
     }
@@ -178,13 +197,17 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// The most bytes that the live state may hold, and that steps may note.
     #[inline]
     pub(super) fn most_heap(&self) -> (usize, usize) {
-        if self.holds_to_sizes { (self.largest.heap, self.largest.noted) } else { (usize::MAX, usize::MAX) }
+        if self.plan.holds {
+            (self.plan.largest.heap, self.plan.largest.noted)
+        } else {
+            (usize::MAX, usize::MAX)
+        }
     }
 
     /// An error if the live state or the backend's was not planned for.
     #[inline]
     pub(in crate::rollout) fn check_sizes(&self, step: u64) -> Result<(), Error> {
-        if !self.holds_to_sizes || self.has_its_sizes() {
+        if !self.plan.holds || self.has_its_sizes() {
             return Ok(());
         }
         Err(outgrown(step))
@@ -193,7 +216,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Whether the states are as large as those that were planned for, or smaller.
     #[inline]
     pub(in crate::rollout) fn has_its_sizes(&self) -> bool {
-        self.sizes().fit(&self.largest)
+        self.sizes().fit(&self.plan.largest)
     }
 
     /// What is held with so many bytes elsewhere, and was while the state grew: a list is then held twice.
