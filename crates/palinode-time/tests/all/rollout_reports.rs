@@ -171,7 +171,7 @@ fn decisions_in_steps_are_counted_and_the_closest_is_named() {
     let ways: [&dyn Fn() -> Rollout<'static, Rocket>; 4] = [
         &|| Rollout::new(Rocket),
         &|| Rollout::new(Rocket).tape_only().record_at_once(1),
-        &|| Rollout::new(Rocket).budget("16KiB"),
+        &|| Rollout::new(Rocket).budget("24KiB"),
         &|| Rollout::new(Rocket).verify(),
     ];
     for make in ways {
