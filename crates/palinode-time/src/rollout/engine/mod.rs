@@ -118,7 +118,6 @@ pub(super) struct Units {
 }
 
 /// What is seen on the way: for the report, and to compare runs with.
-#[derive(Default)]
 pub(super) struct Watch {
     pub(super) health: Health,
     /// What steps decided.
@@ -162,7 +161,14 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             numbers: Flat::default(),
             steps: 0,
             clip,
-            watch: Watch::default(),
+            watch: Watch {
+                // With its memory, which is planned for.
+                health: Health::new(),
+                decisions: StepDecisions::default(),
+                watched: 0,
+                hashes: None,
+                counts: Counts::default(),
+            },
             trusts_snapshots: true,
             cuts: Cuts::default(),
             plan: PlannedFor::default(),
