@@ -333,7 +333,7 @@ fn single_arguments_are_read_whole_or_refused() {
         let is_name = |cell: &&str| {
             cell.starts_with(|c: char| c.is_alphabetic() || c == '_') && cell.parse::<f64>().is_err()
         };
-        let has_header = cells[0].iter().any(|cell| is_name(cell));
+        let has_header = cells[0].iter().any(is_name);
         let used = match cells[0].iter().position(|cell| *cell == one.name) {
             Some(column) if one.rank < 2 => vec![column],
             _ => (0..columns).collect(),

@@ -105,7 +105,7 @@ impl<'a> Side<'a> {
         let runs = &self.runs;
         let pairs = || (0..runs.len()).filter(move |&i| runs[i].to_next.is_some());
         let beyond: Vec<usize> = pairs().filter(|&i| is_beyond(i)).collect();
-        self.pairs = if beyond.is_empty() { pairs().last().into_iter().collect() } else { beyond };
+        self.pairs = if beyond.is_empty() { pairs().next_back().into_iter().collect() } else { beyond };
         let there = self.log().outcomes.iter();
         self.same_until = here.outcomes.iter().zip(there).take_while(|(a, b)| a == b).count();
     }

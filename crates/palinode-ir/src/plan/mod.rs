@@ -273,7 +273,7 @@ fn walked<'p, R>(
     let mut ended = walk.run(inputs);
     effort.spend(walk.effort);
     if matches!(ended, Err(Stop::TooLong)) {
-        walk = walk.from_the_start().bounding();
+        walk = walk.walked_again().bounding();
         ended = walk.run(inputs);
         effort.spend(walk.effort);
     }

@@ -147,31 +147,34 @@ fn best_choices(current: &Fitted, excess: u64) -> Option<(Path, Vec<Choice>)> {
     for (&twin, &origin) in origins {
         twins.entry(origin).or_insert_with(|| vec![origin]).push(twin);
     }
-    let mut found: Option<(f64, usize, Vec<(f64, Choice)>)> = None;
+    let mut found: Option<(usize, Vec<Scored>)> = None;
     let mut block = &main.body;
     for (depth, &(at, inner)) in path.iter().enumerate() {
         let sizes = Sizes(entry, prediction);
         let search = Search { function: main, block, peak: at, live: &live, sizes, origins, twins: &twins };
         let choices = search.choices().into_iter();
-        let mut scored: Vec<(f64, Choice)> =
+        let mut scored: Vec<Scored> =
             choices.map(|choice| (choice.work / choice.freed as f64, choice)).collect();
         // Of equal ones the first, as they are found.
         scored.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        if let Some(&(score, _)) = scored.first()
-            && found.as_ref().is_none_or(|(best, ..)| score < *best)
+        if let Some((score, _)) = scored.first()
+            && found.as_ref().is_none_or(|(_, best)| *score < best[0].0)
         {
-            found = Some((score, depth, scored));
+            found = Some((depth, scored));
         }
         if let Some(next) = block.insts[at].blocks.get(inner) {
             block = next;
         }
     }
-    let (_, depth, scored) = found?;
+    let (depth, scored) = found?;
     Some((path[..depth].to_vec(), some_apart(scored, excess)))
 }
 
+/// A choice, after its work for each byte that it frees.
+type Scored = (f64, Choice);
+
 /// The best of many, which do not need each other, until they free enough; of a few the very best.
-fn some_apart(scored: Vec<(f64, Choice)>, excess: u64) -> Vec<Choice> {
+fn some_apart(scored: Vec<Scored>, excess: u64) -> Vec<Choice> {
     let most = (scored.len().saturating_sub(FEW) / AT_ONCE).max(1);
     let (mut chosen, mut given_up, mut needed): (Vec<Choice>, HashSet<Value>, HashSet<Value>) =
         Default::default();

@@ -245,13 +245,13 @@ impl<'p> Walk<'p> {
     }
 
     /// Another walk through the same program.
-    pub(super) fn from_the_start(&self) -> Walk<'p> {
+    pub(super) fn walked_again(&self) -> Walk<'p> {
         Walk::with_marks(self.program, Rc::clone(&self.marks), self.ledger().real_bytes(), self.record)
     }
 
     /// The same walk again, which stops when the most bytes are live.
     pub(super) fn again_to_the_peak(self) -> Walk<'p> {
-        let mut again = self.from_the_start();
+        let mut again = self.walked_again();
         again.stop_at = Some(self.ledger().peak);
         (again.bounding, again.part) = (self.bounding, self.part);
         again.trials = self.trials;

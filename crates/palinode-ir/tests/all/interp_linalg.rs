@@ -144,7 +144,7 @@ fn programs_of_determinants_have_derivatives_at_singular_matrices() {
             let Some((&first, rest)) = rows.split_first() else { return 1.0 };
             let term = |at: usize| {
                 let others: Vec<usize> = columns.iter().copied().filter(|&c| c != columns[at]).collect();
-                let sign = if at % 2 == 0 { 1.0 } else { -1.0 };
+                let sign = if at.is_multiple_of(2) { 1.0 } else { -1.0 };
                 sign * a[first * n + columns[at]] * expanded(n, a, rest, &others)
             };
             (0..columns.len()).map(term).sum()

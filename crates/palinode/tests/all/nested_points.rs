@@ -108,6 +108,7 @@ const RIGHT_WAYS: usize = 5;
 const WAYS: usize = 11;
 
 /// The sine, in one of several ways.
+#[allow(clippy::double_comparisons, reason = "two comparisons are a way to ask for zero")]
 fn sine<S, T: Over<S>>(u: T, way: usize) -> T {
     let zero = || u * T::from_f64(0.0);
     let cubic = || u - u * u * u * T::from_f64(1.0 / 6.0);

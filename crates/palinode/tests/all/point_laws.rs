@@ -98,6 +98,7 @@ fn a_small_point_within_a_threshold_is_refused() {
 
 /// Guards by what kind of number a value is.
 #[test]
+#[allow(clippy::manual_range_contains, reason = "this is how people write it")]
 fn guards_against_not_a_number_are_decisions() {
     macro_rules! guarded {
         ($guard:expr) => {
@@ -116,9 +117,9 @@ fn guards_against_not_a_number_are_decisions() {
         )*};
     }
     guards!(
-        |q| palinode::Real::is_nan(q),
+        palinode::Real::is_nan,
         |q| !palinode::Real::is_finite(q),
-        |q| Float::is_nan(q),
+        Float::is_nan,
         |q| !Float::is_normal(q),
         |q| Float::classify(q) == std::num::FpCategory::Nan,
         |q| palinode::Real::to_f64(q).is_nan(),
