@@ -6,7 +6,7 @@
 use crate::check::{Function, Number, assert_gradient, constant, scattered};
 use crate::third_nalgebra::{by_lower_triangle, symmetric};
 use nalgebra::{DMatrix, Matrix2, Matrix3, Matrix5, SMatrix, SVector, SymmetricEigen};
-use palinode::{Dual, Tape, Var, decision};
+use palinode::{Dual, Tape, Var, decision, grad};
 
 const TOLERANCE: f64 = 1e-12;
 
@@ -177,4 +177,14 @@ fn coinciding_eigenvalues_of_a_dense_matrix_are_reported() {
     // Symmetric functions are right all the same: the trace, and ln det by Cholesky.
     let log_det = moving.cholesky().unwrap().unpack().diagonal().map(|d| d.ln()).sum() * 2.0;
     assert!((log_det.tangent - (a.try_inverse().unwrap() * v).trace()).abs() < 1e-14);
+}
+
+/// A defective eigenvalue 1 beside a simple -1: beside the point the eigenvalues come in another order, or become complex on one side. What nalgebra gives here is the derivative of none.
+#[test]
+fn a_defective_eigenvalue_beside_a_simple_one_is_refused() {
+    let columns = [1.0, 1.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0];
+    for i in 0..3 {
+        let one = |x: &[Var<f64>]| Matrix3::from_column_slice(x).eigenvalues().expect("real ones")[i];
+        assert_eq!(grad(one, &columns).map_err(|error| error.code()), Err("PAL0119"), "{i}");
+    }
 }
