@@ -23,7 +23,10 @@ mod before_main {
     use core::ffi::c_int;
     use core::sync::atomic::Ordering;
 
-    const F_GETFD: c_int = 1;
+    const F_GETFL: c_int = 3;
+    const ACCESS: c_int = 3;
+    const READ_ONLY: c_int = 0;
+    const WRITE_ONLY: c_int = 1;
 
     // SAFETY: as `fcntl` of the C library, which Rust programs on Linux are linked with, declares it.
     unsafe extern "C" {
@@ -31,10 +34,11 @@ mod before_main {
     }
 
     extern "C" fn look() {
-        for (file, stream) in [(0, &super::INPUT), (1, &super::OUTPUT)] {
+        // One that cannot be used (`1</dev/null`) is as good as closed: Rust takes its errors for success.
+        for (file, stream, useless) in [(0, &super::INPUT, WRITE_ONLY), (1, &super::OUTPUT, READ_ONLY)] {
             // SAFETY: the command takes no more arguments and changes nothing; a file that is not open is an error that it returns.
-            let is_open = unsafe { fcntl(file, F_GETFD) } != -1;
-            stream.0.store(!is_open, Ordering::Relaxed);
+            let flags = unsafe { fcntl(file, F_GETFL) };
+            stream.0.store(flags == -1 || flags & ACCESS == useless, Ordering::Relaxed);
         }
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn compare(exact: f64, line: &mut dyn Line, center: Sample, reach: f6
         && [(&down, -reach), (&up, reach)].into_iter().all(|(samples, reach)| {
             let nearest = step(reach, BESIDE);
             let is_same = line.sample(nearest).is_some_and(|sample| sample.path == center.path);
-            let beside = line.slope(nearest).filter(|_| is_same);
+            let beside = if is_same { line.slope(nearest) } else { None };
             beside.is_some_and(|beside| is_close(beside, exact, scale))
                 && follows(line, samples, center.path, reach, scale) == Some(true)
         });
@@ -151,13 +151,11 @@ impl Corner<'_> {
         let slack = 20.0 * (left.error + right.error) + 1e-6 * left.slope.abs().max(right.slope.abs());
         let is_between =
             exact >= left.slope.min(right.slope) - slack && exact <= left.slope.max(right.slope) + slack;
-        let is_of_rules = left.path == self.center.path && right.path == self.center.path;
         let Some(here) = self.line.slope(0.0) else {
             // Nothing but differences to go by.
-            return match (jumps, is_of_rules) {
-                (false, _) if is_between => kink,
-                (false, true) => Verdict::Disagrees,
-                (true, _) if agrees.contains(&true) => jump(false),
+            return match jumps {
+                false if is_between => kink,
+                true if agrees.contains(&true) => jump(false),
                 _ => Verdict::Crossed,
             };
         };

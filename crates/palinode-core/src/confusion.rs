@@ -94,7 +94,7 @@ fn look<N, S: Scalar>(
     let beside = distances.flat_map(|by| ways.map(|way| moved(x, by, way)));
     for point in beside.chain([x.to_vec()]) {
         // A run that panics or is not a number beside the point says nothing; at the point it will do so again.
-        let Some((found, _)) = decision::beside(usize::MAX, || parts(&point)) else { continue };
+        let Some((found, _)) = decision::beside(0, || parts(&point)) else { continue };
         if found.iter().any(|&part| part != 0.0 && !part.is_nan()) {
             return Err(Error::Confused { driver, number: short_name(type_name::<N>()) });
         }

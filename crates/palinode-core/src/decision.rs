@@ -248,15 +248,21 @@ impl Log {
     fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
         let Log { outcomes, count, suspects, room, is_cut } = self;
         *count += 1;
-        if *is_cut {
-            return;
+        // One that is exact is never lost for many that are small: it takes the place of the last of them.
+        if let Some(suspect) = suspect {
+            let is_exact = suspect.suspicion == Suspicion::Exact;
+            let has_room = !*is_cut && suspects.len() < MOST_SUSPECTS && Log::push(suspects, suspect, room);
+            *is_cut |= !has_room && suspects.len() < MOST_SUSPECTS;
+            if !has_room
+                && is_exact
+                && let Some(small) = suspects.iter_mut().rfind(|other| other.suspicion == Suspicion::Small)
+            {
+                *small = suspect;
+            }
         }
-        if let Some(suspect) = suspect
-            && suspects.len() < MOST_SUSPECTS
-        {
-            *is_cut |= !Log::push(suspects, suspect, room);
+        if !*is_cut {
+            *is_cut |= !Log::push(outcomes, outcome, room);
         }
-        *is_cut |= !Log::push(outcomes, outcome, room);
     }
 }
 

@@ -123,15 +123,27 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
         }
         _ => None,
     };
+    // Columns that are counted come in the order of their numbers, as in a file for several arguments.
+    let is_first = |cell: &Cell| {
+        ["", "_"].iter().any(|mid| cell.text.eq_ignore_ascii_case(&format!("{}{mid}0", one.name)))
+    };
     if let (None, Some(Row { cells, range })) = (named, header)
         && let [only] = cells.as_slice()
         && !only.text.eq_ignore_ascii_case(&one.name)
+        && !is_first(only)
     {
         warn_of_header(reader, &only.text, &one.name, range.clone());
     }
-    let columns: Vec<usize> = match named {
-        Some(column) => vec![column],
-        None => (0..first.cells.len()).collect(),
+    let counted = match header {
+        Some(header) if one.rank == 2 && header.cells.iter().any(is_first) => {
+            Some(family(reader, header, &one.name, std::slice::from_ref(one))?)
+        }
+        _ => None,
+    };
+    let columns: Vec<usize> = match (named, counted) {
+        (Some(column), _) => vec![column],
+        (None, Some(counted)) if counted.len() == first.cells.len() => counted,
+        (None, _) => (0..first.cells.len()).collect(),
     };
     let data = numbers(reader, one, rows, &columns, header)?;
     let shape = match (one.rank, rows.len(), columns.len()) {

@@ -114,13 +114,17 @@ pub(crate) fn load(
         },
     };
     let mut reader = Reader { session, file: &name, text: &text };
-    if let Some(one) = only {
-        return Ok((reader.whole_file(is_json, one)?, None));
-    }
-    let (found, names) = reader.by_name(is_json, wanted)?;
+    // A file for one argument may have fields for others, which are not missed.
+    let (found, names) = match only {
+        Some(one) => (reader.whole_file(is_json, one)?, Vec::new()),
+        None => reader.by_name(is_json, wanted)?,
+    };
     let each = if is_json { "field" } else { "column" };
     // A column has a number for each row, so it states no length.
     let lengths = if is_json { json::lengths(&mut reader, lengths)? } else { Vec::new() };
+    if only.is_some() && lengths.is_empty() {
+        return Ok((found, None));
+    }
     Ok((found, Some(Contents { file: name, names, each, lengths })))
 }
 

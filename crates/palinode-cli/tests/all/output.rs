@@ -86,6 +86,7 @@ fn closed_streams_are_noticed() {
         let (code, text) = run(&format!("{words} >&-"));
         assert!(code == 5 && text.contains("PAL0609") && text.contains("closed"), "{words}: {code} {text}");
         assert_eq!(run(&format!("{words} >&- 2>&-")).0, 5, "{words}");
+        assert_eq!(run(&format!("{words} 1</dev/null")).0, 5, "{words}");
         assert_eq!(run(&format!("{words} > /dev/null")).0, 0, "{words}");
         assert_eq!(run(&format!("{words} <> /dev/null >&0")).0, 0, "{words}");
         assert_eq!(run(&format!("{words} 2>&-")).0, 0, "{words}");

@@ -134,16 +134,6 @@ pub struct Charge<'a> {
     bytes: usize,
 }
 
-impl Charge<'_> {
-    /// So many more, which were asked for before.
-    pub(super) fn add(&mut self, bytes: usize) {
-        let held = self.account.held.get() + bytes;
-        self.account.held.set(held);
-        self.account.most.set(self.account.most.get().max(held));
-        self.bytes += bytes;
-    }
-}
-
 impl Drop for Charge<'_> {
     fn drop(&mut self) {
         self.account.held.set(self.account.held.get() - self.bytes);

@@ -10,7 +10,7 @@
 use super::side::{Beside, Found, Side};
 use super::verdict::{Here, Sides, Verdict, known};
 use super::{Account, Charge, Distance, FEW, Kind, Parts, Run, moved, of_input, scales, weight};
-use crate::decision::{self, Log, Suspicion};
+use crate::decision::{self, Log, Suspect, Suspicion};
 use crate::error::Error;
 use core::cell::RefCell;
 use palinode_num::Scalar;
@@ -35,6 +35,9 @@ pub(super) const MORE_LEVELS: usize = 2;
 
 /// Where the closure fails beside the point, how much closer it is tried.
 const CLOSER: f64 = 1.0 / 4096.0;
+
+/// So many inputs are looked at one by one, whether they are right by themselves: each takes two runs.
+const MOST_ALONE: usize = 1024;
 
 /// Up to so many inputs the signs are looked for with which the closure does not fail.
 const MOST_SIGNS: usize = 64;
@@ -64,6 +67,10 @@ struct Look<'a, 'r, S, R, E> {
     x: &'a [S],
     run: &'a mut Run<'r, S, R, E>,
     here: Here<'a>,
+    /// Parts that are not finite at the point, and not looked at.
+    infinite: Vec<usize>,
+    /// Of each input, whether no comparison is of the point along it alone, once that was tried.
+    tried_alone: Vec<Option<bool>>,
     /// Whether a driver inside the closure refuses at the point; then it may do so beside it.
     refuses_inside: bool,
     /// What a driver inside the closure refused beside the point.
@@ -93,10 +100,16 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     }
     ran?;
     let Some(charge) = charge else { return once_more(x, run) };
-    if parts.is_empty() || !parts.iter().all(|part| part.is_finite()) {
+    if !parts.iter().any(|part| part.is_finite()) {
         // There is nothing that can be compared.
         return once_more(x, run);
     }
+    // Of parts that are not finite nothing can be said; they hide no other.
+    let infinite: Vec<usize> = (0..parts.len()).filter(|&part| !parts[part].is_finite()).collect();
+    let Some(_of_infinite) = account.charge(infinite.capacity() * size_of::<usize>()) else {
+        return Err(account.refused().map_or_else(|| unreachable!("it has refused"), Into::into));
+    };
+    infinite.iter().for_each(|&part| parts[part] = 0.0);
     if !super::has_small(x) {
         log.suspects.retain(|suspect| suspect.suspicion == Suspicion::Exact);
     }
@@ -105,8 +118,9 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     let nearest = Distance { relative: epsilon.powf(1.0 / 3.0), least: 64.0 * threshold };
     let levels = levels(epsilon, of.1);
     let here = Here { parts, log, _charge: charge, of, inputs: x.len(), epsilon };
+    let (refuses_inside, tried_alone) = (refused.is_some(), vec![None; x.len()]);
     let mut look =
-        Look { account, x, run, here, refuses_inside: refused.is_some(), refused: None, nearest, levels };
+        Look { account, x, run, here, infinite, tried_alone, refuses_inside, refused: None, nearest, levels };
     let refusal = look.refusal();
     if let Some(no_room) = account.refused() {
         return Err(no_room.into());
@@ -131,9 +145,12 @@ fn charge_of<'a>(account: &'a Account, parts: &Vec<f64>, log: &Log, room: usize)
     if log.is_cut {
         account.log_was_cut();
     }
-    let mut charge = account.charge(parts.capacity() * size_of::<f64>())?;
-    charge.add(log.taken_of(room));
-    Some(charge)
+    account.charge(parts.capacity() * size_of::<f64>() + log.taken_of(room))
+}
+
+/// The number and the operands of a suspicious comparison, as an error names them; none if it was beyond what is logged.
+pub(super) fn named(suspect: Option<&Suspect>) -> (usize, f64, f64) {
+    suspect.map_or((0, f64::NAN, f64::NAN), |suspect| (suspect.number + 1, suspect.left, suspect.right))
 }
 
 /// Last, so that a closure leaves behind what it left at the point. Drivers inside the closure verify what they answer, as they did in the first run.
@@ -156,12 +173,8 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
     /// What is wrong with the derivative at the point.
     fn refusal(&mut self) -> Option<Error> {
         let Some(first) = self.first_sides() else {
-            let suspect = self.here.log.suspects.first().copied();
-            return self.refused.take().or(suspect.map(|suspect| Error::OfPointAlone {
-                decision: suspect.number + 1,
-                left: suspect.left,
-                right: suspect.right,
-            }));
+            let (decision, left, right) = named(self.here.log.suspects.first());
+            return self.refused.take().or(Some(Error::OfPointAlone { decision, left, right }));
         };
         let _of_verdict = self.account.charge(Verdict::bytes(&self.here))?;
         let mut verdict = Verdict::new(&self.here);
@@ -189,19 +202,24 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
 
     fn refusal_of(&mut self, verdict: &Verdict) -> Option<Error> {
         // A partial derivative is right if no comparison is of the point along its own input: then it is that of the branch.
-        let mut apart_from: Vec<Option<bool>> = vec![None; self.x.len()];
         let (account, here, x, run, nearest) =
             (self.account, &self.here, self.x, &mut *self.run, self.nearest.times(FAR));
+        let tried = &mut self.tried_alone;
+        let mut left = MOST_ALONE.saturating_sub(tried.iter().flatten().count());
         let mut is_excused = |part: usize| {
-            here.of.0 == Parts::ByInput && {
-                let input = part % x.len().max(1);
-                *apart_from[input].get_or_insert_with(|| {
+            let input = part % x.len().max(1);
+            here.of.0 == Parts::ByInput && (left > 0 || tried[input].is_some()) && {
+                *tried[input].get_or_insert_with(|| {
+                    left -= 1;
                     let beside = [1.0, -1.0].map(|sign| {
                         let way = |i: usize| if i == input { sign * weight(i) } else { 0.0 };
                         let room = account.of_log();
                         let ran = decision::beside(room, || run(&moved(x, nearest, way), None).is_ok());
                         account.run_is_over();
-                        let (_, log) = ran?;
+                        let (is_ok, log) = ran?;
+                        if !is_ok {
+                            return None;
+                        }
                         let _charge = Some(charge_of(account, &Vec::new(), &log, room)?);
                         let found = Found { parts: Vec::new(), log, _charge };
                         let run =
@@ -293,6 +311,9 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
     /// If a comparison goes everywhere as at the point, and entries of the point are small: up to what is next to 1.
     fn look_farther(&mut self, sides: &mut Sides<'a>, way: &dyn Fn(usize) -> f64) {
         let nearest = self.nearest;
+        if !super::has_small(self.x) {
+            return;
+        }
         let smallest = scales(self.x).fold(f64::INFINITY, f64::min) * nearest.relative;
         let least = smallest.max(nearest.least).max(f64::MIN_POSITIVE);
         if FAR * least >= CLOSE || self.here.log.suspects.is_empty() {
@@ -338,10 +359,10 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         let mut parts = Vec::new();
         let point = moved(self.x, at, way);
         let run = &mut *self.run;
-        let room = self.account.of_log();
         if self.account.has_refused() {
             return None;
         }
+        let room = self.account.of_log();
         let (ran, refused) =
             with_refusals(|| decision::beside(room, || run(&point, Some(&mut parts)).is_ok()));
         if !self.refuses_inside {
@@ -349,7 +370,11 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         }
         self.account.run_is_over();
         let (is_ok, log) = ran?;
-        let is_comparable = parts.len() == self.here.parts.len() && parts.iter().all(|part| part.is_finite());
+        let as_many = parts.len() == self.here.parts.len();
+        if as_many {
+            self.infinite.iter().for_each(|&part| parts[part] = 0.0);
+        }
+        let is_comparable = as_many && parts.iter().all(|part| part.is_finite());
         let _charge = Some(charge_of(self.account, &parts, &log, room)?);
         (is_ok && is_comparable).then_some(Found { parts, log, _charge })
     }

@@ -6,6 +6,7 @@
 //! be of the point. Then the whole derivative must lie on the way from one side to the other (a norm that is guarded at zero: 0 is between `d` and `-d`), or the part
 //! must be one by an input along which no comparison is of the point.
 
+use super::look::named;
 use super::side::{End, Scale, Side, is_of_point};
 use super::{Charge, Kind, Parts};
 use crate::decision::{Log, Suspect};
@@ -145,8 +146,11 @@ impl Verdict {
             let seen = &mut self.seen[part];
             for end in known.iter().filter_map(|side| side.end(part, scale)) {
                 seen.is_of_side |= end.is(here.parts[part]);
-                seen.low = seen.low.min(end.at - end.error);
-                seen.high = seen.high.max(end.at + end.error);
+                // Ends of one-sided directions are no interval.
+                if known.len() == 2 {
+                    seen.low = seen.low.min(end.at - end.error);
+                    seen.high = seen.high.max(end.at + end.error);
+                }
                 if let Some(first) = seen.first.get_mut(seen.ends as usize) {
                     *first = end.at;
                 }
@@ -166,19 +170,19 @@ impl Verdict {
         let of_point: Option<&Suspect> =
             suspects.iter().zip(&self.of_point).find_map(|(suspect, &of_point)| of_point.then_some(suspect));
         self.seen.iter().zip(&here.parts).enumerate().find_map(|(part, (seen, &found))| {
-            let is_between = seen.ends > 1 && (seen.low..=seen.high).contains(&found);
+            let is_between = (seen.low..=seen.high).contains(&found);
             let is_right = seen.is_of_side
                 || (is_between && (of_point.is_none() || self.is_on_the_way || is_excused(part)));
             if is_right || seen.ends == 0 {
                 return None;
             }
             let suspect = of_point.or_else(|| suspects.iter().find(|s| s.is_equality || !s.is_tie()));
-            let suspect = suspect.or(suspects.first())?;
+            let (decision, left, right) = named(suspect.or(suspects.first()));
             let [one, other] = seen.first;
             Some(Error::OfPoint {
-                decision: suspect.number + 1,
-                left: suspect.left,
-                right: suspect.right,
+                decision,
+                left,
+                right,
                 part,
                 here: found,
                 sides: [one, if other.is_nan() { one } else { other }],

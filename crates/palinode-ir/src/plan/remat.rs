@@ -85,10 +85,21 @@ pub(super) fn rematerialize_from<R>(
     let mut current = best.clone();
     let mut fruitless = 0;
     while current.prediction.heap > budget && fruitless < PATIENCE && !effort.is_over() {
+        // Fewer values may do for this budget. If they do not, all go, so that the way down is the same for every budget.
         let excess = current.prediction.heap - budget;
-        if !step(&mut current, excess) {
-            break;
+        let Some(choices) = best_choices(&current) else { break };
+        let few = enough(&choices.1, excess);
+        if few < choices.1.len() {
+            let mut fewer = current.clone();
+            give_up(&mut fewer, &choices.0, choices.1[..few].iter());
+            effort.spend(STEP * fewer.program.size() as u64);
+            fewer.prediction = predict(&fewer.program)?;
+            if fewer.prediction.heap <= budget {
+                best = fewer;
+                break;
+            }
         }
+        give_up(&mut current, &choices.0, choices.1.iter());
         effort.spend(STEP * current.program.size() as u64);
         current.prediction = predict(&current.program)?;
         if current.prediction.heap < best.prediction.heap {
@@ -108,27 +119,37 @@ pub(super) fn rematerialize_from<R>(
 /// Where a block is: the instruction and the block of it to enter, from the body of the entry on.
 type Path = Vec<(usize, usize)>;
 
-/// A value less at the peak, or some that make no more than `excess` bytes, if that is possible.
-fn step(current: &mut Fitted, excess: u64) -> bool {
-    let Some((path, choices)) = best_choices(current, excess) else { return false };
+/// How many of these, the best first, free so many bytes; all of them if they do not.
+fn enough(choices: &[Choice], excess: u64) -> usize {
+    let mut freed = 0_u64;
+    let frees = |choice: &Choice| {
+        freed = freed.saturating_add(choice.freed);
+        freed >= excess
+    };
+    choices.iter().position(frees).map_or(choices.len(), |last| last + 1)
+}
+
+/// Computes these again where they are needed.
+fn give_up<'c>(current: &mut Fitted, path: &[(usize, usize)], choices: impl Iterator<Item = &'c Choice>) {
+    // From the last place to the first, so that places stay what they are.
+    let mut choices: Vec<&Choice> = choices.collect();
+    choices.sort_by_key(|choice| core::cmp::Reverse(choice.before));
     let Fitted { program, repeated, origins, .. } = current;
     let function = &mut program.functions[program.entry.index()];
     let mut body = core::mem::take(&mut function.body);
     let mut block = &mut body;
-    for (at, inner) in path {
+    for &(at, inner) in path {
         block = &mut block.insts[at].blocks[inner];
     }
     let before = block.insts.len();
-    // From the last place to the first, so that places stay what they are.
     choices.iter().for_each(|choice| apply(function, block, choice, origins));
     // A repetition that serves several uses may replace more than it adds.
     *repeated = *repeated + block.insts.len() - before;
     function.body = body;
-    true
 }
 
-/// The block to work on and what to do there, from the last place to the first.
-fn best_choices(current: &Fitted, excess: u64) -> Option<(Path, Vec<Choice>)> {
+/// The block to work on and what to give up there, the best first.
+fn best_choices(current: &Fitted) -> Option<(Path, Vec<Choice>)> {
     let Fitted { program, prediction, origins, .. } = current;
     let entry = program.entry;
     let live: HashSet<Value> = prediction
@@ -167,31 +188,28 @@ fn best_choices(current: &Fitted, excess: u64) -> Option<(Path, Vec<Choice>)> {
         }
     }
     let (depth, scored) = found?;
-    Some((path[..depth].to_vec(), some_apart(scored, excess)))
+    Some((path[..depth].to_vec(), some_apart(scored)))
 }
 
 /// A choice, after its work for each byte that it frees.
 type Scored = (f64, Choice);
 
-/// The best of many, which do not need each other, until they free enough; of a few the very best.
-fn some_apart(scored: Vec<Scored>, excess: u64) -> Vec<Choice> {
+/// The best of many, which do not need each other; of a few the very best.
+fn some_apart(scored: Vec<Scored>) -> Vec<Choice> {
     let most = (scored.len().saturating_sub(FEW) / AT_ONCE).max(1);
     let (mut chosen, mut given_up, mut needed): (Vec<Choice>, HashSet<Value>, HashSet<Value>) =
         Default::default();
-    let mut freed = 0_u64;
     for (_, choice) in scored {
-        if chosen.len() == most || freed >= excess {
+        if chosen.len() == most {
             break;
         }
         if needed.contains(&choice.value) || choice.needs.iter().any(|value| given_up.contains(value)) {
             continue;
         }
-        freed = freed.saturating_add(choice.freed);
         given_up.insert(choice.value);
         needed.extend(&choice.needs);
         chosen.push(choice);
     }
-    chosen.sort_by_key(|choice| core::cmp::Reverse(choice.before));
     chosen
 }
 

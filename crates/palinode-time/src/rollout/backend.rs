@@ -390,6 +390,10 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
                 Shape::of(&*state, words);
                 Recorded(&*state)
             })?;
+            // A side on which a step fails says nothing.
+            if parts.is_some() {
+                core::mem::replace(&mut taken, Ok(()))?;
+            }
             sides::add_parts(looking, &mut record, parts);
             Ok(())
         });

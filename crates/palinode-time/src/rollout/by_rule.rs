@@ -152,7 +152,11 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         let of_params = refill(&mut self.params, &mut reading(&cotangents.params, words, Passive::lift));
         Shape::of(input, words);
         let of_input = refill(&mut self.input, &mut reading(&cotangents.input, words, Passive::lift));
-        fixed.step.reverse(before, fixed.params, input, of_state, of_params, of_input);
+        let reverse = || fixed.step.reverse(before, fixed.params, input, of_state, of_params, of_input);
+        let ((), is_suspicious) = points::suspicious([], reverse);
+        if is_suspicious && !self.looks {
+            look(&self.looking, fixed, before, input).map_err(|error| sides::in_step(error, 0))?;
+        }
         numbers_of(of_params, &mut cotangents.params);
         numbers_of(of_input, &mut cotangents.input);
         Ok(())
@@ -208,6 +212,9 @@ fn look<St: StepRule, T: Inner>(
             fixed.step.reverse(&state, &params, &input, &mut of_state, &mut of_params, &mut of_input);
             taken_well(fixed.step, 0)?;
             if let Some(parts) = parts {
+                // The caller is charged with them as soon as they are there.
+                let _charge = account.charged(lengths_of(&numbers.reals))?;
+                parts.reserve_exact(lengths_of(&numbers.reals) / size_of::<f64>());
                 let parts = &mut Words(parts);
                 of_state.save(parts);
                 of_params.save(parts);
@@ -216,6 +223,13 @@ fn look<St: StepRule, T: Inner>(
             Ok(())
         })
     })
+}
+
+/// The bytes of so many numbers with all their parts.
+fn lengths_of<T: Inner>(numbers: &[T]) -> usize {
+    let mut words = 0;
+    T::zero().save_bits(&mut |_| words += 1);
+    numbers.len() * words * size_of::<f64>()
 }
 
 /// Takes numbers with all their parts.

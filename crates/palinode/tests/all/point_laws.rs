@@ -418,3 +418,17 @@ fn captured_numbers_are_found_on_either_side() {
         }
     }
 }
+
+/// A tie behind more small comparisons than are kept, and one beside a part that is infinite.
+#[test]
+fn ties_are_found_behind_many_comparisons_and_beside_infinite_parts() {
+    let behind = |x: &[Var<f64>]| {
+        let small = (0..1100).filter(|_| (x[1] - 1.0 + 1e-12) < 1e-9).count();
+        assert!(small == 0 || small == 1100);
+        if x[0] == 0.0 { x[0] * 0.0 } else { 3.0 * x[0] }
+    };
+    assert_eq!(code(grad(behind, &[0.0, 1.0])), REFUSED);
+    let beside = |x: &[Var<f64>]| [x[0].sqrt(), if x[1] == 0.0 { x[1] * 0.0 } else { 3.0 * x[1] }];
+    let mut tape = palinode::Tape::new();
+    assert_eq!(tape.record(&[0.0, 0.0], beside).map(drop).map_err(|error| error.code()), Err("PAL0119"));
+}

@@ -176,7 +176,7 @@ impl Gradient<'_> {
         let budget = budget.expect("without a budget, the only way is the answer");
         let message = format!("{budget} is enough for a log of every round, but not for states of the loops");
         Err(Problem::new("PAL0412", Exit::Input, message)
-            .help("give a larger budget, or choose how many states are kept with --states")
+            .help("give a larger budget, or none, and choose how many states are kept with --states")
             .into())
     }
 
