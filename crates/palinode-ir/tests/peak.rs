@@ -123,7 +123,7 @@ impl Checked {
     /// Holds one program to the law. A program that fails by itself is none of ours.
     fn check(&mut self, name: &str, program: &Program, inputs: &[Datum<f64>]) {
         let code = Code::new(program);
-        let limits = Limits { steps: 20_000_000, ..Limits::default() };
+        let limits = Limits { steps: 200_000, ..Limits::default() };
         let (plain, measured, _) = peaks(|| code.run_with_stats(inputs, &limits));
         let Ok((outputs, stats)) = plain else {
             assert_eq!(ARRAYS.with(Cell::get).live, 0, "{name}: an error leaves arrays behind");
