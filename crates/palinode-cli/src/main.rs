@@ -7,6 +7,7 @@
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
 //! | `execute`, `gradient`, `differences`, `corners`, `checking`, `progress` | running and measuring |
 //! | `storage`, `ladder` | how much memory a gradient may take, what it keeps, and which budgets do |
+//! | `sides` | derivatives to the sides of a tie, within the budget |
 //! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
