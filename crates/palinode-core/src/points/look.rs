@@ -338,10 +338,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
                 let way = |i: usize| sign * way(i);
                 let Some(near) = self.run_at(at, &way) else { continue };
                 let log = &self.here.log;
-                let moves = |n: &usize| {
-                    let n = log.suspects[*n].number;
-                    near.log.outcomes.get(n) != log.outcomes.get(n)
-                };
+                let moves = |n: &usize| !near.goes_as(log, log.suspects[*n].number);
                 // Beyond one threshold there may be another one.
                 if !unmoved.iter().any(moves) && near.exact_suspects() >= own(side) {
                     continue;

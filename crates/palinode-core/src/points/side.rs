@@ -45,6 +45,11 @@ impl Beside<'_> {
 }
 
 impl Found<'_> {
+    /// Whether comparison `n` went as at the point.
+    pub(super) fn goes_as(&self, here: &Log, n: usize) -> bool {
+        self.log.outcomes.get(n) == here.outcomes.get(n)
+    }
+
     pub(super) fn exact_suspects(&self) -> usize {
         self.log.suspects.iter().filter(|suspect| suspect.suspicion == Suspicion::Exact).count()
     }
@@ -94,7 +99,7 @@ impl<'a> Side<'a> {
     /// Looks which runs are beyond the thresholds. Within one a suspicious comparison goes as at the point, and from some distance on it does not; or, at a small point, the run has more suspicious
     /// comparisons of its own than one farther away. If there is none beyond, the farthest is taken.
     pub(super) fn settle(&mut self, here: &Log) {
-        let goes_as = |run: &Beside<'_>, n: usize| run.found.log.outcomes.get(n) == here.outcomes.get(n);
+        let goes_as = |run: &Beside<'_>, n: usize| run.found.goes_as(here, n);
         let is_left_later = |i: usize, n: usize| {
             let within = self.runs[i..].iter().take_while(|run| goes_as(run, n)).count();
             let beyond = &self.runs[i + within..];
@@ -122,16 +127,14 @@ impl<'a> Side<'a> {
     pub(super) fn is_too_near(&self, here: &Log) -> bool {
         let Some((last, nearer)) = self.runs.split_last() else { return false };
         here.suspects.iter().any(|suspect| {
-            let n = suspect.number;
-            let goes_as = |run: &Beside<'_>| run.found.log.outcomes.get(n) == here.outcomes.get(n);
+            let goes_as = |run: &Beside<'_>| run.found.goes_as(here, suspect.number);
             !goes_as(last) && nearer.iter().all(goes_as)
         })
     }
 
     /// Whether a comparison goes as at the point in all runs.
     pub(super) fn goes_as(&self, here: &Log, suspect: &Suspect) -> bool {
-        let n = suspect.number;
-        self.runs.iter().all(|run| run.found.log.outcomes.get(n) == here.outcomes.get(n))
+        self.runs.iter().all(|run| run.found.goes_as(here, suspect.number))
     }
 
     /// Part `i` of the one-sided derivative, from the distances that give it best.
