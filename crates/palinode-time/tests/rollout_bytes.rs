@@ -374,12 +374,12 @@ fn main() {
     states_that_grow(&directory);
     states_that_grow_later();
     // The smallest budget takes steps by the square of their number.
-    for (n, steps) in [(1, 200), (3, 130), (40, 40), (300, 15)] {
+    for (n, steps) in [(1, 120), (3, 80), (40, 30), (120, 12)] {
         schedules(n, steps);
         forms(n, steps, &directory);
     }
-    inputs_by_a_function(1, 300);
-    inputs_by_a_function(40, 60);
+    inputs_by_a_function(1, 150);
+    inputs_by_a_function(40, 40);
     long_loops();
     let _ = std::fs::remove_dir_all(&directory);
 

@@ -106,7 +106,9 @@ fn check_laws<const K: usize>(n: usize, count: u64) {
             assert!(bound < 0.1 * size.sqrt(), "{name}: {bound}; take more draws");
         }
         let bias: f64 = entries.iter().zip(&gradient).map(|(m, g)| (m.mean - g).powi(2)).sum::<f64>() / size;
-        assert!(bias < 2.5 * expected / count as f64, "{name}: bias^2 {bias}");
+        // A mean of n - 1 squares or so, whose standard deviation is that of chi-squared.
+        let bound = 1.0 + 5.0 * (2.0 / (n as f64 - 1.0)).sqrt();
+        assert!(bias < bound * expected / count as f64, "{name}: bias^2 {bias}");
     }
 }
 
@@ -255,25 +257,32 @@ fn signs_are_unbiased_in_narrow_numbers() {
     assert_eq!(means, [2.0, 1.0, 6.0]);
 }
 
+// The laws are further apart the fewer parameters there are, so that few draws tell them from each other.
+
 #[test]
 fn one_direction_follows_the_laws() {
-    check_laws::<1>(20, 200_000);
+    check_laws::<1>(6, 36_000);
 }
 
 #[test]
-fn four_directions_follow_the_laws() {
-    check_laws::<4>(20, 60_000);
-}
-
-#[test]
-fn twenty_directions_follow_the_laws() {
-    check_laws::<20>(20, 24_000);
+fn as_many_directions_as_parameters_follow_the_laws() {
+    check_laws::<6>(6, 12_000);
 }
 
 #[test]
 fn laws_for_a_power_of_two_and_a_prime() {
+    check_laws::<4>(8, 12_000);
+    check_laws::<4>(7, 12_000);
+}
+
+/// Half a minute in release builds: `cargo test --release -p palinode-time --all-features laws_in_twenty_dimensions -- --ignored`.
+#[test]
+#[ignore = "long"]
+fn laws_in_twenty_dimensions() {
+    check_laws::<1>(20, 200_000);
+    check_laws::<4>(20, 60_000);
+    check_laws::<20>(20, 24_000);
     check_laws::<4>(16, 50_000);
-    check_laws::<4>(7, 30_000);
 }
 
 /// Frames are orthogonal for every number of parameters.
