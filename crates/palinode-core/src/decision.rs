@@ -84,8 +84,9 @@ const WATCHED: u8 = 1;
 const LOGGED: u8 = 2;
 
 /// How suspicious a comparison is.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Suspicion {
+pub enum Suspicion {
     /// Not at all.
     None,
     /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
@@ -296,6 +297,12 @@ pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Suspicion) {
     let result = f();
     let found = SUSPICION.get();
     (result, if is_verified() && !ACCEPTED.get() { found } else { Suspicion::None })
+}
+
+/// Whether something suspicious was met in the scope of [`suspecting`] that is open.
+#[inline(always)]
+pub(crate) fn has_suspected() -> bool {
+    SUSPICION.get() != Suspicion::None
 }
 
 /// Runs `f` without counting or logging its decisions, which are counted and logged already.

@@ -19,6 +19,8 @@ mod nested_points;
 mod nesting;
 #[path = "all/point_laws.rs"]
 mod point_laws;
+#[path = "all/point_sides.rs"]
+mod point_sides;
 #[path = "all/points.rs"]
 mod points;
 #[path = "all/structured.rs"]

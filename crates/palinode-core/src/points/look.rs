@@ -36,9 +36,6 @@ pub(super) const MORE_LEVELS: usize = 2;
 /// Where the closure fails beside the point, how much closer it is tried.
 const CLOSER: f64 = 1.0 / 4096.0;
 
-/// So many inputs are looked at one by one, whether they are right by themselves: each takes two runs.
-const MOST_ALONE: usize = 1024;
-
 /// Up to so many inputs the signs are looked for with which the closure does not fail.
 const MOST_SIGNS: usize = 64;
 
@@ -202,35 +199,31 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
 
     fn refusal_of(&mut self, verdict: &Verdict) -> Option<Error> {
         // A partial derivative is right if no comparison is of the point along its own input: then it is that of the branch.
-        let (account, here, x, run, nearest) =
-            (self.account, &self.here, self.x, &mut *self.run, self.nearest.times(FAR));
-        let tried = &mut self.tried_alone;
-        let mut left = MOST_ALONE.saturating_sub(tried.iter().flatten().count());
-        let mut is_excused = |part: usize| {
-            let input = part % x.len().max(1);
-            here.of.0 == Parts::ByInput && (left > 0 || tried[input].is_some()) && {
-                *tried[input].get_or_insert_with(|| {
-                    left -= 1;
-                    let beside = [1.0, -1.0].map(|sign| {
-                        let way = |i: usize| if i == input { sign * weight(i) } else { 0.0 };
-                        let room = account.of_log();
-                        let ran = decision::beside(room, || run(&moved(x, nearest, way), None).is_ok());
-                        account.run_is_over();
-                        let (is_ok, log) = ran?;
-                        if !is_ok {
-                            return None;
-                        }
-                        let _charge = Some(charge_of(account, &Vec::new(), &log, room)?);
-                        let found = Found { parts: Vec::new(), log, _charge };
-                        let run =
-                            Beside { relative: nearest.relative, found, to_next: None, is_farther: false };
-                        Some(Side::of(run, &here.log))
-                    });
-                    here.is_ordinary(&beside)
-                })
-            }
+        let (account, here, x, run) = (self.account, &self.here, self.x, &mut *self.run);
+        let (tried, at) = (&mut self.tried_alone, self.nearest.times(FAR));
+        let mut is_ordinary = |inputs: &[usize]| {
+            let beside = [1.0, -1.0].map(|sign| {
+                let way = |i: usize| inputs.binary_search(&i).map_or(0.0, |_| sign * weight(i));
+                let room = account.of_log();
+                let ran = decision::beside(room, || run(&moved(x, at, way), None).is_ok());
+                account.run_is_over();
+                let (is_ok, log) = ran?;
+                if !is_ok {
+                    return None;
+                }
+                let _charge = Some(charge_of(account, &Vec::new(), &log, room)?);
+                let found = Found { parts: Vec::new(), log, _charge };
+                let run = Beside { relative: at.relative, found, to_next: None, is_farther: false };
+                Some(Side::of(run, &here.log))
+            });
+            here.is_ordinary(&beside)
         };
-        verdict.refusal(here, &mut is_excused)
+        let mut are_excused = |mut inputs: Vec<usize>| {
+            inputs.retain(|&input| tried[input] != Some(true));
+            let is_known_not = inputs.iter().any(|&input| tried[input] == Some(false));
+            here.of.0 == Parts::ByInput && !is_known_not && are_all(&inputs, tried, &mut is_ordinary)
+        };
+        verdict.refusal(here, &mut are_excused)
     }
 
     /// The first direction along which something can be computed.
@@ -281,7 +274,15 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
     fn sides(&mut self, way: &dyn Fn(usize) -> f64, nearest: Distance) -> Sides<'a> {
         let mut sides = [1.0, -1.0].map(|sign| self.side(&|i| sign * way(i), nearest));
         self.look_farther(&mut sides, way);
-        sides.iter_mut().flatten().for_each(|side| side.settle(&self.here.log));
+        for (side, sign) in sides.iter_mut().zip([1.0, -1.0]) {
+            let Some(side) = side else { continue };
+            side.settle(&self.here.log);
+            if self.here.is_unsure(side)
+                && let Some(nearer) = self.run_at(nearest.times(1.0 / FAR), &|i| sign * way(i))
+            {
+                side.take_nearer(nearer);
+            }
+        }
         sides
     }
 
@@ -375,6 +376,17 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         let _charge = Some(charge_of(self.account, &parts, &log, room)?);
         (is_ok && is_comparable).then_some(Found { parts, log, _charge })
     }
+}
+
+/// Whether all inputs are ordinary: all together, or each half. It ends with the first one that is not.
+fn are_all(inputs: &[usize], tried: &mut [Option<bool>], is_ordinary: &mut dyn FnMut(&[usize]) -> bool) -> bool {
+    let is_ordinary_now = inputs.is_empty() || is_ordinary(inputs);
+    if is_ordinary_now || inputs.len() == 1 {
+        inputs.iter().for_each(|&input| tried[input] = Some(is_ordinary_now));
+        return is_ordinary_now;
+    }
+    let (first, second) = inputs.split_at(inputs.len() / 2);
+    are_all(first, tried, is_ordinary) && are_all(second, tried, is_ordinary)
 }
 
 /// Closer than what is best, and maybe within thresholds.

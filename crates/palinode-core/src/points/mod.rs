@@ -5,8 +5,8 @@
 //! Code takes short cuts: `if x == 0`, `if |off| <= epsilon`, `if q.is_nan()`. A branch that is taken only there is not the function's, and its
 //! derivative is not the function's either. So where the hook noted a suspicious comparison (`decision.rs`), and only there, the derivative is computed
 //! again to both sides along a pseudo-random direction, at two distances at least. Extrapolated to the point, these are the one-sided derivatives.
-//! What is found at the point must lie between them, where it lies at a kink; and if a comparison went as it goes on neither side, it must be one of
-//! the two, or on the way from one to the other. Before anything is refused, other directions are looked along.
+//! What is found at the point must lie between them, where it lies at a kink; and if a comparison went as it goes on neither side, all its parts together must be
+//! those of one of the two, or on the way from one to the other. Before anything is refused, other directions are looked along.
 //!
 //! | file | |
 //! |---|---|
@@ -28,7 +28,8 @@ mod look;
 mod side;
 mod verdict;
 
-use crate::decision::{self, Suspicion, TINY};
+pub use crate::decision::Suspicion;
+use crate::decision::{self, TINY};
 use crate::error::Error;
 pub use account::{Account, Charge};
 use palinode_num::{Key, Scalar};
@@ -80,7 +81,7 @@ pub fn verified_within<S: Scalar, R, E: From<Error>>(
     // One copy of the user's code is enough.
     let run: &mut Run<'_, S, R, E> = &mut run;
     let (result, suspicion) = decision::suspecting(|| run(x, None));
-    if suspicion == Suspicion::None || (suspicion == Suspicion::Small && !has_small(x)) {
+    if !matters(suspicion, || has_small(x)) {
         return result;
     }
     drop(result?);
@@ -97,12 +98,36 @@ fn is_small(x: f64) -> bool {
     x != 0.0 && x.abs() <= TINY
 }
 
-/// Runs `f` on a point, and says whether something in it is to be [`verified`]. That is for long runs, which are then taken again in parts.
+/// Whether something so suspicious is to be looked at, at a point that has small entries or not.
+#[inline]
+fn matters(suspicion: Suspicion, has_small: impl FnOnce() -> bool) -> bool {
+    suspicion == Suspicion::Exact || (suspicion == Suspicion::Small && has_small())
+}
+
+/// Runs `f` on a point, and says whether something in it is to be [`verified`]. That is for long runs, which are then taken again in parts. The point is asked for afterwards, if at all.
 #[doc(hidden)]
 pub fn suspicious<R>(point: impl IntoIterator<Item = f64>, f: impl FnOnce() -> R) -> (R, bool) {
-    let (result, suspicion) = decision::suspecting(f);
-    let is_small = || point.into_iter().any(is_small);
-    (result, suspicion == Suspicion::Exact || (suspicion == Suspicion::Small && is_small()))
+    let (result, suspicion) = suspicion_of(f);
+    (result, is_suspicious(suspicion, point))
+}
+
+/// Runs `f`, and says how suspicious its comparisons were: whether that matters depends on the points of its parts.
+#[doc(hidden)]
+pub fn suspicion_of<R>(f: impl FnOnce() -> R) -> (R, Suspicion) {
+    decision::suspecting(f)
+}
+
+/// Whether something so suspicious is to be [`verified`] at this point.
+#[doc(hidden)]
+pub fn is_suspicious(suspicion: Suspicion, point: impl IntoIterator<Item = f64>) -> bool {
+    matters(suspicion, || point.into_iter().any(is_small))
+}
+
+/// Whether the run that is going on has met something suspicious.
+#[doc(hidden)]
+#[inline(always)]
+pub fn has_suspected() -> bool {
+    decision::has_suspected()
 }
 
 /// Runs what has been run before, to verify it: its decisions are not counted again.
@@ -125,14 +150,14 @@ const LEAST_LOG: usize = 256;
 
 /// What is known of each input.
 const fn of_input<S>() -> usize {
-    // A point beside this one, whether the input is looked at alone, and its sign.
+    // A point beside this one, whether the input is looked at alone, and its sign; later, its number in a list of those that are.
     size_of::<S>() + size_of::<Option<bool>>() + size_of::<f64>()
 }
 
-/// How many runs are kept at once, at most: that at the point, those to both sides, and the next one.
+/// How many runs are kept at once, at most: that at the point, those to both sides with a nearer one each, and the next one.
 fn most_runs(point: &[f64], order: usize) -> usize {
     let farther = if has_small(point) { 2 * look::MOST_STRIDES } else { 0 };
-    2 + 2 * (look::levels(f64::EPSILON, order) + look::MORE_LEVELS + farther)
+    2 + 2 * (1 + look::levels(f64::EPSILON, order) + look::MORE_LEVELS + farther)
 }
 
 /// The bytes that a look to the sides of a point keeps while a derivative of this order by all its numbers is computed: the point itself and what is made of it, what is found in all runs, and short logs.

@@ -4,18 +4,24 @@
 
 use super::Charge;
 use crate::decision::{Log, Outcome, Suspect, Suspicion};
-use core::cmp::Ordering;
 
 /// The least gap that counts, relative to the part: what converged loops leave over is below.
 const LEAST_GAP: f64 = 1e-6;
 
 /// How much counts relative to the largest part of the row: rounding of what should be zero, where a division by the distance has made it large. It is
-/// believed only as far as the part changes with the distance, as rounding does: so small parts beside large ones are seen.
+/// believed only as far as the part changes with the distance, and as no curvature does: so small parts beside large ones are seen, curved or not.
 const OF_LARGEST: f64 = 1e-7;
-const CHANGES: f64 = 1000.0;
+const CHANGES: f64 = 32.0;
 
 /// An extrapolation that takes a square root for a line, at 16 times the distance, is wrong by 0.27 of the change.
 const OF_CHANGE: f64 = 0.3;
+
+/// A part that may be wrong by more of itself is looked at once more, nearer: a power of the distance with a large factor may hide what is wrong.
+const UNSURE: f64 = 1e-3;
+
+/// A power of the distance goes down by this much at least from one run to the next, and alike each time.
+const SLOWEST: f64 = 0.6;
+const ALIKE: f64 = 0.2;
 
 /// What was found at one distance.
 #[derive(Debug)]
@@ -63,10 +69,12 @@ pub(super) struct Side<'a> {
     pairs: Vec<usize>,
     /// How many comparisons go as at the point before the first that does not, in the run whose comparisons are looked at.
     same_until: usize,
+    /// A run before the first, nearer by the factor by which the first is nearer than the second, if a part was unsure without.
+    nearer: Option<Found<'a>>,
 }
 
 /// A part of a one-sided derivative, and how wrong it may be: by its change between two runs, or between two extrapolations, whichever is less. That is enough for curvature of any kind
-/// down to a square root; what grows without end towards the point is farther away.
+/// down to a square root, by lines; or down to a fourth root, by the power that three runs show. What grows without end towards the point is farther away.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: f64,
@@ -86,6 +94,17 @@ pub(super) struct Scale {
     pub(super) found: f64,
     pub(super) largest_of_row: f64,
     pub(super) epsilon: f64,
+}
+
+impl Scale {
+    /// What rounding and converged loops leave over of a part that is this much at the point, and this much so near to it.
+    fn rounding(&self, at: f64, near: f64, relative: f64) -> f64 {
+        let found = self.found.abs();
+        let by_distance = 32.0 * self.epsilon / relative.powi(self.order);
+        LEAST_GAP * found.max(at.abs())
+            + by_distance * found.max(near.abs())
+            + 64.0 * self.epsilon * self.largest_of_row
+    }
 }
 
 impl<'a> Side<'a> {
@@ -139,22 +158,60 @@ impl<'a> Side<'a> {
 
     /// Part `i` of the one-sided derivative, from the distances that give it best.
     pub(super) fn end(&self, i: usize, scale: Scale) -> Option<End> {
-        let ends = self.pairs.iter().map(|&pair| self.end_of(pair, i, scale));
+        let ends = self.pairs.iter().map(|&pair| self.end_of(pair, i, scale)).chain(self.end_of_power(i, scale));
         ends.min_by(|a, b| a.error.total_cmp(&b.error))
     }
 
     fn end_of(&self, pair: usize, i: usize, scale: Scale) -> End {
         let at = self.extrapolated(pair, i);
         let (near, far) = (self.runs[pair].found.parts[i], self.runs[pair + 1].found.parts[i]);
-        let change = (near - far).abs();
+        let mut change = (near - far).abs();
         let mut error = OF_CHANGE * change;
         if self.pairs.contains(&(pair + 1)) {
-            error = error.min((at - self.extrapolated(pair + 1, i)).abs());
+            let of_lines = (at - self.extrapolated(pair + 1, i)).abs();
+            error = error.min(of_lines);
+            change = change.min(of_lines);
         }
-        let noise = LEAST_GAP.max(32.0 * scale.epsilon / self.runs[pair].relative.powi(scale.order));
-        let rounding = 64.0 * scale.epsilon * scale.largest_of_row;
         let of_largest = (OF_LARGEST * scale.largest_of_row).min(CHANGES * change);
-        End { at, error: error + noise * scale.found.abs().max(near.abs()) + rounding + of_largest }
+        let rounding = scale.rounding(at, near, self.runs[pair].relative);
+        End { at, error: error + rounding + of_largest }
+    }
+
+    /// The same of what grows by a power of the distance, as four runs show it (Aitken's extrapolation, two times).
+    fn end_of_power(&self, i: usize, scale: Scale) -> Option<End> {
+        let parts = |run: usize| self.runs[run].found.parts[i];
+        let (nearest, near, far, farther) = (self.nearer.as_ref()?.parts[i], parts(0), parts(1), parts(2));
+        let steps = [near - nearest, far - near, farther - far];
+        let [ratio, next] = [steps[0] / steps[1], steps[1] / steps[2]];
+        let is_power = ratio > 0.0 && ratio < SLOWEST && (next - ratio).abs() <= ALIKE * ratio;
+        if !is_power {
+            return None;
+        }
+        let end = |from: f64, step: f64, ratio: f64| from - step * ratio / (1.0 - ratio);
+        let (at, farther) = (end(nearest, steps[0], ratio), end(near, steps[1], next));
+        let relative = self.runs[0].relative / self.runs[0].to_next.unwrap_or(1.0);
+        let rounding = scale.rounding(at, nearest, relative);
+        Some(End { at, error: (at - farther).abs() + rounding })
+    }
+
+    /// Whether parts may be wrong by much of themselves, and a nearer run may tell.
+    pub(super) fn is_unsure(&self, mut scales: impl Iterator<Item = Scale>) -> bool {
+        let in_line = |run: &Beside<'_>| run.to_next == self.runs[0].to_next;
+        let is_regular = self.pairs.starts_with(&[0, 1]) && self.runs[..2].iter().all(in_line);
+        let is_unsure = |(i, scale): (usize, Scale)| {
+            let near = self.runs[0].found.parts[i];
+            self.end(i, scale).is_some_and(|end| end.error > UNSURE * scale.found.abs().max(near.abs()))
+        };
+        is_regular && scales.by_ref().enumerate().any(is_unsure)
+    }
+
+    /// Takes a nearer run, if it went the way of the first one.
+    pub(super) fn take_nearer(&mut self, nearer: Found<'a>) {
+        let went = |found: &Found<'_>| (found.log.count, found.log.outcomes.len());
+        let first = &self.runs[0].found;
+        if went(first) == went(&nearer) && first.log.outcomes == nearer.log.outcomes {
+            self.nearer = Some(nearer);
+        }
     }
 
     /// A part at the point, from a run and the next one.
@@ -185,15 +242,19 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Whether a comparison went as it goes on neither side.
-pub(super) fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side<'_>]) -> bool {
-    let outcomes: Option<Vec<Outcome>> =
-        sides.iter().map(|side| side.outcome(here, suspect.number)).collect();
-    let Some(outcomes) = outcomes else { return false };
+/// Whether a comparison went as it goes on neither side; `None` if these sides cannot tell.
+pub(super) fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side<'_>]) -> Option<bool> {
+    let outcomes = || sides.iter().map(|side| side.outcome(here, suspect.number));
+    let at_point = here.outcomes.get(suspect.number).copied();
+    if outcomes().any(|outcome| outcome.is_some() && outcome == at_point) {
+        return Some(false);
+    }
     if suspect.is_equality || !suspect.is_tie() {
-        return outcomes.iter().all(|outcome| Some(outcome) != here.outcomes.get(suspect.number));
+        // What is left to one side is left to the other, too, if that is not known.
+        return outcomes().flatten().next().map(|_| true);
     }
     // Of an order it is not known which of `<`, `<=` was asked: each of them goes as on one of two different sides.
-    let differs = |outcome: &Outcome| *outcome != Outcome::Order(Some(Ordering::Equal));
-    outcomes.len() == 2 && outcomes[0] == outcomes[1] && outcomes.iter().all(differs)
+    let [one, other] = sides else { return None };
+    let outcome = |side: &Side<'_>| side.outcome(here, suspect.number);
+    outcome(one).zip(outcome(other)).map(|(one, other)| one == other)
 }

@@ -2,15 +2,17 @@
 //!
 //! Input: its parts, the log of its comparisons, and sides along one or several directions. Output: nothing, or an error that names a comparison and a part.
 //!
-//! A part is right if it is that of a side. Where the sides differ there is a kink: a part between them is a convention, as those of the rule table are, unless a comparison is known to
-//! be of the point. Then the whole derivative must lie on the way from one side to the other (a norm that is guarded at zero: 0 is between `d` and `-d`), or the part
-//! must be one by an input along which no comparison is of the point.
+//! A part is right if it is that of a side. Where the sides differ there is a kink: a part between them is a convention, as those of the rule table are.
+//!
+//! That is enough unless a comparison is known to be of the point. Then all parts of a row together must be those of one and the same side, or lie on the way from one side to
+//! the other (a norm that is guarded at zero: 0 is between `d` and `-d`); apart from those between the sides by inputs along which no comparison is of the point.
 
 use super::look::named;
 use super::side::{End, Scale, Side, is_of_point};
 use super::{Charge, Kind, Parts};
 use crate::decision::{Log, Suspect};
 use crate::error::Error;
+use core::ops::Range;
 
 /// Both ways along a direction, as far as something could be computed there.
 pub(super) type Sides<'a> = [Option<Side<'a>>; 2];
@@ -41,62 +43,46 @@ impl Here<'_> {
         order as i32
     }
 
-    fn in_row(&self) -> usize {
-        if self.of.0 == Parts::ByInput { self.inputs.max(1) } else { 1 }
+    /// The parts of one row after the other.
+    fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let in_row = if self.of.0 == Parts::ByInput { self.inputs.max(1) } else { 1 };
+        let count = self.parts.len();
+        (0..count).step_by(in_row).map(move |start| start..(start + in_row).min(count))
     }
 
-    /// The scale of each part: of its own, and of its row.
-    fn scales<'s>(&'s self, sides: &'s [&Side<'_>]) -> impl Iterator<Item = Scale> + 's {
-        let (count, in_row) = (self.parts.len(), self.in_row());
-        (0..count).step_by(in_row).flat_map(move |start| {
-            let row = start..(start + in_row).min(count);
-            let here = self.parts[row.clone()].iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
-            let largest_of_row =
-                sides.iter().fold(here, |largest, side| largest.max(side.largest(row.clone())));
-            row.map(move |part| Scale {
-                order: self.order(part),
-                found: self.parts[part],
-                largest_of_row,
-                epsilon: self.epsilon,
-            })
+    /// The scale of each part of a row: of its own, and of the row.
+    fn scales_of<'s>(
+        &'s self,
+        row: Range<usize>,
+        sides: &[&Side<'_>],
+    ) -> impl Iterator<Item = Scale> + use<'s> {
+        let here = self.parts[row.clone()].iter().fold(0.0, |largest: f64, part| largest.max(part.abs()));
+        let largest_of_row = sides.iter().fold(here, |largest, side| largest.max(side.largest(row.clone())));
+        row.map(move |part| Scale {
+            order: self.order(part),
+            found: self.parts[part],
+            largest_of_row,
+            epsilon: self.epsilon,
         })
+    }
+
+    /// Whether a nearer run to this side may tell more.
+    pub(super) fn is_unsure(&self, side: &Side<'_>) -> bool {
+        side.is_unsure(self.rows().flat_map(|row| self.scales_of(row, &[side])))
     }
 
     /// Whether no comparison is of the point, as seen from these sides.
     pub(super) fn is_ordinary(&self, sides: &Sides<'_>) -> bool {
         let known: Vec<&Side<'_>> = sides.iter().flatten().collect();
-        known.len() == 2 && !self.log.suspects.iter().any(|suspect| is_of_point(suspect, &self.log, &known))
-    }
-
-    /// Whether all parts lie on the way from one side to the other.
-    fn is_on_the_way(&self, sides: &Sides<'_>) -> bool {
-        let [Some(one), Some(other)] = sides else { return false };
-        let both = [one, other];
-        let ends = || {
-            let scales = self.scales(&both).enumerate();
-            scales.map(|(part, scale)| Some((part, one.end(part, scale)?, other.end(part, scale)?)))
-        };
-        if ends().any(|ends| ends.is_none()) {
-            return false;
-        }
-        let length = |(_, one, other): &(usize, End, End)| (other.at - one.at).abs();
-        let Some((widest, from, to)) = ends().flatten().max_by(|a, b| length(a).total_cmp(&length(b))) else {
-            return false;
-        };
-        let share = (self.parts[widest] - from.at) / (to.at - from.at);
-        (0.0..=1.0).contains(&share)
-            && ends().flatten().all(|(part, one, other)| {
-                let on_the_way = one.at + share * (other.at - one.at);
-                (self.parts[part] - on_the_way).abs() <= one.error + other.error
-            })
+        known.len() == 2 && !self.log.suspects.iter().any(|suspect| is_of_point(suspect, &self.log, &known) == Some(true))
     }
 }
 
 /// What all sides together say of a part.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// Whether the part is that of a side.
-    is_of_side: bool,
+    /// Of which sides the part is, and on the way of which directions it lies: a bit for each, three for a direction.
+    agrees: u32,
     low: f64,
     high: f64,
     ends: u32,
@@ -107,12 +93,29 @@ struct Seen {
 /// The bytes of what is seen of a part.
 pub(super) const OF_PART: usize = size_of::<Seen>();
 
+/// The sides of all directions.
+const SIDES: u32 = 0o33_333_333_333;
+
+impl Seen {
+    fn see(&mut self, end: End, found: f64, bit: u32) {
+        self.agrees |= u32::from(end.is(found)) << bit;
+        if let Some(first) = self.first.get_mut(self.ends as usize) {
+            *first = end.at;
+        }
+        self.ends += 1;
+    }
+
+    fn is_between(&self, found: f64) -> bool {
+        (self.low..=self.high).contains(&found)
+    }
+}
+
 /// What is seen along one direction after the other.
 pub(super) struct Verdict {
     seen: Vec<Seen>,
-    /// Of each suspicious comparison, whether it goes on neither side as it went, along each direction.
-    of_point: Vec<bool>,
-    is_on_the_way: bool,
+    /// Of each suspicious comparison, whether it goes on neither side as it went, along each direction that can tell.
+    of_point: Vec<Option<bool>>,
+    directions: u32,
 }
 
 impl Verdict {
@@ -122,15 +125,10 @@ impl Verdict {
     }
 
     pub(super) fn new(here: &Here<'_>) -> Self {
-        let nothing = Seen {
-            is_of_side: false,
-            low: f64::INFINITY,
-            high: f64::NEG_INFINITY,
-            ends: 0,
-            first: [f64::NAN; 2],
-        };
-        let of_point = vec![true; here.log.suspects.len()];
-        Verdict { seen: vec![nothing; here.parts.len()], of_point, is_on_the_way: false }
+        let nothing =
+            Seen { agrees: 0, low: f64::INFINITY, high: f64::NEG_INFINITY, ends: 0, first: [f64::NAN; 2] };
+        let of_point = vec![None; here.log.suspects.len()];
+        Verdict { seen: vec![nothing; here.parts.len()], of_point, directions: 0 }
     }
 
     /// Looks along one direction more.
@@ -140,53 +138,105 @@ impl Verdict {
             return;
         }
         for (of_point, suspect) in self.of_point.iter_mut().zip(&here.log.suspects) {
-            *of_point &= is_of_point(suspect, &here.log, &known);
-        }
-        for (part, scale) in here.scales(&known).enumerate() {
-            let seen = &mut self.seen[part];
-            for end in known.iter().filter_map(|side| side.end(part, scale)) {
-                seen.is_of_side |= end.is(here.parts[part]);
-                // Ends of one-sided directions are no interval.
-                if known.len() == 2 {
-                    seen.low = seen.low.min(end.at - end.error);
-                    seen.high = seen.high.max(end.at + end.error);
-                }
-                if let Some(first) = seen.first.get_mut(seen.ends as usize) {
-                    *first = end.at;
-                }
-                seen.ends += 1;
+            if *of_point != Some(false) {
+                *of_point = is_of_point(suspect, &here.log, &known).or(*of_point);
             }
         }
-        self.is_on_the_way |= here.is_on_the_way(sides);
+        let bit = 3 * self.directions;
+        self.directions += 1;
+        for row in here.rows() {
+            let ends = || {
+                let of_part = |(part, scale)| (part, sides.each_ref().map(|side| side.as_ref()?.end(part, scale)));
+                row.clone().zip(here.scales_of(row.clone(), &known)).map(of_part)
+            };
+            let share = share(&here.parts, ends());
+            for (part, ends) in ends() {
+                let (seen, found) = (&mut self.seen[part], here.parts[part]);
+                for (end, bit) in ends.iter().zip(bit..) {
+                    end.iter().for_each(|&end| seen.see(end, found, bit));
+                }
+                // Ends of one-sided directions are no interval.
+                let [Some(one), Some(other)] = ends else { continue };
+                seen.low = seen.low.min(one.at - one.error).min(other.at - other.error);
+                seen.high = seen.high.max(one.at + one.error).max(other.at + other.error);
+                let is_on_the_way = share.is_some_and(|share| {
+                    let on_the_way = one.at + share * (other.at - one.at);
+                    (found - on_the_way).abs() <= one.error + other.error
+                });
+                seen.agrees |= u32::from(is_on_the_way) << (bit + 2);
+            }
+        }
     }
 
-    /// What is wrong with the derivative. A part that lies between the sides may be excused.
+    /// What is wrong with the derivative. A part that lies between the sides may be excused, if all those of these inputs are.
     pub(super) fn refusal(
         &self,
         here: &Here<'_>,
-        is_excused: &mut dyn FnMut(usize) -> bool,
+        are_excused: &mut dyn FnMut(Vec<usize>) -> bool,
     ) -> Option<Error> {
         let suspects = &here.log.suspects;
-        let of_point: Option<&Suspect> =
-            suspects.iter().zip(&self.of_point).find_map(|(suspect, &of_point)| of_point.then_some(suspect));
-        self.seen.iter().zip(&here.parts).enumerate().find_map(|(part, (seen, &found))| {
-            let is_between = (seen.low..=seen.high).contains(&found);
-            let is_right = seen.is_of_side
-                || (is_between && (of_point.is_none() || self.is_on_the_way || is_excused(part)));
-            if is_right || seen.ends == 0 {
-                return None;
-            }
+        let of_point: Option<&Suspect> = suspects
+            .iter()
+            .zip(&self.of_point)
+            .find_map(|(suspect, &of_point)| (of_point == Some(true)).then_some(suspect));
+        let wrong = match of_point {
+            None => (0..here.parts.len()).find(|&part| !self.is_usual(here, part)),
+            Some(_) => here.rows().find_map(|row| self.wrong_part(here, row, are_excused)),
+        };
+        wrong.map(|part| {
             let suspect = of_point.or_else(|| suspects.iter().find(|s| s.is_equality || !s.is_tie()));
             let (decision, left, right) = named(suspect.or(suspects.first()));
-            let [one, other] = seen.first;
-            Some(Error::OfPoint {
-                decision,
-                left,
-                right,
-                part,
-                here: found,
-                sides: [one, if other.is_nan() { one } else { other }],
-            })
+            let [one, other] = self.seen[part].first;
+            let sides = [one, if other.is_nan() { one } else { other }];
+            Error::OfPoint { decision, left, right, part, here: here.parts[part], sides }
         })
     }
+
+    /// Whether a part is that of a side, or a convention at a kink.
+    fn is_usual(&self, here: &Here<'_>, part: usize) -> bool {
+        let seen = &self.seen[part];
+        seen.ends == 0 || seen.agrees & SIDES != 0 || seen.is_between(here.parts[part])
+    }
+
+    /// A part of a row that does not go with the others, if a comparison is of the point: no side has all of them, and they are on no way from one to the other.
+    fn wrong_part(
+        &self,
+        here: &Here<'_>,
+        row: Range<usize>,
+        are_excused: &mut dyn FnMut(Vec<usize>) -> bool,
+    ) -> Option<usize> {
+        if let Some(wrong) = row.clone().find(|&part| !self.is_usual(here, part)) {
+            return Some(wrong);
+        }
+        let disagree = |bit: u32| {
+            row.clone().filter(move |&part| self.seen[part].ends > 0 && self.seen[part].agrees >> bit & 1 == 0)
+        };
+        // Those with the fewest to excuse first.
+        let mut bits: Vec<u32> = (0..3 * self.directions).collect();
+        bits.sort_by_key(|&bit| disagree(bit).count());
+        let is_right = |&bit: &u32| {
+            let count = disagree(bit).count();
+            let mut may_be = disagree(bit).filter(|&part| self.seen[part].is_between(here.parts[part]));
+            count == 0 || (may_be.by_ref().count() == count && {
+                let mut inputs = Vec::with_capacity(count);
+                inputs.extend(disagree(bit).map(|part| part - row.start));
+                are_excused(inputs)
+            })
+        };
+        if bits.iter().any(is_right) { None } else { disagree(bits[0]).next() }
+    }
+}
+
+/// How far on the way from one side to the other the part is that changes most. None if there is no such way.
+fn share(found: &[f64], ends: impl Iterator<Item = (usize, [Option<End>; 2])>) -> Option<f64> {
+    let mut widest: Option<(usize, End, End)> = None;
+    for (part, ends) in ends {
+        let [Some(one), Some(other)] = ends else { return None };
+        let is_wider = |(_, a, b): (usize, End, End)| (other.at - one.at).abs() > (b.at - a.at).abs();
+        if widest.is_none_or(is_wider) {
+            widest = Some((part, one, other));
+        }
+    }
+    let (part, from, to) = widest?;
+    Some((found[part] - from.at) / (to.at - from.at)).filter(|share| (0.0..=1.0).contains(share))
 }

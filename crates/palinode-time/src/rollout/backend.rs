@@ -13,7 +13,7 @@ use super::forward::taken_well;
 use super::sides;
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::points::Account;
+use palinode_core::points::{Account, Suspicion};
 use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision};
 
 /// What does not change from step to step.
@@ -153,8 +153,8 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         None
     }
 
-    /// A step decided by a tie: where steps are not looked at from the sides while they are recorded, they are from now on.
-    fn look_from_now(&mut self) {}
+    /// Steps decided by something so suspicious: where steps are not looked at from the sides while they are recorded, those to which it matters are from now on.
+    fn look_from_now(&mut self, _suspicion: Suspicion) {}
 
     /// Where it advances by itself, it does so by recording from now on.
     fn advance_by_recording(&mut self) {}

@@ -7,7 +7,8 @@ use super::forward::taken_well;
 use super::sides;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
-use palinode_core::points::{self, Account};
+use core::iter::once_with;
+use palinode_core::points::{self, Account, Suspicion};
 use palinode_core::{Budget, Passive, Reals, Sink, Snapshot};
 
 /// Differentiates a step by the rule that comes with it; see [`StepRule`].
@@ -19,8 +20,8 @@ pub struct ByRule<St: Step, T: Inner = f64> {
     input: Option<St::Input<Passive<T>>>,
     /// Whether `state` is the cotangent, and the list is not: a large one is not copied at every step.
     holds_cotangent: bool,
-    /// Whether a step decided by a tie: then each one is looked at from the sides before it is gone back over.
-    looks: bool,
+    /// What steps decided by: each one to which that matters is looked at from the sides before it is gone back over.
+    looks: Suspicion,
     looking: Account,
 }
 
@@ -33,7 +34,7 @@ impl<St: Step, T: Inner> Default for ByRule<St, T> {
             params: None,
             input: None,
             holds_cotangent: false,
-            looks: false,
+            looks: Suspicion::None,
             looking: Account::default(),
         }
     }
@@ -130,7 +131,10 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     ) -> Result<(), Error> {
         let input = &inputs[0];
         let before = self.before[kept].as_ref().expect("a step is recorded before it is reversed");
-        if self.looks {
+        // The smallest numbers of what the step starts from.
+        let of_params = || once_with(|| sides::least(fixed.params)).chain(once_with(|| sides::least(input)));
+        let point = || once_with(|| sides::least(before)).chain(of_params());
+        if points::is_suspicious(self.looks, point()) {
             look(&self.looking, fixed, before, input).map_err(|error| sides::in_step(error, 0))?;
         }
         // Cotangents take the shape of what they are of, which the words tell.
@@ -153,8 +157,8 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         Shape::of(input, words);
         let of_input = refill(&mut self.input, &mut reading(&cotangents.input, words, Passive::lift));
         let reverse = || fixed.step.reverse(before, fixed.params, input, of_state, of_params, of_input);
-        let ((), is_suspicious) = points::suspicious([], reverse);
-        if is_suspicious && !self.looks {
+        let ((), suspicion) = points::suspicion_of(reverse);
+        if suspicion > self.looks && points::is_suspicious(suspicion, point()) {
             look(&self.looking, fixed, before, input).map_err(|error| sides::in_step(error, 0))?;
         }
         numbers_of(of_params, &mut cotangents.params);
@@ -162,8 +166,8 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         Ok(())
     }
 
-    fn look_from_now(&mut self) {
-        self.looks = true;
+    fn look_from_now(&mut self, suspicion: Suspicion) {
+        self.looks = self.looks.max(suspicion);
     }
 
     fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {

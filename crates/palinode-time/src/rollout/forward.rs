@@ -8,6 +8,7 @@ use super::while_loop::judged;
 use super::{Backend, Differentiate, Direction, Known, Rollout, StopMargin};
 use crate::error::Error;
 use crate::step::{Notes, Number, Step};
+use core::iter::once_with;
 use palinode_core::dense::norm_of;
 use palinode_core::points::Account;
 use palinode_core::{Dual, Passive, Seeded, Snapshot, points};
@@ -133,7 +134,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         params: &St::Params<f64>,
         direction: Direction<'_, St>,
         account: &Account,
-        show: impl FnMut(&St::State<Dual<f64>>, u64) -> Result<(), Error>,
+        mut show: impl FnMut(&St::State<Dual<f64>>, u64) -> Result<(), Error>,
     ) -> Result<St::State<Dual<f64>>, Error> {
         begin(&self.step);
         let (steps, _) = self.count_steps(initial, params)?;
@@ -141,11 +142,16 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(inputs.count(), steps)?;
         let mut state: St::State<Dual<f64>> = with_tangents(initial, direction.0, |x| x)?;
         let params: St::Params<Dual<f64>> = with_tangents(params, direction.1, |x| x)?;
-        let (taken, is_suspicious) = points::suspicious([], || {
-            take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, show)
+        let mut smallest = sides::Smallest::of(sides::least(initial));
+        let (taken, suspicion) = points::suspicion_of(|| {
+            take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |state, at| {
+                smallest.see(state, at);
+                show(state, at)
+            })
         });
         taken?;
-        if is_suspicious {
+        let of_params = once_with(|| sides::least(&params));
+        if points::is_suspicious(suspicion, of_params.chain([smallest.found()])) {
             begin(&self.step);
             let start = with_tangents(initial, direction.0, |x| x)?;
             let mut inputs = self.inputs_over()?;

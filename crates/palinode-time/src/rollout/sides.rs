@@ -12,7 +12,8 @@ use super::forward::taken_well;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::{Dual, Error as CoreError, Reals, Record, Seeded, Tape, Var, points};
+use core::iter::once_with;
+use palinode_core::{Dual, Error as CoreError, Reals, Record, Scalar, Seeded, Sink, Tape, Var, points};
 use points::{Account, Parts};
 
 /// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the account; a side that has no room is an error, not a side without a derivative.
@@ -115,7 +116,7 @@ pub(super) fn loss_of<St: Step>(
     seeded: &Seeded<Dual<f64>>,
     loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
 ) -> Result<Dual<f64>, Error> {
-    let (answer, is_suspicious) = points::suspicious([], || loss(state));
+    let (answer, is_suspicious) = points::suspicious(once_with(|| least(state)), || loss(state));
     if !is_suspicious && !seeded.is_nested() {
         return Ok(answer);
     }
@@ -161,6 +162,60 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             gradient.into_iter().chain([value]).collect()
         })?;
         Ok(())
+    }
+}
+
+/// The smallest number that is not zero: that is what makes a point small.
+pub(super) fn least<S: Scalar>(value: &impl Reals<S>) -> f64 {
+    struct Least(f64);
+    impl<S: Scalar> Sink<S> for Least {
+        fn real(&mut self, number: S) {
+            if let Some(size) = number.glance().map(f64::abs)
+                && size > 0.0
+            {
+                self.0 = self.0.min(size);
+            }
+        }
+
+        fn word(&mut self, _word: u64) {}
+    }
+    let mut least = Least(f64::INFINITY);
+    value.save(&mut least);
+    least.0
+}
+
+/// How small the states are from which suspicious steps of a loop are taken.
+pub(super) struct Smallest {
+    of_initial: f64,
+    has_suspected: bool,
+    found: f64,
+}
+
+impl Smallest {
+    pub(super) fn of(of_initial: f64) -> Self {
+        Smallest { of_initial, has_suspected: false, found: f64::INFINITY }
+    }
+
+    /// Step `at` led to this state.
+    #[inline(always)]
+    pub(super) fn see<S: Scalar>(&mut self, state: &impl Reals<S>, at: u64) {
+        if points::has_suspected() {
+            self.see_closely(state, at);
+        }
+    }
+
+    #[cold]
+    fn see_closely<S: Scalar>(&mut self, state: &impl Reals<S>, at: u64) {
+        if !self.has_suspected {
+            // The state before this step is gone, unless it was the first: it may have been small.
+            self.found = if at == 0 { self.of_initial } else { f64::MIN_POSITIVE };
+        }
+        self.has_suspected = true;
+        self.found = self.found.min(least(state));
+    }
+
+    pub(super) fn found(&self) -> f64 {
+        self.found
     }
 }
 

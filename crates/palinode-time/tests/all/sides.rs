@@ -13,12 +13,18 @@ struct Falling(Rule);
 enum Rule {
     /// `k v`, which code that skips zeros leaves out.
     Skipped,
+    /// The same where `v` is at most 1e-7.
+    SkippedSmall,
     /// `k v^2`, likewise: right up to the first derivative.
     SkippedSquare,
     /// `k |v|` by hand.
     Kink,
     /// `k sin(v)/v` by hand.
     Quotient,
+}
+
+fn is_small<S: Number>(v: S) -> bool {
+    v * v <= <S as Scalar>::from_f64(1e-14)
 }
 
 impl Step for Falling {
@@ -28,7 +34,8 @@ impl Step for Falling {
     fn step<S: Number>(&self, [x, v]: &mut [S; 2], [k]: &[S; 1], _: &()) {
         match self.0 {
             Rule::Skipped if *v == <S as Scalar>::zero() => {}
-            Rule::Skipped => *x += *k * *v,
+            Rule::SkippedSmall if is_small(*v) => {}
+            Rule::Skipped | Rule::SkippedSmall => *x += *k * *v,
             Rule::SkippedSquare if *v == <S as Scalar>::zero() => {}
             Rule::SkippedSquare => *x += *k * *v * *v,
             Rule::Kink => *x += if *v > <S as Scalar>::zero() { *k * *v } else { -*k * *v },
@@ -52,7 +59,8 @@ impl StepRule for Falling {
     ) {
         let (slope, value) = match self.0 {
             Rule::Skipped | Rule::SkippedSquare if *v == <S as Scalar>::zero() => return,
-            Rule::Skipped => (*k, *v),
+            Rule::SkippedSmall if is_small(*v) => return,
+            Rule::Skipped | Rule::SkippedSmall => (*k, *v),
             Rule::SkippedSquare => (*k * *v * 2.0, *v * *v),
             Rule::Kink => {
                 if *v > <S as Scalar>::zero() {
@@ -118,6 +126,29 @@ fn a_step_whose_path_exists_at_its_state_only_is_refused_by_every_way_back() {
     // Accepted, it is as it was: the term of that step is missing.
     let accepted = decision::accept_points(|| plain().value_and_grad(&[0.0, 3.0], &[K], loss)).unwrap();
     assert!((accepted.initial[1] - 2.0 * 7.0 * K).abs() < 1e-14);
+}
+
+/// Something small beside a tiny threshold is looked at where the numbers of a step are small, by every way: the speed is 1e-9 at step 3, and at no other.
+#[test]
+fn small_comparisons_of_small_states_are_refused_by_every_way() {
+    let loss = |[x, _]: &[Var<f64>; 2]| *x * 2.0;
+    let (start, at_zero) = ([0.0, 3.0 + 1e-9], [0.0, 3.0]);
+    for start in [start, at_zero] {
+        let run = || rollout(Rule::SkippedSmall, 8);
+        is_of_step(&run().value_and_grad(&start, &[K], loss).unwrap_err(), 3);
+        is_of_step(&run().by_rule().value_and_grad(&start, &[K], loss).unwrap_err(), 3);
+        let forward = run().jvp(&start, &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x * 2.0);
+        is_of_step(&forward.unwrap_err(), 3);
+        // In the loss of the last state alone.
+        let forward = rollout(Rule::Quotient, 3).jvp(&start, &[K], (&[0.0, 1.0], &[0.0]), |[x, v]| {
+            if is_small(*v) { *x } else { *x + *v * 3.0 }
+        });
+        assert_eq!(forward.unwrap_err().code(), "PAL0119");
+    }
+    // The first step is from a small state.
+    let run = rollout(Rule::SkippedSmall, 2);
+    is_of_step(&run.jvp(&[0.0, 1e-9], &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x).unwrap_err(), 0);
+    is_of_step(&run.by_rule().value_and_grad(&[0.0, 1e-9], &[K], loss).unwrap_err(), 0);
 }
 
 /// Steps with a rule, steps that are undone, and programs with their own reverse.

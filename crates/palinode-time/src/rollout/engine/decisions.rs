@@ -7,7 +7,8 @@ use super::{Backend, Engine, Error, Inner, Step};
 use crate::rollout::forward::{begin, taken_well};
 use crate::rollout::report::Closest;
 use palinode_core::decision::{self, Decisions};
-use palinode_core::{Passive, Reals, Sink, Snapshot, points};
+use palinode_core::points::{self, Suspicion};
+use palinode_core::{Passive, Reals, Sink, Snapshot};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Does what takes these steps, and watches it if that is not done elsewhere and they have not been watched before.
@@ -21,10 +22,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if B::RECORDS || to <= self.watch.watched {
             return take(self);
         }
-        let ((taken, seen), is_suspicious) = points::suspicious([], || decision::watch(|| take(self)));
+        let ((taken, seen), suspicion) = points::suspicion_of(|| decision::watch(|| take(self)));
         self.watch.watched = to;
-        if is_suspicious {
-            self.backend.look_from_now();
+        if suspicion != Suspicion::None {
+            self.backend.look_from_now(suspicion);
         }
         if seen.count() > 0 {
             self.decided(from, to, seen);
