@@ -1,7 +1,7 @@
 //! Any options of rollouts together: the allocator never sees more than the budget, the budget that a refusal names is enough, and where nothing is lossy, clipped or cut the bits are
 //! those of storing all, without a budget.
 //!
-//! 150 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
+//! 200 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
 //! Without a harness; see `rollout_bytes.rs`.
 
 mod chain;
@@ -15,7 +15,7 @@ use palinode_time::{
     Compressed, Error, Gradient, Lossy, MemoryStore, PlainInput, Repeat, Report, Rollout, Schedule, Step,
 };
 use std::path::Path;
-use varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet};
+use varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet, Ragged};
 
 /// How to differentiate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +43,8 @@ enum What {
     Operations,
     /// The lengths of the inputs.
     Inputs,
+    /// The shape of the state and the lengths of the inputs, up and down.
+    Shapes,
 }
 
 /// How often the loop runs.
@@ -82,10 +84,30 @@ impl Chosen {
     }
 }
 
+/// From this number on combinations are of states and inputs that change most, where most was found.
+const CHANGING: u64 = 1_000_000;
+
 impl Options {
     fn chosen(case: u64) -> Options {
         let mut chosen = Chosen(Key::from_seed(case), 0);
-        let mut options = Options {
+        let mut options = Options::of_all(&mut chosen);
+        if case >= CHANGING {
+            options.what = chosen.of(&[
+                What::Shapes,
+                What::Shapes,
+                What::Kinds,
+                What::Inputs,
+                What::Lengths,
+                What::StepsInside,
+            ]);
+            options.way = chosen.of(&[Way::Last, Way::Along, Way::SecondOrder, Way::Nested, Way::Nested]);
+            options.second = chosen.of(&[None, Some("memory"), Some("disk")]);
+        }
+        options.that_go_together()
+    }
+
+    fn of_all(chosen: &mut Chosen) -> Options {
+        Options {
             numbers: chosen.of(&[1, 2, 5, 17, 70]),
             steps: chosen.of(&[0, 1, 2, 7, 20, 60, 119]),
             what: chosen.of(&[
@@ -124,24 +146,32 @@ impl Options {
             tape_only: chosen.of(&[true, false]),
             store: chosen.of(&[None, None, Some("memory"), Some("compressed"), Some("lossy")]),
             second: chosen.of(&[None, None, Some("memory"), Some("disk")]),
-        };
-        // What does not go together is refused elsewhere.
-        if options.length == Length::Until || options.way == Way::Undoing {
-            (options.schedule, options.window, options.second) = (Schedule::Best, None, None);
         }
-        if options.way == Way::Undoing {
-            options.store = None;
+    }
+
+    /// What does not go together is refused elsewhere.
+    fn that_go_together(mut self) -> Options {
+        if self.length == Length::Until || self.way == Way::Undoing {
+            (self.schedule, self.window, self.second) = (Schedule::Best, None, None);
         }
-        if options.schedule != Schedule::Best {
-            options.second = None;
+        if self.way == Way::Undoing {
+            self.store = None;
         }
-        options.verify &= options.store != Some("lossy");
-        if matches!(options.way, Way::ByRule | Way::Undoing)
-            || options.what == What::Lengths && options.length == Length::Inputs
+        if self.schedule != Schedule::Best {
+            self.second = None;
+        }
+        self.verify &= self.store != Some("lossy");
+        if matches!(self.way, Way::ByRule | Way::Undoing)
+            || self.what == What::Lengths && self.length == Length::Inputs
         {
-            options.what = What::Numbers;
+            self.what = What::Numbers;
         }
-        options
+        self
+    }
+
+    /// Numbers that a store of f32 cannot hold are refused, if a snapshot of them is to be kept; which are depends on the budget.
+    fn is_refused_as_f32(&self, error: &Error) -> bool {
+        self.store == Some("lossy") && error.code() == "PAL0514"
     }
 
     fn is_exact(&self) -> bool {
@@ -194,6 +224,7 @@ impl Options {
             What::StepsInside => self.of_model(Adaptive(quiet), budget, directory),
             What::Operations => self.of_model(Heavy(quiet), budget, directory),
             What::Inputs => self.of_model(Pushed(quiet), budget, directory),
+            What::Shapes => self.of_model(Ragged(quiet), budget, directory),
         }
     }
 
@@ -308,7 +339,11 @@ where
 /// The report of a gradient, and the bits of its numbers.
 fn bits_of<St: Step<Params<f64> = f64>>(gradient: Gradient<St>) -> (Report, Vec<u64>) {
     let Gradient { value, initial, params, inputs, report, .. } = gradient;
-    let mut bits = vec![value.to_bits(), params.to_bits()];
+    // In no more memory than they need, which is the test's.
+    let count =
+        Snapshot::lengths(&initial).0 + inputs.iter().map(|input| Snapshot::lengths(input).0).sum::<usize>();
+    let mut bits = Vec::with_capacity(2 + count);
+    bits.extend([value.to_bits(), params.to_bits()]);
     bits.extend(Snapshot::of(&initial).reals());
     bits.extend(inputs.iter().flat_map(|input| Snapshot::of(input).reals().to_vec()));
     (report, bits)
@@ -331,8 +366,7 @@ fn check(case: u64, directory: &Path) {
     let gradient = |budget: Budget| options.gradient(&given, budget, directory);
     let exact = match gradient(Budget::UNLIMITED) {
         Ok((_, exact)) => exact,
-        // Numbers that a store of f32 cannot hold are refused with any budget.
-        Err(Error::Snapshot(error)) if options.store == Some("lossy") && error.code() == "PAL0514" => return,
+        Err(error) if options.is_refused_as_f32(&error) => return,
         Err(error) => panic!("case {case}: {error}: {options:?}"),
     };
     if options.is_exact() {
@@ -355,6 +389,7 @@ fn check(case: u64, directory: &Path) {
             Err(Error::BudgetTooSmall { smallest, .. }) => (smallest.bytes(), true),
             Err(Error::OverBudget { needed, .. }) => (needed, true),
             Ok(_) => (small, false),
+            Err(error) if options.is_refused_as_f32(&error) => continue,
             Err(error) => panic!("case {case}, {small}: {error}: {options:?}"),
         };
         let within = || is_within(case, &options, &given, directory, (budget, &exact));
@@ -388,7 +423,10 @@ fn is_within(
     (budget, exact): (usize, &[u64]),
 ) -> Result<(), Error> {
     let (result, peak, _) = measured(|| options.gradient(given, budget.into(), directory));
-    let (report, bits) = result?;
+    let (report, bits) = match result {
+        Err(error) if options.is_refused_as_f32(&error) => return Ok(()),
+        result => result?,
+    };
     // The start of some and the bits are the test's.
     let own = size_of_val(exact) + 8 * options.numbers;
     assert!(peak <= budget + own, "case {case}: {peak} of {budget} + {own}: {options:?}: {report}");
@@ -397,15 +435,22 @@ fn is_within(
     Ok(())
 }
 
+/// Combinations that failed once, of several kinds, among tens of thousands that did not.
+const FOUND: [u64; 24] = [
+    4142, 4754, 5096, 5793, 6122, 6416, 7227, 8720, 9391, 9442, 9881, 10468, 13842, 13944, 14182, 16640,
+    16795, 17378, 18816, 19968, 1_000_060, 1_000_067, 1_000_668, 1_003_790,
+];
+
 fn main() {
     let directory = std::env::temp_dir().join(format!("palinode-rollout-combined-{}", std::process::id()));
     let number =
         |name, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));
     let (from, count) = (number("PALINODE_FROM", 0), number("PALINODE_COMBINATIONS", 150));
+    let cases = FOUND.into_iter().chain(CHANGING..CHANGING + 30).chain(from..from + count);
     // All that fail are told, not the first alone.
     let fails = |case: &u64| std::panic::catch_unwind(|| check(*case, &directory)).is_err();
-    let failed: Vec<u64> = (from..from + count).filter(fails).collect();
+    let failed: Vec<u64> = cases.filter(fails).collect();
     let _ = std::fs::remove_dir_all(&directory);
-    assert!(failed.is_empty(), "{} of {count} combinations fail: {failed:?}", failed.len());
+    assert!(failed.is_empty(), "{} combinations fail: {failed:?}", failed.len());
     println!("{count} combinations of options stay within their budgets");
 }

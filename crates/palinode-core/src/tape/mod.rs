@@ -54,6 +54,7 @@ use crate::error::Error;
 use crate::points::{self, Parts};
 use palinode_num::{Accumulator, Scalar, Summand};
 use stamp::Scope;
+use std::collections::TryReserveError;
 use summed::SummedSweep;
 use trace::Entry;
 
@@ -288,8 +289,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient)?;
         }
         let no_memory = |_| Error::OutOfMemory { bytes: new_inputs + new_gradient };
-        self.inputs.try_reserve_exact(inputs).map_err(no_memory)?;
-        self.gradient.try_reserve_exact(inputs).map_err(no_memory)?;
+        make_room(&mut self.inputs, inputs).map_err(no_memory)?;
+        make_room(&mut self.gradient, inputs).map_err(no_memory)?;
         let lists = self.heap_bytes() - self.recorder.bytes() - self.cotangents.capacity() * size_of::<S>();
         self.recorder.arena.set_aside(lists);
         Ok(())
@@ -306,6 +307,15 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 }
 
 // Functions of the number alone, so that there is one copy for all closures.
+
+/// Room for so many in an empty list. The old one goes first: nothing in it is needed, and both would be held while it is moved.
+fn make_room<T>(list: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
+    debug_assert!(list.is_empty());
+    if list.capacity() < count {
+        *list = Vec::new();
+    }
+    list.try_reserve_exact(count)
+}
 
 /// A node for each input.
 fn add_inputs<S: Scalar<Bool = bool>>(list: &mut Vec<Var<S>>, inputs: &[S], stamp: Stamp) {
@@ -338,8 +348,8 @@ fn add_outputs<S: Scalar<Bool = bool>>(
     });
     room?;
     let no_memory = |_| Error::OutOfMemory { bytes: count * (size_of::<u32>() + size_of::<S>()) };
-    nodes.try_reserve_exact(count).map_err(no_memory)?;
-    values.try_reserve_exact(count).map_err(no_memory)?;
+    make_room(nodes, count).map_err(no_memory)?;
+    make_room(values, count).map_err(no_memory)?;
     outputs.for_each(&mut |output: Var<S>| {
         stamp.join(output.stamp()).check();
         nodes.push(output.node());

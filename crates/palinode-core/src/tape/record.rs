@@ -5,7 +5,7 @@ use super::compress::{Compressed, Compression};
 use super::recorder::Source;
 use super::summed::{Ends, SummedSweep};
 use super::trace::Table;
-use super::{Tape, Var};
+use super::{Tape, Var, make_room};
 use crate::array::{self, ArrayCounts};
 use crate::budget::Budget;
 use crate::drivers::check;
@@ -424,11 +424,7 @@ pub(super) fn zero_filled<S: Scalar, const N: usize>(
     len: usize,
 ) -> Result<(), Error> {
     lanes.clear();
-    if lanes.capacity() < len {
-        // The old list goes first: nothing in it is needed, and both would be held while it is moved.
-        *lanes = Vec::new();
-    }
-    lanes.try_reserve_exact(len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
+    make_room(lanes, len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
     lanes.resize(len, [S::zero(); N]);
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 use super::backend::Backend;
 use super::engine::{Engine, Loss};
+use super::needs::Task;
 use super::plan::{Actions, Frame, Keeps, Needs, Planned, Way};
 use super::reverse::{Length, Setting};
 use super::stores::Stores;
@@ -49,7 +50,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         ) -> Result<R, Error>,
     ) -> Result<Tried<R>, Error> {
         let Setting { start, budget, results, .. } = setting;
-        let (mut needs, mut measured) = self.needs_in_all(engine, stores, setting, way, length, loss)?;
+        let task = Task { stores: &*stores, setting, way, length };
+        let (mut needs, mut measured) = self.needs_in_all(engine, task, loss)?;
         let mut most = u64::MAX;
         loop {
             let units = length.swept.div_ceil(engine.units.stride);
@@ -75,7 +77,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             if records {
                 engine.advance_by_recording_from_now();
             } else if !measured {
-                needs = self.needs_of_all(engine, stores, setting, way, length, loss)?;
+                let task = Task { stores: &*stores, setting, way, length };
+                needs = self.needs_of_all(engine, task, loss)?;
                 measured = true;
             } else if way.chooses() && keeps.snapshots() > 1 {
                 most = keeps.snapshots() / 2;

@@ -31,33 +31,51 @@ const NORMS: u64 = 8;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
 
+/// What is to be planned: where snapshots go, what the sweep starts with, the way back, how long the loop is.
+pub(super) struct Task<'t, 'r, 'a, St: Step, T: Inner> {
+    pub(super) stores: &'t Stores<'r, 'a>,
+    pub(super) setting: Setting<'t>,
+    pub(super) way: Way,
+    pub(super) length: Length<'t, St, T>,
+}
+
+impl<St: Step, T: Inner> Clone for Task<'_, '_, '_, St, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<St: Step, T: Inner> Copy for Task<'_, '_, '_, St, T> {}
+
+impl<St: Step, T: Inner> Task<'_, '_, '_, St, T> {
+    /// A refusal, if the budget does not hold these with what is kept at least of so many units.
+    fn fits(&self, needs: Needs, units: u64) -> Result<(), Error> {
+        needs.with(self.way.least(units)?, self.stores).within(self.setting.budget)
+    }
+}
+
 impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// What is always there, found by recording the first steps and the loss once; and how many steps are recorded at once. A refusal if the budget does not hold it with what is kept at
     /// least.
     pub(super) fn needs<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        stores: &Stores<'_, '_>,
-        setting: Setting<'_>,
-        way: Way,
-        length: Length<'_, St, T>,
+        task: Task<'_, '_, '_, St, T>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
+        let Task { setting, way, length, .. } = task;
         let Setting { start, budget, .. } = setting;
         if self.options.verify {
             let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
             engine.watch.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
         }
-        let refusal = |needs: Needs, stride: u64| {
-            let least = way.least(length.swept.div_ceil(stride))?;
-            needs.with(least, stores).within(budget)
-        };
+        let refusal = |needs: Needs, stride: u64| task.fits(needs, length.swept.div_ceil(stride));
         engine.units.stride = 1;
         engine.reserve_inputs();
-        warm_up(engine, setting, 0, length.certain, loss)?;
+        warm_up(engine, setting, length.certain, loss)?;
         engine.plan.planned = engine.heaviest();
         if engine.has_grown_from(start) && !budget.is_unlimited() {
-            return self.needs_of_largest(engine, stores, setting, way, length, loss);
+            return self.needs_of_largest(engine, task, None, loss);
         }
         let mut of_one = needs_of(engine, setting);
         if length.certain > 0 && !self.options.tape_only {
@@ -68,12 +86,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 None => engine.narrow(start, results, usize::MAX)?.unwrap_or_default(),
             };
             if narrow {
-                engine.warm_up(start, 0, length.certain, loss)?;
+                engine.warm_up(start, length.certain, loss)?;
             }
             of_one = needs_of(engine, setting);
         }
-        if may_grow(engine, setting, length)? {
-            return self.needs_of_largest(engine, stores, setting, way, length, loss);
+        if let Some(largest) = differing(engine, setting, length)? {
+            return self.needs_of_largest(engine, task, Some(largest), loss);
         }
         let one = refusal(of_one, 1);
         let at_once = self.steps_at_once(engine, budget, of_one, way, length.most).min(length.certain);
@@ -95,10 +113,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             return one.map(|()| of_one);
         }
         engine.units.stride = at_once;
-        let warmed_up = engine.warm_up(start, 0, length.certain, loss);
+        let warmed_up = engine.warm_up(start, length.certain, loss);
         let is_about_bytes = warmed_up.as_ref().err().is_none_or(Error::is_excess);
         if is_about_bytes && engine.has_grown_from(start) && !budget.is_unlimited() {
-            return self.needs_of_largest(engine, stores, setting, way, length, loss);
+            return self.needs_of_largest(engine, task, None, loss);
         }
         let several = match warmed_up {
             Ok(()) => {
@@ -115,8 +133,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 of_one.least = of_one.least.max(tried);
                 engine.units.stride = 1;
                 engine.forget_states(start);
-                engine.limit(budget.bytes().saturating_sub(of_one.states));
-                engine.warm_up(start, 0, length.certain, loss)?;
+                // With the limit that it was found with, so that it takes what it took.
+                warm_up(engine, setting, length.certain, loss)?;
                 Ok(of_one)
             }
             (Err(several), Err(one)) => Err(if needed(&several) < needed(&one) { several } else { one }),
@@ -127,22 +145,19 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs_of_all<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        stores: &Stores<'_, '_>,
-        setting: Setting<'_>,
-        way: Way,
-        length: Length<'_, St, T>,
+        task: Task<'_, '_, '_, St, T>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
-        self.measure(engine, setting, length, loss)?;
-        self.needs_as_measured(engine, stores, setting, way, length)
+        self.measure(engine, task, &|_| true, loss)?;
+        self.needs_as_measured(engine, task)
     }
 
-    /// Records every step once.
+    /// Takes every step once, and records those for which `records` holds.
     fn measure<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        setting: Setting<'_>,
-        length: Length<'_, St, T>,
+        Task { setting, length, .. }: Task<'_, '_, '_, St, T>,
+        records: &dyn Fn(u64) -> bool,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
         let Setting { start, budget, .. } = setting;
@@ -150,32 +165,29 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.units.offset = 0;
         engine.forget_recordings();
         engine.forget_states(start);
+        // What it took before depends on the limit that it had then.
+        engine.forget_loss();
         engine.limit(to_name(budget));
         let others = engine.heap_bytes() + start.heap_bytes() - engine.live.heap_bytes();
         let goes_on = |state: &St::State<Passive<T>>, taken: u64| {
             refuse_beyond_naming(state.heap_bytes(), others, taken, budget)?;
             (length.goes_on)(state, taken)
         };
-        engine.measure(start, &goes_on, loss).map_err(|error| beyond_naming(budget, error))?;
-        Ok(())
+        engine.measure(start, &goes_on, records, loss).map_err(|error| beyond_naming(budget, error))
     }
 
     /// What is always there, of an engine that has measured all steps.
     fn needs_as_measured<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        stores: &Stores<'_, '_>,
-        setting: Setting<'_>,
-        way: Way,
-        length: Length<'_, St, T>,
+        task: Task<'_, '_, '_, St, T>,
     ) -> Result<Needs, Error> {
-        let Setting { start, budget, .. } = setting;
-        if engine.has_grown_from(start) {
+        if engine.has_grown_from(task.setting.start) {
             engine.leave_room_to_grow();
         }
-        let mut needs = needs_of(engine, setting);
+        let mut needs = needs_of(engine, task.setting);
         needs.states += engine.moved_by_recording();
-        needs.with(way.least(length.swept)?, stores).within(budget)?;
+        task.fits(needs, task.length.swept)?;
         Ok(needs)
     }
 
@@ -183,51 +195,50 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs_in_all<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        stores: &Stores<'_, '_>,
-        setting: Setting<'_>,
-        way: Way,
-        length: Length<'_, St, T>,
+        task: Task<'_, '_, '_, St, T>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(Needs, bool), Error> {
-        match self.needs(engine, stores, setting, way, length, loss) {
-            Err(refusal @ Error::BudgetTooSmall { .. }) if length.certain > 0 => {
-                if engine.is_uniform(setting.start)? {
+        match self.needs(engine, task, loss) {
+            Err(refusal @ Error::BudgetTooSmall { .. }) if task.length.certain > 0 => {
+                if engine.is_uniform(task.setting.start)? {
                     return Err(refusal);
                 }
                 let planned = engine.plan.planned;
-                self.measure(engine, setting, length, loss)?;
+                self.measure(engine, task, &|_| true, loss)?;
                 // It is right if no step is heavier than those that it was found with.
                 if planned.holds_for(&engine.heaviest()) {
                     return Err(refusal);
                 }
-                Ok((self.needs_as_measured(engine, stores, setting, way, length)?, true))
+                Ok((self.needs_as_measured(engine, task)?, true))
             }
             needs => Ok((needs?, false)),
         }
     }
 
-    /// The same for a loop whose states grow: what is always there is found by recording the step with the largest state, to which the loop is run
-    /// first. Steps are recorded one at a time.
-    pub(super) fn needs_of_largest<T: Inner, B: Backend<St, T>>(
+    /// The same for a loop whose states or inputs differ in size: what is always there is found by recording the steps where they are largest, which are found by running the loop, unless they
+    /// are given. Steps are recorded one at a time.
+    fn needs_of_largest<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        stores: &Stores<'_, '_>,
-        setting: Setting<'_>,
-        way: Way,
-        length: Length<'_, St, T>,
+        task: Task<'_, '_, '_, St, T>,
+        largest: Option<Largest>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
-        let budget = setting.budget;
         engine.units.stride = 1;
         engine.units.offset = 0;
         engine.forget_recordings();
-        engine.limit(to_name(budget));
-        let (at, steps) = largest_state(engine, setting, length)?;
-        warm_up(engine, setting, at, steps, loss)?;
-        engine.leave_room_to_grow();
+        engine.limit(to_name(task.setting.budget));
+        let largest = match largest {
+            Some(largest) => largest,
+            None => largest_of_all(engine, task.setting, task.length)?,
+        };
+        self.measure(engine, task, &|step| largest.has(step), loss)?;
+        if engine.has_grown_from(task.setting.start) {
+            engine.leave_room_to_grow();
+        }
         engine.plan.planned = engine.heaviest();
-        let needs = needs_of(engine, setting);
-        needs.with(way.least(length.swept)?, stores).within(budget)?;
+        let needs = needs_of(engine, task.setting);
+        task.fits(needs, task.length.swept)?;
         Ok(needs)
     }
 
@@ -269,62 +280,80 @@ fn to_name(budget: Budget) -> usize {
     budget.bytes().max(1 << 20).saturating_mul(16)
 }
 
-/// Records the step `at` of so many once. A tape near its limit takes less room than it would, so the limit is one and the same for all budgets that are too
+/// Records the first step once. A tape near its limit takes less room than it would, so the limit is one and the same for all budgets that are too
 /// small, and what is named for one is enough for another.
 fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
     Setting { start, budget, .. }: Setting<'_>,
-    at: u64,
     steps: u64,
     loss: &mut Loss<'_, St, T>,
 ) -> Result<(), Error> {
     engine.limit(to_name(budget));
-    engine.warm_up(start, at, steps, loss).map_err(|error| beyond_naming(budget, error))
+    engine.warm_up(start, steps, loss).map_err(|error| beyond_naming(budget, error))
 }
 
-/// Whether states grow, where there is a budget. The loop is run to its end if it has to be.
-fn may_grow<St: Step, T: Inner, B: Backend<St, T>>(
+/// The steps at which states that grow, or inputs that differ in size, are largest, where there is a budget. The loop is run to its end if it has to be.
+fn differing<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
     setting: Setting<'_>,
     length: Length<'_, St, T>,
-) -> Result<bool, Error> {
+) -> Result<Option<Largest>, Error> {
+    if setting.budget.is_unlimited() || length.certain == 0 {
+        return Ok(None);
+    }
     // What has no destructor has no heap, and a state without words no size that could change.
     let may_change = needs_drop::<St::State<Passive<T>>>() && !setting.start.plain().is_empty();
-    if setting.budget.is_unlimited()
-        || length.certain == 0
-        || !may_change
-        || engine.is_uniform(setting.start)?
-    {
-        return Ok(false);
+    let inputs_differ = engine.inputs.differ_in_size();
+    if !inputs_differ && (!may_change || engine.is_uniform(setting.start)?) {
+        return Ok(None);
     }
-    largest_state(engine, setting, length)?;
-    Ok(engine.has_grown_from(setting.start))
+    let largest = largest_of_all(engine, setting, length)?;
+    Ok((inputs_differ || engine.has_grown_from(setting.start)).then_some(largest))
 }
 
-/// Runs the loop without keeping anything: the step before and after which the state is largest, taken together, and how many steps there are.
-fn largest_state<St: Step, T: Inner, B: Backend<St, T>>(
+/// The first steps at which something is larger than anywhere else: the state before the step, that after it, its input, what the step is recorded from, or all of that; numbers and words apart, because
+/// they are in lists of their own.
+#[derive(Default)]
+struct Largest([(u64, usize); 9]);
+
+impl Largest {
+    fn see(&mut self, step: u64, before: (usize, usize), after: (usize, usize), input: (usize, usize)) {
+        let from = (before.0 + input.0, before.1 + input.1);
+        let all = from.0 + from.1 + after.0 + after.1;
+        let sizes = [before.0, before.1, after.0, after.1, input.0, input.1, from.0, from.1, all];
+        for ((at, largest), size) in self.0.iter_mut().zip(sizes) {
+            if size > *largest {
+                (*at, *largest) = (step, size);
+            }
+        }
+    }
+
+    fn has(&self, step: u64) -> bool {
+        self.0.iter().any(|&(at, _)| at == step)
+    }
+}
+
+/// Runs the loop without keeping anything.
+fn largest_of_all<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
     Setting { start, budget, .. }: Setting<'_>,
     length: Length<'_, St, T>,
-) -> Result<(u64, u64), Error> {
+) -> Result<Largest, Error> {
     engine.restart(start, length.certain)?;
     engine.hold_to_sizes(Budget::UNLIMITED);
-    let words = |lengths: (usize, usize)| lengths.0 + lengths.1;
-    let mut before = words(Snapshot::lengths(&engine.live));
-    let (mut at, mut largest, mut taken) = (0, 0, 0);
+    let mut before = Snapshot::lengths(&engine.live);
+    let (mut largest, mut taken) = (Largest::default(), 0);
     let others = engine.heap_bytes() + start.heap_bytes() - engine.live.heap_bytes();
     while (length.goes_on)(&engine.live, taken)? {
         engine.advance(taken, taken + 1)?;
         engine.see_sizes();
-        let after = words(Snapshot::lengths(&engine.live));
-        if before + after > largest {
-            (at, largest) = (taken, before + after);
-        }
+        let after = Snapshot::lengths(&engine.live);
+        largest.see(taken, before, after, engine.inputs.lengths(taken));
         before = after;
         refuse_beyond_naming(engine.live.heap_bytes(), others, taken, budget)?;
         taken += 1;
     }
-    Ok((at, taken))
+    Ok(largest)
 }
 
 /// An error if the bytes of the live state make more than what refusals are named for, with so many besides.

@@ -104,6 +104,8 @@ impl<'a, St: Step> Rollout<'a, Repeat<St>> {
 pub struct ByInnerLoop<St: Step, T: Inner> {
     before: Vec<Option<St::State<Passive<T>>>>,
     live: Option<St::State<Passive<T>>>,
+    /// The most heap bytes of a state inside an outer step and the inner tape's copy of it: neither end of the outer step need be as large.
+    most_of_states: usize,
     numbers: Flat<T>,
     inner: ByTape<St, T>,
     store: MemoryStore,
@@ -122,6 +124,7 @@ impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
         ByInnerLoop {
             before: Vec::new(),
             live: None,
+            most_of_states: 0,
             numbers: Flat::default(),
             inner: ByTape::default(),
             store: MemoryStore::new(),
@@ -147,6 +150,7 @@ impl<St: Step, T: Inner> Steps<'_, St, T> {
         range: core::ops::Range<u64>,
         state: &mut St::State<Passive<T>>,
         tape: &mut ByTape<St, T>,
+        most_of_states: &mut usize,
     ) -> Result<(), Error> {
         let Steps { fixed, input, by_recording } = self;
         for inner in range {
@@ -161,6 +165,7 @@ impl<St: Step, T: Inner> Steps<'_, St, T> {
                 Ok(())
             };
             taken.and_then(|()| taken_well(fixed.step, 0)).map_err(|error| inside(inner, error))?;
+            *most_of_states = (*most_of_states).max(state.heap_bytes() + tape.heap_of_state());
         }
         Ok(())
     }
@@ -178,12 +183,13 @@ fn inside(inner: u64, error: Error) -> Error {
 
 impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
     fn heap_bytes(&self) -> usize {
-        let states = self.before.iter().flatten().chain(&self.live).map(Reals::heap_bytes).sum::<usize>();
+        let states = self.before.iter().flatten().map(Reals::heap_bytes).sum::<usize>();
         let lists = self.before.capacity() * size_of::<Option<St::State<Passive<T>>>>();
         states
             + lists
+            + self.heap_of_state()
             + self.numbers.heap_bytes()
-            + self.inner.heap_bytes()
+            + (self.inner.heap_bytes() - self.inner.heap_of_state())
             + self.store.heap_bytes()
             + self.snapshot.heap_bytes()
             + self.expected.heap_bytes()
@@ -191,7 +197,9 @@ impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
     }
 
     fn heap_of_state(&self) -> usize {
-        self.live.as_ref().map_or(0, Reals::heap_bytes) + self.inner.heap_of_state()
+        // There may be such a state again at any time.
+        let now = self.live.as_ref().map_or(0, Reals::heap_bytes) + self.inner.heap_of_state();
+        now.max(self.most_of_states)
     }
 
     fn limit(&mut self, budget: Budget) {
@@ -264,7 +272,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         let Repeat { step, times, .. } = fixed.step;
         let fixed = Fixed { step, params: fixed.params };
         let steps = Steps { fixed, input: inputs, by_recording: self.by_recording };
-        steps.take(0..*times, state, &mut self.inner)
+        steps.take(0..*times, state, &mut self.inner, &mut self.most_of_states)
     }
 
     fn reverse(
@@ -279,6 +287,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         let ByInnerLoop {
             before,
             live,
+            most_of_states,
             numbers,
             inner,
             store,
@@ -297,12 +306,14 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
             Steps { fixed: Fixed { step, params: fixed.params }, input: inputs, by_recording: *by_recording };
         let fixed = &steps.fixed;
         let actions = schedule::binomial(*times, *snapshots)?;
+        // States inside an outer step may be of any size, and of another in the next one.
+        store.keep_apart(u64::from(*snapshots).min(*times) as usize);
         self.schedule_bytes = actions.heap_bytes();
         // Inner steps end in the bits from which the next one was recorded, and the last in what the outer loop went on with, or the step depends on something hidden.
         let mut is_known = false;
         for action in actions {
             match action {
-                Action::Advance { from, to } => steps.take(from..to, live, inner)?,
+                Action::Advance { from, to } => steps.take(from..to, live, inner, most_of_states)?,
                 Action::Snapshot { step, slot } => {
                     snapshot.take(live);
                     store.put(slot.index, step, snapshot).map_err(|error| inside(step, error.into()))?;
@@ -332,6 +343,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                         }
                         Err(error) => return Err(inside(step, error)),
                     }
+                    *most_of_states = (*most_of_states).max(live.heap_bytes() + inner.heap_of_state());
                     expected.clear();
                     live.save(expected);
                     is_known = true;

@@ -69,6 +69,17 @@ impl MemoryStore {
         store
     }
 
+    /// The first snapshot is still to come, of at most so many slots: each is to have a segment of its own, so that no slot and no table is ever moved, whatever the sizes of the states are.
+    /// Later calls change nothing.
+    #[inline]
+    pub(crate) fn keep_apart(&mut self, slots: usize) {
+        if self.stride == 0 {
+            self.lay_out(SEGMENT);
+            self.segments.reserve_exact(slots);
+            self.held = self.segments.capacity() * ENTRY;
+        }
+    }
+
     /// Slots of so many words each.
     fn lay_out(&mut self, words: usize) {
         self.stride = words;

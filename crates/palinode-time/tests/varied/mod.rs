@@ -192,3 +192,49 @@ impl Model for Pushed {
         (0..long + step % 3).map(|i| i as f64 * 0.01).collect()
     }
 }
+
+/// Rows of different lengths, more and fewer of them by the number of the step, pushed by a list that is longest elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ragged(pub(crate) Quiet);
+
+impl Ragged {
+    /// How many times as many there are of everything at a step.
+    fn factor(&self, step: u64) -> u64 {
+        if step > self.0.0 { 4 } else { 1 }
+    }
+}
+
+impl Step for Ragged {
+    type State<S: Number> = Counted<Vec<Vec<S>>>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = Vec<S>;
+    fn step<S: Real>(&self, (rows, taken): &mut Counted<Vec<Vec<S>>>, a: &S, push: &Vec<S>) {
+        taken.0 += 1;
+        let push = push.iter().fold(S::zero(), |sum, &x| sum + x);
+        let sum = rows.iter().flatten().fold(push, |sum, &x| sum + x * 0.1);
+        let factor = self.factor(taken.0);
+        rows.resize_with((1 + taken.0 * 7 % 5 * factor) as usize, Vec::new);
+        for (i, row) in rows.iter_mut().enumerate() {
+            row.iter_mut().for_each(|x| *x = (*x * *a).sin());
+            // Many words where there are few numbers, and the other way round.
+            let columns =
+                1 + (taken.0 * 3 + i as u64) % 11 * if taken.0.is_multiple_of(4) { 0 } else { factor };
+            row.resize(columns as usize, (sum * *a + i as f64 * 0.1).sin());
+        }
+    }
+}
+
+impl Model for Ragged {
+    fn taken<S: Real>((_, taken): &Counted<Vec<Vec<S>>>) -> u64 {
+        taken.0
+    }
+    fn loss<S: Real>((rows, _): &Counted<Vec<Vec<S>>>) -> S {
+        rows.iter().flatten().fold(S::zero(), |sum, &x| sum + x * x)
+    }
+    fn start(&self, numbers: usize) -> Counted<Vec<Vec<f64>>> {
+        (vec![vec![0.3; numbers.min(5)]], PlainInput(0))
+    }
+    fn input(&self, step: u64) -> Vec<f64> {
+        (0..1 + step * 5 % 13 * self.factor(step)).map(|i| i as f64 * 0.001).collect()
+    }
+}

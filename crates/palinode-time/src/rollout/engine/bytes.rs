@@ -2,7 +2,7 @@
 
 use super::{Backend, Engine, Flat, Hashes, Inner, Notes, Passive, Reals, Step};
 use crate::rollout::backend::slack_of;
-use palinode_core::Budget;
+use palinode_core::{Budget, Tape};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Forgets recordings, with the memory of everything that is larger the more steps are recorded at once.
@@ -14,6 +14,12 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.ends.block = Flat::default();
         self.cotangents.input = Vec::new();
         self.inputs.forget();
+    }
+
+    /// Forgets the recording of the loss, with its memory.
+    pub(in crate::rollout) fn forget_loss(&mut self) {
+        self.loss.tape = Tape::new();
+        self.loss.looking.forget();
     }
 
     /// Neither the recording of a unit nor that of the loss may take more than this from now on.

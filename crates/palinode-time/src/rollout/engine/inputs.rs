@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::rollout::flat::{Flat, Shape, Verbatim, count, reloaded};
 use crate::step::{Number, Step};
-use palinode_core::{Reals, Scalar};
+use palinode_core::{Reals, Scalar, Snapshot};
 
 /// What enters at each step.
 pub(in crate::rollout) enum Inputs<'i, St: Step, S: Number> {
@@ -44,6 +44,18 @@ impl<'i, St: Step, S: Number> Inputs<'i, St, S> {
     pub(super) fn numbers(&self, steps: u64) -> usize {
         let list = self.list().unwrap_or(&[]);
         list[..(steps as usize).min(list.len())].iter().map(count).sum()
+    }
+
+    /// The words of the numbers and of the rest of the input of a step, where inputs may differ in these.
+    pub(in crate::rollout) fn lengths(&self, step: u64) -> (usize, usize) {
+        let input = usize::try_from(step).ok().and_then(|step| self.list()?.get(step));
+        input.map_or((0, 0), Snapshot::lengths)
+    }
+
+    /// Whether they do.
+    pub(in crate::rollout) fn differ_in_size(&self) -> bool {
+        let first = self.lengths(0);
+        self.list().unwrap_or(&[]).iter().any(|input| Snapshot::lengths(input) != first)
     }
 
     #[inline(always)]

@@ -11,18 +11,22 @@ use crate::rollout::reverse::GoesOn;
 use palinode_core::{Snapshot, decision};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
-    /// Records the unit that begins at a step, and the loss of the state after it, once, so that all lists have their size, and forgets them.
+    /// Records the first unit and the loss of the state after it, once, so that all lists have their size, and forgets them.
     pub(in crate::rollout) fn warm_up(
         &mut self,
         initial: &Snapshot,
-        at: u64,
         steps: u64,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
-        match self.warm_up_once(initial, at, steps, loss) {
+        self.or_by_recording(|engine| engine.warm_up_once(initial, steps, loss))
+    }
+
+    /// Does it again, and advances by recording, where a library is found to compute something else with recorded numbers.
+    fn or_by_recording<R>(&mut self, mut run: impl FnMut(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
+        match run(self) {
             Err(error) if self.should_record(&error) => {
                 self.advance_by_recording_from_now();
-                self.warm_up_once(initial, at, steps, loss)
+                run(self)
             }
             other => other,
         }
@@ -31,7 +35,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     fn warm_up_once(
         &mut self,
         initial: &Snapshot,
-        at: u64,
         steps: u64,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
@@ -39,31 +42,30 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.make_places(1, usize::MAX);
         self.plan.holds = false;
         self.restart(initial, steps)?;
-        self.advance(0, at)?;
         self.snapshot.take(&self.live);
         self.see_sizes();
         if steps > 0 && self.live.heap_bytes() > 0 {
             // Lists that a step makes longer and shorter again keep their room. (Hashes would use the snapshot that it goes back by.)
             let (hashes, heap) = (self.watch.hashes.take(), self.live.heap_bytes());
-            let advanced = self.advance(at, self.end_of(at));
+            let advanced = self.advance(0, self.end_of(0));
             self.watch.hashes = hashes;
             advanced?;
             self.plan.moves_lists |= self.live.heap_bytes() > heap;
             self.see_sizes();
             self.plan.moves_when_restored |= self.is_moved_by_restoring();
-            self.at = Live::Before(at);
+            self.at = Live::Before(0);
         }
         if steps > 0 {
             self.release_cotangent();
             self.cotangents.state.clear();
             // As if the units after it had been recorded, so that all lists are used; there is nothing to compare with.
-            self.ends.expected_before = B::RECORDS.then(|| self.end_of(at));
+            self.ends.expected_before = B::RECORDS.then(|| self.end_of(0));
             let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
-            let recorded = self.record(at);
+            let recorded = self.record(0);
             self.trusts_snapshots = trusts;
             recorded?;
             let when = core::mem::replace(&mut self.loss.when, When::Each);
-            let reversed = self.reverse(at, loss);
+            let reversed = self.reverse(0, loss);
             self.loss.when = when;
             self.see_sizes();
             finite_or_not(reversed)?;
@@ -120,31 +122,52 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Ok(uniform)
     }
 
-    /// Takes every step once, recorded and gone back over, and forgets it. Tells how many there are.
+    /// Takes every step once; those for which `records` holds are recorded and gone back over, and forgotten.
     pub(in crate::rollout) fn measure(
         &mut self,
         initial: &Snapshot,
         goes_on: &GoesOn<'_, St, T>,
+        records: &dyn Fn(u64) -> bool,
         loss: &mut Loss<'_, St, T>,
-    ) -> Result<u64, Error> {
+    ) -> Result<(), Error> {
+        self.or_by_recording(|engine| engine.measure_once(initial, goes_on, records, loss))
+    }
+
+    fn measure_once(
+        &mut self,
+        initial: &Snapshot,
+        goes_on: &GoesOn<'_, St, T>,
+        records: &dyn Fn(u64) -> bool,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
         self.make_places(1, usize::MAX);
         self.plan.holds = false;
         // All inputs, and nothing to compare with.
         self.restart(initial, u64::MAX)?;
         let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
-        let taken = self.record_each(goes_on, loss);
+        let taken = self.record_some(goes_on, records, loss);
         self.trusts_snapshots = trusts;
-        let taken = taken?;
-        self.restart(initial, taken)?;
-        Ok(taken)
+        self.restart(initial, taken?)
     }
 
-    fn record_each(&mut self, goes_on: &GoesOn<'_, St, T>, loss: &mut Loss<'_, St, T>) -> Result<u64, Error> {
+    fn record_some(
+        &mut self,
+        goes_on: &GoesOn<'_, St, T>,
+        records: &dyn Fn(u64) -> bool,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<u64, Error> {
         let mut taken = 0;
         self.set_steps(0);
         while goes_on(&self.live, taken)? {
             let heap = self.live.heap_bytes();
             self.set_steps(taken + 1);
+            if !records(taken) {
+                self.advance(taken, taken + 1)?;
+                self.plan.moves_lists |= self.live.heap_bytes() > heap;
+                self.see_sizes();
+                taken += 1;
+                continue;
+            }
             self.ends.expected_before = None;
             self.snapshot.take(&self.live);
             self.see_sizes();

@@ -5,7 +5,7 @@
 //! Invariant: where there is a budget, no step is recorded and no snapshot taken of a state that was not planned for. Steps that are advanced passively are held to the bytes of the
 //! live state, not to its numbers; how much memory a step gives its state is seen only after it.
 
-use super::{Backend, Engine, Error, Inner, Notes, Passive, Reals, Step};
+use super::{Backend, Engine, Error, Inner, Notes, Passive, Reals, Step, When};
 use crate::rollout::backend::slack_of;
 use palinode_core::{Budget, Sink, Snapshot};
 
@@ -149,9 +149,13 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
         // There may be nothing on the heap, but what is here varies.
         self.plan.room = self.largest_list().max(1);
-        let Sizes { heap, in_backend, .. } = &mut self.plan.largest;
+        let Sizes { heap, in_backend, of_loss, .. } = &mut self.plan.largest;
         *heap *= 2;
         *in_backend *= 2;
+        // The loss of one state is taken of the same one each time.
+        if self.loss.when == When::Each {
+            *of_loss *= 2;
+        }
     }
 
     /// Whether that was done.
