@@ -279,6 +279,14 @@ impl Ledger {
         self.place(buffer, 0)
     }
 
+    /// Another array like one that others hold too, for one of its holders.
+    pub(super) fn set_apart(&mut self, id: Id) -> Id {
+        let apart = self.adopt(Rc::clone(self.shared(id)), true);
+        self.hold(apart);
+        self.release(id);
+        apart
+    }
+
     /// The buffers that are live, by age.
     pub(super) fn survivors(&self) -> Vec<&Buffer> {
         let mut found: Vec<&Buffer> = self.buffers.iter().flatten().map(|buffer| &**buffer).collect();

@@ -388,7 +388,7 @@ pub(super) fn forgets(carried: &[Thing], courses: &[Course], ledger: &Ledger) ->
 
 /// How a carried array lies in memory.
 #[derive(Debug, PartialEq)]
-struct Place {
+pub(super) struct Place {
     /// The first of the carried values that is in the same buffer.
     with: usize,
     holders: u32,
@@ -402,6 +402,29 @@ struct Place {
     lengths: Vec<Option<u64>>,
 }
 
+/// How carried values lie in memory: nothing for scalars.
+pub(super) type Places = Vec<Option<Place>>;
+
+/// How these lie in memory.
+pub(super) fn places(carried: &[Thing], ledger: &Ledger) -> Places {
+    let place = |thing: &Thing| {
+        let Thing::Array(id) = thing else { return None };
+        let buffer = ledger.get(*id);
+        let with = carried.iter().position(|other| other == thing)?;
+        let inside = carried.iter().filter(|other| *other == thing).count();
+        Some(Place {
+            with,
+            holders: ledger.holders(*id),
+            outside: (ledger.holders(*id) as usize > inside).then_some(buffer.born),
+            made: buffer.made,
+            in_chunks: buffer.in_chunks(),
+            bounds: [buffer.at_most, buffer.uneven, buffer.loose],
+            lengths: buffer.shape[1..].to_vec(),
+        })
+    };
+    carried.iter().map(place).collect()
+}
+
 /// What a round did.
 #[derive(Debug, PartialEq)]
 pub(super) struct Round {
@@ -410,7 +433,7 @@ pub(super) struct Round {
     /// By how much each carried length or integer changed.
     pub(super) changes: Vec<Option<i64>>,
     /// Where it leaves what it carries.
-    places: Vec<Option<Place>>,
+    places: Places,
 }
 
 impl Round {
@@ -418,25 +441,10 @@ impl Round {
         let now = lengths(after, ledger);
         let change =
             |(old, new): (&Option<i64>, &Option<i64>)| old.zip(*new).map(|(old, new)| new.wrapping_sub(old));
-        let place = |thing: &Thing| {
-            let Thing::Array(id) = thing else { return None };
-            let buffer = ledger.get(*id);
-            let with = after.iter().position(|other| other == thing)?;
-            let inside = after.iter().filter(|other| *other == thing).count();
-            Some(Place {
-                with,
-                holders: ledger.holders(*id),
-                outside: (ledger.holders(*id) as usize > inside).then_some(buffer.born),
-                made: buffer.made,
-                in_chunks: buffer.in_chunks(),
-                bounds: [buffer.at_most, buffer.uneven, buffer.loose],
-                lengths: buffer.shape[1..].to_vec(),
-            })
-        };
         Round {
             trace: ledger.trace,
             changes: shapes.iter().zip(&now).map(change).collect(),
-            places: after.iter().map(place).collect(),
+            places: places(after, ledger),
         }
     }
 

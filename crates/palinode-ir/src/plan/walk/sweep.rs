@@ -3,7 +3,9 @@
 //! A long sweep whose rounds are alike is not walked to its end. A shorter one stands for it, with fewer snapshots; the bytes of the others are charged as long as it
 //! lasts. That is exact: the most is live when all snapshots are there, the state besides, and a round is gone through; and whatever the round and the distance between
 //! snapshots, each takes the same, because a round makes every array of the state anew or leaves it alone. Where that does not hold (a state whose arrays move on from
-//! one place to another, or get longer), every round is walked; if that takes too long, states whose arrays only move count with all their bytes, which is a bound.
+//! one place to another, or get longer; cotangents that share memory until many rounds have passed), every round is walked. If that takes too long, arrays that only move
+//! are bounded: every state counts with all its arrays, and the short sweep starts with each of them, and each cotangent, in memory of its own. Whatever a round of the long
+//! sweep finds shares at least as much, so that it takes no more.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -55,8 +57,13 @@ struct Rounds {
     /// Whether every round left the state with the same lengths, and whether one moved an array to another place.
     settled: bool,
     moved: bool,
-    /// What a round makes anew.
-    each: Anew,
+    /// What the last round made anew, and the most that a state takes.
+    each: Option<Anew>,
+    all: Anew,
+    /// How the cotangents lay in memory after the last round, and whether after the one before, too; only in a trial.
+    is_trial: bool,
+    places: Option<steady::Places>,
+    alike: bool,
     /// What is charged besides the states, if that has changed.
     beside: u64,
     /// If states became longer than a limit in bytes has room for: how many snapshots there were then, and the bytes of the largest state.
@@ -64,12 +71,18 @@ struct Rounds {
 }
 
 /// Arrays that a round makes anew.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Anew {
     arrays: u64,
     bytes: u64,
-    /// Whether arrays move on from one place to another: then neighbouring states share some of these, and others do not.
+    /// Whether arrays move on from one place to another, or share memory for a while: then these are all of a state, of which neighbours share some, and others do not.
     moved: bool,
+}
+
+impl Anew {
+    fn with(self, bytes: u64) -> Anew {
+        Anew { arrays: self.arrays + 1, bytes: self.bytes + bytes, ..self }
+    }
 }
 
 /// A limit of the bytes of all snapshots.
@@ -219,7 +232,7 @@ impl<'p> Walk<'p> {
         limit: Option<Limit>,
     ) -> Walked<Rounds> {
         let base = self.state.snapshots.len();
-        let mut rounds = Rounds { settled: true, ..Rounds::default() };
+        let mut rounds = Rounds { settled: true, is_trial: n == TRIAL, ..Rounds::default() };
         let state = &parts.advance.params[1..];
         let (mut actions, mut left) = (schedule(n, slots), n);
         // The bytes of all snapshots, as far as they are limited.
@@ -329,7 +342,7 @@ impl<'p> Walk<'p> {
         self.set_all(state, &next);
         let ledger = self.ledger();
         rounds.forwards = (ledger.work - work, ledger.allocations - allocations);
-        rounds.each = Anew::default();
+        let (mut each, mut all) = (Anew::default(), Anew::default());
         for (at, thing) in next.iter().enumerate() {
             let Thing::Array(id) = thing else { continue };
             let buffer = ledger.get(*id);
@@ -341,11 +354,13 @@ impl<'p> Walk<'p> {
             let known = buffer.shape.iter().all(Option::is_some);
             rounds.moved |= moved;
             rounds.settled &= known && buffer.shape == lengths[at] && !buffer.in_chunks();
-            if !stays {
-                rounds.each.arrays += 1;
-                rounds.each.bytes += buffer.bytes;
-            }
+            all = all.with(buffer.bytes);
+            each = if stays { each } else { each.with(buffer.bytes) };
         }
+        // What is there before the first round may be arranged otherwise than what rounds leave.
+        rounds.moved |= rounds.each.is_some_and(|before| before != each);
+        rounds.each = Some(each);
+        rounds.all = Anew { arrays: all.arrays, bytes: all.bytes.max(rounds.all.bytes), moved: false };
         Ok(())
     }
 
@@ -364,6 +379,11 @@ impl<'p> Walk<'p> {
         self.set_all(parts.cotangents, &next);
         let ledger = self.ledger();
         rounds.backwards = (ledger.work - work, ledger.allocations - allocations);
+        if rounds.is_trial {
+            let places = Some(steady::places(&next, ledger));
+            rounds.alike = rounds.places == places;
+            rounds.places = places;
+        }
         Ok(())
     }
 
@@ -385,6 +405,8 @@ impl<'p> Walk<'p> {
         let more = if each.moved { useful } else { useful - few };
         if each.moved {
             (self.exact, self.forgot) = (false, true);
+            self.set_apart(&parts.advance.params[1..])?;
+            self.set_apart(parts.cotangents)?;
         }
         let others = more.saturating_mul(each.bytes);
         let described = more.saturating_mul(each.arrays).saturating_mul(bookkeeping::ARRAY);
@@ -404,7 +426,21 @@ impl<'p> Walk<'p> {
         Ok(true)
     }
 
-    /// What a round makes anew, if every round leaves the state with the same lengths and, unless a bound is enough, each array in its place.
+    /// Gives each of these arrays memory of its own.
+    fn set_apart(&mut self, values: &[Value]) -> Walked {
+        for &value in values {
+            if let Thing::Array(id) = self.get(value)
+                && !self.ledger().is_held_once(id)
+            {
+                let apart = self.state.ledger.set_apart(id);
+                self.set(value, Thing::Array(apart));
+                self.stop_at_peak()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a round makes anew, if every round leaves the state with the same lengths and, unless a bound is enough, each array in its place; all of a state, if only a bound is found.
     fn trial(&mut self, inst: &Inst, parts: &Parts<'p>, marks: &InstMarks) -> Walked<Option<Anew>> {
         let key = self.memory_depends_on(inst);
         if let Some(&known) = key.as_ref().and_then(|key| self.trials.found.get(key)) {
@@ -418,8 +454,9 @@ impl<'p> Walk<'p> {
         (self.state, self.copies, self.most, self.shapes) = before;
         (self.growth, self.snapshots) = notes;
         self.stop_at = stop_at;
-        let each = Anew { moved: trial.moved, ..trial.each };
-        let found = (trial.settled && (!trial.moved || self.bounding)).then_some(each);
+        let moved = trial.moved || !trial.alike;
+        let each = if moved { trial.all } else { trial.each.unwrap_or_default() };
+        let found = (trial.settled && (!moved || self.bounding)).then_some(Anew { moved, ..each });
         if let Some(key) = key {
             self.trials.found.insert(key, found);
         }
