@@ -24,15 +24,76 @@ fn child() {
 
 /// Runs a command line; gives the most bytes of the process, and what is printed.
 fn run(words: &[&str]) -> (usize, String) {
+    let (is_done, told, text) = start(words);
+    assert!(is_done, "{words:?}: {told}");
+    let highest = told.lines().find_map(|line| line.strip_prefix("highest ")).unwrap();
+    (highest.parse().unwrap(), text)
+}
+
+/// Whether it came to its end, and what it wrote.
+fn start(words: &[&str]) -> (bool, String, String) {
     let output = Process::new(std::env::current_exe().unwrap())
         .args(["budget_law::child", "--exact", "--nocapture", "--test-threads=1"])
         .env(WORDS, ["palinode"].iter().chain(words).copied().collect::<Vec<_>>().join("\n"))
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{words:?}: {told}");
-    let highest = told.lines().find_map(|line| line.strip_prefix("highest ")).unwrap();
-    (highest.parse().unwrap(), String::from_utf8(output.stdout).unwrap())
+    let [told, text] = [output.stderr, output.stdout].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.success(), told, text)
+}
+
+/// The least budget that a refusal names: that of a budget of one byte.
+fn least(words: &[&str]) -> String {
+    let (_, told, _) = start(&[words, &["--budget", "1"]].concat());
+    let (_, rest) = told.split_once("at least ").unwrap_or_else(|| panic!("{words:?}: {told}"));
+    let (rounded, _) = rest.split_once('"').unwrap();
+    match rounded.split_once('(') {
+        Some((_, exact)) => exact.split(' ').next().unwrap().replace(',', ""),
+        None => rounded.replace(' ', ""),
+    }
+}
+
+/// Whatever is written to files is gone afterwards.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("palinode-law-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn file(&self, name: &str, source: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, source).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The least budget that is named is kept, too: what `--check` holds beside its runs is in it, whether it is looked at corners, or a tie from the sides.
+#[test]
+fn the_least_that_is_named_is_kept() {
+    let folder = Folder::new("least");
+    let smooth = "param w: [5000]\nloss l = sum(w * sin(w))\n";
+    // Every entry is at a kink, which forward mode is asked about.
+    let kinks = "param w: [5000]\nparam a = 2\nloss l = a * sum(abs(w - 0.5) * w)\n";
+    let tied = "param w: [3000]\nvar s = w[0]\nif s <= 0.5 { s = s * 2 } else { s = s * 2.0 }\nloss l = s * sum(w * w)\n";
+    for (name, source) in [("smooth.pal", smooth), ("kinks.pal", kinks), ("tied.pal", tied)] {
+        let model = folder.file(name, source);
+        for more in [&["--check"][..], &["--check", "--json"], &[]] {
+            let words = [&["grad", &model, "--set", "w=0.5"][..], more].concat();
+            let budget = least(&words);
+            let (highest, text) = run(&[&words[..], &["--budget", &budget]].concat());
+            let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
+            assert!(highest as f64 <= allowed, "{words:?} --budget {budget}: {highest} of {allowed}\n{text}");
+            assert!(!text.contains("more than the budget"), "{words:?} --budget {budget}: {text}");
+        }
+    }
 }
 
 /// What is printed to be held beside the budget; rounded, so up to the next.
@@ -54,13 +115,8 @@ fn held(text: &str) -> f64 {
 
 #[test]
 fn the_process_stays_within_the_budget_and_what_is_printed() {
-    let folder = std::env::temp_dir().join(format!("palinode-law-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = |name: &str, source: &str| {
-        let path = folder.join(name);
-        std::fs::write(&path, source).unwrap();
-        path.display().to_string()
-    };
+    let folder = Folder::new("all");
+    let file = |name: &str, source: &str| folder.file(name, source);
     let layers = file(
         "layers.pal",
         "param w: [5000]\nvar x = w\nfor i in 0..6 {\n  x = sin(x) * 1.1 + w\n}\nloss l = sum(x)\noutput x\n",
@@ -102,6 +158,5 @@ fn the_process_stays_within_the_budget_and_what_is_printed() {
             }
         }
     }
-    std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(seen, 30);
 }

@@ -6,17 +6,19 @@
 //! A model that decides anything is run on numbers that pass the hook of decisions, so that steps which change one are told from those which do not. Where differences cannot tell (`corners.rs`), forward mode
 //! is asked beside the point.
 
+use std::cell::Cell;
+
 use palinode_core::decision::{self, Decisions};
 use palinode_core::{Dual, Passive, Real};
-use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
 use palinode_ir::pal::Unit;
 use palinode_ir::transform::{self, TransformError};
-use palinode_ir::{Program, passes};
+use palinode_ir::{Program, passes, plan};
 use serde_json::{Value, json};
 
 use crate::differences::{Comparison, Line, Sample, Verdict, compare};
 use crate::progress::Progress;
-use crate::value;
+use crate::{execute, value};
 
 /// Arrays up to this length are compared entry by entry.
 const ALL_UP_TO: usize = 24;
@@ -29,6 +31,8 @@ pub(crate) struct Checked {
     pub(crate) parts: Vec<Part>,
     /// What the model decided by values that depend on the arguments; none if finding out takes more than the budget.
     pub(crate) decisions: Option<Decisions>,
+    /// Whether forward mode, where it was needed, was within the budget.
+    pub(crate) has_room: bool,
 }
 
 /// The comparison for one argument: the worst.
@@ -105,14 +109,54 @@ pub(crate) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(crate) fn new(program: &Program, wrt: &'a [usize]) -> Result<Self, TransformError> {
-        let forward = passes::simplify(&transform::jvp(program, wrt)?);
+    /// Of a program, and of the same with nothing computed again, whose tangents [`least`] counts.
+    pub(crate) fn new(program: &Program, plain: &Program, wrt: &'a [usize]) -> Result<Self, TransformError> {
+        let forward = with_tangents(plain, wrt)?;
         Ok(Checker { value: Code::new(program), forward: Code::new(&forward), wrt })
     }
 }
 
+fn with_tangents(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
+    Ok(passes::simplify(&transform::jvp(program, wrt)?))
+}
+
+/// What a check takes beside its runs, whatever the model: its table of differences.
+const FEW: usize = 4096;
+/// And for each argument: what is found of it, and the descriptions of its copies.
+const OF_ARGUMENT: usize = 512;
+
+/// The bytes that a check holds beside each run of the values: the gradient, and of the longest argument that is moved as a whole its start and its direction.
+pub(crate) fn held_bytes(inputs: &[Datum<f64>], wrt: &[usize]) -> usize {
+    let lengths = || wrt.iter().map(|&at| inputs[at].elements());
+    let longest = lengths().filter(|&length| length > ALL_UP_TO).max().unwrap_or(0);
+    let along = longest * (size_of::<f64>() + size_of::<bool>());
+    lengths().sum::<usize>() * size_of::<f64>() + along + FEW + OF_ARGUMENT * inputs.len()
+}
+
+/// The smallest budget for all that a check does, where that is known: values, which take `values`, forward mode, and the count of decisions.
+pub(crate) fn least(program: &Program, wrt: &[usize], inputs: &[Datum<f64>], values: u64) -> u64 {
+    let program = execute::simplified(program);
+    let tangents = wrt.iter().map(|&at| &inputs[at]);
+    let with_tangents = || {
+        let all: Vec<Datum<f64>> = inputs.iter().chain(tangents.clone()).cloned().collect();
+        let found = plan::predict(&with_tangents(&program, wrt).ok()?, &all, size_of::<f64>()).ok()?;
+        Some(found.heap.saturating_add(copied_bytes(&all, size_of::<f64>()) as u64))
+    };
+    let decided = || {
+        let found = plan::predict(&program, inputs, size_of::<Dual<f64>>()).ok()?;
+        Some(found.heap.saturating_add(copied_bytes(inputs, size_of::<Dual<f64>>()) as u64))
+    };
+    let most = values.max(with_tangents().unwrap_or(0)).max(decided().unwrap_or(0));
+    most.saturating_add(held_bytes(inputs, wrt) as u64)
+}
+
+/// The bytes of a copy of data, whose numbers take so many.
+fn copied_bytes<'a, R: 'a>(data: impl IntoIterator<Item = &'a Datum<R>>, each: usize) -> usize {
+    data.into_iter().map(|datum| datum.elements() * each).sum()
+}
+
 /// Compares `gradient` of the only result of a program with differences. The inputs are moved, and put back. The budget of `limits` is for what is there beside
-/// inputs and gradient.
+/// inputs and what the check holds ([`held_bytes`]).
 pub(crate) fn check(
     checker: &Checker<'_>,
     inputs: &mut Vec<Datum<f64>>,
@@ -122,19 +166,20 @@ pub(crate) fn check(
     let limits = Limits { trap_nonfinite: false, ..*limits };
     let decisions = decisions(&checker.value, inputs, checker.wrt, &limits);
     let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
-    let mut tester = Tester { checker, inputs: watched.collect(), limits };
+    let has_room = Cell::new(true);
+    let mut tester = Tester { checker, inputs: watched.collect(), limits, has_room: &has_room };
     // A model without decisions is run on plain numbers, which is faster. What is decided by values at rest (`abs` at 0) may be decided otherwise beside the point.
     let (_, seen) = decision::watch(|| checker.value.run(&tester.inputs, &limits));
     let decides = seen.count() > 0;
     let of_watched = decides.then(|| tester.parts(gradient));
     *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
     let parts = of_watched.unwrap_or_else(|| {
-        let mut tester = Tester { checker, inputs: std::mem::take(inputs), limits };
+        let mut tester = Tester { checker, inputs: std::mem::take(inputs), limits, has_room: &has_room };
         let parts = tester.parts(gradient);
         *inputs = tester.inputs;
         parts
     });
-    Checked { parts, decisions }
+    Checked { parts, decisions, has_room: has_room.get() }
 }
 
 /// Every entry of a short array; of a long one some, the first and the last included.
@@ -188,6 +233,8 @@ struct Tester<'a, R> {
     checker: &'a Checker<'a>,
     inputs: Vec<Datum<R>>,
     limits: Limits,
+    /// Whether every run by forward mode was within the budget.
+    has_room: &'a Cell<bool>,
 }
 
 impl<R: Real> Tester<'_, R> {
@@ -238,11 +285,14 @@ impl<R: Real> Tester<'_, R> {
     fn slope(&self, at: usize, direction: impl Fn(usize) -> f64) -> Option<f64> {
         let wrt = self.checker.wrt;
         let copied = self.inputs.iter().chain(wrt.iter().map(|&at| &self.inputs[at]));
-        let bytes: usize = copied.map(|input| input.elements() * size_of::<f64>()).sum();
+        let Some(budget) = self.limits.budget.checked_sub(copied_bytes(copied, size_of::<f64>())) else {
+            self.has_room.set(false);
+            return None;
+        };
         // What ends without tangents ends with them.
-        let budget = self.limits.budget.checked_sub(bytes)?;
         let limits = Limits { budget, steps: u64::MAX, ..self.limits };
-        let mut inputs: Vec<Datum<f64>> = self.inputs.iter().map(|input| input.map(|x| x.to_f64())).collect();
+        let mut inputs: Vec<Datum<f64>> = Vec::with_capacity(self.inputs.len() + wrt.len());
+        inputs.extend(self.inputs.iter().map(|input| input.map(|x| x.to_f64())));
         for (other, &argument) in wrt.iter().enumerate() {
             let mut element = 0..;
             let tangent = self.inputs[argument].map(|_| {
@@ -251,8 +301,14 @@ impl<R: Real> Tester<'_, R> {
             });
             inputs.push(tangent);
         }
-        let outputs = self.checker.forward.run(&inputs, &limits).ok()?;
-        outputs[1].as_real().filter(|slope| slope.is_finite())
+        match self.checker.forward.run(&inputs, &limits) {
+            Ok(outputs) => outputs[1].as_real().filter(|slope| slope.is_finite()),
+            Err(error) => {
+                let is_over = matches!(error.kind, RunErrorKind::OverBudget { .. });
+                self.has_room.set(self.has_room.get() && !is_over);
+                None
+            }
+        }
     }
 
     fn numbers(&mut self, argument: usize) -> &mut [R] {
@@ -350,7 +406,7 @@ impl<R: Real> Line for AlongAll<'_, '_, R> {
 
 /// What a program decides by values that depend on these arguments: tangents along a direction like no other show which do. None if that takes more than the budget.
 fn decisions(code: &Code, inputs: &[Datum<f64>], wrt: &[usize], limits: &Limits) -> Option<Decisions> {
-    let bytes: usize = inputs.iter().map(|input| input.elements() * size_of::<Dual<f64>>()).sum();
+    let bytes = copied_bytes(inputs, size_of::<Dual<f64>>());
     let limits = Limits { budget: limits.budget.checked_sub(bytes)?, ..*limits };
     let mut draws = Draws(SEED);
     let inputs: Vec<Datum<Dual<f64>>> = inputs

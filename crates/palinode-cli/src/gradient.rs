@@ -4,10 +4,11 @@ use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind, Tensor};
 use palinode_ir::transform::{self, Storage, TransformError};
 use palinode_ir::{Program, Room, Span, passes, plan};
 
+use crate::ahead::Within;
 use crate::args::Mode;
 use crate::execute::{Cost, Unfit, run_derivative};
 use crate::progress::Progress;
-use crate::storage::{Asked, Within};
+use crate::storage::Asked;
 
 /// A gradient.
 pub(crate) struct Gradient {
@@ -89,14 +90,14 @@ pub(crate) fn gradient(
     match within {
         Within::AnyMemory => {
             let storage = asked.storage.clone();
-            by_reverse(&derived(&storage)?, inputs, limits, storage)
+            by_reverse(&Code::new(&derived(&storage)?), inputs, limits, storage)
         }
-        Within::Planned { budget, fitted } => {
+        Within::Planned { budget, fitted, code } => {
             let limits = Limits { budget: *budget, ..*limits };
-            by_reverse(&fitted.program, inputs, &limits, storage(fitted.recompute))
+            by_reverse(code, inputs, &limits, storage(fitted.recompute))
         }
         // Nobody knows beforehand what fits: with least work first.
-        Within::Stopping { budget } => {
+        Within::Stopping { budget, .. } => {
             let limits = Limits { budget: *budget, ..*limits };
             let levels = asked.levels().iter().map(|&level| (level, None));
             let least = *asked.levels().last().expect("there is a level");
@@ -109,7 +110,7 @@ pub(crate) fn gradient(
                     None => derived(&storage)?,
                     Some(bytes) => derived_from(&limited(program, bytes), &storage)?,
                 };
-                match by_reverse(&made, inputs, &limits, storage) {
+                match by_reverse(&Code::new(&made), inputs, &limits, storage) {
                     Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
                         refused = Some(error);
                     }
@@ -141,14 +142,13 @@ fn limited(program: &Program, bytes: usize) -> Program {
 }
 
 fn by_reverse(
-    derived: &Program,
+    code: &Code,
     inputs: &[Datum<f64>],
     limits: &Limits,
     storage: Storage,
 ) -> Result<Gradient, NoGradient> {
-    let code = Code::new(derived);
     let _progress = Progress::start("running forwards and backwards", 1);
-    let ran = run_derivative(&code, inputs, limits, 1)?;
+    let ran = run_derivative(code, inputs, limits, 1)?;
     let parts = ran.outputs.into_iter().skip(1).map(tensor).collect();
     Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse, storage, states: None })
 }

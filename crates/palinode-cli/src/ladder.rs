@@ -3,38 +3,114 @@
 use palinode_core::Budget;
 use palinode_ir::Program;
 use palinode_ir::interp::Datum;
-use palinode_ir::plan::FittedGradient;
+use palinode_ir::plan::{FitError, FittedGradient};
 
-use crate::storage::{Asked, Beside, amount, compact, handy, price, values};
+use crate::model::Loaded;
+use crate::problem::{Exit, Problem};
+use crate::session::Session;
+use crate::storage::{Asked, Beside, amount, at_peak, compact, exact_size, handy, price, size, values};
 
-/// Which budgets do. Only what was planned, for all that the command computes, is named.
+/// Which budgets do. Only what was planned, for all that the command does, is named.
 pub(crate) struct Ladder<'a> {
     pub(crate) asked: &'a Asked,
     pub(crate) program: &'a Program,
     pub(crate) wrt: &'a [usize],
     pub(crate) inputs: &'a [Datum<f64>],
+    pub(crate) also: Also<'a>,
+}
+
+/// What a command does within the budget besides values, gradient and looks to the sides.
+#[derive(Clone, Copy)]
+pub(crate) struct Also<'a> {
+    /// The smallest budget for it, given what the values take; none if nobody knows.
+    pub(crate) bytes: &'a dyn Fn(u64) -> Option<u64>,
+    /// What it is: "... of it are for this".
+    pub(crate) words: &'static str,
+}
+
+impl Also<'_> {
+    pub(crate) const NOTHING: Also<'static> = Also { bytes: &|_| Some(0), words: "" };
+}
+
+/// The smallest budget, and of what it is made.
+pub(crate) struct Least {
+    pub(crate) bytes: u64,
+    /// So much less would do without looks to the sides, and without what the command does besides.
+    sides: u64,
+    also: u64,
+    fitted: FittedGradient,
 }
 
 impl Ladder<'_> {
-    /// A plan within so many bytes, which are enough for the values.
+    /// A plan of the gradient within so many bytes, beside a look to the sides.
     fn plan(&self, bytes: u64) -> Option<FittedGradient> {
         let room = usize::try_from(bytes.checked_sub(self.asked.beside.sides)?).unwrap_or(usize::MAX);
         self.asked.fit(self.program, self.wrt, self.inputs, Budget::from(room)).ok()
     }
 
-    /// The smallest budget, given that of the gradient alone.
-    pub(crate) fn least(&self, gradient: u64) -> Option<(u64, FittedGradient)> {
-        let Beside { sides, check } = self.asked.beside;
-        let of_values =
-            values(self.program, self.inputs, 0).heap.unwrap_or(0).saturating_add(sides.max(check));
-        let least = gradient.saturating_add(sides).max(of_values);
-        Some((least, self.plan(least)?))
+    /// The smallest budget for all that the command does; none if it cannot be planned.
+    pub(crate) fn least(&self) -> Option<Least> {
+        let nothing = Budget::from(0);
+        let smallest = match self.asked.fit(self.program, self.wrt, self.inputs, nothing) {
+            Ok(fitted) => fitted.prediction.heap,
+            Err(FitError::TooSmall { smallest, .. }) => smallest.bytes() as u64,
+            Err(_) => return None,
+        };
+        let of_values = values(self.program, self.inputs, 0).heap?;
+        let Beside { sides, .. } = self.asked.beside;
+        let both = smallest.max(of_values);
+        let (with_sides, also) = (both.saturating_add(sides), (self.also.bytes)(of_values)?);
+        let bytes = with_sides.max(also);
+        let fitted = self.plan(bytes)?;
+        Some(Least { bytes, sides: bytes - both.max(also), also: bytes - with_sides, fitted })
+    }
+
+    /// A budget that is too small, and which are not.
+    pub(crate) fn refused(&self, budget: Budget, loaded: &Loaded, session: &Session) -> Problem {
+        let Some(least) = self.least() else {
+            let message = format!("{budget} is not enough for value and gradient");
+            return Problem::new("PAL0412", Exit::Input, message)
+                .help("give it more; `palinode memory` shows what takes it");
+        };
+        let needs = exact_size(least.bytes);
+        let message = format!("{budget} is not enough: value and gradient need at least {needs}");
+        let mut problem = Problem::new("PAL0412", Exit::Input, message);
+        // Nothing has been run, so nobody knows whether a comparison will be a tie.
+        if least.sides > 0 {
+            problem = problem.note(format!(
+                "{} of it are for a look to the sides, should a comparison be a tie; --accept-points does without",
+                size(least.sides)
+            ));
+        }
+        if least.also > 0 {
+            problem = problem.note(format!("{} of it are for {}", size(least.also), self.also.words));
+        }
+        if let Some(words) = at_peak(&least.fitted.program, &least.fitted.prediction, loaded, session) {
+            problem = problem.note(words);
+        }
+        problem.help(self.what_works(&least))
+    }
+
+    /// A comparison was a tie, and there is no room to look to its sides.
+    pub(crate) fn no_room_for_sides(&self, budget: Budget) -> Problem {
+        let what = "a comparison of the model is a tie, and";
+        let Some(least) = self.least() else {
+            let message = format!("{budget} is not enough: {what} there is no room to look to its sides");
+            return Problem::new("PAL0412", Exit::Input, message)
+                .help("give it more; --accept-points takes the derivative as it is");
+        };
+        let needs = exact_size(least.bytes);
+        let message = format!("{budget} is not enough: {what} to look to its sides needs at least {needs}");
+        let works = compact(handy(least.bytes));
+        Problem::new("PAL0412", Exit::Input, message)
+            .help(format!("--budget {works} works; --accept-points takes the derivative as it is"))
     }
 
     /// Budgets that do, and what they cost.
-    pub(crate) fn what_works(&self, least: u64, smallest: &FittedGradient) -> String {
+    fn what_works(&self, least: &Least) -> String {
+        let smallest = &least.fitted;
         let most = (smallest.store_all.bytes() as u64).saturating_add(self.asked.beside.sides);
-        let least = handy(least);
+        let least = handy(least.bytes);
         let most = handy(most).max(least);
         let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
         // What fits into the least fits into a little more.

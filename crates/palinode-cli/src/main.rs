@@ -15,6 +15,7 @@
 //!
 //! Absent from this package: calculus, and knowledge of what a program means.
 
+mod ahead;
 mod answer;
 mod args;
 mod assign;

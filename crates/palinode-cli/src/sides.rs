@@ -14,19 +14,19 @@ use std::rc::Rc;
 use palinode_core::Budget;
 use palinode_core::points::{self, Account, Parts};
 use palinode_ir::interp::{Code, Datum, Limits};
-use palinode_ir::plan::FitError;
 use palinode_ir::{Elem, Linalg, Op, Program};
 
+use crate::ahead::Within;
 use crate::gradient::{NoGradient, entry};
-use crate::storage::{Asked, Within};
+use crate::storage::Asked;
 use crate::{MEMORY, execute};
 
 /// What the runs to the sides may take.
 pub(crate) enum Room {
     /// A gradient beside what is kept, and bytes that are left over.
     Within { gradient: Within, left: usize },
-    /// Too little: that it takes at least so many bytes.
-    TooSmall(u64),
+    /// Too little.
+    TooSmall,
 }
 
 impl Room {
@@ -42,32 +42,30 @@ impl Room {
         let rest = |budget: Budget| budget.checked_sub(kept).unwrap_or(Budget::from(0));
         let (gradient, left) = match here {
             Within::AnyMemory => return Room::Within { gradient: Within::AnyMemory, left: usize::MAX },
-            &Within::Stopping { budget } => {
+            Within::Stopping { budget, why } => {
                 // Nobody knows what the gradient takes: a part of the budget is for logs.
-                let rest = rest(budget);
+                let rest = rest(*budget);
                 let left = rest.bytes() / 16;
                 let budget = rest.checked_sub(left).unwrap_or(Budget::from(0));
-                return Room::Within { gradient: Within::Stopping { budget }, left };
+                let gradient = Within::Stopping { budget, why: why.clone() };
+                return Room::Within { gradient, left };
             }
-            Within::Planned { budget, fitted } => {
+            Within::Planned { budget, fitted, code } => {
                 let budget = rest(*budget);
-                let fitted = if fitted.prediction.heap <= budget.bytes() as u64 {
-                    Rc::clone(fitted)
+                let gradient = if fitted.prediction.heap <= budget.bytes() as u64 {
+                    Within::Planned { budget, fitted: Rc::clone(fitted), code: Rc::clone(code) }
                 } else {
                     match asked.fit(program, wrt, inputs, budget) {
-                        Ok(fitted) => Rc::new(fitted),
-                        Err(FitError::TooSmall { smallest, .. }) => {
-                            let least = (smallest.bytes() as u64).max(values.unwrap_or(0));
-                            return Room::TooSmall(least.saturating_add(sides));
-                        }
-                        Err(_) => return Room::TooSmall(fitted.prediction.heap.saturating_add(sides)),
+                        Ok(fitted) => Within::planned(budget, fitted),
+                        Err(_) => return Room::TooSmall,
                     }
                 };
+                let Within::Planned { fitted, .. } = &gradient else { unreachable!("it was just planned") };
                 let most = fitted.prediction.heap.max(values.unwrap_or(0));
                 if most > budget.bytes() as u64 {
-                    return Room::TooSmall(most.saturating_add(sides));
+                    return Room::TooSmall;
                 }
-                (Within::Planned { budget, fitted }, budget.bytes() - most as usize)
+                (gradient, budget.bytes() - most as usize)
             }
         };
         Room::Within { gradient, left }
@@ -75,7 +73,7 @@ impl Room {
 }
 
 /// Whether a comparison of the model can be a tie that is looked at from the sides.
-pub(crate) fn may_be_needed(program: &Program) -> bool {
+fn may_be_needed(program: &Program) -> bool {
     let mut found = false;
     for function in &program.functions {
         function.body.for_each_inst(&mut |inst| {
@@ -85,6 +83,15 @@ pub(crate) fn may_be_needed(program: &Program) -> bool {
         });
     }
     found
+}
+
+/// What a look to the sides keeps, should a comparison be a tie; nothing if none is looked at.
+pub(crate) fn kept(program: &Program, inputs: &[Datum<f64>], wrt: &[usize], accept_points: bool) -> u64 {
+    if accept_points || !may_be_needed(program) {
+        return 0;
+    }
+    let point: Vec<f64> = point(inputs, wrt).collect();
+    points::kept_bytes(&point, 1) as u64
 }
 
 /// The numbers that is differentiated by.

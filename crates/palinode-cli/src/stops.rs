@@ -27,47 +27,66 @@ pub(crate) struct Stop {
     nearest: Option<(usize, f64)>,
 }
 
-/// How the loops of a program ended. With `wrt`, also what would change that. What cannot be found out is left out: the model itself has run.
-pub(crate) fn stops(
-    program: &Program,
-    inputs: &[Datum<f64>],
-    limits: &Limits,
-    wrt: Option<&[usize]>,
-) -> Vec<Stop> {
-    let (program, found) = transform::with_margins(&passes::inline(program));
-    if found.is_empty() {
-        return Vec::new();
-    }
-    let limits = Limits { trap_nonfinite: false, ..*limits };
-    let Ok(results) = Code::new(&passes::simplify(&program)).run(inputs, &limits) else { return Vec::new() };
-    let number = |at: usize| results[at].as_real().unwrap_or(f64::NAN);
-    let stop = |margins: &Margins| {
-        let (last, stop) = (number(margins.last), -number(margins.stop));
-        let nearest = wrt.and_then(|wrt| {
-            let both = [margins.last, margins.stop].into_iter();
-            both.filter_map(|at| nearest(&program, at, wrt, inputs, &limits))
-                .min_by(|a, b| a.1.total_cmp(&b.1))
-        });
-        Stop { span: margins.span, last, stop, nearest }
-    };
-    found.iter().map(stop).collect()
+/// How the loops of a program end, ready to be run.
+pub(crate) struct Stops<'a> {
+    code: Option<Code>,
+    loops: Vec<Loop>,
+    wrt: &'a [usize],
 }
 
-/// The argument that brings a margin to zero with the smallest move, as a part of itself.
-fn nearest(
-    program: &Program,
-    result: usize,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-    limits: &Limits,
-) -> Option<(usize, f64)> {
+/// A loop and its margins.
+struct Loop {
+    margins: Margins,
+    /// The gradients of both margins, if it is asked what would change them.
+    slopes: Vec<Code>,
+}
+
+impl<'a> Stops<'a> {
+    /// With `wrt`, also for what would change how loops end.
+    pub(crate) fn new(program: &Program, wrt: Option<&'a [usize]>) -> Stops<'a> {
+        let (program, found) = transform::with_margins(&passes::inline(program));
+        if found.is_empty() {
+            return Stops { code: None, loops: Vec::new(), wrt: &[] };
+        }
+        let slopes = |margins: &Margins| match wrt {
+            Some(wrt) => {
+                [margins.last, margins.stop].into_iter().filter_map(|at| slopes(&program, at, wrt)).collect()
+            }
+            None => Vec::new(),
+        };
+        let loops = found.into_iter().map(|margins| Loop { slopes: slopes(&margins), margins }).collect();
+        Stops { code: Some(Code::new(&passes::simplify(&program))), loops, wrt: wrt.unwrap_or(&[]) }
+    }
+
+    /// How they ended. What cannot be found out is left out: the model itself has run.
+    pub(crate) fn run(&self, inputs: &[Datum<f64>], limits: &Limits) -> Vec<Stop> {
+        let limits = Limits { trap_nonfinite: false, ..*limits };
+        let ran = self.code.as_ref().and_then(|code| code.run(inputs, &limits).ok());
+        let Some(results) = ran else { return Vec::new() };
+        let number = |at: usize| results[at].as_real().unwrap_or(f64::NAN);
+        let stop = |Loop { margins, slopes }: &Loop| {
+            let (last, stop) = (number(margins.last), -number(margins.stop));
+            let nearest = slopes.iter().filter_map(|code| nearest(code, self.wrt, inputs, &limits));
+            Stop { span: margins.span, last, stop, nearest: nearest.min_by(|a, b| a.1.total_cmp(&b.1)) }
+        };
+        self.loops.iter().map(stop).collect()
+    }
+}
+
+/// The gradient of one result.
+fn slopes(program: &Program, result: usize, wrt: &[usize]) -> Option<Code> {
     let mut only = program.clone();
     let entry = only.entry.index();
     let body = &mut only.functions[entry].body;
     body.results = vec![body.results[result]];
     only.outputs = vec![only.outputs[result].clone()];
-    let derived = passes::simplify(&transform::value_and_grad(&only, wrt).ok()?);
-    let found = Code::new(&derived).run(inputs, limits).ok()?;
+    let derived = transform::value_and_grad(&only, wrt).ok()?;
+    Some(Code::new(&passes::simplify(&derived)))
+}
+
+/// The argument that brings a margin to zero with the smallest move, as a part of itself.
+fn nearest(slopes: &Code, wrt: &[usize], inputs: &[Datum<f64>], limits: &Limits) -> Option<(usize, f64)> {
+    let found = slopes.run(inputs, limits).ok()?;
     let margin = found[0].as_real()?;
     let norm = |datum: &Datum<f64>| {
         datum.as_vector().map_or(0.0, |data| data.iter().map(|x| x * x).sum::<f64>().sqrt())

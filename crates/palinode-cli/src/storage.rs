@@ -4,7 +4,6 @@
 //! compute again is for `palinode_ir::plan` to decide; here it is only asked, and its answer put into words.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
@@ -14,7 +13,6 @@ use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
 use crate::assign::{twice, unknown};
-use crate::ladder::Ladder;
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
@@ -40,7 +38,7 @@ pub(crate) struct Asked {
 pub(crate) struct Beside {
     /// Beside values and gradient, should a comparison be a tie: what a look to the sides keeps.
     pub(crate) sides: u64,
-    /// Beside values: the gradient that `--check` compares with differences.
+    /// Beside values: what `--check` holds, the gradient among it.
     pub(crate) check: u64,
 }
 
@@ -88,48 +86,6 @@ impl Asked {
     }
 }
 
-/// How a gradient stays within a budget.
-pub(crate) enum Within {
-    /// There is none.
-    AnyMemory,
-    /// A program that takes less.
-    Planned { budget: Budget, fitted: Rc<FittedGradient> },
-    /// Memory depends on data: the run is stopped before the first byte beyond.
-    Stopping { budget: Budget },
-}
-
-impl Within {
-    /// Plans a gradient as asked; refuses if no plan fits.
-    pub(crate) fn plan(
-        session: &Session,
-        loaded: &Loaded,
-        asked: &Asked,
-        program: &Program,
-        wrt: &[usize],
-        inputs: &[Datum<f64>],
-    ) -> Result<Within, Problem> {
-        let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
-        match asked.fit(program, wrt, inputs, budget) {
-            Ok(fitted) => Ok(Within::Planned { budget, fitted: Rc::new(fitted) }),
-            // More for the whole model does not help a loop that says what it may keep.
-            Err(FitError::Plan(error)) if matches!(error, PlanError::SnapshotOverBudget { .. }) => {
-                Err(no_plan(&error, loaded))
-            }
-            Err(FitError::Plan(_)) => Ok(Within::Stopping { budget }),
-            Err(error) => Err(no_fit(&error, loaded, session, &Ladder { asked, program, wrt, inputs })),
-        }
-    }
-}
-
-/// What a gradient takes that is computed besides values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
-    /// This, or nothing.
-    AtLeast(u64),
-    /// That depends on data.
-    Unknown,
-}
-
 /// A program of values within a budget.
 pub(crate) struct Values {
     pub(crate) program: Program,
@@ -147,45 +103,18 @@ pub(crate) fn values(program: &Program, inputs: &[Datum<f64>], room: u64) -> Val
     }
 }
 
-/// The same within a budget; refuses if there is none. `beside` bytes of a gradient are there all the time, which itself needs something.
+/// The same within a budget; refuses if there is none.
 pub(crate) fn value_within(
     program: &Program,
     inputs: &[Datum<f64>],
     budget: Budget,
-    beside: u64,
-    gradient: Needs,
-) -> Result<Values, Problem> {
+) -> Result<Program, Problem> {
     let limit = budget.bytes() as u64;
-    let found = values(program, inputs, limit.saturating_sub(beside));
-    let Some(peak) = found.heap.map(|heap| heap.saturating_add(beside)).filter(|&peak| peak > limit) else {
-        return Ok(found);
-    };
-    let Needs::AtLeast(other) = gradient else {
-        let message = format!("{budget} is not enough for the values alone, and the gradient needs more");
-        return Err(Problem::new("PAL0412", Exit::Input, message)
-            .note("how much more depends on data, so it is not known before a run")
-            .help("give it more: a run is stopped before the first byte too many; without --budget it says what it took"));
-    };
-    let peak = peak.max(other);
-    let needs = exactly(Budget::from(usize::try_from(peak).unwrap_or(usize::MAX)));
-    let what = match beside {
-        0 => "the values need",
-        _ => "for --check, which computes values beside the gradient, they need",
-    };
-    let message = format!("{budget} is not enough: {what} at least {needs}");
+    let found = values(program, inputs, limit);
+    let Some(peak) = found.heap.filter(|&peak| peak > limit) else { return Ok(found.program) };
+    let message = format!("{budget} is not enough: the values need at least {}", exact_size(peak));
     let help = format!("--budget {} works", compact(handy(peak)));
     Err(Problem::new("PAL0412", Exit::Input, message).help(help))
-}
-
-/// A comparison was a tie, and there is no room to look to its sides.
-pub(crate) fn no_room_for_sides(budget: Budget, least: u64) -> Problem {
-    let needs = exactly(Budget::from(usize::try_from(least).unwrap_or(usize::MAX)));
-    let message = format!(
-        "{budget} is not enough: a comparison of the model is a tie, and to look to its sides needs at least {needs}"
-    );
-    let help =
-        format!("--budget {} works; --accept-points takes the derivative as it is", compact(handy(least)));
-    Problem::new("PAL0412", Exit::Input, message).help(help)
 }
 
 /// What counts against a budget, and how much of it is arrays.
@@ -326,34 +255,11 @@ fn variables(loaded: &Loaded) -> BTreeSet<String> {
     all
 }
 
-/// Why there is no gradient as asked.
-pub(crate) fn no_fit(error: &FitError, loaded: &Loaded, session: &Session, ladder: &Ladder<'_>) -> Problem {
+/// Why there is no gradient as asked, if not for want of bytes.
+pub(crate) fn no_fit(error: &FitError, loaded: &Loaded) -> Problem {
     match error {
         FitError::Transform(error) => Problem::from_transform(error, loaded.file),
         FitError::Plan(error) => no_plan(error, loaded),
-        FitError::TooSmall { budget, smallest } => {
-            // Nothing has been run, so nobody knows whether a comparison will be a tie.
-            let Some((least, fitted)) = ladder.least(smallest.bytes() as u64) else {
-                let message = format!("{budget} is not enough for value and gradient");
-                return Problem::new("PAL0412", Exit::Input, message)
-                    .help("give it more; `palinode memory` shows what takes it");
-            };
-            let message =
-                format!("{budget} is not enough: value and gradient need at least {}", exact_size(least));
-            let problem = Problem::new("PAL0412", Exit::Input, message);
-            let problem = match ladder.asked.beside.sides {
-                0 => problem,
-                sides => problem.note(format!(
-                    "{} of it are for a look to the sides, should a comparison be a tie; --accept-points does without",
-                    size(sides)
-                )),
-            };
-            let problem = match at_peak(&fitted.program, &fitted.prediction, loaded, session) {
-                Some(words) => problem.note(words),
-                None => problem,
-            };
-            problem.help(ladder.what_works(least, &fitted))
-        }
         other => Problem::new(other.code(), Exit::Input, other.to_string()),
     }
 }
@@ -391,7 +297,12 @@ fn sentence(text: &str) -> &str {
 }
 
 /// What is live at the peak.
-fn at_peak(program: &Program, found: &Prediction, loaded: &Loaded, session: &Session) -> Option<String> {
+pub(crate) fn at_peak(
+    program: &Program,
+    found: &Prediction,
+    loaded: &Loaded,
+    session: &Session,
+) -> Option<String> {
     let (given, logs, others) = Arrays::new(program, found, &[], true).at_peak(program, found);
     let parts = [(given, "params and inputs"), (logs, "what loops keep"), (others, "other arrays")];
     let words: Vec<String> = parts

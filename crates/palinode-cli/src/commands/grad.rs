@@ -4,9 +4,11 @@ use palinode_core::Budget;
 use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::{Argument, Role};
+use palinode_ir::transform::TransformError;
 use palinode_ir::{Program, plan};
 use serde_json::{Value, json};
 
+use crate::ahead::{Ahead, Within};
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
 use crate::checking::{self, Checked, Checker};
@@ -15,16 +17,17 @@ use crate::commands::{finite, headline};
 use crate::differences::Verdict;
 use crate::execute::Cost;
 use crate::gradient::{Gradient, NoGradient, gradient, tensor};
+use crate::ladder::{Also, Ladder};
 use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::sides::{Allowed, Room};
-use crate::stops::Stop;
-use crate::storage::{Asked, Beside, Needs, REAL, Within};
+use crate::stops::{Stop, Stops};
+use crate::storage::{Asked, Beside, REAL};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
-use crate::{execute, inputs, model, numbers, sides, stops, storage, value};
+use crate::{execute, inputs, model, numbers, sides, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
@@ -42,42 +45,44 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
 
     let program = loaded.only(objective);
-    // What is computed after the gradient is computed beside it.
-    let point: Vec<f64> = sides::point(&inputs, &wrt).collect();
-    let numbers = point.len();
-    let results = numbers * REAL;
-    let may_look = !args.model.accept_points && sides::may_be_needed(&program);
+    let numbers: usize = wrt.iter().map(|&at| inputs[at].elements()).sum();
     asked.beside = Beside {
-        sides: if may_look { points::kept_bytes(&point, 1) as u64 } else { 0 },
-        check: if args.check { results as u64 } else { 0 },
+        sides: sides::kept(&program, &inputs, &wrt, args.model.accept_points),
+        check: if args.check { checking::held_bytes(&inputs, &wrt) as u64 } else { 0 },
     };
-    drop(point);
-    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
-    let (of_value, room) = match asked.budget {
-        Some(budget) => values_and_sides(&asked, budget, &within, (&program, &wrt, &inputs))?,
-        None => {
-            let everything = Room::Within { gradient: Within::AnyMemory, left: usize::MAX };
-            (execute::simplified(&program), everything)
-        }
+    let for_check = |values: u64| Some(checking::least(&program, &wrt, &inputs, values));
+    let also = match args.check {
+        true => Also {
+            bytes: &for_check,
+            words: "--check, which computes values and tangents beside the gradient",
+        },
+        false => Also::NOTHING,
     };
-    // Made before the first run, so that it is held beside the budget.
+    let ladder = Ladder { asked: &asked, program: &program, wrt: &wrt, inputs: &inputs, also };
+    let Ahead { within, values: of_value, room } = Ahead::plan(session, &loaded, &ladder)?;
+    // All that is computed after the gradient is made ready before the first run, so that it is held beside the budget.
+    let no_forward = |error: TransformError| Problem::from_transform(&error, loaded.file);
     let checker = match args.check {
-        true => Some(
-            Checker::new(&of_value, &wrt).map_err(|error| Problem::from_transform(&error, loaded.file))?,
-        ),
+        true => Some(Checker::new(&of_value, &execute::simplified(&program), &wrt).map_err(no_forward)?),
         false => None,
     };
+    let exact = if asked.is_rounded() { Some(Exact::plan(&asked, &program, &wrt, &inputs)) } else { None };
+    let stops = Stops::new(&program, None);
     let of_value_code = Code::new(&of_value);
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
-    let after = Limits { budget: limits.budget.checked_sub(results).unwrap_or(Budget::from(0)), ..limits };
+    let less = |bytes: u64| Limits {
+        budget: limits.budget.checked_sub(bytes as usize).unwrap_or(Budget::from(0)),
+        ..limits
+    };
+    let (after, beside_check) = (less((numbers * REAL) as u64), less(asked.beside.check));
     let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
         value_alone(&loaded, &of_value_code, objective, &inputs, &limits)
     });
     let (found, forward) = ran?;
-    if is_suspicious && may_look {
+    if is_suspicious && asked.beside.sides > 0 {
         let (gradient_beside, left) = match room {
             Room::Within { gradient, left } => (gradient, left),
-            Room::TooSmall(least) => return Err(storage::no_room_for_sides(limits.budget, least).into()),
+            Room::TooSmall => return Err(ladder.no_room_for_sides(limits.budget).into()),
         };
         let kept = usize::try_from(asked.beside.sides).unwrap_or(usize::MAX);
         let taken = kept.saturating_add(left);
@@ -102,18 +107,18 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
     let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
         .map_err(|error| no_gradient(error, &loaded))?;
-    let rounding = match asked.is_rounded() {
-        true => {
-            Some(rounding(session, &program, &wrt, &inputs, &limits, &asked, &mut found_gradient, &loaded)?)
+    let rounding = match exact {
+        Some(exact) => {
+            Some(exact.rounding((&program, &wrt, &inputs), &limits, &mut found_gradient, &loaded)?)
         }
-        false => None,
+        None => None,
     };
     // A loop that goes on for much longer elsewhere is not waited for.
-    let around =
-        Limits { steps: after.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000)), ..after };
+    let steps = limits.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000));
+    let around = Limits { steps, ..beside_check };
     let mut checked =
         checker.map(|checker| checking::check(&checker, &mut inputs, &around, &found_gradient.parts));
-    let stops = stops::stops(&program, &inputs, &after, None);
+    let stops = stops.run(&inputs, &after);
     // From here on in declared units.
     let of = loaded.model.outputs[objective].unit.as_ref();
     for (part, &at) in wrt.iter().enumerate() {
@@ -144,30 +149,6 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
 }
 
-/// The program of the values within a budget, and what runs to the sides may take.
-fn values_and_sides(
-    asked: &Asked,
-    budget: Budget,
-    within: &Within,
-    (program, wrt, inputs): (&Program, &[usize], &[Datum<f64>]),
-) -> Result<(Program, Room), Failed> {
-    let Beside { sides, check } = asked.beside;
-    let limit = budget.bytes() as u64;
-    // One program for both, if that is possible.
-    let found = storage::values(program, inputs, limit.saturating_sub(sides.max(check)));
-    let room = Room::plan(asked, within, found.heap, (program, wrt, inputs));
-    if found.heap.is_none_or(|heap| heap <= limit.saturating_sub(sides.max(check))) {
-        return Ok((found.program, room));
-    }
-    let needs = match (within, &room) {
-        (Within::Stopping { .. }, _) => Needs::Unknown,
-        (_, Room::TooSmall(least)) => Needs::AtLeast(*least),
-        _ => Needs::AtLeast(0),
-    };
-    let found = storage::value_within(program, inputs, budget, check, needs)?;
-    Ok((found.program, room))
-}
-
 /// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.
 pub(crate) fn value_alone(
     loaded: &Loaded,
@@ -182,36 +163,43 @@ pub(crate) fn value_alone(
     Ok((finite(loaded, objective, value, limits)?, ran.cost))
 }
 
-/// How far a gradient is from the exact one, as a part of its largest entry; NaN if no exact one fits beside it into the budget.
-#[allow(clippy::too_many_arguments)] // all that a gradient is made of, and one
-fn rounding(
-    session: &Session,
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-    limits: &Limits,
-    asked: &Asked,
-    found: &mut Gradient,
-    loaded: &Loaded,
-) -> Result<f64, Failed> {
-    let results: usize = found.parts.iter().map(|part| part.data.len() * REAL).sum();
-    let asked = asked.exact(results as u64);
-    let planned = Within::plan(session, loaded, &asked, program, wrt, inputs);
-    let Ok(within) = planned else { return Ok(f64::NAN) };
-    let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..*limits };
-    let exact = match gradient(program, wrt, inputs, &limits, Mode::Reverse, (&asked, &within)) {
-        Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
-            return Ok(f64::NAN);
-        }
-        done => done.map_err(|error| no_gradient(error, loaded))?,
-    };
-    let data = |gradient: &mut Gradient| {
-        std::mem::take(&mut gradient.parts).into_iter().map(Datum::Real).collect::<Vec<_>>()
-    };
-    let (exact, rounded) = (data(&mut { exact }), data(found));
-    let error = plan::narrowing_error(&exact, &rounded);
-    found.parts = rounded.into_iter().map(tensor).collect();
-    Ok(error)
+/// The exact gradient, which a rounded one is compared with.
+struct Exact {
+    asked: Asked,
+    /// None if none fits beside the rounded one into the budget.
+    within: Option<Within>,
+}
+
+impl Exact {
+    fn plan(asked: &Asked, program: &Program, wrt: &[usize], inputs: &[Datum<f64>]) -> Exact {
+        let results: usize = wrt.iter().map(|&at| inputs[at].elements() * REAL).sum();
+        let asked = asked.exact(results as u64);
+        let within = Within::plan(&asked, program, wrt, inputs).ok();
+        Exact { asked, within }
+    }
+
+    /// How far a gradient is from the exact one, as a part of its largest entry; NaN if there is none.
+    fn rounding(
+        self,
+        (program, wrt, inputs): (&Program, &[usize], &[Datum<f64>]),
+        limits: &Limits,
+        found: &mut Gradient,
+        loaded: &Loaded,
+    ) -> Result<f64, Failed> {
+        let Exact { asked, within: Some(within) } = self else { return Ok(f64::NAN) };
+        let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..*limits };
+        let exact = match gradient(program, wrt, inputs, &limits, Mode::Reverse, (&asked, &within)) {
+            Err(error) if error.is_over_budget() => return Ok(f64::NAN),
+            done => done.map_err(|error| no_gradient(error, loaded))?,
+        };
+        let data = |gradient: &mut Gradient| {
+            std::mem::take(&mut gradient.parts).into_iter().map(Datum::Real).collect::<Vec<_>>()
+        };
+        let (exact, rounded) = (data(&mut { exact }), data(found));
+        let error = plan::narrowing_error(&exact, &rounded);
+        found.parts = rounded.into_iter().map(tensor).collect();
+        Ok(error)
+    }
 }
 
 /// The answer has been given; what is left is the exit code, and for people a word about it.
@@ -228,6 +216,9 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
     if checked.decisions.is_some_and(|seen| seen.count() > 0) {
         problem = problem
             .note("the gradient follows the decisions that were taken; moving the arguments may change them");
+    }
+    if !checked.has_room {
+        problem = problem.note("these are differences alone, which noise may mislead: forward mode beside them takes more than the budget");
     }
     if session.json { Failed(Vec::new()) } else { problem.into() }
 }
@@ -383,7 +374,7 @@ impl Answer<'_> {
         let held = storage::held(self.gradient.cost.held);
         match self.within {
             Within::AnyMemory => {}
-            Within::Planned { budget, fitted } => {
+            Within::Planned { budget, fitted, .. } => {
                 let work = storage::against_all(fitted.overhead, fitted.store_all);
                 let line = |span| storage::line(session, self.loaded, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
@@ -391,7 +382,7 @@ impl Answer<'_> {
                     "memory   {peak}, within {budget}; {work}\n         {how}\n         {held}\n"
                 );
             }
-            Within::Stopping { budget } => {
+            Within::Stopping { budget, .. } => {
                 let how = match self.gradient.states {
                     None => storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0),
                     Some(bytes) => {
@@ -479,11 +470,11 @@ impl Answer<'_> {
         }
         match self.within {
             Within::AnyMemory => {}
-            Within::Planned { budget, fitted } => {
+            Within::Planned { budget, fitted, .. } => {
                 let line = |span| storage::line(session, self.loaded, span);
                 all["budget"] = budget_json(*budget, fitted, &line);
             }
-            Within::Stopping { budget } => all["budget"] = json!({ "budget_bytes": budget.bytes() }),
+            Within::Stopping { budget, .. } => all["budget"] = json!({ "budget_bytes": budget.bytes() }),
         }
         if !self.stops.is_empty() {
             let line = |stop: &Stop| storage::line(session, self.loaded, stop.span);
@@ -491,6 +482,7 @@ impl Answer<'_> {
             all["stops"] = self.stops.iter().map(|stop| stop.json(line(stop), &name)).collect();
         }
         if let Some(checked) = self.checked {
+            all["forward_mode_had_room"] = json!(checked.has_room);
             all["decisions"] = checked.decisions.map_or(Value::Null, |seen| {
                 json!({
                     "count": seen.count(),
@@ -557,12 +549,18 @@ fn verdict_cell(part: &checking::Part, look: Look) -> Cell<'static> {
 }
 
 fn decisions_line(checked: &Checked, look: Look) -> String {
+    let room = match checked.has_room {
+        true => "",
+        false => {
+            "check    without forward mode, which takes more than the budget: where a slope jumps, differences alone may mislead\n"
+        }
+    };
     let Some(seen) = checked.decisions else {
-        return "meaning  decisions were not counted: that takes more than the budget\n".to_string();
+        return format!("meaning  decisions were not counted: that takes more than the budget\n{room}");
     };
     let (count, margin) = (seen.count(), seen.smallest_margin);
     if count == 0 {
-        return String::new();
+        return room.to_string();
     }
     let words = if count == 1 { "decision depends" } else { "decisions depend" };
     let nearest = if margin.is_finite() {
@@ -570,5 +568,5 @@ fn decisions_line(checked: &Checked, look: Look) -> String {
     } else {
         String::new()
     };
-    format!("meaning  {} {words} on what is differentiated{nearest}\n", numbers::count(count))
+    format!("meaning  {} {words} on what is differentiated{nearest}\n{room}", numbers::count(count))
 }

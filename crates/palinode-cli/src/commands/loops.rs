@@ -3,23 +3,26 @@
 mod watch;
 
 use palinode_core::schedule::binomial;
-use palinode_ir::interp::Limits;
+use palinode_ir::interp::{Code, Limits};
 use palinode_ir::plan::{self, Checkpoint};
 use palinode_ir::{Span, passes, transform};
 use palinode_time::Verdict;
 use serde_json::{Value, json};
 
+use crate::ahead::{Ahead, Within};
 use crate::args::LoopArgs;
+use crate::commands::grad::value_alone;
 use crate::commands::headline;
+use crate::ladder::{Also, Ladder};
 use crate::model::Loaded;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
-use crate::stops::Stop;
-use crate::storage::{self, REAL, Within, size, sweeps};
+use crate::stops::{Stop, Stops};
+use crate::storage::{self, REAL, size, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
-use crate::{execute, health, inputs, model, numbers, stops, value};
-use watch::{Gradient, Outermost, Seen, Watched, outermost};
+use crate::{execute, health, inputs, model, numbers, sides, value};
+use watch::{Looked, Outermost, Seen, Watched, outermost};
 
 /// Longer loops have no picture: it would have to follow every round.
 const MOST_DRAWN: u64 = 5_000_000;
@@ -30,17 +33,27 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
-    let asked = storage::read(session, &loaded, &args.storage)?;
-    let program = passes::inline(&loaded.only(objective));
+    let mut asked = storage::read(session, &loaded, &args.storage)?;
+    let model = loaded.only(objective);
+    let program = passes::inline(&model);
     let loops = outermost(&program);
     if loops.is_empty() {
         let problem = Problem::new("PAL0279", Exit::Input, "the model has no loop");
         return Err(problem.help("`palinode memory` shows what the rest takes").into());
     }
-    let within = Within::plan(session, &loaded, &asked, &program, &wrt, &inputs)?;
-    let way = Gradient { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, within: &within };
-    way.check_value(objective, &limits, &loaded)?;
-    let watched = way.watch(&loops, args.states, &limits, &loaded)?;
+    asked.beside.sides = sides::kept(&model, &inputs, &wrt, args.model.accept_points);
+    // As `grad` plans it, so that both refuse the same budgets.
+    let looked_at = Looked { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, loops: &loops };
+    let of_states = |_| looked_at.least();
+    let also = Also { bytes: &of_states, words: "states of the loops, which `grad` may do without" };
+    let ladder = Ladder { asked: &asked, program: &model, wrt: &wrt, inputs: &inputs, also };
+    let Ahead { within, values, .. } = Ahead::plan(session, &loaded, &ladder)?;
+    let within_limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
+    // As `grad` does first: what is wrong with the model is found where it is written.
+    value_alone(&loaded, &Code::new(&values), objective, &inputs, &within_limits)?;
+    drop(values);
+    let refused = |budget| ladder.refused(budget, &loaded, session);
+    let watched = looked_at.watch(&within, args.states, &limits, &loaded, &refused)?;
     if watched.seen.is_empty() {
         let message = "no derivative goes through a loop of the model";
         return Err(Problem::new("PAL0279", Exit::Input, message)
@@ -48,8 +61,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
             .help("choose others with --of and --wrt")
             .into());
     }
-    let after = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
-    let stops = stops::stops(&watched.program, &inputs, &after, Some(&wrt));
+    let stops = Stops::new(&watched.program, Some(&wrt)).run(&inputs, &within_limits);
     // What a log of every round takes, if that is known.
     let logs =
         transform::value_and_grad_stored(&transform::with_room(&program, &|_| None), &wrt, &asked.storage)
@@ -118,7 +130,7 @@ impl Answer<'_> {
         };
         let peak = match self.within {
             Within::AnyMemory => format!("peak {} of arrays", size(arrays as u64)),
-            Within::Planned { budget, .. } | Within::Stopping { budget } => {
+            Within::Planned { budget, .. } | Within::Stopping { budget, .. } => {
                 format!("{}, within {budget}", storage::within_budget(charged, arrays))
             }
         };

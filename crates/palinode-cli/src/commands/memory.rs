@@ -1,5 +1,7 @@
 //! `palinode memory`: what a model and its gradient take of memory, before they run.
 
+use std::rc::Rc;
+
 use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::Role;
@@ -7,15 +9,17 @@ use palinode_ir::plan::{self, FittedGradient, PlanError, Prediction, StateKind};
 use palinode_ir::{Program, passes, transform};
 use serde_json::{Value, json};
 
+use crate::ahead::{Ahead, Within};
 use crate::args::MemoryArgs;
 use crate::commands::grad::no_gradient;
 use crate::gradient::NoGradient;
-use crate::ladder::Ladder;
+use crate::ladder::{Also, Ladder};
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::problem::{Failed, Problem};
 use crate::session::Session;
-use crate::storage::{self, Asked, REAL, size};
+use crate::sides::{self, Room};
+use crate::storage::{self, Asked, REAL, exact_size, size};
 use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
 use crate::{execute, inputs, model, numbers};
 
@@ -32,7 +36,7 @@ pub(crate) struct Planned {
 
 pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let asked = storage::read(session, &loaded, &args.storage)?;
+    let mut asked = storage::read(session, &loaded, &args.storage)?;
     let target = target(&loaded, args, &asked)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
@@ -43,14 +47,12 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
     let gradient = match &target {
         None => None,
         Some((_, wrt)) => Some(match asked.budget {
-            Some(budget) => {
-                let found = asked.fit(&of_value, wrt, &inputs, budget);
-                let found = found.map_err(|error| {
-                    let ladder = Ladder { asked: &asked, program: &of_value, wrt, inputs: &inputs };
-                    storage::no_fit(&error, &loaded, session, &ladder)
-                })?;
-                let (program, prediction) = (found.program.clone(), found.prediction.clone());
-                fitted = Some((budget, found));
+            Some(_) => {
+                asked.beside.sides = sides::kept(&of_value, &inputs, wrt, args.model.accept_points);
+                let found = Fitted::plan(session, &loaded, &asked, (&of_value, wrt, &inputs))?;
+                let (program, prediction) =
+                    (found.gradient.program.clone(), found.gradient.prediction.clone());
+                fitted = Some(found);
                 Planned { program, prediction, measured: None }
             }
             None => {
@@ -63,6 +65,32 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
     };
     let answer = Answer { session, loaded: &loaded, target: target.as_ref(), value, gradient, fitted };
     session.answer(|| answer.text(args.rows), || answer.json().into())
+}
+
+/// What `grad` would do within a budget.
+struct Fitted {
+    budget: Budget,
+    gradient: Rc<FittedGradient>,
+    /// Whether there is no room for a look to the sides of a tie; then which budget has it, if that is known.
+    tie: Option<Option<u64>>,
+}
+
+impl Fitted {
+    fn plan(
+        session: &Session,
+        loaded: &Loaded,
+        asked: &Asked,
+        (program, wrt, inputs): (&Program, &[usize], &[Datum<f64>]),
+    ) -> Result<Fitted, Failed> {
+        let ladder = Ladder { asked, program, wrt, inputs, also: Also::NOTHING };
+        let Ahead { within, room, .. } = Ahead::plan(session, loaded, &ladder)?;
+        let tie = matches!(room, Room::TooSmall).then(|| ladder.least().map(|least| least.bytes));
+        match within {
+            Within::Planned { budget, fitted, .. } => Ok(Fitted { budget, gradient: fitted, tie }),
+            Within::Stopping { why, .. } => Err(storage::no_plan(&why, loaded).into()),
+            Within::AnyMemory => unreachable!("there is a budget"),
+        }
+    }
 }
 
 /// What is differentiated by what; nothing if the model offers nothing and nothing was asked for.
@@ -119,7 +147,7 @@ struct Answer<'a> {
     target: Option<&'a (usize, Vec<usize>)>,
     value: Planned,
     gradient: Option<Planned>,
-    fitted: Option<(Budget, FittedGradient)>,
+    fitted: Option<Fitted>,
 }
 
 impl Answer<'_> {
@@ -151,11 +179,17 @@ impl Answer<'_> {
         let mut peaks = vec![self.peak("value", &self.value)];
         peaks.extend(self.gradient.as_ref().map(|gradient| self.peak("value and gradient", gradient)));
         out.push_str(&layout(peaks, "   "));
-        if let Some((budget, fitted)) = &self.fitted {
-            let work = storage::against_all(fitted.overhead, fitted.store_all);
+        if let Some(Fitted { budget, gradient, tie }) = &self.fitted {
+            let work = storage::against_all(gradient.overhead, gradient.store_all);
             out.push_str(&format!("\n{}{budget} is kept with {work}\n", label("budget")));
-            for how in storage::kept_by(fitted, &|span| self.line(span)) {
-                out.push_str(&format!("{:9}{how}\n", ""));
+            let mut lines = storage::kept_by(gradient, &|span| self.line(span));
+            lines.extend(tie.map(|least| {
+                let more =
+                    least.map_or("more".to_string(), |least| format!("at least {}", exact_size(least)));
+                format!("should a comparison be a tie, `grad` needs {more}, unless with --accept-points")
+            }));
+            for line in lines {
+                out.push_str(&format!("{:9}{line}\n", ""));
             }
         }
         let arrays = self.arrays();
@@ -340,8 +374,11 @@ impl Answer<'_> {
             "arena_bytes": arrays.arena(),
             "arrays": arrays.json(&|span| self.line(span)),
         });
-        if let Some((budget, fitted)) = &self.fitted {
-            all["budget"] = budget_json(*budget, fitted, &|span| self.line(span));
+        if let Some(Fitted { budget, gradient, tie }) = &self.fitted {
+            all["budget"] = budget_json(*budget, gradient, &|span| self.line(span));
+            if let Some(least) = tie {
+                all["budget"]["tie_bytes"] = json!(least);
+            }
         }
         all
     }

@@ -10,7 +10,6 @@ use crate::commands::{effort, run_model, run_values};
 use crate::execute::Ran;
 use crate::problem::Failed;
 use crate::session::Session;
-use crate::storage::Needs;
 use crate::table::{Cell, STRONG, table};
 use crate::{execute, inputs, model, numbers, storage, value};
 
@@ -24,8 +23,7 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     };
     let ran = match budget {
         Some(budget) => {
-            let program =
-                storage::value_within(&loaded.model.program, &inputs, budget, 0, Needs::AtLeast(0))?.program;
+            let program = storage::value_within(&loaded.model.program, &inputs, budget)?;
             run_values(&loaded, &program, &inputs, &Limits { budget, ..limits })?
         }
         None => run_model(&loaded, &inputs, &limits)?,

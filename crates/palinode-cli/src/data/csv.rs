@@ -8,8 +8,6 @@
 
 use std::ops::Range;
 
-use palinode_ir::Severity;
-
 use super::{Bad, Found, Reader, Wanted, is_missing, near, number};
 use crate::assign::{Numbers, listed};
 use crate::problem::{Failed, Problem};
@@ -85,7 +83,7 @@ pub(super) fn by_name(
         return Err(problem.help(format!("the model takes {}", listed(&names))).into());
     }
     if rows.is_empty() {
-        return Err(reader.problem("PAL0287", "there is a header but no row of data", header_range).into());
+        return Err(no_row(reader, header).into());
     }
     check_even(reader, &table)?;
     let mut all = Vec::new();
@@ -105,7 +103,7 @@ pub(super) fn by_name(
     Ok((all, header.cells.iter().map(|cell| cell.text.clone()).collect()))
 }
 
-/// The whole file is one argument; a header is skipped, or names the column of a single axis.
+/// The whole file is one argument. A header names it, or counts its columns; what is neither may be a row gone wrong.
 pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>, Failed> {
     let table = read(reader)?;
     let Some(first) = table.first() else {
@@ -113,38 +111,14 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
     };
     let header = if is_header(reader, first)? { Some(first) } else { None };
     let rows = &table[usize::from(header.is_some())..];
+    let columns: Vec<usize> = match header {
+        Some(header) => named_columns(reader, header, one)?,
+        None => (0..first.cells.len()).collect(),
+    };
     if rows.is_empty() {
-        return Err(empty(reader).into());
+        return Err(no_row(reader, first).into());
     }
     check_even(reader, &table)?;
-    let named = match header {
-        Some(header) if one.rank < 2 => {
-            only(reader, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?
-        }
-        _ => None,
-    };
-    // Columns that are counted come in the order of their numbers, as in a file for several arguments.
-    let is_first = |cell: &Cell| {
-        ["", "_"].iter().any(|mid| cell.text.eq_ignore_ascii_case(&format!("{}{mid}0", one.name)))
-    };
-    if let (None, Some(Row { cells, range })) = (named, header)
-        && let [only] = cells.as_slice()
-        && !only.text.eq_ignore_ascii_case(&one.name)
-        && !is_first(only)
-    {
-        warn_of_header(reader, &only.text, &one.name, range.clone());
-    }
-    let counted = match header {
-        Some(header) if one.rank == 2 && header.cells.iter().any(is_first) => {
-            Some(family(reader, header, &one.name, std::slice::from_ref(one))?)
-        }
-        _ => None,
-    };
-    let columns: Vec<usize> = match (named, counted) {
-        (Some(column), _) => vec![column],
-        (None, Some(counted)) if counted.len() == first.cells.len() => counted,
-        (None, _) => (0..first.cells.len()).collect(),
-    };
     let data = numbers(reader, one, rows, &columns, header)?;
     let shape = match (one.rank, rows.len(), columns.len()) {
         (0, 1, 1) => Vec::new(),
@@ -155,12 +129,39 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
     Ok(vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }])
 }
 
-/// A single word may be a header, or the first value gone wrong.
-fn warn_of_header(reader: &mut Reader<'_>, word: &str, name: &str, range: Range<usize>) {
-    let message = format!("`{word}` is taken for a header, not for the first value of `{name}`");
-    let mut warning = reader.problem("PAL0610", message, range);
-    warning.severity = Severity::Warning;
-    reader.session.warn(warning.help(format!("write `{name}` there if it is one, or a number")));
+/// The columns that the header of a file for one argument names: the one that is called like it, or all, counted from 0 and taken in the order of their numbers.
+fn named_columns(reader: &mut Reader<'_>, header: &Row, one: &Wanted) -> Result<Vec<usize>, Failed> {
+    let name = std::slice::from_ref(&one.name);
+    let is_one = |cell: &str, name: &str| match header.cells.len() {
+        1 => cell.eq_ignore_ascii_case(name),
+        _ => cell == name,
+    };
+    let columns = match only(reader, header, name, is_one)? {
+        // Of a table for several arguments, one is taken.
+        Some(column) if one.rank < 2 || header.cells.len() == 1 => return Ok(vec![column]),
+        Some(_) => Vec::new(),
+        None => family(reader, header, &one.name, std::slice::from_ref(one))?,
+    };
+    let Some(other) = (0..header.cells.len()).find(|column| !columns.contains(column)) else {
+        return Ok(columns);
+    };
+    let cell = &header.cells[other];
+    let (what, write) = match header.cells.len() {
+        1 => (format!("the name of `{}`", one.name), format!("`{}`", one.name)),
+        _ => (format!("a column of `{}`", one.name), format!("`{0}0`, `{0}1`, ...", one.name)),
+    };
+    let message = match cell.text.is_empty() {
+        true => format!("a cell of the first line is empty, so it is not {what}"),
+        false => format!("`{}` in the first line is neither a number nor {what}", cell.text),
+    };
+    let problem = reader.problem("PAL0287", message, cell.range.clone());
+    let help = format!("if the line is a header, write {write} there or remove it; a row has numbers only");
+    Err(problem.help(help).into())
+}
+
+fn no_row(reader: &mut Reader<'_>, header: &Row) -> Problem {
+    let problem = reader.problem("PAL0287", "there is a header but no row of data", header.range.clone());
+    problem.help("add rows of numbers below it")
 }
 
 fn empty(reader: &Reader<'_>) -> Problem {

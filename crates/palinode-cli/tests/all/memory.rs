@@ -306,6 +306,78 @@ fn a_look_to_the_sides_is_within_the_budget() {
     [apart, tie].iter().for_each(|path| std::fs::remove_file(path).unwrap());
 }
 
+/// `memory` plans and `loop` looks; both name what works with `grad`, and `loop` what works with itself.
+#[test]
+fn memory_and_loop_name_budgets_that_work_with_grad() {
+    let tie = "param x = 0.5\nparam w: [300] = fill(0.1, 300)\nvar s = x\nif x <= 0.5 { s = x * 2 } else { s = x * 2.0 }\nfor i in 0..20 { s = sin(s) }\nloss y = s * sum(w * w)\n";
+    // Logs of so few rounds take less than states.
+    let short = "param p = -0.976\nparam w: [2] = [-0.214, -0.301]\nvar t = p\nvar v = w\nvar u = w * 0.7\nfor i in 0..1 {\n v = tanh(u)\n for j in 0..2 {\n  t = u[1] * 0.5 + tanh(t)\n  v = tanh(cumsum(select(select(u > -1.483, u, u) > -0.999, u, cos(u))) / 2)\n }\n}\nloss y = p + 0.1 * t * t + sum(v * u)\n";
+    let (mut loops, mut below) = (0, 0);
+    for (name, source) in [("both.pal", tie), ("short.pal", short)] {
+        let model = written(name, source);
+        let refused = |words: &[&str]| {
+            let (refusal, code) = json(&[words, &[&model, "--budget", "1"]].concat());
+            assert_eq!((code, &refusal["errors"][0]["code"]), (1, &Value::from("PAL0412")), "{refusal}");
+            named(&refusal)
+        };
+        let by_grad = refused(&["grad"]);
+        assert_eq!(refused(&["memory"]), by_grad, "{name}");
+        for more in [&["--accept-points"][..], &[]] {
+            let words = |command: &'static str| [&[command], more].concat();
+            for budget in refused(&words("loop")) {
+                for command in ["loop", "grad", "memory"] {
+                    let (answer, code) =
+                        json(&[&words(command)[..], &[&model, "--budget", &budget]].concat());
+                    assert_eq!(code, 0, "{command} {name} --budget {budget}: {answer}");
+                }
+                loops += 1;
+            }
+        }
+        // What `memory` lets through without a look to the sides, it says.
+        let (answer, code) = json(&["memory", &model, "--budget", &refused(&["grad", "--accept-points"])[0]]);
+        assert_eq!(code, 0, "{name}: {answer}");
+        if let Some(least) = answer["budget"]["tie_bytes"].as_u64() {
+            assert_eq!(by_grad[0], least.to_string(), "{name}");
+            below += 1;
+        }
+        std::fs::remove_file(model).unwrap();
+    }
+    assert!(loops >= 4 && below == 2, "{loops} {below}");
+}
+
+/// The page about memory says how many states fit into some budgets of a loop, and how often the way back runs it: from the lengths of states, and by the formula of binomial schedules.
+#[test]
+fn the_page_about_loops_with_budgets_is_true() {
+    let page = std::fs::read_to_string(examples().join("../docs/book/memory.md")).unwrap();
+    let (_, rest) = page.split_once("## A budget for one loop\n\n```text\n").unwrap();
+    let (source, rest) = rest.split_once("```").unwrap();
+    let memory = |source: &str| {
+        let model = written("page.pal", source);
+        let (answer, code) = json(&["memory", &model]);
+        std::fs::remove_file(model).unwrap();
+        assert_eq!(code, 0, "{answer}");
+        answer["gradient"].clone()
+    };
+    let mut said = Vec::new();
+    for (budget, words) in [("1MiB", "1 MiB has"), ("64KiB", "64 KiB has"), ("4KiB", "4 KiB has")] {
+        let kept = &memory(&source.replace("4KiB", budget))["snapshots"][0];
+        let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["slots"]));
+        // Advances are r n - C(s + r, s + 1), with the least r for which C(s + r, s) >= n; then each round is run once more.
+        let binomial = |n: u64, k: u64| (0..k).fold(1.0, |all, i| all * (n - i) as f64 / (i + 1) as f64);
+        let r = (1..).find(|&r| binomial(s + r, r) >= n as f64).unwrap();
+        let sweeps = r as f64 - binomial(s + r, r - 1) / n as f64 + 1.0;
+        let states = if s < 1000 { s.to_string() } else { format!("{},{:03}", s / 1000, s % 1000) };
+        said.push(format!(
+            "{words} room for {states} states, and the way back runs the loop {sweeps:.1} times"
+        ));
+    }
+    let log = bytes(&memory(&source.replace(" budget 4KiB", ""))["peak_bytes"]) as f64 / 1048576.0;
+    said.push(format!("A log of every round takes {log:.1} MiB"));
+    for words in said {
+        assert!(rest.contains(&words), "the page does not say: {words}");
+    }
+}
+
 #[test]
 fn values_keep_a_budget_too() {
     let (memory, _) = json(&["memory", "activations.pal"]);

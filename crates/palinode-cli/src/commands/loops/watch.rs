@@ -2,27 +2,28 @@
 //!
 //! Input: a program, its loops, and how much may be kept. Output: the value, and of each loop how its way back went.
 //!
-//! Invariant: with a budget, no run takes more. Of several ways to keep states the first one that stays within it is shown; if there is none, the refusal is
-//! that of `palinode grad`.
+//! Invariant: with a budget, no run takes more. Of several ways to keep states the first one that stays within it is shown; if there is none, the budget that the refusal names has room for one, and works
+//! with `palinode grad`, too.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
+use palinode_core::Budget;
 use palinode_core::dense::norm_of;
 use palinode_ir::interp::{Code, Datum, Limits, RoundBack, RunErrorKind, Stats};
-use palinode_ir::transform::Storage;
+use palinode_ir::transform::{Recompute, Storage, TransformError};
 use palinode_ir::{Block, Function, Inst, Op, Program, Room, Span, passes, plan, transform};
 use palinode_time::Health;
 
+use crate::ahead::Within;
 use crate::args::Mode;
-use crate::commands::grad::{no_gradient, value_alone};
-use crate::execute::{self, Cost};
+use crate::commands::grad::no_gradient;
+use crate::execute::Cost;
 use crate::gradient::{NoGradient, gradient};
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
-use crate::storage;
-use crate::storage::{Asked, Needs, Within};
+use crate::storage::{Asked, REAL};
 
 /// States to keep where nothing is said.
 const STATES: u64 = 10;
@@ -83,12 +84,12 @@ pub(super) struct Watched {
 }
 
 /// What is to be looked at.
-pub(super) struct Gradient<'a> {
+pub(super) struct Looked<'a> {
     pub(super) program: &'a Program,
     pub(super) wrt: &'a [usize],
     pub(super) inputs: &'a [Datum<f64>],
     pub(super) asked: &'a Asked,
-    pub(super) within: &'a Within,
+    pub(super) loops: &'a [Outermost],
 }
 
 /// A way to go back.
@@ -122,40 +123,25 @@ fn find_outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>
     }
 }
 
-impl Gradient<'_> {
-    /// Runs the model alone, as `grad` does first: what is wrong with it is found where it is written.
-    pub(super) fn check_value(
-        &self,
-        objective: usize,
-        limits: &Limits,
-        loaded: &Loaded,
-    ) -> Result<(), Failed> {
-        let program = loaded.only(objective);
-        let (program, limits) = match self.asked.budget {
-            Some(budget) => {
-                let needs = match self.within {
-                    Within::Stopping { .. } => Needs::Unknown,
-                    Within::Planned { .. } | Within::AnyMemory => Needs::AtLeast(0),
-                };
-                let values = storage::value_within(&program, self.inputs, budget, 0, needs)?;
-                (values.program, Limits { budget, ..*limits })
-            }
-            None => (execute::simplified(&program), *limits),
-        };
-        value_alone(loaded, &Code::new(&program), objective, self.inputs, &limits).map(drop)
+impl Looked<'_> {
+    /// The smallest budget in which one of the ways that are always tried keeps states; none if nobody knows.
+    pub(super) fn least(&self) -> Option<u64> {
+        let heap = |way: Way| Some(plan::predict(&self.derived(&way).ok()?, self.inputs, REAL).ok()?.heap);
+        self.small_ways().into_iter().filter_map(heap).min()
     }
 
-    /// Goes back through the loops, within the budget if there is one, and keeps `states` of each outermost loop if that is said.
+    /// Goes back through the loops, within the budget if there is one, and keeps `states` of each outermost loop if that is said. `refused` says which budgets do.
     pub(super) fn watch(
         &self,
-        loops: &[Outermost],
+        within: &Within,
         states: Option<u64>,
         limits: &Limits,
         loaded: &Loaded,
+        refused: &dyn Fn(Budget) -> Problem,
     ) -> Result<Watched, Failed> {
-        let budget = match self.within {
+        let budget = match within {
             Within::AnyMemory => None,
-            Within::Planned { budget, .. } | Within::Stopping { budget } => Some(*budget),
+            Within::Planned { budget, .. } | Within::Stopping { budget, .. } => Some(*budget),
         };
         // An infinity on the way back is shown, not a reason to stop.
         let watching = Limits {
@@ -164,33 +150,63 @@ impl Gradient<'_> {
             steps: u64::MAX,
             ..*limits
         };
-        for way in self.ways(loops, states) {
-            match self.go(way, loops, &watching) {
+        for way in self.ways(within, states) {
+            match self.go(way, &watching) {
                 Err(NoGradient::Run(error)) if budget.is_some() && is_over_budget(&error.kind) => {}
                 done => return done.map_err(|error| no_gradient(error, loaded)),
             }
         }
-        // `grad` says best why nothing fits.
-        gradient(self.program, self.wrt, self.inputs, limits, Mode::Reverse, (self.asked, self.within))
-            .map_err(|error| no_gradient(error, loaded))?;
         let budget = budget.expect("without a budget, the only way is the answer");
+        if let Within::Planned { .. } = within {
+            return Err(refused(budget).into());
+        }
+        // `grad` says best why nothing fits.
+        gradient(self.program, self.wrt, self.inputs, limits, Mode::Reverse, (self.asked, within))
+            .map_err(|error| no_gradient(error, loaded))?;
         let message = format!("{budget} is enough for a log of every round, but not for states of the loops");
         Err(Problem::new("PAL0412", Exit::Input, message)
             .help("give a larger budget, or none, and choose how many states are kept with --states")
             .into())
     }
 
+    fn is_outermost(&self, inst: &Inst) -> bool {
+        self.loops.iter().any(|of| of.span == inst.span)
+    }
+
+    fn storage(&self, recompute: Recompute) -> Storage {
+        Storage { recompute, ..self.asked.storage.clone() }
+    }
+
+    /// What loops compute again at most.
+    fn most_again(&self) -> Storage {
+        self.storage(*self.asked.levels().last().expect("there is a level"))
+    }
+
+    fn way(&self, storage: Storage, room: &dyn Fn(&Inst) -> Option<Room>) -> Way {
+        Way { program: transform::with_room(self.program, room), storage, derived: None }
+    }
+
+    /// Ways that keep few states, whatever the budget: of the outermost loops, and then of all.
+    fn small_ways(&self) -> Vec<Way> {
+        let states = |inst: &Inst, states| inst.op.room().or(Some(Room::Slots(states)));
+        let mut ways: Vec<Way> = [STATES, 3, 1]
+            .into_iter()
+            .map(|slots| {
+                let of_outermost = |inst: &Inst| match self.is_outermost(inst) {
+                    true => states(inst, slots),
+                    false => inst.op.room(),
+                };
+                self.way(self.most_again(), &of_outermost)
+            })
+            .collect();
+        ways.push(self.way(self.most_again(), &|inst| states(inst, 1)));
+        ways
+    }
+
     /// Ways to keep states, from the least work to the least memory.
-    fn ways(&self, loops: &[Outermost], states: Option<u64>) -> Vec<Way> {
-        let is_outermost = |inst: &Inst| loops.iter().any(|of| of.span == inst.span);
-        let least = *self.asked.levels().last().expect("there is a level");
-        let storage = |recompute| Storage { recompute, ..self.asked.storage.clone() };
-        let way = |storage: Storage, room: &dyn Fn(&Inst) -> Option<Room>| Way {
-            program: transform::with_room(self.program, room),
-            storage,
-            derived: None,
-        };
-        match self.within {
+    fn ways(&self, within: &Within, states: Option<u64>) -> Vec<Way> {
+        let is_outermost = |inst: &Inst| self.is_outermost(inst);
+        match within {
             Within::AnyMemory => {
                 // The command line counts for more than the model.
                 let said = states.map(Room::Slots);
@@ -198,7 +214,7 @@ impl Gradient<'_> {
                     true => said.or(inst.op.room()).or(Some(Room::Slots(STATES))),
                     false => inst.op.room(),
                 };
-                vec![way(self.asked.storage.clone(), &room)]
+                vec![self.way(self.asked.storage.clone(), &room)]
             }
             Within::Planned { fitted, .. } => {
                 let planned = |inst: &Inst| {
@@ -212,39 +228,44 @@ impl Gradient<'_> {
                     true => or_states(STATES)(inst),
                     false => inst.op.room(),
                 };
-                let mut ways = vec![way(self.asked.storage.clone(), &outer)];
+                let mut ways = vec![self.way(self.asked.storage.clone(), &outer)];
                 for states in [STATES, 3, 1] {
-                    ways.push(way(storage(fitted.recompute), &or_states(states)));
+                    ways.push(self.way(self.storage(fitted.recompute), &or_states(states)));
                 }
+                ways.extend(self.small_ways());
                 // What was planned does fit, but loops for which it has a log are not seen.
                 if !fitted.checkpoints.is_empty() {
                     let derived = Some(fitted.program.clone());
-                    ways.push(Way { derived, ..way(storage(fitted.recompute), &planned) });
+                    ways.push(Way { derived, ..self.way(self.storage(fitted.recompute), &planned) });
                 }
                 ways
             }
-            Within::Stopping { budget } => {
+            Within::Stopping { budget, .. } => {
                 let part = |part: usize| Some(Room::Bytes((budget.bytes() / part) as u64));
                 let outer = |inst: &Inst| inst.op.room().or(part(2).filter(|_| is_outermost(inst)));
-                let mut ways = vec![way(self.asked.storage.clone(), &outer)];
+                let mut ways = vec![self.way(self.asked.storage.clone(), &outer)];
                 for size in [2, 4, 16, 64] {
-                    ways.push(way(storage(least), &|inst| inst.op.room().or(part(size))));
+                    ways.push(self.way(self.most_again(), &|inst| inst.op.room().or(part(size))));
                 }
                 ways
             }
         }
     }
 
-    fn go(&self, way: Way, loops: &[Outermost], limits: &Limits) -> Result<Watched, NoGradient> {
+    /// The gradient of a way for which it is not known already.
+    fn derived(&self, way: &Way) -> Result<Program, TransformError> {
+        let derived = transform::value_and_grad_stored(&way.program, self.wrt, &way.storage)?;
+        Ok(plan::narrow_kept(&passes::simplify(&derived), &way.storage))
+    }
+
+    fn go(&self, way: Way, limits: &Limits) -> Result<Watched, NoGradient> {
         let has_logs = way.derived.is_some();
-        let derived = match way.derived {
-            Some(derived) => derived,
-            None => {
-                let derived = transform::value_and_grad_stored(&way.program, self.wrt, &way.storage)?;
-                plan::narrow_kept(&passes::simplify(&derived), &way.storage)
-            }
+        let derived = match &way.derived {
+            Some(derived) => derived.clone(),
+            None => self.derived(&way)?,
         };
-        let code = Code::new(&derived);
+        let (code, loops) = (Code::new(&derived), self.loops);
+        drop(derived);
         let mut seen: BTreeMap<Span, Seen> = BTreeMap::new();
         let started = Instant::now();
         let (outputs, stats) = code
