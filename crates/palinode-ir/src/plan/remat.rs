@@ -12,6 +12,8 @@
 //! Limits: only within a block (a loop counts as one operation there; what loops keep round by round is chosen by
 //! `transform::Storage`). Common subexpressions must not be merged afterwards.
 
+mod repeat;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::interp::Datum;
@@ -131,9 +133,6 @@ fn enough(choices: &[Choice], excess: u64) -> usize {
 
 /// Computes these again where they are needed.
 fn give_up<'c>(current: &mut Fitted, path: &[(usize, usize)], choices: impl Iterator<Item = &'c Choice>) {
-    // From the last place to the first, so that places stay what they are.
-    let mut choices: Vec<&Choice> = choices.collect();
-    choices.sort_by_key(|choice| core::cmp::Reverse(choice.before));
     let Fitted { program, repeated, origins, .. } = current;
     let function = &mut program.functions[program.entry.index()];
     let mut body = core::mem::take(&mut function.body);
@@ -142,7 +141,7 @@ fn give_up<'c>(current: &mut Fitted, path: &[(usize, usize)], choices: impl Iter
         block = &mut block.insts[at].blocks[inner];
     }
     let before = block.insts.len();
-    choices.iter().for_each(|choice| apply(function, block, choice, origins));
+    repeat::repeat(function, block, choices.collect(), origins);
     // A repetition that serves several uses may replace more than it adds.
     *repeated = *repeated + block.insts.len() - before;
     function.body = body;
@@ -453,55 +452,4 @@ fn is_repeatable(inst: &Inst) -> bool {
         | Op::If
         | Op::Call(_) => false,
     }
-}
-
-fn apply(function: &mut Function, block: &mut Block, choice: &Choice, origins: &mut HashMap<Value, Value>) {
-    let mut renamed = choice.instead.clone();
-    let mut again = Vec::new();
-    let mut replaced = HashMap::new();
-    for &at in &choice.repeat {
-        let mut inst = block.insts[at].clone();
-        inst.args.iter_mut().for_each(|arg| *arg = *renamed.get(arg).unwrap_or(arg));
-        for inner in &mut inst.blocks {
-            renew(function, inner, &mut renamed);
-        }
-        for result in &mut inst.results {
-            let fresh = function.fresh(function.ty(*result), function.name_of(*result).cloned());
-            let origin = *origins.get(result).unwrap_or(result);
-            // Twins of the chain that were made later are not needed any more.
-            if *result != choice.value {
-                let later = block.insts[choice.before..].iter().flat_map(|inst| inst.results.iter().copied());
-                replaced.extend(
-                    later.filter(|twin| origins.get(twin) == Some(&origin)).map(|twin| (twin, fresh)),
-                );
-            }
-            origins.insert(fresh, origin);
-            renamed.insert(*result, fresh);
-            *result = fresh;
-        }
-        again.push(inst);
-    }
-    replaced.insert(choice.value, renamed[&choice.value]);
-    for inst in &mut block.insts[choice.before..] {
-        inst.args.iter_mut().for_each(|arg| *arg = *replaced.get(arg).unwrap_or(arg));
-        inst.blocks.iter_mut().for_each(|inner| inner.substitute(&replaced));
-    }
-    let mut at = 0;
-    block.insts.retain(|inst| {
-        at += 1;
-        at <= choice.before || !inst.results.iter().all(|result| replaced.contains_key(result))
-    });
-    block.insts.splice(choice.before..choice.before, again);
-}
-
-/// Gives the values that a copied block defines new numbers.
-fn renew(function: &mut Function, block: &mut Block, renamed: &mut HashMap<Value, Value>) {
-    let mut defined = Vec::new();
-    block.for_each_definition(&mut |value| defined.push(value));
-    for value in defined {
-        let fresh = function.fresh(function.ty(value), function.name_of(value).cloned());
-        renamed.insert(value, fresh);
-    }
-    let map = renamed.clone();
-    block.rename(&|value| *map.get(&value).unwrap_or(&value));
 }
