@@ -113,6 +113,28 @@ fn held(text: &str) -> f64 {
     (words[at - 2].parse::<f64>().unwrap() + 0.6 * 0.1_f64.powi(decimals as i32)) * unit
 }
 
+/// The runs after the gradient are within the budget as well, where memory depends on data: differences, the exact gradient beside a rounded one, and how a loop ended.
+#[test]
+fn what_is_run_later_is_within_the_budget() {
+    let folder = Folder::new("later");
+    let model = folder.file(
+        "while.pal",
+        "param w: [2000]\nvar x = w\nwhile sum(x * x) > 10 {\n  x = 0.8 * sin(x)\n}\nloss l = sum(x * w)\n",
+    );
+    for (more, budget) in [
+        (&["--check"][..], "250kB"),
+        (&["--check", "--json"], "250kB"),
+        (&["--store", "x=f32"], "250kB"),
+        (&[], "150kB"),
+    ] {
+        let words = [&["grad", &model, "--set", "w=0.5", "--accept-points"][..], more, &["--budget", budget]]
+            .concat();
+        let (highest, text) = run(&words);
+        let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
+        assert!(highest as f64 <= allowed, "{words:?}: {highest} of {allowed}\n{text}");
+    }
+}
+
 #[test]
 fn the_process_stays_within_the_budget_and_what_is_printed() {
     let folder = Folder::new("all");
