@@ -379,7 +379,11 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
 }
 
 /// Whether all inputs are ordinary: all together, or each half. It ends with the first one that is not.
-fn are_all(inputs: &[usize], tried: &mut [Option<bool>], is_ordinary: &mut dyn FnMut(&[usize]) -> bool) -> bool {
+fn are_all(
+    inputs: &[usize],
+    tried: &mut [Option<bool>],
+    is_ordinary: &mut dyn FnMut(&[usize]) -> bool,
+) -> bool {
     let is_ordinary_now = inputs.is_empty() || is_ordinary(inputs);
     if is_ordinary_now || inputs.len() == 1 {
         inputs.iter().for_each(|&input| tried[input] = Some(is_ordinary_now));

@@ -158,7 +158,8 @@ impl<'a> Side<'a> {
 
     /// Part `i` of the one-sided derivative, from the distances that give it best.
     pub(super) fn end(&self, i: usize, scale: Scale) -> Option<End> {
-        let ends = self.pairs.iter().map(|&pair| self.end_of(pair, i, scale)).chain(self.end_of_power(i, scale));
+        let ends =
+            self.pairs.iter().map(|&pair| self.end_of(pair, i, scale)).chain(self.end_of_power(i, scale));
         ends.min_by(|a, b| a.error.total_cmp(&b.error))
     }
 

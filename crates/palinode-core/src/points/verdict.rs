@@ -74,7 +74,8 @@ impl Here<'_> {
     /// Whether no comparison is of the point, as seen from these sides.
     pub(super) fn is_ordinary(&self, sides: &Sides<'_>) -> bool {
         let known: Vec<&Side<'_>> = sides.iter().flatten().collect();
-        known.len() == 2 && !self.log.suspects.iter().any(|suspect| is_of_point(suspect, &self.log, &known) == Some(true))
+        known.len() == 2
+            && !self.log.suspects.iter().any(|suspect| is_of_point(suspect, &self.log, &known) == Some(true))
     }
 }
 
@@ -146,7 +147,8 @@ impl Verdict {
         self.directions += 1;
         for row in here.rows() {
             let ends = || {
-                let of_part = |(part, scale)| (part, sides.each_ref().map(|side| side.as_ref()?.end(part, scale)));
+                let of_part =
+                    |(part, scale)| (part, sides.each_ref().map(|side| side.as_ref()?.end(part, scale)));
                 row.clone().zip(here.scales_of(row.clone(), &known)).map(of_part)
             };
             let share = share(&here.parts, ends());
@@ -209,7 +211,8 @@ impl Verdict {
             return Some(wrong);
         }
         let disagree = |bit: u32| {
-            row.clone().filter(move |&part| self.seen[part].ends > 0 && self.seen[part].agrees >> bit & 1 == 0)
+            row.clone()
+                .filter(move |&part| self.seen[part].ends > 0 && self.seen[part].agrees >> bit & 1 == 0)
         };
         // Those with the fewest to excuse first.
         let mut bits: Vec<u32> = (0..3 * self.directions).collect();
@@ -217,11 +220,12 @@ impl Verdict {
         let is_right = |&bit: &u32| {
             let count = disagree(bit).count();
             let mut may_be = disagree(bit).filter(|&part| self.seen[part].is_between(here.parts[part]));
-            count == 0 || (may_be.by_ref().count() == count && {
-                let mut inputs = Vec::with_capacity(count);
-                inputs.extend(disagree(bit).map(|part| part - row.start));
-                are_excused(inputs)
-            })
+            count == 0
+                || (may_be.by_ref().count() == count && {
+                    let mut inputs = Vec::with_capacity(count);
+                    inputs.extend(disagree(bit).map(|part| part - row.start));
+                    are_excused(inputs)
+                })
         };
         if bits.iter().any(is_right) { None } else { disagree(bits[0]).next() }
     }

@@ -140,9 +140,8 @@ fn small_comparisons_of_small_states_are_refused_by_every_way() {
         let forward = run().jvp(&start, &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x * 2.0);
         is_of_step(&forward.unwrap_err(), 3);
         // In the loss of the last state alone.
-        let forward = rollout(Rule::Quotient, 3).jvp(&start, &[K], (&[0.0, 1.0], &[0.0]), |[x, v]| {
-            if is_small(*v) { *x } else { *x + *v * 3.0 }
-        });
+        let forward = rollout(Rule::Quotient, 3)
+            .jvp(&start, &[K], (&[0.0, 1.0], &[0.0]), |[x, v]| if is_small(*v) { *x } else { *x + *v * 3.0 });
         assert_eq!(forward.unwrap_err().code(), "PAL0119");
     }
     // The first step is from a small state.

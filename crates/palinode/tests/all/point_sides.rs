@@ -2,9 +2,7 @@
 //!
 //! Expected slopes are closed forms.
 
-use palinode::{
-    Dual, Error, Jet, Real, Tape, Var, derivatives, grad, jacobian, jvp, sparse_jacobian, vjp,
-};
+use palinode::{Dual, Error, Jet, Real, Tape, Var, derivatives, grad, jacobian, jvp, sparse_jacobian, vjp};
 
 fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
     found.err().map(|error| error.code())
