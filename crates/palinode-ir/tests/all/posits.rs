@@ -184,6 +184,7 @@ fn sums_of_programs_are_quires() {
             assert_ne!(reals(&code.run(&given, &Limits::default()).unwrap()), expected);
         }
     }
+    of::<i16>();
     of::<i32>();
     of::<i64>();
 }

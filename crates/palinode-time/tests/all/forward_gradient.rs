@@ -275,9 +275,8 @@ fn laws_for_a_power_of_two_and_a_prime() {
     check_laws::<4>(7, 12_000);
 }
 
-/// Half a minute in release builds: `cargo test --release -p palinode-time --all-features laws_in_twenty_dimensions -- --ignored`.
 #[test]
-#[ignore = "long"]
+#[ignore = "half a minute in release builds"]
 fn laws_in_twenty_dimensions() {
     check_laws::<1>(20, 200_000);
     check_laws::<4>(20, 60_000);

@@ -69,8 +69,8 @@ pub(super) fn repeat(
                 let origin = *origins.get(result).unwrap_or(result);
                 // Twins of the chain that were made later are not needed any more.
                 if *result != choice.value {
-                    for twin in twins.made_from(origin, from) {
-                        replacements.0.entry(twin).or_insert(Replacement { rank, from, by: fresh });
+                    for twin in twins.take_made_from(origin, from) {
+                        replacements.0.insert(twin, Replacement { rank, from, by: fresh });
                     }
                 }
                 origins.insert(fresh, origin);
@@ -92,7 +92,7 @@ fn write(block: &mut Block, mut groups: Vec<Group>, replacements: &Replacements)
     let old = core::mem::take(&mut block.insts);
     let is_replaced = |inst: &Inst, rank: usize, at: usize| {
         let later = |result| replacements.0.get(result).is_some_and(|by| by.rank >= rank && by.from <= at);
-        inst.results.iter().all(later)
+        !inst.results.is_empty() && inst.results.iter().all(later)
     };
     for (at, mut inst) in old.into_iter().enumerate() {
         // Of groups at one place, the one that was written last comes first.
@@ -109,6 +109,7 @@ fn write(block: &mut Block, mut groups: Vec<Group>, replacements: &Replacements)
             block.insts.push(inst);
         }
     }
+    assert!(groups.is_empty(), "what is repeated has a place before an instruction");
 }
 
 /// Values that were made again in this block, by what they equal, with where they are made.
@@ -131,10 +132,10 @@ impl Twins {
         self.0.entry(origin).or_default().push((twin, at));
     }
 
-    /// Those made at a place or later.
-    fn made_from(&self, origin: Value, place: usize) -> impl Iterator<Item = Value> {
-        let all = self.0.get(&origin).into_iter().flatten();
-        all.filter(move |(_, at)| *at >= place).map(|&(twin, _)| twin)
+    /// Those made at a place or later, which are replaced and forgotten.
+    fn take_made_from(&mut self, origin: Value, place: usize) -> Vec<Value> {
+        let Some(all) = self.0.get_mut(&origin) else { return Vec::new() };
+        all.extract_if(.., |(_, at)| *at >= place).map(|(twin, _)| twin).collect()
     }
 }
 
