@@ -199,6 +199,24 @@ impl Suspect {
         self.left == self.right
     }
 
+    /// Whether it may be of the point though no side can tell. An order at a tie is not: that is how kinks are written, and numbers sorted.
+    pub(crate) fn may_be_of_point(&self) -> bool {
+        self.is_equality || !self.is_tie()
+    }
+
+    /// How much it says: least if it is small, most if it is exact and no kink.
+    fn rank(&self) -> u8 {
+        u8::from(self.suspicion == Suspicion::Exact) * (1 + u8::from(self.may_be_of_point()))
+    }
+
+    /// Whether the same was asked of the same numbers.
+    pub(crate) fn is_like(&self, other: &Suspect) -> bool {
+        let is_same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+        self.is_equality == other.is_equality
+            && is_same(self.left, other.left)
+            && is_same(self.right, other.right)
+    }
+
     /// The threshold that something small was compared with, else 0.
     pub(crate) fn threshold(&self) -> f64 {
         let most = self.left.abs().max(self.right.abs());
@@ -249,16 +267,16 @@ impl Log {
     fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
         let Log { outcomes, count, suspects, room, is_cut } = self;
         *count += 1;
-        // One that is exact is never lost for many that are small: it takes the place of the last of them.
+        // One that says more is never lost for many that say less: it takes the place of the last of them.
         if let Some(suspect) = suspect {
-            let is_exact = suspect.suspicion == Suspicion::Exact;
             let has_room = !*is_cut && suspects.len() < MOST_SUSPECTS && Log::push(suspects, suspect, room);
             *is_cut |= !has_room && suspects.len() < MOST_SUSPECTS;
+            let rank = suspect.rank();
             if !has_room
-                && is_exact
-                && let Some(small) = suspects.iter_mut().rfind(|other| other.suspicion == Suspicion::Small)
+                && rank > 0
+                && let Some(less) = suspects.iter_mut().rfind(|other| other.rank() < rank)
             {
-                *small = suspect;
+                *less = suspect;
             }
         }
         if !*is_cut {

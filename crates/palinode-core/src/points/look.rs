@@ -39,6 +39,9 @@ const CLOSER: f64 = 1.0 / 4096.0;
 /// Up to so many inputs the signs are looked for with which the closure does not fail.
 const MOST_SIGNS: usize = 64;
 
+/// So many groups of inputs are tried, at most, whether they are ordinary.
+const MOST_TRIALS: usize = 1000;
+
 thread_local! {
     /// What the last driver refused that was looked at from the sides, until the run around it is over.
     static REFUSED: RefCell<Option<Error>> = const { RefCell::new(None) };
@@ -68,6 +71,8 @@ struct Look<'a, 'r, S, R, E> {
     infinite: Vec<usize>,
     /// Of each input, whether no comparison is of the point along it alone, once that was tried.
     tried_alone: Vec<Option<bool>>,
+    /// How many groups of inputs may still be tried.
+    trials: usize,
     /// Whether a driver inside the closure refuses at the point; then it may do so beside it.
     refuses_inside: bool,
     /// What a driver inside the closure refused beside the point.
@@ -115,9 +120,19 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     let nearest = Distance { relative: epsilon.powf(1.0 / 3.0), least: 64.0 * threshold };
     let levels = levels(epsilon, of.1);
     let here = Here { parts, log, _charge: charge, of, inputs: x.len(), epsilon };
-    let (refuses_inside, tried_alone) = (refused.is_some(), vec![None; x.len()]);
-    let mut look =
-        Look { account, x, run, here, infinite, tried_alone, refuses_inside, refused: None, nearest, levels };
+    let mut look = Look {
+        account,
+        x,
+        run,
+        here,
+        infinite,
+        tried_alone: vec![None; x.len()],
+        trials: MOST_TRIALS,
+        refuses_inside: refused.is_some(),
+        refused: None,
+        nearest,
+        levels,
+    };
     let refusal = look.refusal();
     if let Some(no_room) = account.refused() {
         return Err(no_room.into());
@@ -200,10 +215,10 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
     fn refusal_of(&mut self, verdict: &Verdict) -> Option<Error> {
         // A partial derivative is right if no comparison is of the point along its own input: then it is that of the branch.
         let (account, here, x, run) = (self.account, &self.here, self.x, &mut *self.run);
-        let (tried, at) = (&mut self.tried_alone, self.nearest.times(FAR));
-        let mut is_ordinary = |inputs: &[usize]| {
+        let (tried, trials, at) = (&mut self.tried_alone, &mut self.trials, self.nearest.times(FAR));
+        let mut is_ordinary = |group: Group<'_>| {
             let beside = [1.0, -1.0].map(|sign| {
-                let way = |i: usize| inputs.binary_search(&i).map_or(0.0, |_| sign * weight(i));
+                let way = |i: usize| if group.contains(i) { sign * weight(i) } else { 0.0 };
                 let room = account.of_log();
                 let ran = decision::beside(room, || run(&moved(x, at, way), None).is_ok());
                 account.run_is_over();
@@ -221,7 +236,15 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         let mut are_excused = |mut inputs: Vec<usize>| {
             inputs.retain(|&input| tried[input] != Some(true));
             let is_known_not = inputs.iter().any(|&input| tried[input] == Some(false));
-            here.of.0 == Parts::ByInput && !is_known_not && are_all(&inputs, tried, &mut is_ordinary)
+            let mut is_ordinary = |group: Group<'_>| {
+                *trials > 0 && {
+                    *trials -= 1;
+                    is_ordinary(group)
+                }
+            };
+            here.of.0 == Parts::ByInput
+                && !is_known_not
+                && Group::of(&inputs).are_all(true, tried, &mut is_ordinary)
         };
         verdict.refusal(here, &mut are_excused)
     }
@@ -378,19 +401,59 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
     }
 }
 
-/// Whether all inputs are ordinary: all together, or each half. It ends with the first one that is not.
-fn are_all(
-    inputs: &[usize],
-    tried: &mut [Option<bool>],
-    is_ordinary: &mut dyn FnMut(&[usize]) -> bool,
-) -> bool {
-    let is_ordinary_now = inputs.is_empty() || is_ordinary(inputs);
-    if is_ordinary_now || inputs.len() == 1 {
-        inputs.iter().for_each(|&input| tried[input] = Some(is_ordinary_now));
-        return is_ordinary_now;
+/// Some of a sorted list of inputs: from one place to before another, by this stride.
+#[derive(Clone, Copy)]
+struct Group<'i> {
+    inputs: &'i [usize],
+    places: (usize, usize),
+    stride: usize,
+}
+
+impl<'i> Group<'i> {
+    fn of(inputs: &'i [usize]) -> Self {
+        Group { inputs, places: (0, inputs.len()), stride: 1 }
     }
-    let (first, second) = inputs.split_at(inputs.len() / 2);
-    are_all(first, tried, is_ordinary) && are_all(second, tried, is_ordinary)
+
+    fn contains(&self, input: usize) -> bool {
+        let (from, to) = self.places;
+        self.inputs
+            .binary_search(&input)
+            .is_ok_and(|place| (from..to).contains(&place) && (place - from).is_multiple_of(self.stride))
+    }
+
+    fn each(&self) -> impl Iterator<Item = usize> + use<'i> {
+        let (from, to) = self.places;
+        self.inputs[from..to].iter().step_by(self.stride).copied()
+    }
+
+    /// Every other one, or those before the middle; and the others. What is compared together is often next to each other.
+    fn halves(self, by_turns: bool) -> [Self; 2] {
+        let (Group { places: (from, to), stride, .. }, count) = (self, self.each().count());
+        if by_turns {
+            let every_other = |from| Group { places: (from, to), stride: 2 * stride, ..self };
+            [every_other(from), every_other(from + stride)]
+        } else {
+            let middle = from + stride * (count / 2);
+            [Group { places: (from, middle), ..self }, Group { places: (middle, to), ..self }]
+        }
+    }
+
+    /// Whether all inputs are ordinary: all together, or each half, which is made by turns or not, and then the other way. It ends with the first one that is not.
+    fn are_all(
+        self,
+        by_turns: bool,
+        tried: &mut [Option<bool>],
+        is_ordinary: &mut dyn FnMut(Group<'_>) -> bool,
+    ) -> bool {
+        let count = self.each().count();
+        let is_ordinary_now = count == 0 || is_ordinary(self);
+        if is_ordinary_now || count == 1 {
+            self.each().for_each(|input| tried[input] = Some(is_ordinary_now));
+            return is_ordinary_now;
+        }
+        let halves = self.halves(by_turns);
+        halves.into_iter().all(|half| half.are_all(!by_turns, tried, is_ordinary))
+    }
 }
 
 /// Closer than what is best, and maybe within thresholds.

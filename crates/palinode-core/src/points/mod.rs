@@ -21,7 +21,7 @@
 //! the outer one refuse. If nothing can be computed beside the point, that is refused, too.
 //!
 //! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules do so too) or `Scalar::peek`; after paths diverged with different numbers of decisions, later ones cannot
-//! be told apart and count as kinks; rows of more than 32 outputs of a recording are added up in groups, and those of a step with a large state in one.
+//! be told apart, and orders among them count as kinks; rows of more than 32 outputs of a recording are added up in groups, and those of a step with a large state in one.
 
 mod account;
 mod look;
@@ -104,7 +104,8 @@ fn matters(suspicion: Suspicion, has_small: impl FnOnce() -> bool) -> bool {
     suspicion == Suspicion::Exact || (suspicion == Suspicion::Small && has_small())
 }
 
-/// Runs `f` on a point, and says whether something in it is to be [`verified`]. That is for long runs, which are then taken again in parts. The point is asked for afterwards, if at all.
+/// Runs `f` on a point, and says whether something in it is to be [`verified`]. That is for long runs, which are then taken again in parts.
+/// The point is asked for afterwards, if at all.
 #[doc(hidden)]
 pub fn suspicious<R>(point: impl IntoIterator<Item = f64>, f: impl FnOnce() -> R) -> (R, bool) {
     let (result, suspicion) = suspicion_of(f);

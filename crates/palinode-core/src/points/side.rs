@@ -8,18 +8,18 @@ use crate::decision::{Log, Outcome, Suspect, Suspicion};
 /// The least gap that counts, relative to the part: what converged loops leave over is below.
 const LEAST_GAP: f64 = 1e-6;
 
-/// How much counts relative to the largest part of the row: rounding of what should be zero, where a division by the distance has made it large. It is
-/// believed only as far as the part changes with the distance, and as no curvature does: so small parts beside large ones are seen, curved or not.
+/// What should be zero is rounding, which a division by the distance may have made this large, relative to the largest part of the row. That is believed up to so many times what
+/// is left of the part's change with the distance once a line is taken off: so small parts beside large ones are seen, curved or not.
 const OF_LARGEST: f64 = 1e-7;
 const CHANGES: f64 = 32.0;
 
 /// An extrapolation that takes a square root for a line, at 16 times the distance, is wrong by 0.27 of the change.
 const OF_CHANGE: f64 = 0.3;
 
-/// A part that may be wrong by more of itself is looked at once more, nearer: a power of the distance with a large factor may hide what is wrong.
+/// If a part may be wrong by more than this much of itself, one run more is made, nearer: a power of the distance with a large factor may hide a wrong slope.
 const UNSURE: f64 = 1e-3;
 
-/// A power of the distance goes down by this much at least from one run to the next, and alike each time.
+/// What changes by a power of the distance changes from run to run, towards the point, by at most so much of its change before; and that ratio is the same each time, up to this much of it.
 const SLOWEST: f64 = 0.6;
 const ALIKE: f64 = 0.2;
 
@@ -74,7 +74,7 @@ pub(super) struct Side<'a> {
 }
 
 /// A part of a one-sided derivative, and how wrong it may be: by its change between two runs, or between two extrapolations, whichever is less. That is enough for curvature of any kind
-/// down to a square root, by lines; or down to a fourth root, by the power that three runs show. What grows without end towards the point is farther away.
+/// down to a square root, by lines; or for lower powers of the distance, which four runs show. What grows without end towards the point is farther away.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: f64,
@@ -236,6 +236,12 @@ impl<'a> Side<'a> {
         there.outcomes.get(number).copied().filter(|_| is_known)
     }
 
+    /// Whether comparisons of the same numbers as this one are made as often as at the point.
+    pub(super) fn still_makes(&self, suspect: &Suspect, here: &Log) -> bool {
+        let count = |log: &Log| log.suspects.iter().filter(|other| other.is_like(suspect)).count();
+        count(self.log()) >= count(here)
+    }
+
     /// How the comparisons went beyond the thresholds.
     fn log(&self) -> &Log {
         let far = self.pairs.first().map_or(self.runs.len() - 1, |pair| pair + 1);
@@ -250,7 +256,7 @@ pub(super) fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side<'_>]) ->
     if outcomes().any(|outcome| outcome.is_some() && outcome == at_point) {
         return Some(false);
     }
-    if suspect.is_equality || !suspect.is_tie() {
+    if suspect.may_be_of_point() {
         // What is left to one side is left to the other, too, if that is not known.
         return outcomes().flatten().next().map(|_| true);
     }

@@ -4,8 +4,8 @@
 //!
 //! A part is right if it is that of a side. Where the sides differ there is a kink: a part between them is a convention, as those of the rule table are.
 //!
-//! That is enough unless a comparison is known to be of the point. Then all parts of a row together must be those of one and the same side, or lie on the way from one side to
-//! the other (a norm that is guarded at zero: 0 is between `d` and `-d`); apart from those between the sides by inputs along which no comparison is of the point.
+//! That is enough unless a comparison is of the point, or may be: one of equality, or with a threshold, that no direction could find again. Then all parts of a function together must be those of one and
+//! the same side, or lie on the way from one side to the other (a norm that is guarded at zero: 0 is between `d` and `-d`); apart from those between the sides by inputs along which no comparison is of the point.
 
 use super::look::named;
 use super::side::{End, Scale, Side, is_of_point};
@@ -45,9 +45,34 @@ impl Here<'_> {
 
     /// The parts of one row after the other.
     fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        self.rows_of(0..self.parts.len())
+    }
+
+    /// The rows of a function: several if it has several orders.
+    fn rows_of(&self, function: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
         let in_row = if self.of.0 == Parts::ByInput { self.inputs.max(1) } else { 1 };
+        let end = function.end;
+        function.step_by(in_row).map(move |start| start..(start + in_row).min(end))
+    }
+
+    /// The parts of one function after the other, all its orders together.
+    fn functions(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let count = self.parts.len();
-        (0..count).step_by(in_row).map(move |start| start..(start + in_row).min(count))
+        let of_one = match self.of {
+            (Parts::ByInput, 0 | 1) => self.inputs,
+            (Parts::Along, _) => 1,
+            (Parts::ByInput | Parts::ByOrder, _) => count,
+        };
+        let of_one = of_one.max(1);
+        (0..count).step_by(of_one).map(move |start| start..(start + of_one).min(count))
+    }
+
+    /// By which inputs a part of a function is: of a Hessian, by two.
+    fn inputs_of(&self, function: &Range<usize>, part: usize) -> impl Iterator<Item = usize> + use<> {
+        let (place, inputs) = (part - function.start, self.inputs.max(1));
+        let (row, column) = (place / inputs, place % inputs);
+        let is_by_two = row > 0 && function.len() == inputs * (inputs + 1);
+        [Some(column), is_by_two.then(|| row - 1)].into_iter().flatten()
     }
 
     /// The scale of each part of a row: of its own, and of the row.
@@ -71,11 +96,16 @@ impl Here<'_> {
         side.is_unsure(self.rows().flat_map(|row| self.scales_of(row, &[side])))
     }
 
-    /// Whether no comparison is of the point, as seen from these sides.
+    /// Whether no comparison is of the point, as seen from these sides. One that may be, and cannot be found again by its number, must still be made of the same numbers.
     pub(super) fn is_ordinary(&self, sides: &Sides<'_>) -> bool {
         let known: Vec<&Side<'_>> = sides.iter().flatten().collect();
-        known.len() == 2
-            && !self.log.suspects.iter().any(|suspect| is_of_point(suspect, &self.log, &known) == Some(true))
+        let is_ordinary = |suspect: &Suspect| match is_of_point(suspect, &self.log, &known) {
+            Some(is_of_point) => !is_of_point,
+            None => {
+                !suspect.may_be_of_point() || known.iter().any(|side| side.still_makes(suspect, &self.log))
+            }
+        };
+        known.len() == 2 && self.log.suspects.iter().all(is_ordinary)
     }
 }
 
@@ -145,12 +175,13 @@ impl Verdict {
         }
         let bit = 3 * self.directions;
         self.directions += 1;
-        for row in here.rows() {
-            let ends = || {
-                let of_part =
-                    |(part, scale)| (part, sides.each_ref().map(|side| side.as_ref()?.end(part, scale)));
-                row.clone().zip(here.scales_of(row.clone(), &known)).map(of_part)
-            };
+        let ends_of = |row: Range<usize>| {
+            let of_part =
+                |(part, scale)| (part, sides.each_ref().map(|side| side.as_ref()?.end(part, scale)));
+            row.clone().zip(here.scales_of(row, &known)).map(of_part)
+        };
+        for function in here.functions() {
+            let ends = || here.rows_of(function.clone()).flat_map(ends_of);
             let share = share(&here.parts, ends());
             for (part, ends) in ends() {
                 let (seen, found) = (&mut self.seen[part], here.parts[part]);
@@ -177,16 +208,16 @@ impl Verdict {
         are_excused: &mut dyn FnMut(Vec<usize>) -> bool,
     ) -> Option<Error> {
         let suspects = &here.log.suspects;
-        let of_point: Option<&Suspect> = suspects
-            .iter()
-            .zip(&self.of_point)
-            .find_map(|(suspect, &of_point)| (of_point == Some(true)).then_some(suspect));
+        let each = || suspects.iter().zip(&self.of_point);
+        let known = each().find(|(_, of_point)| **of_point == Some(true));
+        let untold = || each().find(|(suspect, of_point)| of_point.is_none() && suspect.may_be_of_point());
+        let of_point = known.or_else(untold).map(|(suspect, _)| suspect);
         let wrong = match of_point {
             None => (0..here.parts.len()).find(|&part| !self.is_usual(here, part)),
-            Some(_) => here.rows().find_map(|row| self.wrong_part(here, row, are_excused)),
+            Some(_) => here.functions().find_map(|parts| self.wrong_part(here, parts, are_excused)),
         };
         wrong.map(|part| {
-            let suspect = of_point.or_else(|| suspects.iter().find(|s| s.is_equality || !s.is_tie()));
+            let suspect = of_point.or_else(|| suspects.iter().find(|suspect| suspect.may_be_of_point()));
             let (decision, left, right) = named(suspect.or(suspects.first()));
             let [one, other] = self.seen[part].first;
             let sides = [one, if other.is_nan() { one } else { other }];
@@ -200,18 +231,19 @@ impl Verdict {
         seen.ends == 0 || seen.agrees & SIDES != 0 || seen.is_between(here.parts[part])
     }
 
-    /// A part of a row that does not go with the others, if a comparison is of the point: no side has all of them, and they are on no way from one to the other.
+    /// A part of a function that does not go with the others, if a comparison is of the point: no side has all of them, and they are on no way from one to the other.
     fn wrong_part(
         &self,
         here: &Here<'_>,
-        row: Range<usize>,
+        function: Range<usize>,
         are_excused: &mut dyn FnMut(Vec<usize>) -> bool,
     ) -> Option<usize> {
-        if let Some(wrong) = row.clone().find(|&part| !self.is_usual(here, part)) {
+        if let Some(wrong) = function.clone().find(|&part| !self.is_usual(here, part)) {
             return Some(wrong);
         }
         let disagree = |bit: u32| {
-            row.clone()
+            function
+                .clone()
                 .filter(move |&part| self.seen[part].ends > 0 && self.seen[part].agrees >> bit & 1 == 0)
         };
         // Those with the fewest to excuse first.
@@ -223,7 +255,9 @@ impl Verdict {
             count == 0
                 || (may_be.by_ref().count() == count && {
                     let mut inputs = Vec::with_capacity(count);
-                    inputs.extend(disagree(bit).map(|part| part - row.start));
+                    inputs.extend(disagree(bit).flat_map(|part| here.inputs_of(&function, part)));
+                    inputs.sort_unstable();
+                    inputs.dedup();
                     are_excused(inputs)
                 })
         };
@@ -231,16 +265,16 @@ impl Verdict {
     }
 }
 
-/// How far on the way from one side to the other the part is that changes most. None if there is no such way.
+/// How far on the way from one side to the other the part is that changes most, in its errors. None if there is no such way.
 fn share(found: &[f64], ends: impl Iterator<Item = (usize, [Option<End>; 2])>) -> Option<f64> {
-    let mut widest: Option<(usize, End, End)> = None;
+    let mut widest: Option<(f64, usize, End, End)> = None;
     for (part, ends) in ends {
         let [Some(one), Some(other)] = ends else { return None };
-        let is_wider = |(_, a, b): (usize, End, End)| (other.at - one.at).abs() > (b.at - a.at).abs();
-        if widest.is_none_or(is_wider) {
-            widest = Some((part, one, other));
+        let width = (other.at - one.at).abs() / (one.error + other.error).max(f64::MIN_POSITIVE);
+        if widest.is_none_or(|(widest, ..)| width > widest) {
+            widest = Some((width, part, one, other));
         }
     }
-    let (part, from, to) = widest?;
+    let (_, part, from, to) = widest?;
     Some((found[part] - from.at) / (to.at - from.at)).filter(|share| (0.0..=1.0).contains(share))
 }

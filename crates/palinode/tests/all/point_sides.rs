@@ -2,7 +2,10 @@
 //!
 //! Expected slopes are closed forms.
 
-use palinode::{Dual, Error, Jet, Real, Tape, Var, derivatives, grad, jacobian, jvp, sparse_jacobian, vjp};
+use palinode::{
+    Dual, Error, Jet, Real, Tape, Var, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
+    sparse_jacobian, vjp,
+};
 
 fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
     found.err().map(|error| error.code())
@@ -166,6 +169,144 @@ fn directions_that_cannot_tell_say_nothing() {
         if x[0] == 0.0 && x[1] == 0.0 { x[0] * 0.0 } else { larger(x[0], x[1]) }
     };
     assert_eq!(code(grad(half, &[0.0, 0.0])), REFUSED);
+}
+
+/// A kink before a guard makes the guard's comparison another one in number beside the point; it is still of the point.
+#[test]
+fn a_kink_before_a_guard_hides_it_not() {
+    // A kink by hand: which of its sides takes more comparisons, and how many.
+    fn kink<R: Real>(x: R, more: usize) -> R {
+        if x > 0.0 {
+            let passed = (0..more).filter(|&k| x < 0.5 + k as f64).count();
+            x * (passed + 1 - more) as f64
+        } else {
+            x * 0.5
+        }
+    }
+    for more in 0..4 {
+        macro_rules! beside {
+            ($weight:expr, $kinked:expr, $guard:expr) => {
+                |x: &[_]| {
+                    let (a, b) = (x[0], x[1]);
+                    let kinked = kink(x[$kinked], more);
+                    kinked + if $guard(a, b) { a * $weight + b * ($weight * 2.0) } else { larger(a, b) }
+                }
+            };
+        }
+        let square = |a: Var<f64>, b: Var<f64>| a * a + b * b == 0.0;
+        let both = |a: Var<f64>, b: Var<f64>| b == 0.0 && a == 0.0;
+        let tiny = |a: Var<f64>, b: Var<f64>| a.abs() + b.abs() < 1e-12;
+        // The kink of another input, and of one that the guard is for.
+        for kinked in [2, 0] {
+            assert_eq!(code(grad(beside!(0.0, kinked, square), &[0.0; 3])), REFUSED, "{more} {kinked}");
+            assert_eq!(code(grad(beside!(0.0, kinked, both), &[0.0; 3])), REFUSED, "{more} {kinked}");
+            assert_eq!(code(grad(beside!(0.0, kinked, tiny), &[0.0; 3])), REFUSED, "{more} {kinked}");
+        }
+        // (1, 2) / 3 is a gradient of the maximum.
+        let third = 1.0 / 3.0;
+        assert_eq!(grad(beside!(third, 2, square), &[0.0; 3]).unwrap(), [third, 2.0 * third, 0.5], "{more}");
+        assert_eq!(grad(beside!(third, 2, both), &[0.0; 3]).unwrap(), [third, 2.0 * third, 0.5], "{more}");
+        assert_eq!(grad(beside!(third, 2, tiny), &[0.0; 3]).unwrap(), [third, 2.0 * third, 0.5], "{more}");
+        // Many kinks before a guard that is right are excused.
+        let many = |slope: f64| {
+            move |x: &[Var<f64>]| {
+                let kinks = x[1..].iter().map(|&x| kink(x, more) + x.abs()).sum::<Var<f64>>();
+                kinks + if x[0] == 0.0 { x[0] * slope } else { (x[0] * 3.0).sin() }
+            }
+        };
+        let found = grad(many(3.0), &[0.0; 200]).unwrap();
+        assert!(found[0] == 3.0 && found[1..].iter().all(|&slope| slope == 0.5), "{more}: {:?}", &found[..3]);
+        assert_eq!(code(grad(many(0.0), &[0.0; 200])), REFUSED, "{more}");
+    }
+    // More kinks than are kept.
+    let behind = |x: &[Var<f64>]| {
+        let kinks = x[2..].iter().map(|&x| kink(x, 0)).sum::<Var<f64>>();
+        kinks + if x[0] == 0.0 && x[1] == 0.0 { x[0] * 0.0 } else { larger(x[0], x[1]) }
+    };
+    assert_eq!(code(grad(behind, &[0.0; 1100])), REFUSED);
+    // Inputs that are excused together are so one by one.
+    let together = |x: &[Var<f64>]| {
+        let nothing = if x[2] > 0.0 { x[2] * 0.0 } else { -x[2] * 0.0 };
+        let guarded = if x[1] == 0.0 && x[0] == 0.0 { x[0] * 0.0 } else { larger(x[0], x[1]) };
+        x[2].abs() + nothing + guarded
+    };
+    assert_eq!(code(grad(together, &[0.0; 3])), REFUSED);
+}
+
+/// The derivatives of one function come from one side in all orders.
+#[test]
+fn all_orders_come_from_one_side() {
+    // The slopes are 1 and -1, the second derivatives 2 and 6.
+    macro_rules! guarded {
+        ($slope:expr, $half_second:expr) => {
+            |x: &[_]| of!(x[0], $slope, $half_second)
+        };
+    }
+    macro_rules! of {
+        ($x:expr, $slope:expr, $half_second:expr) => {{
+            let x = $x;
+            if x == 0.0 {
+                x * $slope + x * x * $half_second
+            } else if x > 0.0 {
+                x + x * x
+            } else {
+                x * x * 3.0 - x
+            }
+        }};
+    }
+    for (slope, half_second) in [(0.0, 1.0), (1.0, 3.0), (-1.0, 1.0), (0.5, 2.0), (1.0, 2.0)] {
+        let name = format!("{slope} {half_second}");
+        assert_eq!(code(hessian(guarded!(slope, half_second), &[0.0])), REFUSED, "{name}");
+        assert_eq!(code(sparse_hessian(guarded!(slope, half_second), &[0.0])), REFUSED, "{name}");
+        assert_eq!(code(hvp(guarded!(slope, half_second), &[0.0], &[2.0])), REFUSED, "{name}");
+        assert_eq!(code(derivatives(|x: Jet<f64, 2>| of!(x, slope, half_second), 0.0)), REFUSED, "{name}");
+    }
+    for (slope, half_second) in [(1.0, 1.0), (-1.0, 3.0), (0.0, 2.0), (0.5, 1.5)] {
+        let second = 2.0 * half_second;
+        assert_eq!(hessian(guarded!(slope, half_second), &[0.0]).unwrap(), [[second]]);
+        assert_eq!(hvp(guarded!(slope, half_second), &[0.0], &[2.0]).unwrap().2, [2.0 * second]);
+        let found = derivatives(|x: Jet<f64, 2>| of!(x, slope, half_second), 0.0).unwrap();
+        assert_eq!(found, [0.0, slope, second]);
+    }
+    // Kinks of other inputs, of either order, are excused.
+    let kinks = |x: &[Var<Var<f64>>]| {
+        let kinks = x[1..].chunks(2).map(|x| x[0].abs() + if x[1] > 0.0 { x[1] * x[1] } else { x[1] * 2.0 });
+        kinks.sum::<Var<Var<f64>>>() + if x[0] == 0.0 { x[0] } else { x[0].sin() }
+    };
+    let found = hessian(kinks, &[0.0; 21]).unwrap();
+    assert!(found.concat().iter().all(|&second| second == 0.0));
+}
+
+/// Inputs that are ordinary one by one and not together take runs, up to a bound.
+#[test]
+fn the_runs_for_excuses_are_bounded() {
+    let mut runs = 0;
+    let mut look = |n: usize, neighbours: bool| {
+        runs = 0;
+        let pairs = |x: &[Var<f64>]| {
+            runs += 1;
+            // Two of one kind, two of the other: neighbours are excused together.
+            let is_up = |i: usize, x: Var<f64>| if i % 4 < 2 { x > 0.0 } else { x >= 0.0 };
+            let kink = |(i, &x): (usize, &Var<f64>)| if is_up(i, x) { x } else { x * 0.0 };
+            let kinks = x.iter().enumerate().map(kink).sum::<Var<f64>>();
+            let products = if neighbours {
+                x.windows(2).map(|x| x[0] * x[1]).sum::<Var<f64>>()
+            } else {
+                let sum = x.iter().copied().sum::<Var<f64>>();
+                sum * sum - x.iter().map(|&x| x * x).sum::<Var<f64>>()
+            };
+            kinks + if products == 0.0 { products * 0.0 } else { products }
+        };
+        let found = grad(pairs, &vec![0.0; n]);
+        let is_right = |(i, &slope): (usize, &f64)| slope == f64::from(u8::from(i % 4 >= 2));
+        (found.map(|g| g.iter().enumerate().all(is_right)), runs)
+    };
+    let (found, runs) = look(1200, true);
+    assert!(found == Ok(true) && runs < 50, "{found:?} {runs}");
+    let (found, runs) = look(101, false);
+    assert!(found == Ok(true) && runs < 500, "{found:?} {runs}");
+    let (found, runs) = look(1200, false);
+    assert!(code(found) == REFUSED && runs < 2200, "{runs}");
 }
 
 /// A value that jumps at the point: its slope must be that of the sides all the same.
