@@ -132,7 +132,7 @@ fn warn_of_unused(
                     "`{}` keeps the value that the model gives it: {} has no {} of that name",
                     argument.name, one.file, one.each
                 );
-                session.warn(Problem::new("PAL0610", Exit::Input, message).help(help).as_warning());
+                session.warn(Problem::new("PAL0610", Exit::Input, message).help(help).only_warning());
             }
         }
     }

@@ -100,7 +100,7 @@ impl Problem {
 
     /// What may not be as it was meant, but is no error.
     #[must_use]
-    pub(crate) fn as_warning(self) -> Problem {
+    pub(crate) fn only_warning(self) -> Problem {
         Problem { severity: Severity::Warning, ..self }
     }
 

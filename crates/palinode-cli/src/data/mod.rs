@@ -146,7 +146,7 @@ fn not_read(file: &str, one: &Wanted, each: &str, unread: &[&str]) -> Problem {
     let names = names.join(", ").replace("``", "one without a name");
     let message = format!("`--data {0}={file}` reads the {each} `{0}` only, not {names}", one.name);
     let help = format!("`--data {file}` reads every {each} that is named like a param or input of the model");
-    Problem::new("PAL0610", Exit::Input, message).help(help).as_warning()
+    Problem::new("PAL0610", Exit::Input, message).help(help).only_warning()
 }
 
 /// What to do about an argument that a file lacks, if one of its columns or fields may be meant.
