@@ -89,6 +89,23 @@ fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, 
     Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak, arrays, held: before, charged } })
 }
 
+/// The most heap bytes while something was made between runs.
+static MOST_MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes a program between runs. What that takes is no part of a run: it is [`held`] beside the budget.
+pub(crate) fn between_runs<T>(make: impl FnOnce() -> T) -> T {
+    highest_of_runs();
+    MEMORY.reset_peak_usage();
+    let made = make();
+    MOST_MADE.fetch_max(MEMORY.peak_usage(), Ordering::Relaxed);
+    made
+}
+
+/// What the heap held beside a budget: before the run, or while a program was made between runs.
+pub(crate) fn held(cost: &Cost) -> usize {
+    cost.held.max(MOST_MADE.load(Ordering::Relaxed))
+}
+
 /// The most heap bytes of the process at once since the first run began; 0 before.
 pub(crate) fn highest_of_runs() -> usize {
     static HIGHEST: AtomicUsize = AtomicUsize::new(0);

@@ -6,7 +6,7 @@ use palinode_ir::{Program, Room, Span, passes, plan};
 
 use crate::ahead::Within;
 use crate::args::Mode;
-use crate::execute::{Cost, Unfit, run_derivative};
+use crate::execute::{Cost, Unfit, between_runs, run_derivative};
 use crate::progress::Progress;
 use crate::storage::Asked;
 
@@ -106,11 +106,14 @@ pub(crate) fn gradient(
             let mut refused = None;
             for (level, states) in levels.chain(parts) {
                 let storage = storage(level);
-                let made = match states {
-                    None => derived(&storage)?,
-                    Some(bytes) => derived_from(&limited(program, bytes), &storage)?,
-                };
-                match by_reverse(&Code::new(&made), inputs, &limits, storage) {
+                let code = between_runs(|| {
+                    let made = match states {
+                        None => derived(&storage),
+                        Some(bytes) => derived_from(&limited(program, bytes), &storage),
+                    };
+                    made.map(|made| Code::new(&made))
+                })?;
+                match by_reverse(&code, inputs, &limits, storage) {
                     Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
                         refused = Some(error);
                     }

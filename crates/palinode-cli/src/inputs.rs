@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use palinode_ir::interp::{Datum, Tensor};
 use palinode_ir::pal::{Argument, LengthSpec, Role};
-use palinode_ir::{Elem, Severity, Type};
+use palinode_ir::{Elem, Type};
 
 use crate::args::ModelArgs;
 use crate::assign::{self, Numbers, unknown};
@@ -132,9 +132,7 @@ fn warn_of_unused(
                     "`{}` keeps the value that the model gives it: {} has no {} of that name",
                     argument.name, one.file, one.each
                 );
-                let mut warning = Problem::new("PAL0610", Exit::Input, message).help(help);
-                warning.severity = Severity::Warning;
-                session.warn(warning);
+                session.warn(Problem::new("PAL0610", Exit::Input, message).help(help).only_warning());
             }
         }
     }

@@ -8,7 +8,9 @@ use palinode_ir::plan::{FitError, FittedGradient};
 use crate::model::Loaded;
 use crate::problem::{Exit, Problem};
 use crate::session::Session;
-use crate::storage::{Asked, Beside, amount, at_peak, compact, exact_size, handy, price, size, values};
+use crate::storage::{
+    Asked, Beside, amount, at_peak, compact, exact_size, handy, price, size, to_type, values,
+};
 
 /// Which budgets do. Only what was planned, for all that the command does, is named.
 pub(crate) struct Ladder<'a> {
@@ -24,12 +26,17 @@ pub(crate) struct Ladder<'a> {
 pub(crate) struct Also<'a> {
     /// The smallest budget for it, given what the values take; none if nobody knows.
     pub(crate) bytes: &'a dyn Fn(u64) -> Option<u64>,
-    /// What it is: "... of it are for this".
-    pub(crate) words: &'static str,
+    /// What needs that, where it is more than value and gradient need: "... need at least".
+    pub(crate) needed_by: &'static str,
+    /// Who needs less then: "... needs 3 KiB less".
+    pub(crate) without: &'static str,
+    /// Whether the command runs the gradient as it is planned, so that its work is known.
+    pub(crate) is_as_planned: bool,
 }
 
 impl Also<'_> {
-    pub(crate) const NOTHING: Also<'static> = Also { bytes: &|_| Some(0), words: "" };
+    pub(crate) const NOTHING: Also<'static> =
+        Also { bytes: &|_| Some(0), needed_by: "", without: "", is_as_planned: true };
 }
 
 /// The smallest budget, and of what it is made.
@@ -38,6 +45,8 @@ pub(crate) struct Least {
     /// So much less would do without looks to the sides, and without what the command does besides.
     sides: u64,
     also: u64,
+    /// Whether it is the gradient that needs it.
+    is_for_gradient: bool,
     fitted: FittedGradient,
 }
 
@@ -62,7 +71,8 @@ impl Ladder<'_> {
         let (with_sides, also) = (both.saturating_add(sides), (self.also.bytes)(of_values)?);
         let bytes = with_sides.max(also);
         let fitted = self.plan(bytes)?;
-        Some(Least { bytes, sides: bytes - both.max(also), also: bytes - with_sides, fitted })
+        let (sides, also) = (bytes - both.max(also), bytes - with_sides);
+        Some(Least { bytes, sides, also, is_for_gradient: also == 0 && smallest >= of_values, fitted })
     }
 
     /// A budget that is too small, and which are not.
@@ -73,7 +83,8 @@ impl Ladder<'_> {
                 .help("give it more; `palinode memory` shows what takes it");
         };
         let needs = exact_size(least.bytes);
-        let message = format!("{budget} is not enough: value and gradient need at least {needs}");
+        let what = if least.also > 0 { self.also.needed_by } else { "value and gradient" };
+        let message = format!("{budget} is not enough: {what} need at least {needs}");
         let mut problem = Problem::new("PAL0412", Exit::Input, message);
         // Nothing has been run, so nobody knows whether a comparison will be a tie.
         if least.sides > 0 {
@@ -83,9 +94,11 @@ impl Ladder<'_> {
             ));
         }
         if least.also > 0 {
-            problem = problem.note(format!("{} of it are for {}", size(least.also), self.also.words));
+            problem = problem.note(format!("{} needs {} less", self.also.without, size(least.also)));
         }
-        if let Some(words) = at_peak(&least.fitted.program, &least.fitted.prediction, loaded, session) {
+        if least.is_for_gradient
+            && let Some(words) = at_peak(&least.fitted.program, &least.fitted.prediction, loaded, session)
+        {
             problem = problem.note(words);
         }
         problem.help(self.what_works(&least))
@@ -101,13 +114,16 @@ impl Ladder<'_> {
         };
         let needs = exact_size(least.bytes);
         let message = format!("{budget} is not enough: {what} to look to its sides needs at least {needs}");
-        let works = compact(handy(least.bytes));
+        let works = to_type(least.bytes);
         Problem::new("PAL0412", Exit::Input, message)
             .help(format!("--budget {works} works; --accept-points takes the derivative as it is"))
     }
 
     /// Budgets that do, and what they cost.
     fn what_works(&self, least: &Least) -> String {
+        if least.also > 0 || !self.also.is_as_planned {
+            return format!("--budget {} works", to_type(least.bytes));
+        }
         let smallest = &least.fitted;
         let most = (smallest.store_all.bytes() as u64).saturating_add(self.asked.beside.sides);
         let least = handy(least.bytes);

@@ -98,6 +98,12 @@ impl Problem {
         }
     }
 
+    /// What may not be as it was meant, but is no error.
+    #[must_use]
+    pub(crate) fn only_warning(self) -> Problem {
+        Problem { severity: Severity::Warning, ..self }
+    }
+
     /// Adds a place.
     #[must_use]
     pub(crate) fn at(mut self, file: FileId, range: Range<usize>, words: impl Into<String>) -> Problem {

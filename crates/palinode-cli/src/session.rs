@@ -40,11 +40,6 @@ impl Session {
         self.warnings.push(warning);
     }
 
-    #[cfg(test)]
-    pub(crate) fn has_warnings(&self) -> bool {
-        !self.warnings.is_empty()
-    }
-
     /// How long it has been at work: reading, compiling and planning included.
     pub(crate) fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()

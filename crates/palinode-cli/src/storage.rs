@@ -127,6 +127,11 @@ pub(crate) fn held(bytes: usize) -> String {
     format!("{} beside it for model, data, program and plan", numbers::bytes(bytes))
 }
 
+/// The same where gradients are made between runs.
+pub(crate) fn held_making(bytes: usize) -> String {
+    format!("{} beside it for model and data, and for making programs between runs", numbers::bytes(bytes))
+}
+
 /// Reads the options.
 pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -> Result<Asked, Failed> {
     let mut problems = Vec::new();

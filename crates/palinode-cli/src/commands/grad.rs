@@ -54,7 +54,9 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let also = match args.check {
         true => Also {
             bytes: &for_check,
-            words: "--check, which computes values and tangents beside the gradient",
+            needed_by: "value, gradient and --check",
+            without: "`grad` without --check, which computes values and tangents beside the gradient,",
+            is_as_planned: true,
         },
         false => Also::NOTHING,
     };
@@ -371,13 +373,14 @@ impl Answer<'_> {
 
     fn memory_line(&self, session: &Session) -> String {
         let peak = storage::within_budget(self.gradient.cost.charged, self.gradient.cost.arrays);
-        let held = storage::held(self.gradient.cost.held);
+        let held = execute::held(&self.gradient.cost);
         match self.within {
             Within::AnyMemory => {}
             Within::Planned { budget, fitted, .. } => {
                 let work = storage::against_all(fitted.overhead, fitted.store_all);
                 let line = |span| storage::line(session, self.loaded, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
+                let held = storage::held(held);
                 return format!(
                     "memory   {peak}, within {budget}; {work}\n         {how}\n         {held}\n"
                 );
@@ -389,6 +392,7 @@ impl Answer<'_> {
                         format!("each loop keeps as many states as fit into {}", numbers::bytes(bytes))
                     }
                 };
+                let held = storage::held_making(held);
                 return format!(
                     "memory   {peak}, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
                 );
@@ -466,7 +470,7 @@ impl Answer<'_> {
                 if error.is_nan() { Value::Null } else { value::number(error) };
         }
         if self.asked.budget.is_some() {
-            all["memory"]["held_bytes"] = json!(self.gradient.cost.held);
+            all["memory"]["held_bytes"] = json!(execute::held(&self.gradient.cost));
         }
         match self.within {
             Within::AnyMemory => {}

@@ -45,7 +45,13 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     // As `grad` plans it, so that both refuse the same budgets.
     let looked_at = Looked { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, loops: &loops };
     let of_states = |_| looked_at.least();
-    let also = Also { bytes: &of_states, words: "states of the loops, which `grad` may do without" };
+    let also = Also {
+        bytes: &of_states,
+        needed_by: "value, gradient and states of the loops",
+        without: "`grad`, which may do without states,",
+        // Loops for which `grad` has a log keep states here.
+        is_as_planned: false,
+    };
     let ladder = Ladder { asked: &asked, program: &model, wrt: &wrt, inputs: &inputs, also };
     let Ahead { within, values, .. } = Ahead::plan(session, &loaded, &ladder)?;
     let within_limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };

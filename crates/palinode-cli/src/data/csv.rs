@@ -55,19 +55,7 @@ pub(super) fn by_name(
     }
     let mut found = Vec::new();
     for one in wanted {
-        let columns = match only(reader, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?
-        {
-            Some(column) if one.rank == 2 => {
-                let others = family(reader, header, &one.name, wanted)?;
-                match others.first() {
-                    Some(&other) => return Err(both_meant(reader, header, column, other, &one.name)),
-                    None => vec![column],
-                }
-            }
-            Some(column) => vec![column],
-            None if one.rank == 2 => family(reader, header, &one.name, wanted)?,
-            None => continue,
-        };
+        let columns = columns_of(reader, header, one, wanted)?;
         if !columns.is_empty() {
             found.push((one, columns));
         }
@@ -103,8 +91,27 @@ pub(super) fn by_name(
     Ok((all, header.cells.iter().map(|cell| cell.text.clone()).collect()))
 }
 
-/// The whole file is one argument. A header names it, or counts its columns; what is neither may be a row gone wrong.
-pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>, Failed> {
+/// The columns of an argument: the one that is called like it, or those of a matrix.
+fn columns_of(
+    reader: &mut Reader<'_>,
+    header: &Row,
+    one: &Wanted,
+    wanted: &[Wanted],
+) -> Result<Vec<usize>, Failed> {
+    let named = only(reader, header, std::slice::from_ref(&one.name), |cell, name| cell == name)?;
+    if one.rank != 2 {
+        return Ok(named.into_iter().collect());
+    }
+    let counted = family(reader, header, &one.name, wanted)?;
+    match (named, counted.first()) {
+        (Some(column), Some(&other)) => Err(both_meant(reader, header, column, other, &one.name)),
+        (Some(column), None) => Ok(vec![column]),
+        (None, _) => Ok(counted),
+    }
+}
+
+/// The file is for one argument. A header names it, or counts its columns; what is neither may be a row gone wrong. Gives what it found, and the names of the columns that were not read.
+pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<(Vec<Found>, Vec<String>), Failed> {
     let table = read(reader)?;
     let Some(first) = table.first() else {
         return Err(empty(reader).into());
@@ -126,36 +133,38 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
         (_, n, m) => vec![n, m],
     };
     let numbers = Numbers { shape, data };
-    Ok(vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }])
+    let unread = (0..first.cells.len()).filter(|column| !columns.contains(column));
+    let unread = unread.map(|column| first.text(column).to_string()).collect();
+    Ok((vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }], unread))
 }
 
 /// The columns that the header of a file for one argument names: the one that is called like it, or all, counted from 0 and taken in the order of their numbers.
 fn named_columns(reader: &mut Reader<'_>, header: &Row, one: &Wanted) -> Result<Vec<usize>, Failed> {
-    let name = std::slice::from_ref(&one.name);
-    let is_one = |cell: &str, name: &str| match header.cells.len() {
-        1 => cell.eq_ignore_ascii_case(name),
-        _ => cell == name,
-    };
-    let columns = match only(reader, header, name, is_one)? {
-        // Of a table for several arguments, one is taken.
-        Some(column) if one.rank < 2 || header.cells.len() == 1 => return Ok(vec![column]),
-        Some(_) => Vec::new(),
-        None => family(reader, header, &one.name, std::slice::from_ref(one))?,
-    };
+    let mut columns = columns_of(reader, header, one, std::slice::from_ref(one))?;
+    // Of a table for several arguments, one column may be taken; a matrix would get another shape.
+    if one.rank < 2 && !columns.is_empty() {
+        return Ok(columns);
+    }
+    if one.rank < 2 {
+        columns = family(reader, header, &one.name, std::slice::from_ref(one))?;
+    }
     let Some(other) = (0..header.cells.len()).find(|column| !columns.contains(column)) else {
         return Ok(columns);
     };
-    let cell = &header.cells[other];
-    let (what, write) = match header.cells.len() {
-        1 => (format!("the name of `{}`", one.name), format!("`{}`", one.name)),
-        _ => (format!("a column of `{}`", one.name), format!("`{0}0`, `{0}1`, ...", one.name)),
+    let (cell, name) = (&header.cells[other], &one.name);
+    let (what, write) = match (one.rank, header.cells.len()) {
+        (_, 1) => (format!("the name of `{name}`"), format!("write `{name}` there or remove it")),
+        (2, _) => {
+            (format!("a column of `{name}`"), format!("write `{name}0`, `{name}1`, ... there or remove it"))
+        }
+        _ => (format!("the name of `{name}`"), format!("write `{name}` above its column")),
     };
     let message = match cell.text.is_empty() {
         true => format!("a cell of the first line is empty, so it is not {what}"),
         false => format!("`{}` in the first line is neither a number nor {what}", cell.text),
     };
     let problem = reader.problem("PAL0287", message, cell.range.clone());
-    let help = format!("if the line is a header, write {write} there or remove it; a row has numbers only");
+    let help = format!("if the line is a header, {write}; a row has numbers only");
     Err(problem.help(help).into())
 }
 

@@ -109,12 +109,15 @@ pub(super) fn lengths(reader: &mut Reader<'_>, names: &[&str]) -> Result<Vec<Sta
     Ok(all)
 }
 
-/// The whole document, or its field of that name, is one argument.
-pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>, Failed> {
-    let start = match fields(reader)? {
-        None => 0,
+/// The whole document, or its field of that name, is one argument. Gives what it found, and the names of the fields that were not read.
+pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<(Vec<Found>, Vec<String>), Failed> {
+    let (start, unread) = match fields(reader)? {
+        None => (0, Vec::new()),
         Some(fields) => match fields.iter().find(|(name, _)| *name == one.name) {
-            Some((_, range)) => range.start,
+            Some((_, range)) => {
+                let others = fields.iter().map(|(name, _)| name).filter(|name| **name != one.name);
+                (range.start, others.cloned().collect())
+            }
             None => {
                 let problem = reader.problem("PAL0287", format!("there is no field `{}`", one.name), 0..1);
                 let fields: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
@@ -123,7 +126,7 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<Vec<Found>,
         },
     };
     let numbers = read(reader, one, start)?;
-    Ok(vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }])
+    Ok((vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }], unread))
 }
 
 /// Names, and the bytes of their values.

@@ -114,18 +114,39 @@ pub(crate) fn load(
         },
     };
     let mut reader = Reader { session, file: &name, text: &text };
-    // A file for one argument may have fields for others, which are not missed.
+    let each = if is_json { "field" } else { "column" };
+    // A file for one argument may have columns for others, which are not missed, but not left out in silence.
     let (found, names) = match only {
-        Some(one) => (reader.whole_file(is_json, one)?, Vec::new()),
+        Some(one) => {
+            let (found, unread) = reader.whole_file(is_json, one)?;
+            let is_length = |name: &&str| is_json && lengths.contains(name);
+            let unread: Vec<&str> =
+                unread.iter().map(String::as_str).filter(|name| !is_length(name)).collect();
+            if !unread.is_empty() {
+                reader.session.warn(not_read(&name, one, each, &unread));
+            }
+            (found, Vec::new())
+        }
         None => reader.by_name(is_json, wanted)?,
     };
-    let each = if is_json { "field" } else { "column" };
     // A column has a number for each row, so it states no length.
     let lengths = if is_json { json::lengths(&mut reader, lengths)? } else { Vec::new() };
     if only.is_some() && lengths.is_empty() {
         return Ok((found, None));
     }
     Ok((found, Some(Contents { file: name, names, each, lengths })))
+}
+
+/// Of a file for one argument, the rest was not read.
+fn not_read(file: &str, one: &Wanted, each: &str, unread: &[&str]) -> Problem {
+    let mut names: Vec<String> = unread.iter().take(12).map(|name| format!("`{name}`")).collect();
+    if unread.len() > names.len() {
+        names.push("...".to_string());
+    }
+    let names = names.join(", ").replace("``", "one without a name");
+    let message = format!("`--data {0}={file}` reads the {each} `{0}` only, not {names}", one.name);
+    let help = format!("`--data {file}` reads every {each} that is named like a param or input of the model");
+    Problem::new("PAL0610", Exit::Input, message).help(help).only_warning()
 }
 
 /// What to do about an argument that a file lacks, if one of its columns or fields may be meant.
@@ -152,7 +173,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn whole_file(&mut self, is_json: bool, one: &Wanted) -> Result<Vec<Found>, Failed> {
+    /// What one argument is given, and the names of what was not read.
+    fn whole_file(&mut self, is_json: bool, one: &Wanted) -> Result<(Vec<Found>, Vec<String>), Failed> {
         if is_json { json::whole(self, one) } else { csv::whole(self, one) }
     }
 
