@@ -101,8 +101,10 @@ fn uses_linalg(program: &Program) -> bool {
     found
 }
 
+/// The sign of a NaN means nothing: neither IEEE 754 nor Rust says which one an operation gives.
 fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
-    data.iter().map(|datum| datum.map(f64::to_bits)).collect()
+    let bits = |x: f64| if x.is_nan() { f64::NAN } else { x }.to_bits();
+    data.iter().map(|datum| datum.map(bits)).collect()
 }
 
 struct Checked {
