@@ -208,8 +208,7 @@ impl Parser<'_> {
             }
             Ok(x) if crate::data::is_rounded(&word.replace('_', ""), x) => {
                 let message = format!("`{word}` is {}", crate::data::ROUNDED);
-                let help = "write it with an exponent or a point if it may be rounded, `1.2e19`";
-                Err(self.problem(range, message).help(help))
+                Err(self.problem(range, message).help(crate::data::WRITE_ROUNDED))
             }
             Ok(x) => Ok(x),
             Err(_) => {
@@ -347,7 +346,7 @@ mod tests {
             ("a=2,µ", "`µ` is not a number"),
             ("", "a name is missing"),
             ("a=1,a=2", "--set names `a` twice / give `a` one value"),
-            ("a=9007199254740993", "`9007199254740993` is a whole number of more digits"),
+            ("a=9007199254740993", "`9007199254740993` is a whole number beyond 9007199254740991"),
         ] {
             let found = read(word).unwrap_err();
             assert!(found.contains(message), "{word}: {found}");

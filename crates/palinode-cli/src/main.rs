@@ -42,6 +42,7 @@ mod picture;
 mod problem;
 mod progress;
 mod render;
+mod reserve;
 mod session;
 mod sides;
 mod sources;
@@ -54,18 +55,18 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use clap::{CommandFactory, Parser};
-use peak_alloc::PeakAlloc;
 use serde_json::json;
 
 use args::{Cli, Color, Command};
 use problem::{Exit, Failed, Problem};
+use reserve::Memory;
 use session::Session;
 
-/// Counts the heap, for the line about memory.
 #[global_allocator]
-static MEMORY: PeakAlloc = PeakAlloc;
+static MEMORY: Memory = Memory;
 
 fn main() -> ExitCode {
+    MEMORY.keep_reserve();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

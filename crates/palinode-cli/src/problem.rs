@@ -175,14 +175,15 @@ impl Problem {
             ),
             RunErrorKind::OverBudget { budget, live, needed, .. } => {
                 let needed = live.saturating_add(*needed);
-                let (mut given, mut needs) = (crate::numbers::bytes(*budget), crate::numbers::bytes(needed));
-                if given == needs {
-                    let exactly = |bytes: usize| format!("{} bytes", crate::numbers::count(bytes as u64));
-                    (given, needs) = (exactly(*budget), exactly(needed));
-                }
+                let given = crate::numbers::bytes(*budget);
+                // To the byte: a rounded number may be below what is needed.
+                let needs = format!("{} bytes", crate::numbers::count(needed as u64));
                 (
                     format!("{given} is not enough: the run needs {needs} here, and perhaps more later"),
-                    Some("give it more; `palinode memory` shows what takes it".to_string()),
+                    Some(
+                        "no plan could be made of this run, so that nobody knows how much is enough: double it until it runs; `palinode memory` shows what takes it"
+                            .to_string(),
+                    ),
                 )
             }
             RunErrorKind::DepthLimit { limit } => (

@@ -3,14 +3,16 @@
 //! The program is run by the interpreter on a traced dynamic tape, so the rows are what really happened: loops unrolled,
 //! branches taken. The cotangents come from the rows' own partials, swept backwards.
 
-use palinode_core::{Tape, Var};
+use palinode_core::{Tape, Var, decision};
 use palinode_ir::interp::{Code, Datum, Limits, RunError};
 use palinode_ir::pal::Argument;
 use serde_json::{Value, json};
 
 use crate::args::TapeArgs;
+use crate::commands::grad::no_gradient;
 use crate::commands::hessian::labels;
 use crate::commands::{objective_value, run_model};
+use crate::gradient::NoGradient;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::table::{Cell, HEADING, STRONG, layout};
@@ -49,8 +51,17 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     let code = Code::new(&loaded.only(objective));
     let traps = limits;
     let limits = Limits { trap_nonfinite: false, ..limits };
-    let (rows, result) =
-        record(&code, &wrt, &inputs, &limits, &names).map_err(|error| Problem::from_run(&error, &loaded))?;
+    let recorded = || record(&code, &wrt, &inputs, &limits, &names);
+    let recorded = if args.model.accept_points { decision::accept_points(recorded) } else { recorded() };
+    let (rows, result) = recorded.map_err(|error| match error {
+        NoGradient::Run(error) => Problem::from_run(&error, &loaded).into(),
+        error => {
+            let mut failed = no_gradient(error, &loaded);
+            // They compare what the tape adds up of all its outputs, which is nobody's derivative.
+            failed.0.iter_mut().for_each(|problem| problem.notes.clear());
+            failed
+        }
+    })?;
 
     let output = &loaded.model.outputs[objective];
     let value = objective_value(&loaded, &ran, objective, &traps)?;
@@ -90,17 +101,18 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     session.answer(text, fields)
 }
 
-/// Runs the program on a tape; gives the rows and which of them is the result, if any is.
+/// Runs the program on a tape; gives the rows and which of them is the result, if any is. A way that is taken only at these inputs is refused, as `palinode grad` does.
 fn record(
     code: &Code,
     wrt: &[usize],
     inputs: &[Datum<f64>],
     limits: &Limits,
     names: &[String],
-) -> Result<(Vec<Row>, Option<usize>), RunError> {
+) -> Result<(Vec<Row>, Option<usize>), NoGradient> {
     let point: Vec<f64> =
         wrt.iter().flat_map(|&at| inputs[at].as_vector().unwrap_or_default().to_vec()).collect();
-    let mut failed = None;
+    // What the first run came to: others may be to the sides.
+    let mut first: Option<Result<(), RunError>> = None;
     let mut tape = Tape::traced();
     let recorded = tape.record(&point, |variables: &[Var<f64>]| {
         let mut given: Vec<Datum<Var<f64>>> = inputs.iter().map(Datum::lift).collect();
@@ -113,17 +125,20 @@ fn record(
         }
         match code.run(&given, limits) {
             // One more operation marks the result: its row names it, and is left out again.
-            Ok(outputs) => vec![outputs[0].as_real().expect("the objective is a real number").sin()],
+            Ok(outputs) => {
+                first.get_or_insert(Ok(()));
+                vec![outputs[0].as_real().expect("the objective is a real number").sin()]
+            }
             Err(error) => {
-                failed = Some(error);
+                first.get_or_insert(Err(error));
                 Vec::new()
             }
         }
     });
-    if let Some(error) = failed {
-        return Err(error);
+    if let Some(Err(error)) = first {
+        return Err(NoGradient::Run(error));
     }
-    let record = recorded.expect("a tape without limits takes every run that ended");
+    let record = recorded?;
     let mut table = record.table().rows;
     let depends = record.pattern().first().is_some_and(|inputs| !inputs.is_empty());
     let mark = if depends { table.pop() } else { None };

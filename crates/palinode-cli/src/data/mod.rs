@@ -268,7 +268,7 @@ impl Bad {
                 "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real"
             }
             Bad::TooSmall => "write 0 if that is meant",
-            Bad::TooManyDigits => "write it with an exponent or a point if it may be rounded, `1.2e19`",
+            Bad::TooManyDigits => WRITE_ROUNDED,
             _ => "remove the row, or give it a finite number",
         }
     }
@@ -278,7 +278,11 @@ impl Bad {
 pub(crate) const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// What is wrong with [`is_rounded`].
-pub(crate) const ROUNDED: &str = "a whole number of more digits than 64 bits hold: they would be rounded";
+pub(crate) const ROUNDED: &str =
+    "a whole number beyond 9007199254740991 (2^53 - 1): its digits would be rounded";
+
+/// What to do about it.
+pub(crate) const WRITE_ROUNDED: &str = "of a real input that may be rounded, write it with an exponent or a point, `1.2e19`; whole numbers do not go further";
 
 /// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which may be.
 pub(crate) fn is_rounded(text: &str, x: f64) -> bool {

@@ -1,0 +1,82 @@
+//! The command's allocator: it counts the heap, for the lines about memory, and keeps a megabyte for the time when there is no more.
+//!
+//! Arrays that find no room are errors, which say what to do. But when the last array has taken all but some bytes, the next small allocation finds none, and Rust ends the
+//! process without a word. The reserve is given back then: enough to say what happened.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use peak_alloc::PeakAlloc;
+
+/// What is kept: much more than an error and its text take.
+const KEPT: Layout = Layout::new::<[u8; 1 << 20]>();
+/// Larger allocations than this are arrays, which may fail.
+const SMALL: usize = 1 << 16;
+
+static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+
+pub(crate) struct Memory;
+
+impl Memory {
+    /// Sets the reserve aside.
+    #[allow(unsafe_code)]
+    pub(crate) fn keep_reserve(&self) {
+        // SAFETY: the layout has a size.
+        RESERVE.store(unsafe { System.alloc(KEPT) }, Ordering::Relaxed);
+    }
+
+    pub(crate) fn current_usage(&self) -> usize {
+        PeakAlloc.current_usage()
+    }
+
+    pub(crate) fn peak_usage(&self) -> usize {
+        PeakAlloc.peak_usage()
+    }
+
+    pub(crate) fn reset_peak_usage(&self) {
+        PeakAlloc.reset_peak_usage();
+    }
+}
+
+/// Once more after the reserve was given back, if something small found no room and there is a reserve.
+#[allow(unsafe_code)]
+fn or_from_reserve(found: *mut u8, size: usize, again: impl FnOnce() -> *mut u8) -> *mut u8 {
+    if !found.is_null() || size > SMALL {
+        return found;
+    }
+    let kept = RESERVE.swap(ptr::null_mut(), Ordering::Relaxed);
+    if kept.is_null() {
+        return found;
+    }
+    // SAFETY: it was allocated so by `keep_reserve`, and the swap gives it to one thread only.
+    unsafe { System.dealloc(kept, KEPT) };
+    again()
+}
+
+// SAFETY: every call goes to an allocator that keeps the contract, with what the caller gave; the second call follows one that gave nothing and changed nothing.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        let alloc = || unsafe { PeakAlloc.alloc(layout) };
+        or_from_reserve(alloc(), layout.size(), alloc)
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        let alloc = || unsafe { PeakAlloc.alloc_zeroed(layout) };
+        or_from_reserve(alloc(), layout.size(), alloc)
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's; where there was no room, the old block is as it was.
+        let realloc = || unsafe { PeakAlloc.realloc(old, layout, size) };
+        or_from_reserve(realloc(), size, realloc)
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller's.
+        unsafe { PeakAlloc.dealloc(old, layout) }
+    }
+}
