@@ -130,24 +130,16 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         records: &dyn Fn(u64) -> bool,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
-        self.or_by_recording(|engine| engine.measure_once(initial, goes_on, records, loss))
-    }
-
-    fn measure_once(
-        &mut self,
-        initial: &Snapshot,
-        goes_on: &GoesOn<'_, St, T>,
-        records: &dyn Fn(u64) -> bool,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<(), Error> {
-        self.make_places(1, usize::MAX);
-        self.plan.holds = false;
-        // All inputs, and nothing to compare with.
-        self.restart(initial, u64::MAX)?;
-        let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
-        let taken = self.record_some(goes_on, records, loss);
-        self.trusts_snapshots = trusts;
-        self.restart(initial, taken?)
+        self.or_by_recording(|engine| {
+            engine.make_places(1, usize::MAX);
+            engine.plan.holds = false;
+            // All inputs, and nothing to compare with.
+            engine.restart(initial, u64::MAX)?;
+            let trusts = core::mem::replace(&mut engine.trusts_snapshots, false);
+            let taken = engine.record_some(goes_on, records, loss);
+            engine.trusts_snapshots = trusts;
+            engine.restart(initial, taken?)
+        })
     }
 
     fn record_some(
