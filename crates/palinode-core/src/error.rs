@@ -322,6 +322,19 @@ pub enum Error {
         /// What it was compared with; NaN if it was not compared, but looked at.
         right: f64,
     },
+    /// A comparison went as it does at this point and nowhere beside it, and what followed is infinite or NaN, which it is not beside the point.
+    #[error(
+        "PAL0119: {}, goes as it does at this point only, and what follows is infinite or NaN; beside the point it is finite. Use an operation that knows its own \
+         derivative (such as those of `linalg`), or move the point a little", compared(*decision, *left, *right)
+    )]
+    UndefinedAtPoint {
+        /// Which comparison of active values it is, from 1, in the order in which they are made.
+        decision: usize,
+        /// What was compared.
+        left: f64,
+        /// What it was compared with; NaN if it was not compared, but looked at.
+        right: f64,
+    },
     /// An inner forward driver was given numbers of an outer one of the same type.
     #[error(
         "PAL0120: the closure of this `{driver}` uses a `{number}` of the `{number}` driver around it: their derivatives would be confused. Run the \
@@ -443,7 +456,7 @@ impl Error {
             Error::NotSymmetric { .. } => "PAL0125",
             Error::HalfTurn { .. } | Error::NotARotation { .. } => "PAL0126",
             Error::Overwritten { .. } => "PAL0115",
-            Error::OfPoint { .. } | Error::OfPointAlone { .. } => "PAL0119",
+            Error::OfPoint { .. } | Error::OfPointAlone { .. } | Error::UndefinedAtPoint { .. } => "PAL0119",
             Error::Confused { .. } => "PAL0120",
             Error::ScheduleArgument { .. } => "PAL0501",
             Error::ScheduleBudget { .. } => "PAL0502",

@@ -21,6 +21,8 @@ mod nesting;
 mod point_laws;
 #[path = "all/point_sides.rs"]
 mod point_sides;
+#[path = "all/point_undefined.rs"]
+mod point_undefined;
 #[path = "all/points.rs"]
 mod points;
 #[path = "all/structured.rs"]

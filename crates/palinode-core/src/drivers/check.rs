@@ -1,5 +1,6 @@
-//! Finiteness checks that every driver shares.
+//! Finiteness checks that every driver shares. What is not finite is noted: where a comparison led to it, `points` looks at that.
 
+use crate::decision::note_undefined;
 use crate::error::Error;
 use palinode_num::Scalar;
 
@@ -44,9 +45,10 @@ pub(super) fn derivatives<S: Scalar>(what: &'static str, start: usize, found: &[
 
 /// An error if the derivative of output `output` by input `input` is not finite.
 pub(super) fn entry<S: Scalar>(output: usize, input: usize, value: S) -> Result<(), Error> {
-    non_finite(value).map_or(Ok(()), |value| Err(Error::NonFiniteDerivative { output, input, value }))
+    first_bad(&[value]).map_or(Ok(()), |(_, value)| Err(Error::NonFiniteDerivative { output, input, value }))
 }
 
 fn first_bad<S: Scalar>(numbers: &[S]) -> Option<(usize, f64)> {
-    numbers.iter().enumerate().find_map(|(i, &x)| non_finite(x).map(|value| (i, value)))
+    let bad = numbers.iter().enumerate().find_map(|(i, &x)| non_finite(x).map(|value| (i, value)));
+    bad.inspect(|_| note_undefined())
 }

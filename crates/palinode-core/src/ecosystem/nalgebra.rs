@@ -42,8 +42,8 @@
 //! `v.norm_squared()` at `v = 0` (a rotation by a zero vector is one: nalgebra answers with the constant identity) is
 //! seen on a `Var` and not on a `Dual`.
 //!
-//! Where a library asks `is_zero` of a zero that carries a derivative, the answer is no, so a pivot that is zero
-//! only by accident gives infinities, which the drivers report, and never a wrong derivative.
+//! Where a library asks `is_zero` of a zero that carries a derivative, the answer is no, so that it is not skipped. A pivot that is zero only by accident then gives infinities or NaN; the
+//! drivers run again with the answers of plain numbers, look at that from the sides, and give the derivative or name the decision (PAL0119).
 
 use super::Limits;
 use approx::{AbsDiffEq, RelativeEq, UlpsEq};

@@ -116,8 +116,7 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
         log.suspects.retain(|suspect| suspect.suspicion == Suspicion::Exact);
     }
     let epsilon = epsilon::<S>();
-    let threshold = log.suspects.iter().fold(0.0, |most: f64, suspect| most.max(suspect.threshold()));
-    let nearest = Distance { relative: epsilon.powf(1.0 / 3.0), least: 64.0 * threshold };
+    let nearest = nearest::<S>(&log);
     let levels = levels(epsilon, of.1);
     let here = Here { parts, log, _charge: charge, of, inputs: x.len(), epsilon };
     let mut look = Look {
@@ -146,6 +145,12 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     }
 }
 
+/// Where is looked first: best for first derivatives, and beyond the thresholds that were compared with.
+pub(super) fn nearest<S: Scalar>(log: &Log) -> Distance {
+    let threshold = log.suspects.iter().fold(0.0, |most: f64, suspect| most.max(suspect.threshold()));
+    Distance { relative: epsilon::<S>().powf(1.0 / 3.0), least: 64.0 * threshold }
+}
+
 /// At how many distances a derivative of this order is computed to each side, if thresholds do not ask for more.
 pub(super) fn levels(epsilon: f64, order: usize) -> usize {
     let best = epsilon.powf(1.0 / (order.max(1) + 2) as f64);
@@ -153,7 +158,12 @@ pub(super) fn levels(epsilon: f64, order: usize) -> usize {
 }
 
 /// For the bytes of what a run found; `None` if there were too few.
-fn charge_of<'a>(account: &'a Account, parts: &Vec<f64>, log: &Log, room: usize) -> Option<Charge<'a>> {
+pub(super) fn charge_of<'a>(
+    account: &'a Account,
+    parts: &Vec<f64>,
+    log: &Log,
+    room: usize,
+) -> Option<Charge<'a>> {
     if log.is_cut {
         account.log_was_cut();
     }
@@ -166,7 +176,7 @@ pub(super) fn named(suspect: Option<&Suspect>) -> (usize, f64, f64) {
 }
 
 /// Last, so that a closure leaves behind what it left at the point. Drivers inside the closure verify what they answer, as they did in the first run.
-fn once_more<S: Scalar, R, E>(x: &[S], run: &mut Run<'_, S, R, E>) -> Result<R, E> {
+pub(super) fn once_more<S: Scalar, R, E>(x: &[S], run: &mut Run<'_, S, R, E>) -> Result<R, E> {
     decision::uncounted(|| run(x, None))
 }
 

@@ -15,6 +15,7 @@
 //! | `look.rs` | where is looked: directions, distances, what to do if the closure fails there |
 //! | `side.rs` | the derivative on one side, extrapolated, and how wrong that may be |
 //! | `verdict.rs` | whether what was found agrees with the sides |
+//! | `undefined.rs` | what is infinite or NaN at the point, because of a comparison |
 //!
 //! Invariants: nothing suspicious costs nothing and allocates nothing; the last run is the one at the point, so that whatever a closure leaves behind is what it
 //! left there; runs to the sides are seen by no other scope. Drivers inside the closure verify their own level in all of these runs, and one that refuses beside the point makes
@@ -26,6 +27,7 @@
 mod account;
 mod look;
 mod side;
+mod undefined;
 mod verdict;
 
 pub use crate::decision::Suspicion;
@@ -80,9 +82,18 @@ pub fn verified_within<S: Scalar, R, E: From<Error>>(
 ) -> Result<R, E> {
     // One copy of the user's code is enough.
     let run: &mut Run<'_, S, R, E> = &mut run;
-    let (result, suspicion) = decision::suspecting(|| run(x, None));
-    if !matters(suspicion, || has_small(x)) {
+    let (ran, noted) = decision::suspecting(|| decision::attempt(|| run(x, None)));
+    let result = match ran {
+        Err(_) if noted.has_denied => return undefined::plainly(account, x, of, run),
+        Err(panic) => std::panic::resume_unwind(panic),
+        Ok(_) if noted.is_in_vain() => return undefined::plainly(account, x, of, run),
+        Ok(result) => result,
+    };
+    if !matters(noted.suspicion, || has_small(x)) {
         return result;
+    }
+    if noted.is_undefined {
+        return undefined::explained(account, x, run);
     }
     drop(result?);
     look::examine(account, x, of, run)
@@ -112,10 +123,20 @@ pub fn suspicious<R>(point: impl IntoIterator<Item = f64>, f: impl FnOnce() -> R
     (result, is_suspicious(suspicion, point))
 }
 
-/// Runs `f`, and says how suspicious its comparisons were: whether that matters depends on the points of its parts.
+/// Runs `f`, and says how suspicious its comparisons were: whether that matters depends on the points of its parts. What plain numbers may do better is to be verified in any case.
 #[doc(hidden)]
 pub fn suspicion_of<R>(f: impl FnOnce() -> R) -> (R, Suspicion) {
-    decision::suspecting(f)
+    let (result, noted) = decision::suspecting(f);
+    (result, if noted.is_in_vain() { Suspicion::Exact } else { noted.suspicion })
+}
+
+/// A run came to numbers that nobody refuses for being infinite or NaN. If they are, and a zero with a derivative was said to be none on the way, that is noted.
+#[doc(hidden)]
+#[inline]
+pub fn note(are_finite: impl FnOnce() -> bool) {
+    if decision::has_denied() && !are_finite() {
+        decision::note_undefined();
+    }
 }
 
 /// Whether something so suspicious is to be [`verified`] at this point.

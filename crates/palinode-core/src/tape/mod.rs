@@ -222,6 +222,12 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     ) -> Result<Record<'_, S>, Error> {
         let verified = points::verified(inputs, (Parts::ByInput, 1), |inputs, parts| {
             let mut record = self.record_once(inputs, &mut f)?;
+            points::note(|| {
+                let mut found = Vec::new();
+                points::add_parts(Some(&mut found), record.values());
+                record.add_parts(Some(&mut found));
+                found.iter().all(|number| number.is_finite())
+            });
             record.add_parts(parts);
             Ok(())
         });

@@ -132,6 +132,7 @@ pub(crate) fn slopes_of<'a, const K: usize, S: Summand>(
     })?;
     points::verified(parameters, (points::Parts::Along, 1), |x, parts| {
         let answer = f(&Perturbed::new(x, draw));
+        points::note(|| error::finite_answer(answer.value, &answer.tangents.0).is_ok());
         points::add_parts(parts, &answer.tangents.0);
         Ok(answer)
     })

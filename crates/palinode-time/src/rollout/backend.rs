@@ -394,6 +394,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             if parts.is_some() {
                 core::mem::replace(&mut taken, Ok(()))?;
             }
+            sides::note(record.values());
             sides::add_parts(looking, &mut record, parts);
             Ok(())
         });

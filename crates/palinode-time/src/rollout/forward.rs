@@ -147,7 +147,9 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |state, at| {
                 smallest.see(state, at);
                 show(state, at)
-            })
+            })?;
+            sides::note_state(&state);
+            Ok::<(), Error>(())
         });
         taken?;
         let of_params = once_with(|| sides::least(&params));

@@ -40,9 +40,11 @@ pub(super) fn verified<T: Inner>(
 /// An error of a step that is looked at.
 pub(super) fn in_step(error: Error, step: u64) -> Error {
     match error {
-        Error::Core(error @ (CoreError::OfPoint { .. } | CoreError::OfPointAlone { .. })) => {
-            Error::OfPoint { step, error }
-        }
+        Error::Core(
+            error @ (CoreError::OfPoint { .. }
+            | CoreError::OfPointAlone { .. }
+            | CoreError::UndefinedAtPoint { .. }),
+        ) => Error::OfPoint { step, error },
         error => error,
     }
 }
@@ -50,6 +52,26 @@ pub(super) fn in_step(error: Error, step: u64) -> Error {
 /// In so many groups the outputs of a recording are added up to be compared, each group in its own scale; more than so many outputs in one, because of the memory.
 const GROUPS: usize = 8;
 const MOST_OUTPUTS: usize = 64;
+
+/// Notes what a unit of steps, or a loss, came to: numbers that are none may be numbers on another way.
+#[inline]
+pub(super) fn note<T: Inner>(values: &[T]) {
+    points::note(|| {
+        let mut are_finite = true;
+        let mut see = |word: u64| are_finite &= f64::from_bits(word).is_finite();
+        values.iter().for_each(|value| value.save_bits(&mut see));
+        are_finite
+    });
+}
+
+/// The same of a state.
+pub(super) fn note_state(state: &impl Reals<Dual<f64>>) {
+    let mut flat = Flat::default();
+    points::note(|| {
+        state.save(&mut Verbatim(&mut flat));
+        flat.reals.iter().all(|dual| dual.value.is_finite() && dual.tangent.is_finite())
+    });
+}
 
 /// What is compared of a recording: weighted sums of its outputs, differentiated, with all parts of their numbers.
 pub(super) fn add_parts<T: Inner>(
@@ -102,6 +124,7 @@ pub(super) fn take_steps<St: Step>(
             taken_well(step, at)?;
             after.clear();
             state.save(&mut Verbatim(&mut after));
+            note(&after.reals);
             points::add_parts(parts, &tangents(&after.reals));
             Ok(())
         });
@@ -116,7 +139,11 @@ pub(super) fn loss_of<St: Step>(
     seeded: &Seeded<Dual<f64>>,
     loss: impl Fn(&St::State<Dual<f64>>) -> Dual<f64>,
 ) -> Result<Dual<f64>, Error> {
-    let (answer, is_suspicious) = points::suspicious(once_with(|| least(state)), || loss(state));
+    let noted = |answer: Dual<f64>| {
+        note(&[answer]);
+        answer
+    };
+    let (answer, is_suspicious) = points::suspicious(once_with(|| least(state)), || noted(loss(state)));
     if !is_suspicious && !seeded.is_nested() {
         return Ok(answer);
     }
@@ -130,7 +157,7 @@ pub(super) fn loss_of<St: Step>(
     })?;
     points::again(|| {
         points::verified(&x, (Parts::Along, 1), |x, parts| {
-            let answer = of(&with_tangents_of(&flat.reals, x));
+            let answer = noted(of(&with_tangents_of(&flat.reals, x)));
             points::add_parts(parts, &[answer.tangent]);
             Ok(answer)
         })

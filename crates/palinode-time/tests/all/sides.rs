@@ -21,10 +21,21 @@ enum Rule {
     Kink,
     /// `k sin(v)/v` by hand.
     Quotient,
+    /// `k v` and `k sin(v)/v`, guarded by `is_zero`, to which a zero with a derivative says no.
+    AskedSkipped,
+    AskedQuotient,
 }
 
 fn is_small<S: Number>(v: S) -> bool {
     v * v <= <S as Scalar>::from_f64(1e-14)
+}
+
+/// As libraries ask.
+fn is_zero<S: Number>(v: S) -> bool {
+    #[cfg(feature = "nalgebra")]
+    return v.is_zero();
+    #[cfg(not(feature = "nalgebra"))]
+    return v == <S as Scalar>::zero();
 }
 
 impl Step for Falling {
@@ -41,6 +52,10 @@ impl Step for Falling {
             Rule::Kink => *x += if *v > <S as Scalar>::zero() { *k * *v } else { -*k * *v },
             Rule::Quotient if *v == <S as Scalar>::zero() => *x += *k,
             Rule::Quotient => *x += *k * Scalar::sin(*v) / *v,
+            Rule::AskedSkipped if is_zero(*v) => {}
+            Rule::AskedSkipped => *x += *k * *v * *v / *v,
+            Rule::AskedQuotient if is_zero(*v) => *x += *k,
+            Rule::AskedQuotient => *x += *k * Scalar::sin(*v) / *v,
         }
         *v -= 1.0;
     }
@@ -60,7 +75,8 @@ impl StepRule for Falling {
         let (slope, value) = match self.0 {
             Rule::Skipped | Rule::SkippedSquare if *v == <S as Scalar>::zero() => return,
             Rule::SkippedSmall if is_small(*v) => return,
-            Rule::Skipped | Rule::SkippedSmall => (*k, *v),
+            Rule::AskedSkipped if is_zero(*v) => return,
+            Rule::Skipped | Rule::SkippedSmall | Rule::AskedSkipped => (*k, *v),
             Rule::SkippedSquare => (*k * *v * 2.0, *v * *v),
             Rule::Kink => {
                 if *v > <S as Scalar>::zero() {
@@ -69,8 +85,10 @@ impl StepRule for Falling {
                     (-*k, -*v)
                 }
             }
-            Rule::Quotient if *v == <S as Scalar>::zero() => (<S as Scalar>::zero(), <S as Scalar>::one()),
-            Rule::Quotient => {
+            Rule::Quotient | Rule::AskedQuotient if *v == <S as Scalar>::zero() => {
+                (<S as Scalar>::zero(), <S as Scalar>::one())
+            }
+            Rule::Quotient | Rule::AskedQuotient => {
                 let (sin, cos) = (Scalar::sin(*v), Scalar::cos(*v));
                 (*k * (cos / *v - sin / (*v * *v)), sin / *v)
             }
@@ -148,6 +166,43 @@ fn small_comparisons_of_small_states_are_refused_by_every_way() {
     let run = rollout(Rule::SkippedSmall, 2);
     is_of_step(&run.jvp(&[0.0, 1e-9], &[K], (&[0.0, 1.0], &[0.0]), |[x, _]| *x).unwrap_err(), 0);
     is_of_step(&run.by_rule().value_and_grad(&[0.0, 1e-9], &[K], loss).unwrap_err(), 0);
+}
+
+/// A zero with a derivative says that it is none, and the step divides by it. Plain numbers go another way: their short cut is refused, or right.
+#[test]
+fn zeros_that_are_asked_for_are_refused_or_right_by_every_way() {
+    let loss = |[x, _]: &[Var<f64>; 2]| *x * 2.0;
+    let direction = (&[0.0, 1.0], &[0.0]);
+    let plain = || rollout(Rule::AskedSkipped, 8);
+    for run in [plain(), plain().schedule(Schedule::Binomial { snapshots: 2 }), plain().record_at_once(1)] {
+        is_of_step(&run.value_and_grad(&[0.0, 3.0], &[K], loss).unwrap_err(), 3);
+    }
+    is_of_step(&plain().by_rule().value_and_grad(&[0.0, 3.0], &[K], loss).unwrap_err(), 3);
+    is_of_step(&plain().jvp(&[0.0, 3.0], &[K], direction, |[x, _]| *x).unwrap_err(), 3);
+    is_of_step(&plain().hvp(&[0.0, 3.0], &[K], direction, |[x, _]| *x).unwrap_err(), 3);
+    let accepted = decision::accept_points(|| plain().value_and_grad(&[0.0, 3.0], &[K], loss)).unwrap();
+    assert!((accepted.initial[1] - 2.0 * 7.0 * K).abs() < 1e-14);
+    let accepted = decision::accept_points(|| plain().jvp(&[0.0, 3.0], &[K], direction, |[x, _]| *x));
+    assert!((accepted.unwrap().1 - 7.0 * K).abs() < 1e-14);
+    // sin(v)/v has the slope 0 at 0, and the short cut has it, too.
+    let (asked, by_hand) = (rollout(Rule::AskedQuotient, 8), rollout(Rule::Quotient, 8));
+    let of = |run: &Rollout<'static, Falling>| {
+        let gradient = run.value_and_grad(&[0.0, 3.0], &[K], loss).unwrap();
+        let forward = run.jvp(&[0.0, 3.0], &[K], direction, |[x, _]| *x).unwrap();
+        (gradient.value, gradient.initial, gradient.params, forward)
+    };
+    assert_eq!(of(&asked), of(&by_hand));
+    // Of the loss.
+    let guarded = |[x, _]: &[Var<f64>; 2]| if is_zero(*x) { *x * 0.0 } else { *x * *x / *x };
+    let error = rollout(Rule::Kink, 0).value_and_grad(&[0.0, 1.0], &[K], guarded).unwrap_err();
+    assert_eq!(error.code(), "PAL0119");
+    let guarded = |[x, _]: &[Dual<f64>; 2]| if is_zero(*x) { *x * 0.0 } else { *x * *x / *x };
+    let error = rollout(Rule::Kink, 0).jvp(&[0.0, 1.0], &[K], (&[1.0, 0.0], &[0.0]), guarded).unwrap_err();
+    assert_eq!(error.code(), "PAL0119");
+    let guarded =
+        |p: &Perturbed<2>| if is_zero(p.get(0)) { p.get(0) * 0.0 } else { p.get(0) * p.get(0) / p.get(0) };
+    let error = forward_gradient::<2>(&[0.0, 1.0], Directions::CoordinateFrame, Key::from_seed(5), guarded);
+    assert_eq!(error.unwrap_err().code(), "PAL0119");
 }
 
 /// Steps with a rule, steps that are undone, and programs with their own reverse.

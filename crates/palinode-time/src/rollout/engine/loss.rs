@@ -90,6 +90,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             let mut record = loss_tape.record_once(reals, |vars| {
                 loss(steps, refill(loss_state, &mut reading(vars, &numbers.plain, |var: Var<T>| var)))
             })?;
+            sides::note(record.values());
             sides::add_parts(looking_at_loss, &mut record, parts);
             Ok(())
         })

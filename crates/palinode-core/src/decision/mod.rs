@@ -9,13 +9,27 @@
 //! It also notes whether a comparison was *suspicious*: an exact tie, an exact zero or something very small against a tiny threshold, or an active value that is
 //! infinite or NaN. Such an outcome may exist only at this point, and then its branch is not the function's; `points` looks to the sides, with the log that is kept here.
 //!
+//! | file | |
+//! |---|---|
+//! | `mod.rs` | what is counted, and the hook itself |
+//! | `log.rs` | how the comparisons of a run went, in their order |
+//! | `noted.rs` | what is noted of a run without being asked, and scopes |
+//!
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
 //! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to look to the sides
 //! (`logged`, `beside`) is seen by no scope but its own.
 
+mod log;
+mod noted;
+
 use crate::rules::{Binary, Unary};
 use core::cell::{Cell, RefCell};
-use core::cmp::Ordering;
+pub(crate) use log::{Log, Outcome, Suspect};
+pub use noted::Suspicion;
+pub(crate) use noted::{
+    Noted, admits, attempt, beside, has_denied, has_suspected, is_looked_for, logged, logged_of,
+    note_undefined, plainly, suspecting, uncounted, unseen,
+};
 
 /// What a program decided by active values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,18 +97,6 @@ fn mixed(path: u64, outcome: u64) -> u64 {
 const WATCHED: u8 = 1;
 const LOGGED: u8 = 2;
 
-/// How suspicious a comparison is.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Suspicion {
-    /// Not at all.
-    None,
-    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
-    Small,
-    /// A tie, an exact zero beside a tiny threshold, or a value that is infinite or NaN.
-    Exact,
-}
-
 /// An exact zero that is compared with at most this much is suspicious: thresholds of rounding, whatever the scale of a problem within reason.
 /// Wider ones are dead zones that somebody wanted.
 pub(crate) const TINY: f64 = 1e-6;
@@ -108,8 +110,7 @@ const MOST_BESIDE: u8 = 2;
 thread_local! {
     static KEPT: Cell<u8> = const { Cell::new(0) };
     static SEEN: Cell<Decisions> = const { Cell::new(Decisions::NONE) };
-    /// The most suspicious comparison.
-    static SUSPICION: Cell<Suspicion> = const { Cell::new(Suspicion::None) };
+    static NOTED: Cell<Noted> = const { Cell::new(Noted::NOTHING) };
     static LOG: RefCell<Log> = const { RefCell::new(Log::within(usize::MAX)) };
     /// How many runs to the side this is inside of.
     static BESIDE: Cell<u8> = const { Cell::new(0) };
@@ -179,187 +180,6 @@ pub fn accept_points<R>(f: impl FnOnce() -> R) -> R {
 /// Whether a path that exists only at a point, or a number from an outer level, is to be looked for.
 pub(crate) fn is_verified() -> bool {
     BESIDE.get() < MOST_BESIDE
-}
-
-/// A comparison that may have gone as it did only because of where it was made.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Suspect {
-    /// How many decisions were logged before it.
-    pub(crate) number: usize,
-    pub(crate) left: f64,
-    /// NaN for a value that was not compared but looked at.
-    pub(crate) right: f64,
-    /// Whether it was asked for equality or a kind of number, not for an order.
-    pub(crate) is_equality: bool,
-    pub(crate) suspicion: Suspicion,
-}
-
-impl Suspect {
-    pub(crate) fn is_tie(&self) -> bool {
-        self.left == self.right
-    }
-
-    /// Whether it may be of the point though no side can tell. An order at a tie is not: that is how kinks are written, and numbers sorted.
-    pub(crate) fn may_be_of_point(&self) -> bool {
-        self.is_equality || !self.is_tie()
-    }
-
-    /// How much it says: least if it is small, most if it is exact and no kink.
-    fn rank(&self) -> u8 {
-        u8::from(self.suspicion == Suspicion::Exact) * (1 + u8::from(self.may_be_of_point()))
-    }
-
-    /// Whether the same was asked of the same numbers.
-    pub(crate) fn is_like(&self, other: &Suspect) -> bool {
-        let is_same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
-        self.is_equality == other.is_equality
-            && is_same(self.left, other.left)
-            && is_same(self.right, other.right)
-    }
-
-    /// The threshold that something small was compared with, else 0.
-    pub(crate) fn threshold(&self) -> f64 {
-        let most = self.left.abs().max(self.right.abs());
-        if self.is_tie() || most > TINY { 0.0 } else { most }
-    }
-}
-
-/// How the comparisons of a run went, in their order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
-    /// The first ones, as many as there is room for.
-    pub(crate) outcomes: Vec<Outcome>,
-    /// How many there were.
-    pub(crate) count: usize,
-    pub(crate) suspects: Vec<Suspect>,
-    /// The bytes that it may still take.
-    room: usize,
-    /// Whether that was too little: the rest is missing.
-    pub(crate) is_cut: bool,
-}
-
-impl Log {
-    /// A log of at most so many bytes.
-    pub(crate) const fn within(room: usize) -> Log {
-        Log { outcomes: Vec::new(), count: 0, suspects: Vec::new(), room, is_cut: false }
-    }
-
-    /// The bytes that it took of those it was given: while a list is moved, it is there twice.
-    pub(crate) fn taken_of(&self, room: usize) -> usize {
-        room.saturating_sub(self.room)
-    }
-
-    /// Adds to a list, and takes the bytes that the list needs before it grows.
-    fn push<T>(list: &mut Vec<T>, item: T, room: &mut usize) -> bool {
-        if list.len() == list.capacity() {
-            let capacity = (2 * list.capacity()).max(4);
-            let bytes = capacity * size_of::<T>();
-            if bytes > *room {
-                return false;
-            }
-            *room -= bytes;
-            list.reserve_exact(capacity - list.len());
-        }
-        list.push(item);
-        true
-    }
-
-    fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
-        let Log { outcomes, count, suspects, room, is_cut } = self;
-        *count += 1;
-        // One that says more is never lost for many that say less: it takes the place of the last of them.
-        if let Some(suspect) = suspect {
-            let has_room = !*is_cut && suspects.len() < MOST_SUSPECTS && Log::push(suspects, suspect, room);
-            *is_cut |= !has_room && suspects.len() < MOST_SUSPECTS;
-            let rank = suspect.rank();
-            if !has_room
-                && rank > 0
-                && let Some(less) = suspects.iter_mut().rfind(|other| other.rank() < rank)
-            {
-                *less = suspect;
-            }
-        }
-        if !*is_cut {
-            *is_cut |= !Log::push(outcomes, outcome, room);
-        }
-    }
-}
-
-/// Of more suspicious comparisons than this the rest is not looked at one by one.
-const MOST_SUSPECTS: usize = 1024;
-
-/// How a comparison went, in a byte: there may be many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Equal,
-    Unequal,
-    Order(Option<Ordering>),
-    // Of what was not compared, but looked at.
-    Usual,
-    Zero,
-    Infinite,
-    NotANumber,
-}
-
-/// Runs `f`, and says how suspicious its comparisons were, if that is to be verified. The scope around sees that too.
-#[inline]
-pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Suspicion) {
-    /// Gives the scope around what it knew, with what was found inside, also on a panic.
-    struct Outer(Suspicion);
-    impl Drop for Outer {
-        fn drop(&mut self) {
-            SUSPICION.set(SUSPICION.get().max(self.0));
-        }
-    }
-    let _outer = Outer(SUSPICION.replace(Suspicion::None));
-    let result = f();
-    let found = SUSPICION.get();
-    (result, if is_verified() && !ACCEPTED.get() { found } else { Suspicion::None })
-}
-
-/// Whether something suspicious was met in the scope of [`suspecting`] that is open.
-#[inline(always)]
-pub(crate) fn has_suspected() -> bool {
-    SUSPICION.get() != Suspicion::None
-}
-
-/// Runs `f` without counting or logging its decisions, which are counted and logged already.
-pub(crate) fn uncounted<R>(f: impl FnOnce() -> R) -> R {
-    let _outer = with(&KEPT, 0);
-    f()
-}
-
-/// Runs `f` whose comparisons are no decisions of the program that is looked at: they are neither counted nor logged nor suspicious.
-pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
-    let _outer = (with(&KEPT, 0), with(&SUSPICION, SUSPICION.get()));
-    f()
-}
-
-/// Runs `f` with no effect on any scope around it, and logs its comparisons in at most so many bytes. No log where the thread is coming down: then there is nothing to be seen.
-pub(crate) fn logged<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
-    /// The log of a run around this one, put back when it is over.
-    struct OuterLog(Log);
-    impl Drop for OuterLog {
-        fn drop(&mut self) {
-            let _ = LOG.try_with(|log| log.replace(core::mem::take(&mut self.0)));
-        }
-    }
-    let _outer_log = OuterLog(LOG.try_with(|log| log.replace(Log::within(room))).ok()?);
-    let _outer = (with(&KEPT, LOGGED), with(&SUSPICION, Suspicion::None));
-    let result = f();
-    Some((result, LOG.take()))
-}
-
-/// The same of a run beside the point; no result if it panics.
-pub(crate) fn beside<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
-    let _outer = with(&BESIDE, BESIDE.get().saturating_add(1));
-    // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| logged(room, f))).ok().flatten()
-}
-
-/// The bytes that the log of the run that is going on took of those it was given.
-pub(crate) fn logged_of(room: usize) -> usize {
-    LOG.try_with(|log| log.borrow().taken_of(room)).unwrap_or(0)
 }
 
 #[inline(always)]
@@ -438,7 +258,7 @@ pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
 #[doc(hidden)]
 pub fn coincided(do_they: bool) {
     let suspicion = if do_they { Suspicion::Exact } else { Suspicion::None };
-    SUSPICION.set(SUSPICION.get().max(suspicion));
+    noted::suspected(suspicion);
     if KEPT.get() & LOGGED != 0 {
         let outcome = if do_they { Outcome::Equal } else { Outcome::Unequal };
         let (left, right) = (f64::NAN, f64::NAN);
@@ -446,7 +266,7 @@ pub fn coincided(do_they: bool) {
     }
 }
 
-/// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`).
+/// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`); [`admits`] says what it answers to a tie.
 #[inline]
 pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
     if answer {
@@ -484,7 +304,7 @@ pub(crate) fn made_plain(value: Option<f64>, may_matter: impl FnOnce() -> bool) 
 #[inline(never)]
 fn looked_closely(value: f64, is_suspicious: bool) {
     let suspicion = if is_suspicious { Suspicion::Exact } else { Suspicion::None };
-    SUSPICION.set(SUSPICION.get().max(suspicion));
+    noted::suspected(suspicion);
     if KEPT.get() & LOGGED != 0 {
         let outcome = match value {
             _ if value.is_nan() => Outcome::NotANumber,
@@ -505,7 +325,7 @@ fn suspect(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [bool; 2]) -
         return Suspicion::None;
     }
     let suspicion = suspicion(a, b, active());
-    SUSPICION.set(SUSPICION.get().max(suspicion));
+    noted::suspected(suspicion);
     suspicion
 }
 
@@ -514,6 +334,9 @@ fn suspicion(a: f64, b: f64, active: [bool; 2]) -> Suspicion {
     let (least, most) = (a.abs().min(b.abs()), a.abs().max(b.abs()));
     // A constant may be infinite: loops that look for the least begin with it.
     let is_infinite = (a.is_infinite() && active[0]) || (b.is_infinite() && active[1]);
+    if a.is_nan() || b.is_nan() {
+        noted::compared_with_nan();
+    }
     // A threshold is a constant, if one of the two is: what is larger than it is beyond it.
     let is_within = active[0] == active[1] || active[0] == (a.abs() < b.abs());
     if a == b || a.is_nan() || b.is_nan() || is_infinite || (least == 0.0 && most <= TINY) {
