@@ -331,6 +331,10 @@ impl<S: Bits> Source<S> for Words<'_> {
     fn is_short(&self) -> bool {
         self.missing > 0
     }
+    #[inline(always)]
+    fn words_left(&self) -> Option<usize> {
+        Some(self.reals.len() + self.plain.len())
+    }
 }
 
 /// Where snapshots are kept between the time they are taken and the time they are needed: slots, numbered from 0.
@@ -621,6 +625,20 @@ mod tests {
             check(nalgebra::DVector::from_vec(vec![1.0, 2.0]));
             check(nalgebra::DMatrix::from_vec(1, 2, vec![1.0, 2.0]));
         }
+        // Items without words: only how many there are can be absurd.
+        let absurd = Snapshot::from_words(Vec::new(), vec![1 << 40]);
+        for read in [
+            || drop(Snapshot::from_words(Vec::new(), vec![1 << 40]).loaded::<f64, Vec<()>>()),
+            || drop(Snapshot::from_words(Vec::new(), vec![1 << 40]).loaded::<f64, VecDeque<[f64; 0]>>()),
+            || drop(Snapshot::from_words(Vec::new(), vec![1 << 40]).loaded::<f64, BTreeMap<(), ()>>()),
+            || drop(<Vec<()> as crate::Plain>::load(&mut || 1 << 40)),
+        ] {
+            assert!(std::panic::catch_unwind(read).is_err());
+        }
+        let found = Snapshot::restore_kept::<f64>(1, (absurd.reals(), absurd.plain()), &mut vec![(); 3]);
+        assert_eq!(found.map_err(|error| error.code()), Err("PAL0511"));
+        let many = vec![(); 1 << 20];
+        assert_eq!(Snapshot::of::<f64>(&many).loaded::<f64, Vec<()>>().len(), many.len());
         // Keys are plain data: only how many there are can be absurd.
         let tree = BTreeMap::from([(3_u8, 1.0), (4, 2.0)]);
         let kept = Snapshot::of(&tree);

@@ -9,8 +9,7 @@ use core::ops::{Bound, RangeBounds};
 use palinode_num::Scalar;
 use std::rc::Rc;
 
-#[track_caller]
-fn ends(range: impl RangeBounds<usize>, length: usize) -> (usize, usize) {
+fn ends(range: &impl RangeBounds<usize>, length: usize) -> (usize, usize) {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
         Bound::Excluded(&before) => before.saturating_add(1),
@@ -23,6 +22,22 @@ fn ends(range: impl RangeBounds<usize>, length: usize) -> (usize, usize) {
         Bound::Unbounded => length,
     };
     (start, end)
+}
+
+/// A range as it was given.
+#[cold]
+fn text_of(range: &impl RangeBounds<usize>) -> String {
+    let (start, end) = (range.start_bound(), range.end_bound());
+    let to_end = match end {
+        Bound::Included(last) => format!("..={last}"),
+        Bound::Excluded(end) => format!("..{end}"),
+        Bound::Unbounded => "..".into(),
+    };
+    match start {
+        Bound::Included(start) => format!("{start}{to_end}"),
+        Bound::Excluded(_) => format!("{:?}", (start, end)),
+        Bound::Unbounded => to_end,
+    }
 }
 
 impl<S: Scalar<Bool = bool>> Array<S> {
@@ -64,7 +79,14 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// If there is no such axis, or the range is not inside.
     #[track_caller]
     pub fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Array<S> {
-        let (start, end) = ends(range, self.shape().get(axis).copied().unwrap_or(0));
+        self.view.check_axis("slice", axis);
+        let length = self.shape()[axis];
+        let (start, end) = ends(&range, length);
+        assert!(
+            start <= end && end <= length,
+            "palinode: PAL0101: slice {} of axis {axis}, which has {length} elements",
+            text_of(&range)
+        );
         self.seen_as(self.view.slice(axis, start, end, 1))
     }
 
@@ -135,7 +157,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// Repeated along new axes in front and along axes of length 1, to fit this shape. Such a view is read only.
     ///
     /// # Panics
-    /// If the shape does not fit.
+    /// If the shape does not fit, or has more than 2^32 - 1 elements.
     #[track_caller]
     pub fn broadcast(&self, shape: &[usize]) -> Array<S> {
         self.seen_as(self.view.broadcast(shape))

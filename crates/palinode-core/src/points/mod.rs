@@ -3,7 +3,7 @@
 //! Input: a derivative as a function of the point, its parts as plain numbers. Output: the derivative, or an error that names the decision.
 //!
 //! Code takes short cuts: `if x == 0`, `if |off| <= epsilon`, `if q.is_nan()`. A branch that is taken only there is not the function's, and its
-//! derivative is not the function's either. So where the hook noted a suspicious comparison (`decision.rs`), and only there, the derivative is computed
+//! derivative is not the function's either. So where the hook noted a suspicious comparison (`decision/`), and only there, the derivative is computed
 //! again to both sides along a pseudo-random direction, at two distances at least. Extrapolated to the point, these are the one-sided derivatives.
 //! What is found at the point must lie between them, where it lies at a kink; and if a comparison went as it goes on neither side, all its parts together must be
 //! those of one of the two, or on the way from one to the other. Before anything is refused, other directions are looked along.

@@ -1,6 +1,6 @@
 //! Containers of values with numbers inside.
 
-use super::{Plain, Reals, Sink, Source, read_until};
+use super::{Plain, Reals, Sink, Source, read_len, read_until};
 use core::marker::PhantomData;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,14 +48,14 @@ impl<S, R: Reals<S>> Reals<S> for Vec<R> {
     }
     #[inline]
     fn load(from: &mut impl Source<S>) -> Self {
-        let len = from.word() as usize;
+        let len = read_len(from);
         let mut items = Vec::new();
         read_until(&mut items, len, from);
         items
     }
     #[inline]
     fn reload(&mut self, from: &mut impl Source<S>) {
-        let len = from.word() as usize;
+        let len = read_len(from);
         self.truncate(len);
         R::reload_slice(self, from);
         if self.len() < len {
@@ -76,7 +76,7 @@ impl<S, R: Reals<S>> Reals<S> for VecDeque<R> {
         Vec::<R>::load(from).into()
     }
     fn reload(&mut self, from: &mut impl Source<S>) {
-        let len = from.word() as usize;
+        let len = read_len(from);
         self.truncate(len);
         self.iter_mut().for_each(|item| item.reload(from));
         let mut more = Vec::new();
@@ -132,7 +132,7 @@ impl<S, K: Plain + Ord, R: Reals<S>> Reals<S> for BTreeMap<K, R> {
         }
     }
     fn load(from: &mut impl Source<S>) -> Self {
-        let len = from.word();
+        let len = read_len(from);
         let mut entries = BTreeMap::new();
         for _ in 0..len {
             if from.is_short() {

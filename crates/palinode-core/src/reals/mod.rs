@@ -50,6 +50,27 @@ pub trait Source<S> {
     fn is_short(&self) -> bool {
         false
     }
+    /// How many words there are still to be read, if that is known: a list that says it is longer is damaged.
+    #[inline(always)]
+    fn words_left(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// Items may have no words at all, as `()` has none; a list of more of them is damaged.
+const MOST_WITHOUT_WORDS: usize = 1 << 24;
+
+/// Reads how many items come next. If that cannot be, the source is read to its end and beyond, and there are none.
+#[inline]
+fn read_len<S>(from: &mut impl Source<S>) -> usize {
+    let len = from.word() as usize;
+    if from.words_left().is_none_or(|left| len <= left.max(MOST_WITHOUT_WORDS)) {
+        return len;
+    }
+    while !from.is_short() {
+        from.word();
+    }
+    0
 }
 
 /// Reads items until there are so many, or no more come. What says how many there are may be damaged, so no memory is asked for that cannot be had.

@@ -84,8 +84,9 @@ impl Plain for String {
 
 /// Room for so many items, or a panic: what says how many may be damaged, and that must not end the process.
 fn reserve<P>(items: &mut Vec<P>, more: usize) {
+    let takes_memory = size_of::<P>() > 0 || more <= super::MOST_WITHOUT_WORDS;
     assert!(
-        items.try_reserve_exact(more).is_ok(),
+        takes_memory && items.try_reserve_exact(more).is_ok(),
         "no memory for a list of {more} items: the words it is read from are damaged"
     );
 }
