@@ -109,12 +109,13 @@ impl<S: Scalar> Differentiable for Dual<S> {
 derivative_number! { [S: Scalar] Dual<S>, inner S, scalar {} }
 sum_by_folding! { [S: Scalar] Dual<S> }
 
-impl<S: core::fmt::Display> core::fmt::Display for Dual<S> {
+impl<S: Scalar + core::fmt::Display> core::fmt::Display for Dual<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.is_active());
         // The parts get the whole format, so that `{:.2}` rounds each of them.
-        self.value.fmt(f)?;
+        core::fmt::Display::fmt(&self.value, f)?;
         f.write_str(" + ")?;
-        self.tangent.fmt(f)?;
+        core::fmt::Display::fmt(&self.tangent, f)?;
         f.write_str("ε")
     }
 }

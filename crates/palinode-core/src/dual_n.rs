@@ -152,13 +152,14 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
 derivative_number! { [S: Scalar, const N: usize] DualN<S, N>, inner S, scalar {} }
 sum_by_folding! { [S: Scalar, const N: usize] DualN<S, N> }
 
-impl<S: core::fmt::Display, const N: usize> core::fmt::Display for DualN<S, N> {
+impl<S: Scalar + core::fmt::Display, const N: usize> core::fmt::Display for DualN<S, N> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.is_active());
         // The parts get the whole format, so that `{:.2}` rounds each of them.
-        self.value.fmt(f)?;
+        core::fmt::Display::fmt(&self.value, f)?;
         for (i, t) in self.tangents.iter().enumerate() {
             f.write_str(" + ")?;
-            t.fmt(f)?;
+            core::fmt::Display::fmt(t, f)?;
             write!(f, "ε{}", i + 1)?;
         }
         Ok(())

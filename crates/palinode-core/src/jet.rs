@@ -212,13 +212,14 @@ impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
 derivative_number! { [S: Scalar, const K: usize] Jet<S, K>, inner S, scalar {} }
 sum_by_folding! { [S: Scalar, const K: usize] Jet<S, K> }
 
-impl<S: core::fmt::Display, const K: usize> core::fmt::Display for Jet<S, K> {
+impl<S: Scalar + core::fmt::Display, const K: usize> core::fmt::Display for Jet<S, K> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.is_active());
         // The parts get the whole format, so that `{:.2}` rounds each of them.
-        self.value.fmt(f)?;
+        core::fmt::Display::fmt(&self.value, f)?;
         for (i, coefficient) in self.higher.iter().enumerate() {
             f.write_str(" + ")?;
-            coefficient.fmt(f)?;
+            core::fmt::Display::fmt(coefficient, f)?;
             write!(f, "t^{}", i + 1)?;
         }
         Ok(())

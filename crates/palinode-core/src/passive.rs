@@ -93,8 +93,9 @@ impl<'a, S: Scalar> core::iter::Sum<&'a Passive<S>> for Passive<S> {
     }
 }
 
-impl<S: core::fmt::Display> core::fmt::Display for Passive<S> {
+impl<S: Scalar + core::fmt::Display> core::fmt::Display for Passive<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.0.fmt(f)
+        crate::decision::looked(|| self.is_active());
+        core::fmt::Display::fmt(&self.0, f)
     }
 }

@@ -94,21 +94,23 @@ super::for_each_number! { inherited_limits! { Limits } }
 
 // Solvers print their progress as `{:e}`. The parts are those of `Display`.
 
-impl<S: LowerExp> LowerExp for Dual<S> {
+impl<S: Scalar + LowerExp> LowerExp for Dual<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.value.fmt(f)?;
+        crate::decision::looked(|| self.is_active());
+        LowerExp::fmt(&self.value, f)?;
         f.write_str(" + ")?;
-        self.tangent.fmt(f)?;
+        LowerExp::fmt(&self.tangent, f)?;
         f.write_str("ε")
     }
 }
 
-impl<S: LowerExp, const N: usize> LowerExp for DualN<S, N> {
+impl<S: Scalar + LowerExp, const N: usize> LowerExp for DualN<S, N> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.value.fmt(f)?;
+        crate::decision::looked(|| self.is_active());
+        LowerExp::fmt(&self.value, f)?;
         for (i, tangent) in self.tangents.iter().enumerate() {
             f.write_str(" + ")?;
-            tangent.fmt(f)?;
+            LowerExp::fmt(tangent, f)?;
             write!(f, "ε{}", i + 1)?;
         }
         Ok(())
@@ -117,6 +119,7 @@ impl<S: LowerExp, const N: usize> LowerExp for DualN<S, N> {
 
 impl<S: Scalar + LowerExp, const K: usize> LowerExp for Jet<S, K> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.is_active());
         LowerExp::fmt(&self.primal(), f)?;
         for k in 1..=K {
             f.write_str(" + ")?;
@@ -129,12 +132,14 @@ impl<S: Scalar + LowerExp, const K: usize> LowerExp for Jet<S, K> {
 
 impl<S: Scalar<Bool = bool> + LowerExp> LowerExp for Var<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.is_active());
         LowerExp::fmt(&self.primal(), f)
     }
 }
 
 impl<S: Scalar + LowerExp> LowerExp for Passive<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::decision::looked(|| self.is_active());
         LowerExp::fmt(&self.primal(), f)
     }
 }

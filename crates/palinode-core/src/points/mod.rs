@@ -21,7 +21,7 @@
 //! left there; runs to the sides are seen by no other scope. Drivers inside the closure verify their own level in all of these runs, and one that refuses beside the point makes
 //! the outer one refuse. If nothing can be computed beside the point, that is refused, too.
 //!
-//! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules do so too) or `Scalar::peek`; after paths diverged with different numbers of decisions, later ones cannot
+//! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules do so too) or `Scalar::peek`, or read from the text of a number; after paths diverged with different numbers of decisions, later ones cannot
 //! be told apart, and orders among them count as kinks; rows of more than 32 outputs of a recording are added up in groups, and those of a step with a large state in one.
 
 mod account;

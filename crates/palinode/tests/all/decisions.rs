@@ -103,3 +103,22 @@ fn a_zero_that_carries_a_derivative_is_not_skipped() {
             .unwrap();
     assert_eq!(gradient, [3.0, 2.0]);
 }
+
+/// Text of an active number is a look, whatever makes it; that of a constant is none.
+#[test]
+fn text_is_a_look() {
+    use palinode::{Dual, DualN, Jet, Passive};
+    fn looks<N: std::fmt::Display + std::fmt::LowerExp>(number: N) -> u64 {
+        decision::watch(|| (number.to_string(), format!("{number:.2} {number:e}"))).1.looks
+    }
+    assert_eq!([looks(Dual::new(3.0, 1.0)), looks(Dual::lift(3.0))], [3, 0]);
+    assert_eq!([looks(DualN::new(3.0, [0.0, 1.0])), looks(DualN::<f64, 2>::lift(3.0))], [3, 0]);
+    assert_eq!([looks(Jet::<f64, 2>::variable(3.0)), looks(Jet::<f64, 2>::lift(3.0))], [3, 0]);
+    assert_eq!(looks(Passive::new(3.0)), 3);
+    let of_vars = |x: &[Var<f64>]| {
+        assert_eq!([looks(x[0] * 2.0), looks(Var::lift(3.0))], [3, 0]);
+        x[0]
+    };
+    let (g, seen) = decision::watch(|| grad(of_vars, &[3.0]));
+    assert_eq!((g.unwrap(), seen.looks, seen.count()), (vec![1.0], 3, 0));
+}

@@ -166,9 +166,18 @@ fn ranges_beyond_the_largest_number_are_refused() {
     const MAX: usize = usize::MAX;
     for (what, said) in [
         ("..=18446744073709551615 of axis 0", refused("..=", || two.slice(..=MAX))),
-        ("(Excluded(18446744073709551615), Unbounded)", refused("after", || two.slice((Excluded(MAX), Unbounded)))),
-        ("18446744073709551615..=18446744073709551615", refused("=", || two.slice((Included(MAX), Included(MAX))))),
-        ("..=18446744073709551615 of axis 1", refused("axis", || two.reshaped(&[1, 2]).slice_axis(1, ..=MAX))),
+        (
+            "(Excluded(18446744073709551615), Unbounded)",
+            refused("after", || two.slice((Excluded(MAX), Unbounded))),
+        ),
+        (
+            "18446744073709551615..=18446744073709551615",
+            refused("=", || two.slice((Included(MAX), Included(MAX)))),
+        ),
+        (
+            "..=18446744073709551615 of axis 1",
+            refused("axis", || two.reshaped(&[1, 2]).slice_axis(1, ..=MAX)),
+        ),
         ("slice 1..3 of axis 0, which has 2 elements", refused("1..3", || two.slice(1..3))),
         ("slice 3.. of axis 0", refused("3..", || two.slice(3..))),
     ] {
