@@ -122,12 +122,8 @@ impl Division {
 
     /// The least cost of a stretch of `n` steps that is divided. All shorter left parts have been pushed; `hint` is a left part that may be good, or 0.
     pub(super) fn best(&mut self, n: usize, hint: usize) -> Best {
-        let shortest = n.saturating_sub(self.right_hull.end()).max(1);
-        let longest = n.saturating_sub(self.least_right).min(self.left.len() - 1);
         let mut best = Best { cost: f64::INFINITY, bound: f64::INFINITY, left: 0 };
-        if shortest > longest || self.right_hull.end() == 0 {
-            return best;
-        }
+        let Some((shortest, longest)) = self.lefts(n) else { return best };
         let bound = self.least_of_hulls(n, shortest, longest);
         self.work += BOUND;
         for left in [self.last, self.last + 1, self.middle, hint] {
@@ -149,6 +145,25 @@ impl Division {
         }
         self.last = best.left;
         best
+    }
+
+    /// What no division of `n` steps costs less than.
+    pub(super) fn bound(&mut self, n: usize) -> f64 {
+        self.lefts(n).map_or(f64::INFINITY, |(shortest, longest)| self.least_of_hulls(n, shortest, longest))
+    }
+
+    /// How long the left part of `n` steps may be: both parts are known, and the right one has as many steps as it must.
+    fn lefts(&self, n: usize) -> Option<(usize, usize)> {
+        let shortest = n.saturating_sub(self.right_hull.end()).max(1);
+        let longest = n.saturating_sub(self.least_right).min(self.left.len() - 1);
+        (shortest <= longest && self.right_hull.end() > 0).then_some((shortest, longest))
+    }
+
+    /// The right part of `n` steps, more than all before, costs not less than `bound`.
+    pub(super) fn push_right(&mut self, n: usize, bound: f64) {
+        if n >= self.least_right {
+            self.right_hull.push(n, bound);
+        }
     }
 
     /// What is below `cost` costs at most this, but for rounding.

@@ -6,7 +6,8 @@
 //!
 //! Input: steps, slots of each tier, costs of a write and a read in forward steps. Output: actions. Disk slots are freed
 //! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps, or off by a few steps if that would take more than about a second, with the gap to a bound.
-//! Longer loops, and those with more than 400 slots on disk, are divided at multiples of a block of steps only; the bound is then that of a disk that costs nothing.
+//! Longer loops, and those with more than 400 slots on disk, are divided at multiples of a block of steps only; the bound is then that of any number of slots on disk, or
+//! (beyond a million steps, and in rollouts) of a disk that costs nothing.
 
 use super::divide::{A_SECOND, BOUND, Division};
 use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
@@ -43,7 +44,10 @@ pub fn two_tier(
     read_cost: f64,
 ) -> Result<TwoTier, Error> {
     let most = Most { blocks: TwoTier::EXACT_STEPS, work: A_SECOND };
-    let (plan, ram, total) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), most)?;
+    let (plan, ram, mut total) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), most)?;
+    if plan.block > 1 && steps <= MOST_BOUNDED {
+        total.bound = total.bound.max(bound_of_any(steps, ram, (write_cost, read_cost)));
+    }
     let cost = tally(&plan, steps, |steps, _, stored, choice| plan.known(steps, stored, choice));
     Ok(TwoTier::of(plan, steps, ram, cost, total))
 }
@@ -107,6 +111,24 @@ fn unit(write: f64, read: f64) -> f64 {
     let is_whole = |cost: f64| (cost - cost.round()).abs() < 1e-9;
     let parts = (1..=100).map(f64::from).find(|parts| is_whole(write * parts) && is_whole(read * parts));
     parts.map_or(0.0, |parts| 1.0 / parts)
+}
+
+/// Of loops up to so long [`bound_of_any`] takes no more than a tenth of a second.
+const MOST_BOUNDED: u64 = 1 << 20;
+
+/// What no schedule takes less than, however many slots there are on disk: what is to the right of a division has as many as the whole.
+fn bound_of_any(steps: u64, ram: u32, (write, read): (f64, f64)) -> f64 {
+    let mut division = Division::new(steps as usize, unit(write, read), 0);
+    division.begin(&[], &[], 2);
+    let mut live = 0.0;
+    for n in 1..=steps as usize {
+        let in_memory = binomial::known(n as u64, ram.into()).forward as f64;
+        let on_disk = division.bound(n).min(in_memory);
+        division.push(n as f64 + read + on_disk, n as f64 + read + on_disk);
+        live = in_memory.min(write + on_disk);
+        division.push_right(n, live);
+    }
+    live
 }
 
 /// The plan, the slots of memory that are of use, and the bound.

@@ -446,6 +446,9 @@ fn long_two_tier_schedules_use_the_disk_well() {
     let total = two_tier_is_right(100_000, 5, 40, 2.0, 2.0);
     assert!(total < in_memory / 2.0, "{total} {in_memory}");
     assert!(!two_tier(100_000, 5, 40, 2.0, 2.0).unwrap().is_exact());
+    // A disk that costs much: more slots would save little, and the bound knows.
+    let dear = two_tier(30_000, 1, 8, 300.0, 500.0).unwrap();
+    assert!(!dear.is_exact() && dear.bound() <= dear.total() && dear.gap() < 1.06, "{}", dear.gap());
 }
 
 /// The stream of a loop that stops after `n` steps: the way there, then the way back.
