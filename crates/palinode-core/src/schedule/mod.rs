@@ -9,8 +9,8 @@
 //! | [`store_all`] | the residuals of every step | `n` |
 //! | [`periodic`] | a snapshot every `k` steps, the residuals of `k` steps | below `2 n` |
 //! | [`binomial`] | `s` snapshots, one step's residuals | the fewest possible |
-//! | [`Mixed`] | snapshots or residuals, by their sizes | the fewest possible for equal sizes, for others up to 20000 steps as a rule |
-//! | [`two_tier`] | snapshots in memory and on disk | the least total with the time of the disk, up to 20000 steps as a rule |
+//! | [`Mixed`] | snapshots or residuals, by their sizes | the fewest possible for equal sizes, for others up to 20000 steps, or the gap |
+//! | [`two_tier`] | snapshots in memory and on disk | the least total with the time of the disk up to 20000 steps, or the gap |
 //! | [`Online`] | `s` snapshots of a loop whose length is unknown | at most 1.08 times the fewest (s >= 3) |
 //! | [`nested`] | slots for each loop of a nest | the best division of a total |
 //!
@@ -28,6 +28,7 @@ mod choose;
 mod cost;
 mod divide;
 mod equal;
+mod hull;
 mod mixed;
 mod nested;
 mod online;

@@ -5,10 +5,11 @@
 //! disk.
 //!
 //! Input: steps, slots of each tier, costs of a write and a read in forward steps. Output: actions. Disk slots are freed
-//! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps if the optimum is found within about a second; else the loop is divided at multiples of a
-//! block of steps only, which is exact but for that, and the gap to a bound without any disk costs is reported.
+//! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps, or off by a few steps if that would take more than about a second, with the gap to a bound.
+//! Longer loops, and those with more than 400 slots on disk, are divided at multiples of a block of steps only; the bound is then that of any number of slots on disk, or
+//! (beyond a million steps, and in rollouts) of a disk that costs nothing.
 
-use super::divide::{A_SECOND, Division};
+use super::divide::{A_SECOND, BOUND, Division};
 use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
 use super::tally::tally;
 use super::{Cost, Tier, binomial};
@@ -20,7 +21,7 @@ pub struct TwoTier {
     sweep: Sweep<Tiers>,
     steps: u64,
     cost: Cost,
-    bound: u64,
+    least: Total,
 }
 
 actions!(TwoTier);
@@ -42,13 +43,16 @@ pub fn two_tier(
     write_cost: f64,
     read_cost: f64,
 ) -> Result<TwoTier, Error> {
-    let (plan, ram, bound) =
-        checked(steps, ram_slots, disk_slots, (write_cost, read_cost), (TwoTier::EXACT_STEPS, A_SECOND))?;
+    let most = Most { blocks: TwoTier::EXACT_STEPS, work: A_SECOND };
+    let (plan, ram, mut total) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), most)?;
+    if plan.block > 1 && steps <= MOST_BOUNDED {
+        total.bound = total.bound.max(bound_of_any(steps, ram, (write_cost, read_cost)));
+    }
     let cost = tally(&plan, steps, |steps, _, stored, choice| plan.known(steps, stored, choice));
-    Ok(TwoTier::of(plan, steps, ram, cost, bound))
+    Ok(TwoTier::of(plan, steps, ram, cost, total))
 }
 
-/// [`two_tier`] for those who will follow it and have a budget: divided at no more than `blocks` places (at most 2000 if more would take longer than some
+/// [`two_tier`] for those who will follow it and have a budget: divided at no more than `blocks` places (fewer, but not below 2000, if that would take longer than some
 /// tens of milliseconds), and its cost found by walking, which takes as long as following and no memory. Making it takes no more than [`two_tier_bytes`] says.
 pub fn two_tier_walked(
     steps: u64,
@@ -57,29 +61,74 @@ pub fn two_tier_walked(
     (write_cost, read_cost): (f64, f64),
     blocks: u64,
 ) -> Result<TwoTier, Error> {
-    let (plan, ram, bound) =
-        checked(steps, ram_slots, disk_slots, (write_cost, read_cost), (blocks.max(1), A_SECOND / 16))?;
+    let most = Most { blocks, work: QUICKLY };
+    let (plan, ram, total) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), most)?;
     let cost = walked(&plan, steps, ram as usize + plan.disk as usize);
-    Ok(TwoTier::of(plan, steps, ram, cost, bound))
+    Ok(TwoTier::of(plan, steps, ram, cost, total))
 }
 
 /// The heap bytes that [`two_tier_walked`] takes at most.
 pub fn two_tier_bytes(steps: u64, ram_slots: u32, disk_slots: u32, blocks: u64) -> PlanBytes {
-    let blocks = steps.div_ceil(block_of(steps, blocks));
+    let blocks = steps.div_ceil(Most { blocks, work: QUICKLY }.block(steps, disk_slots));
     let (stride, rows) = (blocks as usize + 1, blocks.min(disk_slots.into()) as usize);
     let table = rows.saturating_mul(stride * size_of::<u16>());
     let ram = steps.saturating_sub(1).min(ram_slots.into());
     let stack = stack_bytes((ram as usize).saturating_add(rows));
-    let lists = stride * (2 * size_of::<f64>() + size_of::<u16>()) + Division::bytes_for(blocks as usize);
+    let lists = stride * (3 * size_of::<f64>() + size_of::<u16>()) + Division::bytes_for(blocks as usize);
     PlanBytes { planning: table.saturating_add(lists.max(stack)), following: table.saturating_add(stack) }
 }
 
-/// Into so many blocks a loop is divided however long that takes.
-const BLOCKS: u64 = 2000;
+/// Some tens of milliseconds.
+const QUICKLY: u64 = A_SECOND / 8;
 
-/// How many steps a block has if there are at most so many.
-fn block_of(steps: u64, blocks: u64) -> u64 {
-    steps.div_ceil(blocks).max(1)
+/// At how many places a loop is divided at most, and how much is looked at.
+#[derive(Clone, Copy)]
+struct Most {
+    blocks: u64,
+    work: u64,
+}
+
+impl Most {
+    /// So many blocks do not take long, however many slots there are.
+    const FEW: u64 = 2000;
+
+    /// How many steps a block has.
+    fn block(self, steps: u64, disk_slots: u32) -> u64 {
+        let in_time = (self.work / BOUND).checked_div(disk_slots.into()).unwrap_or(u64::MAX).max(Most::FEW);
+        steps.div_ceil(self.blocks.min(in_time).max(1)).max(1)
+    }
+}
+
+/// What no schedule takes less than, and whether the one that was found takes that.
+#[derive(Clone, Copy, Debug)]
+struct Total {
+    bound: f64,
+    is_least: bool,
+}
+
+/// Of what all costs are whole numbers, if the disk's are fractions that people write; 0 if not.
+fn unit(write: f64, read: f64) -> f64 {
+    let is_whole = |cost: f64| (cost - cost.round()).abs() < 1e-9;
+    let parts = (1..=100).map(f64::from).find(|parts| is_whole(write * parts) && is_whole(read * parts));
+    parts.map_or(0.0, |parts| 1.0 / parts)
+}
+
+/// Of loops up to so long [`bound_of_any`] takes no more than a tenth of a second.
+const MOST_BOUNDED: u64 = 1 << 20;
+
+/// What no schedule takes less than, however many slots there are on disk: what is to the right of a division has as many as the whole.
+fn bound_of_any(steps: u64, ram: u32, (write, read): (f64, f64)) -> f64 {
+    let mut division = Division::new(steps as usize, unit(write, read), 0);
+    division.begin(&[], &[], 2);
+    let mut live = 0.0;
+    for n in 1..=steps as usize {
+        let in_memory = binomial::known(n as u64, ram.into()).forward as f64;
+        let on_disk = division.bound(n).min(in_memory);
+        division.push(n as f64 + read + on_disk, n as f64 + read + on_disk);
+        live = in_memory.min(write + on_disk);
+        division.push_right(n, live);
+    }
+    live
 }
 
 /// The plan, the slots of memory that are of use, and the bound.
@@ -88,31 +137,34 @@ fn checked(
     ram_slots: u32,
     disk_slots: u32,
     (write_cost, read_cost): (f64, f64),
-    (blocks, most_work): (u64, u64),
-) -> Result<(Tiers, u32, u64), Error> {
+    most: Most,
+) -> Result<(Tiers, u32, Total), Error> {
     for (what, value) in [("the cost of a write", write_cost), ("the cost of a read", read_cost)] {
         if !(value >= 0.0 && value.is_finite()) {
             return Err(Error::ScheduleArgument { what, value, must: "be finite and not negative" });
         }
     }
     let ram = binomial::useful(steps, ram_slots)?;
-    let bound = binomial::known(steps, u64::from(ram_slots) + u64::from(disk_slots)).forward;
-    let plan = |block: u64, most_work: u64| {
-        Tiers::new(steps, ram, disk_slots, (write_cost, read_cost), block, most_work)
-    };
-    let (block, long) = (block_of(steps, blocks), block_of(steps, blocks.min(BLOCKS)));
-    let plan = if block < long { plan(block, most_work) } else { None }.or_else(|| plan(long, u64::MAX));
-    Ok((plan.expect("no bound of its work"), ram, bound))
+    let block = most.block(steps, disk_slots);
+    let (plan, total) = Tiers::new(steps, ram, disk_slots, (write_cost, read_cost), block, most.work);
+    if block == 1 {
+        return Ok((plan, ram, total));
+    }
+    // Other places are not looked at: what is known is how many forward evaluations it takes if the disk costs nothing.
+    let free = binomial::known(steps, u64::from(ram_slots) + u64::from(disk_slots)).forward;
+    Ok((plan, ram, Total { bound: free as f64, is_least: false }))
 }
 
 impl TwoTier {
-    /// Up to so many steps the schedule is optimal, if it is found within about a second (always up to 2000 steps). Only many slots on disk
-    /// beside one or two in memory take longer; [`is_exact`](Self::is_exact) tells.
+    /// Up to so many steps the schedule is optimal, or nearly if that would take more than about a second: [`is_exact`](Self::is_exact) and
+    /// [`gap`](Self::gap) tell. Longer loops are divided at so many places at most.
     pub const EXACT_STEPS: u64 = 20_000;
 
-    fn of(plan: Tiers, steps: u64, ram: u32, cost: Cost, bound: u64) -> TwoTier {
+    fn of(plan: Tiers, steps: u64, ram: u32, cost: Cost, least: Total) -> TwoTier {
+        let total = cost.with_disk(plan.write, plan.read);
+        let least = if least.is_least { Total { bound: total, ..least } } else { least };
         let slots = ram as usize + plan.disk as usize;
-        TwoTier { sweep: Sweep::new(plan, steps, slots), steps, cost, bound }
+        TwoTier { sweep: Sweep::new(plan, steps, slots), steps, cost, least }
     }
 
     /// What it costs, computed.
@@ -126,19 +178,19 @@ impl TwoTier {
         self.cost.with_disk(*write, *read)
     }
 
-    /// No schedule with so many slots takes less: forward evaluations if the disk cost nothing.
-    pub fn bound(&self) -> u64 {
-        self.bound
+    /// No schedule with so many slots has a lower [`total`](Self::total).
+    pub fn bound(&self) -> f64 {
+        self.least.bound
     }
 
-    /// The total by the bound, 1 if it is optimal: 1.3 means that at most 30 % could be saved.
+    /// The total by the bound, 1 if it is optimal: 1.01 means that at most 1 % could be saved.
     pub fn gap(&self) -> f64 {
-        if self.steps == 0 || self.is_exact() { 1.0 } else { self.total() / self.bound as f64 }
+        if self.steps == 0 { 1.0 } else { self.total() / self.least.bound }
     }
 
     /// Whether it is optimal.
     pub fn is_exact(&self) -> bool {
-        self.sweep.plan().block == 1
+        self.least.is_least
     }
 }
 
@@ -196,7 +248,7 @@ impl Tiers {
         begins.then(|| binomial::known(steps, self.ram.into()))
     }
 
-    /// `None` if more than `most_work` would have to be looked at.
+    /// The best plan, or nearly if that would take too long, and what no plan with these blocks is below.
     fn new(
         steps: u64,
         ram: u32,
@@ -204,7 +256,7 @@ impl Tiers {
         (write, read): (f64, f64),
         block: u64,
         most_work: u64,
-    ) -> Option<Tiers> {
+    ) -> (Tiers, Total) {
         let blocks = steps.div_ceil(block) as usize;
         let stride = blocks + 1;
         let in_memory: Vec<f64> =
@@ -215,33 +267,28 @@ impl Tiers {
         let disk = disk.min(blocks as u32);
         let mut lefts = Vec::new();
         lefts.reserve_exact(disk as usize * stride);
-        let mut row = vec![0; stride];
+        let mut row = vec![0_u16; stride];
         let mut used = 0;
-        // From a live state, with as many disk slots as rows.
-        let mut live = in_memory.clone();
-        let mut division = Division::new(blocks);
+        // From a live state, with as many disk slots as rows; and what that does not cost less than.
+        let (mut live, mut bounds) = (in_memory.clone(), in_memory.clone());
+        let mut division = Division::new(blocks, unit(write, read), most_work);
         while used < disk {
-            row.fill(0);
-            division.begin(&live);
+            division.begin(&live, &bounds, least_right);
             let mut changed = false;
             for k in 1..=blocks {
-                let (best, left) = division.best(k, least_right);
-                if best < in_memory[k] {
-                    row[k] = left as u16;
-                }
-                let on_disk = best.min(in_memory[k]);
+                // With one slot less it was divided there: so that no slot makes it worse.
+                let best = division.best(k, usize::from(row[k] & !TO_DISK));
+                let (on_disk, bound) = (best.cost.min(in_memory[k]), best.bound.min(in_memory[k]));
+                row[k] = if best.cost < in_memory[k] { best.left as u16 } else { 0 };
                 // From a state on disk: to advance over it, to read the state, and to come back.
-                division.push((k as u64 * block) as f64 + read + on_disk);
-                let written = write + on_disk;
-                let now = if written < in_memory[k] { written } else { in_memory[k] };
-                if written < in_memory[k] {
+                let there = (k as u64 * block) as f64 + read;
+                division.push(there + on_disk, there + bound);
+                if write + on_disk < in_memory[k] {
                     row[k] |= TO_DISK;
                 }
-                changed |= now != live[k];
-                live[k] = now;
-            }
-            if division.work() > most_work {
-                return None;
+                let now = ((write + on_disk).min(in_memory[k]), (write + bound).min(in_memory[k]));
+                changed |= now != (live[k], bounds[k]);
+                (live[k], bounds[k]) = now;
             }
             if !changed {
                 break; // a further slot would change nothing
@@ -249,7 +296,8 @@ impl Tiers {
             lefts.extend_from_slice(&row);
             used += 1;
         }
-        Some(Tiers { ram, disk: used, write, read, block, lefts, stride })
+        let total = Total { bound: bounds[blocks], is_least: bounds[blocks] == live[blocks] };
+        (Tiers { ram, disk: used, write, read, block, lefts, stride }, total)
     }
 
     fn heap_bytes(&self) -> usize {

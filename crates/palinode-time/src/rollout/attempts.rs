@@ -8,8 +8,8 @@
 use super::backend::Backend;
 use super::engine::{Engine, Loss};
 use super::needs::Task;
-use super::plan::{Actions, Frame, Keeps, Needs, Planned, Way};
-use super::reverse::{Length, Setting};
+use super::plan::{Actions, Frame, Keeps, Needs, Planned};
+use super::reverse::Setting;
 use super::stores::Stores;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
@@ -33,14 +33,11 @@ impl<R> Tried<R> {
 
 impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// Plans a sweep and runs it, as often as need be.
-    #[allow(clippy::too_many_arguments)] // what a sweep is, and how it is run
     pub(super) fn attempt<'e, 'l, T: Inner, B: Backend<St, T>, R>(
         &self,
         engine: &mut Engine<'e, St, T, B>,
         stores: &mut Stores<'_, '_>,
-        setting: Setting<'_>,
-        way: Way,
-        length: Length<'_, St, T>,
+        task: Task<'_, St, T>,
         loss: &mut Loss<'l, St, T>,
         run: impl Fn(
             &mut Engine<'e, St, T, B>,
@@ -49,9 +46,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             &mut Loss<'l, St, T>,
         ) -> Result<R, Error>,
     ) -> Result<Tried<R>, Error> {
-        let Setting { start, budget, results, .. } = setting;
-        let task = Task { stores: &*stores, setting, way, length };
-        let (mut needs, mut measured) = self.needs_in_all(engine, task, loss)?;
+        let Task { setting: Setting { start, budget, results, .. }, way, length } = task;
+        let (mut needs, mut measured) = self.needs_in_all(engine, task, stores, loss)?;
         let mut most = u64::MAX;
         loop {
             let units = length.swept.div_ceil(engine.units.stride);
@@ -77,8 +73,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             if records {
                 engine.advance_by_recording_from_now();
             } else if !measured {
-                let task = Task { stores: &*stores, setting, way, length };
-                needs = self.needs_of_all(engine, task, loss)?;
+                needs = self.needs_of_all(engine, task, stores, loss)?;
                 measured = true;
             } else if way.chooses() && keeps.snapshots() > 1 {
                 most = keeps.snapshots() / 2;

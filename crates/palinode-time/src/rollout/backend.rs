@@ -488,23 +488,3 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         self.columns.as_ref().map(|columns| with_lanes!(columns, lanes => lanes.directions()))
     }
 }
-
-/// Puts a state into a slot, in exchange for the memory of the state that was there.
-pub(super) fn exchange<T: Inner, R: Reals<Passive<T>>>(
-    slots: &mut Vec<Option<R>>,
-    kept: usize,
-    state: &mut R,
-    numbers: &mut Flat<T>,
-) {
-    while slots.len() <= kept {
-        slots.push(None);
-    }
-    match &mut slots[kept] {
-        Some(slot) => core::mem::swap(slot, state),
-        empty => {
-            numbers.clear();
-            state.save(numbers);
-            *empty = Some(R::load(&mut numbers.read(Passive::lift)));
-        }
-    }
-}

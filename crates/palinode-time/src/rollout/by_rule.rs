@@ -1,7 +1,8 @@
 //! A step that goes by its own rule: what is kept of it is the state before it.
 
 use super::Inner;
-use super::backend::{Backend, Cotangents, Fixed, Flat, Memory, exchange};
+use super::backend::{Backend, Cotangents, Fixed, Flat, Memory};
+use super::before::Before;
 use super::flat::{Shape, reading, refill};
 use super::forward::taken_well;
 use super::sides;
@@ -13,7 +14,7 @@ use palinode_core::{Budget, Passive, Reals, Sink, Snapshot};
 
 /// Differentiates a step by the rule that comes with it; see [`StepRule`].
 pub struct ByRule<St: Step, T: Inner = f64> {
-    before: Vec<Option<St::State<Passive<T>>>>,
+    before: Before<St::State<Passive<T>>>,
     numbers: Flat<T>,
     state: Option<St::State<Passive<T>>>,
     params: Option<St::Params<Passive<T>>>,
@@ -28,7 +29,7 @@ pub struct ByRule<St: Step, T: Inner = f64> {
 impl<St: Step, T: Inner> Default for ByRule<St, T> {
     fn default() -> Self {
         ByRule {
-            before: Vec::new(),
+            before: Before::default(),
             numbers: Flat::default(),
             state: None,
             params: None,
@@ -42,8 +43,7 @@ impl<St: Step, T: Inner> Default for ByRule<St, T> {
 
 impl<St: Step, T: Inner> Memory for ByRule<St, T> {
     fn heap_bytes(&self) -> usize {
-        self.before.iter().flatten().map(Reals::heap_bytes).sum::<usize>()
-            + self.before.capacity() * size_of::<Option<St::State<Passive<T>>>>()
+        self.before.heap_bytes()
             + self.numbers.heap_bytes()
             + self.state.as_ref().map_or(0, Reals::heap_bytes)
             + self.params.as_ref().map_or(0, Reals::heap_bytes)
@@ -69,7 +69,7 @@ impl<St: Step, T: Inner> Memory for ByRule<St, T> {
     }
 
     fn reserve(&mut self, places: usize) {
-        self.before.reserve_exact(places.saturating_sub(self.before.len()));
+        self.before.reserve(places);
     }
 
     fn forget(&mut self) {
@@ -79,8 +79,7 @@ impl<St: Step, T: Inner> Memory for ByRule<St, T> {
     }
 
     fn residual_bytes(&self) -> usize {
-        size_of::<Option<St::State<Passive<T>>>>()
-            + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
+        self.before.bytes_of_one()
     }
 
     fn needed_bytes(&mut self) -> usize {
@@ -101,7 +100,7 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         _steps: u64,
         _expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
-        exchange(&mut self.before, kept, before, &mut self.numbers);
+        self.before.keep(kept, before, &mut self.numbers);
         Ok(true)
     }
 
@@ -113,9 +112,7 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         _steps: u64,
         state: &mut St::State<Passive<T>>,
     ) -> Result<(), Error> {
-        self.numbers.clear();
-        self.before[kept].iter().for_each(|before| before.save(&mut self.numbers));
-        state.reload(&mut self.numbers.read(Passive::lift));
+        self.before.give_back(kept, state, &mut self.numbers);
         fixed.step.step(state, fixed.params, &inputs[0]);
         Ok(())
     }
@@ -130,7 +127,7 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
         let input = &inputs[0];
-        let before = self.before[kept].as_ref().expect("a step is recorded before it is reversed");
+        let before = self.before.get(kept).expect("a step is recorded before it is reversed");
         // The smallest numbers of what the step starts from.
         let of_params = || once_with(|| sides::least(fixed.params)).chain(once_with(|| sides::least(input)));
         let point = || once_with(|| sides::least(before)).chain(of_params());
@@ -171,7 +168,7 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     }
 
     fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {
-        self.before[kept].as_ref()
+        self.before.get(kept)
     }
 
     fn release_cotangent(&mut self, state: &mut Vec<T>) {

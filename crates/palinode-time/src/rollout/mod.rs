@@ -17,6 +17,7 @@
 
 mod attempts;
 mod backend;
+mod before;
 mod by_rule;
 mod check;
 mod columns;

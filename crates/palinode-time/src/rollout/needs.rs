@@ -31,26 +31,25 @@ const NORMS: u64 = 8;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
 
-/// What is to be planned: where snapshots go, what the sweep starts with, the way back, how long the loop is.
-pub(super) struct Task<'t, 'r, 'a, St: Step, T: Inner> {
-    pub(super) stores: &'t Stores<'r, 'a>,
+/// A sweep that is to be planned: what it starts with, the way back, how long the loop is.
+pub(super) struct Task<'t, St: Step, T: Inner> {
     pub(super) setting: Setting<'t>,
     pub(super) way: Way,
     pub(super) length: Length<'t, St, T>,
 }
 
-impl<St: Step, T: Inner> Clone for Task<'_, '_, '_, St, T> {
+impl<St: Step, T: Inner> Clone for Task<'_, St, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<St: Step, T: Inner> Copy for Task<'_, '_, '_, St, T> {}
+impl<St: Step, T: Inner> Copy for Task<'_, St, T> {}
 
-impl<St: Step, T: Inner> Task<'_, '_, '_, St, T> {
+impl<St: Step, T: Inner> Task<'_, St, T> {
     /// A refusal, if the budget does not hold these with what is kept at least of so many units.
-    fn fits(&self, needs: Needs, units: u64) -> Result<(), Error> {
-        needs.with(self.way.least(units)?, self.stores).within(self.setting.budget)
+    fn fits(&self, needs: Needs, units: u64, stores: &Stores<'_, '_>) -> Result<(), Error> {
+        needs.with(self.way.least(units)?, stores).within(self.setting.budget)
     }
 }
 
@@ -60,22 +59,23 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, '_, '_, St, T>,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
-        let Task { setting, way, length, .. } = task;
+        let Task { setting, way, length } = task;
         let Setting { start, budget, .. } = setting;
         if self.options.verify {
             let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
             engine.watch.hashes = Some(Hashes::new(most.min(length.most.saturating_add(2) as usize)));
         }
-        let refusal = |needs: Needs, stride: u64| task.fits(needs, length.swept.div_ceil(stride));
+        let refusal = |needs: Needs, stride: u64| task.fits(needs, length.swept.div_ceil(stride), stores);
         engine.units.stride = 1;
         engine.reserve_inputs();
         warm_up(engine, setting, length.certain, loss)?;
         engine.plan.planned = engine.heaviest();
         if engine.has_grown_from(start) && !budget.is_unlimited() {
-            return self.needs_of_largest(engine, task, None, loss);
+            return self.needs_of_largest(engine, task, stores, None, loss);
         }
         let mut of_one = needs_of(engine, setting);
         if length.certain > 0 && !self.options.tape_only {
@@ -91,7 +91,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             of_one = needs_of(engine, setting);
         }
         if let Some(largest) = differing(engine, setting, length)? {
-            return self.needs_of_largest(engine, task, Some(largest), loss);
+            return self.needs_of_largest(engine, task, stores, Some(largest), loss);
         }
         let one = refusal(of_one, 1);
         let at_once = self.steps_at_once(engine, budget, of_one, way, length.most).min(length.certain);
@@ -116,7 +116,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let warmed_up = engine.warm_up(start, length.certain, loss);
         let is_about_bytes = warmed_up.as_ref().err().is_none_or(Error::is_excess);
         if is_about_bytes && engine.has_grown_from(start) && !budget.is_unlimited() {
-            return self.needs_of_largest(engine, task, None, loss);
+            return self.needs_of_largest(engine, task, stores, None, loss);
         }
         let several = match warmed_up {
             Ok(()) => {
@@ -145,18 +145,19 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs_of_all<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, '_, '_, St, T>,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
         self.measure(engine, task, &|_| true, loss)?;
-        self.needs_as_measured(engine, task)
+        self.needs_as_measured(engine, task, stores)
     }
 
     /// Takes every step once, and records those for which `records` holds.
     fn measure<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        Task { setting, length, .. }: Task<'_, '_, '_, St, T>,
+        Task { setting, length, .. }: Task<'_, St, T>,
         records: &dyn Fn(u64) -> bool,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(), Error> {
@@ -180,14 +181,15 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     fn needs_as_measured<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, '_, '_, St, T>,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
     ) -> Result<Needs, Error> {
         if engine.has_grown_from(task.setting.start) {
             engine.leave_room_to_grow();
         }
         let mut needs = needs_of(engine, task.setting);
         needs.states += engine.moved_by_recording();
-        task.fits(needs, task.length.swept)?;
+        task.fits(needs, task.length.swept, stores)?;
         Ok(needs)
     }
 
@@ -195,10 +197,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn needs_in_all<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, '_, '_, St, T>,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<(Needs, bool), Error> {
-        match self.needs(engine, task, loss) {
+        match self.needs(engine, task, stores, loss) {
             Err(refusal @ Error::BudgetTooSmall { .. }) if task.length.certain > 0 => {
                 if engine.is_uniform(task.setting.start)? {
                     return Err(refusal);
@@ -209,7 +212,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 if planned.holds_for(&engine.heaviest()) {
                     return Err(refusal);
                 }
-                Ok((self.needs_as_measured(engine, task)?, true))
+                Ok((self.needs_as_measured(engine, task, stores)?, true))
             }
             needs => Ok((needs?, false)),
         }
@@ -220,7 +223,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     fn needs_of_largest<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, '_, '_, St, T>,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
         largest: Option<Largest>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
@@ -238,7 +242,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
         engine.plan.planned = engine.heaviest();
         let needs = needs_of(engine, task.setting);
-        task.fits(needs, task.length.swept)?;
+        task.fits(needs, task.length.swept, stores)?;
         Ok(needs)
     }
 

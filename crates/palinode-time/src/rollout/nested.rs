@@ -5,7 +5,8 @@
 //!
 //! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
 
-use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, Memory, exchange, records_otherwise};
+use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, Memory, records_otherwise};
+use super::before::Before;
 use super::flat::refill;
 use super::forward::taken_well;
 use super::{Differentiate, Inner, Rollout};
@@ -102,7 +103,7 @@ impl<'a, St: Step> Rollout<'a, Repeat<St>> {
 
 /// See [`Nested`].
 pub struct ByInnerLoop<St: Step, T: Inner> {
-    before: Vec<Option<St::State<Passive<T>>>>,
+    before: Before<St::State<Passive<T>>>,
     live: Option<St::State<Passive<T>>>,
     /// The most heap bytes of a state inside an outer step and the inner tape's copy of it: neither end of the outer step need be as large.
     most_of_states: usize,
@@ -122,7 +123,7 @@ pub struct ByInnerLoop<St: Step, T: Inner> {
 impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
     fn default() -> Self {
         ByInnerLoop {
-            before: Vec::new(),
+            before: Before::default(),
             live: None,
             most_of_states: 0,
             numbers: Flat::default(),
@@ -183,10 +184,7 @@ fn inside(inner: u64, error: Error) -> Error {
 
 impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
     fn heap_bytes(&self) -> usize {
-        let states = self.before.iter().flatten().map(Reals::heap_bytes).sum::<usize>();
-        let lists = self.before.capacity() * size_of::<Option<St::State<Passive<T>>>>();
-        states
-            + lists
+        self.before.heap_bytes()
             + self.heap_of_state()
             + self.numbers.heap_bytes()
             + (self.inner.heap_bytes() - self.inner.heap_of_state())
@@ -221,7 +219,7 @@ impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
     }
 
     fn reserve(&mut self, places: usize) {
-        self.before.reserve_exact(places.saturating_sub(self.before.len()));
+        self.before.reserve(places);
         self.inner.reserve(1);
     }
 
@@ -232,8 +230,7 @@ impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
     }
 
     fn residual_bytes(&self) -> usize {
-        size_of::<Option<St::State<Passive<T>>>>()
-            + self.before.first().and_then(Option::as_ref).map_or(0, Reals::heap_bytes)
+        self.before.bytes_of_one()
     }
 
     fn needed_bytes(&mut self) -> usize {
@@ -254,7 +251,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         _steps: u64,
         _expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
-        exchange(&mut self.before, kept, before, &mut self.numbers);
+        self.before.keep(kept, before, &mut self.numbers);
         Ok(true)
     }
 
@@ -266,9 +263,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         _steps: u64,
         state: &mut St::State<Passive<T>>,
     ) -> Result<(), Error> {
-        self.numbers.clear();
-        self.before[kept].iter().for_each(|before| before.save(&mut self.numbers));
-        state.reload(&mut self.numbers.read(Passive::lift));
+        self.before.give_back(kept, state, &mut self.numbers);
         let Repeat { step, times, .. } = fixed.step;
         let fixed = Fixed { step, params: fixed.params };
         let steps = Steps { fixed, input: inputs, by_recording: self.by_recording };
@@ -297,7 +292,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
             otherwise,
             ..
         } = self;
-        let before = before[kept].as_ref().expect("a step is recorded before it is reversed");
+        let before = before.get(kept).expect("a step is recorded before it is reversed");
         numbers.clear();
         before.save(numbers);
         let live = refill(live, &mut numbers.read(Passive::lift));
@@ -360,7 +355,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
     }
 
     fn state_before(&self, kept: usize) -> Option<&St::State<Passive<T>>> {
-        self.before[kept].as_ref()
+        self.before.get(kept)
     }
 
     fn computes_otherwise(&self) -> bool {

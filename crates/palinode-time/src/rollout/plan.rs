@@ -340,7 +340,9 @@ impl Frame<'_, '_, '_> {
                 let slots = self.slots(units, blocks)?;
                 let costs = (WRITE_COST, READ_COST);
                 let actions = schedule::two_tier_walked(units, slots, disk_slots, costs, blocks)?;
-                let (cost, optimum) = (actions.cost(), actions.bound());
+                // Steps are compared with steps: as if the disk were memory.
+                let optimum = schedule::binomial_cost(units, slots.saturating_add(disk_slots))?.forward;
+                let cost = actions.cost();
                 let keeps = self.way.keeps(units, slots, blocks)?;
                 Ok(Planned { actions: Actions::Known { actions: Box::new(actions), optimum, cost }, keeps })
             }

@@ -1,10 +1,10 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
-use super::backend::Backend;
-use super::backend::Cotangents;
+use super::backend::{Backend, Cotangents};
 use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, When};
 use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
 use super::forward::check_inputs;
+use super::needs::Task;
 use super::plan::{Actions, Way};
 use super::stores::Stores;
 use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Truncation};
@@ -187,7 +187,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             engine.follow(actions, stores, loss)?;
             Ok::<_, Error>((optimum, cost))
         };
-        let tried = self.attempt(&mut engine, &mut stores, setting, way, length, loss, run)?;
+        let tried = self.attempt(&mut engine, &mut stores, Task { setting, way, length }, loss, run)?;
         let (optimum, cost) = tried.result;
         let mut io = None;
         if let Some(disk) = &mut stores.disk {

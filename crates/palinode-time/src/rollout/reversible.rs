@@ -3,6 +3,7 @@
 use super::backend::Backend;
 use super::engine::{Engine, Loss, Setup, When};
 use super::forward::check_inputs;
+use super::needs::Task;
 use super::plan::Way;
 use super::reverse::{Length, finite_value};
 use super::{Differentiate, Gradient, Rollout, Schedule};
@@ -49,15 +50,10 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
-        let tried = self.attempt(
-            &mut engine,
-            &mut stores,
-            setting,
-            Way::Undoing,
-            length,
-            loss,
-            |engine, _, _, loss| there_and_back(engine, &start, steps, loss),
-        );
+        let task = Task { setting, way: Way::Undoing, length };
+        let tried = self.attempt(&mut engine, &mut stores, task, loss, |engine, _, _, loss| {
+            there_and_back(engine, &start, steps, loss)
+        });
         let tried = tried.map_err(|error| self.located(error, initial, params))?;
         let drift = drift(&start, engine.live_as_snapshot(), SMALL);
         if drift > OF_ALL_STEPS {

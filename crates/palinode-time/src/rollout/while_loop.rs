@@ -2,7 +2,7 @@
 
 use super::backend::Backend;
 use super::engine::{Engine, Loss};
-use super::needs::{MOST_AT_ONCE, refuse_beyond_naming};
+use super::needs::{MOST_AT_ONCE, Task, refuse_beyond_naming};
 use super::plan::{Actions, Way};
 use super::reverse::{Length, Setting, Swept};
 use super::stores::Stores;
@@ -71,7 +71,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             };
             self.go_until(engine, setting, slots, condition, stores, loss)
         };
-        let tried = self.attempt(&mut engine, &mut stores, setting, Way::Online, length, loss, run)?;
+        let task = Task { setting, way: Way::Online, length };
+        let tried = self.attempt(&mut engine, &mut stores, task, loss, run)?;
         let Gone { steps, cost, stop, bookkeeping } = tried.result;
         let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
         let held = engine.heap_bytes() + start.heap_bytes() + setting.results;
