@@ -138,7 +138,7 @@ impl Ladder<'_> {
         {
             words.push(format!("{} {}", compact(between), price(&fitted)));
         }
-        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.overhead < 1.005) {
+        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.keeps_everything()) {
             words.push(format!("{} keeps everything", compact(most)));
         }
         words.join("; ")

@@ -333,22 +333,21 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where loops keep states.
+/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where a loop keeps states.
 pub(crate) fn price(fitted: &FittedGradient) -> String {
-    match fitted.checkpoints.iter().max_by_key(|checkpoint| checkpoint.forward_rounds()) {
-        None => times(fitted.overhead),
-        Some(longest) => {
-            format!("with {} forward sweeps", sweeps(longest.forward_rounds(), longest.rounds))
-        }
+    match &fitted.checkpoints[..] {
+        [only] => format!("with {} forward sweeps", sweeps(only.forward_rounds(), only.rounds)),
+        _ => times(fitted.overhead, fitted.is_overhead_exact),
     }
 }
 
 /// `with 1.7 times the work`.
-fn times(overhead: f64) -> String {
-    if overhead < 1.005 {
-        "with no more work".to_string()
-    } else {
-        format!("with {} times the work", amount(overhead))
+fn times(overhead: f64, is_exact: bool) -> String {
+    match (overhead < 1.005, is_exact) {
+        (true, true) => "with no more work".to_string(),
+        (true, false) => "with about the same work".to_string(),
+        (false, true) => format!("with {} times the work", amount(overhead)),
+        (false, false) => format!("with about {} times the work", amount(overhead)),
     }
 }
 
@@ -358,12 +357,17 @@ pub(crate) fn amount(overhead: f64) -> String {
 }
 
 /// `1.7 times the work of keeping everything (2.1 MiB)`.
-pub(crate) fn against_all(overhead: f64, store_all: Budget) -> String {
-    let all = size(store_all.bytes() as u64);
-    if overhead < 1.005 {
-        format!("no more work than keeping everything ({all})")
-    } else {
-        format!("{} times the work of keeping everything ({all})", amount(overhead))
+pub(crate) fn against_all(fitted: &FittedGradient) -> String {
+    let all = size(fitted.store_all.bytes() as u64);
+    let overhead = fitted.overhead;
+    match (overhead < 1.005, fitted.is_overhead_exact) {
+        (true, true) => format!("no more work than keeping everything ({all})"),
+        (true, false) => format!("about the work of keeping everything ({all}), by which way branches go"),
+        (false, true) => format!("{} times the work of keeping everything ({all})", amount(overhead)),
+        (false, false) => format!(
+            "about {} times the work of keeping everything ({all}), by which way branches go",
+            amount(overhead)
+        ),
     }
 }
 
@@ -392,10 +396,21 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
     }
     let one = |checkpoint: &Checkpoint| {
         let place = line(checkpoint.span).map_or(String::new(), |line| format!(" in line {line}"));
-        format!(
-            "the loop{place} keeps {} of {} states: {} forward sweeps (at best {})",
+        let is_around = |other: &Checkpoint| {
+            let (outer, inner) = (other.span, checkpoint.span);
+            outer != inner && outer.start <= inner.start && inner.end <= outer.end
+        };
+        let kept = format!(
+            "the loop{place} keeps {} of {} states",
             numbers::count(checkpoint.slots),
-            numbers::count(checkpoint.rounds),
+            numbers::count(checkpoint.rounds)
+        );
+        // How often it is run through in all depends on the loop around it, too; the multiple of the work counts that.
+        if fitted.checkpoints.iter().any(is_around) {
+            return format!("{kept} for each round back of the loop around it");
+        }
+        format!(
+            "{kept}: {} forward sweeps (at best {})",
             sweeps(checkpoint.forward_rounds(), checkpoint.rounds),
             sweeps(checkpoint.fewest_rounds(), checkpoint.rounds)
         )
@@ -489,8 +504,9 @@ mod tests {
 
     #[test]
     fn work_is_said_with_two_digits() {
-        assert_eq!(times(1.0), "with no more work");
-        assert_eq!(times(1.04), "with 1.04 times the work");
-        assert_eq!(times(2.31), "with 2.3 times the work");
+        assert_eq!(times(1.0, true), "with no more work");
+        assert_eq!(times(1.0, false), "with about the same work");
+        assert_eq!(times(1.04, true), "with 1.04 times the work");
+        assert_eq!(times(2.31, false), "with about 2.3 times the work");
     }
 }

@@ -377,7 +377,7 @@ impl Answer<'_> {
         match self.within {
             Within::AnyMemory => {}
             Within::Planned { budget, fitted, .. } => {
-                let work = storage::against_all(fitted.overhead, fitted.store_all);
+                let work = storage::against_all(fitted);
                 let line = |span| storage::line(session, self.loaded, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
                 let held = storage::held(held);

@@ -65,8 +65,17 @@ pub struct FittedGradient {
     pub checkpoints: Vec<Checkpoint>,
     /// Its work as a multiple of the work when everything is kept.
     pub overhead: f64,
+    /// Whether that is so in every run; otherwise it depends on data, on which way branches go.
+    pub is_overhead_exact: bool,
     /// What keeping everything would take.
     pub store_all: Budget,
+}
+
+impl FittedGradient {
+    /// Whether nothing is computed again.
+    pub fn keeps_everything(&self) -> bool {
+        self.recompute == Recompute::Nothing && self.repeated == 0 && self.checkpoints.is_empty()
+    }
 }
 
 /// Value and gradient of the first result within a budget, with the least work; the bits do not depend on the budget, unless `storage` asks for
@@ -129,7 +138,7 @@ fn fit_levels<R>(
     });
     // Something is left for loops that keep states.
     effort.limit_to(0.5);
-    let mut tried = Tried { limit, all: (all.work, all.heap), best: None, smallest: None };
+    let mut tried = Tried { limit, all: (all.work, all.heap, all.exact), best: None, smallest: None };
     for (at, &recompute) in levels.iter().enumerate() {
         if at > 0 && (tried.is_good() || effort.is_over() || !has_loops) {
             break;
@@ -177,8 +186,8 @@ fn fit_levels<R>(
 /// What a search has found. Every limit goes through the same candidates in the same order until one fits, so that all limits above the smallest peak work.
 struct Tried {
     limit: u64,
-    /// The work and the bytes of what keeps everything.
-    all: (f64, u64),
+    /// The work and the bytes of what keeps everything, and whether these are exact.
+    all: (f64, u64, bool),
     /// With the least work among those that fit.
     best: Option<FittedGradient>,
     /// With the smallest peak.
@@ -195,15 +204,18 @@ impl Tried {
         let Checkpointed { program, prediction, repeated, loops } = found;
         let overhead = prediction.work / self.all.0.max(1.0);
         let (fits, heap) = (prediction.heap <= self.limit, prediction.heap);
-        let found = FittedGradient {
+        let is_exact = self.all.2 && prediction.exact;
+        let mut found = FittedGradient {
             program,
             prediction,
             recompute,
             repeated,
             checkpoints: loops,
             overhead,
+            is_overhead_exact: is_exact,
             store_all: bytes(self.all.1),
         };
+        found.is_overhead_exact |= found.keeps_everything();
         if fits && self.best.as_ref().is_none_or(|best| overhead < best.overhead) {
             self.best = Some(found);
         } else if self.smallest.as_ref().is_none_or(|smallest| heap < smallest.prediction.heap) {

@@ -12,7 +12,7 @@ use crate::op::FuncId;
 use crate::plan::buffers::mixed;
 use crate::plan::known::Ints;
 use crate::plan::liveness::InstMarks;
-use crate::plan::{Copied, Growth, PlanError, join, steady};
+use crate::plan::{Copied, Growth, PlanError, cost, join, steady};
 use crate::program::{Block, Inst, Value};
 use crate::types::Span;
 
@@ -96,6 +96,7 @@ impl<'p> Walk<'p> {
                 copies: if tries { self.copies.clone() } else { BTreeMap::new() },
             };
             self.state.ledger.trace = 0;
+            self.state.ledger.work += cost::ROUND;
             self.round(body, marks, &mut carried, at_most)?;
             let this = steady::Round::new(&shapes, &carried, self.ledger());
             round += 1;
@@ -188,6 +189,7 @@ impl<'p> Walk<'p> {
         let mut carried = self.fetch(&inst.args, &marks.dies);
         loop {
             self.spend(1)?;
+            self.state.ledger.work += cost::ROUND;
             for (&param, &thing) in head.params.iter().zip(&carried) {
                 self.set(param, thing);
             }
