@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
 use palinode_ir::plan::{self, Checkpoint, FitError, FittedGradient, PlanError, Prediction};
-use palinode_ir::transform::{Choice, Recompute, Storage};
+use palinode_ir::transform::{Choice, Recompute, Rounds, Storage};
 use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
@@ -30,6 +30,8 @@ pub(crate) struct Asked {
     pub(crate) storage: Storage,
     /// `--recompute` says what loops compute again; otherwise a budget decides it.
     is_fixed: bool,
+    /// Whether forward mode may be taken where reverse mode has no room.
+    pub(crate) may_go_forwards: bool,
     pub(crate) beside: Beside,
 }
 
@@ -62,12 +64,40 @@ impl Asked {
             false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
         };
         let is_fixed = self.is_fixed || self.budget.is_none();
-        Asked { budget: self.budget.map(less), storage, is_fixed, beside: Beside::default() }
+        let budget = self.budget.map(less);
+        Asked { budget, storage, is_fixed, may_go_forwards: false, beside: Beside::default() }
+    }
+
+    /// Whether all that is asked is a budget: how it is kept is free.
+    pub(crate) fn is_budget_alone(&self) -> bool {
+        self.budget.is_some() && !self.is_fixed && self.storage.choices.is_empty()
+    }
+
+    /// The same, for inputs with which loops go round so often.
+    pub(crate) fn with_rounds(&self, rounds: Vec<Rounds>) -> Asked {
+        let mut asked = self.clone();
+        asked.storage.rounds = rounds;
+        asked
+    }
+
+    /// What is kept where loops compute so much again.
+    pub(crate) fn storage(&self, recompute: Recompute) -> Storage {
+        Storage { recompute, ..self.storage.clone() }
     }
 
     /// What loops may compute again, from least to most.
     pub(crate) fn levels(&self) -> &[Recompute] {
         if self.is_fixed { core::slice::from_ref(&self.storage.recompute) } else { &Recompute::ALL }
+    }
+
+    /// Value and gradient with the least memory.
+    pub(crate) fn smallest(
+        &self,
+        program: &Program,
+        wrt: &[usize],
+        inputs: &[Datum<f64>],
+    ) -> Result<FittedGradient, FitError> {
+        plan::smallest_gradient(program, wrt, inputs, REAL, &self.storage, self.is_fixed)
     }
 
     /// Value and gradient within a budget.

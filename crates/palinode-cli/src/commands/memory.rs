@@ -88,7 +88,9 @@ impl Fitted {
         match within {
             Within::Planned { budget, fitted, .. } => Ok(Fitted { budget, gradient: fitted, tie }),
             Within::Stopping { why, .. } => Err(storage::no_plan(&why, loaded).into()),
-            Within::AnyMemory => unreachable!("there is a budget"),
+            Within::AnyMemory | Within::Forwards { .. } => {
+                unreachable!("it asks for the way back within a budget")
+            }
         }
     }
 }

@@ -104,7 +104,17 @@ impl<'p> Walk<'p> {
             let courses = if alike { self.courses(body, &this, &carried, n, forgot) } else { None };
             all = mixed(all, self.ledger().trace);
             if let Some(courses) = courses {
-                this.jump(n - 1 - round, &mut carried, &courses, &mut self.state.ledger);
+                let registers = self.state.frames.last().expect("a function is running");
+                let adds = |at: usize| {
+                    // What comes from around the loop is the same in every round.
+                    let around = body.captures();
+                    let constant = |value: Value| {
+                        around.contains(&value).then(|| registers[value.index()].int()).flatten()
+                    };
+                    steady::most_added(body, body.results[at], body.params[at + 1], &constant)
+                };
+                let ledger = &mut self.state.ledger;
+                this.jump(n - 1 - round, &mut carried, &courses, &adds, ledger);
                 self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
                 self.stop_at_peak()?;
                 self.count_again(before_round, n - 1 - round);
