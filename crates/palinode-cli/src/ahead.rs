@@ -10,6 +10,7 @@ use palinode_ir::interp::{Code, Datum};
 use palinode_ir::plan::{FitError, FittedGradient, PlanError};
 
 use crate::execute;
+use crate::gradient::Forward;
 use crate::ladder::Ladder;
 use crate::model::Loaded;
 use crate::problem::{Exit, Problem};
@@ -23,6 +24,8 @@ pub(crate) enum Within {
     AnyMemory,
     /// A program that takes less. It is made ready before the first run, so that it is held beside the budget.
     Planned { budget: Budget, fitted: Rc<FittedGradient>, code: Rc<Code> },
+    /// Forward mode, because reverse mode has no room.
+    Forwards { budget: Budget, forward: Rc<Forward>, bytes: u64 },
     /// Memory depends on data: the run is stopped before the first byte beyond.
     Stopping { budget: Budget, why: PlanError },
 }
@@ -65,10 +68,16 @@ impl Ahead {
     /// Plans as the ladder asks; refuses if no plan fits.
     pub(crate) fn plan(session: &Session, loaded: &Loaded, ladder: &Ladder<'_>) -> Result<Ahead, Problem> {
         let &Ladder { asked, program, wrt, inputs, .. } = ladder;
-        let within = Within::plan(asked, program, wrt, inputs).map_err(|error| match error {
-            FitError::TooSmall { budget, .. } => ladder.refused(budget, loaded, session),
-            other => no_fit(&other, loaded),
-        })?;
+        let within = match Within::plan(asked, program, wrt, inputs) {
+            Ok(within) => within,
+            Err(FitError::TooSmall { budget, .. }) => match ladder.forwards() {
+                Some((forward, bytes)) if bytes <= budget.bytes() as u64 => {
+                    Within::Forwards { budget, forward: Rc::new(forward), bytes }
+                }
+                _ => return Err(ladder.refused(budget, loaded, session)),
+            },
+            Err(other) => return Err(no_fit(&other, loaded)),
+        };
         let Some(budget) = asked.budget else {
             let room = Room::Within { gradient: Within::AnyMemory, left: usize::MAX };
             return Ok(Ahead { within, values: execute::simplified(program), room });

@@ -1,14 +1,19 @@
 //! A gradient by either mode, in SI.
 
+use std::rc::Rc;
+
+use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind, Tensor};
+use palinode_ir::plan::FittedGradient;
 use palinode_ir::transform::{self, Storage, TransformError};
-use palinode_ir::{Program, Room, Span, passes, plan};
+use palinode_ir::{Program, passes, plan};
 
 use crate::ahead::Within;
 use crate::args::Mode;
-use crate::execute::{Cost, Unfit, between_runs, run_derivative};
+use crate::execute::{Cost, Unfit, run_derivative};
 use crate::progress::Progress;
-use crate::storage::Asked;
+use crate::stopping::Stopping;
+use crate::storage::{Asked, REAL};
 
 /// A gradient.
 pub(crate) struct Gradient {
@@ -19,8 +24,17 @@ pub(crate) struct Gradient {
     pub(crate) mode: Mode,
     /// What loops computed again.
     pub(crate) storage: Storage,
-    /// If loops kept states instead: how many bytes of them.
-    pub(crate) states: Option<usize>,
+    pub(crate) kept: Kept,
+}
+
+/// What loops kept.
+pub(crate) enum Kept {
+    /// What was planned, or what `storage` says.
+    Planned,
+    /// States, in so many bytes.
+    States(usize),
+    /// As planned when a run of the values had counted their rounds.
+    Counted(Rc<FittedGradient>),
 }
 
 /// Why there is none.
@@ -79,72 +93,34 @@ pub(crate) fn gradient(
         Mode::Reverse => true,
     };
     if !reverse {
-        return by_forward(program, wrt, inputs, limits, numbers);
+        return Forward::new(program, wrt, inputs)?.run(inputs, wrt, limits);
     }
-    let storage = |recompute| Storage { recompute, ..asked.storage.clone() };
-    let derived_from = |program: &Program, storage: &Storage| -> Result<Program, NoGradient> {
-        let derived = passes::simplify(&transform::value_and_grad_stored(program, wrt, storage)?);
-        Ok(plan::narrow_kept(&derived, storage))
-    };
-    let derived = |storage: &Storage| derived_from(program, storage);
     match within {
         Within::AnyMemory => {
             let storage = asked.storage.clone();
-            by_reverse(&Code::new(&derived(&storage)?), inputs, limits, storage)
+            by_reverse(&derived(program, wrt, &storage)?, inputs, limits, storage)
         }
         Within::Planned { budget, fitted, code } => {
             let limits = Limits { budget: *budget, ..*limits };
-            by_reverse(code, inputs, &limits, storage(fitted.recompute))
+            by_reverse(code, inputs, &limits, asked.storage(fitted.recompute))
         }
-        // Nobody knows beforehand what fits: with least work first.
+        Within::Forwards { budget, forward, .. } => {
+            forward.run(inputs, wrt, &forward.within(*budget, limits))
+        }
         Within::Stopping { budget, .. } => {
             let limits = Limits { budget: *budget, ..*limits };
-            let levels = asked.levels().iter().map(|&level| (level, None));
-            let least = *asked.levels().last().expect("there is a level");
-            // Then loops keep states in a part of the budget: what else there is takes the rest.
-            let parts = [2, 4, 16, 64].map(|part| (least, Some(budget.bytes() / part)));
-            let mut refused = None;
-            for (level, states) in levels.chain(parts) {
-                let storage = storage(level);
-                let code = between_runs(|| {
-                    let made = match states {
-                        None => derived(&storage),
-                        Some(bytes) => derived_from(&limited(program, bytes), &storage),
-                    };
-                    made.map(|made| Code::new(&made))
-                })?;
-                match by_reverse(&code, inputs, &limits, storage) {
-                    Err(NoGradient::Run(error)) if matches!(error.kind, RunErrorKind::OverBudget { .. }) => {
-                        refused = Some(error);
-                    }
-                    // A part of the budget, not the budget itself, was too small for a state.
-                    Err(NoGradient::Run(error))
-                        if states.is_some()
-                            && matches!(error.kind, RunErrorKind::SnapshotOverBudget { .. })
-                            && !has_own_budget(program, error.span) => {}
-                    done => return done.map(|gradient| Gradient { states, ..gradient }),
-                }
-            }
-            Err(NoGradient::Run(refused.expect("what keeps everything did not fit")))
+            Stopping { asked, program, wrt, inputs, limits: &limits }.run()
         }
     }
 }
 
-/// Whether the source says what a loop may keep.
-fn has_own_budget(program: &Program, of: Span) -> bool {
-    let mut found = false;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| found |= inst.span == of && inst.op.room().is_some());
-    }
-    found
+/// Value and gradient in reverse mode, made ready.
+pub(crate) fn derived(program: &Program, wrt: &[usize], storage: &Storage) -> Result<Code, TransformError> {
+    let derived = passes::simplify(&transform::value_and_grad_stored(program, wrt, storage)?);
+    Ok(Code::new(&plan::narrow_kept(&derived, storage)))
 }
 
-/// The same program, whose loops keep states in so many bytes unless the source says otherwise.
-fn limited(program: &Program, bytes: usize) -> Program {
-    transform::with_room(program, &|inst| inst.op.room().or(Some(Room::Bytes(bytes as u64))))
-}
-
-fn by_reverse(
+pub(crate) fn by_reverse(
     code: &Code,
     inputs: &[Datum<f64>],
     limits: &Limits,
@@ -153,34 +129,86 @@ fn by_reverse(
     let _progress = Progress::start("running forwards and backwards", 1);
     let ran = run_derivative(code, inputs, limits, 1)?;
     let parts = ran.outputs.into_iter().skip(1).map(tensor).collect();
-    Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse, storage, states: None })
+    Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse, storage, kept: Kept::Planned })
 }
 
-fn by_forward(
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<f64>],
-    limits: &Limits,
-    numbers: usize,
-) -> Result<Gradient, NoGradient> {
-    let derived = passes::simplify(&transform::jvp(program, wrt)?);
-    let code = Code::new(&derived);
-    let mut all: Vec<Datum<f64>> = inputs.to_vec();
-    all.extend(wrt.iter().map(|&at| inputs[at].map(|_| 0.0)));
-    let mut parts: Vec<Tensor<f64>> = wrt.iter().map(|&at| tensor(inputs[at].map(|_| 0.0))).collect();
-    let mut cost = Cost::default();
-    let progress = Progress::start("running forwards", numbers as u64);
-    for (at, part) in parts.iter_mut().enumerate() {
-        for element in 0..part.data.len() {
-            *entry(&mut all[inputs.len() + at], element) = 1.0;
-            let ran = run_derivative(&code, &all, limits, 1)?;
-            *entry(&mut all[inputs.len() + at], element) = 0.0;
-            part.data[element] = ran.outputs[1].as_real().expect("the tangent of a number is a number");
-            cost = cost.then(ran.cost);
-            progress.advance();
-        }
+/// The gradient in forward mode, number by number.
+pub(crate) struct Forward {
+    code: Code,
+    /// What is there beside each run: the inputs again, with tangents, and the gradient.
+    held: u64,
+}
+
+impl Forward {
+    /// The bytes of what describes an array of data: its place in a list, its lengths, and what the allocator rounds up.
+    const DESCRIBED: usize = 128;
+
+    pub(crate) fn new(
+        program: &Program,
+        wrt: &[usize],
+        inputs: &[Datum<f64>],
+    ) -> Result<Forward, TransformError> {
+        Ok(Forward::of(&Self::derived(program, wrt)?, wrt, inputs))
     }
-    Ok(Gradient { parts, cost, mode: Mode::Forward, storage: Storage::default(), states: None })
+
+    /// The same, and the bytes for all of it, if that is known beforehand.
+    pub(crate) fn planned(program: &Program, wrt: &[usize], inputs: &[Datum<f64>]) -> Option<(Forward, u64)> {
+        let derived = Self::derived(program, wrt).ok()?;
+        let forward = Forward::of(&derived, wrt, inputs);
+        let found = plan::predict(&derived, &Self::with_tangents(inputs, wrt), REAL).ok()?;
+        let bytes = found.heap.saturating_add(forward.held);
+        Some((forward, bytes))
+    }
+
+    fn derived(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
+        Ok(passes::simplify(&transform::jvp(program, wrt)?))
+    }
+
+    fn of(derived: &Program, wrt: &[usize], inputs: &[Datum<f64>]) -> Forward {
+        let twice = wrt.iter().chain(wrt).map(|&at| &inputs[at]);
+        let bytes = |datum: &Datum<f64>| Self::DESCRIBED + datum.elements() * REAL;
+        let held = inputs.iter().chain(twice).map(bytes).sum::<usize>() as u64;
+        Forward { code: Code::new(derived), held }
+    }
+
+    /// Limits of each run within a budget for all of it.
+    pub(crate) fn within(&self, budget: Budget, limits: &Limits) -> Limits {
+        let held = usize::try_from(self.held).unwrap_or(usize::MAX);
+        Limits { budget: budget.checked_sub(held).unwrap_or(Budget::from(0)), ..*limits }
+    }
+
+    /// The inputs, then tangents of those at `wrt`, which are zero.
+    fn with_tangents(inputs: &[Datum<f64>], wrt: &[usize]) -> Vec<Datum<f64>> {
+        let mut all = Vec::with_capacity(inputs.len() + wrt.len());
+        all.extend_from_slice(inputs);
+        all.extend(wrt.iter().map(|&at| inputs[at].map(|_| 0.0)));
+        all
+    }
+
+    pub(crate) fn run(
+        &self,
+        inputs: &[Datum<f64>],
+        wrt: &[usize],
+        limits: &Limits,
+    ) -> Result<Gradient, NoGradient> {
+        let mut all = Self::with_tangents(inputs, wrt);
+        let mut parts: Vec<Tensor<f64>> = wrt.iter().map(|&at| tensor(inputs[at].map(|_| 0.0))).collect();
+        let mut cost = Cost::default();
+        let numbers: usize = parts.iter().map(|part| part.data.len()).sum();
+        let progress = Progress::start("running forwards", numbers as u64);
+        for (at, part) in parts.iter_mut().enumerate() {
+            for element in 0..part.data.len() {
+                *entry(&mut all[inputs.len() + at], element) = 1.0;
+                let ran = run_derivative(&self.code, &all, limits, 1)?;
+                *entry(&mut all[inputs.len() + at], element) = 0.0;
+                part.data[element] = ran.outputs[1].as_real().expect("the tangent of a number is a number");
+                cost = cost.then(ran.cost);
+                progress.advance();
+            }
+        }
+        cost.charged = cost.charged.saturating_add(usize::try_from(self.held).unwrap_or(usize::MAX));
+        Ok(Gradient { parts, cost, mode: Mode::Forward, storage: Storage::default(), kept: Kept::Planned })
+    }
 }
 
 /// The numbers of a derivative.

@@ -3,8 +3,9 @@
 use palinode_core::Budget;
 use palinode_ir::Program;
 use palinode_ir::interp::Datum;
-use palinode_ir::plan::{FitError, FittedGradient};
+use palinode_ir::plan::FittedGradient;
 
+use crate::gradient::Forward;
 use crate::model::Loaded;
 use crate::problem::{Exit, Problem};
 use crate::session::Session;
@@ -59,20 +60,31 @@ impl Ladder<'_> {
 
     /// The smallest budget for all that the command does; none if it cannot be planned.
     pub(crate) fn least(&self) -> Option<Least> {
-        let nothing = Budget::from(0);
-        let smallest = match self.asked.fit(self.program, self.wrt, self.inputs, nothing) {
-            Ok(fitted) => fitted.prediction.heap,
-            Err(FitError::TooSmall { smallest, .. }) => smallest.bytes() as u64,
-            Err(_) => return None,
-        };
+        let fitted = self.asked.smallest(self.program, self.wrt, self.inputs).ok()?;
+        let smallest = fitted.prediction.heap;
         let of_values = values(self.program, self.inputs, 0).heap?;
         let Beside { sides, .. } = self.asked.beside;
         let both = smallest.max(of_values);
         let (with_sides, also) = (both.saturating_add(sides), (self.also.bytes)(of_values)?);
         let bytes = with_sides.max(also);
-        let fitted = self.plan(bytes)?;
+        // With more bytes less may be computed again.
+        let fitted = if bytes - sides > smallest { self.plan(bytes)? } else { fitted };
         let (sides, also) = (bytes - both.max(also), bytes - with_sides);
         Some(Least { bytes, sides, also, is_for_gradient: also == 0 && smallest >= of_values, fitted })
+    }
+
+    /// Forward mode and the bytes for it, if it may be taken and these are known.
+    pub(crate) fn forwards(&self) -> Option<(Forward, u64)> {
+        let may = self.asked.may_go_forwards;
+        may.then(|| Forward::planned(self.program, self.wrt, self.inputs)).flatten()
+    }
+
+    /// The smallest budget for forward mode, if that may be taken and is less than this.
+    fn least_forwards(&self, below: u64) -> Option<u64> {
+        let (_, bytes) = self.forwards()?;
+        let of_values = values(self.program, self.inputs, 0).heap?;
+        let least = bytes.max(of_values).saturating_add(self.asked.beside.sides);
+        (least < below).then_some(least)
     }
 
     /// A budget that is too small, and which are not.
@@ -82,7 +94,8 @@ impl Ladder<'_> {
             return Problem::new("PAL0412", Exit::Input, message)
                 .help("give it more; `palinode memory` shows what takes it");
         };
-        let needs = exact_size(least.bytes);
+        let forwards = self.least_forwards(least.bytes);
+        let needs = exact_size(forwards.unwrap_or(least.bytes));
         let what = if least.also > 0 { self.also.needed_by } else { "value and gradient" };
         let message = format!("{budget} is not enough: {what} need at least {needs}");
         let mut problem = Problem::new("PAL0412", Exit::Input, message);
@@ -97,11 +110,16 @@ impl Ladder<'_> {
             problem = problem.note(format!("{} needs {} less", self.also.without, size(least.also)));
         }
         if least.is_for_gradient
+            && forwards.is_none()
             && let Some(words) = at_peak(&least.fitted.program, &least.fitted.prediction, loaded, session)
         {
             problem = problem.note(words);
         }
-        problem.help(self.what_works(&least))
+        let works = self.what_works(&least);
+        problem.help(match forwards {
+            Some(bytes) => format!("--budget {} works in forward mode; {works}", to_type(bytes)),
+            None => works,
+        })
     }
 
     /// A comparison was a tie, and there is no room to look to its sides.
@@ -138,7 +156,7 @@ impl Ladder<'_> {
         {
             words.push(format!("{} {}", compact(between), price(&fitted)));
         }
-        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.overhead < 1.005) {
+        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.keeps_everything()) {
             words.push(format!("{} keeps everything", compact(most)));
         }
         words.join("; ")

@@ -17,7 +17,8 @@ use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::{Elem, Linalg, Op, Program};
 
 use crate::ahead::Within;
-use crate::gradient::{NoGradient, entry};
+use crate::args::Mode;
+use crate::gradient::{NoGradient, entry, gradient};
 use crate::storage::Asked;
 use crate::{MEMORY, execute};
 
@@ -49,6 +50,15 @@ impl Room {
                 let budget = rest.checked_sub(left).unwrap_or(Budget::from(0));
                 let gradient = Within::Stopping { budget, why: why.clone() };
                 return Room::Within { gradient, left };
+            }
+            Within::Forwards { budget, forward, bytes } => {
+                let budget = rest(*budget);
+                let most = (*bytes).max(values.unwrap_or(0));
+                if most > budget.bytes() as u64 {
+                    return Room::TooSmall;
+                }
+                let gradient = Within::Forwards { budget, forward: Rc::clone(forward), bytes: *bytes };
+                (gradient, budget.bytes() - most as usize)
             }
             Within::Planned { budget, fitted, code } => {
                 let budget = rest(*budget);
@@ -114,6 +124,33 @@ impl Allowed<'_> {
     pub(crate) fn freely(limits: &Limits) -> Allowed<'_> {
         Allowed { limits, kept: usize::MAX, left: usize::MAX }
     }
+}
+
+/// Looks to the sides for a gradient, as it is planned there, with so many bytes left over.
+pub(crate) fn check_gradient(
+    values: &Code,
+    (program, inputs, wrt): (&Program, &mut [Datum<f64>], &[usize]),
+    limits: &Limits,
+    mode: Mode,
+    (asked, within, left): (&Asked, Within, usize),
+) -> Result<(), NoGradient> {
+    let numbers: usize = wrt.iter().map(|&at| inputs[at].elements()).sum();
+    let kept = usize::try_from(asked.beside.sides).unwrap_or(usize::MAX);
+    let budget = match asked.budget {
+        Some(budget) => budget.checked_sub(kept.saturating_add(left)).unwrap_or(Budget::from(0)),
+        None => limits.budget,
+    };
+    let beside = Limits { budget, ..*limits };
+    let look = match asked.budget {
+        Some(_) => Allowed { limits: &beside, kept, left },
+        None => Allowed::freely(&beside),
+    };
+    check(values, (inputs, wrt), look, (Parts::ByInput, 1), |inputs, parts| {
+        let found = gradient(program, wrt, inputs, &beside, mode, (asked, &within))?;
+        parts.reserve_exact(numbers);
+        found.parts.iter().for_each(|part| parts.extend(&part.data));
+        Ok(())
+    })
 }
 
 /// Looks to the sides of the inputs at `wrt`. `values` runs the model, `derivative` adds all numbers of the derivative at some inputs to a list, `of` says what these numbers are, and the highest order.

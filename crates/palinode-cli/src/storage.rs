@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
 use palinode_ir::plan::{self, Checkpoint, FitError, FittedGradient, PlanError, Prediction};
-use palinode_ir::transform::{Choice, Recompute, Storage};
+use palinode_ir::transform::{Choice, Recompute, Rounds, Storage};
 use palinode_ir::{Narrow, Program, Span};
 
 use crate::args::{Again, StorageArgs};
@@ -30,6 +30,8 @@ pub(crate) struct Asked {
     pub(crate) storage: Storage,
     /// `--recompute` says what loops compute again; otherwise a budget decides it.
     is_fixed: bool,
+    /// Whether forward mode may be taken where reverse mode has no room.
+    pub(crate) may_go_forwards: bool,
     pub(crate) beside: Beside,
 }
 
@@ -62,12 +64,40 @@ impl Asked {
             false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
         };
         let is_fixed = self.is_fixed || self.budget.is_none();
-        Asked { budget: self.budget.map(less), storage, is_fixed, beside: Beside::default() }
+        let budget = self.budget.map(less);
+        Asked { budget, storage, is_fixed, may_go_forwards: false, beside: Beside::default() }
+    }
+
+    /// Whether all that is asked is a budget: how it is kept is free.
+    pub(crate) fn is_budget_alone(&self) -> bool {
+        self.budget.is_some() && !self.is_fixed && self.storage.choices.is_empty()
+    }
+
+    /// The same, for inputs with which loops go round so often.
+    pub(crate) fn with_rounds(&self, rounds: Vec<Rounds>) -> Asked {
+        let mut asked = self.clone();
+        asked.storage.rounds = rounds;
+        asked
+    }
+
+    /// What is kept where loops compute so much again.
+    pub(crate) fn storage(&self, recompute: Recompute) -> Storage {
+        Storage { recompute, ..self.storage.clone() }
     }
 
     /// What loops may compute again, from least to most.
     pub(crate) fn levels(&self) -> &[Recompute] {
         if self.is_fixed { core::slice::from_ref(&self.storage.recompute) } else { &Recompute::ALL }
+    }
+
+    /// Value and gradient with the least memory.
+    pub(crate) fn smallest(
+        &self,
+        program: &Program,
+        wrt: &[usize],
+        inputs: &[Datum<f64>],
+    ) -> Result<FittedGradient, FitError> {
+        plan::smallest_gradient(program, wrt, inputs, REAL, &self.storage, self.is_fixed)
     }
 
     /// Value and gradient within a budget.
@@ -333,22 +363,21 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where loops keep states.
+/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where a loop keeps states.
 pub(crate) fn price(fitted: &FittedGradient) -> String {
-    match fitted.checkpoints.iter().max_by_key(|checkpoint| checkpoint.forward_rounds()) {
-        None => times(fitted.overhead),
-        Some(longest) => {
-            format!("with {} forward sweeps", sweeps(longest.forward_rounds(), longest.rounds))
-        }
+    match &fitted.checkpoints[..] {
+        [only] => format!("with {} forward sweeps", sweeps(only.forward_rounds(), only.rounds)),
+        _ => times(fitted.overhead, fitted.is_overhead_exact),
     }
 }
 
 /// `with 1.7 times the work`.
-fn times(overhead: f64) -> String {
-    if overhead < 1.005 {
-        "with no more work".to_string()
-    } else {
-        format!("with {} times the work", amount(overhead))
+fn times(overhead: f64, is_exact: bool) -> String {
+    match (overhead < 1.005, is_exact) {
+        (true, true) => "with no more work".to_string(),
+        (true, false) => "with about the same work".to_string(),
+        (false, true) => format!("with {} times the work", amount(overhead)),
+        (false, false) => format!("with about {} times the work", amount(overhead)),
     }
 }
 
@@ -358,12 +387,17 @@ pub(crate) fn amount(overhead: f64) -> String {
 }
 
 /// `1.7 times the work of keeping everything (2.1 MiB)`.
-pub(crate) fn against_all(overhead: f64, store_all: Budget) -> String {
-    let all = size(store_all.bytes() as u64);
-    if overhead < 1.005 {
-        format!("no more work than keeping everything ({all})")
-    } else {
-        format!("{} times the work of keeping everything ({all})", amount(overhead))
+pub(crate) fn against_all(fitted: &FittedGradient) -> String {
+    let all = size(fitted.store_all.bytes() as u64);
+    let overhead = fitted.overhead;
+    match (overhead < 1.005, fitted.is_overhead_exact) {
+        (true, true) => format!("no more work than keeping everything ({all})"),
+        (true, false) => format!("about the work of keeping everything ({all}), by which way branches go"),
+        (false, true) => format!("{} times the work of keeping everything ({all})", amount(overhead)),
+        (false, false) => format!(
+            "about {} times the work of keeping everything ({all}), by which way branches go",
+            amount(overhead)
+        ),
     }
 }
 
@@ -392,10 +426,21 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
     }
     let one = |checkpoint: &Checkpoint| {
         let place = line(checkpoint.span).map_or(String::new(), |line| format!(" in line {line}"));
-        format!(
-            "the loop{place} keeps {} of {} states: {} forward sweeps (at best {})",
+        let is_around = |other: &Checkpoint| {
+            let (outer, inner) = (other.span, checkpoint.span);
+            outer != inner && outer.start <= inner.start && inner.end <= outer.end
+        };
+        let kept = format!(
+            "the loop{place} keeps {} of {} states",
             numbers::count(checkpoint.slots),
-            numbers::count(checkpoint.rounds),
+            numbers::count(checkpoint.rounds)
+        );
+        // How often it is run through in all depends on the loop around it, too; the multiple of the work counts that.
+        if fitted.checkpoints.iter().any(is_around) {
+            return format!("{kept} for each round back of the loop around it");
+        }
+        format!(
+            "{kept}: {} forward sweeps (at best {})",
             sweeps(checkpoint.forward_rounds(), checkpoint.rounds),
             sweeps(checkpoint.fewest_rounds(), checkpoint.rounds)
         )
@@ -489,8 +534,9 @@ mod tests {
 
     #[test]
     fn work_is_said_with_two_digits() {
-        assert_eq!(times(1.0), "with no more work");
-        assert_eq!(times(1.04), "with 1.04 times the work");
-        assert_eq!(times(2.31), "with 2.3 times the work");
+        assert_eq!(times(1.0, true), "with no more work");
+        assert_eq!(times(1.0, false), "with about the same work");
+        assert_eq!(times(1.04, true), "with 1.04 times the work");
+        assert_eq!(times(2.31, false), "with about 2.3 times the work");
     }
 }

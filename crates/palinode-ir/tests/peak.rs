@@ -3,6 +3,8 @@
 //! Buffers of arrays are aligned to 64 bytes and nothing else is, so that the allocator can tell them apart. The plan of the recorded run
 //! must say the same.
 
+#[path = "peak/counted.rs"]
+mod counted;
 #[path = "peak/law.rs"]
 mod law;
 #[path = "all/random/mod.rs"]

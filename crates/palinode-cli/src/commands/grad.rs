@@ -1,7 +1,7 @@
 //! `palinode grad`: value and gradient, and how well differences agree.
 
 use palinode_core::Budget;
-use palinode_core::points::{self, Parts};
+use palinode_core::points;
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::{Argument, Role};
 use palinode_ir::transform::TransformError;
@@ -16,18 +16,21 @@ use crate::commands::memory::budget_json;
 use crate::commands::{finite, headline};
 use crate::differences::Verdict;
 use crate::execute::Cost;
-use crate::gradient::{Gradient, NoGradient, gradient, tensor};
+use crate::gradient::{Gradient, Kept, NoGradient, gradient, tensor};
 use crate::ladder::{Also, Ladder};
 use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
-use crate::sides::{Allowed, Room};
+use crate::sides::Room;
 use crate::stops::{Stop, Stops};
 use crate::storage::{Asked, Beside, REAL};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
-use crate::{execute, inputs, model, numbers, sides, storage, value};
+use crate::{execute, inputs, measured, model, numbers, sides, storage, value};
+
+/// Where reverse mode has no room, forward mode is run for so many numbers at most: each takes a run.
+const MOST_FORWARDS: usize = 100;
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
@@ -50,6 +53,8 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         sides: sides::kept(&program, &inputs, &wrt, args.model.accept_points),
         check: if args.check { checking::held_bytes(&inputs, &wrt) as u64 } else { 0 },
     };
+    asked.may_go_forwards =
+        args.mode == Mode::Auto && asked.is_budget_alone() && !args.check && numbers <= MOST_FORWARDS;
     let for_check = |values: u64| Some(checking::least(&program, &wrt, &inputs, values));
     let also = match args.check {
         true => Also {
@@ -80,35 +85,26 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
         value_alone(&loaded, &of_value_code, objective, &inputs, &limits)
     });
-    let (found, forward) = ran?;
+    let told = |failed, inputs: &[Datum<f64>]| match within {
+        Within::Stopping { .. } => told_what_works(failed, &asked, (&program, &wrt, inputs), &limits),
+        _ => failed,
+    };
+    let (found, forward) = ran.map_err(|failed| told(failed, &inputs))?;
     if is_suspicious && asked.beside.sides > 0 {
-        let (gradient_beside, left) = match room {
-            Room::Within { gradient, left } => (gradient, left),
-            Room::TooSmall => return Err(ladder.no_room_for_sides(limits.budget).into()),
+        let Room::Within { gradient, left } = room else {
+            return Err(ladder.no_room_for_sides(limits.budget).into());
         };
-        let kept = usize::try_from(asked.beside.sides).unwrap_or(usize::MAX);
-        let taken = kept.saturating_add(left);
-        let budget = match asked.budget {
-            Some(budget) => budget.checked_sub(taken).unwrap_or(Budget::from(0)),
-            None => limits.budget,
-        };
-        let beside = Limits { budget, ..limits };
-        let how = (&asked, &gradient_beside);
-        let at = (&mut inputs[..], &wrt[..]);
-        let look = match asked.budget {
-            Some(_) => Allowed { limits: &beside, kept, left },
-            None => Allowed::freely(&beside),
-        };
-        sides::check(&of_value_code, at, look, (Parts::ByInput, 1), |inputs, parts| {
-            let found = gradient(&program, &wrt, inputs, &beside, mode, how)?;
-            parts.reserve_exact(numbers);
-            found.parts.iter().for_each(|part| parts.extend(&part.data));
-            Ok(())
-        })
+        sides::check_gradient(
+            &of_value_code,
+            (&program, &mut inputs, &wrt),
+            &limits,
+            mode,
+            (&asked, gradient, left),
+        )
         .map_err(|error| no_gradient(error, &loaded))?;
     }
     let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
-        .map_err(|error| no_gradient(error, &loaded))?;
+        .map_err(|error| told(no_gradient(error, &loaded), &inputs))?;
     let rounding = match exact {
         Some(exact) => {
             Some(exact.rounding((&program, &wrt, &inputs), &limits, &mut found_gradient, &loaded)?)
@@ -163,6 +159,25 @@ pub(crate) fn value_alone(
     let ran = execute::run(code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded))?;
     let value = ran.outputs[0].as_real().expect("the objective is a real number");
     Ok((finite(loaded, objective, value, limits)?, ran.cost))
+}
+
+/// A run of which no plan was made was stopped: which budget does, if a run of the values can tell.
+fn told_what_works(
+    mut failed: Failed,
+    asked: &Asked,
+    of: (&Program, &[usize], &[Datum<f64>]),
+    limits: &Limits,
+) -> Failed {
+    if let [problem] = &mut failed.0[..]
+        && problem.code == "PAL0275"
+        && let Some(least) = measured::least(asked, of, limits)
+    {
+        let works = storage::to_type(least);
+        problem.help = Some(format!(
+            "--budget {works} works, with a plan for the rounds that a run of the values takes"
+        ));
+    }
+    failed
 }
 
 /// The exact gradient, which a rounded one is compared with.
@@ -377,7 +392,7 @@ impl Answer<'_> {
         match self.within {
             Within::AnyMemory => {}
             Within::Planned { budget, fitted, .. } => {
-                let work = storage::against_all(fitted.overhead, fitted.store_all);
+                let work = storage::against_all(fitted);
                 let line = |span| storage::line(session, self.loaded, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
                 let held = storage::held(held);
@@ -385,11 +400,35 @@ impl Answer<'_> {
                     "memory   {peak}, within {budget}; {work}\n         {how}\n         {held}\n"
                 );
             }
+            Within::Stopping { budget, .. } | Within::Forwards { budget, .. }
+                if self.gradient.mode == Mode::Forward =>
+            {
+                let numbers: usize = self.gradient.parts.iter().map(|part| part.data.len()).sum();
+                let runs = numbers::plural(numbers as u64, "run");
+                let held = match self.within {
+                    Within::Stopping { .. } => storage::held_making(held),
+                    _ => storage::held(held),
+                };
+                return format!(
+                    "memory   {peak}, within {budget}; in forward mode, {runs} of the model\n         the way back needs more\n         {held}\n"
+                );
+            }
+            Within::Forwards { .. } => unreachable!("it goes forwards"),
             Within::Stopping { budget, .. } => {
-                let how = match self.gradient.states {
-                    None => storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0),
-                    Some(bytes) => {
-                        format!("each loop keeps as many states as fit into {}", numbers::bytes(bytes))
+                let how = match &self.gradient.kept {
+                    Kept::Planned => {
+                        storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0)
+                    }
+                    Kept::States(bytes) => {
+                        format!("each loop keeps as many states as fit into {}", numbers::bytes(*bytes))
+                    }
+                    Kept::Counted(fitted) => {
+                        let line = |span| storage::line(session, self.loaded, span);
+                        let how = storage::kept_by(fitted, &line).join("\n         ");
+                        let held = storage::held_making(held);
+                        return format!(
+                            "memory   {peak}, within {budget}; planned with the rounds that a run of the values counted\n         {how}\n         {held}\n"
+                        );
                     }
                 };
                 let held = storage::held_making(held);
@@ -462,7 +501,7 @@ impl Answer<'_> {
                 "charged_bytes": self.gradient.cost.charged,
             },
         });
-        if self.asked.is_about_reverse() {
+        if self.asked.is_about_reverse() && self.gradient.mode == Mode::Reverse {
             all["memory"]["recompute"] = json!(storage::word(self.gradient.storage.recompute));
         }
         if let Some(error) = self.rounding {
@@ -478,7 +517,13 @@ impl Answer<'_> {
                 let line = |span| storage::line(session, self.loaded, span);
                 all["budget"] = budget_json(*budget, fitted, &line);
             }
-            Within::Stopping { budget, .. } => all["budget"] = json!({ "budget_bytes": budget.bytes() }),
+            Within::Stopping { budget, .. } | Within::Forwards { budget, .. } => {
+                let line = |span| storage::line(session, self.loaded, span);
+                all["budget"] = match &self.gradient.kept {
+                    Kept::Counted(fitted) => budget_json(*budget, fitted, &line),
+                    Kept::Planned | Kept::States(_) => json!({ "budget_bytes": budget.bytes() }),
+                };
+            }
         }
         if !self.stops.is_empty() {
             let line = |stop: &Stop| storage::line(session, self.loaded, stop.span);

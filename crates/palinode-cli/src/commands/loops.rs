@@ -2,6 +2,7 @@
 
 mod watch;
 
+use palinode_core::points;
 use palinode_core::schedule::binomial;
 use palinode_ir::interp::{Code, Limits};
 use palinode_ir::plan::{self, Checkpoint};
@@ -10,14 +11,16 @@ use palinode_time::Verdict;
 use serde_json::{Value, json};
 
 use crate::ahead::{Ahead, Within};
-use crate::args::LoopArgs;
-use crate::commands::grad::value_alone;
+use crate::args::{LoopArgs, Mode};
+use crate::commands::grad::{no_gradient, value_alone};
 use crate::commands::headline;
+use crate::gradient::NoGradient;
 use crate::ladder::{Also, Ladder};
 use crate::model::Loaded;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
+use crate::sides::Room;
 use crate::stops::{Stop, Stops};
 use crate::storage::{self, REAL, size, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
@@ -53,11 +56,29 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         is_as_planned: false,
     };
     let ladder = Ladder { asked: &asked, program: &model, wrt: &wrt, inputs: &inputs, also };
-    let Ahead { within, values, .. } = Ahead::plan(session, &loaded, &ladder)?;
+    let Ahead { within, values, room } = Ahead::plan(session, &loaded, &ladder)?;
     let within_limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     // As `grad` does first: what is wrong with the model is found where it is written.
-    value_alone(&loaded, &Code::new(&values), objective, &inputs, &within_limits)?;
-    drop(values);
+    let values = Code::new(&values);
+    let mut moved = inputs.clone();
+    let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
+        value_alone(&loaded, &values, objective, &inputs, &within_limits)
+    });
+    ran?;
+    // And as `grad`: how a derivative fares that holds at these inputs only says nothing about the model.
+    if is_suspicious && asked.beside.sides > 0 {
+        let Room::Within { gradient, left } = room else {
+            return Err(ladder.no_room_for_sides(within_limits.budget).into());
+        };
+        let at = (&model, &mut moved[..], &wrt[..]);
+        let looked =
+            sides::check_gradient(&values, at, &within_limits, Mode::Reverse, (&asked, gradient, left));
+        // What else there is on the way back is shown.
+        if let Err(error @ (NoGradient::OfPoint(_) | NoGradient::NoRoomForSides)) = looked {
+            return Err(no_gradient(error, &loaded));
+        }
+    }
+    drop((values, moved));
     let refused = |budget| ladder.refused(budget, &loaded, session);
     let watched = looked_at.watch(&within, args.states, &limits, &loaded, &refused)?;
     if watched.seen.is_empty() {
@@ -136,7 +157,9 @@ impl Answer<'_> {
         };
         let peak = match self.within {
             Within::AnyMemory => format!("peak {} of arrays", size(arrays as u64)),
-            Within::Planned { budget, .. } | Within::Stopping { budget, .. } => {
+            Within::Planned { budget, .. }
+            | Within::Stopping { budget, .. }
+            | Within::Forwards { budget, .. } => {
                 format!("{}, within {budget}", storage::within_budget(charged, arrays))
             }
         };

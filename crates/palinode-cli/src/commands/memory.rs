@@ -88,7 +88,9 @@ impl Fitted {
         match within {
             Within::Planned { budget, fitted, .. } => Ok(Fitted { budget, gradient: fitted, tie }),
             Within::Stopping { why, .. } => Err(storage::no_plan(&why, loaded).into()),
-            Within::AnyMemory => unreachable!("there is a budget"),
+            Within::AnyMemory | Within::Forwards { .. } => {
+                unreachable!("it asks for the way back within a budget")
+            }
         }
     }
 }
@@ -180,7 +182,7 @@ impl Answer<'_> {
         peaks.extend(self.gradient.as_ref().map(|gradient| self.peak("value and gradient", gradient)));
         out.push_str(&layout(peaks, "   "));
         if let Some(Fitted { budget, gradient, tie }) = &self.fitted {
-            let work = storage::against_all(gradient.overhead, gradient.store_all);
+            let work = storage::against_all(gradient);
             out.push_str(&format!("\n{}{budget} is kept with {work}\n", label("budget")));
             let mut lines = storage::kept_by(gradient, &|span| self.line(span));
             lines.extend(tie.map(|least| {
@@ -404,6 +406,7 @@ pub(crate) fn budget_json(
         "planned_bytes": fitted.prediction.heap,
         "store_all_bytes": fitted.store_all.bytes(),
         "work": fitted.overhead,
+        "work_is_exact": fitted.is_overhead_exact,
         "recompute": storage::word(fitted.recompute),
         "repeated": fitted.repeated,
         "checkpoints": fitted.checkpoints.iter().map(checkpoint).collect::<Vec<_>>(),

@@ -487,4 +487,6 @@ pub(super) struct FunctionCode {
     pub(super) fused: Vec<FusedSite>,
     pub(super) sweeps: Vec<SweepSite>,
     pub(super) lists: Vec<Slot>,
+    /// The instructions at which a `while` goes on or ends, and the loop.
+    pub(super) whiles: Vec<(usize, Span)>,
 }

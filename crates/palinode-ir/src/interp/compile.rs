@@ -60,6 +60,7 @@ impl<'a> Lower<'a> {
             fused: Vec::new(),
             sweeps: Vec::new(),
             lists: Vec::new(),
+            whiles: Vec::new(),
         };
         let slots = vec![None; function.values.len()];
         let mut lower = Lower { function, slots, out, spare: [None; 4], span: Span::NONE };

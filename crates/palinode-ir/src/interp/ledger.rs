@@ -15,6 +15,7 @@ use palinode_core::Budget;
 use super::Stats;
 use super::error::RunErrorKind;
 use super::store_rule::Event;
+use crate::fast::FastMap;
 
 /// Bytes of a run.
 #[derive(Debug)]
@@ -26,11 +27,28 @@ pub(super) struct Ledger {
     beside: Cell<usize>,
     most: Cell<usize>,
     allocations: Cell<u64>,
-    events: RefCell<Option<Vec<Event>>>,
+    record: RefCell<Record>,
+}
+
+/// What is written down of a run.
+#[derive(Debug)]
+pub(super) enum Record {
+    Nothing,
+    Events(Vec<Event>),
+    /// Of each function and each place in it where a run goes on or leaves it: how often it went on.
+    Rounds(Box<FastMap<(usize, usize), Counted>>),
+}
+
+/// How often a run went on at some place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    now: u64,
+    pub(super) least: u64,
+    pub(super) most: u64,
 }
 
 impl Ledger {
-    pub(super) fn new(budget: Budget, recorded: bool) -> Rc<Ledger> {
+    pub(super) fn new(budget: Budget, record: Record) -> Rc<Ledger> {
         Rc::new(Ledger {
             budget,
             live: Cell::new(0),
@@ -38,7 +56,7 @@ impl Ledger {
             beside: Cell::new(0),
             most: Cell::new(0),
             allocations: Cell::new(0),
-            events: RefCell::new(recorded.then(Vec::new)),
+            record: RefCell::new(record),
         })
     }
 
@@ -90,13 +108,31 @@ impl Ledger {
 
     /// Writes an event down if the run is recorded.
     pub(super) fn note(&self, event: Event) {
-        if let Some(events) = &mut *self.events.borrow_mut() {
+        if let Record::Events(events) = &mut *self.record.borrow_mut() {
             events.push(event);
         }
     }
 
-    pub(super) fn take_events(&self) -> Vec<Event> {
-        self.events.take().unwrap_or_default()
+    /// Writes down which way a run went at some place of a function.
+    pub(super) fn note_decision(&self, function: usize, at: usize, holds: bool) {
+        match &mut *self.record.borrow_mut() {
+            Record::Nothing => {}
+            Record::Events(events) => events.push(Event::Holds(holds)),
+            Record::Rounds(all) => {
+                let none = Counted { now: 0, least: u64::MAX, most: 0 };
+                let counted = all.entry((function, at)).or_insert(none);
+                if holds {
+                    counted.now += 1;
+                } else {
+                    let now = core::mem::take(&mut counted.now);
+                    (counted.least, counted.most) = (counted.least.min(now), counted.most.max(now));
+                }
+            }
+        }
+    }
+
+    pub(super) fn take_record(&self) -> Record {
+        self.record.replace(Record::Nothing)
     }
 }
 
@@ -108,8 +144,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(budget: Budget, recorded: bool) -> Memory {
-        Memory { stats: Stats::default(), ledger: Ledger::new(budget, recorded) }
+    pub(super) fn new(budget: Budget, record: Record) -> Memory {
+        Memory { stats: Stats::default(), ledger: Ledger::new(budget, record) }
     }
 
     /// Charges the workspace of a kernel for as long as the guard lives.

@@ -52,8 +52,14 @@ pub use error::{RunError, RunErrorKind, Shape};
 pub use store_rule::Event;
 pub use tensor::{Datum, Tensor};
 
+use crate::fast::FastMap;
 use crate::plan::liveness::{self, BlockMarks};
 use crate::program::{Function, Program};
+use crate::transform::Rounds;
+use ledger::Record;
+
+/// The bytes of counting at one place, with what a table leaves free.
+const COUNTED: usize = 128;
 
 /// When to give up, and how to add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,8 +179,15 @@ impl Code {
         limits: &Limits,
         observer: &mut dyn FnMut(u64),
     ) -> Result<Vec<Datum<R>>, RunError> {
-        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut run::Steps(observer))
-            .map(|(outputs, ..)| outputs)
+        run::run::<R, false>(
+            &self.functions,
+            self.entry,
+            inputs,
+            limits,
+            Record::Nothing,
+            &mut run::Steps(observer),
+        )
+        .map(|(outputs, ..)| outputs)
     }
 
     /// Runs it and calls `observer` with every round through which a sweep has gone back, last rounds first.
@@ -187,8 +200,15 @@ impl Code {
         limits: &Limits,
         observer: &mut dyn FnMut(&RoundBack),
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
-        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut run::RoundsBack(observer))
-            .map(|(outputs, stats, _)| (outputs, stats))
+        run::run::<R, false>(
+            &self.functions,
+            self.entry,
+            inputs,
+            limits,
+            Record::Nothing,
+            &mut run::RoundsBack(observer),
+        )
+        .map(|(outputs, stats, _)| (outputs, stats))
     }
 
     /// Runs it and counts what it costs.
@@ -200,7 +220,7 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
-        run::run::<R, false>(&self.functions, self.entry, inputs, limits, &mut run::Nobody)
+        run::run::<R, false>(&self.functions, self.entry, inputs, limits, Record::Nothing, &mut run::Nobody)
             .map(|(outputs, stats, _)| (outputs, stats))
     }
 
@@ -215,7 +235,48 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats, Vec<Event>), RunError> {
-        run::run::<R, true>(&self.functions, self.entry, inputs, limits, &mut run::Nobody)
+        let record = Record::Events(Vec::new());
+        let ran = run::run::<R, true>(&self.functions, self.entry, inputs, limits, record, &mut run::Nobody)?;
+        let (outputs, stats, Record::Events(events)) = ran else { unreachable!("events were asked for") };
+        Ok((outputs, stats, events))
+    }
+
+    /// Runs it and counts how often each `while` of the function that is run went round: the fewest and the most rounds, by the place of the loop. What it
+    /// counts with is within the budget, too.
+    ///
+    /// # Errors
+    /// As [`Code::run`].
+    pub fn count_rounds<R: Real>(
+        &self,
+        inputs: &[Datum<R>],
+        limits: &Limits,
+    ) -> Result<(Vec<Rounds>, Stats), RunError> {
+        let is_decision = |ins: &&code::Ins| matches!(ins, code::Ins::JumpIfNot { .. });
+        let decisions: usize =
+            self.functions.iter().map(|function| function.code.iter().filter(is_decision).count()).sum();
+        let counted = FastMap::with_capacity_and_hasher(decisions, Default::default());
+        let besides = COUNTED * decisions;
+        let budget = limits.budget.checked_sub(besides).unwrap_or(Budget::from(0));
+        let (limits, record) = (Limits { budget, ..*limits }, Record::Rounds(Box::new(counted)));
+        let ran =
+            run::run::<R, true>(&self.functions, self.entry, inputs, &limits, record, &mut run::Nobody)?;
+        let (_, stats, Record::Rounds(counted)) = ran else { unreachable!("rounds were asked for") };
+        let mut rounds: Vec<Rounds> = Vec::new();
+        for &(at, span) in &self.functions[self.entry].whiles {
+            // Where the run did not come, any number is right.
+            let counted = counted.get(&(self.entry, at)).map(|counted| (counted.least, counted.most));
+            let (least, most) = counted.unwrap_or((0, 0));
+            let of_loop = Rounds { span, least, most };
+            // A function that was inlined at several places has its loops in each.
+            match rounds.iter_mut().find(|other| other.span == span) {
+                Some(other) => {
+                    (other.least, other.most) =
+                        (other.least.min(of_loop.least), other.most.max(of_loop.most));
+                }
+                None => rounds.push(of_loop),
+            }
+        }
+        Ok((rounds, Stats { heap_bytes: stats.heap_bytes + besides, ..stats }))
     }
 
     /// Whether it looks for fixed points or roots: on the way there, numbers that are not finite are no reason to stop.

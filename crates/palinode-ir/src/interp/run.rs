@@ -13,9 +13,9 @@ use palinode_core::Real;
 
 use super::code::{FunctionCode, FusedResult, FusedSite, Kind, Operand, Place};
 use super::error::{RunError, RunErrorKind};
-use super::ledger::Memory;
+use super::ledger::{Memory, Record};
 use super::store::Store;
-use super::store_rule::{Event, takes_chunks};
+use super::store_rule::takes_chunks;
 use super::tensor::Datum;
 use super::value::{Array, Val, mismatch};
 use super::{Limits, Stats, bookkeeping, general};
@@ -103,15 +103,16 @@ struct Machine<'c, R> {
     sweeps: Vec<Box<sweep::Running<R>>>,
 }
 
-/// What a run gives: its results, what it cost, and the events if they were recorded.
-pub(super) type Ran<R> = (Vec<Datum<R>>, Stats, Vec<Event>);
+/// What a run gives: its results, what it cost, and what was written down of it.
+pub(super) type Ran<R> = (Vec<Datum<R>>, Stats, Record);
 
-/// Runs the function number `entry`.
+/// Runs the function number `entry`. Only a `RECORDED` run writes anything down.
 pub(super) fn run<R: Real, const RECORDED: bool>(
     functions: &[FunctionCode],
     entry: usize,
     inputs: &[Datum<R>],
     limits: &Limits,
+    record: Record,
     observer: &mut dyn Observer,
 ) -> Result<Ran<R>, RunError> {
     let main = &functions[entry];
@@ -119,7 +120,7 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
         |kind, span, function: &FunctionCode| RunError { kind, span, function: function.name.clone() };
     let name = |index: usize| main.param_names[index].clone();
     check_inputs(&main.param_types, &name, inputs).map_err(|kind| error(kind, Span::NONE, main))?;
-    let memory = Memory::new(limits.budget, RECORDED);
+    let memory = Memory::new(limits.budget, record);
     let real = size_of::<R>() as u64;
     let registers = main.registers.bytes(real);
     let lists: u64 = functions.iter().map(|function| function.registers.list_bytes(real)).sum();
@@ -169,7 +170,7 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
                 outputs.push(result.into_datum());
             }
             let stats = Stats { result_bytes, ..machine.memory.stats() };
-            Ok((outputs, stats, machine.memory.ledger.take_events()))
+            Ok((outputs, stats, machine.memory.ledger.take_record()))
         }
     }
 }

@@ -372,9 +372,10 @@ mod tests {
     use palinode_core::Budget;
 
     use super::*;
+    use crate::interp::ledger::Record;
 
     fn memory() -> Memory {
-        Memory::new(Budget::UNLIMITED, false)
+        Memory::new(Budget::UNLIMITED, Record::Nothing)
     }
 
     /// Logs against lists: elements, lengths, bytes.
@@ -429,7 +430,7 @@ mod tests {
     #[test]
     fn nothing_is_allocated_beyond_the_budget() {
         let beside = bookkeeping::array(2) as usize;
-        let memory = Memory::new(Budget::from(1000 + beside), false);
+        let memory = Memory::new(Budget::from(1000 + beside), Record::Nothing);
         let mut log: Store<f64> = Store::with_room("test", vec![0], &memory).unwrap();
         // 32 elements are 256 bytes, 64 are 512, 128 are 1024.
         for _ in 0..64 {

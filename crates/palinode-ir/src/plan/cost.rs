@@ -3,11 +3,15 @@
 use palinode_core::rules::Op as Row;
 
 use crate::op::{Linalg, Op};
+use crate::program::Inst;
 
-/// The work of an operation that makes `made` elements from operands of these numbers of elements.
-pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
+/// The work of a round of a loop, besides what it computes: to count, to decide and to hand on.
+pub(super) const ROUND: f64 = 4.0;
+
+/// The work of an operation that makes `made` elements from operands of these numbers of elements. Loops, branches and calls are not work themselves.
+pub(super) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
     let (made, first) = (made as f64, operands.first().copied().unwrap_or(0) as f64);
-    match op {
+    match &inst.op {
         Op::Map(rule) => made * row(rule.row),
         Op::Int(_)
         | Op::Compare(_)
@@ -39,8 +43,8 @@ pub(super) fn work(op: &Op, made: u64, operands: &[u64]) -> f64 {
                 Linalg::SymmetricEigen | Linalg::Svd => 20.0 * cube,
             }
         }
-        // A block of scalar operations; the walk does not look inside.
-        Op::Fused => 8.0 * made,
+        // Its block is done for each element.
+        Op::Fused => made * inst.blocks[0].insts.iter().map(|inner| work(inner, 1, &[1; 3])).sum::<f64>(),
         Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) => 0.0,
     }
 }

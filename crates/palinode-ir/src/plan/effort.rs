@@ -7,7 +7,7 @@ use std::cell::Cell;
 use super::walk::EFFORT;
 
 /// So many walks as long as may be.
-const WALKS: u64 = 2;
+const WALKS: u64 = 1;
 /// To differentiate and simplify a program takes as long as to walk so often through what comes of it.
 const MAKING: u64 = 10;
 /// A run does about so much work (`Ledger::work`) while a search walks through one instruction.

@@ -65,8 +65,17 @@ pub struct FittedGradient {
     pub checkpoints: Vec<Checkpoint>,
     /// Its work as a multiple of the work when everything is kept.
     pub overhead: f64,
+    /// Whether that is so in every run; otherwise it depends on data, on which way branches go.
+    pub is_overhead_exact: bool,
     /// What keeping everything would take.
     pub store_all: Budget,
+}
+
+impl FittedGradient {
+    /// Whether nothing is computed again.
+    pub fn keeps_everything(&self) -> bool {
+        self.recompute == Recompute::Nothing && self.repeated == 0 && self.checkpoints.is_empty()
+    }
 }
 
 /// Value and gradient of the first result within a budget, with the least work; the bits do not depend on the budget, unless `storage` asks for
@@ -82,7 +91,7 @@ pub fn fit_gradient<R>(
     storage: &Storage,
     budget: Budget,
 ) -> Result<FittedGradient, FitError> {
-    fit_levels(program, wrt, inputs, real_bytes, storage, &Recompute::ALL, true, budget)
+    Searched { program, wrt, inputs, real_bytes, storage, is_stored: false }.within(budget)
 }
 
 /// As [`fit_gradient`], but loops compute again exactly what `storage` says; only outside of them something may be computed again to save memory.
@@ -97,88 +106,114 @@ pub fn fit_stored_gradient<R>(
     storage: &Storage,
     budget: Budget,
 ) -> Result<FittedGradient, FitError> {
-    fit_levels(program, wrt, inputs, real_bytes, storage, &[storage.recompute], false, budget)
+    Searched { program, wrt, inputs, real_bytes, storage, is_stored: true }.within(budget)
 }
 
-#[allow(clippy::too_many_arguments)]
-fn fit_levels<R>(
+/// As [`fit_gradient`], or as [`fit_stored_gradient`] if it `is_stored`, with the least memory: `prediction.heap` bytes are the smallest budget.
+///
+/// # Errors
+/// If there is no gradient, or if its memory depends on data.
+pub fn smallest_gradient<R>(
     program: &Program,
     wrt: &[usize],
     inputs: &[Datum<R>],
     real_bytes: usize,
     storage: &Storage,
-    levels: &[Recompute],
-    may_keep_states: bool,
-    budget: Budget,
+    is_stored: bool,
 ) -> Result<FittedGradient, FitError> {
-    let limit = budget.bytes() as u64;
-    let gradient_of = |program: &Program, recompute| -> Result<Program, FitError> {
-        let storage = Storage { recompute, ..storage.clone() };
-        Ok(narrow_kept(&passes::simplify(&value_and_grad_stored(program, wrt, &storage)?), &storage))
-    };
-    let gradient = |recompute| gradient_of(program, recompute);
-    // What the work is compared with.
-    let kept = gradient(Recompute::Nothing)?;
-    let all = predict(&kept, inputs, real_bytes)?;
-    let effort = Effort::for_a_run(all.work);
-    // What is computed again is chosen for loops only.
-    let has_loops = program.functions.iter().any(|function| {
-        let mut found = false;
-        function.body.for_each_inst(&mut |inst| found |= inst.op.repeats());
-        found
-    });
-    // Something is left for loops that keep states.
-    effort.limit_to(0.5);
-    let mut tried = Tried { limit, all: (all.work, all.heap), best: None, smallest: None };
-    for (at, &recompute) in levels.iter().enumerate() {
-        if at > 0 && (tried.is_good() || effort.is_over() || !has_loops) {
-            break;
+    Searched { program, wrt, inputs, real_bytes, storage, is_stored }.search(0)
+}
+
+/// A gradient that is searched for.
+struct Searched<'a, R> {
+    program: &'a Program,
+    wrt: &'a [usize],
+    inputs: &'a [Datum<R>],
+    real_bytes: usize,
+    storage: &'a Storage,
+    /// Whether loops compute again what `storage` says, and nothing else.
+    is_stored: bool,
+}
+
+impl<R> Searched<'_, R> {
+    fn within(&self, budget: Budget) -> Result<FittedGradient, FitError> {
+        let limit = budget.bytes() as u64;
+        let found = self.search(limit)?;
+        if found.prediction.heap > limit {
+            return Err(FitError::TooSmall { budget, smallest: bytes(found.prediction.heap) });
         }
-        let fitted = if recompute == Recompute::Nothing {
-            rematerialize_from(&kept, all.clone(), inputs, real_bytes, limit, &effort)?
-        } else {
-            let made = gradient(recompute)?;
-            effort.spend_making(made.size());
-            rematerialize_within(&made, inputs, real_bytes, limit, &effort)?
-        };
-        let Fitted { program, prediction, repeated, .. } = fitted;
-        tried.note(recompute, Checkpointed { program, prediction, repeated, loops: Vec::new() });
+        Ok(found)
     }
-    // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit, or do much again.
-    effort.limit_to(1.0);
-    if may_keep_states && !tried.is_good() {
-        for &recompute in levels {
-            if effort.is_over() {
+
+    /// The least work within a limit; the least memory if nothing is.
+    fn search(&self, limit: u64) -> Result<FittedGradient, FitError> {
+        let &Searched { program, wrt, inputs, real_bytes, storage, is_stored } = self;
+        let levels = if is_stored { core::slice::from_ref(&storage.recompute) } else { &Recompute::ALL[..] };
+        let gradient_of = |program: &Program, recompute| -> Result<Program, FitError> {
+            let storage = Storage { recompute, ..storage.clone() };
+            Ok(narrow_kept(&passes::simplify(&value_and_grad_stored(program, wrt, &storage)?), &storage))
+        };
+        let gradient = |recompute| gradient_of(program, recompute);
+        // What the work is compared with.
+        let kept = gradient(Recompute::Nothing)?;
+        let all = predict(&kept, inputs, real_bytes)?;
+        let effort = Effort::for_a_run(all.work);
+        // What is computed again is chosen for loops only.
+        let has_loops = program.functions.iter().any(|function| {
+            let mut found = false;
+            function.body.for_each_inst(&mut |inst| found |= inst.op.repeats());
+            found
+        });
+        // Something is left for loops that keep states.
+        effort.limit_to(0.5);
+        let mut tried = Tried { limit, all: (all.work, all.heap, all.exact), best: None, smallest: None };
+        for (at, &recompute) in levels.iter().enumerate() {
+            if at > 0 && (tried.is_good() || effort.is_over() || !has_loops) {
                 break;
             }
-            let made = |program: &Program| -> Result<Program, FitError> {
-                let made = gradient_of(program, recompute)?;
+            let fitted = if recompute == Recompute::Nothing {
+                rematerialize_from(&kept, all.clone(), inputs, real_bytes, limit, &effort)?
+            } else {
+                let made = gradient(recompute)?;
                 effort.spend_making(made.size());
-                Ok(made)
+                rematerialize_within(&made, inputs, real_bytes, limit, &effort)?
             };
-            let search = Search { inputs, real_bytes, limit, effort: &effort };
-            let found = search.run(program, &all.growth, &made)?;
-            found.into_iter().for_each(|found| tried.note(recompute, found));
+            let Fitted { program, prediction, repeated, .. } = fitted;
+            tried.note(recompute, Checkpointed { program, prediction, repeated, loops: Vec::new() });
         }
+        // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit, or do much again.
+        effort.limit_to(1.0);
+        if !is_stored && !tried.is_good() {
+            for &recompute in levels {
+                if effort.is_over() {
+                    break;
+                }
+                let made = |program: &Program| -> Result<Program, FitError> {
+                    let made = gradient_of(program, recompute)?;
+                    effort.spend_making(made.size());
+                    Ok(made)
+                };
+                let search = Search { inputs, real_bytes, limit, effort: &effort };
+                let found = search.run(program, &all.growth, &made)?;
+                found.into_iter().for_each(|found| tried.note(recompute, found));
+            }
+        }
+        let Tried { best, smallest, .. } = tried;
+        // What is live at the peak is worth a walk only now. It may be longer than those of the search, and know more: also of the smallest one, which then may fit.
+        let mut found = best.or(smallest).expect("something was tried");
+        let closer = predict(&found.program, inputs, real_bytes)?;
+        if closer.heap <= found.prediction.heap {
+            found.prediction = closer;
+        }
+        Ok(found)
     }
-    let Tried { best, smallest, .. } = tried;
-    // What is live at the peak is worth a walk only now. It may be longer than those of the search, and know more: also of the smallest one, which then may fit.
-    let mut found = best.or(smallest).expect("something was tried");
-    let closer = predict(&found.program, inputs, real_bytes)?;
-    if closer.heap <= found.prediction.heap {
-        found.prediction = closer;
-    }
-    if found.prediction.heap > limit {
-        return Err(FitError::TooSmall { budget, smallest: bytes(found.prediction.heap) });
-    }
-    Ok(found)
 }
 
 /// What a search has found. Every limit goes through the same candidates in the same order until one fits, so that all limits above the smallest peak work.
 struct Tried {
     limit: u64,
-    /// The work and the bytes of what keeps everything.
-    all: (f64, u64),
+    /// The work and the bytes of what keeps everything, and whether these are exact.
+    all: (f64, u64, bool),
     /// With the least work among those that fit.
     best: Option<FittedGradient>,
     /// With the smallest peak.
@@ -195,15 +230,18 @@ impl Tried {
         let Checkpointed { program, prediction, repeated, loops } = found;
         let overhead = prediction.work / self.all.0.max(1.0);
         let (fits, heap) = (prediction.heap <= self.limit, prediction.heap);
-        let found = FittedGradient {
+        let is_exact = self.all.2 && prediction.exact;
+        let mut found = FittedGradient {
             program,
             prediction,
             recompute,
             repeated,
             checkpoints: loops,
             overhead,
+            is_overhead_exact: is_exact,
             store_all: bytes(self.all.1),
         };
+        found.is_overhead_exact |= found.keeps_everything();
         if fits && self.best.as_ref().is_none_or(|best| overhead < best.overhead) {
             self.best = Some(found);
         } else if self.smallest.as_ref().is_none_or(|smallest| heap < smallest.prediction.heap) {

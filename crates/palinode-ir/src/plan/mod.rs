@@ -46,7 +46,7 @@ use crate::types::{Elem, Span};
 pub use checkpoint::Checkpoint;
 pub use copies::Because;
 use effort::Effort;
-pub use fit::{FitError, FittedGradient, fit_gradient, fit_stored_gradient};
+pub use fit::{FitError, FittedGradient, fit_gradient, fit_stored_gradient, smallest_gradient};
 pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};
 pub use narrow::{narrow_kept, narrowing_error};
 pub use remat::{Fitted, rematerialize};

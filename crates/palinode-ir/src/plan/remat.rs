@@ -339,7 +339,7 @@ impl Search<'_> {
             if self.function.ty(*value).is_scalar() { 1 } else { self.sizes.elements(*value) }
         };
         let operands: Vec<u64> = inst.args.iter().map(size).collect();
-        cost::work(&inst.op, inst.results.iter().map(size).max().unwrap_or(1), &operands)
+        cost::work(inst, inst.results.iter().map(size).max().unwrap_or(1), &operands)
     }
 }
 

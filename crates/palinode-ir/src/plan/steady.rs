@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::op::{Axis, IntOp, Op};
+use crate::op::{Axis, IntOp, Literal, Op};
 use crate::plan::buffers::Ledger;
 use crate::plan::walk::Thing;
 use crate::program::{Block, Function, Inst, Value};
@@ -386,6 +386,51 @@ pub(super) fn forgets(carried: &[Thing], courses: &[Course], ledger: &Ledger) ->
     })
 }
 
+/// The instruction of a block that makes a value.
+fn made_by(block: &Block, value: Value) -> Option<&Inst> {
+    block.insts.iter().find(|inst| inst.results.contains(&value))
+}
+
+/// How much is added to a parameter at most to get a value, if nothing else is done with it, whichever way branches go: a count. `constant` knows integers that do not change.
+pub(super) fn most_added(
+    block: &Block,
+    value: Value,
+    param: Value,
+    constant: &dyn Fn(Value) -> Option<i64>,
+) -> Option<i64> {
+    if value == param {
+        return Some(0);
+    }
+    let inst = made_by(block, value)?;
+    match &inst.op {
+        Op::Int(IntOp::Add) => {
+            let [a, b] = [inst.args[0], inst.args[1]];
+            let known = |value: Value| match made_by(block, value).map(|inst| &inst.op) {
+                Some(Op::Const(Literal::Int(n))) => Some(*n),
+                Some(_) => None,
+                None => constant(value),
+            };
+            let (of, each) = match (known(a), known(b)) {
+                (None, Some(each)) => (a, each),
+                (Some(each), None) => (b, each),
+                _ => return None,
+            };
+            most_added(block, of, param, constant)?.checked_add(Some(each).filter(|&each| each >= 0)?)
+        }
+        Op::If => {
+            let at = inst.results.iter().position(|&result| result == value)?;
+            let side = |side: &Block| {
+                let found = side.results[at];
+                // What a side hands on from around it.
+                let of = if made_by(side, found).is_some() { side } else { block };
+                most_added(of, found, param, constant)
+            };
+            Some(side(&inst.blocks[0])?.max(side(&inst.blocks[1])?))
+        }
+        _ => None,
+    }
+}
+
 /// How a carried array lies in memory.
 #[derive(Debug, PartialEq)]
 pub(super) struct Place {
@@ -448,9 +493,18 @@ impl Round {
         }
     }
 
-    /// Makes as if so many more such rounds had passed.
-    pub(super) fn jump(&self, rounds: u64, carried: &mut [Thing], courses: &[Course], ledger: &mut Ledger) {
-        for ((thing, &change), &course) in carried.iter_mut().zip(&self.changes).zip(courses) {
+    /// Makes as if so many more such rounds had passed. `adds` says how much a round adds at most to what is carried at some place, if it does nothing else with it.
+    pub(super) fn jump(
+        &self,
+        rounds: u64,
+        carried: &mut [Thing],
+        courses: &[Course],
+        adds: &dyn Fn(usize) -> Option<i64>,
+        ledger: &mut Ledger,
+    ) {
+        for (at, ((thing, &change), &course)) in
+            carried.iter_mut().zip(&self.changes).zip(courses).enumerate()
+        {
             match thing {
                 Thing::Array(id) => {
                     let each = change.and_then(|change| u64::try_from(change).ok()).unwrap_or(0);
@@ -469,7 +523,11 @@ impl Round {
                     let moved = moved.filter(|_| course != Course::Free);
                     *value = value.zip(moved).and_then(|(value, moved)| value.checked_add(moved));
                 }
-                Thing::UpTo(_) => *thing = Thing::Int(None),
+                Thing::UpTo(most) => {
+                    let more = adds(at).and_then(|each| each.checked_mul(i64::try_from(rounds).ok()?));
+                    let most = more.and_then(|more| most.checked_add(more));
+                    *thing = most.map_or(Thing::Int(None), Thing::UpTo);
+                }
                 Thing::Unset | Thing::Real => {}
             }
         }

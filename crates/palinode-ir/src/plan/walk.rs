@@ -143,8 +143,8 @@ pub(super) struct Walk<'p> {
     trials: sweep::Trials,
     /// Which functions hold no array and no snapshots, and call none that does.
     scalar: Vec<bool>,
-    /// What calls of them with real arguments gave, by how deep they are and what registers there are then: the next one takes and gives the same.
-    scalar_calls: HashMap<(FuncId, usize, u64), Vec<Thing>>,
+    /// What calls of them with real arguments gave and how much work they were, by how deep they are and what registers there are then: the next one is the same.
+    scalar_calls: HashMap<(FuncId, usize, u64), (Vec<Thing>, f64)>,
 }
 
 /// Which functions hold no array and no snapshots, and call none that does.
@@ -339,6 +339,7 @@ impl<'p> Walk<'p> {
     fn copy(&mut self, id: Id, span: Span) -> Walked<Id> {
         let Buffer { elem, shape, ints, at_most, .. } = self.ledger().get(id).clone();
         let fresh = self.allocate(elem, shape, span)?;
+        self.state.ledger.work += self.size(Thing::Array(fresh)) as f64;
         let copy = self.state.ledger.get_mut(fresh);
         (copy.ints, copy.at_most) = (ints, at_most);
         self.state.ledger.release(id);
@@ -406,10 +407,12 @@ impl<'p> Walk<'p> {
             && self.scalar[callee.index()]
             && params.iter().all(|param| matches!(frame[param.index()], Thing::Real)))
         .then_some((callee, self.calls.len(), registers));
-        if let Some(results) = known.and_then(|known| self.scalar_calls.get(&known)) {
+        if let Some((results, work)) = known.and_then(|known| self.scalar_calls.get(&known)) {
             self.calls.pop();
+            self.state.ledger.work += work;
             return Ok(results.clone());
         }
+        let work = self.ledger().work;
         let caller = core::mem::replace(&mut self.function, callee);
         self.state.frames.push(frame);
         let program = self.program;
@@ -423,7 +426,7 @@ impl<'p> Walk<'p> {
         self.calls.pop();
         self.function = caller;
         if let Some(known) = known {
-            self.scalar_calls.insert(known, results.clone());
+            self.scalar_calls.insert(known, (results.clone(), self.ledger().work - work));
         }
         Ok(results)
     }

@@ -24,6 +24,7 @@ mod margins;
 mod matrix;
 mod residual;
 mod room;
+mod rounds;
 mod shape;
 mod split;
 mod split_branches;
@@ -54,6 +55,7 @@ use unsweep::unsweep;
 pub use margins::{Margins, with_margins};
 pub use matrix::{hessian, jacobian};
 pub use room::with_room;
+pub use rounds::{Rounds, with_rounds};
 pub use storage::{Choice, Recompute, Storage};
 
 /// Why a program cannot be transformed as asked.
@@ -446,7 +448,9 @@ pub fn value_and_grad_stored(
     wrt: &[usize],
     storage: &Storage,
 ) -> Result<Program, TransformError> {
-    gradient(program, wrt, true, storage)
+    let made = gradient(program, wrt, true, storage)?;
+    // Afterwards, so that all else is as it is without.
+    Ok(if storage.rounds.is_empty() { made } else { with_rounds(&made, &storage.rounds) })
 }
 
 /// A program that gives the gradient of the first result: see the module's table.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use palinode_core::rules::Op as Row;
 
+use super::rounds::Rounds;
 use crate::fast::FastSet;
 use crate::op::{Axis, Linalg, Narrow, Op};
 use crate::program::{Inst, Value};
@@ -54,6 +55,8 @@ pub struct Storage {
     pub choices: BTreeMap<String, Choice>,
     /// For arrays that are kept and not named: in fewer bits, if asked for. The gradient is then not exact.
     pub narrow: Option<Narrow>,
+    /// How often each `while` goes round, if a run has counted that: the gradient is for the inputs of that run, and a plan of it can be made.
+    pub rounds: Vec<Rounds>,
 }
 
 impl From<Recompute> for Storage {

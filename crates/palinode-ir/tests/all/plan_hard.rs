@@ -85,6 +85,18 @@ fn attack(name: &str, source: &str, failures: &mut Vec<String>) -> usize {
 
 const ATTACKS: &[(&str, &str)] = &[
     (
+        "a count by data",
+        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..3000 {\n if s > 0.1 { m += 1 }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    ),
+    (
+        "by data more and more in each round",
+        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..90 {\n if s > 0.1 { m += k }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    ),
+    (
+        "doubled by data, but late",
+        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..14 {\n if s > 9 { m += 100 } else { if m > 500 { m = 2 * m } else { m += 100 } }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    ),
+    (
         "late length by the counter",
         "param x = 0.5\nvar s = 0.0\nfor k in 0..100 {\n let a = fill(x, k // 10 + 1)\n s += sum(a * a)\n}\nloss s",
     ),

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::plan::{FitError, FittedGradient, fit_gradient};
-use palinode_ir::transform::Storage;
-use palinode_ir::{pal, passes, transform};
+use palinode_ir::transform::{Recompute, Storage};
+use palinode_ir::{Program, pal, passes, transform};
 
+use crate::counted::{Counted, work_of};
 use crate::{bits, given, peak_of_all};
 
 /// Numbers by a linear congruence.
@@ -72,20 +73,29 @@ const UNLIKE: &[&str] = &[
     "if s > 0.5 { l = append(l, s); l = append(l, t) } else { l = append(l, 0.1) }",
 ];
 
+/// What a program is made of.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Whether branches depend on data.
+    on_data: bool,
+    /// Whether rounds may be unlike each other.
+    unlike: bool,
+}
+
 fn block(
     dice: &mut Dice,
     depth: usize,
     left: &mut usize,
     names: &mut usize,
     counter: &str,
-    unlike: bool,
+    kind: Kind,
 ) -> String {
     let mut text = String::new();
     for _ in 0..1 + dice.below(4) {
         let statement = match dice.below(8) {
             0..=2 => dice.one(STATEMENTS).to_string(),
-            3..=5 => dice.one(BRANCHES).to_string(),
-            6 if unlike && !counter.is_empty() => dice.one(UNLIKE).replace('K', counter),
+            3..=5 if kind.on_data => dice.one(BRANCHES).to_string(),
+            6 if kind.unlike && !counter.is_empty() => dice.one(UNLIKE).replace('K', counter),
             _ => dice.one(STATEMENTS).to_string(),
         };
         // A name of its own for what it defines.
@@ -103,7 +113,7 @@ fn block(
         *left /= n;
         *names += 1;
         let k = &format!("{}{names}", ["i", "j", "k"][depth]);
-        let inner = block(dice, depth + 1, left, names, k, unlike);
+        let inner = block(dice, depth + 1, left, names, k, kind);
         *left *= n;
         match dice.below(8) {
             0 => text.push_str(&format!("var {k}: int = 0\nwhile {k} < {n} {{\n{inner}{k} += 1\n}}\n")),
@@ -113,11 +123,13 @@ fn block(
     text
 }
 
-fn source(seed: u64) -> String {
+/// A program; branches depend on data only if `on_data`.
+fn source(seed: u64, on_data: bool) -> String {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66);
     dice.below(2);
     let mut left = [100, 2000, 6000][dice.below(3)];
-    let unlike = dice.below(3) == 0;
+    let unlike = dice.below(3) == 0 && on_data;
+    let kind = Kind { on_data, unlike };
     let mut names = 0;
     let n = 2 + dice.below(6);
     let one = |at: usize| format!("{:.2}", 0.1 + 0.13 * at as f64);
@@ -132,13 +144,14 @@ fn source(seed: u64) -> String {
         )
     };
     let rows: Vec<String> = (0..n).map(row).collect();
-    let mut body = block(&mut dice, 0, &mut left, &mut names, "", unlike);
+    let mut body = block(&mut dice, 0, &mut left, &mut names, "", kind);
     if dice.below(3) == 0 {
         left = 100;
-        body.push_str(&block(&mut dice, 0, &mut left, &mut names, "", unlike));
+        body.push_str(&block(&mut dice, 0, &mut left, &mut names, "", kind));
     }
     let mut text = format!(
-        "fn f(u, v) -> real {{\nif u > v {{ return sin(u) }}\nreturn 0.5 * u + cos(v)\n}}\nparam x = 0.4\nparam v: [{n}] = [{}]\nparam z: [{n}, {n}] = [{}]\nvar s = x\nvar t = 0.2\nvar m: int = 0\nvar a = v * 2\nvar b = v * 3\nvar w = z * 0.5\nvar l = [x]\n",
+        "fn f(u, v) -> real {{\n{}return 0.5 * u + cos(v)\n}}\nparam x = 0.4\nparam v: [{n}] = [{}]\nparam z: [{n}, {n}] = [{}]\nvar s = x\nvar t = 0.2\nvar m: int = 0\nvar a = v * 2\nvar b = v * 3\nvar w = z * 0.5\nvar l = [x]\n",
+        if on_data { "if u > v { return sin(u) }\n" } else { "" },
         list.join(", "),
         rows.join(", ")
     );
@@ -178,7 +191,7 @@ fn run(name: &str, fitted: &FittedGradient, inputs: &[Datum<f64>], budget: usize
 }
 
 fn check(seed: u64, seen: &mut Seen) {
-    let text = source(seed);
+    let text = source(seed, true);
     let name = format!("program {seed}\n{text}\n");
     let model = pal::compile(&text).unwrap_or_else(|found| panic!("{name}: {found:?}"));
     let inputs = given(&model).unwrap();
@@ -241,4 +254,64 @@ fn budgets_hold_whatever_the_data_decides() {
         "{programs} programs, {planned} planned, {budgets} budgets, {exact} exact, {checkpointed} with states; not planned {unplanned:?}"
     );
     assert!(planned * 2 > programs && checkpointed * 10 > budgets);
+}
+
+/// What a run computes: sums, products and functions of numbers; elements that are moved; rounds.
+fn counted(program: &Program, inputs: &[Datum<f64>]) -> Option<[f64; 3]> {
+    let inputs: Vec<Datum<Counted>> = inputs.iter().map(|input| input.map(Counted)).collect();
+    let code = Code::new(program);
+    let (ran, work) = work_of(|| code.run_with_stats(&inputs, &Limits::default()));
+    let (_, stats) = ran.ok()?;
+    let moved = stats.elements_filled + stats.elements_copied + stats.elements_flattened;
+    Some([work, moved, stats.steps].map(|count| count as f64))
+}
+
+/// Functions in a loop, which are fused: once they were taken for less than the same ones outside of it.
+const FUSED: &str =
+    "param w: [40] = fill(0.4, 40)\nvar x = w\nfor i in 0..20 {\nx = sin(x) * 1.01\n}\nloss y = sum(x * x)\n";
+
+/// The work of a plan is a multiple of that of keeping everything, put together from all that a run does: it is between the multiples of each of these. Where that depends on data,
+/// no multiple is promised, unless everything is kept.
+#[test]
+fn plans_say_how_much_more_is_computed() {
+    let [mut all_kept, mut exact, mut about] = [0; 3];
+    let sources = (0..24).map(|seed| source(seed, seed % 4 == 0));
+    for text in core::iter::once(FUSED.to_string()).chain(sources) {
+        let model = pal::compile(&text).unwrap();
+        let inputs = given(&model).unwrap();
+        let wrt: Vec<usize> = (0..inputs.len()).collect();
+        let everything = Storage { recompute: Recompute::Nothing, ..Storage::default() };
+        let kept = transform::value_and_grad_stored(&model.program, &wrt, &everything).unwrap();
+        let kept = passes::simplify(&kept);
+        let Some(all) = counted(&kept, &inputs) else { continue };
+        let fit = |budget: usize| {
+            fit_gradient(&model.program, &wrt, &inputs, 8, &Storage::default(), Budget::from(budget))
+        };
+        let Err(FitError::TooSmall { smallest, .. }) = fit(1) else { continue };
+        let least = smallest.bytes();
+        let most = fit(least).unwrap().store_all.bytes().max(least);
+        for budget in [least, (least + most) / 2, most] {
+            let fitted = fit(budget).unwrap();
+            let ours = counted(&fitted.program, &inputs).unwrap();
+            let multiples: Vec<f64> =
+                ours.iter().zip(all).filter(|(_, all)| *all > 0.0).map(|(ours, all)| ours / all).collect();
+            let low = multiples.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = multiples.iter().copied().fold(0.0, f64::max);
+            let said = fitted.overhead;
+            let name = || format!("{text}\n{said} times the work within {budget}, counted {multiples:?}");
+            if fitted.keeps_everything() {
+                assert!(said == 1.0 && ours == all, "{}", name());
+                all_kept += 1;
+            } else if fitted.is_overhead_exact {
+                // What is less is "no more", and entries of logs, which may be fewer, are not counted.
+                let [said, low, high] = [said, low, high].map(|multiple| multiple.max(1.0));
+                assert!(low * 0.99 < said && said < high * 1.01, "{}", name());
+                exact += 1;
+            } else {
+                about += 1;
+            }
+        }
+    }
+    println!("{all_kept} keep everything, {exact} exact, {about} by branches");
+    assert!(all_kept > 10 && exact > 10 && about > 3, "{all_kept} {exact} {about}");
 }

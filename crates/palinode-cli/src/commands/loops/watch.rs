@@ -141,7 +141,9 @@ impl Looked<'_> {
     ) -> Result<Watched, Failed> {
         let budget = match within {
             Within::AnyMemory => None,
-            Within::Planned { budget, .. } | Within::Stopping { budget, .. } => Some(*budget),
+            Within::Planned { budget, .. }
+            | Within::Stopping { budget, .. }
+            | Within::Forwards { budget, .. } => Some(*budget),
         };
         // An infinity on the way back is shown, not a reason to stop.
         let watching = Limits {
@@ -240,7 +242,7 @@ impl Looked<'_> {
                 }
                 ways
             }
-            Within::Stopping { budget, .. } => {
+            Within::Stopping { budget, .. } | Within::Forwards { budget, .. } => {
                 let part = |part: usize| Some(Room::Bytes((budget.bytes() / part) as u64));
                 let outer = |inst: &Inst| inst.op.room().or(part(2).filter(|_| is_outermost(inst)));
                 let mut ways = vec![self.way(self.asked.storage.clone(), &outer)];

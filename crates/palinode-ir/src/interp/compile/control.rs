@@ -37,6 +37,7 @@ impl Lower<'_> {
         self.block(head, &marks.blocks[0]);
         let holds = self.slot(head.results[0]);
         let exit = self.emit_open(Ins::JumpIfNot { c: holds, to: 0 });
+        self.out.whiles.push((exit, inst.span));
         self.block(body, &marks.blocks[1]);
         self.move_results(body, &marks.blocks[1], &inst.results);
         self.emit(Ins::JumpBack { to: top });

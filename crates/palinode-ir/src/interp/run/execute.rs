@@ -225,7 +225,7 @@ impl<R: Real> Machine<'_, R> {
                         Ins::Jump { to } => next = to as usize,
                         Ins::JumpIfNot { c, to } => {
                             if RECORDED {
-                                memory.ledger.note(Event::Holds(t[c as usize]));
+                                memory.ledger.note_decision(frame.function, at, t[c as usize]);
                             }
                             if !t[c as usize] {
                                 next = to as usize;

@@ -12,7 +12,7 @@ use crate::op::FuncId;
 use crate::plan::buffers::mixed;
 use crate::plan::known::Ints;
 use crate::plan::liveness::InstMarks;
-use crate::plan::{Copied, Growth, PlanError, join, steady};
+use crate::plan::{Copied, Growth, PlanError, cost, join, steady};
 use crate::program::{Block, Inst, Value};
 use crate::types::Span;
 
@@ -96,6 +96,7 @@ impl<'p> Walk<'p> {
                 copies: if tries { self.copies.clone() } else { BTreeMap::new() },
             };
             self.state.ledger.trace = 0;
+            self.state.ledger.work += cost::ROUND;
             self.round(body, marks, &mut carried, at_most)?;
             let this = steady::Round::new(&shapes, &carried, self.ledger());
             round += 1;
@@ -103,7 +104,17 @@ impl<'p> Walk<'p> {
             let courses = if alike { self.courses(body, &this, &carried, n, forgot) } else { None };
             all = mixed(all, self.ledger().trace);
             if let Some(courses) = courses {
-                this.jump(n - 1 - round, &mut carried, &courses, &mut self.state.ledger);
+                let registers = self.state.frames.last().expect("a function is running");
+                let adds = |at: usize| {
+                    // What comes from around the loop is the same in every round.
+                    let around = body.captures();
+                    let constant = |value: Value| {
+                        around.contains(&value).then(|| registers[value.index()].int()).flatten()
+                    };
+                    steady::most_added(body, body.results[at], body.params[at + 1], &constant)
+                };
+                let ledger = &mut self.state.ledger;
+                this.jump(n - 1 - round, &mut carried, &courses, &adds, ledger);
                 self.note_growth(inst.span, n, this.growth(&carried, self.ledger()));
                 self.stop_at_peak()?;
                 self.count_again(before_round, n - 1 - round);
@@ -188,6 +199,7 @@ impl<'p> Walk<'p> {
         let mut carried = self.fetch(&inst.args, &marks.dies);
         loop {
             self.spend(1)?;
+            self.state.ledger.work += cost::ROUND;
             for (&param, &thing) in head.params.iter().zip(&carried) {
                 self.set(param, thing);
             }

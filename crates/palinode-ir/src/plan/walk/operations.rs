@@ -22,12 +22,12 @@ impl Walk<'_> {
         let result = inst.results[0];
         let sizes: SmallVec<[u64; 4]> = inst.args.iter().map(|&arg| self.size(self.get(arg))).collect();
         if inst.args.iter().all(|&arg| ty(arg).is_scalar()) && ty(result).is_scalar() {
-            let args: SmallVec<[Thing; 4]> = inst.args.iter().map(|&arg| self.get(arg)).collect();
+            self.state.ledger.work += cost::work(inst, 1, &sizes);
             if matches!(inst.op, Op::Fused) {
                 return self.fused_scalars(inst);
             }
+            let args: SmallVec<[Thing; 4]> = inst.args.iter().map(|&arg| self.get(arg)).collect();
             self.set(result, ints::scalar(&inst.op, &args, ty(result)));
-            self.state.ledger.work += cost::work(&inst.op, 1, &sizes);
             return Ok(());
         }
         self.flatten(inst)?;
@@ -61,7 +61,7 @@ impl Walk<'_> {
         }
         self.drop_all(&args);
         let made = results.iter().map(|&thing| self.size(thing)).max().unwrap_or(1);
-        self.state.ledger.work += cost::work(&inst.op, made, &sizes);
+        self.state.ledger.work += cost::work(inst, made, &sizes);
         self.define(inst, &results);
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::op::{FuncId, Room};
 use crate::plan::buffers::mixed;
 use crate::plan::liveness::InstMarks;
 use crate::plan::walk::{Thing, Walk, Walked};
-use crate::plan::{PlanError, Snapshots, steady};
+use crate::plan::{PlanError, Snapshots, cost, steady};
 use crate::program::{Block, Inst, Value};
 use crate::schedule::{advances, schedule};
 use crate::types::{Elem, Span};
@@ -337,6 +337,7 @@ impl<'p> Walk<'p> {
         let lengths: Vec<_> = before.iter().map(|thing| thing.shape(self.ledger())).collect();
         let before: Vec<Option<u64>> = before.iter().map(|thing| self.birth_of(*thing)).collect();
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
+        self.state.ledger.work += cost::ROUND;
         self.block(block, marks)?;
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(state, &next);
@@ -374,6 +375,7 @@ impl<'p> Walk<'p> {
             self.set(theirs, thing);
         }
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
+        self.state.ledger.work += cost::ROUND;
         self.block(block, marks)?;
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(parts.cotangents, &next);
