@@ -103,7 +103,7 @@ fn panics_and_endless_loops_on_the_way_are_no_end() {
         let mut step = if x[0].is_zero() { Var::lift(0.0) } else { (x[0] + x[0] * x[0]) / x[0] };
         #[allow(clippy::neg_cmp_op_on_partial_ord)] // NaN is what it is about
         while !(step < 1e-3) {
-            step = step * 0.5;
+            step *= 0.5;
         }
         step + x[0] * 3.0
     };
