@@ -292,7 +292,7 @@ fn with_endings(seed: usize) -> String {
     let until = pick(&["x > 0.05", "x > 0.05 + 0.01 * (i % 3)", "x * x + 0.001 * sum(c * c) > 0.01"], 3);
     let outer = pick(&["for i in 0..40", "for i in 0..7", "var i: int = 0\nvar r = 1.0\nwhile r > 0.02"], 9);
     let last = if outer.starts_with("var") { "r = 0.8 * r\n i += 1\n" } else { "" };
-    let again = if seed % 2 == 0 { "" } else { "while s > 1 { s = 0.7 * s * c[2] }\n" };
+    let again = if seed.is_multiple_of(2) { "" } else { "while s > 1 { s = 0.7 * s * c[2] }\n" };
     format!(
         "param a = 0.9\nparam b: [3] = [0.5, 0.7, 0.9]\nvar c = b\nvar s = 0.0\n{outer} {{\n var x = a + 0.01 * i\n while {until} {{\n  {inner}\n }}\n s = s + x * sum(c)\n {last}}}\n{again}loss y = s\n"
     )

@@ -355,7 +355,7 @@ fn choices_by_name_do_not_change_the_gradient() {
                 }
             }
             choices.insert("no such variable".into(), Choice::Recompute);
-            let storage = Storage { recompute: Recompute::ALL[round], choices, narrow: None };
+            let storage = Storage { recompute: Recompute::ALL[round], choices, ..Storage::default() };
             let program =
                 transform::value_and_grad_stored(&case.program, &case.wrt, &storage).expect("differentiates");
             if let Err(invalid) = verify(&program) {

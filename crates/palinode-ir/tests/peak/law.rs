@@ -303,9 +303,9 @@ fn plans_say_how_much_more_is_computed() {
                 assert!(said == 1.0 && ours == all, "{}", name());
                 all_kept += 1;
             } else if fitted.is_overhead_exact {
-                // What is less is "no more", and entries of logs, which may be fewer, are not counted.
+                // What is less is "no more". Integers, and entries of logs, which may be fewer, are not counted: a twentieth, for few and small arrays as here.
                 let [said, low, high] = [said, low, high].map(|multiple| multiple.max(1.0));
-                assert!(low * 0.99 < said && said < high * 1.01, "{}", name());
+                assert!(low * 0.95 < said && said < high * 1.05, "{}", name());
                 exact += 1;
             } else {
                 about += 1;
