@@ -8,7 +8,7 @@
 //! Where the closure fails to one side, the other one speaks; where it fails on both, other directions and smaller distances do.
 
 use super::side::{Beside, Found, Side};
-use super::verdict::{Here, Sides, Verdict, known};
+use super::verdict::{Here, Sides, Vague, Verdict, known};
 use super::{Account, Charge, Distance, FEW, Kind, Parts, Run, moved, of_input, scales, weight};
 use crate::decision::{self, Log, Suspect, Suspicion};
 use crate::error::Error;
@@ -203,7 +203,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         verdict.see(&self.here, &first);
         drop(first);
         if self.refused.is_none() {
-            self.refusal_of(&verdict)?;
+            self.refusal_of(&verdict, Vague::Never)?;
             // Where many kinks meet (equal numbers that are sorted) a single direction passes by most of them; and what is rounding is another number each time.
             let n = self.x.len();
             let in_order = |i: usize| 0.5 + (i + 1) as f64 / n as f64;
@@ -219,10 +219,10 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
                 look(&upwards(k));
             }
         }
-        self.refused.take().or_else(|| self.refusal_of(&verdict))
+        self.refused.take().or_else(|| self.refusal_of(&verdict, Vague::AtKinks))
     }
 
-    fn refusal_of(&mut self, verdict: &Verdict) -> Option<Error> {
+    fn refusal_of(&mut self, verdict: &Verdict, vague: Vague) -> Option<Error> {
         // A partial derivative is right if no comparison is of the point along its own input: then it is that of the branch.
         let (account, here, x, run) = (self.account, &self.here, self.x, &mut *self.run);
         let (tried, trials, at) = (&mut self.tried_alone, &mut self.trials, self.nearest.times(FAR));
@@ -256,7 +256,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
                 && !is_known_not
                 && Group::of(&inputs).are_all(true, tried, &mut is_ordinary)
         };
-        verdict.refusal(here, &mut are_excused)
+        verdict.refusal(here, vague, &mut are_excused)
     }
 
     /// The first direction along which something can be computed.

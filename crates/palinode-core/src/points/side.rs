@@ -85,6 +85,12 @@ impl End {
     pub(super) fn is(&self, part: f64) -> bool {
         (part - self.at).abs() <= self.error
     }
+
+    /// Whether it may be wrong by so much that what lies within says little.
+    pub(super) fn is_vague(&self, scale: &Scale) -> bool {
+        self.error > UNSURE * scale.found.abs().max(self.at.abs())
+            && self.error > LEAST_GAP * scale.largest_of_row
+    }
 }
 
 /// What is known of a part beside its number.

@@ -4,6 +4,9 @@
 //!
 //! A part is right if it is that of a side. Where the sides differ there is a kink: a part between them is a convention, as those of the rule table are.
 //!
+//! Some ends are vague: they were taken from far away, or closer to the point another path is taken. Where a part is one and the same number, exactly, on both sides along some direction, vague ends say nothing of it: a wrong part may lie within
+//! what they leave open.
+//!
 //! That is enough unless a comparison is of the point, or may be: one of equality, or with a threshold, that no direction could find again. Then all parts of a function together must be those of one and
 //! the same side, or lie on the way from one side to the other (a norm that is guarded at zero: 0 is between `d` and `-d`); apart from those between the sides by inputs along which no comparison is of the point.
 
@@ -114,8 +117,12 @@ impl Here<'_> {
 struct Seen {
     /// Of which sides the part is, and on the way of which directions it lies: a bit for each, three for a direction.
     agrees: u32,
-    low: f64,
-    high: f64,
+    /// Which of these are told by vague ends.
+    vaguely: u32,
+    /// What lies between the ends of a direction: of those that are not vague, and of all.
+    between: [Interval; 2],
+    /// Whether both ends of a direction are the same number, and not vague.
+    is_smooth: bool,
     ends: u32,
     /// The first two.
     first: [f64; 2],
@@ -127,17 +134,51 @@ pub(super) const OF_PART: usize = size_of::<Seen>();
 /// The sides of all directions.
 const SIDES: u32 = 0o33_333_333_333;
 
+/// From the least to the largest.
+#[derive(Clone, Copy, Debug)]
+struct Interval(f64, f64);
+
+impl Interval {
+    fn take(&mut self, end: End) {
+        *self = Interval(self.0.min(end.at - end.error), self.1.max(end.at + end.error));
+    }
+}
+
+/// Whether vague ends count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vague {
+    /// Not at all: if that is enough, no other direction has to be asked.
+    Never,
+    /// For parts that no direction shows to be smooth.
+    AtKinks,
+}
+
 impl Seen {
-    fn see(&mut self, end: End, found: f64, bit: u32) {
-        self.agrees |= u32::from(end.is(found)) << bit;
+    fn see(&mut self, (end, is_vague): (End, bool), found: f64, bit: u32) {
+        self.agree(end.is(found), is_vague, bit);
         if let Some(first) = self.first.get_mut(self.ends as usize) {
             *first = end.at;
         }
         self.ends += 1;
     }
 
-    fn is_between(&self, found: f64) -> bool {
-        (self.low..=self.high).contains(&found)
+    fn agree(&mut self, does: bool, is_vague: bool, bit: u32) {
+        self.agrees |= u32::from(does) << bit;
+        self.vaguely |= u32::from(is_vague) << bit;
+    }
+
+    fn ignores_vague(&self, vague: Vague) -> bool {
+        vague == Vague::Never || self.is_smooth
+    }
+
+    /// What agrees, a bit for each.
+    fn agreeing(&self, vague: Vague) -> u32 {
+        if self.ignores_vague(vague) { self.agrees & !self.vaguely } else { self.agrees }
+    }
+
+    fn is_between(&self, found: f64, vague: Vague) -> bool {
+        let Interval(low, high) = self.between[usize::from(!self.ignores_vague(vague))];
+        (low..=high).contains(&found)
     }
 }
 
@@ -156,8 +197,14 @@ impl Verdict {
     }
 
     pub(super) fn new(here: &Here<'_>) -> Self {
-        let nothing =
-            Seen { agrees: 0, low: f64::INFINITY, high: f64::NEG_INFINITY, ends: 0, first: [f64::NAN; 2] };
+        let nothing = Seen {
+            agrees: 0,
+            vaguely: 0,
+            between: [Interval(f64::INFINITY, f64::NEG_INFINITY); 2],
+            is_smooth: false,
+            ends: 0,
+            first: [f64::NAN; 2],
+        };
         let of_point = vec![None; here.log.suspects.len()];
         Verdict { seen: vec![nothing; here.parts.len()], of_point, directions: 0 }
     }
@@ -176,27 +223,33 @@ impl Verdict {
         let bit = 3 * self.directions;
         self.directions += 1;
         let ends_of = |row: Range<usize>| {
-            let of_part =
-                |(part, scale)| (part, sides.each_ref().map(|side| side.as_ref()?.end(part, scale)));
+            let of_part = |(part, scale): (usize, Scale)| {
+                let end = |side: &Side<'_>| side.end(part, scale).map(|end| (end, end.is_vague(&scale)));
+                (part, sides.each_ref().map(|side| end(side.as_ref()?)))
+            };
             row.clone().zip(here.scales_of(row, &known)).map(of_part)
         };
         for function in here.functions() {
             let ends = || here.rows_of(function.clone()).flat_map(ends_of);
-            let share = share(&here.parts, ends());
+            let share = share(&here.parts, ends().map(|(part, ends)| (part, ends.map(|end| Some(end?.0)))));
             for (part, ends) in ends() {
                 let (seen, found) = (&mut self.seen[part], here.parts[part]);
                 for (end, bit) in ends.iter().zip(bit..) {
                     end.iter().for_each(|&end| seen.see(end, found, bit));
                 }
                 // Ends of one-sided directions are no interval.
-                let [Some(one), Some(other)] = ends else { continue };
-                seen.low = seen.low.min(one.at - one.error).min(other.at - other.error);
-                seen.high = seen.high.max(one.at + one.error).max(other.at + other.error);
+                let [Some((one, one_is_vague)), Some((other, other_is_vague))] = ends else { continue };
+                let is_vague = one_is_vague || other_is_vague;
+                for between in &mut seen.between[usize::from(is_vague)..] {
+                    between.take(one);
+                    between.take(other);
+                }
+                seen.is_smooth |= !is_vague && (one.at - other.at).abs() <= one.error + other.error;
                 let is_on_the_way = share.is_some_and(|share| {
                     let on_the_way = one.at + share * (other.at - one.at);
                     (found - on_the_way).abs() <= one.error + other.error
                 });
-                seen.agrees |= u32::from(is_on_the_way) << (bit + 2);
+                seen.agree(is_on_the_way, is_vague, bit + 2);
             }
         }
     }
@@ -205,6 +258,7 @@ impl Verdict {
     pub(super) fn refusal(
         &self,
         here: &Here<'_>,
+        vague: Vague,
         are_excused: &mut dyn FnMut(Vec<usize>) -> bool,
     ) -> Option<Error> {
         let suspects = &here.log.suspects;
@@ -213,8 +267,8 @@ impl Verdict {
         let untold = || each().find(|(suspect, of_point)| of_point.is_none() && suspect.may_be_of_point());
         let of_point = known.or_else(untold).map(|(suspect, _)| suspect);
         let wrong = match of_point {
-            None => (0..here.parts.len()).find(|&part| !self.is_usual(here, part)),
-            Some(_) => here.functions().find_map(|parts| self.wrong_part(here, parts, are_excused)),
+            None => (0..here.parts.len()).find(|&part| !self.is_usual(here, part, vague)),
+            Some(_) => here.functions().find_map(|parts| self.wrong_part(here, parts, vague, are_excused)),
         };
         wrong.map(|part| {
             let suspect = of_point.or_else(|| suspects.iter().find(|suspect| suspect.may_be_of_point()));
@@ -226,9 +280,9 @@ impl Verdict {
     }
 
     /// Whether a part is that of a side, or a convention at a kink.
-    fn is_usual(&self, here: &Here<'_>, part: usize) -> bool {
+    fn is_usual(&self, here: &Here<'_>, part: usize, vague: Vague) -> bool {
         let seen = &self.seen[part];
-        seen.ends == 0 || seen.agrees & SIDES != 0 || seen.is_between(here.parts[part])
+        seen.ends == 0 || seen.agreeing(vague) & SIDES != 0 || seen.is_between(here.parts[part], vague)
     }
 
     /// A part of a function that does not go with the others, if a comparison is of the point: no side has all of them, and they are on no way from one to the other.
@@ -236,22 +290,24 @@ impl Verdict {
         &self,
         here: &Here<'_>,
         function: Range<usize>,
+        vague: Vague,
         are_excused: &mut dyn FnMut(Vec<usize>) -> bool,
     ) -> Option<usize> {
-        if let Some(wrong) = function.clone().find(|&part| !self.is_usual(here, part)) {
+        if let Some(wrong) = function.clone().find(|&part| !self.is_usual(here, part, vague)) {
             return Some(wrong);
         }
         let disagree = |bit: u32| {
-            function
-                .clone()
-                .filter(move |&part| self.seen[part].ends > 0 && self.seen[part].agrees >> bit & 1 == 0)
+            function.clone().filter(move |&part| {
+                self.seen[part].ends > 0 && self.seen[part].agreeing(vague) >> bit & 1 == 0
+            })
         };
         // Those with the fewest to excuse first.
         let mut bits: Vec<u32> = (0..3 * self.directions).collect();
         bits.sort_by_key(|&bit| disagree(bit).count());
         let is_right = |&bit: &u32| {
             let count = disagree(bit).count();
-            let mut may_be = disagree(bit).filter(|&part| self.seen[part].is_between(here.parts[part]));
+            let mut may_be =
+                disagree(bit).filter(|&part| self.seen[part].is_between(here.parts[part], vague));
             count == 0
                 || (may_be.by_ref().count() == count && {
                     let mut inputs = Vec::with_capacity(count);

@@ -162,6 +162,7 @@ struct Tally {
     right: usize,
     refused: usize,
     rough: usize,
+    wrong: Vec<String>,
 }
 
 impl Tally {
@@ -169,13 +170,13 @@ impl Tally {
         match found {
             Ok(found) => {
                 let error = found.iter().zip(expected).fold(0.0_f64, |e, (a, b)| e.max((a - b).abs()));
-                assert!(error < tolerance, "{what}: {found:?}, not {expected:?}");
-                self.right += 1;
+                match error < tolerance {
+                    true => self.right += 1,
+                    false => self.wrong.push(format!("{what}: {found:?}, not {expected:?}")),
+                }
             }
-            Err(error) => {
-                assert_eq!(error.code(), "PAL0119", "{what}: {error}");
-                self.refused += 1;
-            }
+            Err(error) if error.code() == "PAL0119" => self.refused += 1,
+            Err(error) => self.wrong.push(format!("{what}: {error}")),
         }
     }
 }
@@ -216,7 +217,37 @@ fn right_or_refused() {
         second.judge(&what("hessian"), whole, &expected, tolerance);
     }
     println!("first derivatives: {first:?}; second: {second:?}");
-    for Tally { right, refused, .. } in [first, second] {
+    for Tally { right, refused, wrong, .. } in [first, second] {
+        assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
         assert!(right > refused && refused > 0, "{right} right, {refused} refused");
     }
+}
+
+/// Found by 300 points: a single side of sixteen, taken from far away for a comparison that only seemed to be the same one, left 12 open; 238.0 lay within, and was accepted.
+/// The direction is that of the generator; `x = A^-1 b` has the derivative `-A^-1 dA x`.
+#[test]
+fn a_vague_side_acquits_nothing() {
+    let x = [0.0, 0.0, 1.0, 0.8982587174752348, 1.0, 0.0, 1.0, 1.0, 0.0];
+    let direction = [
+        0.8519246773087698,
+        1.478871806651303,
+        1.2787305786951437,
+        1.0135101951049785,
+        1.44056542401169,
+        1.0484924052530418,
+        1.44814267447662,
+        0.9106007245002775,
+        1.0769121573062859,
+    ];
+    let a = Matrix3::from_column_slice(&x);
+    let inverse = a.try_inverse().expect("invertible");
+    let solution = inverse * Vector3::new(1.0, 2.0, 3.0);
+    let change: Vector3<f64> = -inverse * Matrix3::from_column_slice(&direction) * solution;
+    let expected = weighted(change.iter().copied());
+    assert!((expected - 241.3206).abs() < 1e-3, "{expected}");
+    let refused = jvp(|x| Case(3).call(x), &x, &direction).map(|answer| answer.1);
+    assert_eq!(refused.expect_err("of the point").code(), "PAL0119");
+    // By the decomposition that has no such comparison it is right.
+    let (_, found) = jvp(|x| Case(12).call(x), &x, &direction).expect("solved by LU");
+    assert!((found[0] - expected).abs() < 1e-9 * expected, "{found:?}, not {expected}");
 }
