@@ -206,7 +206,8 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
             self.refusal_of(&verdict, Vague::Never)?;
             // Where many kinks meet (equal numbers that are sorted) a single direction passes by most of them; and what is rounding is another number each time.
             let n = self.x.len();
-            let in_order = |i: usize| 0.5 + (i + 1) as f64 / n as f64;
+            // Not evenly: a matrix of equal entries would stay one of low rank.
+            let in_order = |i: usize| 0.5 + (i as f64 + 0.5 * weight(i).abs()) / n as f64;
             let other = |k: usize| move |i: usize| weight(i + k * 1_000_003);
             let upwards = |k: usize| move |i: usize| weight(i + k * 1_000_003).abs();
             let mut look = |way: &dyn Fn(usize) -> f64| {

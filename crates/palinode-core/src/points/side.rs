@@ -166,7 +166,16 @@ impl<'a> Side<'a> {
     pub(super) fn end(&self, i: usize, scale: Scale) -> Option<End> {
         let ends =
             self.pairs.iter().map(|&pair| self.end_of(pair, i, scale)).chain(self.end_of_power(i, scale));
-        ends.min_by(|a, b| a.error.total_cmp(&b.error))
+        let narrowest = |a: &End, b: &End| a.error.total_cmp(&b.error);
+        let end = ends.min_by(narrowest)?;
+        if !end.is_vague(&scale) {
+            return Some(end);
+        }
+        // Where paths diverge, a run may only seem to be within a threshold: another comparison has the number of that at the point. So runs that are nearer may speak against what was found, not for it.
+        let is_left_out = |&pair: &usize| self.runs[pair].to_next.is_some() && !self.pairs.contains(&pair);
+        let nearer = (0..self.runs.len()).filter(is_left_out).map(|pair| self.end_of(pair, i, scale));
+        let against = nearer.filter(|end| !end.is_vague(&scale) && !end.is(scale.found));
+        Some(against.min_by(narrowest).unwrap_or(end))
     }
 
     fn end_of(&self, pair: usize, i: usize, scale: Scale) -> End {

@@ -135,7 +135,7 @@ fn differences(case: &Case, x: &[f64]) -> Option<Vec<f64>> {
             ((case.call(&moved) - here) / h - slope).abs() < 1e-3 * (1.0 + slope.abs())
         })
     };
-    (1..=4).all(is_linear).then_some(gradient)
+    (1..=16).all(is_linear).then_some(gradient)
 }
 
 /// The Hessian times a direction, by differences, if the function has one here: in pairs of steps of several sizes.
