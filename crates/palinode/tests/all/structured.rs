@@ -3,7 +3,7 @@
 //! What is right is told by differences of plain numbers, at points where forward and backward differences agree: elsewhere the function has no derivative.
 //! Where plain numbers have a value and a derivative, "not finite" (PAL0103, PAL0104) is no answer: the point is inside the function's domain.
 //!
-//! Left out are iterations whose steps at such points are decided by rounding, which makes their derivatives large: Schur forms, and what is put together again from singular vectors.
+//! Left out are iterations whose steps at such points are decided by rounding, which makes their derivatives large: Schur forms. What is put together again from singular vectors is mostly refused; a few points that were wrong are kept.
 
 use crate::check::{Function, Number, constant};
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
@@ -69,6 +69,8 @@ impl Function for Case {
             // Sums of powers of all values: traces.
             20 => symmetric.symmetric_eigenvalues().iter().fold(constant(0.0), |s, &w| s + w * w * w),
             21 => a.singular_values().iter().fold(constant(0.0), |s, &w| s + w * w * w * w),
+            // Not one of the generator's: see below.
+            23 => weighted((a.svd(true, true).recompose().expect("vectors") * b).iter().copied()),
             _ => {
                 let (q, r) = large().qr().unpack();
                 weighted((q * r * DVector::from_column_slice(b.as_slice())).iter().copied())
@@ -250,4 +252,22 @@ fn a_vague_side_acquits_nothing() {
     // By the decomposition that has no such comparison it is right.
     let (_, found) = jvp(|x| Case(12).call(x), &x, &direction).expect("solved by LU");
     assert!((found[0] - expected).abs() < 1e-9 * expected, "{found:?}, not {expected}");
+}
+
+/// Of 300 matrices that are put together again these were wrong: matrices of low rank, which are of low rank beside the point as well if their entries are moved evenly.
+#[test]
+fn low_rank_put_together_again_is_right_or_refused() {
+    let mut tally = Tally::default();
+    for round in [21, 103, 111, 138, 221, 228, 270, 1975] {
+        let key = Key::from_seed(23 * round + 23);
+        let x = point(key);
+        let direction: Vec<f64> = (0..9).map(|i| 0.5 + key.uniform(100 + i)).collect();
+        // The function is `w A b`.
+        let b = [1.0, 2.0, 3.0];
+        let expected: f64 =
+            (0..3).map(|c| b[c] * weighted(direction[3 * c..3 * c + 3].iter().copied())).sum();
+        let found = jvp(|x| Case(23).call(x), &x, &direction).map(|answer| answer.1);
+        tally.judge(&format!("jvp at {x:?}"), found, &[expected], 1e-6 * (1.0 + expected.abs()));
+    }
+    assert!(tally.wrong.is_empty(), "{}", tally.wrong.join("\n"));
 }
