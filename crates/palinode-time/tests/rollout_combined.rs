@@ -1,7 +1,7 @@
 //! Any options of rollouts together: the allocator never sees more than the budget, the budget that a refusal names is enough, and where nothing is lossy, clipped or cut the bits are
 //! those of storing all, without a budget.
 //!
-//! 200 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
+//! 230 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
 //! Without a harness; see `rollout_bytes.rs`.
 
 mod chain;
@@ -15,7 +15,7 @@ use palinode_time::{
     Compressed, Error, Gradient, Lossy, MemoryStore, PlainInput, Repeat, Report, Rollout, Schedule, Step,
 };
 use std::path::Path;
-use varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet, Ragged};
+use varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet, Ragged, Shrinking};
 
 /// How to differentiate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +45,8 @@ enum What {
     Inputs,
     /// The shape of the state and the lengths of the inputs, up and down.
     Shapes,
+    /// The kind of state, which is largest at the start, and how many operations a step takes, but only by a few.
+    Shrinks,
 }
 
 /// How often the loop runs.
@@ -86,6 +88,8 @@ impl Chosen {
 
 /// From this number on combinations are of states and inputs that change most, where most was found.
 const CHANGING: u64 = 1_000_000;
+/// And from this number on of states that shrink.
+const SHRINKING: u64 = 2_000_000;
 
 impl Options {
     fn chosen(case: u64) -> Options {
@@ -102,6 +106,9 @@ impl Options {
             ]);
             options.way = chosen.of(&[Way::Last, Way::Along, Way::SecondOrder, Way::Nested, Way::Nested]);
             options.second = chosen.of(&[None, Some("memory"), Some("disk")]);
+        }
+        if case >= SHRINKING {
+            options.what = What::Shrinks;
         }
         options.that_go_together()
     }
@@ -225,6 +232,7 @@ impl Options {
             What::Operations => self.of_model(Heavy(quiet), budget, directory),
             What::Inputs => self.of_model(Pushed(quiet), budget, directory),
             What::Shapes => self.of_model(Ragged(quiet), budget, directory),
+            What::Shrinks => self.of_model(Shrinking(quiet), budget, directory),
         }
     }
 
@@ -436,9 +444,10 @@ fn is_within(
 }
 
 /// Combinations that failed once, of several kinds, among tens of thousands that did not.
-const FOUND: [u64; 24] = [
+const FOUND: [u64; 30] = [
     4142, 4754, 5096, 5793, 6122, 6416, 7227, 8720, 9391, 9442, 9881, 10468, 13842, 13944, 14182, 16640,
-    16795, 17378, 18816, 19968, 1_000_060, 1_000_067, 1_000_668, 1_003_790,
+    16795, 17378, 18816, 19968, 1_000_060, 1_000_067, 1_000_668, 1_003_790, 2_000_033, 2_000_042, 2_000_078,
+    2_000_116, 2_000_220, 2_000_444,
 ];
 
 fn main() {
@@ -446,8 +455,8 @@ fn main() {
     let number =
         |name, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));
     let (from, count) = (number("PALINODE_FROM", 0), number("PALINODE_COMBINATIONS", 150));
-    let cases: Vec<u64> =
-        FOUND.into_iter().chain(CHANGING..CHANGING + 30).chain(from..from + count).collect();
+    let changing = (CHANGING..CHANGING + 30).chain(SHRINKING..SHRINKING + 20);
+    let cases: Vec<u64> = FOUND.into_iter().chain(changing).chain(from..from + count).collect();
     let tried = cases.len();
     // All that fail are told, not the first alone.
     let fails = |case: &u64| std::panic::catch_unwind(|| check(*case, &directory)).is_err();

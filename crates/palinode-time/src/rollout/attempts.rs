@@ -2,7 +2,7 @@
 //!
 //! Input: an engine, stores, a way back, what runs a plan. Output: what the attempt gave that went well, with its plan; or an error.
 //!
-//! There are three reasons for another attempt. A library computes something else with recorded numbers: then steps are advanced by recording. A step took more than was planned for: then all of
+//! There are four reasons for another attempt. A library computes something else with recorded numbers: then steps are advanced by recording. Several steps at once took more than was planned for: then they are recorded one at a time. A step did: then all of
 //! them are measured, so that the next plan holds, or names the budget that is enough. And should that not hold: fewer snapshots leave more for everything else.
 
 use super::backend::Backend;
@@ -46,7 +46,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             &mut Loss<'l, St, T>,
         ) -> Result<R, Error>,
     ) -> Result<Tried<R>, Error> {
-        let Task { setting: Setting { start, budget, results, .. }, way, length } = task;
+        let Task { setting: Setting { start, budget, results, .. }, way, length, .. } = task;
         let (mut needs, mut measured) = self.needs_in_all(engine, task, stores, loss)?;
         let mut most = u64::MAX;
         loop {
@@ -72,6 +72,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             stores.renew()?;
             if records {
                 engine.advance_by_recording_from_now();
+            } else if !measured && engine.units.stride > 1 {
+                (needs, measured) = self.needs_singly(engine, task, stores, loss)?;
             } else if !measured {
                 needs = self.needs_of_all(engine, task, stores, loss)?;
                 measured = true;

@@ -49,6 +49,11 @@ pub trait Memory {
         0
     }
 
+    /// The bytes of lists of states that are held twice for a moment, where that is not seen from outside.
+    fn moved_bytes(&self) -> usize {
+        0
+    }
+
     /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
     fn limit(&mut self, _budget: Budget) {}
 
@@ -57,17 +62,9 @@ pub trait Memory {
         0
     }
 
-    /// The bytes of a recording, where they may differ from one to the next.
-    fn recording_bytes(&self) -> usize {
-        0
-    }
-
-    /// By how many bytes a recording may be larger than the first and still be what was planned for.
-    fn slack(&self) -> usize {
-        match self.recording_bytes() {
-            0 => 0,
-            bytes => slack_of(bytes),
-        }
+    /// What a recording takes, where that may differ from one to the next.
+    fn recording(&self) -> Recording {
+        Recording::default()
     }
 
     /// Each recording may take so many bytes more than what was planned for.
@@ -84,6 +81,36 @@ pub trait Memory {
 
     /// The bytes that the steps recorded last need of these.
     fn needed_bytes(&mut self) -> usize;
+}
+
+/// The bytes of a recording, each part with a limit of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recording {
+    /// Of the tape.
+    pub(super) tape: usize,
+    /// Of the snapshots inside a step.
+    pub(super) store: usize,
+}
+
+impl Recording {
+    pub(super) fn bytes(&self) -> usize {
+        self.tape + self.store
+    }
+
+    /// The largest recording that is still what was planned for with this one: plans, limits and refusals go by it.
+    pub(super) fn planned(&self) -> Recording {
+        let slack = if self.tape == 0 { 0 } else { slack_of(self.tape) };
+        Recording { tape: self.tape + slack, ..*self }
+    }
+
+    /// The bytes by which that is larger.
+    pub(super) fn slack(&self) -> usize {
+        self.planned().bytes() - self.bytes()
+    }
+
+    pub(super) fn fits(&self, other: &Recording) -> bool {
+        self.tape <= other.tape && self.store <= other.store
+    }
 }
 
 /// A way to differentiate a step. `kept` numbers the steps whose residuals are held at the same time.
@@ -280,9 +307,10 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
         }
     }
 
-    fn recording_bytes(&self) -> usize {
+    fn recording(&self) -> Recording {
         // Partials by forward numbers have one size.
-        if self.columns.is_some() { 0 } else { self.tapes.first().map_or(0, Tape::heap_bytes) }
+        let tape = if self.columns.is_some() { None } else { self.tapes.first() };
+        Recording { tape: tape.map_or(0, Tape::heap_bytes), store: 0 }
     }
 
     fn looked_bytes(&self) -> usize {
@@ -290,8 +318,7 @@ impl<St: Step, T: Inner> Memory for ByTape<St, T> {
     }
 
     fn limit_growth(&mut self, spare: usize) {
-        let held = self.tapes.first().map_or(0, Tape::heap_bytes);
-        self.limit((held + self.slack()).saturating_add(spare / 2).into());
+        self.limit(self.recording().planned().tape.saturating_add(spare / 2).into());
         self.looking.set_limit(self.looking.most().saturating_add(spare / 2));
     }
 

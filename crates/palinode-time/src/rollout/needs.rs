@@ -36,6 +36,8 @@ pub(super) struct Task<'t, St: Step, T: Inner> {
     pub(super) setting: Setting<'t>,
     pub(super) way: Way,
     pub(super) length: Length<'t, St, T>,
+    /// Whether steps are to be recorded one at a time.
+    pub(super) singly: bool,
 }
 
 impl<St: Step, T: Inner> Clone for Task<'_, St, T> {
@@ -63,7 +65,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         stores: &Stores<'_, '_>,
         loss: &mut Loss<'_, St, T>,
     ) -> Result<Needs, Error> {
-        let Task { setting, way, length } = task;
+        let Task { setting, way, length, singly } = task;
         let Setting { start, budget, .. } = setting;
         if self.options.verify {
             let most = if budget.is_unlimited() { HASHES } else { FEW_HASHES };
@@ -77,7 +79,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if engine.has_grown_from(start) && !budget.is_unlimited() {
             return self.needs_of_largest(engine, task, stores, None, loss);
         }
-        let mut of_one = needs_of(engine, setting);
         if length.certain > 0 && !self.options.tape_only {
             let results = setting.results;
             // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked for even if that is too much.
@@ -88,13 +89,16 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             if narrow {
                 engine.warm_up(start, length.certain, loss)?;
             }
-            of_one = needs_of(engine, setting);
         }
         if let Some(largest) = differing(engine, setting, length)? {
             return self.needs_of_largest(engine, task, stores, Some(largest), loss);
         }
+        // All states have been seen now, if they differ.
+        engine.plan.planned = engine.heaviest();
+        let mut of_one = needs_of(engine, setting);
         let one = refusal(of_one, 1);
-        let at_once = self.steps_at_once(engine, budget, of_one, way, length.most).min(length.certain);
+        let at_once = if singly { 1 } else { length.certain };
+        let at_once = at_once.min(self.steps_at_once(engine, budget, of_one, way, length.most));
         if at_once <= 1 {
             return one.map(|()| of_one);
         }
@@ -206,8 +210,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 if engine.is_uniform(task.setting.start)? {
                     return Err(refusal);
                 }
-                let planned = engine.plan.planned;
+                let (planned, at_once) = (engine.plan.planned, engine.units.stride);
                 self.measure(engine, task, &|_| true, loss)?;
+                // Steps that differ a little make units of several that differ much.
+                if at_once > 1 && !engine.has_steps_alike() {
+                    return self.needs_singly(engine, task, stores, loss);
+                }
                 // It is right if no step is heavier than those that it was found with.
                 if planned.holds_for(&engine.heaviest()) {
                     return Err(refusal);
@@ -216,6 +224,19 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             }
             needs => Ok((needs?, false)),
         }
+    }
+
+    /// The same as if nothing had been tried, for steps that are recorded one at a time.
+    pub(super) fn needs_singly<T: Inner, B: Backend<St, T>>(
+        &self,
+        engine: &mut Engine<'_, St, T, B>,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(Needs, bool), Error> {
+        engine.forget_states(task.setting.start);
+        engine.forget_loss();
+        self.needs_in_all(engine, Task { singly: true, ..task }, stores, loss)
     }
 
     /// The same for a loop whose states or inputs differ in size: what is always there is found by recording the steps where they are largest, which are found by running the loop, unless they
@@ -386,7 +407,7 @@ pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
         afterwards,
         reals: engine.plan.largest.reals,
         plain: engine.plan.largest.plain,
-        varies: engine.has_room_to_grow(),
+        varies: engine.plan.varies,
         least: engine.plan.held_to_look.max(held + engine.moved_bytes()),
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
 
-use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, Memory, records_otherwise};
+use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, Memory, Recording, records_otherwise};
 use super::before::Before;
 use super::flat::refill;
 use super::forward::taken_well;
@@ -105,8 +105,7 @@ impl<'a, St: Step> Rollout<'a, Repeat<St>> {
 pub struct ByInnerLoop<St: Step, T: Inner> {
     before: Before<St::State<Passive<T>>>,
     live: Option<St::State<Passive<T>>>,
-    /// The most heap bytes of a state inside an outer step and the inner tape's copy of it: neither end of the outer step need be as large.
-    most_of_states: usize,
+    inside: Inside,
     numbers: Flat<T>,
     inner: ByTape<St, T>,
     store: MemoryStore,
@@ -125,7 +124,7 @@ impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
         ByInnerLoop {
             before: Before::default(),
             live: None,
-            most_of_states: 0,
+            inside: Inside::default(),
             numbers: Flat::default(),
             inner: ByTape::default(),
             store: MemoryStore::new(),
@@ -135,6 +134,32 @@ impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
             otherwise: false,
             schedule_bytes: 0,
         }
+    }
+}
+
+/// The heap bytes of states inside outer steps and of the inner tape's copies of them: neither end of an outer step need be as large.
+#[derive(Default)]
+struct Inside {
+    /// The most of both.
+    both: usize,
+    /// The most of one of them.
+    one: usize,
+    /// The least and the most of states.
+    states: Option<(usize, usize)>,
+}
+
+impl Inside {
+    fn see(&mut self, state: usize, copy: usize) {
+        self.both = self.both.max(state + copy);
+        self.one = self.one.max(state).max(copy);
+        let (least, most) = self.states.unwrap_or((state, state));
+        self.states = Some((least.min(state), most.max(state)));
+    }
+
+    /// Where states change, the lists of one are still held while those of the next are made.
+    fn moved(&self) -> usize {
+        let change = self.states.is_some_and(|(least, most)| least < most);
+        if change { self.one } else { 0 }
     }
 }
 
@@ -151,7 +176,7 @@ impl<St: Step, T: Inner> Steps<'_, St, T> {
         range: core::ops::Range<u64>,
         state: &mut St::State<Passive<T>>,
         tape: &mut ByTape<St, T>,
-        most_of_states: &mut usize,
+        seen: &mut Inside,
     ) -> Result<(), Error> {
         let Steps { fixed, input, by_recording } = self;
         for inner in range {
@@ -166,7 +191,7 @@ impl<St: Step, T: Inner> Steps<'_, St, T> {
                 Ok(())
             };
             taken.and_then(|()| taken_well(fixed.step, 0)).map_err(|error| inside(inner, error))?;
-            *most_of_states = (*most_of_states).max(state.heap_bytes() + tape.heap_of_state());
+            seen.see(state.heap_bytes(), tape.heap_of_state());
         }
         Ok(())
     }
@@ -197,16 +222,19 @@ impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
     fn heap_of_state(&self) -> usize {
         // There may be such a state again at any time.
         let now = self.live.as_ref().map_or(0, Reals::heap_bytes) + self.inner.heap_of_state();
-        now.max(self.most_of_states)
+        now.max(self.inside.both)
+    }
+
+    fn moved_bytes(&self) -> usize {
+        self.inside.moved()
     }
 
     fn limit(&mut self, budget: Budget) {
         self.inner.limit(budget);
     }
 
-    fn recording_bytes(&self) -> usize {
-        // Which snapshots come first decides how the store lays them out.
-        self.inner.recording_bytes() + self.store.heap_bytes()
+    fn recording(&self) -> Recording {
+        Recording { store: self.store.heap_bytes(), ..self.inner.recording() }
     }
 
     fn looked_bytes(&self) -> usize {
@@ -215,7 +243,7 @@ impl<St: Step, T: Inner> Memory for ByInnerLoop<St, T> {
 
     fn limit_growth(&mut self, spare: usize) {
         self.inner.limit_growth(spare / 2);
-        self.store.set_limit(self.store.heap_bytes().saturating_add(spare / 2).into());
+        self.store.set_limit(self.recording().planned().store.saturating_add(spare / 2).into());
     }
 
     fn reserve(&mut self, places: usize) {
@@ -267,7 +295,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         let Repeat { step, times, .. } = fixed.step;
         let fixed = Fixed { step, params: fixed.params };
         let steps = Steps { fixed, input: inputs, by_recording: self.by_recording };
-        steps.take(0..*times, state, &mut self.inner, &mut self.most_of_states)
+        steps.take(0..*times, state, &mut self.inner, &mut self.inside)
     }
 
     fn reverse(
@@ -282,7 +310,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         let ByInnerLoop {
             before,
             live,
-            most_of_states,
+            inside: seen,
             numbers,
             inner,
             store,
@@ -308,7 +336,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         let mut is_known = false;
         for action in actions {
             match action {
-                Action::Advance { from, to } => steps.take(from..to, live, inner, most_of_states)?,
+                Action::Advance { from, to } => steps.take(from..to, live, inner, seen)?,
                 Action::Snapshot { step, slot } => {
                     snapshot.take(live);
                     store.put(slot.index, step, snapshot).map_err(|error| inside(step, error.into()))?;
@@ -338,7 +366,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                         }
                         Err(error) => return Err(inside(step, error)),
                     }
-                    *most_of_states = (*most_of_states).max(live.heap_bytes() + inner.heap_of_state());
+                    seen.see(live.heap_bytes(), inner.heap_of_state());
                     expected.clear();
                     live.save(expected);
                     is_known = true;

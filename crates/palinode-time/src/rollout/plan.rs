@@ -50,7 +50,7 @@ pub(super) struct Needs {
     /// Words of a snapshot.
     pub(super) reals: usize,
     pub(super) plain: usize,
-    /// Whether some are smaller.
+    /// Whether they differ in size.
     pub(super) varies: bool,
     /// The most bytes that were held in all before the sweep: while a cheaper way to the partials was looked for, more steps were recorded at once than
     /// fit, or a step moved lists of its state.

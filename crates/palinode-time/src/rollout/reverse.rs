@@ -187,7 +187,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             engine.follow(actions, stores, loss)?;
             Ok::<_, Error>((optimum, cost))
         };
-        let tried = self.attempt(&mut engine, &mut stores, Task { setting, way, length }, loss, run)?;
+        let tried =
+            self.attempt(&mut engine, &mut stores, Task { setting, way, length, singly: false }, loss, run)?;
         let (optimum, cost) = tried.result;
         let mut io = None;
         if let Some(disk) = &mut stores.disk {

@@ -50,7 +50,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);
         let length = Length { certain: steps.min(1), most: steps, swept: steps, goes_on: &goes_on };
-        let task = Task { setting, way: Way::Undoing, length };
+        let task = Task { setting, way: Way::Undoing, length, singly: false };
         let tried = self.attempt(&mut engine, &mut stores, task, loss, |engine, _, _, loss| {
             there_and_back(engine, &start, steps, loss)
         });

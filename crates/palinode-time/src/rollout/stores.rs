@@ -65,14 +65,20 @@ impl Stores<'_, '_> {
         if let Memory::Ours(store) = &mut self.memory {
             let words = needs.reals + needs.plain;
             let limit = Budget::from(bytes);
-            *store =
-                if needs.varies { MemoryStore::for_states(limit, words) } else { MemoryStore::within(limit) };
+            // The first that is kept need not be the largest.
+            *store = MemoryStore::for_states(limit, words);
         }
     }
 
     /// Whether the store in memory has a part of the budget, and no limits of the caller's.
     pub(super) fn has_the_budget(&self) -> bool {
         matches!(self.memory, Memory::Ours(_))
+    }
+
+    /// Whether a slot is in that store.
+    #[inline]
+    pub(super) fn is_ours(&self, slot: Slot) -> bool {
+        self.has_the_budget() && (slot.tier == Tier::Memory || self.disk.is_none())
     }
 
     /// Whether what comes back may differ from what was kept.

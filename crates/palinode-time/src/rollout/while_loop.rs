@@ -71,7 +71,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             };
             self.go_until(engine, setting, slots, condition, stores, loss)
         };
-        let task = Task { setting, way: Way::Online, length };
+        let task = Task { setting, way: Way::Online, length, singly: false };
         let tried = self.attempt(&mut engine, &mut stores, task, loss, run)?;
         let Gone { steps, cost, stop, bookkeeping } = tried.result;
         let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);

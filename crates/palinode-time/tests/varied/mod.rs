@@ -238,3 +238,43 @@ impl Model for Ragged {
         (0..1 + step * 5 % 13 * self.factor(step)).map(|i| i as f64 * 0.001).collect()
     }
 }
+
+/// A cloud that is a smaller one, a pair or a point after the quiet steps, and takes a few operations more at some steps than at others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shrinking(pub(crate) Quiet);
+
+impl Step for Shrinking {
+    type State<S: Number> = Counted<Body<S>>;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Real>(&self, (body, taken): &mut Counted<Body<S>>, a: &S, _: &()) {
+        taken.0 += 1;
+        let mut sum = body.numbers().iter().fold(S::zero(), |sum, &x| sum + x * 0.3);
+        // Decided by numbers.
+        let mut left = S::from_f64((taken.0 * 3 % 7) as f64 * 0.5) + sum * 0.0;
+        while left > 0.5 {
+            sum = (sum * *a + 0.1).sin();
+            left -= 1.0;
+        }
+        let next = |i: u64| (sum * *a + i as f64 * 0.1).sin();
+        let late = taken.0.saturating_sub(self.0.0);
+        *body = match late * 7 % 5 {
+            0 => Body::Point(next(0)),
+            1 | 2 => Body::Pair([next(0), next(1)]),
+            kind => Body::Cloud((0..kind - 2 + late % 3).map(next).collect()),
+        };
+    }
+}
+
+impl Model for Shrinking {
+    fn taken<S: Real>((_, taken): &Counted<Body<S>>) -> u64 {
+        taken.0
+    }
+    fn loss<S: Real>((body, _): &Counted<Body<S>>) -> S {
+        body.numbers().iter().fold(S::zero(), |sum, &x| sum + x * x)
+    }
+    fn start(&self, numbers: usize) -> Counted<Body<f64>> {
+        (Body::Cloud(vec![0.3; numbers]), PlainInput(0))
+    }
+    fn input(&self, _: u64) {}
+}

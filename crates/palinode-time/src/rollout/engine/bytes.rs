@@ -49,7 +49,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// The same with room for a unit that is recorded otherwise than the first.
     pub(in crate::rollout) fn planned_residual_bytes(&self) -> usize {
         if B::RECORDS {
-            return self.residual_bytes() + self.backend.slack();
+            return self.residual_bytes() + self.backend.recording().slack();
         }
         let of_largest = size_of::<Option<St::State<Passive<T>>>>() + self.plan.largest.heap;
         self.backend.residual_bytes().max(of_largest) + size_of::<Option<u64>>()
@@ -57,12 +57,12 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// Room for other recordings that are not like the first: of inner steps, of the loss.
     pub(in crate::rollout) fn slack(&self) -> usize {
-        slack_of(self.loss.tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.slack() }
+        slack_of(self.loss.tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.recording().slack() }
     }
 
     /// The bytes of lists of a recording that are held twice for a moment, where recordings that differ make them longer.
     pub(in crate::rollout) fn moved_by_recording(&self) -> usize {
-        (self.backend.recording_bytes() + self.loss.tape.heap_bytes()) / 8
+        (self.backend.recording().bytes() + self.loss.tape.heap_bytes()) / 8
     }
 
     /// Makes room for the cotangents of all inputs that there are.

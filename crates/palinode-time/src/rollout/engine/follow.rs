@@ -82,6 +82,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         debug_assert_eq!(self.at, Live::Before(step));
         self.watch.counts.snapshots += 1;
         let lengths = Snapshot::lengths(&self.live);
+        if !stores.is_ours(slot) {
+            self.check_lengths(step, lengths)?;
+        }
         let store = stores.of(slot);
         let kept = match store.put_with(slot.index, step, lengths, &mut |room| room.fill(&self.live)) {
             Ok(true) => return Ok(()),

@@ -44,7 +44,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.restart(initial, steps)?;
         self.snapshot.take(&self.live);
         self.see_sizes();
-        if steps > 0 && self.live.heap_bytes() > 0 {
+        let has_lists = self.live.heap_bytes() > 0;
+        if steps > 0 && has_lists {
             // Lists that a step makes longer and shorter again keep their room. (Hashes would use the snapshot that it goes back by.)
             let (hashes, heap) = (self.watch.hashes.take(), self.live.heap_bytes());
             let advanced = self.advance(0, self.end_of(0));
@@ -52,6 +53,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             advanced?;
             self.plan.moves_lists |= self.live.heap_bytes() > heap;
             self.see_sizes();
+        }
+        if has_lists {
             self.plan.moves_when_restored |= self.is_moved_by_restoring();
             self.at = Live::Before(0);
         }
@@ -164,6 +167,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             self.snapshot.take(&self.live);
             self.see_sizes();
             self.record(taken)?;
+            self.see_needed();
             self.settle()?;
             self.plan.moves_lists |= self.live.heap_bytes() > heap;
             self.see_sizes();

@@ -6,7 +6,7 @@
 //! live state, not to its numbers; how much memory a step gives its state is seen only after it.
 
 use super::{Backend, Engine, Error, Inner, Notes, Passive, Reals, Step, When};
-use crate::rollout::backend::slack_of;
+use crate::rollout::backend::{Recording, slack_of};
 use palinode_core::{Budget, Sink, Snapshot};
 
 /// The largest states that were seen.
@@ -23,6 +23,8 @@ pub(in crate::rollout) struct Sizes {
     of_loss: usize,
     /// What steps noted that they took.
     noted: usize,
+    /// Lists that the backend holds twice for a moment.
+    moved: usize,
 }
 
 impl Sizes {
@@ -31,8 +33,8 @@ impl Sizes {
         Sizes { reals, plain, heap: state.heap_bytes(), ..Sizes::default() }
     }
 
-    fn each(&self) -> [usize; 6] {
-        [self.reals, self.plain, self.heap, self.in_backend, self.of_loss, self.noted]
+    fn each(&self) -> [usize; 7] {
+        [self.reals, self.plain, self.heap, self.in_backend, self.of_loss, self.noted, self.moved]
     }
 
     fn fit(&self, others: &Sizes) -> bool {
@@ -47,6 +49,7 @@ impl Sizes {
             in_backend: self.in_backend.max(other.in_backend),
             of_loss: self.of_loss.max(other.of_loss),
             noted: self.noted.max(other.noted),
+            moved: self.moved.max(other.moved),
         }
     }
 }
@@ -55,17 +58,20 @@ impl Sizes {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::rollout) struct Heaviest {
     states: Sizes,
-    recording: usize,
+    recording: Recording,
     loss: usize,
     /// The bytes of looking to the sides of steps and of the loss.
     looked: [usize; 2],
+    /// Whether snapshots differ in size.
+    varies: bool,
 }
 
 impl Heaviest {
     /// Whether a plan for this one holds for the other.
     pub(in crate::rollout) fn holds_for(&self, other: &Heaviest) -> bool {
         other.states.fit(&self.states)
-            && other.recording <= self.recording + slack_of(self.recording)
+            && other.recording.fits(&self.recording.planned())
+            && (self.varies || !other.varies)
             && other.loss <= self.loss + slack_of(self.loss)
             && other.looked.iter().zip(self.looked).all(|(&other, own)| other <= own)
     }
@@ -78,6 +84,12 @@ pub(in crate::rollout) struct PlannedFor {
     pub(in crate::rollout) planned: Heaviest,
     /// The largest states that were seen.
     pub(in crate::rollout) largest: Sizes,
+    /// The words of the first one, numbers and others.
+    lengths: Option<(usize, usize)>,
+    /// Whether another had other words.
+    pub(in crate::rollout) varies: bool,
+    /// The least and the most bytes that steps needed which were measured.
+    needed: Option<(usize, usize)>,
     /// Whether a larger one is an error.
     pub(super) holds: bool,
     /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a moment.
@@ -95,9 +107,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     pub(in crate::rollout) fn heaviest(&self) -> Heaviest {
         Heaviest {
             states: self.plan.largest,
-            recording: self.backend.recording_bytes(),
+            recording: self.backend.recording(),
             loss: self.loss.tape.heap_bytes(),
             looked: [self.backend.looked_bytes(), self.loss.looking.most()],
+            varies: self.plan.varies,
         }
     }
 
@@ -106,6 +119,21 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         let live = self.sizes();
         let after = self.after.as_ref().map_or(live, Sizes::of);
         self.plan.largest = self.plan.largest.or(&live).or(&after);
+        for Sizes { reals, plain, .. } in [live, after] {
+            self.plan.varies |= *self.plan.lengths.get_or_insert((reals, plain)) != (reals, plain);
+        }
+    }
+
+    /// Sees what the step recorded last needs.
+    pub(super) fn see_needed(&mut self) {
+        let needed = self.backend.needed_bytes();
+        let (least, most) = self.plan.needed.unwrap_or((needed, needed));
+        self.plan.needed = Some((least.min(needed), most.max(needed)));
+    }
+
+    /// Whether all steps that were measured need the same, so that units of several do, too.
+    pub(in crate::rollout) fn has_steps_alike(&self) -> bool {
+        !self.plan.varies && self.plan.needed.is_none_or(|(least, most)| least == most)
     }
 
     /// The sizes of the live state and its copies now.
@@ -114,6 +142,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             in_backend: self.backend.heap_of_state(),
             of_loss: self.loss.state.as_ref().map_or(0, Reals::heap_bytes),
             noted: self.step.notes().map_or(0, Notes::bytes),
+            moved: self.backend.moved_bytes(),
             ..Sizes::of(&self.live)
         }
     }
@@ -147,8 +176,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// Plans for states that hold twice as much from now on: lists that grew one by one have more room than those that were loaded. And for one that is moved meanwhile.
     pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
-        // There may be nothing on the heap, but what is here varies.
-        self.plan.room = self.largest_list().max(1);
+        self.plan.room = self.largest_list();
         let Sizes { heap, in_backend, of_loss, .. } = &mut self.plan.largest;
         *heap *= 2;
         *in_backend *= 2;
@@ -158,20 +186,17 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }
     }
 
-    /// Whether that was done.
-    pub(in crate::rollout) fn has_room_to_grow(&self) -> bool {
-        self.plan.room > 0
-    }
-
-    /// The bytes of a list that is moved while it grows, or when a state is restored.
+    /// The bytes of a list that is moved while it grows, or when a state is restored, or inside a step.
     pub(in crate::rollout) fn room_to_grow(&self) -> usize {
-        self.plan.room.max(if self.plan.moves_when_restored { self.largest_list() } else { 0 })
+        let restored = if self.plan.moves_when_restored { self.largest_list() } else { 0 };
+        self.plan.room.max(restored).max(self.plan.largest.moved)
     }
 
     /// Forgets what states were seen, and gives back the room that they were given.
     pub(in crate::rollout) fn forget_states(&mut self, first: &Snapshot) {
         self.plan.largest = Sizes::default();
-        (self.plan.moves_lists, self.plan.room) = (false, 0);
+        (self.plan.lengths, self.plan.varies) = (Some((first.reals().len(), first.plain().len())), false);
+        (self.plan.moves_lists, self.plan.room, self.plan.needed) = (false, 0, None);
         self.live = first.loaded();
         (self.after, self.loss.state) = (None, None);
     }
@@ -212,6 +237,15 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     #[inline]
     pub(in crate::rollout) fn check_sizes(&self, step: u64) -> Result<(), Error> {
         if !self.plan.holds || self.has_its_sizes() {
+            return Ok(());
+        }
+        Err(outgrown(step))
+    }
+
+    /// The same for a snapshot of so many words, in a store that needs more for snapshots which differ in size.
+    pub(super) fn check_lengths(&self, step: u64, lengths: (usize, usize)) -> Result<(), Error> {
+        let PlannedFor { holds, varies, lengths: planned, .. } = self.plan;
+        if !holds || varies || planned.is_none_or(|planned| planned == lengths) {
             return Ok(());
         }
         Err(outgrown(step))
