@@ -169,6 +169,17 @@ impl Code {
         self.run_observed(inputs, limits, &mut |_| {})
     }
 
+    /// Every way to run it.
+    fn follow<R: Real, const RECORDED: bool>(
+        &self,
+        inputs: &[Datum<R>],
+        limits: &Limits,
+        record: Record,
+        observer: &mut dyn run::Observer,
+    ) -> Result<run::Ran<R>, RunError> {
+        run::run::<R, RECORDED>(&self.functions, self.entry, inputs, limits, record, observer)
+    }
+
     /// Runs it and calls `observer` with the number of steps so far, every 65536 of them.
     ///
     /// # Errors
@@ -179,15 +190,8 @@ impl Code {
         limits: &Limits,
         observer: &mut dyn FnMut(u64),
     ) -> Result<Vec<Datum<R>>, RunError> {
-        run::run::<R, false>(
-            &self.functions,
-            self.entry,
-            inputs,
-            limits,
-            Record::Nothing,
-            &mut run::Steps(observer),
-        )
-        .map(|(outputs, ..)| outputs)
+        self.follow::<R, false>(inputs, limits, Record::Nothing, &mut run::Steps(observer))
+            .map(|(outputs, ..)| outputs)
     }
 
     /// Runs it and calls `observer` with every round through which a sweep has gone back, last rounds first.
@@ -200,15 +204,8 @@ impl Code {
         limits: &Limits,
         observer: &mut dyn FnMut(&RoundBack),
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
-        run::run::<R, false>(
-            &self.functions,
-            self.entry,
-            inputs,
-            limits,
-            Record::Nothing,
-            &mut run::RoundsBack(observer),
-        )
-        .map(|(outputs, stats, _)| (outputs, stats))
+        self.follow::<R, false>(inputs, limits, Record::Nothing, &mut run::RoundsBack(observer))
+            .map(|(outputs, stats, _)| (outputs, stats))
     }
 
     /// Runs it and counts what it costs.
@@ -220,7 +217,7 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
-        run::run::<R, false>(&self.functions, self.entry, inputs, limits, Record::Nothing, &mut run::Nobody)
+        self.follow::<R, false>(inputs, limits, Record::Nothing, &mut run::Nobody)
             .map(|(outputs, stats, _)| (outputs, stats))
     }
 
@@ -236,7 +233,7 @@ impl Code {
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats, Vec<Event>), RunError> {
         let record = Record::Events(Vec::new());
-        let ran = run::run::<R, true>(&self.functions, self.entry, inputs, limits, record, &mut run::Nobody)?;
+        let ran = self.follow::<R, true>(inputs, limits, record, &mut run::Nobody)?;
         let (outputs, stats, Record::Events(events)) = ran else { unreachable!("events were asked for") };
         Ok((outputs, stats, events))
     }
@@ -258,8 +255,7 @@ impl Code {
         let besides = COUNTED * decisions;
         let budget = limits.budget.checked_sub(besides).unwrap_or(Budget::from(0));
         let (limits, record) = (Limits { budget, ..*limits }, Record::Rounds(Box::new(counted)));
-        let ran =
-            run::run::<R, true>(&self.functions, self.entry, inputs, &limits, record, &mut run::Nobody)?;
+        let ran = self.follow::<R, true>(inputs, &limits, record, &mut run::Nobody)?;
         let (_, stats, Record::Rounds(counted)) = ran else { unreachable!("rounds were asked for") };
         let mut rounds: Vec<Rounds> = Vec::new();
         for &(at, span) in &self.functions[self.entry].whiles {
