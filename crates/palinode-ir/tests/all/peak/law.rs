@@ -12,8 +12,8 @@ use palinode_ir::plan::{FitError, FittedGradient, fit_gradient};
 use palinode_ir::transform::{Recompute, Storage};
 use palinode_ir::{Program, pal, passes, transform};
 
-use crate::counted::{Counted, work_of};
-use crate::{bits, given, peak_of_all};
+use super::counted::{Counted, work_of};
+use super::{bits, given, peak_of_all};
 
 /// Numbers by a linear congruence.
 struct Dice(u64);

@@ -1,10 +1,6 @@
 //! What stores take from the allocator: as much as they say, never more than they said, nothing after the first round.
-//!
-//! Without a harness, because all threads are counted: a store on disk has one of its own, and so would the harness.
 
-mod counting;
-
-use counting::{CALLS, LIVE, PEAK};
+use crate::counting::{CALLS, LIVE, PEAK};
 use palinode_core::{Budget, Snapshot, SnapshotStore};
 use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
 use std::sync::atomic::Ordering;
@@ -103,7 +99,7 @@ fn hold<S: SnapshotStore>(name: &str, slack: usize, again: bool, make: impl Fn()
     }
 }
 
-fn main() {
+pub(crate) fn run() {
     hold("memory", 0, true, MemoryStore::new);
     hold("compressed memory", 0, true, || Compressed::new(MemoryStore::new()));
     hold("lossy memory", 0, true, || Lossy::f32(MemoryStore::new()).tiny_to_zero());
