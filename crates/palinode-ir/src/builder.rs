@@ -291,23 +291,23 @@ impl FunctionBuilder {
     }
     /// `a + b`.
     pub fn add(&mut self, a: Value, b: Value) -> Value {
-        self.map(rules::Op::Add, &[a, b])
+        self.map(rules::Row::Add, &[a, b])
     }
     /// `a - b`.
     pub fn sub(&mut self, a: Value, b: Value) -> Value {
-        self.map(rules::Op::Subtract, &[a, b])
+        self.map(rules::Row::Subtract, &[a, b])
     }
     /// `a * b`.
     pub fn mul(&mut self, a: Value, b: Value) -> Value {
-        self.map(rules::Op::Multiply, &[a, b])
+        self.map(rules::Row::Multiply, &[a, b])
     }
     /// `a / b`.
     pub fn div(&mut self, a: Value, b: Value) -> Value {
-        self.map(rules::Op::Divide, &[a, b])
+        self.map(rules::Row::Divide, &[a, b])
     }
     /// `-a`.
     pub fn neg(&mut self, a: Value) -> Value {
-        self.map(rules::Op::Negate, &[a])
+        self.map(rules::Row::Negate, &[a])
     }
     /// Integer arithmetic.
     pub fn integer(&mut self, op: IntOp, a: Value, b: Value) -> Value {

@@ -13,7 +13,7 @@ use crate::types::Elem;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// The row.
-    pub row: rules::Op,
+    pub row: rules::Row,
     /// The power of `powi`, the order of `polygamma`.
     pub parameter: i32,
 }
@@ -21,12 +21,12 @@ pub struct Rule {
 impl Rule {
     /// Whether the row has a whole-number parameter.
     pub fn is_parametric(self) -> bool {
-        matches!(self.row, rules::Op::Powi | rules::Op::Polygamma)
+        matches!(self.row, rules::Row::Powi | rules::Row::Polygamma)
     }
 }
 
-impl From<rules::Op> for Rule {
-    fn from(row: rules::Op) -> Rule {
+impl From<rules::Row> for Rule {
+    fn from(row: rules::Row) -> Rule {
         Rule { row, parameter: 0 }
     }
 }
@@ -493,13 +493,13 @@ pub enum Op {
 
 impl Op {
     /// A row of the rule table.
-    pub fn rule(row: rules::Op) -> Op {
+    pub fn rule(row: rules::Row) -> Op {
         Op::Map(row.into())
     }
 
     /// Addition of reals.
     pub fn add() -> Op {
-        Op::rule(rules::Op::Add)
+        Op::rule(rules::Row::Add)
     }
 
     /// How the text form calls it.

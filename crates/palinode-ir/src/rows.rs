@@ -7,11 +7,11 @@
 macro_rules! functions_by_row {
     () => {
         fn powi(self, n: i32) -> Self {
-            Self::apply(palinode_core::rules::Op::Powi, n, &[self])
+            Self::apply(palinode_core::rules::Row::Powi, n, &[self])
         }
         fn polygamma(self, order: u32) -> Self {
             let order = i32::try_from(order).unwrap_or(i32::MAX);
-            Self::apply(palinode_core::rules::Op::Polygamma, order, &[self])
+            Self::apply(palinode_core::rules::Row::Polygamma, order, &[self])
         }
         crate::rows::functions_by_row! {
             strong_mul(other) = StrongMul;
@@ -62,7 +62,7 @@ macro_rules! functions_by_row {
     };
     ($($method:ident($($other:ident),*) = $row:ident;)*) => {$(
         fn $method(self $(, $other: Self)*) -> Self {
-            Self::apply(palinode_core::rules::Op::$row, 0, &[self $(, $other)*])
+            Self::apply(palinode_core::rules::Row::$row, 0, &[self $(, $other)*])
         }
     )*};
 }

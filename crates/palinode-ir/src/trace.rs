@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::sync::atomic::{self, AtomicU64};
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 use palinode_core::{Constant, Real, Scalar};
 
 use crate::builder::FunctionBuilder;

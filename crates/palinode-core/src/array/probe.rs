@@ -157,9 +157,9 @@ impl Scalar for Probe {
 #[cfg(test)]
 mod tests {
     use super::Probe::{self, Argument, Computed, Integer};
-    use crate::rules::{Op, Powi, Unary};
+    use crate::rules::{Powi, Row, Unary};
 
-    fn partials(op: Op) -> Vec<Probe> {
+    fn partials(op: Row) -> Vec<Probe> {
         let n = op.arity();
         let args: Vec<Probe> = (0..n as u8).map(Argument).collect();
         (0..n).map(|which| op.partial(3, which, &args, Argument(n as u8))).collect()
@@ -167,25 +167,25 @@ mod tests {
 
     #[test]
     fn rows_say_what_their_partials_look_at() {
-        assert_eq!(partials(Op::Add), [Integer(1), Integer(1)]);
-        assert_eq!(partials(Op::Subtract), [Integer(1), Integer(-1)]);
-        assert_eq!(partials(Op::Negate), [Integer(-1)]);
-        assert_eq!(partials(Op::Multiply), [Argument(1), Argument(0)]);
-        assert_eq!(partials(Op::MulAdd), [Argument(1), Argument(0), Integer(1)]);
-        assert_eq!(partials(Op::Exp), [Argument(1)]);
-        assert_eq!(partials(Op::Floor), [Integer(0)]);
-        assert_eq!(partials(Op::Sin), [Computed(0b1)]);
-        assert_eq!(partials(Op::Sqrt), [Computed(0b10)]);
-        assert_eq!(partials(Op::Relu), [Computed(0b1)]);
-        assert_eq!(partials(Op::Tanh), [Computed(0b11)]);
-        assert_eq!(partials(Op::Divide), [Computed(0b10), Computed(0b110)]);
+        assert_eq!(partials(Row::Add), [Integer(1), Integer(1)]);
+        assert_eq!(partials(Row::Subtract), [Integer(1), Integer(-1)]);
+        assert_eq!(partials(Row::Negate), [Integer(-1)]);
+        assert_eq!(partials(Row::Multiply), [Argument(1), Argument(0)]);
+        assert_eq!(partials(Row::MulAdd), [Argument(1), Argument(0), Integer(1)]);
+        assert_eq!(partials(Row::Exp), [Argument(1)]);
+        assert_eq!(partials(Row::Floor), [Integer(0)]);
+        assert_eq!(partials(Row::Sin), [Computed(0b1)]);
+        assert_eq!(partials(Row::Sqrt), [Computed(0b10)]);
+        assert_eq!(partials(Row::Relu), [Computed(0b1)]);
+        assert_eq!(partials(Row::Tanh), [Computed(0b11)]);
+        assert_eq!(partials(Row::Divide), [Computed(0b10), Computed(0b110)]);
         assert_eq!(Powi { n: 0 }.dx(Argument(0), Argument(1)), Integer(0));
     }
 
     /// What a partial is said not to look at can be anything.
     #[test]
     fn what_is_not_named_does_not_matter() {
-        for &op in Op::ALL {
+        for &op in Row::ALL {
             let n = op.arity();
             let at: Vec<f64> = [0.3, 0.7, 0.9][..n].to_vec();
             let z = op.value(3, &at);

@@ -10,10 +10,10 @@
 //! Invariants: a partial is a pure function of the arguments and the result; it is evaluated only if its
 //! argument is active (`DualN` evaluates all of them); nothing here knows about tangents, cotangents or tapes.
 
-mod op;
+mod row;
 mod table;
 
-pub use op::{Op, RuleVisitor};
+pub use row::{Row, RuleVisitor};
 pub use table::*;
 
 use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};

@@ -1,7 +1,7 @@
 //! Arrays on the tape against single numbers, at second order, with the rest of the tape, and misused.
 
 use super::arrays::{check_by_differences, close, differences, panic_message};
-use palinode_core::rules::{Op, RuleVisitor};
+use palinode_core::rules::{Row, RuleVisitor};
 use palinode_core::{
     Array, Compression, CustomRule, Differentiable, Error, Real, Scalar, Tape, Var, custom, grad, hessian,
     hvp, jacobian,
@@ -11,7 +11,7 @@ use palinode_core::{
 
 #[test]
 fn every_function_of_the_table_agrees_with_numbers() {
-    struct Both<'a>(&'a [Var<f64>], Op);
+    struct Both<'a>(&'a [Var<f64>], Row);
     impl RuleVisitor for Both<'_> {
         type Output = (Array<f64>, Vec<Var<f64>>);
         fn unary<R: palinode_core::rules::Unary>(self, rule: R) -> Self::Output {
@@ -29,68 +29,68 @@ fn every_function_of_the_table_agrees_with_numbers() {
         }
     }
     /// The row as a method of arrays; the second and third arguments are elements 0 and 1.
-    fn by_name(op: Op, a: &Array<f64>) -> Array<f64> {
+    fn by_name(op: Row, a: &Array<f64>) -> Array<f64> {
         let (y, w) = (a.get(0), a.get(1));
         match op {
-            Op::Negate => -a,
-            Op::Add => a + y,
-            Op::Subtract => a - y,
-            Op::Multiply => a * y,
-            Op::Divide => a / y,
-            Op::Remainder => a % y,
-            Op::Recip => a.recip(),
-            Op::Abs => a.abs(),
-            Op::Signum => a.signum(),
-            Op::Floor => a.floor(),
-            Op::Ceil => a.ceil(),
-            Op::Round => a.round(),
-            Op::Trunc => a.trunc(),
-            Op::Fract => a.fract(),
-            Op::Sqrt => a.sqrt(),
-            Op::Cbrt => a.cbrt(),
-            Op::Exp => a.exp(),
-            Op::Exp2 => a.exp2(),
-            Op::ExpM1 => a.exp_m1(),
-            Op::Ln => a.ln(),
-            Op::Ln1p => a.ln_1p(),
-            Op::Log2 => a.log2(),
-            Op::Log10 => a.log10(),
-            Op::Sin => a.sin(),
-            Op::Cos => a.cos(),
-            Op::Tan => a.tan(),
-            Op::Asin => a.asin(),
-            Op::Acos => a.acos(),
-            Op::Atan => a.atan(),
-            Op::Sinh => a.sinh(),
-            Op::Cosh => a.cosh(),
-            Op::Tanh => a.tanh(),
-            Op::Asinh => a.asinh(),
-            Op::Acosh => a.acosh(),
-            Op::Atanh => a.atanh(),
-            Op::Erf => a.erf(),
-            Op::Erfc => a.erfc(),
-            Op::Lgamma => a.lgamma(),
-            Op::Logistic => a.logistic(),
-            Op::Softplus => a.softplus(),
-            Op::Relu => a.relu(),
-            Op::Powi => a.powi(3),
-            Op::Polygamma => a.polygamma(3),
-            Op::Copysign => a.copysign(y),
-            Op::Min => a.min(y),
-            Op::Max => a.max(y),
-            Op::Powf => a.powf(y),
-            Op::Hypot => a.hypot(y),
-            Op::Atan2 => a.atan2(y),
-            Op::StrongMul => a.zip_with(palinode_core::rules::StrongMul {}, y),
-            Op::MulAdd => a.mul_add(y, w),
-            Op::Clamp => a.clamp(y, w),
-            Op::Select => a.zip_with_two(palinode_core::rules::Select {}, y, w),
+            Row::Negate => -a,
+            Row::Add => a + y,
+            Row::Subtract => a - y,
+            Row::Multiply => a * y,
+            Row::Divide => a / y,
+            Row::Remainder => a % y,
+            Row::Recip => a.recip(),
+            Row::Abs => a.abs(),
+            Row::Signum => a.signum(),
+            Row::Floor => a.floor(),
+            Row::Ceil => a.ceil(),
+            Row::Round => a.round(),
+            Row::Trunc => a.trunc(),
+            Row::Fract => a.fract(),
+            Row::Sqrt => a.sqrt(),
+            Row::Cbrt => a.cbrt(),
+            Row::Exp => a.exp(),
+            Row::Exp2 => a.exp2(),
+            Row::ExpM1 => a.exp_m1(),
+            Row::Ln => a.ln(),
+            Row::Ln1p => a.ln_1p(),
+            Row::Log2 => a.log2(),
+            Row::Log10 => a.log10(),
+            Row::Sin => a.sin(),
+            Row::Cos => a.cos(),
+            Row::Tan => a.tan(),
+            Row::Asin => a.asin(),
+            Row::Acos => a.acos(),
+            Row::Atan => a.atan(),
+            Row::Sinh => a.sinh(),
+            Row::Cosh => a.cosh(),
+            Row::Tanh => a.tanh(),
+            Row::Asinh => a.asinh(),
+            Row::Acosh => a.acosh(),
+            Row::Atanh => a.atanh(),
+            Row::Erf => a.erf(),
+            Row::Erfc => a.erfc(),
+            Row::Lgamma => a.lgamma(),
+            Row::Logistic => a.logistic(),
+            Row::Softplus => a.softplus(),
+            Row::Relu => a.relu(),
+            Row::Powi => a.powi(3),
+            Row::Polygamma => a.polygamma(3),
+            Row::Copysign => a.copysign(y),
+            Row::Min => a.min(y),
+            Row::Max => a.max(y),
+            Row::Powf => a.powf(y),
+            Row::Hypot => a.hypot(y),
+            Row::Atan2 => a.atan2(y),
+            Row::StrongMul => a.zip_with(palinode_core::rules::StrongMul {}, y),
+            Row::MulAdd => a.mul_add(y, w),
+            Row::Clamp => a.clamp(y, w),
+            Row::Select => a.zip_with_two(palinode_core::rules::Select {}, y, w),
         }
     }
-    for &op in Op::ALL {
+    for &op in Row::ALL {
         // Where every domain but that of acosh has its numbers.
         let point: &[f64] = match op {
-            Op::Acosh => &[1.25, 1.5, 2.5],
+            Row::Acosh => &[1.25, 1.5, 2.5],
             _ => &[0.25, 0.75, 0.5],
         };
         let mut tape = Tape::new();

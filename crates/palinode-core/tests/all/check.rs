@@ -8,7 +8,7 @@
 use crate::budget;
 use crate::leaf::{Leaf, same_bits, ulps};
 use crate::reference::Sample;
-use palinode_core::rules::{Binary, Kink, Op, RuleVisitor, Ternary, Unary};
+use palinode_core::rules::{Binary, Kink, Row, RuleVisitor, Ternary, Unary};
 use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Scalar, Tape, Var};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -321,7 +321,7 @@ fn at_rounded_arguments<S: Leaf>(sample: &Sample) -> Option<Sample> {
     let args: Vec<DoubleDouble> = sample.args.iter().map(|&v| S::from_f64(v).wide()).collect();
     let n = args.len();
     let finite = |number: DoubleDouble| number.hi().is_finite().then_some(number);
-    let op = Op::named(&sample.op).unwrap_or_else(|| panic!("{} is no row of the table", sample.op));
+    let op = Row::named(&sample.op).unwrap_or_else(|| panic!("{} is no row of the table", sample.op));
     let derivative = |i: usize, j: usize| {
         let seeded = |k: usize| Dual::new(Dual::new(args[k], unit(k, j)), Dual::lift(unit(k, i)));
         op.visit(sample.parameter, Apply(&(0..n).map(seeded).collect::<Vec<_>>()))

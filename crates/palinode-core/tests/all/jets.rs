@@ -1,12 +1,12 @@
 //! Taylor jets: every unary row to order 8, against closed forms, against the function itself and against nesting.
 
-use palinode_core::rules::{Domain, Op};
+use palinode_core::rules::{Domain, Row};
 use palinode_core::{DoubleDouble, Dual, Jet, Scalar, derivatives};
 
 const ORDER: usize = 8;
 
 /// Points inside a domain, well away from its ends and from kinks, so that the Taylor series converges beyond 1/16.
-fn points(op: Op) -> &'static [f64] {
+fn points(op: Row) -> &'static [f64] {
     match op.domains()[0] {
         Domain::Reals => &[-1.3, -0.4, 0.3, 0.8, 2.2],
         Domain::Positive | Domain::NonNegative | Domain::GammaFinite => &[0.7, 1.9, 5.3],
@@ -17,13 +17,13 @@ fn points(op: Op) -> &'static [f64] {
     }
 }
 
-fn unary_ops() -> impl Iterator<Item = (Op, i32)> {
-    let parameters = |op: Op| match op {
-        Op::Powi => vec![-2, -1, 0, 1, 2, 3, 7],
-        Op::Polygamma => vec![0, 1, 3],
+fn unary_ops() -> impl Iterator<Item = (Row, i32)> {
+    let parameters = |op: Row| match op {
+        Row::Powi => vec![-2, -1, 0, 1, 2, 3, 7],
+        Row::Polygamma => vec![0, 1, 3],
         _ => vec![0],
     };
-    Op::ALL
+    Row::ALL
         .iter()
         .filter(|op| op.arity() == 1)
         .flat_map(move |&op| parameters(op).into_iter().map(move |p| (op, p)))

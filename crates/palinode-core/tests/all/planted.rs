@@ -9,7 +9,7 @@ use crate::leaf::Leaf;
 use crate::reference::samples;
 use crate::rules::samples_next_to_one;
 use crate::strong_zero;
-use palinode_core::rules::{self, Binary, Kink, Op, Ternary, Unary};
+use palinode_core::rules::{self, Binary, Kink, Row, Ternary, Unary};
 use palinode_core::{Constant, Differentiable, DoubleDouble, Posit16, Scalar};
 
 /// Everything that the checkers say about a rule, in `f64`.
@@ -23,7 +23,7 @@ fn examine_in<S: Leaf, R: AnyRule>(rule: R) -> Vec<Finding> {
         against_reference::<S, R>(rule, sample, &mut report);
     }
     if S::ROUNDS_ARGUMENTS {
-        let op = Op::named(R::NAME).expect("a row");
+        let op = Row::named(R::NAME).expect("a row");
         samples_next_to_one(&op).for_each(|sample| against_reference::<S, R>(rule, &sample, &mut report));
     }
     promises::<S, R>(rule, samples(R::NAME), &mut report);

@@ -6,7 +6,7 @@
 //! A program is calibrated once in `f64`: arguments get constant scales (powers of two, so exact) and shifts. These are
 //! part of the program afterwards, so that every number type evaluates the very same function.
 
-use palinode_core::rules::{Domain, Op};
+use palinode_core::rules::{Domain, Row};
 use palinode_core::{DoubleDouble, Scalar};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ struct Fit {
 
 #[derive(Clone, Debug)]
 struct Step {
-    op: Op,
+    op: Row,
     parameter: i32,
     args: Vec<Fit>,
 }
@@ -67,7 +67,7 @@ impl Fit {
 }
 
 /// The largest magnitude of an argument: functions that grow fast or have poles get less room.
-fn room(op: Op, domain: Domain) -> f64 {
+fn room(op: Row, domain: Domain) -> f64 {
     match (op.name(), domain) {
         (_, Domain::UnitClosed | Domain::UnitOpen) => 0.75,
         ("tan", _) => 1.0,
@@ -76,7 +76,7 @@ fn room(op: Op, domain: Domain) -> f64 {
     }
 }
 
-fn fit(op: Op, domain: Domain, from: usize, value: f64) -> Fit {
+fn fit(op: Row, domain: Domain, from: usize, value: f64) -> Fit {
     let room = room(op, domain);
     let mut scale = 1.0;
     while (value * scale).abs() > room {
@@ -98,7 +98,7 @@ fn fit(op: Op, domain: Domain, from: usize, value: f64) -> Fit {
 }
 
 /// Whether the arguments come near a point without a derivative.
-fn near_kink(op: Op, args: &[f64]) -> bool {
+fn near_kink(op: Row, args: &[f64]) -> bool {
     let small = |v: f64| v.abs() < MARGIN;
     let whole = |v: f64| small(v - v.round());
     match (op.name(), args) {
@@ -126,8 +126,8 @@ fn calibrate(point: Vec<f64>, choices: &[(usize, i32, [usize; 3])], outputs: usi
     let mut values = point.clone();
     let mut steps = Vec::new();
     for &(op, parameter, sources) in choices {
-        let mut op = Op::ALL[op % Op::ALL.len()];
-        let build = |op: Op| -> Vec<Fit> {
+        let mut op = Row::ALL[op % Row::ALL.len()];
+        let build = |op: Row| -> Vec<Fit> {
             let domains = op.domains().iter().zip(sources);
             // Later values are likelier, so that programs get deep.
             let source = |k: usize| values.len() - 1 - (k * k / 7) % values.len();
@@ -136,10 +136,10 @@ fn calibrate(point: Vec<f64>, choices: &[(usize, i32, [usize; 3])], outputs: usi
         let mut args = build(op);
         let at = |args: &[Fit]| -> Vec<f64> { args.iter().map(|fit| fit.apply(&values)).collect() };
         if near_kink(op, &at(&args)) {
-            op = Op::Sin;
+            op = Row::Sin;
             args = build(op);
         }
-        let parameter = if op == Op::Polygamma { parameter.rem_euclid(4) } else { parameter };
+        let parameter = if op == Row::Polygamma { parameter.rem_euclid(4) } else { parameter };
         let value = op.value(parameter, &at(&args));
         assert!(value.is_finite(), "{} at {:?}", op.name(), at(&args));
         steps.push(Step { op, parameter, args });
@@ -151,7 +151,7 @@ fn calibrate(point: Vec<f64>, choices: &[(usize, i32, [usize; 3])], outputs: usi
 
 /// Programs of up to four inputs, twenty operations and three outputs.
 pub(crate) fn program() -> impl Strategy<Value = Program> {
-    let step = (0..Op::ALL.len(), -3..5i32, [0..12usize, 0..12usize, 0..12usize]);
+    let step = (0..Row::ALL.len(), -3..5i32, [0..12usize, 0..12usize, 0..12usize]);
     (prop::collection::vec(-2.0..2.0f64, 1..=4), prop::collection::vec(step, 2..20), 1..=3usize)
         .prop_map(|(point, steps, outputs)| calibrate(point, &steps, outputs))
 }
@@ -176,6 +176,7 @@ fn random_programs_reach_every_operation() {
         let program = program().new_tree(&mut runner).expect("a program").current();
         seen.extend(program.steps.iter().map(|step| step.op.name()));
     }
-    let missing: Vec<&str> = Op::ALL.iter().map(|op| op.name()).filter(|name| !seen.contains(name)).collect();
+    let missing: Vec<&str> =
+        Row::ALL.iter().map(|op| op.name()).filter(|name| !seen.contains(name)).collect();
     assert!(missing.is_empty(), "never generated: {missing:?}");
 }

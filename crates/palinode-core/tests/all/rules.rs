@@ -5,7 +5,7 @@ use crate::check::{AnyRule, ForRule, Report, Visit, against_reference, promises}
 use crate::leaf::Leaf;
 use crate::reference::{NO_PARAMETER, Sample, names, samples};
 use core::marker::PhantomData;
-use palinode_core::rules::Op;
+use palinode_core::rules::Row;
 use palinode_core::{DoubleDouble, Key, Posit8, Posit32};
 #[cfg(long)]
 use palinode_core::{Posit16, Posit64};
@@ -30,7 +30,7 @@ impl<S: Leaf> ForRule for Promises<'_, S> {
 const FEWEST_TELLING: usize = 12;
 
 /// Samples for numbers of few bits, which hold little of the reference: arguments between 1/4 and 4, of both signs.
-pub(crate) fn samples_next_to_one(op: &Op) -> impl Iterator<Item = Sample> {
+pub(crate) fn samples_next_to_one(op: &Row) -> impl Iterator<Item = Sample> {
     let (all, key) = (samples(op.name()), Key::from_seed(41));
     (0..200).map(move |i| {
         let like = &all[i % all.len()];
@@ -45,7 +45,7 @@ pub(crate) fn samples_next_to_one(op: &Op) -> impl Iterator<Item = Sample> {
 
 fn whole_table<S: Leaf>() {
     let mut report = Report::default();
-    for op in Op::ALL {
+    for op in Row::ALL {
         let mut against = |sample: &Sample| {
             op.visit(sample.parameter, Visit(Against(sample, &mut report, PhantomData::<S>)));
         };
@@ -59,7 +59,8 @@ fn whole_table<S: Leaf>() {
         report.table(S::NAME)
     );
     report.expect_clean();
-    let orders = Op::ALL.iter().flat_map(|op| [0, 1, 2].map(|order| (S::NAME, op.name().to_string(), order)));
+    let orders =
+        Row::ALL.iter().flat_map(|op| [0, 1, 2].map(|order| (S::NAME, op.name().to_string(), order)));
     let telling = orders.map(|key| (report.telling.get(&key).copied().unwrap_or(0), key));
     let few: Vec<_> = telling.filter(|(telling, _)| *telling < FEWEST_TELLING).collect();
     assert!(few.is_empty(), "too few comparisons that could fail: {few:?}");
@@ -68,14 +69,14 @@ fn whole_table<S: Leaf>() {
 #[test]
 fn every_row_has_samples_and_every_sample_a_row() {
     let without: Vec<&str> =
-        Op::ALL.iter().map(|op| op.name()).filter(|name| samples(name).len() < 20).collect();
+        Row::ALL.iter().map(|op| op.name()).filter(|name| samples(name).len() < 20).collect();
     assert!(
         without.is_empty(),
         "rows of the rule table without 20 reference samples: {without:?}; add them to reference/points.py"
     );
-    let unknown: Vec<&str> = names().filter(|name| Op::named(name).is_none()).collect();
+    let unknown: Vec<&str> = names().filter(|name| Row::named(name).is_none()).collect();
     assert!(unknown.is_empty(), "reference samples without a row in the rule table: {unknown:?}");
-    for op in Op::ALL {
+    for op in Row::ALL {
         let arity = samples(op.name())[0].args.len();
         assert_eq!(op.arity(), arity, "{}: arguments in the table and in the reference", op.name());
     }
@@ -114,7 +115,7 @@ fn posits_of_every_width_against_double_double() {
 #[test]
 fn kinks_together_and_z_are_as_promised() {
     fn of<S: Leaf>(report: &mut Report) {
-        for op in Op::ALL {
+        for op in Row::ALL {
             let all = samples(op.name());
             let parameters: std::collections::BTreeSet<i32> =
                 all.iter().map(|sample| sample.parameter).collect();

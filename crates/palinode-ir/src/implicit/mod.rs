@@ -23,7 +23,7 @@ use crate::program::{Block, Function, Program, Value};
 use crate::transform::Differentiator;
 use crate::types::{Span, Type};
 use crate::verify::verified;
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 /// By so much may the partials change over the error of a solution, relative to the largest of its equation, and still give a derivative.
 const MOST_CHANGE: f64 = 0.1;

@@ -9,7 +9,7 @@ use super::{Equation, Writer};
 use crate::op::{Axis, Comparison, FuncId, IntOp, Logical, Op, Reduction, Search};
 use crate::program::{Function, Value};
 use crate::types::Type;
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 /// How many steps Anderson remembers.
 const MEMORY: i64 = 5;

@@ -87,19 +87,19 @@ pub(super) enum Ins {
         a: Slot,
     },
     Map1 {
-        row: rules::Op,
+        row: rules::Row,
         d: Slot,
         a: Slot,
         parameter: i32,
     },
     Map2 {
-        row: rules::Op,
+        row: rules::Row,
         d: Slot,
         a: Slot,
         b: Slot,
     },
     Map3 {
-        row: rules::Op,
+        row: rules::Row,
         d: Slot,
         a: Slot,
         b: Slot,

@@ -456,17 +456,17 @@ impl<'a> Lower<'a> {
 /// The instruction of a row of the rule table: its own, or one that looks the row up.
 fn map(rule: Rule, d: Slot, a: Slot, b: Slot, c: Slot) -> Ins {
     let row = rule.row;
-    if row == rules::Op::Add {
+    if row == rules::Row::Add {
         Ins::Add { d, a, b }
-    } else if row == rules::Op::Subtract {
+    } else if row == rules::Row::Subtract {
         Ins::Sub { d, a, b }
-    } else if row == rules::Op::Multiply {
+    } else if row == rules::Row::Multiply {
         Ins::Mul { d, a, b }
-    } else if row == rules::Op::Divide {
+    } else if row == rules::Row::Divide {
         Ins::Div { d, a, b }
-    } else if row == rules::Op::StrongMul {
+    } else if row == rules::Row::StrongMul {
         Ins::StrongMul { d, a, b }
-    } else if row == rules::Op::Negate {
+    } else if row == rules::Row::Negate {
         Ins::Neg { d, a }
     } else {
         match row.arity() {

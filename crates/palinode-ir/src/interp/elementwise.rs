@@ -152,23 +152,23 @@ macro_rules! with_row {
     ($rule:expr, |$f:ident| $body:expr) => {{
         let Rule { row, parameter } = $rule;
         match row {
-            rules::Op::Add => {
+            rules::Row::Add => {
                 let $f = |a: R, b: R| a + b;
                 $body
             }
-            rules::Op::Subtract => {
+            rules::Row::Subtract => {
                 let $f = |a: R, b: R| a - b;
                 $body
             }
-            rules::Op::Multiply => {
+            rules::Row::Multiply => {
                 let $f = |a: R, b: R| a * b;
                 $body
             }
-            rules::Op::Divide => {
+            rules::Row::Divide => {
                 let $f = |a: R, b: R| a / b;
                 $body
             }
-            rules::Op::StrongMul => {
+            rules::Row::StrongMul => {
                 let $f = |a: R, b: R| a.strong_mul(b);
                 $body
             }
@@ -191,7 +191,7 @@ pub(super) fn map<R: Real>(
     let name = row.name();
     let filled = memory.stats.elements_filled;
     let shape = begin(name, args, over, memory)?;
-    if row == rules::Op::Add && args.iter().all(|arg| matches!(arg, Val::Array(_))) {
+    if row == rules::Row::Add && args.iter().all(|arg| matches!(arg, Val::Array(_))) {
         memory.stats.elements_added += memory.stats.elements_filled - filled;
     }
     let mut target = target!(Real, name, R::zero(), shape, args, over, memory);
@@ -209,10 +209,10 @@ pub(super) fn map<R: Real>(
             })?;
         }
         [a] => match reals(a) {
-            Term::Many(a) if row == rules::Op::Negate => {
+            Term::Many(a) if row == rules::Row::Negate => {
                 data.iter_mut().zip(a).for_each(|(place, &a)| *place = -a);
             }
-            Term::Own if row == rules::Op::Negate => data.iter_mut().for_each(|place| *place = -*place),
+            Term::Own if row == rules::Row::Negate => data.iter_mut().for_each(|place| *place = -*place),
             a => data.iter_mut().enumerate().for_each(|(at, place)| {
                 *place = row.value(parameter, &[a.get(at, *place)]);
             }),

@@ -7,12 +7,12 @@ use super::value::primal;
 
 /// An error if finite operands gave a result that is not.
 #[inline(never)]
-pub(super) fn check_row<R: Real>(row: rules::Op, operands: &[R], result: R) -> Result<(), RunErrorKind> {
+pub(super) fn check_row<R: Real>(row: rules::Row, operands: &[R], result: R) -> Result<(), RunErrorKind> {
     if result.is_finite() || !operands.iter().all(|x| x.is_finite()) {
         return Ok(());
     }
     let values: Vec<f64> = operands.iter().map(|&x| primal(x)).collect();
-    let divides = matches!(row, rules::Op::Divide | rules::Op::Remainder | rules::Op::Recip);
+    let divides = matches!(row, rules::Row::Divide | rules::Row::Remainder | rules::Row::Recip);
     let operation = if divides && values.last() == Some(&0.0) {
         "division by zero".to_string()
     } else {
@@ -35,7 +35,7 @@ pub(super) fn check_named<R: Real>(name: &str, operands: &[R], result: R) -> Res
 }
 
 /// A row as people call it: what it is named in programs is none of their concern.
-fn spoken(row: rules::Op) -> &'static str {
+fn spoken(row: rules::Row) -> &'static str {
     match row.name() {
         "add" => "the sum",
         "sub" => "the difference",

@@ -146,9 +146,9 @@ impl Evaluator<'_> {
             }
             _ if values.len() == 1 => {
                 let name = super::lower::rule_alias(name).unwrap_or(name);
-                match rules::Op::named(name) {
+                match rules::Row::named(name) {
                     Some(row)
-                        if row.arity() == 1 && !matches!(row, rules::Op::Powi | rules::Op::Polygamma) =>
+                        if row.arity() == 1 && !matches!(row, rules::Row::Powi | rules::Row::Polygamma) =>
                     {
                         Ok(map(values.remove(0), |x| row.value(0, &[x])))
                     }

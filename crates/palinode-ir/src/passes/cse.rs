@@ -8,7 +8,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use super::each;
 use super::memory::taken;

@@ -1,6 +1,6 @@
 //! What rewriting rules ask about values.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use super::rewrite::{Def, Writer};
 use crate::op::{Literal, Op};

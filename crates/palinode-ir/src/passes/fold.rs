@@ -7,7 +7,7 @@
 //!   initial values.
 //! - A value that a loop hands on unchanged is captured instead of carried.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use super::dce::{keep_parts, keep_swept};
 use super::each;

@@ -11,7 +11,7 @@
 //!
 //! Inner loops come first, so an invariant of several loops leaves them all.
 
-use palinode_core::rules::{Domain, Op as Row};
+use palinode_core::rules::{Domain, Row};
 
 use super::each;
 use crate::op::{IntOp, Literal, Op, Rule};

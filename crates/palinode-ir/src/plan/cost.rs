@@ -1,6 +1,6 @@
 //! About how much work an operation is, in additions. Plans compare it; nothing else depends on it.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use crate::op::{Linalg, Op};
 use crate::program::Inst;

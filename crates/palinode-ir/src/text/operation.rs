@@ -16,7 +16,7 @@ pub(super) enum Form {
     /// A literal.
     Const,
     /// `<3> a`.
-    Number(rules::Op),
+    Number(rules::Row),
     /// `<0> a, b`.
     Axis(fn(u8) -> Op),
     /// `<0,1> a, b`.
@@ -86,7 +86,7 @@ fn all() -> Vec<Op> {
         Op::Call(FuncId(0)),
         Op::Fused,
     ];
-    all.extend(rules::Op::ALL.iter().map(|&row| Op::rule(row)));
+    all.extend(rules::Row::ALL.iter().map(|&row| Op::rule(row)));
     all.extend(IntOp::ALL.map(Op::Int));
     all.extend(Comparison::ALL.map(Op::Compare));
     all.extend(Logical::ALL.map(Op::Logical));

@@ -7,7 +7,7 @@
 //! Limits: equal eigenvalues or singular values divide by 0 in the vectors' tangents (infinite or NaN, never silently 0);
 //! the second derivative of a determinant at singular matrices of more than [`EXPANDED`] rows is refused.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use crate::builder::FunctionBuilder;
 use crate::op::{Comparison, IntOp, Linalg, Op, Reduction};

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use crate::fast::{FastMap, FastSet, Marks};
 use crate::op::{FuncId, Linalg, Literal, Op, Reduction};

@@ -4,7 +4,7 @@
 //! by how much they held before the last round, and by how much one of them failed at the end. A gradient is that of the number of rounds that was run; near a change of
 //! that number it may jump.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use crate::fast::FastMap;
 use crate::op::{Comparison, Literal, Logical, Op};

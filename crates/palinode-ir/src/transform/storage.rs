@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use super::rounds::Rounds;
 use crate::fast::FastSet;

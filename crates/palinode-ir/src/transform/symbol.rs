@@ -12,7 +12,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
 use std::rc::Rc;
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 use palinode_core::{Constant, Logic, Scalar};
 
 use crate::builder::FunctionBuilder;

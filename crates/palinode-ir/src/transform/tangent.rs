@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use crate::builder::FunctionBuilder;
 use crate::fast::{FastMap, Marks, Table};

@@ -6,7 +6,7 @@
 //!
 //! There is no derivative here: partials were taken when the tangent code was written.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use crate::op::{Axis, IntOp, Linalg, Op, Reduction, Rule};
 use crate::program::{Inst, Value};

@@ -161,7 +161,7 @@ fn call_itself(function: &mut Function, id: FuncId) {
         || -> Vec<Value> { results.iter().map(|&value| function.fresh(function.ty(value), None)).collect() };
     let (again, out) = (fresh(), fresh());
     let insts = [
-        Inst::new(Op::rule(palinode_core::rules::Op::Multiply), vec![scalar, scalar], vec![square], place),
+        Inst::new(Op::rule(palinode_core::rules::Row::Multiply), vec![scalar, scalar], vec![square], place),
         Inst::new(Op::Const(Literal::Real(-1.0)), vec![], vec![bound], place),
         Inst::new(Op::Compare(Comparison::Less), vec![square, bound], vec![never], place),
     ];

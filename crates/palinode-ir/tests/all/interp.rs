@@ -35,7 +35,7 @@ pub(crate) fn reals(values: &[f64]) -> Vec<Datum<f64>> {
 fn scalars() {
     let p = program(&[Type::REAL, Type::REAL], |b, v| {
         let (x, y) = (v[0], v[1]);
-        vec![b.add(x, y), b.sub(x, y), b.mul(x, y), b.div(x, y), b.neg(x), b.map(rules::Op::Exp, &[x])]
+        vec![b.add(x, y), b.sub(x, y), b.mul(x, y), b.div(x, y), b.neg(x), b.map(rules::Row::Exp, &[x])]
     });
     let out = run(&p, &reals(&[3.0, 2.0])).unwrap();
     let out: Vec<f64> = out.iter().map(|d| d.as_real().unwrap()).collect();
@@ -44,7 +44,7 @@ fn scalars() {
 
 #[test]
 fn every_row_of_the_rule_table() {
-    for &row in rules::Op::ALL {
+    for &row in rules::Row::ALL {
         let rule = Rule { row, parameter: 3 };
         let p = program(&vec![Type::REAL; row.arity()], |b, v| vec![b.map(rule, v)]);
         let sample = |(at, domain): (usize, &rules::Domain)| match domain {

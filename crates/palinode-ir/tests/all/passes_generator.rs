@@ -3,7 +3,7 @@
 //!
 //! Every rank-1 array has the length of the input `a` and every matrix has it twice, so that shapes fit.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 use palinode_ir::interp::Datum;
 use palinode_ir::{
     Axis, Comparison, Elem, FuncId, FunctionBuilder, IntOp, Logical, Op, Program, ProgramBuilder, Reduction,

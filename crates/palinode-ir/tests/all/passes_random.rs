@@ -208,7 +208,7 @@ fn first(block: &mut Block, change: &mut dyn FnMut(&mut palinode_ir::Inst) -> bo
 }
 
 fn rule(name: &str) -> Op {
-    Op::rule(palinode_core::rules::Op::named(name).unwrap())
+    Op::rule(palinode_core::rules::Row::named(name).unwrap())
 }
 
 /// What each pass could do wrong.

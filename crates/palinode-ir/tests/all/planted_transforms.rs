@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::agree::{Transforms, check_with};
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 use palinode_ir::{
     Axis, Block, Elem, Function, Inst, IntOp, Linalg, Literal, Op, Program, Reduction, Span, Type, Value,
     transform,

@@ -53,11 +53,11 @@ fn everything() -> Program {
     }
     let zero = b.int(0);
     let one = b.int(1);
-    for &row in rules::Op::ALL {
+    for &row in rules::Row::ALL {
         let parameter = if Rule::from(row).is_parametric() { 3 } else { 0 };
         b.map(Rule { row, parameter }, &vec![x; row.arity()]);
     }
-    b.map(Rule { row: rules::Op::Powi, parameter: -2 }, &[x]);
+    b.map(Rule { row: rules::Row::Powi, parameter: -2 }, &[x]);
     let _ = IntOp::ALL.map(|op| b.integer(op, n, one));
     let holds = Comparison::ALL.map(|op| b.compare(op, n, one))[0];
     b.emit(Op::Logical(Logical::And), &[holds, holds]);

@@ -128,23 +128,23 @@ impl<R: Real> Machine<'_, R> {
                     match code[at] {
                         Ins::Add { d, a, b } => {
                             let (x, y) = (r[a as usize], r[b as usize]);
-                            real!(d, rules::Op::Add, [x, y], x + y);
+                            real!(d, rules::Row::Add, [x, y], x + y);
                         }
                         Ins::Sub { d, a, b } => {
                             let (x, y) = (r[a as usize], r[b as usize]);
-                            real!(d, rules::Op::Subtract, [x, y], x - y);
+                            real!(d, rules::Row::Subtract, [x, y], x - y);
                         }
                         Ins::Mul { d, a, b } => {
                             let (x, y) = (r[a as usize], r[b as usize]);
-                            real!(d, rules::Op::Multiply, [x, y], x * y);
+                            real!(d, rules::Row::Multiply, [x, y], x * y);
                         }
                         Ins::Div { d, a, b } => {
                             let (x, y) = (r[a as usize], r[b as usize]);
-                            real!(d, rules::Op::Divide, [x, y], x / y);
+                            real!(d, rules::Row::Divide, [x, y], x / y);
                         }
                         Ins::StrongMul { d, a, b } => {
                             let (x, y) = (r[a as usize], r[b as usize]);
-                            real!(d, rules::Op::StrongMul, [x, y], x.strong_mul(y));
+                            real!(d, rules::Row::StrongMul, [x, y], x.strong_mul(y));
                         }
                         Ins::Neg { d, a } => r[d as usize] = -r[a as usize],
                         Ins::Map1 { row, d, a, parameter } => {
@@ -453,6 +453,6 @@ impl<R: Real> Machine<'_, R> {
 
 /// The value of a row of the rule table, out of the way of the inner loop.
 #[inline(never)]
-fn row_value<R: Real>(row: rules::Op, parameter: i32, args: &[R]) -> R {
+fn row_value<R: Real>(row: rules::Row, parameter: i32, args: &[R]) -> R {
     row.value(parameter, args)
 }

@@ -49,8 +49,8 @@ impl Body<'_, '_> {
             "logsumexp" => self.logsumexp(one, spans[0], span),
             "softmax" => {
                 let log = self.logsumexp(one, spans[0], span)?;
-                let shifted = self.rule(rules::Op::Subtract, &[one, &log]);
-                Some(self.rule(rules::Op::Exp, &[&shifted]))
+                let shifted = self.rule(rules::Row::Subtract, &[one, &log]);
+                Some(self.rule(rules::Row::Exp, &[&shifted]))
             }
             "dot" => {
                 for (val, place) in vals.iter().zip(spans) {
@@ -64,11 +64,11 @@ impl Body<'_, '_> {
             "norm" => {
                 self.need_numbers(name, one, spans[0])?;
                 if one.ty.rank == 0 {
-                    return Some(vec![self.rule(rules::Op::Abs, &[one])]);
+                    return Some(vec![self.rule(rules::Row::Abs, &[one])]);
                 }
-                let squares = self.rule(rules::Op::Multiply, &[one, one]);
+                let squares = self.rule(rules::Row::Multiply, &[one, one]);
                 let sum = self.reduce_all(Reduction::Sum, &squares);
-                Some(self.rule(rules::Op::Sqrt, &[&sum]))
+                Some(self.rule(rules::Row::Sqrt, &[&sum]))
             }
             "outer" => {
                 for (val, place) in vals.iter().zip(spans) {
@@ -223,12 +223,12 @@ impl Body<'_, '_> {
         self.b.at(span);
         let before = self.int(IntOp::Sub, &n, &Val::int(1));
         let before = self.int(IntOp::Max, &before, &Val::int(1));
-        let width = self.rule(rules::Op::Subtract, &[&vals[1], &vals[0]]);
-        let step = self.rule(rules::Op::Divide, &[&width, &before]);
+        let width = self.rule(rules::Row::Subtract, &[&vals[1], &vals[0]]);
+        let step = self.rule(rules::Row::Divide, &[&width, &before]);
         let lens = vec![n.known_int()];
         let count = self.emit(Op::Iota, &[&n]).with_lens(lens);
-        let offset = self.rule(rules::Op::Multiply, &[&count, &step]);
-        Some(self.rule(rules::Op::Add, &[&vals[0], &offset]))
+        let offset = self.rule(rules::Row::Multiply, &[&count, &step]);
+        Some(self.rule(rules::Row::Add, &[&vals[0], &offset]))
     }
 
     fn reduce_all(&mut self, kind: Reduction, val: &Val) -> Val {
@@ -279,7 +279,7 @@ impl Body<'_, '_> {
             None => self.size(val),
             Some(axis) => self.length(val, axis),
         };
-        Some(self.rule(rules::Op::Divide, &[&result, &n]))
+        Some(self.rule(rules::Row::Divide, &[&result, &n]))
     }
 
     /// Integers are not rounded on the way.
@@ -376,11 +376,11 @@ impl Body<'_, '_> {
         let val = self.realized(val);
         let largest = self.reduce_all(Reduction::Max, &val);
         let largest = self.emit(Op::StopGradient, &[&largest]);
-        let shifted = self.rule(rules::Op::Subtract, &[&val, &largest]);
-        let powers = self.rule(rules::Op::Exp, &[&shifted]);
+        let shifted = self.rule(rules::Row::Subtract, &[&val, &largest]);
+        let powers = self.rule(rules::Row::Exp, &[&shifted]);
         let sum = self.reduce_all(Reduction::Sum, &powers);
-        let log = self.rule(rules::Op::Ln, &[&sum]);
-        Some(self.rule(rules::Op::Add, &[&log, &largest]))
+        let log = self.rule(rules::Row::Ln, &[&sum]);
+        Some(self.rule(rules::Row::Add, &[&log, &largest]))
     }
 
     fn reversed(&mut self, val: &Val) -> Val {

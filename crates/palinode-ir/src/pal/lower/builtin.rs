@@ -160,9 +160,9 @@ pub(crate) fn rule_alias(name: &str) -> Option<&'static str> {
 }
 
 /// The row of the rule table that a function is.
-fn row(name: &str) -> Option<rules::Op> {
-    let row = rules::Op::named(rule_alias(name).unwrap_or(name))?;
-    let structural = matches!(row, rules::Op::StrongMul | rules::Op::Select);
+fn row(name: &str) -> Option<rules::Row> {
+    let row = rules::Row::named(rule_alias(name).unwrap_or(name))?;
+    let structural = matches!(row, rules::Row::StrongMul | rules::Row::Select);
     (!structural).then_some(row)
 }
 
@@ -172,7 +172,7 @@ pub(super) fn exists(name: &str) -> bool {
 
 /// The names of all functions.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
-    let rows = rules::Op::ALL.iter().map(|row| row.name()).filter(|name| row(name).is_some());
+    let rows = rules::Row::ALL.iter().map(|row| row.name()).filter(|name| row(name).is_some());
     FUNCTIONS.iter().map(|function| function.0).chain(ALIASES.iter().map(|alias| alias.0)).chain(rows)
 }
 
@@ -245,24 +245,24 @@ impl Body<'_, '_> {
                 match name {
                     "pow" => self.power(&vals[0], &vals[1]),
                     "square" if one.ty.elem == Elem::Int => self.int(IntOp::Mul, one, one),
-                    "square" => self.rule(rules::Op::Multiply, &[one, one]),
-                    "floor" => self.rounded(rules::Op::Floor, one),
-                    "ceil" => self.rounded(rules::Op::Ceil, one),
-                    "round" => self.rounded(rules::Op::Round, one),
-                    "trunc" | "int" => self.rounded(rules::Op::Trunc, one),
+                    "square" => self.rule(rules::Row::Multiply, &[one, one]),
+                    "floor" => self.rounded(rules::Row::Floor, one),
+                    "ceil" => self.rounded(rules::Row::Ceil, one),
+                    "round" => self.rounded(rules::Row::Round, one),
+                    "trunc" | "int" => self.rounded(rules::Row::Trunc, one),
                     "real" => self.realized(one),
-                    "digamma" => self.rule(Rule { row: rules::Op::Polygamma, parameter: 0 }, &[one]),
-                    "trigamma" => self.rule(Rule { row: rules::Op::Polygamma, parameter: 1 }, &[one]),
+                    "digamma" => self.rule(Rule { row: rules::Row::Polygamma, parameter: 0 }, &[one]),
+                    "trigamma" => self.rule(Rule { row: rules::Row::Polygamma, parameter: 1 }, &[one]),
                     _ if one.ty.elem == Elem::Int => {
                         let negative = self.int(IntOp::Sub, &Val::int(0), one);
                         self.int(IntOp::Max, one, &negative)
                     }
-                    _ => self.rule(rules::Op::Abs, &[one]),
+                    _ => self.rule(rules::Row::Abs, &[one]),
                 }
             }
-            "powi" => return Some(self.with_parameter(rules::Op::Powi, &vals[0], &vals[1], spans[1])),
+            "powi" => return Some(self.with_parameter(rules::Row::Powi, &vals[0], &vals[1], spans[1])),
             "polygamma" => {
-                return Some(self.with_parameter(rules::Op::Polygamma, &vals[1], &vals[0], spans[0]));
+                return Some(self.with_parameter(rules::Row::Polygamma, &vals[1], &vals[0], spans[0]));
             }
             "min" | "max" if vals.len() > 1 => {
                 if self.check_numbers(name, vals, spans).is_none() {
@@ -281,17 +281,17 @@ impl Body<'_, '_> {
     }
 
     /// A whole number: rounded as the row says, then an integer.
-    fn rounded(&mut self, row: rules::Op, val: &Val) -> Val {
+    fn rounded(&mut self, row: rules::Row, val: &Val) -> Val {
         if val.ty.elem == Elem::Int {
             return val.clone();
         }
         // Conversion truncates by itself.
-        let rounded = if row == rules::Op::Trunc { val.clone() } else { self.rule(row, &[val]) };
+        let rounded = if row == rules::Row::Trunc { val.clone() } else { self.rule(row, &[val]) };
         self.emit(Op::Convert(Elem::Int), &[&rounded]).with_lens(val.lens.clone())
     }
 
-    fn with_parameter(&mut self, row: rules::Op, val: &Val, parameter: &Val, place: Span) -> Option<Val> {
-        let smallest = if row == rules::Op::Polygamma { 0 } else { i64::from(i32::MIN) };
+    fn with_parameter(&mut self, row: rules::Row, val: &Val, parameter: &Val, place: Span) -> Option<Val> {
+        let smallest = if row == rules::Row::Polygamma { 0 } else { i64::from(i32::MIN) };
         match parameter.known_int() {
             Some(n) if (smallest..=i64::from(i32::MAX - 2)).contains(&n) => {
                 self.check_numbers(row.name(), core::slice::from_ref(val), &[place])?;
@@ -300,7 +300,7 @@ impl Body<'_, '_> {
             _ => {
                 let message = format!("`{}` needs a whole number that is written in the program", row.name());
                 let mut problem = Diagnostic::error("PAL0220", place, message);
-                if row == rules::Op::Powi {
+                if row == rules::Row::Powi {
                     problem.help = Some("`x ^ y` takes any exponent".into());
                 }
                 self.error(problem)
@@ -315,8 +315,8 @@ impl Body<'_, '_> {
             result = match (integers, largest) {
                 (true, true) => self.int(IntOp::Max, &result, val),
                 (true, false) => self.int(IntOp::Min, &result, val),
-                (false, true) => self.rule(rules::Op::Max, &[&result, val]),
-                (false, false) => self.rule(rules::Op::Min, &[&result, val]),
+                (false, true) => self.rule(rules::Row::Max, &[&result, val]),
+                (false, false) => self.rule(rules::Row::Min, &[&result, val]),
             };
         }
         result

@@ -145,13 +145,13 @@ impl Body<'_, '_> {
             BinaryOp::Multiply if integers => self.int(IntOp::Mul, a, b),
             BinaryOp::FloorDivide if integers => self.int(IntOp::Div, a, b),
             BinaryOp::Remainder if integers => self.int(IntOp::Rem, a, b),
-            BinaryOp::Add => self.rule(rules::Op::Add, &[a, b]),
-            BinaryOp::Subtract => self.rule(rules::Op::Subtract, &[a, b]),
-            BinaryOp::Multiply => self.rule(rules::Op::Multiply, &[a, b]),
-            BinaryOp::Divide => self.rule(rules::Op::Divide, &[a, b]),
+            BinaryOp::Add => self.rule(rules::Row::Add, &[a, b]),
+            BinaryOp::Subtract => self.rule(rules::Row::Subtract, &[a, b]),
+            BinaryOp::Multiply => self.rule(rules::Row::Multiply, &[a, b]),
+            BinaryOp::Divide => self.rule(rules::Row::Divide, &[a, b]),
             BinaryOp::FloorDivide => {
-                let quotient = self.rule(rules::Op::Divide, &[a, b]);
-                self.rule(rules::Op::Floor, &[&quotient])
+                let quotient = self.rule(rules::Row::Divide, &[a, b]);
+                self.rule(rules::Row::Floor, &[&quotient])
             }
             BinaryOp::Remainder => self.remainder(a, b),
             BinaryOp::Power => self.power(a, b),
@@ -162,13 +162,13 @@ impl Body<'_, '_> {
     /// The remainder with the sign of the divisor, as for integers.
     fn remainder(&mut self, a: &Val, b: &Val) -> Val {
         let (a, b) = (self.realized(a), self.realized(b));
-        let rest = self.rule(rules::Op::Remainder, &[&a, &b]);
-        let product = self.rule(rules::Op::Multiply, &[&rest, &b]);
+        let rest = self.rule(rules::Row::Remainder, &[&a, &b]);
+        let product = self.rule(rules::Row::Multiply, &[&rest, &b]);
         let lens = product.lens.clone();
         let wrong =
             self.emit(Op::Compare(Comparison::Less), &[&product, &Val::real(0.0)]).with_lens(lens.clone());
         let shift = self.emit(Op::Select, &[&wrong, &b, &Val::real(0.0)]).with_lens(lens);
-        self.rule(rules::Op::Add, &[&rest, &shift])
+        self.rule(rules::Row::Add, &[&rest, &shift])
     }
 
     pub(super) fn power(&mut self, a: &Val, b: &Val) -> Val {
@@ -176,10 +176,10 @@ impl Body<'_, '_> {
         match (a.ty.elem, exponent) {
             (Elem::Int, Some(n)) if (0..=64).contains(&n) => self.integer_power(a, n),
             (_, Some(n)) if i32::try_from(n).is_ok() => {
-                let rule = Rule { row: rules::Op::Powi, parameter: n as i32 };
+                let rule = Rule { row: rules::Row::Powi, parameter: n as i32 };
                 self.rule(rule, &[a])
             }
-            _ => self.rule(rules::Op::Powf, &[a, b]),
+            _ => self.rule(rules::Row::Powf, &[a, b]),
         }
     }
 
@@ -241,7 +241,7 @@ impl Body<'_, '_> {
                 Some(match val.known {
                     Some(Known::Real(x)) => Val::real(-x),
                     _ if val.ty.elem == Elem::Int => self.int(IntOp::Sub, &Val::int(0), val),
-                    _ => self.rule(rules::Op::Negate, &[val]),
+                    _ => self.rule(rules::Row::Negate, &[val]),
                 })
             }
         }

@@ -367,7 +367,7 @@ impl Body<'_, '_> {
 
     fn negated(&mut self, val: &Val) -> Val {
         let lens = val.lens.clone();
-        self.emit(Op::rule(palinode_core::rules::Op::Negate), &[val]).with_lens(lens)
+        self.emit(Op::rule(palinode_core::rules::Row::Negate), &[val]).with_lens(lens)
     }
 
     fn output(&mut self, is_loss: bool, name: &Name, value: Option<&Expr>, span: Span) {

@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
 use crate::passes::facts::{int as int_of, is_strong, real as real_of, truth, zero_has_no_sign};

@@ -38,10 +38,10 @@ fn elementwise_over_arrays_and_scalars() {
     gives(&add(VECTOR, Type::REAL), &[vector(&[1.0, 2.0]), Datum::real(0.5)], vector(&[1.5, 2.5]));
     gives(&add(Type::REAL, VECTOR), &[Datum::real(0.5), vector(&[1.0, 2.0])], vector(&[1.5, 2.5]));
     gives(&add(VECTOR, VECTOR), &[vector(&[]), vector(&[])], vector(&[]));
-    let clamp = one(Op::rule(rules::Op::Clamp), &[VECTOR, Type::REAL, VECTOR], &[]);
+    let clamp = one(Op::rule(rules::Row::Clamp), &[VECTOR, Type::REAL, VECTOR], &[]);
     let inputs = [vector(&[-5.0, 0.5, 9.0]), Datum::real(0.0), vector(&[1.0, 2.0, 3.0])];
     gives(&clamp, &inputs, vector(&[0.0, 0.5, 3.0]));
-    let neg = one(Op::rule(rules::Op::Negate), &[MATRIX], &[]);
+    let neg = one(Op::rule(rules::Row::Negate), &[MATRIX], &[]);
     gives(&neg, &[Datum::matrix(1, 2, vec![1.0, -2.0])], Datum::matrix(1, 2, vec![-1.0, 2.0]));
 }
 
@@ -387,7 +387,7 @@ fn mixture() -> Program {
         let m = b.emit(Op::Reshape, &[v[0], two, three]);
         let t = b.emit(Op::Permute(vec![1, 0]), &[m]);
         let square = b.emit(Op::MatMul { a_transposed: false, b_transposed: false, strong: false }, &[m, t]);
-        let exp = b.map(rules::Op::Exp, &[square]);
+        let exp = b.map(rules::Row::Exp, &[square]);
         let row = b.emit(Op::Read(vec![Axis::At, Axis::All]), &[exp, one]);
         let changed = b.emit(Op::Write(vec![Axis::All, Axis::At]), &[m, row, two]);
         let x = b.index(v[0], &[zero]);

@@ -53,10 +53,10 @@ fn logistic_gradient() -> Program {
             let x = b.index(end[1], &[k]);
             let rest = b.sub(one, x);
             let scaled = b.mul(r, x);
-            let c_scaled = b.map(palinode_core::rules::Op::StrongMul, &[s[0], rest]);
-            let c_rest = b.map(palinode_core::rules::Op::StrongMul, &[s[0], scaled]);
-            let c_r = b.map(palinode_core::rules::Op::StrongMul, &[c_scaled, x]);
-            let by_scaled = b.map(palinode_core::rules::Op::StrongMul, &[c_scaled, r]);
+            let c_scaled = b.map(palinode_core::rules::Row::StrongMul, &[s[0], rest]);
+            let c_rest = b.map(palinode_core::rules::Row::StrongMul, &[s[0], scaled]);
+            let c_r = b.map(palinode_core::rules::Row::StrongMul, &[c_scaled, x]);
+            let by_scaled = b.map(palinode_core::rules::Row::StrongMul, &[c_scaled, r]);
             let c_x = b.sub(by_scaled, c_rest);
             vec![c_x, b.add(s[1], c_r)]
         });

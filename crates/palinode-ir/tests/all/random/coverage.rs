@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 use palinode_ir::{
     Axis, Block, Comparison, Function, IntOp, Linalg, Literal, Logical, Op, Program, Reduction, Value,
 };

@@ -3,7 +3,7 @@
 //! Values stay moderate, so that numerical noise does not drown a wrong derivative: arguments of functions are brought into the
 //! function's domain by a bounded function first, loops are short.
 
-use palinode_core::rules::{Domain, Op as Row};
+use palinode_core::rules::{Domain, Row};
 
 use super::source::{
     Condition, Function, Index, LENGTH, Matrix, Recursion, Scalar, Source, Stmt, Trips, Vector, View,

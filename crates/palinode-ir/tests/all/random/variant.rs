@@ -1,6 +1,6 @@
 //! Rows that the rule table has and the language spells otherwise are put into a program, where they mean the same.
 
-use palinode_core::rules::Op as Row;
+use palinode_core::rules::Row;
 use palinode_ir::{Block, Elem, Function, Inst, Literal, Op, Program, Span, Type, Value};
 
 /// The program with `trunc` before a conversion to integers, and `select_nonzero` for a choice between two numbers.

@@ -1,13 +1,13 @@
-//! The rows of the rule table as plain data: one [`Op`] per row, to list, look up and evaluate.
+//! The rows of the rule table as plain data: one [`Row`] per row, to list, look up and evaluate.
 //!
 //! Input: a row's name and argument values. Output: what the row says. Everything here is generated from
-//! the table, so an [`Op`] without a rule, or a rule without an [`Op`], cannot exist.
+//! the table, so an [`Row`] without a rule, or a rule without an [`Row`], cannot exist.
 
 use super::table::{self, rule_table};
 use super::{Binary, Domain, Kink, Ternary, Unary};
 use palinode_num::Scalar;
 
-macro_rules! define_ops {
+macro_rules! define_rows {
     ({}
      operators1 { $($a:tt)* }
      operators2 { $($b:tt)* }
@@ -18,7 +18,7 @@ macro_rules! define_ops {
      functions3 { $($f:tt)* }
      structural3 { $($g:tt)* }
     ) => {
-        define_ops! { @rows [$($a)* $($c)* $($d)*] [$($b)* $($e)* $($h)*] [$($f)* $($g)*] }
+        define_rows! { @rows [$($a)* $($c)* $($d)*] [$($b)* $($e)* $($h)*] [$($f)* $($g)*] }
     };
 
     (@rows
@@ -28,40 +28,40 @@ macro_rules! define_ops {
     ) => {
         /// A row of the rule table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Op {
+        pub enum Row {
             $($(#[$doc1])* $U,)*
             $($(#[$doc2])* $B,)*
             $($(#[$doc3])* $T,)*
         }
 
-        impl Op {
+        impl Row {
             /// Every row, in the table's order within its number of arguments.
-            pub const ALL: &'static [Op] = &[$(Op::$U,)* $(Op::$B,)* $(Op::$T,)*];
+            pub const ALL: &'static [Row] = &[$(Row::$U,)* $(Row::$B,)* $(Row::$T,)*];
 
             /// The name that the table, tapes and programs use.
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Op::$U => <table::$U as Unary>::NAME,)*
-                    $(Op::$B => <table::$B as Binary>::NAME,)*
-                    $(Op::$T => <table::$T as Ternary>::NAME,)*
+                    $(Row::$U => <table::$U as Unary>::NAME,)*
+                    $(Row::$B => <table::$B as Binary>::NAME,)*
+                    $(Row::$T => <table::$T as Ternary>::NAME,)*
                 }
             }
 
             /// The domain of each argument.
             pub fn domains(self) -> &'static [Domain] {
                 match self {
-                    $(Op::$U => &[Domain::$X1],)*
-                    $(Op::$B => &[Domain::$X2, Domain::$Y2],)*
-                    $(Op::$T => &[Domain::$X3, Domain::$Y3, Domain::$W3],)*
+                    $(Row::$U => &[Domain::$X1],)*
+                    $(Row::$B => &[Domain::$X2, Domain::$Y2],)*
+                    $(Row::$T => &[Domain::$X3, Domain::$Y3, Domain::$W3],)*
                 }
             }
 
             /// The points without a derivative and what is given there.
             pub fn kinks(self) -> &'static [Kink] {
                 match self {
-                    $(Op::$U => <table::$U as Unary>::KINKS,)*
-                    $(Op::$B => <table::$B as Binary>::KINKS,)*
-                    $(Op::$T => <table::$T as Ternary>::KINKS,)*
+                    $(Row::$U => <table::$U as Unary>::KINKS,)*
+                    $(Row::$B => <table::$B as Binary>::KINKS,)*
+                    $(Row::$T => <table::$T as Ternary>::KINKS,)*
                 }
             }
 
@@ -70,17 +70,17 @@ macro_rules! define_ops {
             pub fn visit<V: RuleVisitor>(self, parameter: i32, visitor: V) -> V::Output {
                 let _ = parameter;
                 match self {
-                    $(Op::$U => visitor.unary(table::$U { $($p: parameter as $pt)? }),)*
-                    $(Op::$B => visitor.binary(table::$B {}),)*
-                    $(Op::$T => visitor.ternary(table::$T {}),)*
+                    $(Row::$U => visitor.unary(table::$U { $($p: parameter as $pt)? }),)*
+                    $(Row::$B => visitor.binary(table::$B {}),)*
+                    $(Row::$T => visitor.ternary(table::$T {}),)*
                 }
             }
         }
     };
 }
-rule_table! { define_ops! {} }
+rule_table! { define_rows! {} }
 
-/// What to do with a rule whose type is known only inside; see [`Op::visit`].
+/// What to do with a rule whose type is known only inside; see [`Row::visit`].
 pub trait RuleVisitor {
     /// What comes back.
     type Output;
@@ -92,21 +92,21 @@ pub trait RuleVisitor {
     fn ternary<R: Ternary>(self, rule: R) -> Self::Output;
 }
 
-impl Op {
+impl Row {
     /// The number of arguments.
     pub fn arity(self) -> usize {
         self.domains().len()
     }
 
     /// The row with this name.
-    pub fn named(name: &str) -> Option<Op> {
-        Op::ALL.iter().copied().find(|op| op.name() == name)
+    pub fn named(name: &str) -> Option<Row> {
+        Row::ALL.iter().copied().find(|row| row.name() == name)
     }
 
     /// The value for these arguments.
     ///
     /// # Panics
-    /// If the number of arguments is not [`Op::arity`].
+    /// If the number of arguments is not [`Row::arity`].
     pub fn value<S: Scalar>(self, parameter: i32, args: &[S]) -> S {
         self.check_arity(args.len());
         self.visit(parameter, Value(args))
@@ -115,7 +115,7 @@ impl Op {
     /// The partial by argument number `which`; `z` is the value.
     ///
     /// # Panics
-    /// If the number of arguments is not [`Op::arity`] or there is no argument `which`.
+    /// If the number of arguments is not [`Row::arity`] or there is no argument `which`.
     pub fn partial<S: Scalar>(self, parameter: i32, which: usize, args: &[S], z: S) -> S {
         self.check_arity(args.len());
         assert!(which < args.len(), "{} has no argument number {which}", self.name());
