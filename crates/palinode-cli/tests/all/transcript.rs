@@ -2,7 +2,7 @@
 //!
 //! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's pages about the command and about memory run in `examples`. Standard output comes
 //! first, then standard error, then `[exit 3]` unless the exit code is 0. Times, steps, amounts of memory and high counts of agreeing
-//! digits are measured and not compared: they are for others to improve. `PALINODE_BLESS=1 cargo test -p palinode-cli` writes what came back into the files.
+//! digits are measured and not compared: they are for others to improve.
 
 use std::fs;
 use std::path::{Path, PathBuf};

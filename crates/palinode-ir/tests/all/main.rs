@@ -12,7 +12,6 @@ mod interp_arrays;
 mod pal;
 mod passes_derivatives;
 mod passes_files;
-mod passes_generator;
 mod passes_random;
 mod peak;
 mod plan;
@@ -26,3 +25,8 @@ mod sweeps;
 mod text;
 mod trace;
 mod transform;
+
+/// Whether expected texts are written anew instead of compared.
+fn is_blessed() -> bool {
+    std::env::var_os("PALINODE_BLESS").is_some()
+}

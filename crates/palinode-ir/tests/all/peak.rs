@@ -5,12 +5,14 @@ mod counted;
 mod law;
 
 use crate::counting::{ALL, ARRAYS, OTHERS, live_arrays, measured};
+use crate::pal::defaults;
 use crate::random::generate::source;
 use crate::random::variant::with_hidden_rows;
+use crate::random_programs::from_environment;
 use std::path::Path;
 
 use palinode_core::Budget;
-use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Stats, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Stats};
 use palinode_ir::plan::{PlanError, predict_recorded};
 use palinode_ir::{
     Axis, Elem, FunctionBuilder, Linalg, Op, Program, Reduction, Room, Type, Value, pal, passes, transform,
@@ -37,7 +39,7 @@ fn uses_linalg(program: &Program) -> bool {
 }
 
 /// The sign of a NaN means nothing: neither IEEE 754 nor Rust says which one an operation gives.
-fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
+pub(crate) fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
     let bits = |x: f64| if x.is_nan() { f64::NAN } else { x }.to_bits();
     data.iter().map(|datum| datum.map(bits)).collect()
 }
@@ -134,16 +136,9 @@ impl Checked {
     }
 }
 
+/// The defaults, if every argument has one.
 fn given(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
-    let one = |argument: &pal::Argument| {
-        let default = argument.default.as_ref()?;
-        let (shape, data) = (default.shape().to_vec(), default.data().to_vec());
-        Some(match argument.ty.elem {
-            Elem::Int => Datum::Int(Tensor { shape, data: data.iter().map(|x| *x as i64).collect() }),
-            _ => Datum::Real(Tensor { shape, data }),
-        })
-    };
-    model.arguments.iter().map(one).collect()
+    model.arguments.iter().all(|argument| argument.default.is_some()).then(|| defaults(model))
 }
 
 #[test]
@@ -167,9 +162,6 @@ fn the_account_is_exact_over_the_examples() {
 
 #[test]
 fn the_account_is_exact_over_random_programs() {
-    let from_environment = |name: &str, otherwise: u64| {
-        std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
-    };
     let (first, programs) =
         (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 100));
     let mut checked = Checked::default();

@@ -5,9 +5,10 @@
 //! `PALINODE_TERMS=100000` makes the flat chains that long.
 
 use crate::counting::{ALL, measured};
+use crate::pal::{compile as compiled, defaults as inputs};
 use std::time::{Duration, Instant};
 
-use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::{Program, pal, passes, text, transform};
 
 /// What `f` takes: allocations, bytes at most beyond what was there, time.
@@ -24,17 +25,6 @@ fn on_a_small_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
             std::thread::Builder::new().stack_size(2 << 20).spawn_scoped(scope, f).expect("a thread");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
-}
-
-fn compiled(source: &str) -> pal::Model {
-    pal::compile(source).unwrap_or_else(|problems| panic!("{:?}", problems[0]))
-}
-
-fn inputs(model: &pal::Model) -> Vec<Datum<f64>> {
-    let defaults = model.arguments.iter().map(|argument| argument.default.as_ref().expect("has a default"));
-    defaults
-        .map(|default| Datum::Real(Tensor { shape: default.shape().to_vec(), data: default.data().to_vec() }))
-        .collect()
 }
 
 fn numbers(program: &Program, inputs: &[Datum<f64>]) -> Vec<f64> {
