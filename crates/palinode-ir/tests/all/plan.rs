@@ -10,8 +10,8 @@ use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Op, interp, pal, passes, transform, verify};
 
 use crate::agree::{flat, run_on};
-use crate::random::Random;
 use crate::pal::defaults as given;
+use crate::random::Random;
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
 
