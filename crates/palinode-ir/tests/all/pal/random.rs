@@ -35,7 +35,9 @@ struct Machine<'a> {
 
 fn row(name: &str, args: &[f64]) -> f64 {
     let row = if name == "digamma" { Row::Polygamma } else { Row::named(name).expect("a row") };
-    row.value(0, args)
+    let value = row.value(0, args);
+    // What is rounded becomes an integer, which has one zero.
+    if matches!(row, Row::Floor | Row::Ceil | Row::Round | Row::Trunc) { value + 0.0 } else { value }
 }
 
 fn binary(op: &str, x: f64, y: f64) -> f64 {
@@ -398,7 +400,8 @@ impl Machine<'_> {
             }
             Stmt::While { name, bound, most, body, .. } => {
                 for _ in 0..*most {
-                    if self.scalar(&Scalar::Name(name.clone())) >= *bound {
+                    let is_below = self.scalar(&Scalar::Name(name.clone())) < *bound;
+                    if !is_below {
                         break;
                     }
                     match self.block(body) {
