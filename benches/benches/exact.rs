@@ -13,7 +13,7 @@ use accurate::sum::{OnlineExactSum, Sum2};
 use accurate::traits::{DotWithAccumulator, SumWithAccumulator};
 use benches::bars::Held;
 use benches::reference;
-use benches::rng::SplitMix;
+use benches::rng::Draws;
 use palinode::{Accumulator, ExactDot, ExactSum};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -142,7 +142,7 @@ struct Data {
 }
 
 fn data(n: usize) -> [Data; 3] {
-    let mut random = SplitMix::new(1);
+    let mut random = Draws::new(1);
     let (a, b) = (random.normals(n, 1.0), random.normals(n, 1.0));
     let normals = random.normals(n, 1.0);
     // 512 binades, so that no product leaves the range.

@@ -10,7 +10,7 @@
 //! missed are only said.
 
 use benches::bars::Held;
-use benches::rng::SplitMix;
+use benches::rng::Draws;
 use palinode::{Posit32, PositWidth, Quire, Quire32};
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -41,8 +41,8 @@ struct Data {
 }
 
 impl Data {
-    fn new(terms: usize, number: fn(&mut SplitMix) -> Posit32) -> Self {
-        let mut rng = SplitMix::new(31);
+    fn new(terms: usize, number: fn(&mut Draws) -> Posit32) -> Self {
+        let mut rng = Draws::new(31);
         let a = (0..terms).map(|_| number(&mut rng)).collect();
         Self { a, b: (0..terms).map(|_| number(&mut rng)).collect() }
     }
@@ -52,12 +52,12 @@ impl Data {
     }
 }
 
-fn like_a_network(rng: &mut SplitMix) -> Posit32 {
+fn like_a_network(rng: &mut Draws) -> Posit32 {
     let size = (16.0 * rng.uniform() - 8.0).exp2();
     Posit32::from_f64(if rng.uniform() < 0.5 { -size } else { size })
 }
 
-fn any_encoding(rng: &mut SplitMix) -> Posit32 {
+fn any_encoding(rng: &mut Draws) -> Posit32 {
     let x = Posit32::from_bits(rng.next_u64() as i32);
     if x.is_nar() { Posit32::ONE } else { x }
 }

@@ -124,7 +124,7 @@ impl Problem for Rosenbrock {
         format!("n = {}", self.n)
     }
     fn inputs(&self) -> Vec<f64> {
-        crate::rng::SplitMix::new(1).uniforms(self.n, -1.5, 1.5)
+        crate::rng::Draws::new(1).uniforms(self.n, -1.5, 1.5)
     }
     fn iterations(&self) -> usize {
         self.n - 1

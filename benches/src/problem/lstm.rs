@@ -5,7 +5,7 @@
 
 use super::{Problem, Size};
 use crate::num::Num;
-use crate::rng::SplitMix;
+use crate::rng::Draws;
 
 /// The network's shape and its data.
 pub struct Lstm {
@@ -24,7 +24,7 @@ impl Problem for Lstm {
 
     fn new(size: Size) -> Self {
         let (layers, steps, b) = size.pick((2, 1024, 14), (2, 128, 14), (2, 5, 3));
-        let mut rng = SplitMix::new(4);
+        let mut rng = Draws::new(4);
         let state = rng.uniforms(layers * 2 * b, -0.5, 0.5);
         // ADBench's characters are bits.
         let sequence = (0..steps * b).map(|_| (rng.next_u64() >> 63) as f64).collect();
@@ -34,7 +34,7 @@ impl Problem for Lstm {
         format!("{} layers x {} steps, b {}", self.layers, self.steps, self.b)
     }
     fn inputs(&self) -> Vec<f64> {
-        SplitMix::new(5).uniforms((8 * self.layers + 3) * self.b, -0.5, 0.5)
+        Draws::new(5).uniforms((8 * self.layers + 3) * self.b, -0.5, 0.5)
     }
     fn iterations(&self) -> usize {
         self.steps

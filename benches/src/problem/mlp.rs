@@ -5,7 +5,7 @@
 
 use super::{Problem, Size};
 use crate::num::{Num, log_sum_exp};
-use crate::rng::SplitMix;
+use crate::rng::Draws;
 
 /// The network's shape and its batch.
 pub struct Mlp {
@@ -23,7 +23,7 @@ impl Problem for Mlp {
 
     fn new(size: Size) -> Self {
         let (inputs, hidden, outputs, batch) = size.pick((64, 32, 10, 8), (64, 32, 10, 2), (4, 3, 3, 2));
-        let mut rng = SplitMix::new(6);
+        let mut rng = Draws::new(6);
         let images = rng.uniforms(batch * inputs, 0.0, 1.0);
         let labels = (0..batch).map(|_| rng.next_u64() as usize % outputs).collect();
         Self { inputs, hidden, outputs, images, labels }
@@ -32,7 +32,7 @@ impl Problem for Mlp {
         format!("{}-{}-{}, batch {}", self.inputs, self.hidden, self.outputs, self.labels.len())
     }
     fn inputs(&self) -> Vec<f64> {
-        let mut rng = SplitMix::new(7);
+        let mut rng = Draws::new(7);
         let mut p = rng.normals(self.inputs * self.hidden, (2.0 / self.inputs as f64).sqrt());
         p.extend(rng.normals(self.hidden, 0.1));
         p.extend(rng.normals(self.hidden * self.outputs, (2.0 / self.hidden as f64).sqrt()));

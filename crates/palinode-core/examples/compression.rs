@@ -3,7 +3,7 @@
 //! `cargo run --release -p palinode-core --example compression` prints the table of the book's page on compression;
 //! with `--reports`, what each step did.
 
-use palinode_core::{Compressed, Compression, Error, Partials, Tape, Var};
+use palinode_core::{Compressed, Compression, Error, Key, Partials, Tape, Var};
 use std::time::Instant;
 
 type V = Var<f64>;
@@ -20,12 +20,8 @@ fn lorenz(p: &[V]) -> V {
 
 /// Numbers without a pattern in [-1, 1).
 fn noise(n: usize) -> Vec<f64> {
-    let mut bits = 1_u64;
-    let mut next = || {
-        bits = bits.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-    };
-    (0..n).map(|_| next()).collect()
+    let key = Key::from_seed(1);
+    (0..n as u64).map(|at| key.uniform(at) * 2.0 - 1.0).collect()
 }
 
 const WIDTH: usize = 14;

@@ -6,7 +6,7 @@
 //! inputs, the sum, the cotangents) is measured without updates and taken off. Then two other ways for comparison: a list of
 //! `Var`s, and a copy before every write.
 
-use palinode_core::{Array, Tape, Var, WhenOverwritten};
+use palinode_core::{Array, Key, Tape, Var, WhenOverwritten};
 use std::time::Instant;
 
 const UPDATES: usize = 100_000;
@@ -17,12 +17,9 @@ type Program = fn(&[Var<f64>], &[(usize, usize)]) -> Var<f64>;
 
 /// Positions to write and to read, below `reach`.
 fn positions(n: usize, reach: usize) -> Vec<(usize, usize)> {
-    let mut state = 12345_u64;
-    let mut random = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize % reach
-    };
-    (0..n).map(|_| (random(), random())).collect()
+    let key = Key::from_seed(12345);
+    let place = |at: usize| key.below(reach as u64, at as u64) as usize;
+    (0..n).map(|at| (place(2 * at), place(2 * at + 1))).collect()
 }
 
 fn on_array(x: &[Var<f64>], updates: &[(usize, usize)]) -> Var<f64> {

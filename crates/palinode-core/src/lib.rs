@@ -37,6 +37,8 @@ mod number;
 mod passive;
 #[doc(hidden)]
 pub mod points;
+#[cfg(test)]
+mod random;
 mod reals;
 pub mod rules;
 pub mod schedule;

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use palinode_core::Budget;
+use palinode_core::{Budget, Key};
 use palinode_ir::interp::{Code, Datum, Limits, Tensor};
 use palinode_ir::plan::{FitError, fit_gradient};
 use palinode_ir::transform::Storage;
@@ -12,12 +12,8 @@ use palinode_ir::{Program, pal};
 
 /// Numbers in (-1, 1), the same each time.
 fn numbers(count: usize, scale: f64) -> Vec<f64> {
-    let mut state = 12_345_u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0
-    };
-    (0..count).map(|_| scale * next()).collect()
+    let key = Key::from_seed(12_345);
+    (0..count as u64).map(|at| scale * (key.uniform(at) * 2.0 - 1.0)).collect()
 }
 
 fn array(shape: &[usize], scale: f64) -> Datum<f64> {

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use palinode_core::grad;
+use palinode_core::{Key, grad};
 use palinode_ir::interp::{Code, Datum, Limits, Stats};
 use palinode_ir::{Program, pal, passes, transform};
 
@@ -14,19 +14,12 @@ const SOURCE: &str = include_str!("../../../examples/inplace.pal");
 const UPDATES: usize = 100_000;
 const LENGTHS: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// Splitmix64, by counter.
-fn random(at: u64) -> u64 {
-    let mut x = at.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(0x1234_5678_9ABC_DEF1);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
-
 /// An array of `length` and updates of places among its first `slots`.
 fn inputs(length: usize, slots: usize, updates: usize) -> Vec<Datum<f64>> {
-    let start = (0..length as u64).map(|at| 0.5 + random(at) as f64 / u64::MAX as f64).collect();
+    let key = Key::from_seed(1);
+    let start = (0..length as u64).map(|at| 0.5 + key.uniform(at)).collect();
     let places = |which: u64| {
-        let place = |at: u64| (random(which << 32 | at) % slots as u64) as i64;
+        let place = |at: u64| key.split(which).below(slots as u64, at) as i64;
         Datum::ints((0..updates as u64).map(place).collect())
     };
     vec![Datum::vector(start), places(1), places(2)]

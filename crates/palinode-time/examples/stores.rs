@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p palinode-time --example stores [DIRECTORY]`
 
-use palinode_core::{Snapshot, SnapshotError, SnapshotStore};
+use palinode_core::{Key, Snapshot, SnapshotError, SnapshotStore};
 use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
 use std::f64::consts::TAU;
 use std::hint::{black_box, spin_loop};
@@ -50,14 +50,7 @@ fn burgers(n: usize, steps: usize) -> Vec<f64> {
 }
 
 fn noise(n: usize) -> Vec<f64> {
-    let mut state = 1_u64;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as f64 / 2.0_f64.powi(64)
-    };
-    std::iter::repeat_with(next).take(n).collect()
+    (0..n as u64).map(|at| Key::from_seed(1).uniform(at)).collect()
 }
 
 /// The shortest of some times.

@@ -5,13 +5,18 @@
 
 use super::*;
 use crate::answer::Json;
+use palinode_core::Key;
 
-struct Draws(u64);
+pub(super) struct Draws(Key, u64);
 
 impl Draws {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
+    pub(super) fn new(seed: u64) -> Draws {
+        Draws(Key::from_seed(seed), 0)
+    }
+
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        self.1 += 1;
+        self.0.below(n as u64, self.1) as usize
     }
 
     fn one_in(&mut self, n: usize) -> bool {
@@ -200,7 +205,7 @@ fn place(name: &str) -> Option<usize> {
 
 #[test]
 fn tables_are_read_whole_or_refused() {
-    let mut draws = Draws(15);
+    let mut draws = Draws::new(15);
     let (mut accepted, mut refused, mut compared) = (0, 0, 0);
     for _ in 0..files() {
         let (text, is_clean) = table(&mut draws);
@@ -291,7 +296,7 @@ fn single_arguments_are_read_whole_or_refused() {
     ];
     let headers =
         ["t", "T", "t,time", "y,t", "x1,x0", "X_0,X_1,x2", "x0,x1,x1", "x0,x2", "a,b", "time", "x", "x,x0"];
-    let mut draws = Draws(17);
+    let mut draws = Draws::new(17);
     let (mut accepted, mut refused, mut headed) = (0, 0, 0);
     for _ in 0..files() {
         let mut columns = 1 + draws.below(3);
@@ -422,7 +427,7 @@ fn flat(value: &serde_json::Value, out: &mut Vec<f64>) {
 
 #[test]
 fn documents_are_read_whole_or_refused() {
-    let mut draws = Draws(16);
+    let mut draws = Draws::new(16);
     let (mut accepted, mut refused, mut twice) = (0, 0, 0);
     for _ in 0..files() {
         let mut is_clean = true;

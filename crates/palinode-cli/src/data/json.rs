@@ -473,11 +473,8 @@ mod tests {
             "{\"a\":1}",
             ",\"b\":",
         ];
-        let mut state = 7_u64;
-        let mut next = |n: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % n
-        };
+        let mut draws = crate::data::fuzz::Draws::new(7);
+        let mut next = |n: usize| draws.below(n);
         let (mut good, mut bad) = (0, 0);
         for _ in 0..20_000 {
             let length = 1 + next(7);

@@ -188,15 +188,20 @@ const CORNERS: &[(&str, f64, [f64; 2], f64)] = &[
 const SMOOTH: &[(&str, f64)] =
     &[("cos(t)", 0.0), ("exp(2*t)", 2.0), ("t*t", 0.0), ("sin(3*t)", 3.0), ("7", 0.0)];
 
+/// Random numbers below what is asked for, one after another.
+fn draws(seed: u64) -> impl FnMut(usize) -> usize {
+    let (key, mut drawn) = (palinode_core::Key::from_seed(seed), 0);
+    move |n| {
+        drawn += 1;
+        key.below(n as u64, drawn) as usize
+    }
+}
+
 /// Kinks and jumps, of rules and of decisions, several at one point. What is right is never called wrong; what is wrong, because the gradient of a term is stopped or another one is added, never right.
 #[test]
 fn random_corners() {
     let models: u64 = std::env::var("PALINODE_CHECKS").ok().and_then(|word| word.parse().ok()).unwrap_or(25);
-    let mut state = 7_u64;
-    let mut draw = |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % n
-    };
+    let mut draw = draws(7);
     let mut seen: Vec<String> = Vec::new();
     for _ in 0..models {
         let point = [0.0, 2.0, -3.5][draw(3)];
@@ -251,15 +256,11 @@ fn random_corners() {
 #[test]
 fn random_models() {
     let models: u64 = std::env::var("PALINODE_CHECKS").ok().and_then(|word| word.parse().ok()).unwrap_or(60);
-    let mut state = 99_u64;
-    let mut draw = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % n
-    };
+    let mut draw = draws(99);
     let mut seen: Vec<String> = Vec::new();
     for at in 0..models {
-        let tenth = |k: u64| k as f64 / 10.0;
-        let near = [0.0, 1e-9, -1e-9, 1e-5, -1e-5, 0.13, -0.27][draw(7) as usize];
+        let tenth = |k: usize| k as f64 / 10.0;
+        let near = [0.0, 1e-9, -1e-9, 1e-5, -1e-5, 0.13, -0.27][draw(7)];
         let x = draw(12) as f64 / 2.0 + near;
         let (a, b, c, d, e) =
             (tenth(5 + draw(20)), tenth(draw(30)), tenth(draw(30)), tenth(draw(30)), draw(10) as f64 / 2.0);

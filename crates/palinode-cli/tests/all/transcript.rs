@@ -3,7 +3,6 @@
 //! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's pages about the command and about memory in
 //! `examples`, those of the README at the root. Standard output comes first, then standard error, then `[exit 3]` unless
 //! the exit code is 0. Times, steps, amounts of memory and high counts of agreeing digits are measured and not compared.
-//! `PALINODE_BLESS=1 cargo test -p palinode-cli` writes what came back into the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

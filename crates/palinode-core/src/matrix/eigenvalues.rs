@@ -274,27 +274,22 @@ mod tests {
         assert_eq!(im, 0.0, "pairs");
     }
 
-    fn random(seed: &mut u64) -> f64 {
-        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*seed >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-
     #[test]
     fn random_and_awkward_matrices() {
-        let mut seed = 7;
+        let mut random = crate::random::Random::new(7);
         for n in (1..=12).chain([40, 75]) {
             for kind in 0..6 {
                 let a: Vec<f64> = (0..n * n)
                     .map(|k| {
                         let (i, j) = (k / n, k % n);
                         match kind {
-                            0 => random(&mut seed),
+                            0 => random.signed(),
                             1 => f64::from(u8::from((i + 1) % n == j)), // a cycle: steps without a special shift stand still
-                            2 if i <= j => random(&mut seed).round() * 3.0,
+                            2 if i <= j => random.signed().round() * 3.0,
                             2 => 0.0,
-                            3 => f64::from(u8::from(random(&mut seed) > 0.6)), // zeros and ones
+                            3 => f64::from(u8::from(random.signed() > 0.6)), // zeros and ones
                             4 => 1.0,
-                            _ => random(&mut seed) * 10f64.powi(-(i as i32 % 5)), // rows of many sizes
+                            _ => random.signed() * 10f64.powi(-(i as i32 % 5)), // rows of many sizes
                         }
                     })
                     .collect();

@@ -294,13 +294,10 @@ fn least_sum(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Whole numbers below `most`, by a generator of its own.
+    /// Whole numbers below `most`.
     fn numbers(seed: u64, most: u64) -> impl FnMut() -> f64 {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
-        move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((state >> 33) % most) as f64
-        }
+        let mut random = crate::random::Random::new(seed);
+        move || random.below(most as usize) as f64
     }
 
     /// Costs of any form, in wholes and in halves: with a search the least sum is found, without one it lies between bound and cost.

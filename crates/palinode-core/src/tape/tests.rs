@@ -4,6 +4,7 @@
 use super::arena::{Arena, OpenNode, SINK};
 use super::sweep::{Forward, Reverse};
 use super::*;
+use crate::random::Random;
 use crate::{Dual, Real, grad};
 
 /// The safe twin: each node's edges, and node 0 is the sink.
@@ -35,19 +36,6 @@ impl Twin {
     }
 }
 
-/// A small repeatable generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) % u64::from(n)) as u32
-    }
-    fn partial(&mut self) -> f64 {
-        f64::from(self.below(2001)) / 1000.0 - 1.0
-    }
-}
-
 /// Records the same random nodes on both.
 fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> Twin {
     let mut twin = Twin { nodes: vec![vec![]] };
@@ -57,7 +45,7 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> 
     }
     while (twin.nodes.len() as u32) < nodes {
         let below = twin.nodes.len() as u32;
-        let mut edge = || (1 + random.below(below - 1), random.partial());
+        let mut edge = || (1 + random.below(below as usize - 1) as u32, random.signed());
         let [a, b, c, d] = [edge(), edge(), edge(), edge()];
         match random.below(5) {
             0 => {
@@ -73,7 +61,7 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> 
                 twin.nodes.push(vec![a, b, c, d]);
             }
             3 => {
-                let many = [a, b, c, d].repeat(1 + random.below(9) as usize);
+                let many = [a, b, c, d].repeat(1 + random.below(9));
                 arena.push_many(many.len(), many.iter().copied());
                 twin.nodes.push(many);
             }
@@ -108,7 +96,7 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> 
 fn arena_and_twin_agree_bit_for_bit() {
     let mut arena = Arena::new(MAX_NODES, usize::MAX);
     for seed in 0..if cfg!(miri) { 3 } else { 30 } {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         arena.clear();
         let twin = random_recording(&mut arena, &mut random, if cfg!(miri) { 120 } else { 2000 });
         let mut at = 1;
@@ -119,7 +107,7 @@ fn arena_and_twin_agree_bit_for_bit() {
             at += 1;
         });
         let nodes = twin.nodes.len();
-        let seeds: Vec<f64> = (0..nodes).map(|_| random.partial()).collect();
+        let seeds: Vec<f64> = (0..nodes).map(|_| random.signed()).collect();
         let lanes: Vec<[f64; 1]> = seeds.iter().map(|&s| [s]).collect();
 
         let mut cotangents = lanes.clone();
@@ -130,7 +118,7 @@ fn arena_and_twin_agree_bit_for_bit() {
 
         // In pieces, as custom operations make them.
         let mut in_pieces = lanes.clone();
-        let middle = 4 + random.below(nodes as u32 - 4);
+        let middle = 4 + random.below(nodes as usize - 4) as u32;
         let mut walk = Reverse::new(&arena);
         walk.down_to(&mut in_pieces, middle);
         walk.down_to(&mut in_pieces, 1);

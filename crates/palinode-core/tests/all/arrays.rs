@@ -1,6 +1,6 @@
 //! Arrays on the tape: what users meet. Random programs and planted bugs are in `src/array/tests/`.
 
-use palinode_core::{Array, Error, Tape, Var, WhenOverwritten, grad, value_and_grad};
+use palinode_core::{Array, Error, Key, Tape, Var, WhenOverwritten, grad, value_and_grad};
 
 pub(crate) fn close(found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len());
@@ -291,16 +291,13 @@ fn a_view_of_what_was_cut_off_panics() {
 /// The benchmark `inplace`: N updates of single elements of M, and what they cost beyond making the array and its sum.
 fn updates(n: usize, m: usize, confined: bool) -> ([usize; 7], Vec<f64>) {
     let reach = if confined { 1000 } else { m };
-    let mut state = 12345_u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize
-    };
-    let start: Vec<f64> = (0..m).map(|_| 0.5 + random() as f64 / (1u64 << 31) as f64).collect();
-    let run = |x: &[Var<f64>], n: usize, random: &mut dyn FnMut() -> usize| {
+    let key = Key::from_seed(12345);
+    let start: Vec<f64> = (0..m as u64).map(|at| 0.5 + key.split(0).uniform(at)).collect();
+    let place = |at: usize| key.below(reach as u64, at as u64) as usize;
+    let run = |x: &[Var<f64>], n: usize| {
         let mut a = Array::from_vars(x);
-        for _ in 0..n {
-            let (i, j) = (random() % reach, random() % reach);
+        for at in 0..n {
+            let (i, j) = (place(2 * at), place(2 * at + 1));
             let x = a.get(i);
             let y = a.get(j);
             a.set(i, x.sin() * y.cos() + x / 2.0);
@@ -312,8 +309,8 @@ fn updates(n: usize, m: usize, confined: bool) -> ([usize; 7], Vec<f64>) {
         let (c, size) = (record.array_counts(), record.size());
         [c.elements, c.copied, c.saved, c.added, c.filled, size.nodes, size.edges]
     };
-    let without = numbers(&tape.record(&start, |x| run(x, 0, &mut random)).unwrap());
-    let mut record = tape.record(&start, |x| run(x, n, &mut random)).unwrap();
+    let without = numbers(&tape.record(&start, |x| run(x, 0)).unwrap());
+    let mut record = tape.record(&start, |x| run(x, n)).unwrap();
     let with = numbers(&record);
     (core::array::from_fn(|k| with[k] - without[k]), record.reverse(&[1.0]).unwrap().to_vec())
 }

@@ -1,7 +1,7 @@
 //! What a run takes besides the elements of its arrays: the rules, also for the planner.
 //!
 //! Registers, what describes an array (its lengths, its list of chunks), the schedules and lists of sweeps, and the copies in which results are handed over. A budget is about
-//! all of it: the allocator sees no more than elements and this (`tests/peak.rs`). Each is an upper bound that depends only on the program, on lengths, and on how many
+//! all of it: the allocator sees no more than elements and this (`tests/all/peak.rs`). Each is an upper bound that depends only on the program, on lengths, and on how many
 //! arrays, snapshots and calls there are, so that a plan says the same as a run.
 
 use crate::op::{Literal, Op};

@@ -7,21 +7,12 @@
 //! transposition). Finite differences are the oracle where the table itself could be wrong; the table's own tests do that.
 
 use crate::agree_precisely::agree_precisely;
+use crate::random::Random;
 use palinode_core::{Dual, Real, Tape, Var};
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::{Program, passes, transform};
 
 pub(crate) type Failure = String;
-
-/// Numbers in (-1, 1), the same each time.
-pub(crate) struct Sequence(pub(crate) u64);
-
-impl Sequence {
-    pub(crate) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0
-    }
-}
 
 fn limits() -> Limits {
     Limits { steps: 20_000_000, ..Limits::default() }
@@ -151,8 +142,8 @@ pub(crate) fn check_with(
     let tolerance = Tolerance { relative: 1e-9 };
     let values = run_on(program, inputs, "the program itself")?;
     let primal = flat(&values);
-    let mut sequence = Sequence(12_345);
-    let mut next = || sequence.next();
+    let mut sequence = Random::new(12_345);
+    let mut next = || sequence.signed();
     let directions: Vec<Datum<f64>> = wrt.iter().map(|&at| filled(&inputs[at], &mut next)).collect();
     let seeds: Vec<Datum<f64>> = values
         .iter()

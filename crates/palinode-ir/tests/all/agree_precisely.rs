@@ -7,7 +7,8 @@ use palinode_core::{DoubleDouble, Dual, Real, Scalar};
 use palinode_ir::Program;
 use palinode_ir::interp::Datum;
 
-use crate::agree::{Failure, Sequence, Tolerance, Transforms, compare, flat, run_on};
+use crate::agree::{Failure, Tolerance, Transforms, compare, flat, run_on};
+use crate::random::Random;
 
 type Wide = DoubleDouble;
 
@@ -29,13 +30,13 @@ pub(crate) fn agree_precisely(
     let tolerance = Tolerance { relative: 1e-9 };
     let plain = wide(inputs, |_, value| Wide::from_f64(value));
     let values = run_on(program, &plain, "the program itself")?;
-    let mut sequence = Sequence(12_345);
+    let mut sequence = Random::new(12_345);
     let directions: Vec<Datum<Wide>> =
-        wrt.iter().map(|&at| inputs[at].map(|_| Wide::from_f64(sequence.next()))).collect();
+        wrt.iter().map(|&at| inputs[at].map(|_| Wide::from_f64(sequence.signed()))).collect();
     let seeds: Vec<Datum<Wide>> = values
         .iter()
         .filter(|datum| datum.as_vector().is_some())
-        .map(|datum| datum.map(|_| Wide::from_f64(sequence.next())))
+        .map(|datum| datum.map(|_| Wide::from_f64(sequence.signed())))
         .collect();
     let (direction, seed) = (flat(&directions), flat(&seeds));
 

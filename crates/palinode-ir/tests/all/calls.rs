@@ -2,7 +2,7 @@
 //! their derivatives are those of the same program without functions, to second order.
 
 use crate::agree::{check, flat, run_on};
-use crate::random::generate::Random;
+use crate::random::Random;
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::plan::{fit_gradient, predict};
 use palinode_ir::transform::Storage;

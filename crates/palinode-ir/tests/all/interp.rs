@@ -1,14 +1,9 @@
 //! The interpreter: scalars, control flow, calls.
 
-#[path = "interp_errors.rs"]
 mod errors;
-#[path = "interp_linalg.rs"]
 mod linalg;
-#[path = "interp_ops.rs"]
 mod ops;
-#[path = "interp_random.rs"]
 mod random;
-#[path = "interp_speed.rs"]
 mod speed;
 
 use palinode_core::{Constant, DoubleDouble, Dual, Scalar, Var, rules};

@@ -1,14 +1,9 @@
 //! The `.pal` language: programs that run, compared with what they must give.
 
-#[path = "pal_errors.rs"]
 mod errors;
-#[path = "pal_examples.rs"]
 pub(crate) mod examples;
-#[path = "pal_fuzz.rs"]
 mod fuzz;
-#[path = "pal_hessians.rs"]
 mod hessians;
-#[path = "pal_random.rs"]
 mod random;
 
 use palinode_ir::interp::{Datum, RunErrorKind, Tensor, run};

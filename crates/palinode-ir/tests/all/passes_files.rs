@@ -1,8 +1,7 @@
 //! Text tests of the passes: `tests/passes/*.txt`.
 //!
 //! A file holds cases: a line `=== title: pass pass ...`, the program before, a line `---`, the program after. Programs before are written by
-//! hand and need no numbers; programs after are as printed. `PALINODE_BLESS=1 cargo test -p palinode-ir passes_files` writes the programs
-//! after; read the difference before keeping it.
+//! hand and need no numbers; programs after are as printed.
 
 use palinode_ir::passes;
 use palinode_ir::text::{parse, print};
@@ -21,7 +20,7 @@ fn apply(names: &str, text: &str, what: &str) -> String {
 
 #[test]
 fn passes_do_what_the_files_say() {
-    let bless = std::env::var_os("PALINODE_BLESS").is_some();
+    let bless = crate::is_blessed();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -6,7 +6,9 @@ use palinode_ir::passes::{self, Pass};
 use palinode_ir::text::{parse, print};
 use palinode_ir::{Block, Literal, Op, Program, verify};
 
-use crate::passes_generator::{Random, inputs, program};
+use crate::random::Random;
+use crate::random::programs::{Kind, inputs, program};
+use crate::random_programs::from_environment;
 
 type Outcome = Result<(Vec<Datum<f64>>, Stats), String>;
 
@@ -42,7 +44,7 @@ fn difference(before: &Outcome, after: &Outcome, any_zero: bool) -> Option<Strin
 }
 
 fn cases() -> u64 {
-    std::env::var("PALINODE_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(160)
+    from_environment("PALINODE_PROGRAMS", 160)
 }
 
 /// Every pass; taking fused operations apart needs some first.
@@ -52,17 +54,18 @@ pub(crate) fn all() -> Vec<(&'static str, Pass)> {
     others.chain([("unfuse of fuse", unfuse)]).collect()
 }
 
-fn seeds() -> impl Iterator<Item = (u64, usize, bool)> {
-    (0..cases()).map(|seed| (seed, 4 + (seed % 40) as usize, seed % 4 == 3))
+fn seeds() -> impl Iterator<Item = (u64, usize, Kind)> {
+    let kind = |seed: u64| if seed % 4 == 3 { Kind::Strong } else { Kind::Any };
+    (0..cases()).map(move |seed| (seed, 4 + (seed % 40) as usize, kind(seed)))
 }
 
 #[test]
 fn every_pass_keeps_every_result() {
     let (mut good, mut total) = (0, 0);
     let mut changed = vec![0; all().len()];
-    for (seed, size, strong) in seeds() {
-        let program = program(seed, size, strong);
-        let mut random = Random(seed ^ 0xabc);
+    for (seed, size, kind) in seeds() {
+        let program = program(seed, size, kind);
+        let mut random = Random::new(seed ^ 0xabc);
         let inputs: Vec<_> = (0..3).map(|_| inputs(&mut random)).collect();
         let before: Vec<Outcome> = inputs.iter().map(|inputs| run(&program, inputs)).collect();
         total += before.len();
@@ -72,7 +75,7 @@ fn every_pass_keeps_every_result() {
             verify(&result).unwrap_or_else(|invalid| panic!("{name}, seed {seed}: {invalid}"));
             changed[at] += usize::from(result != program);
             for (inputs, before) in inputs.iter().zip(&before) {
-                if let Some(difference) = difference(before, &run(&result, inputs), strong) {
+                if let Some(difference) = difference(before, &run(&result, inputs), kind == Kind::Strong) {
                     let (program, result) = (print(&program), print(&result));
                     panic!("{name}, seed {seed}: {difference}\n{inputs:?}\n{program}\nbecame\n{result}");
                 }
@@ -91,10 +94,10 @@ fn every_pass_keeps_every_result() {
 #[test]
 fn every_pass_keeps_tangents() {
     let limits = Limits { steps: 100_000, depth: 100, ..Limits::default() };
-    for (seed, size, strong) in seeds() {
-        let program = program(seed + 2_000_000, size, strong);
-        let inputs = inputs(&mut Random(seed));
-        let mut direction = Random(seed);
+    for (seed, size, kind) in seeds() {
+        let program = program(seed + 2_000_000, size, kind);
+        let inputs = inputs(&mut Random::new(seed));
+        let mut direction = Random::new(seed);
         let inputs: Vec<Datum<Dual<f64>>> =
             inputs.iter().map(|datum| datum.map(|x| Dual::new(x, direction.below(5) as f64 - 2.0))).collect();
         let run = |program: &Program| {
@@ -120,9 +123,9 @@ fn every_pass_keeps_tangents() {
 /// The passes one after another: each sees what the others make.
 #[test]
 fn passes_in_any_order_keep_every_result() {
-    for (seed, size, strong) in seeds() {
-        let program = program(seed + 1_000_000, size, strong);
-        let mut random = Random(seed);
+    for (seed, size, kind) in seeds() {
+        let program = program(seed + 1_000_000, size, kind);
+        let mut random = Random::new(seed);
         let inputs = inputs(&mut random);
         let before = run(&program, &inputs);
         let mut now = program;
@@ -131,7 +134,7 @@ fn passes_in_any_order_keep_every_result() {
             let (name, pass) = passes::ALL[random.below(passes::ALL.len())];
             let next = pass(&now);
             trail.push(name);
-            if let Some(difference) = difference(&before, &run(&next, &inputs), strong) {
+            if let Some(difference) = difference(&before, &run(&next, &inputs), kind == Kind::Strong) {
                 panic!(
                     "{trail:?}, seed {seed}: {difference}\n{inputs:?}\n{}\nbecame\n{}",
                     print(&now),
@@ -145,8 +148,8 @@ fn passes_in_any_order_keep_every_result() {
 
 #[test]
 fn programs_are_printed_and_read_back() {
-    for (seed, size, strong) in seeds() {
-        let program = program(seed, size, strong);
+    for (seed, size, kind) in seeds() {
+        let program = program(seed, size, kind);
         for program in [passes::simplify(&program), program] {
             let text = print(&program);
             let again = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
@@ -159,8 +162,8 @@ fn programs_are_printed_and_read_back() {
 #[test]
 fn simplification_settles_and_is_deterministic() {
     let mut restless = 0;
-    for (seed, size, strong) in seeds() {
-        let program = program(seed, size, strong);
+    for (seed, size, kind) in seeds() {
+        let program = program(seed, size, kind);
         let once = passes::simplify(&program);
         assert_eq!(once, passes::simplify(&program), "seed {seed}");
         restless += u64::from(passes::simplify(&once) != once);
@@ -174,10 +177,10 @@ fn simplification_settles_and_is_deterministic() {
 fn memory_does_not_get_worse() {
     let cost = |stats: Stats| stats.elements_copied + stats.elements_filled;
     let mut totals = vec![(0, 0, 0); all().len()];
-    for (seed, size, strong) in seeds() {
+    for (seed, size, kind) in seeds() {
         // Dead code would hide what a live copy costs.
-        let program = passes::dce(&program(seed, size, strong));
-        let inputs = inputs(&mut Random(seed));
+        let program = passes::dce(&program(seed, size, kind));
+        let inputs = inputs(&mut Random::new(seed));
         let Ok((_, before)) = run(&program, &inputs) else { continue };
         for ((name, pass), total) in all().iter().zip(&mut totals) {
             let result = passes::dce(&pass(&program));
@@ -332,13 +335,13 @@ fn planted() -> Vec<(&'static str, Wrong)> {
 fn wrong_rewrites_are_caught() {
     for (name, wrong) in planted() {
         let mut caught = 0;
-        for (seed, size, _) in (0..400).map(|seed| (seed, 4 + (seed % 40) as usize, false)) {
-            let program = program(seed, size, false);
+        for (seed, size) in (0..400).map(|seed| (seed, 4 + (seed % 40) as usize)) {
+            let program = program(seed, size, Kind::Any);
             let mut changed = program.clone();
             if !wrong(&mut changed.functions[0].body) || verify(&changed).is_err() {
                 continue;
             }
-            let mut random = Random(seed);
+            let mut random = Random::new(seed);
             let found = (0..3).any(|_| {
                 let inputs = inputs(&mut random);
                 difference(&run(&program, &inputs), &run(&changed, &inputs), false).is_some()

@@ -9,17 +9,11 @@ use palinode_ir::plan::{
 use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Op, interp, pal, passes, transform, verify};
 
-use crate::agree::{Sequence, flat, run_on};
+use crate::agree::{flat, run_on};
+use crate::pal::defaults as given;
+use crate::random::Random;
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
-
-fn given(model: &pal::Model) -> Vec<Datum<f64>> {
-    let one = |argument: &pal::Argument| {
-        let default = argument.default.as_ref().expect("every parameter has a default");
-        Datum::Real(Tensor { shape: default.shape().to_vec(), data: default.data().to_vec() })
-    };
-    model.arguments.iter().map(one).collect()
-}
 
 fn of_gradient(source: &str) -> Prediction {
     let model = pal::compile(source).expect("compiles");
@@ -93,9 +87,9 @@ fn perceptron(layers: usize) -> (pal::Model, Vec<Datum<f64>>) {
     source += "var h = x\n";
     (0..layers).for_each(|layer| source += &format!("h = tanh(h @ w{layer})\n"));
     source += "loss y = sum(h * h)\n";
-    let mut sequence = Sequence(7);
+    let mut sequence = Random::new(7);
     let mut array = |shape: [usize; 2]| {
-        let data = (0..shape[0] * shape[1]).map(|_| sequence.next()).collect();
+        let data = (0..shape[0] * shape[1]).map(|_| sequence.signed()).collect();
         Datum::Real(Tensor { shape: shape.to_vec(), data })
     };
     let mut inputs = vec![array([batch, width])];
@@ -208,9 +202,9 @@ fn recurrent() -> (pal::Model, Vec<Datum<f64>>) {
         "param w: [{width}, {width}]\nparam u: [{width}]\nvar h = zeros({width})\nvar s = 0\n\
          for t in 0..{steps} {{\n  h = tanh(w @ h + sin(t) * u)\n  s += sum(h * h)\n}}\nloss s\n"
     );
-    let mut sequence = Sequence(11);
+    let mut sequence = Random::new(11);
     let mut array = |shape: &[usize]| {
-        let data = (0..shape.iter().product()).map(|_| 0.5 * sequence.next()).collect();
+        let data = (0..shape.iter().product()).map(|_| 0.5 * sequence.signed()).collect();
         Datum::Real(Tensor { shape: shape.to_vec(), data })
     };
     let inputs = vec![array(&[width, width]), array(&[width])];

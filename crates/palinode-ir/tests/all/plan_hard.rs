@@ -3,22 +3,16 @@
 use std::collections::BTreeMap;
 
 use palinode_core::Budget;
-use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::plan::{FitError, PlanError, fit_gradient, narrow_kept, predict, predict_recorded};
 use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Program, pal, passes, transform, verify};
 
-use crate::agree::{Sequence, flat, run_on};
+use crate::agree::{flat, run_on};
+use crate::pal::defaults as given;
+use crate::random::Random;
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
-
-fn given(model: &pal::Model) -> Vec<Datum<f64>> {
-    let one = |argument: &pal::Argument| {
-        let default = argument.default.as_ref().expect("every parameter has a default");
-        Datum::Real(Tensor { shape: default.shape().to_vec(), data: default.data().to_vec() })
-    };
-    model.arguments.iter().map(one).collect()
-}
 
 /// What is wrong with the prediction of a program.
 fn judge(program: &Program, inputs: &[Datum<f64>]) -> Result<String, String> {
@@ -344,11 +338,11 @@ fn choices_by_name_do_not_change_the_gradient() {
         let Ok(case) = compiled(&source(seed)) else { continue };
         let plain = transform::value_and_grad(&case.program, &case.wrt).expect("differentiates");
         let Ok(expected) = run_on(&plain, &case.inputs, "the gradient") else { continue };
-        let mut sequence = Sequence(seed + 5);
+        let mut sequence = Random::new(seed + 5);
         for round in 0..4 {
             let mut choices = BTreeMap::new();
             for name in names(&case.program) {
-                match ((sequence.next() + 1.0) * 2.0) as u32 {
+                match ((sequence.signed() + 1.0) * 2.0) as u32 {
                     0 | 1 => drop(choices.insert(name, Choice::Keep)),
                     2 => drop(choices.insert(name, Choice::Recompute)),
                     _ => {}
@@ -647,7 +641,7 @@ fn nests_are_fitted_at_once() {
         let fitted = fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), Budget::from(1));
         let Err(FitError::TooSmall { smallest, .. }) = fitted else { panic!("{source}: {fitted:?}") };
         let plan = fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), smallest);
-        assert!(started.elapsed().as_secs_f64() < 3.0, "{source}: {:?}", started.elapsed());
+        assert!(started.elapsed().as_secs_f64() < 15.0, "{source}: {:?}", started.elapsed());
         let limits = Limits { budget: smallest, ..Limits::default() };
         Code::new(&plan.expect("fits").program).run(&inputs, &limits).expect("runs within it");
     }

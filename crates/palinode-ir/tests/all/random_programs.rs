@@ -12,7 +12,7 @@ use crate::random::generate::source;
 use crate::random::shrink::shrunk;
 use crate::random::source::Source;
 use crate::random::variant::with_hidden_rows;
-use palinode_ir::interp::{Datum, Tensor};
+use palinode_ir::interp::Datum;
 use palinode_ir::pal;
 use palinode_ir::{Program, text};
 
@@ -32,14 +32,9 @@ pub(crate) fn compiled(source: &Source) -> Result<Case, String> {
     let text = source.text();
     let model = pal::compile(&text)
         .map_err(|found| format!("{} when compiling: {found:?}\n{text}", found[0].code))?;
-    let inputs: Vec<Datum<f64>> = model.arguments.iter().map(given).collect();
+    let inputs = crate::pal::defaults(&model);
     let wrt = (0..inputs.len()).collect();
     Ok(Case { program: with_hidden_rows(model.program), inputs, wrt })
-}
-
-fn given(argument: &pal::Argument) -> Datum<f64> {
-    let default = argument.default.as_ref().expect("every parameter has a default");
-    Datum::Real(Tensor { shape: default.shape().to_vec(), data: default.data().to_vec() })
 }
 
 /// What is wrong with a program, if something is. A panic counts.
@@ -114,8 +109,8 @@ fn finite_differences_agree_away_from_kinks() {
         let Ok(gradient) = palinode_ir::transform::grad(&case.program, &case.wrt) else { continue };
         let Ok(found) = run_on(&gradient, &case.inputs, "the gradient") else { continue };
         let found = flat(&found);
-        let mut sequence = crate::agree::Sequence(seed);
-        let direction: Vec<f64> = found.iter().map(|_| sequence.next()).collect();
+        let mut sequence = crate::random::Random::new(seed);
+        let direction: Vec<f64> = found.iter().map(|_| sequence.signed()).collect();
         let along: f64 = found.iter().zip(&direction).map(|(g, d)| g * d).sum();
         let moved = |step: f64| -> Option<f64> {
             let mut at = 0;

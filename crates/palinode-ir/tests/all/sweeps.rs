@@ -3,6 +3,7 @@
 //! `PALINODE_PROGRAMS=3000 cargo test --release -p palinode-ir --test all sweeps` is the long run.
 
 use crate::agree::{check, run_on};
+use crate::peak::bits;
 use crate::random::generate::source;
 use crate::random::shrink::shrunk;
 use crate::random::source::Source;
@@ -19,13 +20,6 @@ fn compiled_source(source: &str) -> Program {
 
 fn limited(program: &Program, room: Room) -> Program {
     with_room(program, &|_| Some(room))
-}
-
-fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
-    // One NaN is as good as another.
-    data.iter()
-        .map(|datum| datum.map(|x| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }))
-        .collect()
 }
 
 /// The bits with the sign of zeros left out, which passes do not keep.
@@ -147,17 +141,7 @@ const NESTED: &str = "param p = 0.9\nvar s = 0\nvar t = 1\nfor i in 0..12 {\n va
 fn gradients_have_the_same_bits_by_hand() {
     for source in [LORENZ, HEAT, IN_PLACE, NEWTON, NESTED] {
         let model = pal::compile(source).unwrap();
-        let inputs: Vec<Datum<f64>> = model
-            .arguments
-            .iter()
-            .map(|argument| {
-                let default = argument.default.as_ref().unwrap();
-                Datum::Real(palinode_ir::interp::Tensor {
-                    shape: default.shape().to_vec(),
-                    data: default.data().to_vec(),
-                })
-            })
-            .collect();
+        let inputs = crate::pal::defaults(&model);
         let wrt = (0..inputs.len()).collect();
         let case = Case { program: model.program, inputs, wrt };
         let rooms: Vec<Room> = (0..30).chain([49, 50, 51, 199, 200, 1000]).map(Room::Slots).collect();
@@ -416,17 +400,7 @@ fn a_budget_for_all_is_met_with_states() {
     let heat = HEAT.replace("0..50", "0..400");
     for (source, count) in [(lorenz.as_str(), 1), (heat.as_str(), 2)] {
         let model = pal::compile(source).unwrap();
-        let inputs: Vec<Datum<f64>> = model
-            .arguments
-            .iter()
-            .map(|argument| {
-                let default = argument.default.as_ref().unwrap();
-                Datum::Real(palinode_ir::interp::Tensor {
-                    shape: default.shape().to_vec(),
-                    data: default.data().to_vec(),
-                })
-            })
-            .collect();
+        let inputs = crate::pal::defaults(&model);
         let wrt: Vec<usize> = (0..count).collect();
         let fit = |budget: usize| {
             fit_gradient(&model.program, &wrt, &inputs, 8, &Storage::default(), Budget::from(budget))

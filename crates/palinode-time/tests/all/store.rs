@@ -1,6 +1,6 @@
 //! Every store, and every store in every other, gives back what was put.
 
-use palinode_core::{Budget, Room, Snapshot, SnapshotError, SnapshotStore};
+use palinode_core::{Budget, Key, Room, Snapshot, SnapshotError, SnapshotStore};
 use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -187,8 +187,8 @@ proptest! {
     ) {
         // A ramp with so many random bits below.
         let word = |i: usize| {
-            let random = (i as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            ((i as u64) << 40).wrapping_add(seed).wrapping_add(random >> noise)
+            let random = Key::from_seed(seed).u64(i as u64) >> noise;
+            ((i as u64) << 40).wrapping_add(seed).wrapping_add(random)
         };
         let snapshot = Snapshot::from_words((0..reals).map(word).collect(), (0..plain).map(word).collect());
         let mut store = Compressed::new(MemoryStore::new());
@@ -231,12 +231,8 @@ fn smooth_fields_become_smaller_and_noise_does_not_grow() {
         assert!(ratio > least, "{n} points: {ratio}");
     }
     assert!(ratio(vec![0; 10_000]) > 150.0);
-    let mut state = 1_u64;
-    let noise = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state ^ state >> 29
-    });
-    assert!(ratio(noise.take(10_000).collect()) > 0.999);
+    let key = Key::from_seed(1);
+    assert!(ratio((0..10_000).map(|at| key.u64(at)).collect()) > 0.999);
 }
 
 #[test]

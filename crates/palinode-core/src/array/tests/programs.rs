@@ -4,6 +4,7 @@
 //! every choice depends on the seed and on shapes only.
 
 use super::model::Lists;
+use crate::random::Random;
 use crate::rules::{
     Add, Binary, Cos, Divide, Exp, Hypot, Logistic, Max, Multiply, Negate, Relu, Sin, Sqrt, Subtract, Tanh,
     Unary,
@@ -13,30 +14,9 @@ use palinode_num::Scalar;
 
 pub(super) const INPUTS: usize = 7;
 
-/// A random sequence (splitmix64).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    pub(super) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 /// The point that a program runs at.
 pub(super) fn point(seed: u64) -> Vec<f64> {
-    let mut random = Random(seed ^ 0xA5A5);
+    let mut random = Random::new(seed ^ 0xA5A5);
     (0..INPUTS).map(|_| random.unit() * 2.4 - 1.2).collect()
 }
 
@@ -51,7 +31,7 @@ struct Run<S, A> {
 
 /// Runs the program of this seed.
 pub(super) fn run<S: Scalar<Bool = bool>, A: Lists<S>>(seed: u64, x: &[Var<S>]) -> [Var<S>; 2] {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let steps = 4 + random.below(40);
     let constants = (0..5).map(|_| S::from_f64(random.unit() - 0.5)).collect();
     let mut run = Run { random, arrays: vec![A::from_vars(x), A::constants(constants)], numbers: x.to_vec() };

@@ -6,6 +6,7 @@
 use super::draft::Draft;
 use super::graph::Graph;
 use super::*;
+use crate::random::Random;
 use crate::tape::{CustomRule, Record, Var, custom};
 use crate::{Dual, Tape};
 use proptest::prelude::*;
@@ -29,24 +30,14 @@ impl CustomRule<f64> for Mix {
     }
 }
 
-/// A small repeatable generator.
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
-    }
-    fn factor(&mut self) -> f64 {
-        // Zeros, units and powers of two among them, so that what depends on them is met.
-        match self.below(12) {
-            0 => 0.0,
-            1 => 1.0,
-            2 => -1.0,
-            3 => 0.5,
-            _ => self.below(2001) as f64 / 1000.0 - 1.0,
-        }
+/// A factor: zeros, units and powers of two among them, so that what depends on them is met.
+fn factor(random: &mut Random) -> f64 {
+    match random.below(12) {
+        0 => 0.0,
+        1 => 1.0,
+        2 => -1.0,
+        3 => 0.5,
+        _ => random.below(2001) as f64 / 1000.0 - 1.0,
     }
 }
 
@@ -61,14 +52,14 @@ fn random_computation(mut random: Random, x: &[Var<f64>], steps: usize, outputs:
         };
         let (a, b, c) = (any(&mut random), any(&mut random), any(&mut random));
         let new = match random.below(9) {
-            0 => vec![a * b + c * random.factor()],
-            1 => vec![a * random.factor() + b * random.factor() + c],
+            0 => vec![a * b + c * factor(&mut random)],
+            1 => vec![a * factor(&mut random) + b * factor(&mut random) + c],
             2 => vec![(a + b).sin() * c],
             3 => vec![[a, b, c, a].iter().sum()],
             4 => vec![Var::dot(&[a, b, a], &[b, c, a])],
             5 => custom(&[a, b, c, Var::lift(2.0)], &[a.value(), b.value() * 0.5], Mix),
-            6 => vec![Var::affine(a, &[random.factor(), 0.0, random.factor()], &[b, c, c])],
-            7 => vec![a.tanh() - b * c * random.factor()],
+            6 => vec![Var::affine(a, &[factor(&mut random), 0.0, factor(&mut random)], &[b, c, c])],
+            7 => vec![a.tanh() - b * c * factor(&mut random)],
             _ => vec![(a - b).cos() + c * b + a],
         };
         values.extend(new.into_iter().map(|v| if v.value().abs() > 4.0 { v.sin() } else { v }));
@@ -136,10 +127,10 @@ struct Case {
 
 impl Case {
     fn new(seed: u64) -> Case {
-        let mut random = Random(seed);
-        let inputs = (0..1 + random.below(5)).map(|_| random.factor()).collect();
+        let mut random = Random::new(seed);
+        let inputs = (0..1 + random.below(5)).map(|_| factor(&mut random)).collect();
         let outputs = 1 + random.below(4);
-        let seed = (0..outputs).map(|_| random.factor()).collect();
+        let seed = (0..outputs).map(|_| factor(&mut random)).collect();
         // Mostly short, so that a failure is; some with several blocks.
         let most = if random.below(8) == 0 { 500 } else { 60 };
         let steps = 1 + random.below(most);

@@ -5,46 +5,10 @@
 
 use palinode_core::rules::{Domain, Row};
 
+use super::Random;
 use super::source::{
     Condition, Function, Index, LENGTH, Matrix, Recursion, Scalar, Source, Stmt, Trips, Vector, View,
 };
-
-/// A sequence of random choices.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03);
-        random.next();
-        random
-    }
-
-    fn next(&mut self) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
-    }
-
-    /// A number in (-1.5, 1.5) with few digits.
-    fn number(&mut self) -> f64 {
-        (self.below(297) as f64 - 148.0) / 100.0 + 0.005
-    }
-}
 
 /// The names in scope.
 #[derive(Clone, Default)]
@@ -62,18 +26,26 @@ struct Scope {
     /// Arrays that grow and shrink.
     lists: Vec<String>,
     functions: Vec<(String, usize, Recursion)>,
-    /// Whether a loop is around.
+    /// Whether a loop is around, and a function.
     in_loop: bool,
+    in_function: bool,
 }
 
 struct Generator {
     random: Random,
     names: usize,
+    /// Only what is easily computed bit by bit: no dense linear algebra.
+    is_plain: bool,
 }
 
 /// The program that belongs to a number.
 pub(crate) fn source(seed: u64) -> Source {
-    Generator { random: Random::new(seed), names: 0 }.source()
+    Generator { random: Random::new(seed), names: 0, is_plain: false }.source()
+}
+
+/// The program that belongs to a number, without dense linear algebra.
+pub(crate) fn plain_source(seed: u64) -> Source {
+    Generator { random: Random::new(seed), names: 0, is_plain: true }.source()
 }
 
 impl Generator {
@@ -82,15 +54,20 @@ impl Generator {
         format!("{base}{}", self.names)
     }
 
+    /// A number in (-1.5, 1.5) with few digits.
+    fn number(&mut self) -> f64 {
+        (self.random.below(297) as f64 - 148.0) / 100.0 + 0.005
+    }
+
     fn source(&mut self) -> Source {
         let mut scope = Scope::default();
         let scalars: Vec<(String, f64)> =
-            (0..1 + self.random.below(2)).map(|at| (format!("p{at}"), self.random.number())).collect();
+            (0..1 + self.random.below(2)).map(|at| (format!("p{at}"), self.number())).collect();
         let vectors: Vec<(String, [f64; LENGTH])> = (0..1 + self.random.below(2))
-            .map(|at| (format!("x{at}"), [(); LENGTH].map(|()| self.random.number())))
+            .map(|at| (format!("x{at}"), [(); LENGTH].map(|()| self.number())))
             .collect();
         let matrices: Vec<(String, [[f64; LENGTH]; LENGTH])> = (0..self.random.below(2))
-            .map(|at| (format!("m{at}"), [(); LENGTH].map(|()| [(); LENGTH].map(|()| self.random.number()))))
+            .map(|at| (format!("m{at}"), [(); LENGTH].map(|()| [(); LENGTH].map(|()| self.number()))))
             .collect();
         scope.scalars.extend(scalars.iter().map(|(name, _)| name.clone()));
         scope.vectors.extend(vectors.iter().map(|(name, _)| name.clone()));
@@ -133,15 +110,16 @@ impl Generator {
 
     fn function(&mut self, outer: &Scope) -> Function {
         let params: Vec<String> = (0..1 + self.random.below(2)).map(|_| self.fresh("a")).collect();
-        let mut scope = Scope { functions: outer.functions.clone(), ..Scope::default() };
+        let mut scope = Scope { functions: outer.functions.clone(), in_function: true, ..Scope::default() };
         scope.scalars.extend(params.iter().cloned());
         let mut body = vec![self.declare_scalar(&mut scope)];
         let count = self.random.below(3);
         body.extend(self.block(&mut scope, count, 2));
-        let early = self.random.chance(30).then(|| {
+        if self.random.chance(30) {
             let inner = Scope { scalars: params.clone(), ..Scope::default() };
-            (self.condition(&inner, 1), self.scalar(&inner, 2))
-        });
+            let (condition, value) = (self.condition(&inner, 1), self.scalar(&inner, 2));
+            body.insert(0, Stmt::If(condition, vec![Stmt::Return(value)], Vec::new()));
+        }
         let result = self.scalar(&scope, 2);
         let recursion = match self.random.below(20) {
             0..=2 => Recursion::Straight,
@@ -149,7 +127,7 @@ impl Generator {
             5 | 6 => Recursion::Mutual,
             _ => Recursion::No,
         };
-        Function { name: self.fresh("f"), params, body, early, result, recursion }
+        Function { name: self.fresh("f"), params, body, result, recursion }
     }
 
     fn declare_scalar(&mut self, scope: &mut Scope) -> Stmt {
@@ -215,9 +193,9 @@ impl Generator {
     fn stmt(&mut self, scope: &mut Scope, depth: usize) -> Stmt {
         let nested = depth > 0;
         loop {
-            match self.random.below(27) {
+            match self.random.below(30) {
                 0 => return self.declare_scalar(scope),
-                24 if !scope.matrices.is_empty() => return self.factors(scope),
+                24 if !scope.matrices.is_empty() && !self.is_plain => return self.factors(scope),
                 25 | 26 if !scope.lists.is_empty() => {
                     let name = self.random.pick(&scope.lists).clone();
                     return match self.random.below(3) {
@@ -283,6 +261,30 @@ impl Generator {
                     let op = *self.random.pick(&["=", "+=", "*="]);
                     return Stmt::SetAlias(name, self.random.below(length), op, self.bounded(scope, 1));
                 }
+                27 if !scope.aliases.is_empty() => {
+                    let (name, length) = self.random.pick(&scope.aliases).clone();
+                    let alike = |other: &&(String, usize)| other.1 == length && other.0 != name;
+                    return match scope.aliases.iter().find(alike) {
+                        Some((other, _)) if self.random.chance(60) => Stmt::Copy(name, other.clone()),
+                        _ => Stmt::FillAlias(name, self.bounded(scope, 1)),
+                    };
+                }
+                28 if self.random.chance(50) => {
+                    let arrays = scope.vector_variables.len() > 1 && self.random.chance(50);
+                    let names = if arrays { &scope.vector_variables } else { &scope.variables };
+                    if names.len() < 2 {
+                        continue;
+                    }
+                    let at = self.random.below(names.len());
+                    return Stmt::Swap(names[at].clone(), names[(at + 1) % names.len()].clone());
+                }
+                29 if !scope.matrix_variables.is_empty() && self.random.chance(30) => {
+                    let base = self.random.pick(&scope.matrix_variables).clone();
+                    let name = self.fresh("t");
+                    scope.matrices.push(name.clone());
+                    scope.matrix_variables.push(name.clone());
+                    return Stmt::Alias(name, View::Transposed(base));
+                }
                 17..=19 if nested => {
                     let counter = self.fresh("i");
                     let trips = match self.random.below(6) {
@@ -299,10 +301,18 @@ impl Generator {
                     let mut body = self.inner_block(&scope, depth, Some(&counter));
                     if self.random.chance(12) {
                         let at = self.random.below(body.len() + 1);
-                        body.insert(at, Stmt::Break(self.condition(&scope, 1)));
+                        let leaves = self.random.pick(&[Stmt::Break, Stmt::Break, Stmt::Continue]).clone();
+                        let condition = self.condition(&scope, 1);
+                        body.insert(at, Stmt::If(condition, vec![leaves], Vec::new()));
                     }
                     let downwards = self.random.chance(20);
-                    return Stmt::For { counter, trips, downwards, body };
+                    let (from, by) = match trips {
+                        Trips::Fixed(_) if self.random.chance(30) => {
+                            (self.random.below(3), 1 + self.random.below(2))
+                        }
+                        _ => (0, 1),
+                    };
+                    return Stmt::For { counter, from, by, trips, downwards, body };
                 }
                 20 if nested && !scope.variables.is_empty() => {
                     let name = self.random.pick(&scope.variables).clone();
@@ -315,7 +325,12 @@ impl Generator {
                 }
                 21..=23 if nested => {
                     let condition = self.condition(scope, 2);
-                    let yes = self.inner_block(scope, depth, None);
+                    let mut yes = self.inner_block(scope, depth, None);
+                    if scope.in_loop && self.random.chance(8) {
+                        yes.push(self.random.pick(&[Stmt::Break, Stmt::Continue]).clone());
+                    } else if scope.in_function && self.random.chance(15) {
+                        yes.push(Stmt::Return(self.bounded(scope, 1)));
+                    }
                     let no = if self.random.chance(60) {
                         self.inner_block(scope, depth, None)
                     } else {
@@ -353,6 +368,7 @@ impl Generator {
         let base = self.random.pick(&scope.vector_variables).clone();
         Some(match kind {
             0 | 1 => (View::EverySecond(base), LENGTH.div_ceil(2)),
+            2 => (View::Two(base, [at, (at + 2) % LENGTH]), 2),
             _ => (View::From(base, at.min(LENGTH - 2)), LENGTH - at.min(LENGTH - 2)),
         })
     }
@@ -372,11 +388,14 @@ impl Generator {
 
     fn condition(&mut self, scope: &Scope, depth: usize) -> Condition {
         match self.random.below(8) {
-            0 if !scope.counters.is_empty() => Condition::Even(self.random.pick(&scope.counters).clone()),
-            1 if depth > 0 => Condition::Both(
-                Box::new(self.condition(scope, depth - 1)),
-                Box::new(self.condition(scope, depth - 1)),
-            ),
+            0 if !scope.counters.is_empty() => {
+                Condition::Divides(self.random.pick(&scope.counters).clone(), 2 + self.random.below(2))
+            }
+            1 if depth > 0 => {
+                let (a, b) = (self.condition(scope, depth - 1), self.condition(scope, depth - 1));
+                let join = self.random.pick(&[Condition::Both, Condition::Either]);
+                join(Box::new(a), Box::new(b))
+            }
             2 if depth > 0 => Condition::Not(Box::new(self.condition(scope, depth - 1))),
             _ => {
                 let op = *self.random.pick(&["<", "<=", ">", ">="]);
@@ -395,7 +414,7 @@ impl Generator {
 
     fn leaf(&mut self, scope: &Scope) -> Scalar {
         match self.random.below(8) {
-            0 => Scalar::Literal(self.random.number()),
+            0 => Scalar::Literal(self.number()),
             1 if !scope.counters.is_empty() => Scalar::Counter(self.random.pick(&scope.counters).clone()),
             2 | 3 if !scope.vectors.is_empty() => {
                 let name = self.random.pick(&scope.vectors).clone();
@@ -410,7 +429,7 @@ impl Generator {
                 Scalar::Element(name, Index::Fixed(self.random.below(length)))
             }
             _ if !scope.scalars.is_empty() => Scalar::Name(self.random.pick(&scope.scalars).clone()),
-            _ => Scalar::Literal(self.random.number()),
+            _ => Scalar::Literal(self.number()),
         }
     }
 
@@ -436,7 +455,8 @@ impl Generator {
                 Scalar::Power(Box::new(self.within(scope, Domain::Positive, depth - 1)), power)
             }
             15 | 16 if !scope.vectors.is_empty() => {
-                let name = *self.random.pick(&["sum", "mean", "max", "min", "dot", "norm", "prod"]);
+                let names = ["sum", "max", "min", "dot", "prod", "mean", "norm"];
+                let name = *self.random.pick(&names[..if self.is_plain { 5 } else { 7 }]);
                 let count = if name == "dot" { 2 } else { 1 };
                 let mut args: Vec<Vector> = (0..count).map(|_| self.vector(scope, depth - 1)).collect();
                 if name == "norm" {
@@ -449,7 +469,7 @@ impl Generator {
                 Scalar::Fold(name, args)
             }
             17 if !scope.matrices.is_empty() => {
-                let name = *self.random.pick(&["sum", "det", "logdet"]);
+                let name = *self.random.pick(&["sum", "det", "logdet"][..if self.is_plain { 1 } else { 3 }]);
                 let inner = self.matrix(scope, depth - 1);
                 if name == "sum" {
                     Scalar::OfMatrix(name, Box::new(inner))
@@ -532,7 +552,7 @@ impl Generator {
             };
         }
         match self.random.below(17) {
-            16 => Vector::Between(Box::new(self.leaf(scope)), Box::new(self.leaf(scope))),
+            16 if !self.is_plain => Vector::Between(Box::new(self.leaf(scope)), Box::new(self.leaf(scope))),
             0 => Vector::List((0..LENGTH).map(|_| self.scalar(scope, depth - 1)).collect()),
             1 => Vector::Fill(Box::new(self.scalar(scope, depth - 1))),
             2 | 3 => {
@@ -568,7 +588,7 @@ impl Generator {
                 let (x, y) = (self.vector(scope, depth - 1), self.vector(scope, depth - 1));
                 Vector::Choice(condition, Box::new(x), Box::new(y))
             }
-            13 if !scope.matrices.is_empty() => {
+            13 if !scope.matrices.is_empty() && !self.is_plain => {
                 let name = *self.random.pick(&["solve", "solve_lower", "solve_upper"]);
                 let (a, x) = (self.matrix(scope, depth - 1), self.vector(scope, depth - 1));
                 Vector::Solve(name, Box::new(a), Box::new(x))
@@ -603,8 +623,8 @@ impl Generator {
                 Matrix::Binary("*", Box::new(self.matrix(scope, below)), Box::new(self.matrix(scope, below)))
             }
             5 => Matrix::Reshaped(Box::new(self.vector(scope, below))),
-            6 if name.is_some() => Matrix::Cholesky(Box::new(self.matrix(scope, below))),
-            7 if name.is_some() => Matrix::Inverse(Box::new(self.matrix(scope, below))),
+            6 if name.is_some() && !self.is_plain => Matrix::Cholesky(Box::new(self.matrix(scope, below))),
+            7 if name.is_some() && !self.is_plain => Matrix::Inverse(Box::new(self.matrix(scope, below))),
             _ => Matrix::Outer(Box::new(self.vector(scope, below)), Box::new(self.vector(scope, below))),
         }
     }

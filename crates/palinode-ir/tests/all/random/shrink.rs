@@ -95,12 +95,8 @@ struct Visitor<'a> {
 
 impl Visitor<'_> {
     fn source(&mut self, source: &mut Source) {
-        for Function { body, early, result, .. } in &mut source.functions {
+        for Function { body, result, .. } in &mut source.functions {
             self.block(body);
-            if let Some((condition, value)) = early {
-                self.condition(condition);
-                self.scalar(value);
-            }
             self.scalar(result);
         }
         self.block(&mut source.body);
@@ -118,17 +114,19 @@ impl Visitor<'_> {
                 | Stmt::SetCell(_, _, _, _, x)
                 | Stmt::SetSlice(_, _, _, x)
                 | Stmt::SetList(_, _, _, x)
-                | Stmt::SetAlias(_, _, _, x) => self.scalar(x),
+                | Stmt::SetAlias(_, _, _, x)
+                | Stmt::FillAlias(_, x)
+                | Stmt::Return(x) => self.scalar(x),
                 Stmt::VarVector(_, x) | Stmt::AssignVector(_, _, x) | Stmt::SetRow(_, _, x) => self.vector(x),
                 Stmt::VarMatrix(_, x) | Stmt::AssignMatrix(_, x) | Stmt::Factors(_, _, x) => self.matrix(x),
-                Stmt::Alias(..) | Stmt::DropFirst(_) => {}
+                Stmt::Alias(..) | Stmt::DropFirst(_) | Stmt::Copy(..) | Stmt::Swap(..) => {}
+                Stmt::Break | Stmt::Continue => {}
                 Stmt::For { body, .. } | Stmt::While { body, .. } => self.block(body),
                 Stmt::If(condition, yes, no) => {
                     self.condition(condition);
                     self.block(yes);
                     self.block(no);
                 }
-                Stmt::Break(condition) => self.condition(condition),
             }
         }
     }
@@ -139,8 +137,8 @@ impl Visitor<'_> {
                 self.scalar(x);
                 self.scalar(y);
             }
-            Condition::Even(_) => {}
-            Condition::Both(a, b) => {
+            Condition::Divides(..) => {}
+            Condition::Both(a, b) | Condition::Either(a, b) => {
                 self.condition(a);
                 self.condition(b);
             }

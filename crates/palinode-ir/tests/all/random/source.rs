@@ -79,9 +79,10 @@ pub(crate) enum Index {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Condition {
     Compare(&'static str, Box<Scalar>, Box<Scalar>),
-    /// A counter is even.
-    Even(String),
+    /// A counter is a multiple of this.
+    Divides(String, usize),
     Both(Box<Condition>, Box<Condition>),
+    Either(Box<Condition>, Box<Condition>),
     Not(Box<Condition>),
 }
 
@@ -111,8 +112,17 @@ pub(crate) enum Stmt {
     Alias(String, View),
     /// Writes through an alias.
     SetAlias(String, usize, &'static str, Scalar),
+    /// All elements of an alias.
+    FillAlias(String, Scalar),
+    /// What one name holds, into another of as many elements.
+    Copy(String, String),
+    /// Two names change their values.
+    Swap(String, String),
+    /// From a number on, by steps of a size.
     For {
         counter: String,
+        from: usize,
+        by: usize,
         trips: Trips,
         downwards: bool,
         body: Vec<Stmt>,
@@ -126,8 +136,12 @@ pub(crate) enum Stmt {
         body: Vec<Stmt>,
     },
     If(Condition, Vec<Stmt>, Vec<Stmt>),
-    /// Leaves the loop around it.
-    Break(Condition),
+    /// Ends the loop around it.
+    Break,
+    /// Ends a round of the loop around it.
+    Continue,
+    /// Ends the function around it.
+    Return(Scalar),
 }
 
 /// A part of an array under a name of its own. Writes go through to the array.
@@ -144,6 +158,10 @@ pub(crate) enum View {
     OfTranspose(String, usize),
     /// A part of another view.
     Of(String, usize, usize),
+    /// Two elements of a vector.
+    Two(String, [usize; 2]),
+    /// A matrix, transposed.
+    Transposed(String),
 }
 
 /// How often a loop runs.
@@ -161,8 +179,6 @@ pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) params: Vec<String>,
     pub(crate) body: Vec<Stmt>,
-    /// Leaves early with this, if the condition holds.
-    pub(crate) early: Option<(Condition, Scalar)>,
     pub(crate) result: Scalar,
     pub(crate) recursion: Recursion,
 }
@@ -279,8 +295,9 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Condition::Compare(op, x, y) => write!(f, "{x} {op} {y}"),
-            Condition::Even(counter) => write!(f, "{counter} % 2 == 0"),
+            Condition::Divides(counter, by) => write!(f, "{counter} % {by} == 0"),
             Condition::Both(a, b) => write!(f, "({a}) and ({b})"),
+            Condition::Either(a, b) => write!(f, "({a}) or ({b})"),
             Condition::Not(a) => write!(f, "not ({a})"),
         }
     }
@@ -295,6 +312,8 @@ impl fmt::Display for View {
             View::Column(base, at) => write!(f, "{base}[.., {at}]"),
             View::OfTranspose(base, at) => write!(f, "{base}'[{at}, ..]"),
             View::Of(base, from, to) => write!(f, "{base}[{from}..{to}]"),
+            View::Two(base, at) => write!(f, "{base}[[{}]]", list(at)),
+            View::Transposed(base) => write!(f, "{base}'"),
         }
     }
 }
@@ -335,14 +354,18 @@ impl Stmt {
             }
             Stmt::Alias(name, view) => writeln!(out, "{indent}alias {name} = {view}"),
             Stmt::SetAlias(name, at, op, value) => writeln!(out, "{indent}{name}[{at}] {op} {value}"),
-            Stmt::For { counter, trips, downwards, body } => {
-                let trips = match trips {
-                    Trips::Fixed(n) => n.to_string(),
+            Stmt::FillAlias(name, value) => writeln!(out, "{indent}{name}[..] = {value}"),
+            Stmt::Copy(to, from) => writeln!(out, "{indent}{to} = {from}"),
+            Stmt::Swap(a, b) => writeln!(out, "{indent}{a}, {b} = {b}, {a}"),
+            Stmt::For { counter, from, by, trips, downwards, body } => {
+                let end = match trips {
+                    Trips::Fixed(n) => (from + n).to_string(),
                     Trips::Counter(name) => name.clone(),
                     Trips::Length(name) => format!("len({name})"),
                 };
+                let by = if *by > 1 { format!(" by {by}") } else { String::new() };
                 let reversed = if *downwards { " reversed" } else { "" };
-                let _ = writeln!(out, "{indent}for {counter} in 0..{trips}{reversed} {{");
+                let _ = writeln!(out, "{indent}for {counter} in {from}..{end}{by}{reversed} {{");
                 print_all(body, out, depth + 1);
                 writeln!(out, "{indent}}}")
             }
@@ -362,7 +385,9 @@ impl Stmt {
                 }
                 writeln!(out, "{indent}}}")
             }
-            Stmt::Break(condition) => writeln!(out, "{indent}if {condition} {{ break }}"),
+            Stmt::Break => writeln!(out, "{indent}break"),
+            Stmt::Continue => writeln!(out, "{indent}continue"),
+            Stmt::Return(value) => writeln!(out, "{indent}return {value}"),
         };
     }
 }
@@ -394,9 +419,6 @@ impl Source {
             let _ = writeln!(out, "fn {}({}) {{", function.name, params.join(", "));
             if function.recursion != Recursion::No {
                 let _ = writeln!(out, "    if depth <= 0 {{ return {} }}", function.params[0]);
-            }
-            if let Some((condition, value)) = &function.early {
-                let _ = writeln!(out, "    if {condition} {{ return {value} }}");
             }
             print_all(&function.body, &mut out, 1);
             let mut args = vec![function.result.to_string()];

@@ -151,7 +151,7 @@ fn check_power<W: PositWidth>(a: Posit<W>, n: i32) {
 #[test]
 fn the_checker_sees_one_ulp() {
     fn of<W: PositWidth>() {
-        let mut source = Source(1);
+        let mut source = Source::new(1);
         for _ in 0..300 {
             let (a, b): (Posit<W>, Posit<W>) = (source.posit(), source.posit());
             let (Some(x), Some(y)) = (value(a), value(b)) else { continue };
@@ -178,7 +178,7 @@ fn every_number_of_sixteen_bits() {
 }
 
 fn random<W: PositWidth>(count: usize) {
-    let mut source = Source(u64::from(W::BITS));
+    let mut source = Source::new(u64::from(W::BITS));
     for _ in 0..count {
         let (a, b, c) = (source.posit::<W>(), source.posit(), source.posit());
         check_pair(a, b);

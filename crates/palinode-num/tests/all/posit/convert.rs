@@ -135,7 +135,7 @@ fn floats_next_to_borders_go_the_right_way() {
 }
 
 fn random<W: PositWidth>(count: usize) {
-    let mut source = Source(7 + u64::from(W::BITS));
+    let mut source = Source::new(7 + u64::from(W::BITS));
     for _ in 0..count {
         check_from(source.posit::<W>());
         check_float::<W>(f64::from_bits(source.next()));
@@ -248,7 +248,7 @@ fn text_of_powers_of_two_is_short() {
 #[test]
 fn random_text_reads_back_and_is_short() {
     fn of<W: PositWidth>() {
-        let mut source = Source(99);
+        let mut source = Source::new(99);
         for _ in 0..cases(300) {
             let a: Posit<W> = source.posit();
             reads_back(a);

@@ -5,7 +5,7 @@
 
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
-use palinode_num::{Posit, PositWidth};
+use palinode_num::{Key, Posit, PositWidth};
 use std::cmp::Ordering;
 
 /// `numerator / denominator`, not reduced, the denominator positive.
@@ -148,20 +148,25 @@ pub(crate) fn is_nearest<W: PositWidth>(exact: Option<&Fraction>, found: Posit<W
     above_lower && below_upper
 }
 
-/// Random numbers for tests (splitmix64).
-pub(crate) struct Source(pub(crate) u64);
+/// Random numbers for tests: the draws of a key, one after another.
+pub(crate) struct Source {
+    key: Key,
+    drawn: u64,
+}
 
 impl Source {
+    pub(crate) fn new(seed: u64) -> Source {
+        Source { key: Key::from_seed(seed), drawn: 0 }
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        self.drawn += 1;
+        self.key.u64(self.drawn)
     }
 
     pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
+        self.drawn += 1;
+        self.key.below(n, self.drawn)
     }
 
     /// Any encoding; long regimes, few bits and the ends come often.

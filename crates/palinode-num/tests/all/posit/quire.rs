@@ -37,7 +37,7 @@ fn number<W: PositWidth>(source: &mut Source) -> Posit<W> {
 }
 
 fn random_dots<W: PositWidth>(count: usize) {
-    let mut source = Source(W::BITS.into());
+    let mut source = Source::new(W::BITS.into());
     for _ in 0..count {
         let length = 1 + source.below(16) as usize;
         let mut a: Vec<Posit<W>> = (0..length).map(|_| number(&mut source)).collect();
@@ -189,7 +189,7 @@ fn the_range_ends_at_the_last_unit() {
 #[test]
 fn many_at_once_is_one_by_one() {
     fn of<W: PositWidth>() {
-        let mut source = Source(5);
+        let mut source = Source::new(5);
         for _ in 0..200 {
             let (a, b): (Posit<W>, Posit<W>) = (source.posit(), source.posit());
             let times = source.below(50);
@@ -236,7 +236,7 @@ fn step_by_step<W: PositWidth>(start: BigInt, a: &[Posit<W>], b: &[Posit<W>]) ->
 #[test]
 fn room_runs_out_inside_a_slice() {
     fn of<W: PositWidth>() {
-        let mut source = Source(23);
+        let mut source = Source::new(23);
         let max = Posit::<W>::MAX;
         let unit = value(max).expect("a number");
         let largest = unit.times(&unit).numerator << (8 * W::BITS - 16);
@@ -286,7 +286,7 @@ fn room_runs_out_inside_a_slice() {
 #[test]
 fn nars_and_zeros_inside_blocks() {
     fn of<W: PositWidth>() {
-        let mut source = Source(29);
+        let mut source = Source::new(29);
         for length in [16, 17, 32, 47] {
             let numbers: [Vec<Posit<W>>; 2] =
                 [0, 1].map(|_| (0..length).map(|_| number(&mut source)).collect());
@@ -340,7 +340,7 @@ fn slices_of_unequal_length_are_refused() {
 
 #[test]
 fn accumulators_take_posits() {
-    let mut source = Source(17);
+    let mut source = Source::new(17);
     let terms: Vec<Posit16> =
         (0..500).map(|_| Posit16::from_f64(source.below(1000) as f64 / 7.0 - 60.0)).collect();
     let exact = exact_dot(&terms, &terms).expect("numbers");

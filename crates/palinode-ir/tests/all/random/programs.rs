@@ -1,8 +1,9 @@
-//! Random well-typed programs for the passes: small, full of what passes look for (zeros, ones, repeated and unused values, loop
+//! Random well-typed programs for the passes and the interpreter: small, full of what passes look for (zeros, ones, repeated and unused values, loop
 //! invariants, loops after loops), and mostly without run errors.
 //!
 //! Every rank-1 array has the length of the input `a` and every matrix has it twice, so that shapes fit.
 
+use super::Random;
 use palinode_core::rules::Row;
 use palinode_ir::interp::Datum;
 use palinode_ir::{
@@ -15,35 +16,10 @@ const MATRIX: Type = Type::array(Elem::F64, 2);
 const INTS: Type = Type::array(Elem::Int, 1);
 const SINGLE: Type = Type::scalar(Elem::F32);
 
-/// A stream of random numbers.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-}
-
 /// The inputs of generated programs: `x`, `y`, `n`, `c`, `a`, `m`.
 pub(crate) fn inputs(random: &mut Random) -> Vec<Datum<f64>> {
     let length = 1 + random.below(4);
-    let mut real =
-        || random.one_of(&[0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.25, 1e-3, 7.0, 1e200, f64::INFINITY]);
+    let mut real = || *random.pick(&[0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.25, 1e-3, 7.0, 1e200, f64::INFINITY]);
     let (x, y) = (real(), real());
     let a: Vec<f64> = (0..length).map(|_| real()).collect();
     let m: Vec<f64> = (0..length * length).map(|_| real()).collect();
@@ -59,11 +35,21 @@ pub(crate) fn inputs(random: &mut Random) -> Vec<Datum<f64>> {
     ]
 }
 
-/// A program from a seed, with about `size` statements; with strong products if `strong`.
-pub(crate) fn program(seed: u64, size: usize, strong: bool) -> Program {
+/// Which programs are made.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    Any,
+    /// With strong products, and without what tells 0 from -0.
+    Strong,
+    /// Of what a plain walk over instructions knows: no matrices, no reductions.
+    Walked,
+}
+
+/// A program from a seed, with about `size` statements.
+pub(crate) fn program(seed: u64, size: usize, kind: Kind) -> Program {
     let mut programs = ProgramBuilder::new();
     let (main, helper, recursive) = (programs.reserve(), programs.reserve(), programs.reserve());
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
 
     let mut b = FunctionBuilder::new("halve");
     b.declare(recursive, vec![Type::REAL, Type::INT], vec![Type::REAL]);
@@ -86,7 +72,7 @@ pub(crate) fn program(seed: u64, size: usize, strong: bool) -> Program {
     let params = vec![b.param("x", Type::REAL), b.param("a", VECTOR), b.param("n", Type::INT)];
     let length = b.dim(params[1], 0);
     let mut maker =
-        Maker { random: Random(random.next()), strong, open: params, length, depth: 1, calls: None, b };
+        Maker { random: Random::new(random.next()), kind, open: params, length, depth: 1, calls: None, b };
     maker.statements(size / 3);
     let results = [maker.pick(Type::REAL), maker.pick(VECTOR)];
     programs.define(helper, maker.b.finish(&results));
@@ -94,7 +80,7 @@ pub(crate) fn program(seed: u64, size: usize, strong: bool) -> Program {
     let mut b = FunctionBuilder::new("main");
     b.declare(helper, signature.0, signature.1);
     b.declare(recursive, vec![Type::REAL, Type::INT], vec![Type::REAL]);
-    let params = vec![
+    let mut params = vec![
         b.param("x", Type::REAL),
         b.param("y", Type::REAL),
         b.param("n", Type::INT),
@@ -102,12 +88,12 @@ pub(crate) fn program(seed: u64, size: usize, strong: bool) -> Program {
         b.param("a", VECTOR),
         b.param("m", MATRIX),
     ];
+    params.truncate(if kind == Kind::Walked { 5 } else { 6 });
     let length = b.dim(params[4], 0);
     let calls = Some((helper, recursive));
-    let mut maker = Maker { random, strong, open: params, length, depth: 0, calls, b };
+    let mut maker = Maker { random, kind, open: params, length, depth: 0, calls, b };
     maker.statements(size);
-    let types = [Type::REAL, Type::INT, Type::BOOL, VECTOR, MATRIX];
-    let types: Vec<Type> = (0..2 + size / 2).map(|_| maker.random.one_of(&types)).collect();
+    let types: Vec<Type> = (0..2 + size / 2).map(|_| maker.ty()).collect();
     let results = maker.pick_all(&types);
     programs.define(main, maker.b.finish(&results));
     let names = vec!["r"; results.len()];
@@ -116,7 +102,7 @@ pub(crate) fn program(seed: u64, size: usize, strong: bool) -> Program {
 
 struct Maker {
     random: Random,
-    strong: bool,
+    kind: Kind,
     b: FunctionBuilder,
     /// The values in scope.
     open: Vec<Value>,
@@ -136,7 +122,7 @@ impl Maker {
         }
         let value = match (ty.elem, ty.rank) {
             (Elem::F64, 0) => {
-                let number = self.random.one_of(&[0.0, -0.0, 1.0, -1.0, 2.0, 0.5]);
+                let number = *self.random.pick(&[0.0, -0.0, 1.0, -1.0, 2.0, 0.5]);
                 self.b.real(number)
             }
             (Elem::F32, 0) => {
@@ -144,7 +130,7 @@ impl Maker {
                 self.b.convert(Elem::F32, x)
             }
             (Elem::Int, 0) => {
-                let number = self.random.one_of(&[0, 1, 2, 3, -1]);
+                let number = *self.random.pick(&[0, 1, 2, 3, -1]);
                 self.b.int(number)
             }
             (Elem::Bool, 0) => {
@@ -166,7 +152,7 @@ impl Maker {
         if self.random.chance(50) {
             return self.length;
         }
-        let ty = self.random.one_of(&[VECTOR, MATRIX]);
+        let ty = self.array();
         let arrays: Vec<Value> = self.open.iter().copied().filter(|&value| self.b.ty(value) == ty).collect();
         if arrays.is_empty() {
             return self.length;
@@ -190,8 +176,20 @@ impl Maker {
         }
     }
 
+    /// A type of arrays.
+    fn array(&mut self) -> Type {
+        if self.kind == Kind::Walked { VECTOR } else { *self.random.pick(&[VECTOR, VECTOR, MATRIX]) }
+    }
+
+    /// A type of what branches and loops give.
+    fn ty(&mut self) -> Type {
+        let array = self.array();
+        *self.random.pick(&[Type::REAL, Type::REAL, Type::INT, Type::BOOL, array, array])
+    }
+
     fn statement(&mut self) -> Vec<Value> {
         match self.random.below(100) {
+            60..79 if self.kind == Kind::Walked => vec![self.access()],
             0..16 => vec![self.real()],
             16..24 => vec![self.int()],
             24..30 => vec![self.truth()],
@@ -228,7 +226,7 @@ impl Maker {
             Row::Select,
             Row::Powi,
         ];
-        if self.strong {
+        if self.kind == Kind::Strong {
             // Only what does not tell 0 from -0.
             rows = vec![
                 Row::Add,
@@ -240,7 +238,7 @@ impl Maker {
                 Row::Abs,
             ];
         }
-        let row = self.random.one_of(&rows);
+        let row = *self.random.pick(&rows);
         let parameter = if row == Row::Powi { self.random.below(4) as i32 } else { 0 };
         (Rule { row, parameter }, row.arity())
     }
@@ -276,7 +274,7 @@ impl Maker {
             let i = self.index();
             return self.b.index(a, &[i]);
         }
-        let op = self.random.one_of(&[
+        let op = *self.random.pick(&[
             IntOp::Add,
             IntOp::Add,
             IntOp::Sub,
@@ -289,6 +287,7 @@ impl Maker {
         self.b.integer(op, a, b)
     }
 
+    /// A truth value, or a choice by one.
     fn truth(&mut self) -> Value {
         match self.random.below(5) {
             0 => {
@@ -296,17 +295,18 @@ impl Maker {
                 self.b.emit(Op::Logical(Logical::Not), &[a])
             }
             1 => {
-                let op = self.random.one_of(&[Logical::And, Logical::Or]);
+                let op = *self.random.pick(&[Logical::And, Logical::Or]);
                 let (a, b) = (self.pick(Type::BOOL), self.pick(Type::BOOL));
                 self.b.emit(Op::Logical(op), &[a, b])
             }
             2 => {
-                let (c, a, b) = (self.pick(Type::BOOL), self.pick(Type::BOOL), self.pick(Type::BOOL));
+                let ty = self.ty();
+                let (c, a, b) = (self.pick(Type::BOOL), self.pick(ty), self.pick(ty));
                 self.b.select(c, a, b)
             }
             which => {
                 let ty = if which == 3 { Type::INT } else { Type::REAL };
-                let op = self.random.one_of(&Comparison::ALL);
+                let op = *self.random.pick(&Comparison::ALL);
                 let (a, b) = (self.pick(ty), self.pick(ty));
                 self.b.compare(op, a, b)
             }
@@ -314,8 +314,8 @@ impl Maker {
     }
 
     fn elementwise(&mut self) -> Value {
-        let array = self.random.one_of(&[VECTOR, VECTOR, MATRIX]);
-        if self.random.chance(20) {
+        let array = self.array();
+        if self.kind != Kind::Walked && self.random.chance(20) {
             let (a, b) = (self.pick(array), self.pick(array));
             let x = self.pick(Type::REAL);
             let c = self.b.compare(Comparison::Less, a, x);
@@ -342,7 +342,11 @@ impl Maker {
         let j = if self.random.chance(30) { i } else { j };
         let (zero, one) = (self.b.int(0), self.b.int(1));
         let length = self.length;
-        match self.random.below(11) {
+        let kinds: &[usize] = match self.kind {
+            Kind::Walked => &[0, 1, 3, 4, 5, 9, 10, 11],
+            Kind::Any | Kind::Strong => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+        };
+        match *self.random.pick(kinds) {
             0 | 1 => {
                 let a = self.pick(VECTOR);
                 self.b.index(a, &[i])
@@ -368,12 +372,12 @@ impl Maker {
             }
             6 => {
                 let m = self.pick(MATRIX);
-                let places = self.random.one_of(&[[Axis::At, Axis::All], [Axis::All, Axis::At]]);
+                let places = *self.random.pick(&[[Axis::At, Axis::All], [Axis::All, Axis::At]]);
                 self.b.emit(Op::Read(places.to_vec()), &[m, i])
             }
             7 => {
                 let (m, a) = (self.pick(MATRIX), self.pick(VECTOR));
-                let op = self.random.one_of(&[Op::Write, Op::AddAt]);
+                let op = *self.random.pick(&[Op::Write, Op::AddAt]);
                 self.b.emit(op(vec![Axis::At, Axis::All]), &[m, a, i])
             }
             8 => {
@@ -384,10 +388,15 @@ impl Maker {
                 let (a, list) = (self.pick(VECTOR), self.pick(INTS));
                 self.b.emit(Op::Read(vec![Axis::List]), &[a, list])
             }
-            _ => {
+            10 => {
                 let (a, x) = (self.pick(VECTOR), self.pick(VECTOR));
                 let list = self.b.emit(Op::Iota, &[length]);
                 self.b.emit(Op::Write(vec![Axis::List]), &[a, x, list])
+            }
+            _ => {
+                // All of one array into another, possibly itself.
+                let (a, x) = (self.pick(VECTOR), self.pick(VECTOR));
+                self.b.emit(Op::Write(vec![Axis::All]), &[a, x])
             }
         }
     }
@@ -421,13 +430,13 @@ impl Maker {
             }
             4 => {
                 let m = self.pick(MATRIX);
-                let kind = self.random.one_of(&Reduction::ALL);
-                let axes = self.random.one_of(&[0, 1]);
+                let kind = *self.random.pick(&Reduction::ALL);
+                let axes = *self.random.pick(&[0, 1]);
                 self.b.emit(Op::Reduce(kind, vec![axes]), &[m])
             }
             5 | 6 => {
                 let a = self.pick(VECTOR);
-                let kind = self.random.one_of(&Reduction::ALL);
+                let kind = *self.random.pick(&Reduction::ALL);
                 self.b.emit(Op::Reduce(kind, vec![0]), &[a])
             }
             7 => {
@@ -488,12 +497,7 @@ impl Maker {
     }
 
     fn types(&mut self) -> Vec<Type> {
-        let count = 1 + self.random.below(3);
-        (0..count)
-            .map(|_| {
-                self.random.one_of(&[Type::REAL, Type::REAL, Type::INT, Type::BOOL, VECTOR, VECTOR, MATRIX])
-            })
-            .collect()
+        (0..1 + self.random.below(3)).map(|_| self.ty()).collect()
     }
 
     fn pick_all(&mut self, types: &[Type]) -> Vec<Value> {

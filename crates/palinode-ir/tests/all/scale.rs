@@ -1,64 +1,21 @@
-//! Long sources: what they take grows with their length, and nothing runs out of stack. A binary of its own, for its allocator.
+//! Long sources: what they take grows with their length, and nothing runs out of stack.
 //!
 //! Work is counted in allocations, which are the same in every run: four times the source may take four times as many, and a few for the growth of
 //! tables. What scans without allocating is found by the clock, with wide bounds and several tries.
 //! `PALINODE_TERMS=100000` makes the flat chains that long.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use crate::counting::{ALL, measured};
+use crate::pal::{compile as compiled, defaults as inputs};
 use std::time::{Duration, Instant};
 
-use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::{Program, pal, passes, text, transform};
-
-/// Allocations of this thread, and its bytes: live and at most.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    calls: usize,
-    live: usize,
-    peak: usize,
-}
-
-thread_local! {
-    static COUNT: Cell<Count> = const { Cell::new(Count { calls: 0, live: 0, peak: 0 }) };
-}
-
-struct Counting;
-
-#[allow(unsafe_code)] // a global allocator cannot be had without it
-// SAFETY: every call is handed to the system allocator with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that ends allocates when its counters are gone.
-        let _ = COUNT.try_with(|cell| {
-            let Count { calls, live, peak } = cell.get();
-            let live = live.wrapping_add(layout.size());
-            cell.set(Count { calls: calls + 1, live, peak: peak.max(live) });
-        });
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        let _ = COUNT.try_with(|cell| {
-            let count = cell.get();
-            cell.set(Count { live: count.live.saturating_sub(layout.size()), ..count });
-        });
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What `f` takes: allocations, bytes at most beyond what was there, time.
 fn effort<T>(f: impl FnOnce() -> T) -> (T, usize, usize, Duration) {
-    let before = COUNT.get();
-    COUNT.set(Count { peak: before.live, ..before });
     let start = Instant::now();
-    let result = f();
-    let (after, time) = (COUNT.get(), start.elapsed());
-    (result, after.calls - before.calls, after.peak - before.live, time)
+    let (result, taken) = measured(f);
+    (result, taken[ALL].calls, taken[ALL].peak, start.elapsed())
 }
 
 /// Runs `f` on a stack of 2 MiB, which is what threads have.
@@ -68,17 +25,6 @@ fn on_a_small_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
             std::thread::Builder::new().stack_size(2 << 20).spawn_scoped(scope, f).expect("a thread");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
-}
-
-fn compiled(source: &str) -> pal::Model {
-    pal::compile(source).unwrap_or_else(|problems| panic!("{:?}", problems[0]))
-}
-
-fn inputs(model: &pal::Model) -> Vec<Datum<f64>> {
-    let defaults = model.arguments.iter().map(|argument| argument.default.as_ref().expect("has a default"));
-    defaults
-        .map(|default| Datum::Real(Tensor { shape: default.shape().to_vec(), data: default.data().to_vec() }))
-        .collect()
 }
 
 fn numbers(program: &Program, inputs: &[Datum<f64>]) -> Vec<f64> {

@@ -1,11 +1,7 @@
 //! What stores take from the allocator: as much as they say, never more than they said, nothing after the first round.
-//!
-//! Without a harness, because all threads are counted: a store on disk has one of its own, and so would the harness.
 
-mod counting;
-
-use counting::{CALLS, LIVE, PEAK};
-use palinode_core::{Budget, Snapshot, SnapshotStore};
+use crate::counting::{CALLS, LIVE, PEAK};
+use palinode_core::{Budget, Key, Snapshot, SnapshotStore};
 use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
 use std::sync::atomic::Ordering;
 
@@ -34,7 +30,7 @@ fn calls<R>(f: impl FnOnce() -> R) -> usize {
 
 /// States of one size, smooth and rough ones by turns so that their compressed sizes differ.
 fn states(reals: usize, plain: usize) -> Vec<Snapshot> {
-    let rough = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let rough = |i: usize| Key::from_seed(1).u64(i as u64);
     let number = |n: usize, i: usize| match n {
         0 => 1.0,
         1 => (0.01 * i as f64).sin(),
@@ -103,7 +99,7 @@ fn hold<S: SnapshotStore>(name: &str, slack: usize, again: bool, make: impl Fn()
     }
 }
 
-fn main() {
+pub(crate) fn run() {
     hold("memory", 0, true, MemoryStore::new);
     hold("compressed memory", 0, true, || Compressed::new(MemoryStore::new()));
     hold("lossy memory", 0, true, || Lossy::f32(MemoryStore::new()).tiny_to_zero());

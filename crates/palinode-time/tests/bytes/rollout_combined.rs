@@ -1,21 +1,16 @@
 //! Any options of rollouts together: the allocator never sees more than the budget, the budget that a refusal names is enough, and where nothing is lossy, clipped or cut the bits are
 //! those of storing all, without a budget.
 //!
-//! 230 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
-//! Without a harness; see `rollout_bytes.rs`.
+//! 230 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test bytes -- rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
 
-mod chain;
-mod counting;
-mod varied;
-
-use chain::{Chain, Late, energy, start};
-use counting::measured;
+use crate::chain::{Chain, Late, energy, start};
+use crate::counting::measured;
+use crate::varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet, Ragged, Shrinking};
 use palinode_core::{Budget, Dual, Key, Passive, Snapshot, Var};
 use palinode_time::{
     Compressed, Error, Gradient, Lossy, MemoryStore, PlainInput, Repeat, Report, Rollout, Schedule, Step,
 };
 use std::path::Path;
-use varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet, Ragged, Shrinking};
 
 /// How to differentiate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -450,7 +445,7 @@ const FOUND: [u64; 30] = [
     2_000_116, 2_000_220, 2_000_444,
 ];
 
-fn main() {
+pub(crate) fn run() {
     let directory = std::env::temp_dir().join(format!("palinode-rollout-combined-{}", std::process::id()));
     let number =
         |name, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));

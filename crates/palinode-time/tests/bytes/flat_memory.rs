@@ -1,19 +1,12 @@
-//! Forward gradients take no memory beyond the parameters, however many there are and however long the loss computes. A binary of
-//! its own, for its allocator, without a harness, whose own thread allocates when it likes.
+//! Forward gradients take no memory beyond the parameters, however many there are and however long the loss computes.
 
+use crate::counting::measured;
 use palinode_core::{Accumulator, DualN, Key, value_and_grad};
 use palinode_time::{Directions, ForwardDescent, Perturbed, forward_gradient};
-use peak_alloc::PeakAlloc;
-
-#[global_allocator]
-static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// The most bytes that were allocated at once during `f`, beyond those before it.
 fn extra_bytes(f: impl FnOnce()) -> usize {
-    ALLOCATOR.reset_peak_usage();
-    let before = ALLOCATOR.current_usage();
-    f();
-    ALLOCATOR.peak_usage() - before
+    measured(f).1
 }
 
 /// A chain of `depth` operations over all parameters.
@@ -25,11 +18,7 @@ fn chain<const K: usize>(p: &Perturbed<'_, '_, K>, depth: usize) -> DualN<f64, K
     state
 }
 
-fn main() {
-    forward_gradients_allocate_nothing();
-}
-
-fn forward_gradients_allocate_nothing() {
+pub(crate) fn run() {
     let key = Key::from_seed(1);
     let families = [
         Directions::Gaussian,

@@ -1,7 +1,5 @@
 //! An allocator that counts what is live, the most there was, and calls.
 
-#![allow(dead_code)] // not every test asks for everything
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 

@@ -1,6 +1,4 @@
 //! What people are told: every source in `tests/pal/errors` with its messages beside it, and a page for every code.
-//!
-//! `PAL_BLESS=1 cargo test -p palinode-ir pal::errors` writes the messages anew; read the difference before committing it.
 
 use palinode_ir::pal;
 use std::collections::BTreeSet;
@@ -28,7 +26,7 @@ fn messages(source: &str) -> String {
 
 /// Compares texts with the files beside their sources.
 fn compare(paths: &[PathBuf], make: impl Fn(&str) -> String) {
-    let bless = std::env::var_os("PAL_BLESS").is_some();
+    let bless = crate::is_blessed();
     let mut changed = Vec::new();
     for path in paths {
         let source = std::fs::read_to_string(path).unwrap();
@@ -40,7 +38,7 @@ fn compare(paths: &[PathBuf], make: impl Fn(&str) -> String) {
             changed.push(format!("{}:\n{found}", path.display()));
         }
     }
-    assert!(changed.is_empty(), "it changed (PAL_BLESS=1 accepts it)\n{}", changed.join("\n"));
+    assert!(changed.is_empty(), "it changed (PALINODE_BLESS=1 accepts it)\n{}", changed.join("\n"));
 }
 
 #[test]

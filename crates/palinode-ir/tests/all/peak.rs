@@ -1,98 +1,33 @@
-//! The account of a run against the allocator: every byte of its arrays, at every moment. A binary of its own, for its allocator.
-//!
-//! Buffers of arrays are aligned to 64 bytes and nothing else is, so that the allocator can tell them apart. The plan of the recorded run
-//! must say the same.
+//! The account of a run against the allocator: every byte of its arrays, at every moment. The plan of the
+//! recorded run must say the same.
 
-#[path = "peak/counted.rs"]
 mod counted;
-#[path = "peak/law.rs"]
 mod law;
-#[path = "all/random/mod.rs"]
-#[allow(dead_code)] // shared with the other tests
-mod random;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use crate::counting::{ALL, ARRAYS, OTHERS, live_arrays, measured};
+use crate::pal::defaults;
+use crate::random::generate::source;
+use crate::random::variant::with_hidden_rows;
+use crate::random_programs::from_environment;
 use std::path::Path;
 
 use palinode_core::Budget;
-use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Stats, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Stats};
 use palinode_ir::plan::{PlanError, predict_recorded};
 use palinode_ir::{
     Axis, Elem, FunctionBuilder, Linalg, Op, Program, Reduction, Room, Type, Value, pal, passes, transform,
 };
-use random::generate::source;
-use random::variant::with_hidden_rows;
-
-/// Bytes of this thread, live and at most: of arrays, and of everything else.
-#[derive(Clone, Copy, Default)]
-struct Bytes {
-    live: usize,
-    peak: usize,
-}
-
-thread_local! {
-    static ARRAYS: Cell<Bytes> = const { Cell::new(Bytes { live: 0, peak: 0 }) };
-    static OTHERS: Cell<Bytes> = const { Cell::new(Bytes { live: 0, peak: 0 }) };
-    static ALL: Cell<Bytes> = const { Cell::new(Bytes { live: 0, peak: 0 }) };
-}
-
-fn count(layout: Layout, change: impl Fn(&mut Bytes)) {
-    for which in [if layout.align() == 64 { &ARRAYS } else { &OTHERS }, &ALL] {
-        // A thread that ends allocates when its counters are gone.
-        let _ = which.try_with(|cell| {
-            let mut bytes = cell.get();
-            change(&mut bytes);
-            cell.set(bytes);
-        });
-    }
-}
 
 /// The peak of all bytes while `f` runs, beyond those that were there before.
 fn peak_of_all<T>(f: impl FnOnce() -> T) -> (T, usize) {
-    let before = ALL.with(|cell| {
-        let live = cell.get().live;
-        cell.set(Bytes { live, peak: live });
-        live
-    });
-    let result = f();
-    (result, ALL.with(Cell::get).peak - before)
+    let (result, taken) = measured(f);
+    (result, taken[ALL].peak)
 }
-
-struct Counting;
-
-#[allow(unsafe_code)] // a global allocator cannot be had without it
-// SAFETY: every call is handed to the system allocator with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout, |bytes| {
-            bytes.live = bytes.live.wrapping_add(layout.size());
-            bytes.peak = bytes.peak.max(bytes.live);
-        });
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // What another thread has allocated may be freed here.
-        count(layout, |bytes| bytes.live = bytes.live.saturating_sub(layout.size()));
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// The peaks of arrays and of everything else while `f` runs.
 fn peaks<T>(f: impl FnOnce() -> T) -> (T, usize, usize) {
-    let start = |cell: &Cell<Bytes>| {
-        let live = cell.get().live;
-        cell.set(Bytes { live, peak: live });
-        live
-    };
-    let (arrays, others) = (ARRAYS.with(start), OTHERS.with(start));
-    let result = f();
-    (result, ARRAYS.with(Cell::get).peak - arrays, OTHERS.with(Cell::get).peak - others)
+    let (result, taken) = measured(f);
+    (result, taken[ARRAYS].peak, taken[OTHERS].peak)
 }
 
 fn uses_linalg(program: &Program) -> bool {
@@ -104,7 +39,7 @@ fn uses_linalg(program: &Program) -> bool {
 }
 
 /// The sign of a NaN means nothing: neither IEEE 754 nor Rust says which one an operation gives.
-fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
+pub(crate) fn bits(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
     let bits = |x: f64| if x.is_nan() { f64::NAN } else { x }.to_bits();
     data.iter().map(|datum| datum.map(bits)).collect()
 }
@@ -130,10 +65,10 @@ impl Checked {
         let limits = Limits { steps: 200_000, ..Limits::default() };
         let (plain, measured, _) = peaks(|| code.run_with_stats(inputs, &limits));
         let Ok((outputs, stats)) = plain else {
-            assert_eq!(ARRAYS.with(Cell::get).live, 0, "{name}: an error leaves arrays behind");
+            assert_eq!(live_arrays(), 0, "{name}: an error leaves arrays behind");
             return;
         };
-        assert_eq!(ARRAYS.with(Cell::get).live, 0, "{name}: arrays are left behind");
+        assert_eq!(live_arrays(), 0, "{name}: arrays are left behind");
         if uses_linalg(program) {
             assert!(stats.peak_bytes >= measured, "{name}: {} < {measured}", stats.peak_bytes);
         } else {
@@ -178,7 +113,7 @@ impl Checked {
             };
             assert!(budget == less && live <= less && live + needed > less, "{name}: {refused:?}");
             assert!(measured <= less, "{name}: {measured} bytes within {less}");
-            assert_eq!(ARRAYS.with(Cell::get).live, 0, "{name}: an error leaves arrays behind");
+            assert_eq!(live_arrays(), 0, "{name}: an error leaves arrays behind");
         }
     }
 
@@ -201,16 +136,9 @@ impl Checked {
     }
 }
 
+/// The defaults, if every argument has one.
 fn given(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
-    let one = |argument: &pal::Argument| {
-        let default = argument.default.as_ref()?;
-        let (shape, data) = (default.shape().to_vec(), default.data().to_vec());
-        Some(match argument.ty.elem {
-            Elem::Int => Datum::Int(Tensor { shape, data: data.iter().map(|x| *x as i64).collect() }),
-            _ => Datum::Real(Tensor { shape, data }),
-        })
-    };
-    model.arguments.iter().map(one).collect()
+    model.arguments.iter().all(|argument| argument.default.is_some()).then(|| defaults(model))
 }
 
 #[test]
@@ -234,9 +162,6 @@ fn the_account_is_exact_over_the_examples() {
 
 #[test]
 fn the_account_is_exact_over_random_programs() {
-    let from_environment = |name: &str, otherwise: u64| {
-        std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
-    };
     let (first, programs) =
         (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 100));
     let mut checked = Checked::default();

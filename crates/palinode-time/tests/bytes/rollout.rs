@@ -1,13 +1,8 @@
 //! What rollouts take from the allocator: never more than the budget, whatever the schedule, the tier and the way back; nothing per step after the first.
 //! And the smallest budget that a refusal names is enough, while a byte less is refused.
-//!
-//! Without a harness, because all threads are counted, and the harness's own allocates when it likes.
 
-mod chain;
-mod counting;
-
-use chain::{Chain, Late, energy, start};
-use counting::measured;
+use crate::chain::{Chain, Late, energy, start};
+use crate::counting::measured;
 use palinode_core::{Dual, Real, Var};
 use palinode_time::{
     Compressed, Error, Lossy, MemoryStore, Number, PlainInput, Repeat, Report, Rollout, Schedule, Step,
@@ -369,7 +364,7 @@ impl Step for Countdown {
     }
 }
 
-fn main() {
+pub(crate) fn run() {
     let directory = std::env::temp_dir().join(format!("palinode-rollout-bytes-{}", std::process::id()));
     states_that_grow(&directory);
     states_that_grow_later();

@@ -1,13 +1,8 @@
 //! What a rollout of a program takes from the allocator: never more than its budget, what the interpreter takes included.
-//!
-//! Without a harness, because all threads are counted, and it would have one.
 
+use crate::counting::measured;
 use palinode_ir::interp::Datum;
 use palinode_time::{Differentiate, Error, ProgramStep, Rollout, Schedule};
-use peak_alloc::PeakAlloc;
-
-#[global_allocator]
-static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 const SOURCE: &str = "
     input u: [n]
@@ -26,10 +21,8 @@ fn peak<How: Differentiate<ProgramStep>>(
     start: &palinode_time::ProgramValues<f64>,
     params: &palinode_time::ProgramValues<f64>,
 ) -> (usize, Result<usize, usize>) {
-    let before = ALLOCATOR.current_usage();
-    ALLOCATOR.reset_peak_usage();
-    let gradient = run.value_and_grad(start, params, |state| state.elements(0).iter().map(|&u| u * u).sum());
-    let taken = ALLOCATOR.peak_usage() - before;
+    let loss = |state: &palinode_time::ProgramValues<_>| state.elements(0).iter().map(|&u| u * u).sum();
+    let (gradient, taken, _) = measured(|| run.value_and_grad(start, params, loss));
     match gradient {
         Ok(gradient) => (taken, Ok(gradient.report.peak_bytes)),
         Err(Error::BudgetTooSmall { smallest, .. }) => (taken, Err(smallest.bytes())),
@@ -63,7 +56,7 @@ fn keeps_its_budget<How: Differentiate<ProgramStep>>(
     }
 }
 
-fn main() {
+pub(crate) fn run() {
     for length in [5, 100, 3000] {
         keeps_its_budget(length, |step| step.rollout().steps(40));
         keeps_its_budget(length, |step| step.rollout().steps(40).by_rule());

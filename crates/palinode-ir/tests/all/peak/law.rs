@@ -12,22 +12,10 @@ use palinode_ir::plan::{FitError, FittedGradient, fit_gradient};
 use palinode_ir::transform::{Recompute, Storage};
 use palinode_ir::{Program, pal, passes, transform};
 
-use crate::counted::{Counted, work_of};
-use crate::{bits, given, peak_of_all};
-
-/// Numbers by a linear congruence.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % n as u64) as usize
-    }
-
-    fn one<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
-        of[self.below(of.len())]
-    }
-}
+use super::counted::{Counted, work_of};
+use super::{bits, given, peak_of_all};
+use crate::random::Random;
+use crate::random_programs::from_environment;
 
 /// Statements that keep every number between -3 and 3, or near.
 const STATEMENTS: &[&str] = &[
@@ -83,7 +71,7 @@ struct Kind {
 }
 
 fn block(
-    dice: &mut Dice,
+    dice: &mut Random,
     depth: usize,
     left: &mut usize,
     names: &mut usize,
@@ -93,10 +81,10 @@ fn block(
     let mut text = String::new();
     for _ in 0..1 + dice.below(4) {
         let statement = match dice.below(8) {
-            0..=2 => dice.one(STATEMENTS).to_string(),
-            3..=5 if kind.on_data => dice.one(BRANCHES).to_string(),
-            6 if kind.unlike && !counter.is_empty() => dice.one(UNLIKE).replace('K', counter),
-            _ => dice.one(STATEMENTS).to_string(),
+            0..=2 => dice.pick(STATEMENTS).to_string(),
+            3..=5 if kind.on_data => dice.pick(BRANCHES).to_string(),
+            6 if kind.unlike && !counter.is_empty() => dice.pick(UNLIKE).replace('K', counter),
+            _ => dice.pick(STATEMENTS).to_string(),
         };
         // A name of its own for what it defines.
         *names += 1;
@@ -125,8 +113,7 @@ fn block(
 
 /// A program; branches depend on data only if `on_data`.
 fn source(seed: u64, on_data: bool) -> String {
-    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66);
-    dice.below(2);
+    let mut dice = Random::new(seed);
     let mut left = [100, 2000, 6000][dice.below(3)];
     let unlike = dice.below(3) == 0 && on_data;
     let kind = Kind { on_data, unlike };
@@ -202,7 +189,7 @@ fn check(seed: u64, seen: &mut Seen) {
     let Ok((expected, stats)) = code.run_with_stats(&inputs, &Limits::default()) else { return };
     let expected = bits(&expected);
     // Without a plan a run is stopped before the first byte too many.
-    let mut dice = Dice(seed ^ 77);
+    let mut dice = Random::new(seed ^ 77);
     for budget in [stats.heap_bytes, stats.heap_bytes - 1, 1 + dice.below(stats.heap_bytes)] {
         let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
         let (ran, measured) = peak_of_all(|| code.run(&inputs, &limits).map_err(|error| error.code()));
@@ -241,9 +228,6 @@ fn check(seed: u64, seen: &mut Seen) {
 
 #[test]
 fn budgets_hold_whatever_the_data_decides() {
-    let from_environment = |name: &str, otherwise: u64| {
-        std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
-    };
     let (first, programs) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 40));
     let mut seen = Seen::default();
     for seed in first..first + programs {

@@ -1,0 +1,9 @@
+//! The command as people use it: every test starts the binary.
+
+mod checking;
+mod examples;
+mod files;
+mod json;
+mod memory;
+mod output;
+mod transcript;

@@ -1,0 +1,32 @@
+//! The integration tests of `palinode-ir`, in one binary.
+
+mod accumulators;
+mod agree;
+mod agree_precisely;
+mod calls;
+mod counting;
+mod implicit;
+mod inplace;
+mod interp;
+mod interp_arrays;
+mod pal;
+mod passes_derivatives;
+mod passes_files;
+mod passes_random;
+mod peak;
+mod plan;
+mod plan_hard;
+mod planted_transforms;
+mod posits;
+mod random;
+mod random_programs;
+mod scale;
+mod sweeps;
+mod text;
+mod trace;
+mod transform;
+
+/// Whether expected texts are written anew instead of compared.
+fn is_blessed() -> bool {
+    std::env::var_os("PALINODE_BLESS").is_some()
+}

@@ -1,0 +1,11 @@
+//! All integration tests of `palinode-num`, in one binary.
+
+mod apply;
+mod arithmetic;
+mod exact;
+mod identities;
+mod posit;
+mod reference;
+mod special_values;
+mod table;
+mod text;
