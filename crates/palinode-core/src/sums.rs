@@ -8,15 +8,10 @@
 //! convolution, as in `jet.rs`). A tangent of zero adds nothing, whatever its partial is.
 
 use crate::array::Array;
+use crate::number::Accumulated;
 use crate::rules::{Binary, Multiply};
 use crate::{Dual, DualN, Jet, Passive, Var};
 use palinode_num::{Accumulator, Scalar};
-
-/// A derivative number that can be added up in other ways than one after the other.
-pub(crate) trait Accumulated: Copy {
-    fn accumulated_sum(terms: &[Self], how: Accumulator) -> Self;
-    fn accumulated_dot(a: &[Self], b: &[Self], how: Accumulator) -> Self;
-}
 
 /// One part of every number.
 fn parts<N: Copy, S>(numbers: &[N], part: impl Fn(N) -> S) -> Vec<S> {

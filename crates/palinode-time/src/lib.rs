@@ -36,11 +36,12 @@ pub use forward_gradient::{
     Perturbed, Progress, estimate_gradient, estimate_gradient_in, forward_gradient, forward_gradient_in,
 };
 pub use health::{Health, Verdict};
+pub use implicit::number::Number;
 #[cfg(feature = "ir")]
 pub use program_step::{ProgramStep, ProgramStepError, ProgramValues};
 pub use rollout::{
     Closest, Differentiate, Direction, Gradient, Inner, Nested, Repeat, Report, Rollout, Ruled, Schedule,
     StepDecisions, StopMargin, Taped, Truncation,
 };
-pub use step::{Notes, Number, PlainInput, ReversibleStep, Step, StepRule};
+pub use step::{Notes, PlainInput, ReversibleStep, Step, StepRule};
 pub use store::{Compressed, DiskStore, Lossy, MemoryStore};

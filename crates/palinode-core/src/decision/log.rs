@@ -2,8 +2,20 @@
 //!
 //! Invariant: a log takes no more bytes than it was given; what has no room is missing, and it says so.
 
-use super::{Suspicion, TINY};
+use super::TINY;
 use core::cmp::Ordering;
+
+/// How suspicious a comparison is.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Suspicion {
+    /// Not at all.
+    None,
+    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
+    Small,
+    /// A tie, an exact zero beside a tiny threshold, or a value that is infinite or NaN.
+    Exact,
+}
 
 /// A comparison that may have gone as it did only because of where it was made.
 #[derive(Clone, Copy, Debug)]

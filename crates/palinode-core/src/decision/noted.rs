@@ -5,21 +5,9 @@
 //! `is_zero` and `is_one` say no to a number that carries a derivative, so that nobody skips it. For plain numbers they say yes, and some code relies on that: it divides by what is not zero. If numbers come out that
 //! are infinite or NaN, the same run is made once more with the answers of plain numbers ([`plainly`]), and those are suspicious as every tie is.
 
-use super::log::Log;
+use super::log::{Log, Suspicion};
 use super::{ACCEPTED, BESIDE, KEPT, LOG, LOGGED, NOTED, is_verified, with};
 use core::cell::Cell;
-
-/// How suspicious a comparison is.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Suspicion {
-    /// Not at all.
-    None,
-    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
-    Small,
-    /// A tie, an exact zero beside a tiny threshold, or a value that is infinite or NaN.
-    Exact,
-}
 
 /// What is noted of a run.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@
 //! Where the closure fails to one side, the other one speaks; where it fails on both, other directions and smaller distances do.
 
 use super::side::{Beside, Found, Side};
-use super::verdict::{Here, Sides, Vague, Verdict, known};
+use super::verdict::{Here, Sides, Vague, Verdict, known, named};
 use super::{Account, Charge, Distance, FEW, Kind, Parts, Run, moved, of_input, scales, weight};
-use crate::decision::{self, Log, Suspect, Suspicion};
+use crate::decision::{self, Log, Suspicion};
 use crate::error::Error;
 use core::cell::RefCell;
 use palinode_num::Scalar;
@@ -168,11 +168,6 @@ pub(super) fn charge_of<'a>(
         account.log_was_cut();
     }
     account.charge(parts.capacity() * size_of::<f64>() + log.taken_of(room))
-}
-
-/// The number and the operands of a suspicious comparison, as an error names them; none if it was beyond what is logged.
-pub(super) fn named(suspect: Option<&Suspect>) -> (usize, f64, f64) {
-    suspect.map_or((0, f64::NAN, f64::NAN), |suspect| (suspect.number + 1, suspect.left, suspect.right))
 }
 
 /// Last, so that a closure leaves behind what it left at the point. Drivers inside the closure verify what they answer, as they did in the first run.

@@ -6,8 +6,9 @@
 //! A zero that carries a derivative says that it is not zero (`ecosystem/carry.rs`), and code that asked divides by it: a zero pivot, a column without length. Plain numbers take
 //! another way there, and the function has a value.
 
-use super::look::{charge_of, named, nearest, once_more};
+use super::look::{charge_of, nearest, once_more};
 use super::side::{Beside, Found, Side, is_of_point};
+use super::verdict::named;
 use super::{Account, Kind, Run, has_small, look, matters, moved, weight};
 use crate::decision::{self, Suspicion};
 use crate::error::Error;

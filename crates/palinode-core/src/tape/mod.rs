@@ -4,12 +4,12 @@
 //! forward as often as wanted, printed and measured.
 //!
 //! ```text
-//! Tape::record ──► Scope (stamp.rs) ──► closure over Var (var.rs, nary.rs, custom.rs) and Array (../array/)
+//! Tape::record ──► Scope (scope.rs, stamp.rs) ──► closure over Var (var.rs, nary.rs, custom.rs) and Array (../array/)
 //!                                            │ pushes
 //!                                            ▼
-//!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations + steps of arrays + trace (trace.rs)
+//!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations (custom.rs) + steps of arrays (arrays/) + trace
 //!                                            │
-//!                  Record (record.rs) ◄──────┘  reverse, forward, table, size
+//!                  Record (record.rs) ◄──────┘  reverse, forward, table (table.rs), size
 //!                    └──► Compressed (compress/): what matters of it, fused, in fewer bytes
 //! ```
 //!
@@ -17,6 +17,7 @@
 //! is kept from one recording to the next, so a repeated recording of the same size allocates nothing.
 
 mod arena;
+pub(crate) mod arrays;
 mod boundary;
 mod carry;
 mod compress;
@@ -24,10 +25,12 @@ mod custom;
 mod nary;
 mod record;
 mod recorder;
+mod scope;
 mod stamp;
 mod summed;
+mod sums;
 mod sweep;
-mod trace;
+mod table;
 mod var;
 
 #[cfg(test)]
@@ -39,24 +42,26 @@ pub use arena::MAX_NODES;
 pub(crate) use arena::SINK;
 pub use boundary::Boundary;
 pub use compress::{Compressed, Compression, CompressionStep, Narrowing, Partials, Report};
-pub use custom::{CustomRule, custom};
+pub use custom::CustomRule;
+pub use nary::custom;
 pub use record::{Outputs, Record, Size};
-pub use trace::{Row, Table};
+pub use table::{Row, Table};
 pub use var::Var;
 
 pub(crate) use recorder::Recorder;
-pub(crate) use stamp::{Stamp, with_recorder};
-pub(crate) use summed::Sums;
+pub(crate) use scope::with_recorder;
+pub(crate) use stamp::Stamp;
+pub(crate) use sums::Sums;
 
-use crate::array::WhenOverwritten;
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::points::{self, Parts};
+use arrays::WhenOverwritten;
 use palinode_num::{Accumulator, Scalar, Summand};
-use stamp::Scope;
+use recorder::Entry;
+use scope::Scope;
 use std::collections::TryReserveError;
 use summed::SummedSweep;
-use trace::Entry;
 
 /// Memory for recordings, used again by each.
 ///

@@ -5,7 +5,7 @@
 //! Papers: Anderson (1965), as in Walker and Ni (2011); Newton with the sufficient decrease of Armijo.
 
 use super::error::{ImplicitError, evidence};
-use super::linearised::{Linearised, System};
+use super::linearised::{Linearised, System, difference};
 use super::options::{Method, Solver};
 use super::report::Report;
 use palinode_core::dense::{least_squares, max_norm, norm};
@@ -276,8 +276,4 @@ impl Search<'_> {
             }),
         }
     }
-}
-
-pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }

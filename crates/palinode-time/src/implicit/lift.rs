@@ -11,51 +11,11 @@
 
 use super::error::ImplicitError;
 use super::linearised::{Linearised, System};
-use super::problem::{Linear, Problem, Transposed, linearised, system};
+use super::number::{Derivative, Implicit, Inner, Prepared, Problem};
+use super::problem::{Linear, Transposed, linearised, system};
 use super::report::{LinearReport, Report};
-use palinode_core::{CustomRule, Dual, DualN, Error, Limits, Passive, Scalar, Var, custom};
-use std::fmt::Display;
+use palinode_core::{CustomRule, Dual, DualN, Error, Passive, Scalar, Var, custom};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A number that implicit functions run on: `f64`, `f32`, and `Dual`, `DualN`, `Passive` and `Var` over these or each other.
-pub trait Implicit: Scalar<Bool = bool> {
-    /// The solution at these parameters.
-    #[doc(hidden)]
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Result<(Vec<Self>, Report), ImplicitError>;
-    /// The derivative of the solution, ready for sweeps.
-    #[doc(hidden)]
-    fn prepare<P: Problem>(problem: &Arc<P>, x: &[Self], params: &[Self]) -> Prepared<Self>;
-}
-
-type Prepared<S> = Result<Box<dyn Derivative<S>>, ImplicitError>;
-
-/// What the inner number of a [`Number`](crate::Number) must be.
-#[cfg(not(feature = "nalgebra"))]
-pub trait Inner: Implicit + PartialOrd + Display + Limits + Send + Sync {}
-#[cfg(not(feature = "nalgebra"))]
-impl<S: Implicit + PartialOrd + Display + Limits + Send + Sync> Inner for S {}
-
-/// What the inner number of a [`Number`](crate::Number) must be.
-#[cfg(feature = "nalgebra")]
-pub trait Inner:
-    Implicit + PartialOrd + Display + Limits + Send + Sync + palinode_core::linalg::InnerNumber
-{
-}
-#[cfg(feature = "nalgebra")]
-impl<S: Implicit + PartialOrd + Display + Limits + Send + Sync + palinode_core::linalg::InnerNumber> Inner
-    for S
-{
-}
-
-/// The derivative of a solution by its parameters.
-pub trait Derivative<S>: Send {
-    /// `J^T v`.
-    fn pull(&mut self, v: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError>;
-    /// `J dp`.
-    fn push(&mut self, dp: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError>;
-    /// The heap bytes held.
-    fn heap_bytes(&self) -> usize;
-}
 
 impl Derivative<f64> for System {
     fn pull(&mut self, v: &[f64]) -> Result<(Vec<f64>, Option<LinearReport>), ImplicitError> {

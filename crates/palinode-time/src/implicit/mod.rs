@@ -10,6 +10,7 @@
 //! | `options.rs`, `report.rs`, `error.rs` | [`Solver`]; [`Report`]; [`ImplicitError`] |
 //! | `forward.rs` | Picard, Anderson and Newton on plain numbers |
 //! | `linearised.rs`, `gmres.rs` | an equation recorded at a point; linear systems with it |
+//! | `number.rs` | what numbers and equations must be |
 //! | `problem.rs`, `lift.rs` | the linear equations of derivatives as equations; numbers with derivatives |
 //! | `closure.rs` | closures over `Var<f64>` |
 //!
@@ -22,18 +23,19 @@ mod forward;
 mod gmres;
 mod lift;
 mod linearised;
+pub(crate) mod number;
 mod options;
 mod problem;
 mod report;
 
 pub use closure::{fixed_point_of, root_of};
 pub use error::ImplicitError;
-pub use lift::Implicit;
+pub use number::Implicit;
 pub use options::{LinearMethod, Method, Solver};
 pub use report::{LinearReport, Report};
 
-use crate::Number;
 use forward::Form;
+use number::Number;
 use palinode_core::{Real, Scalar, dense};
 use problem::{Given, checked};
 use std::sync::Arc;

@@ -7,25 +7,11 @@ use super::Equation;
 use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
 use super::linearised::{Linearised, System};
+use super::number::{Inner, Number, Problem};
 use super::options::{LinearOptions, Solver};
 use super::report::Report;
-use crate::Number;
 use palinode_core::Dual;
 use std::sync::Arc;
-
-/// An equation `R(x, p) = 0` that is solved in plain numbers and evaluated in any.
-pub trait Problem: Send + Sync + 'static {
-    /// How many unknowns and equations there are.
-    fn unknowns(&self) -> usize;
-    /// Zero at the solution.
-    fn residual<S: Number>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError>;
-    /// The solution.
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError>;
-    /// How the linear systems of its derivatives are solved.
-    fn linear(&self) -> &LinearOptions;
-    /// How the operation is called in tables.
-    fn name(&self) -> &'static str;
-}
 
 /// The user's equation.
 pub(super) struct Given<E> {
@@ -80,7 +66,7 @@ impl<E: Equation> Problem for Given<E> {
 }
 
 /// The recording of a problem at a point.
-pub(super) fn linearised<S: super::lift::Inner, P: Problem>(
+pub(super) fn linearised<S: Inner, P: Problem>(
     problem: &P,
     x: &[S],
     params: &[S],

@@ -11,9 +11,9 @@
 //! for the whole loop or not at all; what it chooses does not depend on schedule or budget, and so neither do the bits.
 
 use super::Inner;
-use super::backend::{Cotangents, Fixed, Flat};
-use super::flat::{reading, refill, reloaded, same_bits, same_words};
-use super::forward::taken_well;
+use super::backend::{Cotangents, Fixed};
+use super::flat::{Flat, reading, refill, reloaded, same_bits, same_words};
+use super::taking::taken_well;
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::{DualN, InputGroups, Passive, Reals, Sink};

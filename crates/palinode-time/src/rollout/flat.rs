@@ -298,3 +298,38 @@ impl<S: Copy> Sink<S> for Shape<'_> {
         self.words.push(word);
     }
 }
+
+/// A value of the shape of another, with these numbers. The words are for it to use.
+pub(super) fn reshaped<R: Reals<f64>>(like: &R, numbers: &[f64], words: &mut Vec<u64>) -> R {
+    Shape::of(like, words);
+    R::load(&mut reading(numbers, words, |number| number))
+}
+
+/// A value over duals of which one part is the primal and the other the tangent.
+pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
+    value: &A,
+    tangent: &A,
+    number: impl Fn(Dual<f64>) -> S,
+) -> Result<B, Error> {
+    let (mut values, mut tangents) = (Flat::default(), Flat::default());
+    value.save(&mut Verbatim(&mut values));
+    tangent.save(&mut Verbatim(&mut tangents));
+    let duals = paired(&values, &tangents)?;
+    Ok(B::load(&mut reading(&duals, &values.plain, number)))
+}
+
+/// Numbers with tangents.
+fn paired(values: &Flat<f64>, tangents: &Flat<f64>) -> Result<Vec<Dual<f64>>, Error> {
+    if values.reals.len() != tangents.reals.len() {
+        return Err(Error::Core(palinode_core::Error::Length {
+            what: "the direction",
+            expected: values.reals.len(),
+            found: tangents.reals.len(),
+        }));
+    }
+    if let Some(position) = tangents.reals.iter().position(|t: &f64| !t.is_finite()) {
+        let value = tangents.reals[position];
+        return Err(palinode_core::Error::NonFiniteInput { what: "direction", position, value }.into());
+    }
+    Ok(values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect())
+}

@@ -6,7 +6,7 @@
 //! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
 //!        │                                  attempts.rs: again, if it took more                │
 //!        └──► engine/: follows the actions ◄──────────────────────────────────────┘
-//!                │   backend.rs, by_rule.rs: one step, by tape or rule        stores.rs, store/: where snapshots are
+//!                │   backend.rs, by_tape.rs, by_rule.rs: one step                stores.rs, store/: where snapshots are
 //!                │   columns.rs: one step, by forward numbers
 //!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?
 //!                ▼
@@ -19,12 +19,14 @@ mod attempts;
 mod backend;
 mod before;
 mod by_rule;
+mod by_tape;
 mod check;
 mod columns;
 mod engine;
 mod flat;
 mod forward;
 mod hashes;
+mod inputs;
 mod needs;
 mod nested;
 mod plan;
@@ -32,8 +34,10 @@ mod report;
 mod reverse;
 mod reversible;
 mod rule_check;
+mod setting;
 mod sides;
 mod stores;
+mod taking;
 mod while_loop;
 
 pub use nested::{Nested, Repeat};
@@ -41,14 +45,16 @@ pub use plan::Schedule;
 pub use report::{Closest, Report, StepDecisions, StopMargin, Truncation};
 
 use crate::error::Error;
-use crate::implicit::Implicit;
-use crate::step::{Number, Step, StepRule};
+use crate::implicit::number::{Implicit, Number};
+use crate::step::{Step, StepRule};
 use crate::store::{Checked, DiskStore};
-use backend::{Backend, ByTape};
+use backend::Backend;
 use by_rule::ByRule;
+use by_tape::ByTape;
 use palinode_core::{
     Bits, Budget, Dual, DualN, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var,
 };
+use setting::When;
 use std::marker::PhantomData;
 
 /// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
@@ -441,7 +447,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
     ) -> Result<Gradient<St>, Error> {
-        self.gradient(initial, params, engine::When::Last, &mut |_, state| loss(state))
+        self.gradient(initial, params, When::Last, &mut |_, state| loss(state))
     }
 
     /// The sum of a loss over the states after each step, and its gradient. The loss is also told how many steps have been taken, from 1.
@@ -451,7 +457,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         loss: impl Fn(u64, &St::State<Var<f64>>) -> Var<f64>,
     ) -> Result<Gradient<St>, Error> {
-        self.gradient(initial, params, engine::When::Each, &mut |step, state| loss(step, state))
+        self.gradient(initial, params, When::Each, &mut |step, state| loss(step, state))
     }
 
     /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward over checkpointed reverse.

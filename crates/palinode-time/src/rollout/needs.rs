@@ -6,10 +6,10 @@
 //! Invariant: whether there is a cheaper way to the partials of a step does not depend on the budget, because bits depend on it.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss, When};
+use super::engine::Engine;
 use super::hashes::Hashes;
 use super::plan::{Needs, Way};
-use super::reverse::{Length, Setting};
+use super::setting::{Length, Loss, Setting, When};
 use super::stores::Stores;
 use super::{Differentiate, Inner, Rollout, Schedule};
 use crate::error::Error;

@@ -5,13 +5,15 @@
 //!
 //! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
 
-use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, Memory, Recording, records_otherwise};
+use super::backend::{Alike, Backend, Cotangents, Fixed, Memory, Recording, records_otherwise};
 use super::before::Before;
-use super::flat::refill;
-use super::forward::taken_well;
+use super::by_tape::ByTape;
+use super::flat::{Flat, refill};
+use super::taking::taken_well;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
-use crate::step::{Notes, Number, Step};
+use crate::implicit::number::Number;
+use crate::step::{Notes, Step};
 use crate::store::MemoryStore;
 use palinode_core::schedule::{self, Action};
 use palinode_core::{Budget, Passive, Reals, Snapshot, SnapshotStore};

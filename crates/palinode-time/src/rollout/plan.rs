@@ -5,7 +5,7 @@
 //!
 //! Everything counts: snapshots, the residuals of as many units as are kept at once, the schedule's own stack and tables, and what making them takes.
 
-use super::engine::AHEAD;
+use super::setting::AHEAD;
 use super::stores::Stores;
 use crate::error::Error;
 use crate::store::slack_of_changing_sizes;

@@ -6,9 +6,10 @@
 //! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does with a small change is not asked for. A rollout
 //! without suspicious comparisons does nothing here.
 
-use super::engine::{Inputs, Loss};
 use super::flat::{Flat, Verbatim, reading};
-use super::forward::taken_well;
+use super::inputs::Inputs;
+use super::setting::Loss;
+use super::taking::taken_well;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
 use crate::step::Step;

@@ -4,7 +4,6 @@
 //!
 //! Invariant: the stores that are asked how much they will take are those that are used; they are made again only after an attempt that failed.
 
-use super::plan::Needs;
 use super::{Rollout, StoreMaker};
 use crate::error::Error;
 use crate::step::Step;
@@ -60,10 +59,9 @@ impl Stores<'_, '_> {
         Ok(())
     }
 
-    /// Ours takes no more than this from now on, and is made for the largest state.
-    pub(super) fn limit(&mut self, needs: Needs, bytes: usize) {
+    /// Ours takes no more bytes than this from now on, and is made for the largest state, of so many words.
+    pub(super) fn limit(&mut self, words: usize, bytes: usize) {
         if let Memory::Ours(store) = &mut self.memory {
-            let words = needs.reals + needs.plain;
             let limit = Budget::from(bytes);
             // The first that is kept need not be the largest.
             *store = MemoryStore::for_states(limit, words);

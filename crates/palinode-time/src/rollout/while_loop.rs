@@ -1,16 +1,17 @@
 //! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss};
+use super::engine::{Engine, Swept};
 use super::needs::{MOST_AT_ONCE, Task, refuse_beyond_naming};
 use super::plan::{Actions, Way};
-use super::reverse::{Length, Setting, Swept};
+use super::setting::{Length, Loss, Setting};
 use super::stores::Stores;
+use super::taking::judged;
 use super::{Differentiate, Rollout, StopMargin, Until};
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::schedule::{self, Online};
-use palinode_core::{Passive, Reals, decision};
+use palinode_core::{Passive, Reals};
 
 /// A loop that has run until its condition held, and back.
 struct Gone {
@@ -136,17 +137,4 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         engine.follow(back, stores, loss)?;
         Ok(Gone { steps: taken, cost, stop: StopMargin { at_stop, before_stop }, bookkeeping })
     }
-}
-
-/// Whether the condition holds, and by what margin. One that does not hold because something is NaN is an error: it might never hold.
-pub(super) fn judged<S>(
-    condition: &(impl Fn(&S) -> bool + ?Sized),
-    state: &S,
-    steps: u64,
-) -> Result<(bool, f64), Error> {
-    let (holds, seen) = decision::watch(|| condition(state));
-    if !holds && seen.undefined > 0 {
-        return Err(Error::ConditionUndefined { steps });
-    }
-    Ok((holds, seen.smallest_margin))
 }

@@ -14,9 +14,9 @@
 //! from an array goes to the sink. Inputs and outputs of custom operations have no row.
 //! Node numbers are those of the recording.
 
-use crate::array::Reference;
 use crate::error::Error;
 use crate::tape::arena::{Arena, FIRST, SINK};
+use crate::tape::arrays::Reference;
 use crate::tape::recorder::Recorder;
 use palinode_num::Scalar;
 

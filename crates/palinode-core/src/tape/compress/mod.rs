@@ -27,8 +27,8 @@ pub use partials::Partials;
 pub use report::{CompressionStep, Narrowing, Report};
 
 use super::record::{add, zero_filled};
-use super::{Size, Tape};
-use crate::drivers::check;
+use super::{Record, Size, Tape};
+use crate::check;
 use crate::error::{Error, same_length};
 use draft::Draft;
 use palinode_num::Scalar;
@@ -53,6 +53,36 @@ impl Default for Compression {
     /// Chains and blocks are fused, partials are exact, all inputs are kept.
     fn default() -> Self {
         Compression { chains: true, blocks: true, partials: Partials::Exact, inputs: None }
+    }
+}
+
+impl<S: Scalar<Bool = bool>> Record<'_, S> {
+    /// The recording without what does not matter, with fewer and, if asked for, narrower partials: a form of its own, that
+    /// leaves the tape to the next recording. Its report says what became of nodes, edges and bytes.
+    ///
+    /// ```
+    /// use palinode_core::{Compression, Tape};
+    ///
+    /// let mut tape = Tape::new();
+    /// let record = tape.record(&[0.5, 1.0, 0.0], |p| {
+    ///     (0..1000).fold(p[0], |x, _| x.sin() * p[1] + p[2])
+    /// })?;
+    /// let mut compressed = record.compress(&Compression::default())?;
+    /// assert_eq!(compressed.size().nodes, 4); // three inputs and the output
+    /// let gradient = compressed.reverse(&[1.0])?;
+    /// assert!(gradient[0] > 0.0 && gradient[2] > 1.0);
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    ///
+    /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left out: that changes no
+    /// bit of a gradient. Fusing changes it by rounding.
+    ///
+    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry already. Its sweeps add one
+    /// after the other, also if those of the tape do not ([`Tape::accumulate`]).
+    ///
+    /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
+    pub fn compress(self, how: &Compression) -> Result<Compressed<S>, Error> {
+        Compressed::of(self.tape, how)
     }
 }
 

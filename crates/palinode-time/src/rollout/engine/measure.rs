@@ -6,8 +6,8 @@
 
 use super::{Backend, Engine, Error, Fixed, Inner, Live, Loss, Reals, Step, When};
 use crate::rollout::flat::{Shape, count};
-use crate::rollout::forward::taken_well;
-use crate::rollout::reverse::GoesOn;
+use crate::rollout::setting::GoesOn;
+use crate::rollout::taking::taken_well;
 use palinode_core::{Snapshot, decision};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {

@@ -3,26 +3,13 @@
 //! Input: a recording. Output: text. A traced tape ([`Tape::traced`](crate::Tape::traced)) has a row per operation, with its
 //! value; any other tape has a row per node, because operations in between were merged while recording.
 
+mod arrays;
+
 use super::arena::SINK;
 use super::recorder::{Recorder, Source};
-use crate::array::with_steps;
+use arrays::with_steps;
 use core::fmt;
 use palinode_num::Scalar;
-
-/// One recorded operation of a traced tape.
-pub(crate) struct Entry<S> {
-    pub(crate) node: u32,
-    pub(crate) op: &'static str,
-    /// The nodes it reads and the partials saved for them; custom operations save something else.
-    pub(crate) inputs: Vec<(u32, Option<S>)>,
-    pub(crate) value: S,
-}
-
-impl<S> Entry<S> {
-    pub(crate) fn bytes(&self) -> usize {
-        self.inputs.capacity() * size_of::<(u32, Option<S>)>()
-    }
-}
 
 /// One row of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]

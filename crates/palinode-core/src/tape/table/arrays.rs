@@ -3,9 +3,8 @@
 //! Input: the rows of the nodes, and the steps. Output: the same rows, with what they have to do with arrays, and rows for
 //! the steps that are no nodes, in the order of recording.
 
-use super::steps::{Argument, ArrayTape, Home, Kind, Region, Step, Whole};
-use super::view::{Places, Walk};
-use crate::tape::Row;
+use super::Row;
+use crate::tape::arrays::{Argument, ArrayTape, Home, Kind, Places, Region, Step, Walk, Whole};
 use palinode_num::Scalar;
 use std::collections::HashMap;
 
@@ -61,7 +60,7 @@ fn whole_row<S: Scalar>(whole: &Whole<S>) -> (Row, Vec<u32>) {
 }
 
 /// Puts the steps between the rows of the nodes.
-pub(crate) fn with_steps<S: Scalar>(tape: &ArrayTape<S>, mut rows: Vec<Row>) -> Vec<Row> {
+pub(super) fn with_steps<S: Scalar>(tape: &ArrayTape<S>, mut rows: Vec<Row>) -> Vec<Row> {
     let row_of: HashMap<u32, usize> = rows.iter().enumerate().map(|(k, row)| (row.index, k)).collect();
     let element = |step: &Step| Some(format!("a{}[{}]", step.storage, step.slot));
     let mut between: Vec<(u32, Row)> = Vec::new();
