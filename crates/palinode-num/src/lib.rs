@@ -8,6 +8,7 @@
 
 mod accumulate;
 mod bernoulli;
+mod bytes;
 mod decimal;
 mod double_double;
 mod error_free;
@@ -21,6 +22,7 @@ mod special;
 mod wide;
 
 pub use accumulate::{Accumulate, AccumulateProducts, Compensated, Naive, Summand};
+pub use bytes::SumBytesError;
 pub use double_double::{DoubleDouble, ParseDoubleDoubleError};
 pub use exact::{ExactDot, ExactSum};
 pub use key::Key;

@@ -133,6 +133,7 @@ mod documents {
         Pal0503 = "docs/book/errors/PAL0503.md";
         Pal0504 = "docs/book/errors/PAL0504.md";
         Pal0601 = "docs/book/errors/PAL0601.md";
+        Pal0602 = "docs/book/errors/PAL0602.md";
         Pal0605 = "docs/book/errors/PAL0605.md";
         Pal0606 = "docs/book/errors/PAL0606.md";
         Pal0607 = "docs/book/errors/PAL0607.md";
