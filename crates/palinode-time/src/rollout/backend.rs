@@ -10,6 +10,7 @@ use super::flat::{Flat, is_same};
 use super::taking::taken_well;
 use crate::error::Error;
 use crate::step::Step;
+use palinode_core::points::Suspicion;
 use palinode_core::{Budget, Passive, Reals};
 
 /// What does not change from step to step.

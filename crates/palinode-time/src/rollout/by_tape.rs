@@ -1,14 +1,14 @@
 //! Steps differentiated by recording each on a dynamic tape of its own; narrow ones by forward numbers (`columns.rs`).
 
 use super::Inner;
-use super::backend::{Backend, Cotangents, Fixed, Memory, Recording, slack_of};
+use super::backend::{Backend, Cotangents, Fixed, Memory, Recording};
 use super::columns::{Columns, Narrow, with_lanes};
 use super::flat::{Flat, Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits, same_words};
 use super::sides;
 use super::taking::taken_well;
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::points::{Account, Suspicion};
+use palinode_core::points::Account;
 use palinode_core::{Boundary, Budget, Looked, Passive, Reals, Tape, Var, decision};
 
 fn bytes_of_lists(lists: &Vec<Vec<u64>>) -> usize {

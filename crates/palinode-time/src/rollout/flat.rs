@@ -4,7 +4,8 @@
 //! allocate only when a value is larger than any before.
 
 use super::Inner;
-use palinode_core::{Bits, Outputs, Passive, Real, Reals, Scalar, Sink, Source, Var};
+use crate::error::Error;
+use palinode_core::{Bits, Dual, Outputs, Passive, Real, Reals, Scalar, Sink, Source, Var};
 
 /// Numbers and words of one or more values, one after the other.
 #[derive(Clone, Debug)]

@@ -32,7 +32,7 @@ use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
 use divergence::Ends;
 use loss::LossSoFar;
-use palinode_core::{Passive, Reals, Snapshot, Var, decision};
+use palinode_core::{Passive, Reals, Snapshot, decision};
 use sizes::{PlannedFor, outgrown};
 
 /// What a reverse sweep ends with.
