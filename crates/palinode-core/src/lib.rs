@@ -56,7 +56,7 @@ pub use drivers::{
 };
 pub use dual::Dual;
 pub use dual_n::{DualN, Lanes};
-pub use ecosystem::Limits;
+pub use ecosystem::FormatLimits;
 pub use error::Error;
 pub use into_budget::IntoBudget;
 pub use jet::Jet;
@@ -65,9 +65,9 @@ pub use palinode_num::*;
 pub use passive::Passive;
 pub use reals::{Bits, Plain, Reals, Sink, Source};
 pub use rules::Differentiable;
-pub use snapshot::{Room, Snapshot, SnapshotError, SnapshotStore, StoreStats};
+pub use snapshot::{Snapshot, SnapshotError, SnapshotStore, SnapshotWords, StoreStats};
 pub use tape::arrays::{ArrayCounts, WhenOverwritten};
 pub use tape::{
-    Boundary, Compressed, Compression, CompressionStep, CustomRule, MAX_NODES, Narrowing, Outputs, Partials,
-    Record, Report, Row, Size, Table, Tape, Var, custom,
+    Boundary, CompressedRecord, Compression, CompressionReport, CompressionStep, CustomRule, MAX_NODES,
+    Narrowing, Outputs, Partials, Record, Size, Table, TableRow, Tape, Var, custom,
 };

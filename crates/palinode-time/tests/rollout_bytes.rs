@@ -10,13 +10,14 @@ use chain::{Chain, Late, energy, start};
 use counting::measured;
 use palinode_core::{Dual, Real, Var};
 use palinode_time::{
-    Compressed, Error, Lossy, MemoryStore, Number, PlainInput, Repeat, Report, Rollout, Schedule, Step,
+    CompressedStore, Error, LossyStore, MemoryStore, Number, PlainInput, Repeat, Rollout, RolloutReport,
+    Schedule, Step,
 };
 
 type Second = Var<Dual<f64>>;
 
 /// Budgets from the smallest to more than enough: the allocator never sees more. A byte less than the smallest is refused.
-fn stays_within(name: &str, gradient: &dyn Fn(usize) -> Result<Report, Error>) {
+fn stays_within(name: &str, gradient: &dyn Fn(usize) -> Result<RolloutReport, Error>) {
     let refused = |budget| match gradient(budget) {
         Err(Error::BudgetTooSmall { smallest, .. }) => smallest.bytes(),
         other => panic!("{name}: {budget} bytes are not enough: {other:?}"),
@@ -116,11 +117,11 @@ fn forms(n: usize, steps: u64, directory: &std::path::Path) {
         Ok(run.value_and_grad(&start, &params, energy)?.report)
     });
     stays_within(&format!("compressed, {n}"), &|budget| {
-        let run = rollout().store(|| Compressed::new(MemoryStore::new())).budget(budget);
+        let run = rollout().store(|| CompressedStore::new(MemoryStore::new())).budget(budget);
         Ok(run.value_and_grad(&start, &params, energy)?.report)
     });
     stays_within(&format!("lossy, {n}"), &|budget| {
-        let run = rollout().store(|| Lossy::f32(MemoryStore::new()).tiny_to_zero()).budget(budget);
+        let run = rollout().store(|| LossyStore::f32(MemoryStore::new()).tiny_to_zero()).budget(budget);
         Ok(run.value_and_grad(&start, &params, energy)?.report)
     });
     for by_rule in [false, true] {
@@ -310,7 +311,7 @@ fn states_that_grow(directory: &std::path::Path) {
         Ok(run.value_and_grad(&start, &0.9, squares)?.report)
     });
     stays_within("a state that grows, compressed", &|budget| {
-        let run = Rollout::new(Growing).steps(80).store(|| Compressed::new(MemoryStore::new()));
+        let run = Rollout::new(Growing).steps(80).store(|| CompressedStore::new(MemoryStore::new()));
         Ok(run.budget(budget).value_and_grad(&start, &0.9, squares)?.report)
     });
     stays_within("a state that grows, on disk", &|budget| {

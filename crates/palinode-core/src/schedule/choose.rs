@@ -126,12 +126,12 @@ fn best_mixed(steps: u64, sizes: Sizes, bytes: u64) -> Option<(Method, Cost, usi
 
 impl Chosen {
     /// The actions.
-    pub fn schedule(&self) -> Result<Schedule, Error> {
+    pub fn schedule(&self) -> Result<ChosenActions, Error> {
         Ok(match self.method {
-            Method::StoreAll => Schedule::StoreAll(store_all(self.steps)),
-            Method::Periodic { every } => Schedule::Periodic(periodic(self.steps, every)?),
-            Method::Binomial { slots } => Schedule::Binomial(binomial(self.steps, slots)?),
-            Method::Mixed { bytes } => Schedule::Mixed(Mixed::near(self.steps, self.sizes, bytes)?),
+            Method::StoreAll => ChosenActions::StoreAll(store_all(self.steps)),
+            Method::Periodic { every } => ChosenActions::Periodic(periodic(self.steps, every)?),
+            Method::Binomial { slots } => ChosenActions::Binomial(binomial(self.steps, slots)?),
+            Method::Mixed { bytes } => ChosenActions::Mixed(Mixed::near(self.steps, self.sizes, bytes)?),
         })
     }
 }
@@ -139,7 +139,7 @@ impl Chosen {
 /// The actions of any method.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Schedule {
+pub enum ChosenActions {
     /// Of [`store_all`].
     StoreAll(StoreAll),
     /// Of [`periodic`].
@@ -150,15 +150,15 @@ pub enum Schedule {
     Mixed(Mixed),
 }
 
-impl Iterator for Schedule {
+impl Iterator for ChosenActions {
     type Item = Action;
     #[inline]
     fn next(&mut self) -> Option<Action> {
         match self {
-            Schedule::StoreAll(actions) => actions.next(),
-            Schedule::Periodic(actions) => actions.next(),
-            Schedule::Binomial(actions) => actions.next(),
-            Schedule::Mixed(actions) => actions.next(),
+            ChosenActions::StoreAll(actions) => actions.next(),
+            ChosenActions::Periodic(actions) => actions.next(),
+            ChosenActions::Binomial(actions) => actions.next(),
+            ChosenActions::Mixed(actions) => actions.next(),
         }
     }
 }

@@ -41,7 +41,7 @@ mod two_tier;
 pub use action::{Action, Slot, Tier};
 pub use binomial::{Binomial, binomial, binomial_bytes, binomial_cost, smallest_slots_for};
 pub use check::{Mistake, Wrong, check};
-pub use choose::{Chosen, Method, Schedule, choose};
+pub use choose::{Chosen, ChosenActions, Method, choose};
 pub use cost::{Cost, PerTier, Sizes, cost, peak_bytes};
 pub use mixed::Mixed;
 pub use nested::{Level, Nested, nested};

@@ -2,7 +2,7 @@
 //!
 //! Invariants: a store gives back what was put, or an error that names the step. This file knows no files: stores on disk are in `palinode-time`.
 
-use super::{Room, Snapshot};
+use super::{Snapshot, SnapshotWords};
 use core::time::Duration;
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ pub trait SnapshotStore {
         _slot: u32,
         _step: u64,
         _lengths: (usize, usize),
-        _fill: &mut dyn FnMut(Room<'_>),
+        _fill: &mut dyn FnMut(SnapshotWords<'_>),
     ) -> Result<bool, SnapshotError> {
         Ok(false)
     }
@@ -76,7 +76,7 @@ macro_rules! delegate {
                 slot: u32,
                 step: u64,
                 lengths: (usize, usize),
-                fill: &mut dyn FnMut(Room<'_>),
+                fill: &mut dyn FnMut(SnapshotWords<'_>),
             ) -> Result<bool, SnapshotError> {
                 (**self).put_with(slot, step, lengths, fill)
             }

@@ -10,7 +10,7 @@
 //!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations (custom.rs) + steps of arrays (arrays/) + trace
 //!                                            │
 //!                  Record (record.rs) ◄──────┘  reverse, forward, table (table.rs), size
-//!                    └──► Compressed (compress/): what matters of it, fused, in fewer bytes
+//!                    └──► CompressedRecord (compress/): what matters of it, fused, in fewer bytes
 //! ```
 //!
 //! Invariants: a tape is recorded inside a scope and nowhere else, so there is no global tape; memory
@@ -41,11 +41,11 @@ mod tests;
 pub use arena::MAX_NODES;
 pub(crate) use arena::SINK;
 pub use boundary::Boundary;
-pub use compress::{Compressed, Compression, CompressionStep, Narrowing, Partials, Report};
+pub use compress::{CompressedRecord, Compression, CompressionReport, CompressionStep, Narrowing, Partials};
 pub use custom::CustomRule;
 pub use nary::custom;
 pub use record::{Outputs, Record, Size};
-pub use table::{Row, Table};
+pub use table::{Table, TableRow};
 pub use var::Var;
 
 pub(crate) use recorder::Recorder;

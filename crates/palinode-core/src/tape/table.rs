@@ -13,7 +13,7 @@ use palinode_num::Scalar;
 
 /// One row of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TableRow {
     /// The node's number; inputs come first, from 1. 0 for a step on an array, which is no node.
     pub index: u32,
     /// The operation, `input`, or `node` for merged operations.
@@ -32,14 +32,14 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// The rows, in the order of recording.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
 }
 
 impl Table {
     pub(crate) fn of<S: Scalar>(recorder: &Recorder<S>) -> Table {
         let shown = |value: S| value.peek().unwrap_or(f64::NAN);
         if !recorder.trace.is_empty() {
-            let rows = recorder.trace.iter().map(|entry| Row {
+            let rows = recorder.trace.iter().map(|entry| TableRow {
                 index: entry.node,
                 op: entry.op,
                 inputs: entry.inputs.iter().map(|&(node, _)| node).collect(),
@@ -58,7 +58,7 @@ impl Table {
                     ("node", parents.to_vec(), partials.iter().map(|&p| shown(p)).collect())
                 }
             };
-            rows.push(Row { index, op, inputs, output: None, saved, array: None });
+            rows.push(TableRow { index, op, inputs, output: None, saved, array: None });
         });
         Table { rows: with_steps(&recorder.arrays, rows) }
     }

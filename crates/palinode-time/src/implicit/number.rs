@@ -4,8 +4,8 @@
 
 use super::error::ImplicitError;
 use super::options::LinearOptions;
-use super::report::{LinearReport, Report};
-use palinode_core::{Limits, Real, Reals, Scalar};
+use super::report::{LinearReport, SolverReport};
+use palinode_core::{FormatLimits, Real, Reals, Scalar};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// Write steps over `S: Real`, which asks for less and is allowed; over `S: Real + Implicit` where a step solves equations
 /// ([`root`](super::root)), over `S: Number` where it calls nalgebra.
 #[cfg(not(feature = "nalgebra"))]
-pub trait Number: Real + Limits + Reals<Self> + Send + Sync + Implicit {}
+pub trait Number: Real + FormatLimits + Reals<Self> + Send + Sync + Implicit {}
 #[cfg(not(feature = "nalgebra"))]
-impl<S: Real + Limits + Reals<S> + Send + Sync + Implicit> Number for S {}
+impl<S: Real + FormatLimits + Reals<S> + Send + Sync + Implicit> Number for S {}
 
 /// What a number must be to go through a [`Step`](crate::Step): a [`Real`] that other crates' generic code accepts too.
 ///
@@ -25,7 +25,7 @@ impl<S: Real + Limits + Reals<S> + Send + Sync + Implicit> Number for S {}
 #[cfg(feature = "nalgebra")]
 pub trait Number:
     Real
-    + Limits
+    + FormatLimits
     + Reals<Self>
     + Send
     + Sync
@@ -37,7 +37,7 @@ pub trait Number:
 #[cfg(feature = "nalgebra")]
 impl<S> Number for S where
     S: Real
-        + Limits
+        + FormatLimits
         + Reals<S>
         + Send
         + Sync
@@ -51,7 +51,10 @@ impl<S> Number for S where
 pub trait Implicit: Scalar<Bool = bool> {
     /// The solution at these parameters.
     #[doc(hidden)]
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Result<(Vec<Self>, Report), ImplicitError>;
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[Self],
+    ) -> Result<(Vec<Self>, SolverReport), ImplicitError>;
     /// The derivative of the solution, ready for sweeps.
     #[doc(hidden)]
     fn prepare<P: Problem>(problem: &Arc<P>, x: &[Self], params: &[Self]) -> Prepared<Self>;
@@ -61,19 +64,19 @@ pub(super) type Prepared<S> = Result<Box<dyn Derivative<S>>, ImplicitError>;
 
 /// What the inner number of a [`Number`] must be.
 #[cfg(not(feature = "nalgebra"))]
-pub trait Inner: Implicit + PartialOrd + Display + Limits + Send + Sync {}
+pub trait Inner: Implicit + PartialOrd + Display + FormatLimits + Send + Sync {}
 #[cfg(not(feature = "nalgebra"))]
-impl<S: Implicit + PartialOrd + Display + Limits + Send + Sync> Inner for S {}
+impl<S: Implicit + PartialOrd + Display + FormatLimits + Send + Sync> Inner for S {}
 
 /// What the inner number of a [`Number`] must be.
 #[cfg(feature = "nalgebra")]
 pub trait Inner:
-    Implicit + PartialOrd + Display + Limits + Send + Sync + palinode_core::linalg::InnerNumber
+    Implicit + PartialOrd + Display + FormatLimits + Send + Sync + palinode_core::linalg::InnerNumber
 {
 }
 #[cfg(feature = "nalgebra")]
-impl<S: Implicit + PartialOrd + Display + Limits + Send + Sync + palinode_core::linalg::InnerNumber> Inner
-    for S
+impl<S: Implicit + PartialOrd + Display + FormatLimits + Send + Sync + palinode_core::linalg::InnerNumber>
+    Inner for S
 {
 }
 
@@ -94,7 +97,7 @@ pub trait Problem: Send + Sync + 'static {
     /// Zero at the solution.
     fn residual<S: Number>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError>;
     /// The solution.
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError>;
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError>;
     /// How the linear systems of its derivatives are solved.
     fn linear(&self) -> &LinearOptions;
     /// How the operation is called in tables.

@@ -9,7 +9,7 @@ use super::forward::{Equations, Form, solve};
 use super::linearised::{Linearised, System};
 use super::number::{Inner, Number, Problem};
 use super::options::{LinearOptions, Solver};
-use super::report::Report;
+use super::report::SolverReport;
 use palinode_core::Dual;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl<E: Equation> Problem for Given<E> {
         Ok(value)
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
         struct AtParams<'a, E>(&'a Given<E>, &'a [f64]);
         impl<E: Equation> Equations for AtParams<'_, E> {
             fn evaluate(&self, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
@@ -108,10 +108,10 @@ impl<P: Problem> Problem for Linear<P> {
         Ok(minus(self.0.residual(&x, &params)?.into_iter().map(|image| image.tangent), b))
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
         let (x, params, b) = parts(self.unknowns(), params);
         let answer = system(&*self.0, x, params)?.solve(b)?;
-        Ok((answer.solution, Report::of_linear(answer.report)))
+        Ok((answer.solution, SolverReport::of_linear(answer.report)))
     }
 
     fn linear(&self) -> &LinearOptions {
@@ -134,10 +134,10 @@ impl<P: Problem> Problem for Transposed<P> {
         Ok(minus(image, v))
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
         let (x, params, v) = parts(self.unknowns(), params);
         let answer = system(&*self.0, x, params)?.solve_transposed(v)?;
-        Ok((answer.solution, Report::of_linear(answer.report)))
+        Ok((answer.solution, SolverReport::of_linear(answer.report)))
     }
 
     fn linear(&self) -> &LinearOptions {

@@ -1,6 +1,6 @@
 //! Rollouts: a loop of steps, and the gradient of what it reaches, inside a budget.
 //!
-//! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`Report`].
+//! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`RolloutReport`].
 //!
 //! ```text
 //! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
@@ -40,9 +40,9 @@ mod stores;
 mod taking;
 mod while_loop;
 
-pub use nested::{Nested, Repeat};
+pub use nested::{Looped, Repeat};
 pub use plan::Schedule;
-pub use report::{Closest, Report, StepDecisions, StopMargin, Truncation};
+pub use report::{Closest, RolloutReport, StepDecisions, StopMargin, Truncation};
 
 use crate::error::Error;
 use crate::implicit::number::{Implicit, Number};
@@ -52,7 +52,7 @@ use backend::Backend;
 use by_rule::ByRule;
 use by_tape::ByTape;
 use palinode_core::{
-    Bits, Budget, Dual, DualN, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var,
+    Bits, Budget, Dual, DualN, FormatLimits, IntoBudget, Passive, Real, Reals, SnapshotStore, Var,
 };
 use setting::When;
 use std::marker::PhantomData;
@@ -60,12 +60,12 @@ use std::marker::PhantomData;
 /// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
 #[cfg(not(feature = "nalgebra"))]
 pub trait Inner:
-    Bits + Real + Limits + Reals<Self> + Send + Sync + Default + Implicit + core::fmt::Display
+    Bits + Real + FormatLimits + Reals<Self> + Send + Sync + Default + Implicit + core::fmt::Display
 {
 }
 #[cfg(not(feature = "nalgebra"))]
 impl<T> Inner for T where
-    T: Bits + Real + Limits + Reals<T> + Send + Sync + Default + Implicit + core::fmt::Display
+    T: Bits + Real + FormatLimits + Reals<T> + Send + Sync + Default + Implicit + core::fmt::Display
 {
 }
 
@@ -74,7 +74,7 @@ impl<T> Inner for T where
 pub trait Inner:
     Bits
     + Real
-    + Limits
+    + FormatLimits
     + Reals<Self>
     + Send
     + Sync
@@ -88,7 +88,7 @@ pub trait Inner:
 impl<T> Inner for T where
     T: Bits
         + Real
-        + Limits
+        + FormatLimits
         + Reals<T>
         + Send
         + Sync
@@ -202,7 +202,7 @@ pub struct Gradient<St: Step> {
     /// By the inputs: one entry per step, or one in all if the same input entered at every step; none if a function made them.
     pub inputs: Vec<St::Input<f64>>,
     /// How it went.
-    pub report: Report,
+    pub report: RolloutReport,
 }
 
 impl<St: Step> core::fmt::Debug for Gradient<St>

@@ -90,20 +90,20 @@ fn failed_inside(inner: u64, reason: &str) -> String {
 
 /// By reversing the inner loop of a [`Repeat`] with snapshots of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Nested;
+pub struct Looped;
 
-impl<St: Step> Differentiate<Repeat<St>> for Nested {
+impl<St: Step> Differentiate<Repeat<St>> for Looped {
     type By<T: Inner> = ByInnerLoop<St, T>;
 }
 
 impl<'a, St: Step> Rollout<'a, Repeat<St>> {
     /// Reverses each outer step by a sweep over its inner steps, instead of recording all of them at once.
-    pub fn nested(self) -> Rollout<'a, Repeat<St>, Nested> {
+    pub fn nested(self) -> Rollout<'a, Repeat<St>, Looped> {
         self.differentiated()
     }
 }
 
-/// See [`Nested`].
+/// See [`Looped`].
 pub struct ByInnerLoop<St: Step, T: Inner> {
     before: Before<St::State<Passive<T>>>,
     live: Option<St::State<Passive<T>>>,

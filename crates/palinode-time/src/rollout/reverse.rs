@@ -9,11 +9,11 @@ use super::plan::{Actions, Way};
 use super::setting::{Length, Loss, Setting, When, finite_value};
 use super::stores::Stores;
 use super::taking::check_inputs;
-use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Truncation};
+use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Rollout, RolloutReport, Truncation};
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::Step;
-use palinode_core::{Budget, Dual, Passive, Reals, Scalar, Snapshot};
+use palinode_core::{Dual, Passive, Reals, Scalar, Snapshot};
 
 impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn gradient(
@@ -97,7 +97,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let Swept { engine, mut report } = self.sweep(engine, stores, setting, steps, loss)?;
         report.stop = stop;
         finite_value(engine.loss.value.value)?;
-        let part = |of: fn(&Dual<f64>) -> f64, report: Report| {
+        let part = |of: fn(&Dual<f64>) -> f64, report: RolloutReport| {
             let Cotangents { state, params: of_params, .. } = &engine.cotangents;
             let (by_state, by_params) = (parts(state, of), parts(of_params, of));
             let by_inputs = parts(engine.of_all_inputs(), of);
@@ -185,10 +185,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         Setting { start, budget, .. }: Setting<'_>,
         steps: u64,
         peak_bytes: usize,
-    ) -> Report {
+    ) -> RolloutReport {
         engine.release_cotangent();
         engine.locate_closest(start);
-        Report {
+        RolloutReport {
             steps,
             forward: engine.watch.counts.advanced + engine.watch.counts.recorded,
             optimum: 0,
@@ -291,7 +291,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         value: f64,
         lists: [&[f64]; 3],
-        report: Report,
+        report: RolloutReport,
     ) -> Result<Gradient<St>, Error> {
         check_finite(lists)?;
         let [by_state, by_params, by_inputs] = lists;

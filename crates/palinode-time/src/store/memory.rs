@@ -7,7 +7,7 @@
 //! Invariants: a slot that is put to again with no larger a snapshot allocates nothing. Segments are never moved, so growing takes no
 //! more than what is added (but for the table of segments, 16 bytes each).
 
-use palinode_core::{Budget, Room, Snapshot, SnapshotError, SnapshotStore};
+use palinode_core::{Budget, Snapshot, SnapshotError, SnapshotStore, SnapshotWords};
 
 /// The words of a segment that holds several slots, at most.
 const SEGMENT: usize = 512;
@@ -208,7 +208,7 @@ impl SnapshotStore for MemoryStore {
         slot: u32,
         step: u64,
         (reals, plain): (usize, usize),
-        fill: &mut dyn FnMut(Room<'_>),
+        fill: &mut dyn FnMut(SnapshotWords<'_>),
     ) -> Result<bool, SnapshotError> {
         let lengths = pack(reals, plain).ok_or_else(|| too_large(step))?;
         let needed = HEADER + reals + plain;
@@ -219,7 +219,7 @@ impl SnapshotStore for MemoryStore {
         // Whoever fills it may panic: until it is full it holds nothing.
         header[1] = EMPTY;
         let (reals, plain) = words[..reals + plain].split_at_mut(reals);
-        fill(Room { reals, plain });
+        fill(SnapshotWords { reals, plain });
         header.copy_from_slice(&[step, lengths]);
         Ok(true)
     }

@@ -59,7 +59,7 @@ fn clipping_never_enlarges_and_takes_numbers_whose_squares_do_not_exist() {
 fn every_way_back_tells_how_close_a_condition_came() {
     let reached = |x: &palinode_core::Passive<f64>| *x > 1.9;
     let run = || Rollout::new(Affine).until(reached);
-    let stop = |report: &palinode_time::Report| report.stop.expect("it stopped by a condition");
+    let stop = |report: &palinode_time::RolloutReport| report.stop.expect("it stopped by a condition");
     let first = run().value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect("a gradient");
     let direction: (&f64, &[f64; 2]) = (&1.0, &[0.0, 0.0]);
     let (gradient, product) = run().hvp(&1.0, &[0.5, 1.0], direction, |x| *x).expect("a product");

@@ -1,9 +1,9 @@
 //! A recording in fewer nodes, edges and bytes.
 //!
-//! Input: a [`Record`](crate::Record). Output: a [`Compressed`] recording of its own, and a [`Report`] of each step.
+//! Input: a [`Record`](crate::Record). Output: a [`CompressedRecord`] recording of its own, and a [`CompressionReport`] of each step.
 //!
 //! ```text
-//! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs, block.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► Compressed
+//! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs, block.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► CompressedRecord
 //!            what matters               fewer rows and edges                             fewer bytes              (sweep.rs)
 //! ```
 //!
@@ -24,7 +24,7 @@ mod sweep;
 mod tests;
 
 pub use partials::Partials;
-pub use report::{CompressionStep, Narrowing, Report};
+pub use report::{CompressionReport, CompressionStep, Narrowing};
 
 use super::record::{add, zero_filled};
 use super::{Record, Size, Tape};
@@ -81,25 +81,25 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// after the other, also if those of the tape do not ([`Tape::accumulate`]).
     ///
     /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
-    pub fn compress(self, how: &Compression) -> Result<Compressed<S>, Error> {
-        Compressed::of(self.tape, how)
+    pub fn compress(self, how: &Compression) -> Result<CompressedRecord<S>, Error> {
+        CompressedRecord::of(self.tape, how)
     }
 }
 
 /// A compressed recording; see [`Record::compress`](crate::Record::compress).
 ///
 /// It owns all it needs, so any number can be kept while their tape records on, and it can be sent to another thread.
-pub struct Compressed<S> {
+pub struct CompressedRecord<S> {
     inputs: usize,
     outputs: Vec<u32>,
     values: Vec<S>,
     sweep: Sweep<S>,
     cotangents: Vec<[S; 1]>,
     gradient: Vec<S>,
-    report: Report,
+    report: CompressionReport,
 }
 
-impl<S: Scalar<Bool = bool>> Compressed<S> {
+impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
     pub(super) fn of(tape: &mut Tape<S>, how: &Compression) -> Result<Self, Error> {
         let mut draft = Draft::of(tape, how.inputs.as_deref())?;
         if how.chains {
@@ -135,7 +135,7 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
     }
 
     /// What each step did.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &CompressionReport {
         &self.report
     }
 
@@ -219,8 +219,8 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
 /// Up to so many outputs each is swept by itself to measure what narrow partials do.
 const MOST_OUTPUTS_EACH: usize = 16;
 
-impl<S> core::fmt::Debug for Compressed<S> {
+impl<S> core::fmt::Debug for CompressedRecord<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Compressed").field("report", &self.report).finish_non_exhaustive()
+        f.debug_struct("CompressedRecord").field("report", &self.report).finish_non_exhaustive()
     }
 }

@@ -21,7 +21,7 @@ use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed};
 use super::flat::{Flat, count, refill};
 use super::hashes::Hashes;
-use super::report::{Report, StepDecisions};
+use super::report::{RolloutReport, StepDecisions};
 use super::setting::{AHEAD, Loss, When};
 use super::stores::Stores;
 use super::taking::{begin, take_steps, taken_well};
@@ -38,7 +38,7 @@ use sizes::{PlannedFor, outgrown};
 /// What a reverse sweep ends with.
 pub(in crate::rollout) struct Swept<'a, St: Step, T: Inner, B> {
     pub(in crate::rollout) engine: Engine<'a, St, T, B>,
-    pub(in crate::rollout) report: Report,
+    pub(in crate::rollout) report: RolloutReport,
 }
 
 /// Where the live state stands.
