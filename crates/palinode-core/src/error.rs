@@ -363,12 +363,12 @@ pub enum Error {
         "PAL0502: {bytes} bytes are not enough for any schedule of this loop; the smallest that works is {smallest} bytes"
     )]
     ScheduleBudget {
-        /// The bytes (or slots) that were given.
+        /// The bytes (or snapshots) that were given.
         bytes: u64,
         /// The fewest that work.
         smallest: u64,
     },
-    /// A schedule would need a table, or slots, beyond what is sensible.
+    /// A schedule would need a table, or snapshots, beyond what is sensible.
     #[error(
         "PAL0504: {what} for {steps} steps would need too large a plan; use a binomial schedule, which needs none, or \
          larger periods"

@@ -49,9 +49,9 @@ const SCHEDULES: [Schedule; 9] = [
     Schedule::Periodic { every: 7 },
     Schedule::Binomial { snapshots: 1 },
     Schedule::Binomial { snapshots: 4 },
-    Schedule::Mixed { slots: 1 },
-    Schedule::Mixed { slots: 4 },
-    Schedule::Mixed { slots: 60 },
+    Schedule::Mixed { places: 1 },
+    Schedule::Mixed { places: 4 },
+    Schedule::Mixed { places: 60 },
 ];
 
 /// Every schedule, on a chain of this length.

@@ -145,7 +145,7 @@ impl Options {
                 Schedule::Periodic { every: 7 },
                 Schedule::Binomial { snapshots: 1 },
                 Schedule::Binomial { snapshots: 4 },
-                Schedule::Mixed { slots: 4 },
+                Schedule::Mixed { places: 4 },
             ]),
             at_once: chosen.of(&[None, None, Some(1), Some(3), Some(64)]),
             window: chosen.of(&[None, None, None, Some(1), Some(5)]),

@@ -111,7 +111,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     pub fn filled(shape: &[usize], value: S) -> Array<S> {
         let count = check_elements("filled", shape);
-        let mut values = room(count);
+        let mut values = reserved(count);
         values.resize(count, value);
         Array::constant_of(values, shape)
     }
@@ -150,7 +150,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     pub fn values(&self) -> Vec<S> {
         self.check_length();
         let values = self.buffer.values();
-        let mut found = room(self.len());
+        let mut found = reserved(self.len());
         match self.view.is_run() {
             true => found.extend_from_slice(&values[self.view.offset..self.view.offset + self.len()]),
             false => found.extend(self.view.walk().map(|slot| values[slot])),
@@ -246,17 +246,17 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     }
 }
 
-/// Room for so many numbers. Broadcast views show elements that nobody has allocated, so there may be none.
+/// An empty list with the capacity for so many numbers. Broadcast views show elements that nobody has allocated, so there may be none.
 #[track_caller]
-fn room<S>(elements: usize) -> Vec<S> {
-    let mut room = Vec::new();
-    if room.try_reserve_exact(elements).is_err() {
+fn reserved<S>(elements: usize) -> Vec<S> {
+    let mut list = Vec::new();
+    if list.try_reserve_exact(elements).is_err() {
         let bytes = elements.saturating_mul(size_of::<S>());
         panic!(
             "palinode: PAL0106: no memory for {bytes} bytes of an array of {elements} elements; use smaller arrays"
         )
     }
-    room
+    list
 }
 
 /// The operation that is about to keep values.

@@ -219,7 +219,7 @@ impl SnapshotWords<'_> {
     /// Writes the snapshot of this value.
     ///
     /// # Panics
-    /// If it has not as many words as there is room for; see [`Snapshot::lengths`].
+    /// If it has not as many words as are to be written; see [`Snapshot::lengths`].
     #[inline]
     pub fn fill<S: Bits>(mut self, value: &impl Reals<S>) {
         value.save(&mut self);

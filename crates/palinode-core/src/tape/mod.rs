@@ -262,7 +262,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Ok(Record { tape: self })
     }
 
-    /// The recording is over: makes sure that there is room to go back.
+    /// The recording is over: makes sure that the sweep back is within the budget.
     fn finish(&mut self) -> Result<(), Error> {
         if let Some(error) = self.recorder.arena.failure() {
             return Err(error.clone());
@@ -300,8 +300,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient)?;
         }
         let no_memory = |_| Error::OutOfMemory { bytes: new_inputs + new_gradient };
-        make_room(&mut self.inputs, inputs).map_err(no_memory)?;
-        make_room(&mut self.gradient, inputs).map_err(no_memory)?;
+        reserve(&mut self.inputs, inputs).map_err(no_memory)?;
+        reserve(&mut self.gradient, inputs).map_err(no_memory)?;
         let lists = self.heap_bytes() - self.recorder.bytes() - self.cotangents.capacity() * size_of::<S>();
         self.recorder.arena.set_aside(lists);
         Ok(())
@@ -319,8 +319,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 
 // Functions of the number alone, so that there is one copy for all closures.
 
-/// Room for so many in an empty list. The old one goes first: nothing in it is needed, and both would be held while it is moved.
-fn make_room<T>(list: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
+/// Reserves memory for so many in an empty list. The old one goes first: nothing in it is needed, and both would be held while it is moved.
+fn reserve<T>(list: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
     debug_assert!(list.is_empty());
     if list.capacity() < count {
         *list = Vec::new();
@@ -351,16 +351,16 @@ fn add_outputs<S: Scalar<Bool = bool>>(
 ) -> Result<(), Error> {
     let mut count = 0;
     outputs.for_each(&mut |_| count += 1);
-    let room = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+    let affordable = with_recorder(stamp, |recorder: &mut Recorder<S>| {
         let new_nodes = count - nodes.capacity().min(count);
         let new_values = count - values.capacity().min(count);
         recorder.arena.set_aside(new_nodes * size_of::<u32>() + new_values * size_of::<S>());
         recorder.arena.check_limits()
     });
-    room?;
+    affordable?;
     let no_memory = |_| Error::OutOfMemory { bytes: count * (size_of::<u32>() + size_of::<S>()) };
-    make_room(nodes, count).map_err(no_memory)?;
-    make_room(values, count).map_err(no_memory)?;
+    reserve(nodes, count).map_err(no_memory)?;
+    reserve(values, count).map_err(no_memory)?;
     outputs.for_each(&mut |output: Var<S>| {
         stamp.join(output.stamp()).check();
         nodes.push(output.node());

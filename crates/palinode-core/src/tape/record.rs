@@ -5,7 +5,7 @@ use super::arrays::{self, ArrayCounts};
 use super::recorder::Source;
 use super::summed::{Ends, SummedSweep};
 use super::table::Table;
-use super::{Tape, Var, make_room};
+use super::{Tape, Var, reserve};
 use crate::budget::Budget;
 use crate::check;
 use crate::dual::Dual;
@@ -395,7 +395,7 @@ pub(super) fn zero_filled<S: Scalar, const N: usize>(
     len: usize,
 ) -> Result<(), Error> {
     lanes.clear();
-    make_room(lanes, len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
+    reserve(lanes, len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
     lanes.resize(len, [S::zero(); N]);
     Ok(())
 }

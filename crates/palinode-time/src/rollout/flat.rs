@@ -21,7 +21,7 @@ impl<T> Default for Flat<T> {
 }
 
 impl<T> Flat<T> {
-    /// Room for so many numbers and words.
+    /// The capacity for so many numbers and words.
     pub(super) fn with_capacity(reals: usize, plain: usize) -> Self {
         Flat { reals: Vec::with_capacity(reals), plain: Vec::with_capacity(plain) }
     }

@@ -165,13 +165,13 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     }
 
     /// The exact derivative in the direction of a gradient by initial state and parameters that may not be exact, which a streaming forward sweep gives, as a part of what
-    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and there is no room to look at it from the sides.
+    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and there are too few bytes to look at it from the sides.
     pub(super) fn exact_part_in_own_direction<B: Backend<St, f64>>(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
         swept: &mut Swept<'_, St, f64, B>,
-        room: usize,
+        budget: usize,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Option<f64>, Error> {
         let engine = &mut swept.engine;
@@ -183,7 +183,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let by_params = reshaped(params, &of_params, words);
         let mut along = 0.0;
         let each = engine.loss.when == When::Each;
-        let account = Account::within(room);
+        let account = Account::within(budget);
         let last = self.forward_state(initial, params, (&by_state, &by_params), &account, |state, at| {
             if each {
                 along += engine.derivative_of_loss(state, at + 1, loss)?;

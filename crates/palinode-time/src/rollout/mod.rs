@@ -3,7 +3,7 @@
 //! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`RolloutReport`].
 //!
 //! ```text
-//! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
+//! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and snapshots ──► actions (palinode_core::schedule)
 //!        │                                  attempts.rs: again, if it took more                │
 //!        └──► engine/: follows the actions ◄──────────────────────────────────────┘
 //!                │   backend.rs, by_tape.rs, by_rule.rs: one step                stores.rs, store/: where snapshots are
@@ -291,7 +291,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     #[must_use]
     pub fn inputs(self, inputs: impl IntoIterator<Item = impl Into<St::Input<f64>>>) -> Self {
         let mut inputs: Vec<St::Input<f64>> = inputs.into_iter().map(Into::into).collect();
-        // It counts in the budget with what it has room for.
+        // It counts in the budget with its capacity.
         inputs.shrink_to_fit();
         self.said("one input for each step (.inputs)").given(Given::Each(inputs))
     }
@@ -369,22 +369,22 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
-    /// Keeps up to `slots` snapshots in a second store that is large and slow, such as one on disk.
+    /// Keeps up to `snapshots` snapshots in a second store that is large and slow, such as one on disk.
     #[must_use]
     pub fn second_store<S: SnapshotStore + 'static>(
         mut self,
-        slots: u32,
+        snapshots: u32,
         make: impl Fn() -> Result<S, palinode_core::SnapshotError> + 'a,
     ) -> Self {
-        self.options.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), slots));
+        self.options.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), snapshots));
         self
     }
 
-    /// Keeps up to `slots` snapshots in files in this directory, written and fetched on another thread; see [`DiskStore`].
+    /// Keeps up to `snapshots` snapshots in files in this directory, written and fetched on another thread; see [`DiskStore`].
     #[must_use]
-    pub fn disk(mut self, slots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
+    pub fn disk(mut self, snapshots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
         let directory = directory.into();
-        self.options.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), slots));
+        self.options.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), snapshots));
         self
     }
 
@@ -460,7 +460,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.gradient(initial, params, When::Each, &mut |step, state| loss(step, state))
     }
 
-    /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward over checkpointed reverse.
+    /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward over reverse with snapshots.
     pub fn hvp(
         &self,
         initial: &St::State<f64>,

@@ -49,7 +49,7 @@ impl<St> Repeat<St> {
     /// The step, so many times. As many snapshots of the inner loop are kept as make it run at most three times when
     /// its outer step is gone back through; it runs once more each time that the outer loop is advanced over it.
     pub fn new(step: St, times: u64) -> Self {
-        let snapshots = schedule::smallest_slots_for(times, 3.0).unwrap_or(1);
+        let snapshots = schedule::fewest_snapshots_for(times, 3.0).unwrap_or(1);
         Repeat { step, times, snapshots }
     }
 

@@ -52,8 +52,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         if setting.compares && (self.options.window.is_none() || swept.report.truncation.is_some()) {
             let held = swept.engine.heap_bytes() + start.heap_bytes() + setting.results + setting.afterwards;
-            let room = setting.budget.bytes().saturating_sub(held);
-            let part = match self.exact_part_in_own_direction(initial, params, &mut swept, room, loss) {
+            let left = setting.budget.bytes().saturating_sub(held);
+            let part = match self.exact_part_in_own_direction(initial, params, &mut swept, left, loss) {
                 Err(error) if error.is_excess() => None,
                 part => part?,
             };
@@ -126,7 +126,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if self.options.window.is_some() {
             engine.cuts = Cuts::after_each(window);
         }
-        let way = Way::Scheduled(self.options.schedule, self.disk_slots());
+        let way = Way::Scheduled(self.options.schedule, self.disk_snapshots());
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
@@ -172,8 +172,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         report.truncation = truncation;
         // What is recorded is counted in steps, what is advanced in units.
         report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.units.stride;
-        report.snapshots = cost.peak_slots.memory;
-        report.second_snapshots = cost.peak_slots.disk;
+        report.snapshots = cost.peak_snapshots.memory;
+        report.second_snapshots = cost.peak_snapshots.disk;
         report.io = io;
         Ok(Swept { engine, report })
     }

@@ -17,7 +17,7 @@ use core::iter::once_with;
 use palinode_core::{Dual, Error as CoreError, Reals, Record, Scalar, Seeded, Sink, Tape, Var, points};
 use points::{Account, Parts};
 
-/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the account; a side that has no room is an error, not a side without a derivative.
+/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the account; a side beyond the budget is an error, not a side without a derivative.
 #[inline]
 pub(super) fn verified<T: Inner>(
     account: &Account,

@@ -67,22 +67,22 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                    stores: &mut Stores<'_, '_>,
                    actions: Actions,
                    loss: &mut Loss<'_, St, f64>| {
-            let Actions::Online { slots } = actions else {
+            let Actions::Online { snapshots } = actions else {
                 unreachable!("a loop of unknown length is planned as such")
             };
-            self.go_until(engine, setting, slots, condition, stores, loss)
+            self.go_until(engine, setting, snapshots, condition, stores, loss)
         };
         let task = Task { setting, way: Way::Online, length, singly: false };
         let tried = self.attempt(&mut engine, &mut stores, task, loss, run)?;
         let Gone { steps, cost, stop, bookkeeping } = tried.result;
-        let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
+        let taken = u32::try_from(cost.peak_snapshots.memory).unwrap_or(u32::MAX);
         let held = engine.heap_bytes() + start.heap_bytes() + setting.results;
         let peak_bytes = tried.charged(tried.keeps.followed_in(bookkeeping), stores.heap_bytes(), held);
         let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
         let units = steps.div_ceil(engine.units.stride);
         report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.units.stride;
-        report.snapshots = cost.peak_slots.memory;
+        report.snapshots = cost.peak_snapshots.memory;
         report.stop = Some(stop);
         Ok(Swept { engine, report })
     }
@@ -92,7 +92,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         &self,
         engine: &mut Engine<'_, St, f64, B>,
         setting: Setting<'_>,
-        slots: u32,
+        snapshots: u32,
         condition: &Until<'_, St>,
         stores: &mut Stores<'_, '_>,
         loss: &mut Loss<'_, St, f64>,
@@ -108,7 +108,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             }
             engine.back_to(setting.start, taken);
         }
-        let mut online = Online::new(slots)?;
+        let mut online = Online::new(snapshots)?;
         let (mut taken, mut before_stop) = (0, f64::INFINITY);
         let at_stop = loop {
             let (holds, margin) = judged(condition, &engine.live, taken)?;

@@ -190,7 +190,7 @@ impl Scratch {
             let table = self.table.0.get_or_insert_with(CompressTable::small);
             let order = difference(&mut self.words);
             sort_bytes(&self.words, &mut self.planes);
-            // There is always room: the output has the size that is asked for.
+            // There is always enough space: the output has the size that is asked for.
             let bytes = compress_into_with_table(&self.planes, &mut self.small, table).unwrap_or(usize::MAX);
             if bytes.div_ceil(WORD) < count {
                 packed.push(order | (bytes as u64) << 8);

@@ -219,8 +219,8 @@ impl<T: SnapshotStore> LossyStore<T> {
         reals.clear();
         reals.reserve_exact(count);
         let mask = u64::MAX >> (64 - self.format.width());
-        for (word, room) in narrow.iter().zip((0..count).step_by(self.format.per_word())) {
-            for at in 0..self.format.per_word().min(count - room) {
+        for (word, first) in narrow.iter().zip((0..count).step_by(self.format.per_word())) {
+            for at in 0..self.format.per_word().min(count - first) {
                 let bits = word >> (at * self.format.width()) & mask;
                 reals.push(self.format.wide(bits).to_bits());
             }

@@ -117,7 +117,7 @@ impl MemoryStore {
 
     /// Makes a slot's words at least so many. What the slot held is gone.
     #[cold]
-    fn make_room(&mut self, slot: u32, step: u64, words: usize) -> Result<(), SnapshotError> {
+    fn make_space(&mut self, slot: u32, step: u64, words: usize) -> Result<(), SnapshotError> {
         if self.stride == 0 {
             self.lay_out(words);
         }
@@ -195,9 +195,9 @@ impl MemoryStore {
 impl SnapshotStore for MemoryStore {
     #[inline]
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        self.put_with(slot, step, (snapshot.reals().len(), snapshot.plain().len()), &mut |room| {
-            room.reals.copy_from_slice(snapshot.reals());
-            room.plain.copy_from_slice(snapshot.plain());
+        self.put_with(slot, step, (snapshot.reals().len(), snapshot.plain().len()), &mut |words| {
+            words.reals.copy_from_slice(snapshot.reals());
+            words.plain.copy_from_slice(snapshot.plain());
         })?;
         Ok(())
     }
@@ -213,7 +213,7 @@ impl SnapshotStore for MemoryStore {
         let lengths = pack(reals, plain).ok_or_else(|| too_large(step))?;
         let needed = HEADER + reals + plain;
         if self.words(slot).len() < needed {
-            self.make_room(slot, step, needed)?;
+            self.make_space(slot, step, needed)?;
         }
         let (header, words) = self.words_mut(slot).split_at_mut(HEADER);
         // Whoever fills it may panic: until it is full it holds nothing.

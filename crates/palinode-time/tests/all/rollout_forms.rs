@@ -366,7 +366,7 @@ impl Step for Hidden {
 #[test]
 fn hidden_state_is_found_by_schedules_that_record_blocks() {
     for schedule in
-        [Schedule::Mixed { slots: 4 }, Schedule::Mixed { slots: 1 }, Schedule::Periodic { every: 7 }]
+        [Schedule::Mixed { places: 4 }, Schedule::Mixed { places: 1 }, Schedule::Periodic { every: 7 }]
     {
         for verify in [false, true] {
             let run = Rollout::new(Hidden(0.into())).steps(40).schedule(schedule);
@@ -387,7 +387,7 @@ fn verification_agrees_with_every_schedule_and_refuses_what_is_not_exact() {
     let start = [1.0, 1.0, 1.0];
     let run = || Rollout::new(Lorenz).steps(150);
     let reference = bits(&run().value_and_grad(&start, &CHAOTIC, squares).expect("a gradient"));
-    for schedule in [Schedule::Mixed { slots: 4 }, Schedule::Periodic { every: 7 }, Schedule::StoreAll] {
+    for schedule in [Schedule::Mixed { places: 4 }, Schedule::Periodic { every: 7 }, Schedule::StoreAll] {
         let verified = run().schedule(schedule).verify().value_and_grad(&start, &CHAOTIC, squares);
         assert_eq!(bits(&verified.expect("a gradient")), reference, "{schedule:?}");
     }

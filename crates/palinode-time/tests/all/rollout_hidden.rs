@@ -107,7 +107,7 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Binomial { snapshots: 1 },
     Schedule::Binomial { snapshots: 3 },
     Schedule::Periodic { every: 4 },
-    Schedule::Mixed { slots: 3 },
+    Schedule::Mixed { places: 3 },
 ];
 
 #[test]

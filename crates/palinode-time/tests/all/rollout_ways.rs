@@ -121,7 +121,7 @@ fn a_rule_gives_what_the_tape_gives_and_is_checked() {
         assert!((reference.params[i] - by_tape.params[i]).abs() < 1e-12 * by_tape.params[i].abs());
     }
     for schedule in
-        [Schedule::Binomial { snapshots: 2 }, Schedule::Mixed { slots: 5 }, Schedule::Periodic { every: 9 }]
+        [Schedule::Binomial { snapshots: 2 }, Schedule::Mixed { places: 5 }, Schedule::Periodic { every: 9 }]
     {
         assert_eq!(bits(&by_rule(schedule)), bits(&reference), "{schedule:?}");
     }

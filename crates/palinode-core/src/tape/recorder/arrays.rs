@@ -10,7 +10,7 @@ impl<S: Scalar> Recorder<S> {
     /// A new storage with so many slots.
     pub(crate) fn new_storage(&mut self, len: usize) -> u32 {
         assert!(len <= u32::MAX as usize, "palinode: an array on a tape has at most 2^32 - 1 elements");
-        if self.make_room(|arrays| &mut arrays.storages) {
+        if self.reserve(|arrays| &mut arrays.storages) {
             self.arrays.storages.push(len);
             self.grow_slots(len);
         }
@@ -76,14 +76,14 @@ impl<S: Scalar> Recorder<S> {
         let more_scratch = scratch.saturating_sub(self.arrays.scratch);
         self.arrays.scratch += more_scratch;
         self.charge(whole.bytes(None) + more_scratch);
-        if self.make_room(|arrays| &mut arrays.whole) {
+        if self.reserve(|arrays| &mut arrays.whole) {
             self.push_step(Kind::Whole, self.arrays.whole.len() as u32, 0, SINK);
             self.arrays.whole.push(whole);
         }
     }
 
-    /// Makes room for one more in a list; false if there may be none.
-    fn make_room<T>(&mut self, list: impl Fn(&mut ArrayTape<S>) -> &mut Vec<T>) -> bool {
+    /// Reserves memory for one more in a list; false if there may be none.
+    fn reserve<T>(&mut self, list: impl Fn(&mut ArrayTape<S>) -> &mut Vec<T>) -> bool {
         let (len, capacity) = (list(&mut self.arrays).len(), list(&mut self.arrays).capacity());
         if len == capacity {
             let more = capacity / 2 + 16;
