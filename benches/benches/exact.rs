@@ -14,7 +14,7 @@ use accurate::traits::{DotWithAccumulator, SumWithAccumulator};
 use benches::bars::Held;
 use benches::reference;
 use benches::rng::Draws;
-use palinode::{Accumulator, ExactDot, ExactSum};
+use palinode::num::{Accumulator, ExactDot, ExactSum};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::process::ExitCode;

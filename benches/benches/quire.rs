@@ -11,7 +11,7 @@
 
 use benches::bars::Held;
 use benches::rng::Draws;
-use palinode::{Posit32, PositWidth, Quire, Quire32};
+use palinode::num::{Posit32, PositWidth, Quire, Quire32};
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -3,8 +3,8 @@
 use super::{Line, Size, race};
 use crate::heap;
 use palinode::prelude::*;
+use palinode::snapshot::{Reals, Sink, Source};
 use palinode::time::{Number, Rollout, Step, StepRule};
-use palinode::{Reals, Sink, Source};
 use std::f64::consts::PI;
 use std::hint::black_box;
 

@@ -3,7 +3,7 @@
 //! `cargo run --release -p palinode-core --example compression` prints the table of the book's page on compression;
 //! with `--reports`, what each step did.
 
-use palinode_core::{Compressed, Compression, Error, Key, Partials, Tape, Var};
+use palinode_core::{CompressedRecord, Compression, Error, Key, Partials, Tape, Var};
 use std::time::Instant;
 
 type V = Var<f64>;
@@ -102,7 +102,7 @@ fn measure(name: &str, inputs: &[f64], f: fn(&[V]) -> V, reports: bool) -> Resul
         let how = Compression { chains, blocks, partials, inputs: None };
         let record = tape.record(inputs, f)?;
         let start = Instant::now();
-        let mut compressed: Compressed<f64> = record.compress(&how)?;
+        let mut compressed: CompressedRecord<f64> = record.compress(&how)?;
         let took = start.elapsed().as_secs_f64() * 1e6;
         let sweep = microseconds(|| drop(compressed.reverse(&[1.0]).map(<[f64]>::len)));
         let largest = exact.iter().fold(0.0_f64, |m, g| m.max(g.abs()));

@@ -9,9 +9,8 @@
 //! Invariants: the number is read and printed in decimal, exactly, never by way of a float; `Budget::UNLIMITED` stays
 //! unlimited under arithmetic, and no sum becomes unlimited by accident.
 
-use crate::error::{BudgetMistake, Error};
 use core::fmt;
-use core::str::FromStr;
+use thiserror::Error;
 
 /// How many bytes something may take: snapshots, live state, residuals, cotangents, a tape.
 ///
@@ -172,67 +171,8 @@ impl From<usize> for Budget {
     }
 }
 
-impl TryFrom<&str> for Budget {
-    type Error = Error;
-    fn try_from(text: &str) -> Result<Self, Error> {
-        text.parse()
-    }
-}
-
-impl FromStr for Budget {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self, Error> {
-        parse(text.trim()).map(Budget).map_err(|why| Error::NotABudget { text: text.into(), why })
-    }
-}
-
-/// What can be given where a budget is asked for: a [`Budget`], a number of bytes, or text.
-///
-/// ```
-/// use palinode_core::{Budget, Error, IntoBudget};
-///
-/// fn within(budget: impl IntoBudget) -> Result<Budget, Error> {
-///     budget.into_budget()
-/// }
-/// assert_eq!(within("64KiB")?, within(65536)?);
-/// # Ok::<(), Error>(())
-/// ```
-pub trait IntoBudget {
-    /// The budget, or an error that says what is wrong with the text.
-    fn into_budget(self) -> Result<Budget, Error>;
-}
-
-impl IntoBudget for Budget {
-    fn into_budget(self) -> Result<Budget, Error> {
-        Ok(self)
-    }
-}
-
-impl IntoBudget for usize {
-    fn into_budget(self) -> Result<Budget, Error> {
-        Ok(Budget(self))
-    }
-}
-
-impl IntoBudget for &str {
-    fn into_budget(self) -> Result<Budget, Error> {
-        self.parse()
-    }
-}
-
-impl IntoBudget for &String {
-    fn into_budget(self) -> Result<Budget, Error> {
-        self.parse()
-    }
-}
-
-impl IntoBudget for String {
-    fn into_budget(self) -> Result<Budget, Error> {
-        self.parse()
-    }
-}
-
-fn parse(text: &str) -> Result<usize, BudgetMistake> {
+/// The bytes that a text without spaces around it stands for.
+pub(crate) fn parse(text: &str) -> Result<usize, BudgetMistake> {
     if text.is_empty() {
         return Err(BudgetMistake::Empty);
     }
@@ -282,4 +222,37 @@ fn unit_bytes(unit: &str) -> Result<u64, BudgetMistake> {
         }
         None => Err(BudgetMistake::Number),
     }
+}
+
+/// What is wrong with the text of a [`Budget`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BudgetMistake {
+    /// There is nothing.
+    #[error("it is empty")]
+    Empty,
+    /// Less than nothing.
+    #[error("it is negative")]
+    Negative,
+    /// It does not begin with a plain decimal number.
+    #[error("it does not begin with a plain number")]
+    Number,
+    /// The unit is none of bytes.
+    #[error("{unit} is no unit of bytes")]
+    Unit {
+        /// What stands in place of a unit.
+        unit: String,
+    },
+    /// A prefix without a unit.
+    #[error("{unit} alone may mean 1000s or 1024s: say {unit}B or {unit}iB")]
+    HalfUnit {
+        /// The prefix, in upper case.
+        unit: String,
+    },
+    /// It is above 0, but below one byte.
+    #[error("it is less than one byte")]
+    Fraction,
+    /// No address is that large.
+    #[error("it is more than this machine can address")]
+    TooLarge,
 }

@@ -1,5 +1,6 @@
 //! What can go wrong, each with a code, the place, the cause and the next step.
 
+use crate::budget::{Budget, BudgetMistake};
 use thiserror::Error;
 
 /// A mistake or a limit that a caller can do something about. Every code has a page in `docs/book/errors`.
@@ -109,7 +110,7 @@ pub enum Error {
     /// The tape's own budget was reached.
     #[error(
         "PAL0107: at node {node} the recording needs {needed} bytes, more than the {limit} allowed ({limit_text}); raise the \
-         budget, record shorter pieces, or compress them", limit_text = crate::Budget::from(*limit)
+         budget, record shorter pieces, or compress them", limit_text = Budget::from(*limit)
     )]
     ByteLimit {
         /// The most bytes the tape may hold.
@@ -362,12 +363,12 @@ pub enum Error {
         "PAL0502: {bytes} bytes are not enough for any schedule of this loop; the smallest that works is {smallest} bytes"
     )]
     ScheduleBudget {
-        /// The bytes (or slots) that were given.
+        /// The bytes (or snapshots) that were given.
         bytes: u64,
         /// The fewest that work.
         smallest: u64,
     },
-    /// A schedule would need a table, or slots, beyond what is sensible.
+    /// A schedule would need a table, or snapshots, beyond what is sensible.
     #[error(
         "PAL0504: {what} for {steps} steps would need too large a plan; use a binomial schedule, which needs none, or \
          larger periods"
@@ -392,39 +393,6 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
-}
-
-/// What is wrong with the text of a [`Budget`](crate::Budget).
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BudgetMistake {
-    /// There is nothing.
-    #[error("it is empty")]
-    Empty,
-    /// Less than nothing.
-    #[error("it is negative")]
-    Negative,
-    /// It does not begin with a plain decimal number.
-    #[error("it does not begin with a plain number")]
-    Number,
-    /// The unit is none of bytes.
-    #[error("{unit} is no unit of bytes")]
-    Unit {
-        /// What stands in place of a unit.
-        unit: String,
-    },
-    /// A prefix without a unit.
-    #[error("{unit} alone may mean 1000s or 1024s: say {unit}B or {unit}iB")]
-    HalfUnit {
-        /// The prefix, in upper case.
-        unit: String,
-    },
-    /// It is above 0, but below one byte.
-    #[error("it is less than one byte")]
-    Fraction,
-    /// No address is that large.
-    #[error("it is more than this machine can address")]
-    TooLarge,
 }
 
 impl Error {

@@ -21,6 +21,7 @@
 
 mod array;
 mod budget;
+mod check;
 mod confusion;
 pub mod decision;
 pub mod dense;
@@ -29,6 +30,7 @@ mod dual;
 mod dual_n;
 mod ecosystem;
 mod error;
+mod into_budget;
 mod jet;
 #[cfg(feature = "nalgebra")]
 pub mod linalg;
@@ -46,8 +48,8 @@ mod snapshot;
 mod sums;
 mod tape;
 
-pub use array::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};
-pub use budget::{Budget, IntoBudget};
+pub use array::{Array, ArrayOperand, Position};
+pub use budget::{Budget, BudgetMistake};
 #[doc(hidden)]
 pub use confusion::Seeded;
 pub use drivers::{
@@ -56,16 +58,18 @@ pub use drivers::{
 };
 pub use dual::Dual;
 pub use dual_n::{DualN, Lanes};
-pub use ecosystem::Limits;
-pub use error::{BudgetMistake, Error};
+pub use ecosystem::FormatLimits;
+pub use error::Error;
+pub use into_budget::IntoBudget;
 pub use jet::Jet;
 pub use number::Operand;
 pub use palinode_num::*;
 pub use passive::Passive;
 pub use reals::{Bits, Plain, Reals, Sink, Source};
 pub use rules::Differentiable;
-pub use snapshot::{Room, Snapshot, SnapshotError, SnapshotStore, StoreStats};
+pub use snapshot::{Snapshot, SnapshotError, SnapshotStore, SnapshotWords, StoreStats};
+pub use tape::arrays::{ArrayCounts, WhenOverwritten};
 pub use tape::{
-    Boundary, Compressed, Compression, CompressionStep, CustomRule, MAX_NODES, Narrowing, Outputs, Partials,
-    Record, Report, Row, Size, Table, Tape, Var, custom,
+    Boundary, CompressedRecord, Compression, CompressionReport, CompressionStep, CustomRule, MAX_NODES,
+    Narrowing, Outputs, Partials, Record, Size, Table, TableRow, Tape, Var, custom,
 };

@@ -8,7 +8,7 @@
 //! Invariant: there is no derivative formula in this file; each function is the table row of its name.
 
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
-use palinode_num::{Logic, Scalar};
+use palinode_num::{Accumulator, Logic, Scalar};
 
 /// Whether operations on a number with so many levels stay out of line. An operation on a `Var<Var<f64>>` is some
 /// twenty operations on `Var<f64>`, and inlining all of them everywhere took rustc gigabytes of memory; in debug builds
@@ -53,6 +53,12 @@ pub trait Operand<N>: Copy {
     fn operand(self) -> N;
     /// `rule(x, self)`.
     fn second_argument<R: Binary>(self, rule: R, x: N) -> N;
+}
+
+/// A derivative number that can be added up in other ways than one after the other.
+pub(crate) trait Accumulated: Copy {
+    fn accumulated_sum(terms: &[Self], how: Accumulator) -> Self;
+    fn accumulated_dot(a: &[Self], b: &[Self], how: Accumulator) -> Self;
 }
 
 /// How two numbers compare, without the hook for decisions.
@@ -372,13 +378,13 @@ macro_rules! derivative_number {
             fn sum_with(terms: &[Self], how: palinode_num::Accumulator) -> Self {
                 match how {
                     palinode_num::Accumulator::Naive => Self::sum_of(terms),
-                    _ => crate::sums::Accumulated::accumulated_sum(terms, how),
+                    _ => crate::number::Accumulated::accumulated_sum(terms, how),
                 }
             }
             fn dot_with(a: &[Self], b: &[Self], how: palinode_num::Accumulator) -> Self {
                 match how {
                     palinode_num::Accumulator::Naive => Self::dot(a, b),
-                    _ => crate::sums::Accumulated::accumulated_dot(a, b, how),
+                    _ => crate::number::Accumulated::accumulated_dot(a, b, how),
                 }
             }
             #[inline(always)]

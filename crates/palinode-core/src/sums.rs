@@ -8,15 +8,10 @@
 //! convolution, as in `jet.rs`). A tangent of zero adds nothing, whatever its partial is.
 
 use crate::array::Array;
+use crate::number::Accumulated;
 use crate::rules::{Binary, Multiply};
 use crate::{Dual, DualN, Jet, Passive, Var};
 use palinode_num::{Accumulator, Scalar};
-
-/// A derivative number that can be added up in other ways than one after the other.
-pub(crate) trait Accumulated: Copy {
-    fn accumulated_sum(terms: &[Self], how: Accumulator) -> Self;
-    fn accumulated_dot(a: &[Self], b: &[Self], how: Accumulator) -> Self;
-}
 
 /// One part of every number.
 fn parts<N: Copy, S>(numbers: &[N], part: impl Fn(N) -> S) -> Vec<S> {
@@ -32,7 +27,7 @@ fn sum_of_part<N: Copy, S: Scalar>(numbers: &[N], how: Accumulator, part: impl F
 struct Products<S>(Vec<S>, Vec<S>);
 
 impl<S: Scalar> Products<S> {
-    fn with_room_for(products: usize) -> Self {
+    fn with_capacity(products: usize) -> Self {
         Products(Vec::with_capacity(products), Vec::with_capacity(products))
     }
 
@@ -57,7 +52,7 @@ fn tangent_of_dot<N: Copy, S: Scalar>(
     value: impl Fn(N) -> S,
     tangent: impl Fn(N) -> S,
 ) -> S {
-    let mut sum = Products::with_room_for(2 * a.len());
+    let mut sum = Products::with_capacity(2 * a.len());
     for (&x, &y) in a.iter().zip(b) {
         let (u, v) = (value(x), value(y));
         let z = Multiply {}.value(u, v);
@@ -102,7 +97,7 @@ impl<S: Scalar, const K: usize> Accumulated for Jet<S, K> {
         let known = a.iter().chain(b).map(|x| x.known).min().unwrap_or(K);
         let value = S::dot_with(&parts(a, |x| x.primal()), &parts(b, |x| x.primal()), how);
         let coefficient = |order: usize| {
-            let mut sum = Products::with_room_for((order + 1) * a.len());
+            let mut sum = Products::with_capacity((order + 1) * a.len());
             for (x, y) in a.iter().zip(b) {
                 (0..=order).for_each(|j| sum.add(x.coefficient(j), y.coefficient(order - j)));
             }

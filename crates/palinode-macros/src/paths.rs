@@ -8,9 +8,10 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Error, Ident, Result};
 
-/// The path of `palinode_core`, or of the facade, which names the same items.
+/// The path of `palinode_core`, itself or in the facade.
 pub(crate) fn core() -> Result<TokenStream> {
-    package("palinode-core").or_else(|| package("palinode")).ok_or_else(|| missing("palinode-core"))
+    let facade = || package("palinode").map(|palinode| quote!(#palinode::__core));
+    package("palinode-core").or_else(facade).ok_or_else(|| missing("palinode-core"))
 }
 
 /// The path of `palinode_time`, itself or in the facade.

@@ -16,7 +16,7 @@
 
 use crate::error_free;
 use crate::exact::{ExactDot, ExactSum};
-use crate::scalar::Scalar;
+use crate::scalar::{Accumulator, Scalar};
 use core::fmt::Debug;
 
 /// A sum under way.
@@ -223,30 +223,6 @@ impl Summand for f32 {
         let (exact, product) = (f64::from(self) * f64::from(other), self * other);
         (product, (exact - f64::from(product)) as f32)
     }
-}
-
-/// How sums and dot products are computed.
-///
-/// ```
-/// use palinode_num::Accumulator;
-///
-/// let terms = [1e100, 1.0, -1e100];
-/// assert_eq!(Accumulator::Naive.sum(&terms), 0.0);
-/// assert_eq!(Accumulator::Compensated.sum(&terms), 1.0);
-/// assert_eq!(Accumulator::Exact.sum(&terms), 1.0);
-///
-/// let (a, b) = ([1e30, 1.0, 1e-30], [1e30, 1.0, -1e30]);
-/// assert_eq!(Accumulator::Exact.dot(&a, &b), 1e30 * 1e30);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Accumulator {
-    /// One addition after the other, each rounded.
-    #[default]
-    Naive,
-    /// With the rounding errors summed beside: about twice the digits.
-    Compensated,
-    /// Rounded once: the nearest number to the real sum, in whatever order.
-    Exact,
 }
 
 impl Accumulator {

@@ -12,8 +12,7 @@
 //! `lgamma` is accurate relative to 1, not to itself, next to its zeros at negative arguments. `f32` takes
 //! what is not from the standard library through `f64` and rounds once more.
 
-use crate::accumulate::Accumulator;
-use crate::scalar::{Constant, Real, Scalar};
+use crate::scalar::{Accumulator, Constant, Real, Scalar};
 use crate::special::{self, F64_SERIES};
 
 /// The rare part of `strong_mul`, kept out of line so that the common path stays a multiplication and a test.

@@ -8,6 +8,7 @@
 
 mod accumulate;
 mod bernoulli;
+mod bytes;
 mod decimal;
 mod double_double;
 mod error_free;
@@ -20,10 +21,11 @@ mod scalar;
 mod special;
 mod wide;
 
-pub use accumulate::{Accumulate, AccumulateProducts, Accumulator, Compensated, Naive, Summand};
+pub use accumulate::{Accumulate, AccumulateProducts, Compensated, Naive, Summand};
+pub use bytes::SumBytesError;
 pub use double_double::{DoubleDouble, ParseDoubleDoubleError};
 pub use exact::{ExactDot, ExactSum};
 pub use key::Key;
 pub use posit::{ParsePositError, Posit, Posit8, Posit16, Posit32, Posit64, PositInteger, PositWidth};
 pub use quire::{Quire, Quire8, Quire16, Quire32, Quire64};
-pub use scalar::{Constant, Logic, Real, Scalar};
+pub use scalar::{Accumulator, Constant, Logic, Real, Scalar};

@@ -17,6 +17,7 @@
 mod accumulate;
 mod digits;
 
+use crate::bytes::{self, SumBytesError};
 use crate::posit::{Posit, PositWidth, Unpacked};
 use core::fmt;
 use core::marker::PhantomData;
@@ -353,6 +354,26 @@ impl<W: PositWidth> Quire<W> {
         let mut long = Long::of(self.digits.as_ref());
         long.carry();
         long.words(&Self::LAYOUT, count)
+    }
+}
+
+/// As bytes.
+impl<W: PositWidth> Quire<W> {
+    /// The value as bytes, the same however it came about: the frame of [`ExactSum::to_bytes`](crate::ExactSum::to_bytes), with the bits of a posit for the kind, around
+    /// [`to_words`](Self::to_words).
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let beyond = if self.nar { 4 } else { 0 };
+        bytes::write(W::BITS as u8, beyond, self.to_words().into_iter().flat_map(u64::to_le_bytes))
+    }
+
+    /// The quire that was written by [`to_bytes`](Self::to_bytes).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SumBytesError> {
+        let (_, integer) = bytes::read(W::BITS as u8, 2 * W::BITS as usize, bytes)?;
+        let words: Vec<u64> = integer.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)).collect();
+        let mut quire = Self::new();
+        quire.set(Long::of_words(&words, &Self::LAYOUT));
+        Ok(quire)
     }
 }
 

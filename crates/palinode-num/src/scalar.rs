@@ -6,7 +6,6 @@
 //!
 //! [`Real`] is what people write generic code in: real `bool`s, `<`, and `f64` on the right of an operator.
 
-use crate::accumulate::Accumulator;
 use core::fmt::{Debug, Display};
 use core::iter::{Product, Sum};
 use core::ops::{
@@ -40,6 +39,30 @@ pub enum Constant {
     Ln10,
     /// 2 divided by the square root of pi, the slope of `erf` at 0.
     TwoOverSqrtPi,
+}
+
+/// How sums and dot products are computed.
+///
+/// ```
+/// use palinode_num::Accumulator;
+///
+/// let terms = [1e100, 1.0, -1e100];
+/// assert_eq!(Accumulator::Naive.sum(&terms), 0.0);
+/// assert_eq!(Accumulator::Compensated.sum(&terms), 1.0);
+/// assert_eq!(Accumulator::Exact.sum(&terms), 1.0);
+///
+/// let (a, b) = ([1e30, 1.0, 1e-30], [1e30, 1.0, -1e30]);
+/// assert_eq!(Accumulator::Exact.dot(&a, &b), 1e30 * 1e30);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Accumulator {
+    /// One addition after the other, each rounded.
+    #[default]
+    Naive,
+    /// With the rounding errors summed beside: about twice the digits.
+    Compensated,
+    /// Rounded once: the nearest number to the real sum, in whatever order.
+    Exact,
 }
 
 /// A number, as derivative rules see it.

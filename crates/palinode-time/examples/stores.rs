@@ -3,7 +3,7 @@
 //! `cargo run --release -p palinode-time --example stores [DIRECTORY]`
 
 use palinode_core::{Key, Snapshot, SnapshotError, SnapshotStore};
-use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
+use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore};
 use std::f64::consts::TAU;
 use std::hint::{black_box, spin_loop};
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ fn compression() -> Result<(), SnapshotError> {
         ("noise", noise(65536)),
     ];
     for (name, field) in fields {
-        let mut store = Compressed::new(MemoryStore::new());
+        let mut store = CompressedStore::new(MemoryStore::new());
         let (state, mut got) = (Snapshot::of(&field), Snapshot::new());
         store.put(0, 0, &state)?;
         store.get(0, 0, &mut got)?;
@@ -93,9 +93,9 @@ fn memory() -> Result<(), SnapshotError> {
     println!("\n| store | numbers | put ns | get ns | bytes a slot |\n|---|--:|--:|--:|--:|");
     let stores: [(&str, Box<dyn SnapshotStore>); 4] = [
         ("memory", Box::new(MemoryStore::new())),
-        ("lossy f32", Box::new(Lossy::f32(MemoryStore::new()))),
-        ("lossy bf16", Box::new(Lossy::bf16(MemoryStore::new()))),
-        ("compressed", Box::new(Compressed::new(MemoryStore::new()))),
+        ("lossy f32", Box::new(LossyStore::f32(MemoryStore::new()))),
+        ("lossy bf16", Box::new(LossyStore::bf16(MemoryStore::new()))),
+        ("compressed", Box::new(CompressedStore::new(MemoryStore::new()))),
     ];
     for (name, mut store) in stores {
         for (numbers, slots) in [(3, 1000), (1000, 100)] {

@@ -6,7 +6,7 @@
 //! | part | holds |
 //! |---|---|
 //! | [`Step`], [`Number`] | one step of a loop, over any number |
-//! | [`Rollout`], [`Gradient`], [`Report`] | loops of steps and their gradients, inside a budget |
+//! | [`Rollout`], [`Gradient`], [`RolloutReport`] | loops of steps and their gradients, inside a budget |
 //! | [`StepRule`], [`ReversibleStep`] | steps that bring their own reverse, or can be undone |
 //! | `ProgramStep` (feature `ir`) | steps that are programs, `.pal` source among them |
 //! | [`Notes`] | what a step tells its rollout: that it failed, what memory it took |
@@ -14,7 +14,7 @@
 //! | [`implicit`] | fixed points and roots, differentiated by the equation they satisfy |
 //! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
 //! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |
-//! | [`MemoryStore`], [`DiskStore`], [`Compressed`], [`Lossy`] | where snapshots are kept |
+//! | [`MemoryStore`], [`DiskStore`], [`CompressedStore`], [`LossyStore`] | where snapshots are kept |
 //!
 //! Absent from this package: the terminal, derivative formulas, global state.
 
@@ -36,11 +36,12 @@ pub use forward_gradient::{
     Perturbed, Progress, estimate_gradient, estimate_gradient_in, forward_gradient, forward_gradient_in,
 };
 pub use health::{Health, Verdict};
+pub use implicit::number::Number;
 #[cfg(feature = "ir")]
 pub use program_step::{ProgramStep, ProgramStepError, ProgramValues};
 pub use rollout::{
-    Closest, Differentiate, Direction, Gradient, Inner, Nested, Repeat, Report, Rollout, Ruled, Schedule,
-    StepDecisions, StopMargin, Taped, Truncation,
+    Closest, Differentiate, Direction, Gradient, Inner, Looped, Repeat, Rollout, RolloutReport, Ruled,
+    Schedule, StepDecisions, StopMargin, Taped, Truncation,
 };
-pub use step::{Notes, Number, PlainInput, ReversibleStep, Step, StepRule};
-pub use store::{Compressed, DiskStore, Lossy, MemoryStore};
+pub use step::{Notes, PlainInput, ReversibleStep, Step, StepRule};
+pub use store::{CompressedStore, DiskStore, LossyStore, MemoryStore};

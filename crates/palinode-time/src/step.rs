@@ -4,47 +4,9 @@
 //! [`Passive`](palinode_core::Passive) to advance, a [`Var`](palinode_core::Var) to record, a [`Dual`](palinode_core::Dual) for
 //! sensitivities.
 
-use crate::implicit::Implicit;
-use palinode_core::{Limits, Plain, Real, Reals, Sink, Source};
+use crate::implicit::number::Number;
+use palinode_core::{Plain, Reals, Sink, Source};
 use std::cell::{Cell, RefCell};
-
-/// What a number must be to go through a [`Step`]: a [`Real`] that other crates' generic code accepts too.
-///
-/// Write steps over `S: Real`, which asks for less and is allowed; over `S: Real + Implicit` where a step solves equations
-/// ([`root`](crate::implicit::root)), over `S: Number` where it calls nalgebra.
-#[cfg(not(feature = "nalgebra"))]
-pub trait Number: Real + Limits + Reals<Self> + Send + Sync + Implicit {}
-#[cfg(not(feature = "nalgebra"))]
-impl<S: Real + Limits + Reals<S> + Send + Sync + Implicit> Number for S {}
-
-/// What a number must be to go through a [`Step`]: a [`Real`] that other crates' generic code accepts too.
-///
-/// Write steps over `S: Real`, which asks for less and is allowed: `S: Number` is nalgebra's `RealField`, too, so that `x.sin()` would be ambiguous. Over
-/// `S: Real + Implicit` where a step solves equations ([`root`](crate::implicit::root)), over `S: Number` where it calls nalgebra.
-#[cfg(feature = "nalgebra")]
-pub trait Number:
-    Real
-    + Limits
-    + Reals<Self>
-    + Send
-    + Sync
-    + Implicit
-    + nalgebra::RealField
-    + palinode_core::linalg::LinearAlgebra
-{
-}
-#[cfg(feature = "nalgebra")]
-impl<S> Number for S where
-    S: Real
-        + Limits
-        + Reals<S>
-        + Send
-        + Sync
-        + Implicit
-        + nalgebra::RealField
-        + palinode_core::linalg::LinearAlgebra
-{
-}
 
 /// One step of a loop: a pure function of state, parameters and input that changes the state in place.
 ///

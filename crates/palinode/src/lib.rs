@@ -1,6 +1,7 @@
 //! Palinode: exact gradients of programs with memory and state, in stable Rust.
 //!
-//! This is the package to depend on. It holds no logic: it names what the others make.
+//! This is the package to depend on. It holds no logic: it names what the others make. What most programs need is in [`prelude`], and the rest in modules by
+//! what it is about.
 //!
 //! ```
 //! use palinode::prelude::*;
@@ -17,16 +18,70 @@
 //! # Ok::<(), palinode::Error>(())
 //! ```
 
-pub use palinode_core::*;
+pub use palinode_core::{
+    Array, Budget, Dual, Error, Real, Scalar, Tape, Var, decision, dense, grad, hessian, jacobian, matrix,
+    rules, schedule, value_and_grad,
+};
 /// Programs: pure single assignment with structured loops, the `.pal` language, transforms, an interpreter.
 #[cfg(feature = "ir")]
 pub use palinode_ir as ir;
-/// Derives for values with numbers inside, and `#[step]`.
 #[cfg(feature = "time")]
-pub use palinode_macros::{Plain, Reals, step};
+pub use palinode_macros::step;
 /// Loops: rollouts inside a budget, snapshot stores, implicit functions; batches and estimators.
 #[cfg(feature = "time")]
 pub use palinode_time as time;
+
+/// What macros write paths to.
+#[doc(hidden)]
+pub use palinode_core as __core;
+#[cfg(feature = "nalgebra")]
+pub use palinode_core::linalg;
+
+/// Numbers without derivatives: double-doubles, posits and quires, ways to add up, random keys.
+pub mod num {
+    pub use palinode_core::FormatLimits;
+    pub use palinode_num::*;
+}
+
+/// From a closure and a point to a derivative.
+pub mod drivers {
+    pub use palinode_core::{
+        InputGroups, Looked, MOST_GROUPS, Sparse, derivatives, grad, hessian, hvp, jacobian, jvp,
+        sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+    };
+}
+
+/// Numbers that carry their derivatives along: one direction, many, many orders, none.
+pub mod forward {
+    pub use palinode_core::{Dual, DualN, Jet, Lanes, Operand, Passive};
+}
+
+/// The dynamic tape: recordings, their sweeps, tables and compressed forms; operations with rules of their own.
+pub mod tape {
+    pub use palinode_core::{
+        Boundary, CompressedRecord, Compression, CompressionReport, CompressionStep, CustomRule, MAX_NODES,
+        Narrowing, Outputs, Partials, Record, Size, Table, TableRow, Tape, Var, custom,
+    };
+}
+
+/// Arrays on the tape: in place, with views.
+pub mod array {
+    pub use palinode_core::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};
+}
+
+/// Values with numbers inside as words, where such words are kept, and derives for values of your own.
+pub mod snapshot {
+    pub use palinode_core::{
+        Bits, Plain, Reals, Sink, Snapshot, SnapshotError, SnapshotStore, SnapshotWords, Source, StoreStats,
+    };
+    #[cfg(feature = "time")]
+    pub use palinode_macros::{Plain, Reals};
+}
+
+/// How many bytes something may take, as text and back.
+pub mod budget {
+    pub use palinode_core::{Budget, BudgetMistake, IntoBudget};
+}
 
 /// What most programs need: `use palinode::prelude::*`.
 ///
@@ -134,6 +189,7 @@ mod documents {
         Pal0503 = "docs/book/errors/PAL0503.md";
         Pal0504 = "docs/book/errors/PAL0504.md";
         Pal0601 = "docs/book/errors/PAL0601.md";
+        Pal0602 = "docs/book/errors/PAL0602.md";
         Pal0605 = "docs/book/errors/PAL0605.md";
         Pal0606 = "docs/book/errors/PAL0606.md";
         Pal0607 = "docs/book/errors/PAL0607.md";

@@ -14,13 +14,11 @@
 //!
 //! Invariants: values that a rule keeps are never changed; a storage belongs to one buffer when it is written to.
 
-use super::matmul::all_of;
-use super::policy::WhenOverwritten;
-use super::residual::{Kept, Need, Recipe, charge, kept_bytes};
-use super::steps::{Linear, Whole};
+use super::charge;
 #[cfg(test)]
 use super::tests::planted::Bug;
 use crate::error::Error;
+use crate::tape::arrays::{Kept, Linear, Need, Recipe, Region, WhenOverwritten, Whole, kept_bytes};
 use crate::tape::{Recorder, Stamp, with_recorder};
 use core::cell::{Cell, Ref, RefCell, RefMut};
 use core::panic::Location;
@@ -232,7 +230,7 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
             let new = with_recorder(self.stamp(), |recorder: &mut Recorder<S>| {
                 let new = recorder.new_storage(len);
                 if extent == Extent::Part {
-                    let (from, to) = (all_of(old, &[len]), all_of(new, &[len]));
+                    let (from, to) = (Region::all_of(old, &[len]), Region::all_of(new, &[len]));
                     recorder.push_whole(Whole::Linear(Linear::moving("copy", to, true, Some(from))));
                 }
                 new

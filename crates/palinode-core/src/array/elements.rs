@@ -8,9 +8,8 @@
 use super::Array;
 use super::buffer::{Extent, Write};
 use super::elementwise::ArrayOperand;
-use super::steps::{Home, Kind, Linear, Region};
-use super::view::{Places, Shape, View, check_elements};
 use crate::number::Operand;
+use crate::tape::arrays::{Home, Kind, Linear, Places, Region, Shape, View, check_elements};
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
 use palinode_num::Scalar;

@@ -13,13 +13,12 @@
 //! new memory, or, for a part of an array, its elements are saved.
 
 use super::buffer::Write;
-use super::formula::{Formula, One, Reader, Three, Two};
-use super::probe::Probe;
-use super::residual::{Ingredient, Need, Recipe, Residual};
-use super::steps::{Argument, Linear, Operands, Partial};
-use super::view::Shape;
-use super::{Array, WhenOverwritten, count_saved, need_at};
+use super::{Array, count_saved, need_at, owned};
 use crate::rules::{Binary, Ternary, Unary};
+use crate::tape::arrays::{
+    Argument, Formula, Ingredient, Linear, Need, One, Operands, Partial, Probe, Reader, Recipe, Residual,
+    Shape, Three, Two, WhenOverwritten,
+};
 use crate::tape::{Stamp, Var};
 use core::panic::Location;
 use palinode_num::Scalar;
@@ -335,7 +334,7 @@ fn overwrite<S: Scalar<Bool = bool>>(
     }
     count_saved::<S>(need.stamp, values.len());
     target.replace(values.clone(), write);
-    Residual::of(values, target.shape(), need)
+    owned(values, target.shape(), need)
 }
 
 /// Computes in the target's own memory where that is allowed, else in new memory.

@@ -4,13 +4,10 @@
 //! entries of the tape with the granularity of the operation: one for a product of two matrices, one for an element written.
 //!
 //! ```text
-//! Array (mod.rs): a View (view.rs) of a Buffer (buffer.rs)
+//! Array (mod.rs): a View of a Buffer (buffer.rs)
 //!    │ views.rs  elements.rs  elementwise.rs  operators.rs  reduce.rs  select.rs  matmul.rs
 //!    ▼ push
-//! ArrayTape (steps.rs), part of the tape's Recorder ── residual.rs: values kept for the reverse sweep
-//!    │
-//!    ▼ between the nodes of the arena
-//! sweep.rs: reverse and forward; depend.rs: which input reaches which output
+//! ../tape/arrays/: the steps that a recording keeps of arrays, residuals, sweeps
 //! ```
 //!
 //! Three kinds of sharing, none of which changes a gradient ([0015](../../../../docs/adr/0015-arrays-on-the-tape.md)):
@@ -22,53 +19,35 @@
 //!
 //! Invariants: a write of one element costs one step forwards and one backwards, whatever the length; what is copied for
 //! residuals is never more than what the operations that need them went through; gradients do not depend on the policy.
-//! No derivative formula is written here but that of the product of matrices.
+//! No derivative formula is written here.
 //!
 //! Known limits: an array has at most 2^32 - 1 elements (and no axes whose lengths other than 0 would make more). Second order by a tape in a tape records single numbers on the outer one.
 //! A shape that does not fit panics with what, where and why; the error type is for what depends on data.
 
 mod buffer;
-mod depend;
 mod elements;
 mod elementwise;
-mod formula;
 mod matmul;
 mod operators;
-mod policy;
-mod probe;
 mod reduce;
-mod renumber;
-mod residual;
 mod select;
-mod steps;
-mod sweep;
-mod table;
-mod view;
 mod views;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use elements::Position;
 pub use elementwise::ArrayOperand;
-pub use policy::WhenOverwritten;
-pub use steps::ArrayCounts;
 
-pub(crate) use depend::mark;
-pub(crate) use renumber::Reference;
-pub(crate) use steps::{ArrayTape, Home, Step, Whole};
-pub(crate) use sweep::{Arrays, Scratch};
-pub(crate) use table::with_steps;
-pub(crate) use view::Shape;
-
+use crate::tape::arrays::{
+    Home, Kept, Linear, Need, Places, Region, Residual, Shape, View, Whole, check_elements,
+};
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use buffer::Buffer;
 use core::panic::Location;
 use palinode_num::Scalar;
-use residual::{Need, Residual};
 use std::rc::Rc;
-use steps::{Linear, Region};
-use view::{Places, View, check_elements};
+use std::sync::Arc;
 
 /// An array whose operations are recorded on a [`Tape`](crate::Tape), as single entries.
 ///
@@ -132,7 +111,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     pub fn filled(shape: &[usize], value: S) -> Array<S> {
         let count = check_elements("filled", shape);
-        let mut values = room(count);
+        let mut values = reserved(count);
         values.resize(count, value);
         Array::constant_of(values, shape)
     }
@@ -171,7 +150,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     pub fn values(&self) -> Vec<S> {
         self.check_length();
         let values = self.buffer.values();
-        let mut found = room(self.len());
+        let mut found = reserved(self.len());
         match self.view.is_run() {
             true => found.extend_from_slice(&values[self.view.offset..self.view.offset + self.len()]),
             false => found.extend(self.view.walk().map(|slot| values[slot])),
@@ -263,27 +242,41 @@ impl<S: Scalar<Bool = bool>> Array<S> {
             return Residual::Values { kept: self.buffer.keep(need), view: View::whole(self.shape()) };
         }
         count_saved::<S>(need.stamp, self.len());
-        Residual::of(self.values(), self.shape(), need)
+        owned(self.values(), self.shape(), need)
     }
 }
 
-/// Room for so many numbers. Broadcast views show elements that nobody has allocated, so there may be none.
+/// An empty list with the capacity for so many numbers. Broadcast views show elements that nobody has allocated, so there may be none.
 #[track_caller]
-fn room<S>(elements: usize) -> Vec<S> {
-    let mut room = Vec::new();
-    if room.try_reserve_exact(elements).is_err() {
+fn reserved<S>(elements: usize) -> Vec<S> {
+    let mut list = Vec::new();
+    if list.try_reserve_exact(elements).is_err() {
         let bytes = elements.saturating_mul(size_of::<S>());
         panic!(
             "palinode: PAL0106: no memory for {bytes} bytes of an array of {elements} elements; use smaller arrays"
         )
     }
-    room
+    list
 }
 
 /// The operation that is about to keep values.
 fn need_at<S: Scalar>(by: &'static str, at: &'static Location<'static>, stamp: Stamp) -> Need {
     let policy = with_recorder(stamp, |recorder: &mut Recorder<S>| recorder.arrays.policy);
     Need { by, at, policy, stamp }
+}
+
+/// Numbers for a rule to keep that are nobody else's.
+fn owned<S: Scalar>(values: Vec<S>, shape: &[usize], need: Need) -> Residual<S> {
+    let kept = Kept::new(Arc::new(values), None);
+    charge::<S>(need, kept.needed_by(need));
+    Residual::Values { kept, view: View::whole(shape) }
+}
+
+/// Counts bytes that a rule keeps towards the limit of its tape.
+fn charge<S: Scalar>(need: Need, bytes: usize) {
+    if bytes > 0 {
+        with_recorder(need.stamp, |recorder: &mut Recorder<S>| recorder.charge(bytes));
+    }
 }
 
 fn count_saved<S: Scalar>(stamp: Stamp, elements: usize) {

@@ -6,11 +6,11 @@
 //!
 //! Elements that tie for the largest or smallest share its derivative equally, as in programs.
 
-use super::residual::Residual;
-use super::steps::{Argument, Home, Linear, Operands, Partial, Region};
-use super::view::{Places, Shape, View};
-use super::{Array, formula, need_at};
+use super::{Array, need_at};
 use crate::rules::Multiply;
+use crate::tape::arrays::{
+    Argument, Home, Linear, Operands, Partial, Places, Region, Residual, Shape, Two, View,
+};
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
 use palinode_num::{Accumulator, Scalar};
@@ -106,7 +106,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
             false => Residual::Absent,
         };
         let values = vec![keep(self, regions[1].is_some()), keep(other, regions[0].is_some())];
-        let operands = Some(Box::new(Operands { formula: Arc::new(formula::Two(Multiply {})), values }));
+        let operands = Some(Box::new(Operands { formula: Arc::new(Two(Multiply {})), values }));
         let arguments = regions
             .into_iter()
             .zip([1, 0])

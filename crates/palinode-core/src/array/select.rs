@@ -4,9 +4,8 @@
 
 use super::Array;
 use super::buffer::Write;
-use super::steps::{Linear, Region};
-use super::view::{Places, Shape, check_elements};
 use crate::tape::Stamp;
+use crate::tape::arrays::{Linear, Places, Region, Shape, check_elements};
 use core::panic::Location;
 use palinode_num::Scalar;
 

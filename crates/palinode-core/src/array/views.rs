@@ -4,7 +4,7 @@
 //! slots of one storage, so gradients of overlapping views need no special care.
 
 use super::Array;
-use super::view::View;
+use crate::tape::arrays::View;
 use core::ops::{Bound, RangeBounds};
 use palinode_num::Scalar;
 use std::rc::Rc;

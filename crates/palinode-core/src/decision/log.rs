@@ -1,9 +1,21 @@
 //! How the comparisons of a run went, in their order, and which of them are suspicious. `points` compares the logs of several runs.
 //!
-//! Invariant: a log takes no more bytes than it was given; what has no room is missing, and it says so.
+//! Invariant: a log takes no more bytes than it was given; what is beyond is missing, and it says so.
 
-use super::{Suspicion, TINY};
+use super::TINY;
 use core::cmp::Ordering;
+
+/// How suspicious a comparison is.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Suspicion {
+    /// Not at all.
+    None,
+    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
+    Small,
+    /// A tie, an exact zero beside a tiny threshold, or a value that is infinite or NaN.
+    Exact,
+}
 
 /// A comparison that may have gone as it did only because of where it was made.
 #[derive(Clone, Copy, Debug)]
@@ -51,37 +63,37 @@ impl Suspect {
 /// How the comparisons of a run went, in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    /// The first ones, as many as there is room for.
+    /// The first ones, as many as the budget allows.
     pub(crate) outcomes: Vec<Outcome>,
     /// How many there were.
     pub(crate) count: usize,
     pub(crate) suspects: Vec<Suspect>,
     /// The bytes that it may still take.
-    room: usize,
+    budget: usize,
     /// Whether that was too little: the rest is missing.
     pub(crate) is_cut: bool,
 }
 
 impl Log {
     /// A log of at most so many bytes.
-    pub(crate) const fn within(room: usize) -> Log {
-        Log { outcomes: Vec::new(), count: 0, suspects: Vec::new(), room, is_cut: false }
+    pub(crate) const fn within(budget: usize) -> Log {
+        Log { outcomes: Vec::new(), count: 0, suspects: Vec::new(), budget, is_cut: false }
     }
 
     /// The bytes that it took of those it was given: while a list is moved, it is there twice.
-    pub(crate) fn taken_of(&self, room: usize) -> usize {
-        room.saturating_sub(self.room)
+    pub(crate) fn taken_of(&self, budget: usize) -> usize {
+        budget.saturating_sub(self.budget)
     }
 
     /// Adds to a list, and takes the bytes that the list needs before it grows.
-    fn push<T>(list: &mut Vec<T>, item: T, room: &mut usize) -> bool {
+    fn push<T>(list: &mut Vec<T>, item: T, budget: &mut usize) -> bool {
         if list.len() == list.capacity() {
             let capacity = (2 * list.capacity()).max(4);
             let bytes = capacity * size_of::<T>();
-            if bytes > *room {
+            if bytes > *budget {
                 return false;
             }
-            *room -= bytes;
+            *budget -= bytes;
             list.reserve_exact(capacity - list.len());
         }
         list.push(item);
@@ -89,14 +101,14 @@ impl Log {
     }
 
     pub(super) fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
-        let Log { outcomes, count, suspects, room, is_cut } = self;
+        let Log { outcomes, count, suspects, budget, is_cut } = self;
         *count += 1;
         // One that says more is never lost for many that say less: it takes the place of the last of them.
         if let Some(suspect) = suspect {
-            let has_room = !*is_cut && suspects.len() < MOST_SUSPECTS && Log::push(suspects, suspect, room);
-            *is_cut |= !has_room && suspects.len() < MOST_SUSPECTS;
+            let fits = !*is_cut && suspects.len() < MOST_SUSPECTS && Log::push(suspects, suspect, budget);
+            *is_cut |= !fits && suspects.len() < MOST_SUSPECTS;
             let rank = suspect.rank();
-            if !has_room
+            if !fits
                 && rank > 0
                 && let Some(less) = suspects.iter_mut().rfind(|other| other.rank() < rank)
             {
@@ -104,7 +116,7 @@ impl Log {
             }
         }
         if !*is_cut {
-            *is_cut |= !Log::push(outcomes, outcome, room);
+            *is_cut |= !Log::push(outcomes, outcome, budget);
         }
     }
 }

@@ -24,8 +24,8 @@ mod noted;
 
 use crate::rules::{Binary, Unary};
 use core::cell::{Cell, RefCell};
+pub use log::Suspicion;
 pub(crate) use log::{Log, Outcome, Suspect};
-pub use noted::Suspicion;
 pub(crate) use noted::{
     Noted, admits, attempt, beside, has_denied, has_suspected, is_looked_for, logged, logged_of,
     note_undefined, plainly, suspecting, uncounted, unseen,

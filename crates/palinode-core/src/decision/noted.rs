@@ -5,21 +5,9 @@
 //! `is_zero` and `is_one` say no to a number that carries a derivative, so that nobody skips it. For plain numbers they say yes, and some code relies on that: it divides by what is not zero. If numbers come out that
 //! are infinite or NaN, the same run is made once more with the answers of plain numbers ([`plainly`]), and those are suspicious as every tie is.
 
-use super::log::Log;
+use super::log::{Log, Suspicion};
 use super::{ACCEPTED, BESIDE, KEPT, LOG, LOGGED, NOTED, is_verified, with};
 use core::cell::Cell;
-
-/// How suspicious a comparison is.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Suspicion {
-    /// Not at all.
-    None,
-    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
-    Small,
-    /// A tie, an exact zero beside a tiny threshold, or a value that is infinite or NaN.
-    Exact,
-}
 
 /// What is noted of a run.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +141,7 @@ pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Runs `f` with no effect on any scope around it, and logs its comparisons in at most so many bytes. No log where the thread is coming down: then there is nothing to be seen.
-pub(crate) fn logged<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
+pub(crate) fn logged<R>(budget: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     /// The log of a run around this one, put back when it is over.
     struct OuterLog(Log);
     impl Drop for OuterLog {
@@ -161,20 +149,20 @@ pub(crate) fn logged<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> 
             let _ = LOG.try_with(|log| log.replace(core::mem::take(&mut self.0)));
         }
     }
-    let _outer_log = OuterLog(LOG.try_with(|log| log.replace(Log::within(room))).ok()?);
+    let _outer_log = OuterLog(LOG.try_with(|log| log.replace(Log::within(budget))).ok()?);
     let _outer = (with(&KEPT, LOGGED), with(&NOTED, Noted::NOTHING));
     let result = f();
     Some((result, LOG.take()))
 }
 
 /// The same of a run beside the point; no result if it panics.
-pub(crate) fn beside<R>(room: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
+pub(crate) fn beside<R>(budget: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     let _outer = with(&BESIDE, BESIDE.get().saturating_add(1));
     // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| logged(room, f))).ok().flatten()
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| logged(budget, f))).ok().flatten()
 }
 
 /// The bytes that the log of the run that is going on took of those it was given.
-pub(crate) fn logged_of(room: usize) -> usize {
-    LOG.try_with(|log| log.borrow().taken_of(room)).unwrap_or(0)
+pub(crate) fn logged_of(budget: usize) -> usize {
+    LOG.try_with(|log| log.borrow().taken_of(budget)).unwrap_or(0)
 }

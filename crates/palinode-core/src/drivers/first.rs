@@ -1,6 +1,7 @@
 //! First derivatives, and higher ones of a function of one variable.
 
-use super::{LANES, check};
+use super::LANES;
+use crate::check;
 use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};

@@ -13,8 +13,7 @@
 //! Invariants: lengths and finiteness are checked and reported by position; nothing is guessed. A driver
 //! keeps no state: to reuse memory over many calls, keep a [`Tape`](crate::Tape) and call its methods.
 
-pub(crate) mod check;
-mod colouring;
+pub(crate) mod colouring;
 mod first;
 mod groups;
 mod second;

@@ -1,7 +1,7 @@
 //! Second derivatives by nesting: forward over reverse for one direction, reverse over reverse for all.
 
-use super::check;
 use super::first::parts_of;
+use crate::check;
 use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};

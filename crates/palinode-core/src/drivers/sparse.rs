@@ -6,7 +6,8 @@
 //! happen to be zero and never misses one.
 
 use super::colouring::{self, Colouring};
-use super::{LANES, check, second};
+use super::{LANES, second};
+use crate::check;
 use crate::error::Error;
 use crate::points::{Parts, add_parts, group_count, group_of, verified, weight};
 use crate::tape::{Outputs, Record, Tape, Var};

@@ -10,12 +10,12 @@ use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
 /// `Var` and the forward numbers over it get num-traits' `Float` and nalgebra's `RealField`.
 ///
 /// ```
-/// use palinode_core::{DoubleDouble, Dual, Limits, Real};
+/// use palinode_core::{DoubleDouble, Dual, FormatLimits, Real};
 ///
 /// assert_eq!(Dual::<f32>::epsilon().value, f32::EPSILON);
 /// assert_eq!(DoubleDouble::epsilon().to_f64(), 2f64.powi(-104));
 /// ```
-pub trait Limits: Scalar<Bool = bool> + PartialOrd {
+pub trait FormatLimits: Scalar<Bool = bool> + PartialOrd {
     /// The relative spacing of numbers next to 1.
     fn epsilon() -> Self;
     /// The largest finite number.
@@ -26,7 +26,7 @@ pub trait Limits: Scalar<Bool = bool> + PartialOrd {
 
 macro_rules! primitive_limits {
     ($($float:ident)*) => {$(
-        impl Limits for $float {
+        impl FormatLimits for $float {
             #[inline(always)]
             fn epsilon() -> Self {
                 $float::EPSILON
@@ -44,7 +44,7 @@ macro_rules! primitive_limits {
 }
 primitive_limits!(f32 f64);
 
-impl Limits for DoubleDouble {
+impl FormatLimits for DoubleDouble {
     /// 2^-104, which every operation and function keeps to; `1 + x` can be held for far smaller `x`.
     fn epsilon() -> Self {
         DoubleDouble::from(f64::EPSILON * f64::EPSILON)
@@ -58,7 +58,7 @@ impl Limits for DoubleDouble {
     }
 }
 
-impl<W: PositWidth> Limits for Posit<W> {
+impl<W: PositWidth> FormatLimits for Posit<W> {
     /// `2^(5 - BITS)`. Precision is that high from 1/16 to 16, and falls from there on both sides.
     fn epsilon() -> Self {
         Posit::ONE.next_up() - Posit::ONE
@@ -74,7 +74,7 @@ impl<W: PositWidth> Limits for Posit<W> {
 
 macro_rules! inherited_limits {
     ([$($generics:tt)*] $Number:ty) => {
-        impl<$($generics)*> Limits for $Number {
+        impl<$($generics)*> FormatLimits for $Number {
             #[inline(always)]
             fn epsilon() -> Self {
                 Self::lift(S::epsilon())
@@ -90,7 +90,7 @@ macro_rules! inherited_limits {
         }
     };
 }
-super::for_each_number! { inherited_limits! { Limits } }
+super::for_each_number! { inherited_limits! { FormatLimits } }
 
 // Solvers print their progress as `{:e}`. The parts are those of `Display`.
 

@@ -6,7 +6,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `limits.rs` | [`Limits`]: what a format's epsilon and largest number are |
+//! | `limits.rs` | [`FormatLimits`]: what a format's epsilon and largest number are |
 //! | `carry.rs` | whether a zero still carries a derivative |
 //! | `num_traits.rs`, `num_float.rs` | num-traits: identities and conversions, `Float` and its constants |
 //! | `nalgebra.rs`, `nalgebra_field.rs` | simba and approx: conversions and comparisons, `RealField` (feature `nalgebra`) |
@@ -27,7 +27,7 @@ mod nalgebra;
 #[cfg(feature = "nalgebra")]
 mod nalgebra_field;
 
-pub use limits::Limits;
+pub use limits::FormatLimits;
 
 /// Hands each derivative number to the macro `$then`, with the bounds on its inner number `S`.
 macro_rules! for_each_number {

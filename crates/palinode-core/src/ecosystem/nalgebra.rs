@@ -45,7 +45,7 @@
 //! Where a library asks `is_zero` of a zero that carries a derivative, the answer is no, so that it is not skipped. A pivot that is zero only by accident then gives infinities or NaN; the
 //! drivers run again with the answers of plain numbers, look at that from the sides, and give the derivative or name the decision (PAL0119).
 
-use super::Limits;
+use super::FormatLimits;
 use approx::{AbsDiffEq, RelativeEq, UlpsEq};
 use palinode_num::Scalar;
 use simba::scalar::{Field, SubsetOf};
@@ -174,4 +174,4 @@ macro_rules! nalgebra_support {
         }
     };
 }
-super::for_each_number! { nalgebra_support! { Limits } }
+super::for_each_number! { nalgebra_support! { FormatLimits } }

@@ -3,7 +3,7 @@
 //! Input: nalgebra's generic algorithms. Output: rows of the rule table; branches as they are for `f64`, by `<` and
 //! so through the decision hook. What this means for decompositions is told in `nalgebra.rs`.
 
-use super::Limits;
+use super::FormatLimits;
 use super::num_traits::is_negative;
 use ::num_traits::FloatConst;
 use core::fmt::Display;
@@ -161,7 +161,7 @@ macro_rules! fields {
         }
     };
 }
-super::for_each_number! { fields! { Limits + Display + Send + Sync } }
+super::for_each_number! { fields! { FormatLimits + Display + Send + Sync } }
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,16 @@
 //! num-traits: `Float`, `FloatCore` and `FloatConst` of every derivative number.
 //!
-//! Input: generic numerical code. Output: rows of the rule table. Limits and special values are those of the
+//! Input: generic numerical code. Output: rows of the rule table. FormatLimits and special values are those of the
 //! inner number; classification looks at the primal only.
 
-use super::Limits;
+use super::FormatLimits;
 use super::num_traits::is_negative;
 use ::num_traits::{Float, FloatConst, float::FloatCore};
 use core::num::FpCategory;
 use palinode_num::{Constant, Scalar};
 
 /// The kind of a number of the format `N`.
-fn classify<N: Limits>(x: f64) -> FpCategory {
+fn classify<N: FormatLimits>(x: f64) -> FpCategory {
     let size = x.abs();
     match size.classify() {
         FpCategory::Normal if size < N::smallest().peek().unwrap_or(0.0) => FpCategory::Subnormal,
@@ -177,7 +177,7 @@ macro_rules! constants {
         }
     )*};
 }
-super::for_each_number! { float! { Limits } }
+super::for_each_number! { float! { FormatLimits } }
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 //! Known limits: numbers become primitives by way of `f64`, so a `DoubleDouble` leaves its low part behind;
 //! text is read as an `f64`.
 
-use super::Limits;
+use super::FormatLimits;
 use super::carry::Carry as _;
 use ::num_traits::{
     AsPrimitive, Bounded, FromPrimitive, Inv, MulAdd, MulAddAssign, Num, NumCast, One, Pow, Signed,
@@ -234,4 +234,4 @@ macro_rules! num_traits {
         }
     };
 }
-super::for_each_number! { num_traits! { Limits } }
+super::for_each_number! { num_traits! { FormatLimits } }

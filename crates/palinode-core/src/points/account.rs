@@ -13,7 +13,7 @@ use core::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub struct Account {
     limit: usize,
-    /// What a log of comparisons may take; a longer one is cut. Without it, a log that has no room is refused.
+    /// What a log of comparisons may take; a longer one is cut. Without it, a log beyond the budget is refused.
     of_log: Option<usize>,
     held: Cell<usize>,
     most: Cell<usize>,
@@ -42,7 +42,7 @@ impl Account {
         }
     }
 
-    /// What [`kept_bytes`](super::kept_bytes) says, and so many bytes more for logs of comparisons, which are cut where they have no room: what is missing is not told apart.
+    /// What [`kept_bytes`](super::kept_bytes) says, and so many bytes more for logs of comparisons, which are cut where they are beyond: what is missing is not told apart.
     pub fn for_kept(point: &[f64], order: usize, more: usize) -> Self {
         let of_log = super::LEAST_LOG.saturating_add(more / super::most_runs(point, order));
         let limit = super::kept_bytes(point, order).saturating_add(more);
@@ -88,7 +88,7 @@ impl Account {
         })
     }
 
-    /// Looking stops for this reason; a run to a side that has no room for itself is no side without a derivative.
+    /// Looking stops for this reason; a run to a side beyond the budget is no side without a derivative.
     pub fn refuse(&self, error: Error) {
         self.refusal.borrow_mut().get_or_insert(error);
     }
@@ -104,9 +104,9 @@ impl Account {
 
     /// What the log of the run that begins now may take.
     pub(super) fn of_log(&self) -> usize {
-        let room = self.of_log.unwrap_or(usize::MAX).min(self.limit - self.held.get().min(self.limit));
-        self.running.set(Some(room));
-        room
+        let budget = self.of_log.unwrap_or(usize::MAX).min(self.limit - self.held.get().min(self.limit));
+        self.running.set(Some(budget));
+        budget
     }
 
     /// The run is over: what its log took is charged next.
@@ -114,7 +114,7 @@ impl Account {
         self.running.set(None);
     }
 
-    /// A log had too little room.
+    /// A log was cut.
     pub(super) fn log_was_cut(&self) {
         if self.of_log.is_none() {
             self.refuse(Error::ByteLimit {

@@ -8,9 +8,9 @@
 //! Where the closure fails to one side, the other one speaks; where it fails on both, other directions and smaller distances do.
 
 use super::side::{Beside, Found, Side};
-use super::verdict::{Here, Sides, Vague, Verdict, known};
+use super::verdict::{Here, Sides, Vague, Verdict, known, named};
 use super::{Account, Charge, Distance, FEW, Kind, Parts, Run, moved, of_input, scales, weight};
-use crate::decision::{self, Log, Suspect, Suspicion};
+use crate::decision::{self, Log, Suspicion};
 use crate::error::Error;
 use core::cell::RefCell;
 use palinode_num::Scalar;
@@ -92,11 +92,11 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
     account.refused();
     let _lists = account.charge(FEW + x.len() * of_input::<S>());
     let mut parts = Vec::new();
-    let room = account.of_log();
-    let (ran, refused) = with_refusals(|| decision::logged(room, || run(x, Some(&mut parts)).map(drop)));
+    let budget = account.of_log();
+    let (ran, refused) = with_refusals(|| decision::logged(budget, || run(x, Some(&mut parts)).map(drop)));
     account.run_is_over();
     let Some((ran, mut log)) = ran else { return once_more(x, run) };
-    let charge = charge_of(account, &parts, &log, room);
+    let charge = charge_of(account, &parts, &log, budget);
     if let Some(refusal) = account.refused() {
         return Err(refusal.into());
     }
@@ -162,17 +162,12 @@ pub(super) fn charge_of<'a>(
     account: &'a Account,
     parts: &Vec<f64>,
     log: &Log,
-    room: usize,
+    budget: usize,
 ) -> Option<Charge<'a>> {
     if log.is_cut {
         account.log_was_cut();
     }
-    account.charge(parts.capacity() * size_of::<f64>() + log.taken_of(room))
-}
-
-/// The number and the operands of a suspicious comparison, as an error names them; none if it was beyond what is logged.
-pub(super) fn named(suspect: Option<&Suspect>) -> (usize, f64, f64) {
-    suspect.map_or((0, f64::NAN, f64::NAN), |suspect| (suspect.number + 1, suspect.left, suspect.right))
+    account.charge(parts.capacity() * size_of::<f64>() + log.taken_of(budget))
 }
 
 /// Last, so that a closure leaves behind what it left at the point. Drivers inside the closure verify what they answer, as they did in the first run.
@@ -230,14 +225,14 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         let mut is_ordinary = |group: Group<'_>| {
             let beside = [1.0, -1.0].map(|sign| {
                 let way = |i: usize| if group.contains(i) { sign * weight(i) } else { 0.0 };
-                let room = account.of_log();
-                let ran = decision::beside(room, || run(&moved(x, at, way), None).is_ok());
+                let budget = account.of_log();
+                let ran = decision::beside(budget, || run(&moved(x, at, way), None).is_ok());
                 account.run_is_over();
                 let (is_ok, log) = ran?;
                 if !is_ok {
                     return None;
                 }
-                let _charge = Some(charge_of(account, &Vec::new(), &log, room)?);
+                let _charge = Some(charge_of(account, &Vec::new(), &log, budget)?);
                 let found = Found { parts: Vec::new(), log, _charge };
                 let run = Beside { relative: at.relative, found, to_next: None, is_farther: false };
                 Some(Side::of(run, &here.log))
@@ -394,9 +389,9 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         if self.account.has_refused() {
             return None;
         }
-        let room = self.account.of_log();
+        let budget = self.account.of_log();
         let (ran, refused) =
-            with_refusals(|| decision::beside(room, || run(&point, Some(&mut parts)).is_ok()));
+            with_refusals(|| decision::beside(budget, || run(&point, Some(&mut parts)).is_ok()));
         if !self.refuses_inside {
             self.refused = self.refused.take().or(refused);
         }
@@ -407,7 +402,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
             self.infinite.iter().for_each(|&part| parts[part] = 0.0);
         }
         let is_comparable = as_many && parts.iter().all(|part| part.is_finite());
-        let _charge = Some(charge_of(self.account, &parts, &log, room)?);
+        let _charge = Some(charge_of(self.account, &parts, &log, budget)?);
         (is_ok && is_comparable).then_some(Found { parts, log, _charge })
     }
 }

@@ -164,7 +164,7 @@ pub fn unseen<R>(f: impl FnOnce() -> R) -> R {
     decision::unseen(f)
 }
 
-/// The lists of a few entries each, all together: two of runs, which have room for twice what they hold at most, and some of less.
+/// The lists of a few entries each, all together: two of runs, with a capacity of twice what they hold at most, and some of less.
 const FEW: usize = 2 * 8 * size_of::<side::Beside<'static>>() + 256;
 
 /// Enough for the log of a few comparisons.

@@ -6,8 +6,9 @@
 //! A zero that carries a derivative says that it is not zero (`ecosystem/carry.rs`), and code that asked divides by it: a zero pivot, a column without length. Plain numbers take
 //! another way there, and the function has a value.
 
-use super::look::{charge_of, named, nearest, once_more};
+use super::look::{charge_of, nearest, once_more};
 use super::side::{Beside, Found, Side, is_of_point};
+use super::verdict::named;
 use super::{Account, Kind, Run, has_small, look, matters, moved, weight};
 use crate::decision::{self, Suspicion};
 use crate::error::Error;
@@ -49,7 +50,7 @@ pub(super) fn explained<S: Scalar, R, E: From<Error>>(
     account.refused();
     decision::plainly(|| {
         let blamed = if decision::is_looked_for() { blamed(account, x, run) } else { None };
-        // What has no room is not explained.
+        // What is beyond the budget is not explained.
         account.refused();
         blamed.map_or_else(|| once_more(x, run), |error| Err(error.into()))
     })
@@ -61,25 +62,25 @@ fn blamed<S: Scalar, R, E: From<Error>>(
     x: &[S],
     run: &mut Run<'_, S, R, E>,
 ) -> Option<Error> {
-    let room = account.of_log();
-    let ran = decision::logged(room, || decision::attempt(|| drop(run(x, None))));
+    let budget = account.of_log();
+    let ran = decision::logged(budget, || decision::attempt(|| drop(run(x, None))));
     account.run_is_over();
     let (_, mut here) = ran?;
     if !has_small(x) {
         here.suspects.retain(|suspect| suspect.suspicion == Suspicion::Exact);
     }
-    let _charge = charge_of(account, &Vec::new(), &here, room)?;
+    let _charge = charge_of(account, &Vec::new(), &here, budget)?;
     let at = nearest::<S>(&here);
     let ways: [fn(usize) -> f64; 2] = [weight, |i| weight(i).abs()];
     ways.into_iter().find_map(|way| {
         let mut side = |sign: f64| {
             let [near, far] = [at, at.times(FAR)].map(|at| {
-                let (room, mut parts) = (account.of_log(), Vec::new());
+                let (budget, mut parts) = (account.of_log(), Vec::new());
                 let point = moved(x, at, |i| sign * way(i));
-                let ran = decision::beside(room, || run(&point, Some(&mut parts)).is_ok());
+                let ran = decision::beside(budget, || run(&point, Some(&mut parts)).is_ok());
                 account.run_is_over();
                 let (is_ok, log) = ran?;
-                let _charge = Some(charge_of(account, &parts, &log, room)?);
+                let _charge = Some(charge_of(account, &parts, &log, budget)?);
                 let is_finite = is_ok && parts.iter().all(|part| part.is_finite());
                 is_finite.then_some(Found { parts, log, _charge })
             });

@@ -10,7 +10,6 @@
 //! That is enough unless a comparison is of the point, or may be: one of equality, or with a threshold, that no direction could find again. Then all parts of a function together must be those of one and
 //! the same side, or lie on the way from one side to the other (a norm that is guarded at zero: 0 is between `d` and `-d`); apart from those between the sides by inputs along which no comparison is of the point.
 
-use super::look::named;
 use super::side::{End, Scale, Side, is_of_point};
 use super::{Charge, Kind, Parts};
 use crate::decision::{Log, Suspect};
@@ -33,6 +32,11 @@ pub(super) struct Here<'a> {
 
 pub(super) fn known<'s, 'a>(sides: &'s Sides<'a>) -> Vec<&'s Side<'a>> {
     sides.iter().flatten().filter(|side| side.is_known()).collect()
+}
+
+/// The number and the operands of a suspicious comparison, as an error names them; none if it was beyond what is logged.
+pub(super) fn named(suspect: Option<&Suspect>) -> (usize, f64, f64) {
+    suspect.map_or((0, f64::NAN, f64::NAN), |suspect| (suspect.number + 1, suspect.left, suspect.right))
 }
 
 impl Here<'_> {

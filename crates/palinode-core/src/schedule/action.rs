@@ -5,7 +5,7 @@
 pub enum Tier {
     /// In memory.
     Memory,
-    /// On disk: more room, but a write and a read take time.
+    /// On disk: more space, but a write and a read take time.
     Disk,
 }
 
@@ -14,7 +14,7 @@ pub enum Tier {
 pub struct Slot {
     /// Where the slot is.
     pub tier: Tier,
-    /// Which of its tier's slots it is.
+    /// Which of its tier's snapshots it is.
     pub index: u32,
 }
 

@@ -18,9 +18,9 @@ pub(super) struct Betas {
 }
 
 impl Betas {
-    /// The heap bytes for so many slots, or some more.
-    pub(super) fn bytes_for(slots: u32) -> usize {
-        let width = slots as usize + 2;
+    /// The heap bytes for so many snapshots, or some more.
+    pub(super) fn bytes_for(snapshots: u32) -> usize {
+        let width = snapshots as usize + 2;
         (MOST_ROWS * width).min(NUMBERS.max(FEWEST_ROWS * width)) * size_of::<u64>()
     }
 
@@ -29,9 +29,9 @@ impl Betas {
         self.rows.capacity() * size_of::<u64>()
     }
 
-    /// For costs with up to `slots` slots.
-    pub(super) fn new(slots: u32) -> Betas {
-        let width = slots as usize + 2;
+    /// For costs with up to `snapshots` snapshots.
+    pub(super) fn new(snapshots: u32) -> Betas {
+        let width = snapshots as usize + 2;
         let most_rows = (NUMBERS / width).clamp(FEWEST_ROWS, MOST_ROWS);
         let mut rows = Vec::with_capacity(most_rows * width);
         rows.resize(width, 1);
@@ -43,18 +43,18 @@ impl Betas {
 
     /// The fewest advances over `steps` steps: `r n - beta(s + 1, r - 1)` with the least `r` for which `beta(s, r) >= n`.
     /// `near` is where to look for that `r`, and where it was found.
-    pub(super) fn advances(&mut self, steps: u64, slots: u64, near: &mut usize) -> u64 {
-        // With one or two slots `r` is large, and its closed form is at hand.
-        if slots <= 2 || steps <= slots + 1 {
-            return binomial::advances(steps, slots);
+    pub(super) fn advances(&mut self, steps: u64, snapshots: u64, near: &mut usize) -> u64 {
+        // With one or two snapshots `r` is large, and its closed form is at hand.
+        if snapshots <= 2 || steps <= snapshots + 1 {
+            return binomial::advances(steps, snapshots);
         }
-        let column = slots as usize;
+        let column = snapshots as usize;
         let mut r = (*near).clamp(2, self.rows.len() / self.width - 1);
         while self.rows[r * self.width + column] < steps {
             r += 1;
             if r == self.most_rows {
                 *near = 2;
-                return binomial::advances(steps, slots);
+                return binomial::advances(steps, snapshots);
             }
             if r * self.width == self.rows.len() {
                 self.grow();

@@ -3,7 +3,7 @@
 //! With `s` snapshots, the first state among them, and no step advanced over more than `r` times, `beta(s, r) = C(s + r, s)`
 //! steps can be reversed. With the least such `r`, the fewest advances for `n` steps are `r n - C(s + r, r - 1)`.
 //!
-//! Input: numbers of steps and slots. Output: actions, costs, the slots that a factor needs. Memory: O(slots). No
+//! Input: numbers of steps and snapshots. Output: actions, costs, the snapshots that a factor needs. Memory: O(snapshots). No
 //! intermediate overflows: binomial coefficients are kept below twice the steps they are compared with, or saturate.
 
 use super::sweep::{Choice, Held, Plan, Sweep, actions, stack_bytes};
@@ -13,14 +13,14 @@ use crate::Error;
 /// The actions of [`binomial`].
 #[derive(Clone, Debug)]
 pub struct Binomial {
-    sweep: Sweep<Slots>,
+    sweep: Sweep<Snapshots>,
 }
 
 /// Divides by the closed form.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slots(pub(super) u32);
+pub(super) struct Snapshots(pub(super) u32);
 
-impl Plan for Slots {
+impl Plan for Snapshots {
     #[inline]
     fn choose(&self, steps: u64, held: Held, _: Option<Tier>) -> Choice {
         if steps == 1 {
@@ -30,7 +30,7 @@ impl Plan for Slots {
     }
 }
 
-impl Slots {
+impl Snapshots {
     pub(super) fn heap_bytes(&self) -> usize {
         0
     }
@@ -38,7 +38,7 @@ impl Slots {
 
 actions!(Binomial);
 
-/// The optimal schedule with at most `slots` snapshots in memory, the first state among them, and one step's residuals.
+/// The optimal schedule with at most `snapshots` snapshots in memory, the first state among them, and one step's residuals.
 /// Among the schedules with the fewest evaluations it is one with the fewest snapshots taken.
 ///
 /// ```
@@ -51,35 +51,35 @@ actions!(Binomial);
 /// assert!(matches!(binomial(1_000_000_000_000, 100)?.nth(1), Some(Action::Advance { from: 0, .. })));
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn binomial(steps: u64, slots: u32) -> Result<Binomial, Error> {
-    let slots = useful(steps, slots)?;
-    Ok(Binomial { sweep: Sweep::new(Slots(slots), steps, slots as usize) })
+pub fn binomial(steps: u64, snapshots: u32) -> Result<Binomial, Error> {
+    let snapshots = useful(steps, snapshots)?;
+    Ok(Binomial { sweep: Sweep::new(Snapshots(snapshots), steps, snapshots as usize) })
 }
 
 /// What [`binomial`] costs, by formulas.
-pub fn binomial_cost(steps: u64, slots: u32) -> Result<Cost, Error> {
-    let slots = useful(steps, slots)?;
-    Ok(known(steps, u64::from(slots)))
+pub fn binomial_cost(steps: u64, snapshots: u32) -> Result<Cost, Error> {
+    let snapshots = useful(steps, snapshots)?;
+    Ok(known(steps, u64::from(snapshots)))
 }
 
-/// The heap bytes that [`binomial`] holds for so many slots at most.
-pub fn binomial_bytes(slots: u32) -> usize {
-    stack_bytes(slots as usize)
+/// The heap bytes that [`binomial`] holds for so many snapshots at most.
+pub fn binomial_bytes(snapshots: u32) -> usize {
+    stack_bytes(snapshots as usize)
 }
 
-/// The fewest slots with which [`binomial`] takes at most `factor` forward evaluations a step; none if `factor` is below
+/// The fewest snapshots with which [`binomial`] takes at most `factor` forward evaluations a step; none if `factor` is below
 /// what snapshots before every step take.
 ///
 /// ```
-/// use palinode_core::schedule::{binomial_cost, smallest_slots_for};
+/// use palinode_core::schedule::{binomial_cost, fewest_snapshots_for};
 ///
-/// let slots = smallest_slots_for(1000, 4.0).unwrap();
-/// assert_eq!(slots, 16);
-/// assert!(binomial_cost(1000, slots)?.forward <= 4000 && binomial_cost(1000, slots - 1)?.forward > 4000);
+/// let snapshots = fewest_snapshots_for(1000, 4.0).unwrap();
+/// assert_eq!(snapshots, 16);
+/// assert!(binomial_cost(1000, snapshots)?.forward <= 4000 && binomial_cost(1000, snapshots - 1)?.forward > 4000);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn smallest_slots_for(steps: u64, factor: f64) -> Option<u32> {
-    let fits = |slots: u64| known(steps, slots).forward as f64 <= factor * steps as f64;
+pub fn fewest_snapshots_for(steps: u64, factor: f64) -> Option<u32> {
+    let fits = |snapshots: u64| known(steps, snapshots).forward as f64 <= factor * steps as f64;
     if steps <= 1 {
         return (factor >= 1.0).then_some(0);
     }
@@ -99,92 +99,92 @@ pub fn smallest_slots_for(steps: u64, factor: f64) -> Option<u32> {
 }
 
 /// At most one snapshot for each step but the last is of use, and one is needed if there are two steps.
-pub(super) fn useful(steps: u64, slots: u32) -> Result<u32, Error> {
+pub(super) fn useful(steps: u64, snapshots: u32) -> Result<u32, Error> {
     let most = steps.saturating_sub(1);
-    if slots == 0 && most > 0 {
+    if snapshots == 0 && most > 0 {
         return Err(Error::ScheduleArgument {
-            what: "the number of slots",
+            what: "the number of snapshots",
             value: 0.0,
             must: "be at least 1",
         });
     }
-    Ok(u64::from(slots).min(most) as u32)
+    Ok(u64::from(snapshots).min(most) as u32)
 }
 
 /// The cost of a loop with at least one slot, or of at most one step.
-pub(super) fn known(steps: u64, slots: u64) -> Cost {
-    let advanced = advances(steps, slots);
+pub(super) fn known(steps: u64, snapshots: u64) -> Cost {
+    let advanced = advances(steps, snapshots);
     Cost {
         forward: advanced.saturating_add(steps),
         advanced,
         recorded: steps,
-        writes: PerTier { memory: writes(steps, slots), disk: 0 },
+        writes: PerTier { memory: writes(steps, snapshots), disk: 0 },
         reads: PerTier { memory: steps.saturating_sub(1), disk: 0 },
-        peak_slots: PerTier { memory: peak(steps, slots), disk: 0 },
+        peak_snapshots: PerTier { memory: peak(steps, snapshots), disk: 0 },
         peak_residuals: steps.min(1),
     }
 }
 
 /// The fewest advances: `r n - C(s + r, r - 1)`.
-pub(super) fn advances(steps: u64, slots: u64) -> u64 {
+pub(super) fn advances(steps: u64, snapshots: u64) -> u64 {
     if steps <= 1 {
         return 0;
     }
-    let (r, before) = repetitions(steps, slots);
+    let (r, before) = repetitions(steps, snapshots);
     // C(s + r, r - 1) = beta(s, r - 1) (s + r) / (s + 1)
-    match (r.checked_mul(steps), before.checked_mul(slots + r)) {
-        (Some(product), Some(over)) => product - over / (slots + 1),
+    match (r.checked_mul(steps), before.checked_mul(snapshots + r)) {
+        (Some(product), Some(over)) => product - over / (snapshots + 1),
         _ => {
             let product = u128::from(r) * u128::from(steps);
-            let over = u128::from(before) * u128::from(slots + r) / u128::from(slots + 1);
+            let over = u128::from(before) * u128::from(snapshots + r) / u128::from(snapshots + 1);
             u64::try_from(product - over).unwrap_or(u64::MAX)
         }
     }
 }
 
 /// Snapshots taken, the first state's among them: `max(beta(s - 1, r - 1), n - beta(s, r - 1))`.
-pub(super) fn writes(steps: u64, slots: u64) -> u64 {
+pub(super) fn writes(steps: u64, snapshots: u64) -> u64 {
     if steps <= 1 {
         return 0;
     }
-    let (r, before) = repetitions(steps, slots);
-    mul_div(before, slots, slots + r - 1).max(steps - before)
+    let (r, before) = repetitions(steps, snapshots);
+    mul_div(before, snapshots, snapshots + r - 1).max(steps - before)
 }
 
-/// Slots in use at once. As long as some are free, each stretch of three steps or more takes one.
-fn peak(steps: u64, slots: u64) -> u64 {
-    slots.min(steps.saturating_sub(1))
+/// Snapshots in use at once. As long as some are free, each stretch of three steps or more takes one.
+fn peak(steps: u64, snapshots: u64) -> u64 {
+    snapshots.min(steps.saturating_sub(1))
 }
 
-/// How far to advance from a snapshot over the next `steps` steps (at least 2) with `slots` slots, that of the snapshot
+/// How far to advance from a snapshot over the next `steps` steps (at least 2) with `snapshots` snapshots, that of the snapshot
 /// among them: within the optimal range, where the fewest snapshots are taken.
-pub(super) fn split(steps: u64, slots: u64) -> u64 {
-    if steps <= slots + 1 {
+pub(super) fn split(steps: u64, snapshots: u64) -> u64 {
+    if steps <= snapshots + 1 {
         return 1;
     }
-    if slots == 1 {
+    if snapshots == 1 {
         return steps - 1;
     }
     // Without a division where `r` is 2 or 3, which is most often.
-    if slots < 1 << 20 {
-        let two = (slots + 1) * (slots + 2) / 2;
+    if snapshots < 1 << 20 {
+        let two = (snapshots + 1) * (snapshots + 2) / 2;
         if steps <= two {
-            return steps.saturating_sub(2 * slots - 1).clamp(1, slots + 1);
+            return steps.saturating_sub(2 * snapshots - 1).clamp(1, snapshots + 1);
         }
-        if steps <= two * (slots + 3) / 3 {
-            return steps.saturating_sub(slots * slots).clamp(slots + 1, two);
+        if steps <= two * (snapshots + 3) / 3 {
+            return steps.saturating_sub(snapshots * snapshots).clamp(snapshots + 1, two);
         }
     }
-    let (r, before) = repetitions(steps, slots);
-    let least = mul_div(before, r - 1, slots + r - 1); // beta(s, r - 2)
-    let right = mul_div(before, slots, slots + r - 1); // beta(s - 1, r - 1)
-    let extra = mul_div(right, slots - 1, slots + r - 2); // beta(s - 2, r - 1)
+    let (r, before) = repetitions(steps, snapshots);
+    let least = mul_div(before, r - 1, snapshots + r - 1); // beta(s, r - 2)
+    let right = mul_div(before, snapshots, snapshots + r - 1); // beta(s - 1, r - 1)
+    let extra = mul_div(right, snapshots - 1, snapshots + r - 2); // beta(s - 2, r - 1)
     steps.saturating_sub(right + extra).clamp(least, before)
 }
 
 /// The least `r` with `beta(s, r) >= n`, for `n >= 2` and `s >= 1`, and `beta(s, r - 1)`, which is below `n`.
-pub(super) fn repetitions(steps: u64, slots: u64) -> (u64, u64) {
-    match slots {
+pub(super) fn repetitions(steps: u64, snapshots: u64) -> (u64, u64) {
+    match snapshots {
         1 => (steps - 1, steps - 1),
         2 => {
             // beta(2, r) = (r + 1) (r + 2) / 2; the root is right but for rounding.
@@ -199,11 +199,11 @@ pub(super) fn repetitions(steps: u64, slots: u64) -> (u64, u64) {
             (r, beta(r - 1) as u64)
         }
         _ => {
-            let (mut r, mut before, mut beta) = (1, 1, slots + 1);
+            let (mut r, mut before, mut beta) = (1, 1, snapshots + 1);
             while beta < steps {
                 r += 1;
                 before = beta;
-                beta = mul_div(beta, slots + r, r);
+                beta = mul_div(beta, snapshots + r, r);
             }
             (r, before)
         }

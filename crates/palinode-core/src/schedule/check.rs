@@ -1,7 +1,7 @@
 //! Is a stream of actions a schedule? It is followed without data: where the live state is, what each slot holds, whose
 //! residuals are kept.
 //!
-//! Input: actions, the number of steps, the slots that exist. Output: its [`Cost`], or the first [`Mistake`].
+//! Input: actions, the number of steps, the snapshots that exist. Output: its [`Cost`], or the first [`Mistake`].
 
 use super::cost::{Counter, PerTier};
 use super::{Action, Cost, Slot, Tier};
@@ -124,23 +124,27 @@ pub enum Wrong {
     },
 }
 
-/// Follows a stream for a loop of `steps` steps, with as many slots in each tier as `slots` says.
+/// Follows a stream for a loop of `steps` steps, with as many snapshots in each tier as `snapshots` says.
 ///
 /// ```
 /// use palinode_core::schedule::{Action, PerTier, Wrong, binomial, check};
 ///
-/// let slots = PerTier { memory: 3, disk: 0 };
-/// assert_eq!(check(binomial(10, 3)?, 10, slots).unwrap().forward, 25);
+/// let snapshots = PerTier { memory: 3, disk: 0 };
+/// assert_eq!(check(binomial(10, 3)?, 10, snapshots).unwrap().forward, 25);
 ///
 /// // The last action frees slot 0: without it the slot leaks.
 /// let actions: Vec<Action> = binomial(10, 3)?.filter(|action| !matches!(action, Action::Free { slot } if slot.index == 0)).collect();
-/// assert!(matches!(check(actions, 10, slots).unwrap_err().what, Wrong::Leak { holds: 0, .. }));
+/// assert!(matches!(check(actions, 10, snapshots).unwrap_err().what, Wrong::Leak { holds: 0, .. }));
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn check(actions: impl IntoIterator<Item = Action>, steps: u64, slots: PerTier) -> Result<Cost, Mistake> {
+pub fn check(
+    actions: impl IntoIterator<Item = Action>,
+    steps: u64,
+    snapshots: PerTier,
+) -> Result<Cost, Mistake> {
     let mut follower = Follower {
         steps,
-        slots,
+        snapshots,
         live: 0,
         due: steps,
         memory: Vec::new(),
@@ -158,7 +162,7 @@ pub fn check(actions: impl IntoIterator<Item = Action>, steps: u64, slots: PerTi
 
 struct Follower {
     steps: u64,
-    slots: PerTier,
+    snapshots: PerTier,
     /// The live state is that before this step.
     live: u64,
     /// Steps from here on are reversed.
@@ -245,7 +249,7 @@ impl Follower {
     }
 
     fn slot(&mut self, slot: Slot) -> Result<&mut Option<u64>, Wrong> {
-        if u64::from(slot.index) >= *self.slots.of(slot.tier) {
+        if u64::from(slot.index) >= *self.snapshots.of(slot.tier) {
             return Err(Wrong::NoSuchSlot { slot });
         }
         let held = match slot.tier {

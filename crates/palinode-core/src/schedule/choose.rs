@@ -25,11 +25,11 @@ pub enum Method {
     /// [`binomial`].
     Binomial {
         /// The most snapshots at once.
-        slots: u32,
+        snapshots: u32,
     },
     /// [`Mixed::near`].
     Mixed {
-        /// The room for snapshots and residuals.
+        /// The budget for snapshots and residuals.
         bytes: u64,
     },
 }
@@ -64,21 +64,21 @@ pub fn choose(steps: u64, sizes: Sizes, bytes: u64) -> Result<Chosen, Error> {
     let all = steps.saturating_sub(1).saturating_mul(sizes.residual);
     let found = |method, cost: Cost, plan_bytes: usize| {
         let residuals = cost.peak_residuals.saturating_sub(1).saturating_mul(sizes.residual);
-        let kept_bytes = cost.peak_slots.memory.saturating_mul(sizes.snapshot).saturating_add(residuals);
+        let kept_bytes = cost.peak_snapshots.memory.saturating_mul(sizes.snapshot).saturating_add(residuals);
         Chosen { method, cost, kept_bytes, plan_bytes: plan_bytes as u64, steps, sizes }
     };
     if all <= bytes {
         return Ok(found(Method::StoreAll, store_all_cost(steps), 0));
     }
-    let per_slot = sizes.snapshot.saturating_add(size_of::<super::sweep::Kept>() as u64);
-    let slots = u32::try_from(bytes / per_slot).unwrap_or(u32::MAX);
-    if slots == 0 {
-        return Err(Error::ScheduleBudget { bytes, smallest: per_slot.min(all) });
+    let per_snapshot = sizes.snapshot.saturating_add(size_of::<super::sweep::Kept>() as u64);
+    let snapshots = u32::try_from(bytes / per_snapshot).unwrap_or(u32::MAX);
+    if snapshots == 0 {
+        return Err(Error::ScheduleBudget { bytes, smallest: per_snapshot.min(all) });
     }
-    let slots = useful(steps, slots)?;
-    let plan_bytes = slots as usize * size_of::<super::sweep::Kept>();
-    let mut best = found(Method::Binomial { slots }, binomial_cost(steps, slots)?, plan_bytes);
-    for other in [best_period(steps, sizes, per_slot, bytes), best_mixed(steps, sizes, bytes)] {
+    let snapshots = useful(steps, snapshots)?;
+    let plan_bytes = snapshots as usize * size_of::<super::sweep::Kept>();
+    let mut best = found(Method::Binomial { snapshots }, binomial_cost(steps, snapshots)?, plan_bytes);
+    for other in [best_period(steps, sizes, per_snapshot, bytes), best_mixed(steps, sizes, bytes)] {
         let Some((method, cost, plan_bytes)) = other else { continue };
         let other = found(method, cost, plan_bytes);
         let fits = other.kept_bytes.saturating_add(other.plan_bytes) <= bytes;
@@ -90,13 +90,13 @@ pub fn choose(steps: u64, sizes: Sizes, bytes: u64) -> Result<Chosen, Error> {
 }
 
 /// Blocks recorded as a whole, as long as fits: the longer the last one, the fewer advances.
-fn best_period(steps: u64, sizes: Sizes, per_slot: u64, bytes: u64) -> Option<(Method, Cost, usize)> {
+fn best_period(steps: u64, sizes: Sizes, per_snapshot: u64, bytes: u64) -> Option<(Method, Cost, usize)> {
     // Bytes of a period fall and then rise with it.
     let need = |every: u64| {
-        let slots = steps.div_ceil(every) - 1;
-        slots.saturating_mul(per_slot).saturating_add((every - 1).saturating_mul(sizes.residual))
+        let snapshots = steps.div_ceil(every) - 1;
+        snapshots.saturating_mul(per_snapshot).saturating_add((every - 1).saturating_mul(sizes.residual))
     };
-    let even = ((steps as f64) * per_slot as f64 / sizes.residual.max(1) as f64).sqrt();
+    let even = ((steps as f64) * per_snapshot as f64 / sizes.residual.max(1) as f64).sqrt();
     let every = (even as u64).clamp(1, steps);
     if need(every) > bytes {
         return None;
@@ -112,26 +112,26 @@ fn best_period(steps: u64, sizes: Sizes, per_slot: u64, bytes: u64) -> Option<(M
         }
     }
     let cost = periodic_cost(steps, low).ok()?;
-    let plan = cost.peak_slots.memory as usize * size_of::<super::sweep::Kept>();
+    let plan = cost.peak_snapshots.memory as usize * size_of::<super::sweep::Kept>();
     Some((Method::Periodic { every: low }, cost, plan))
 }
 
-/// A mixed schedule that leaves room for its own table.
+/// A mixed schedule whose own table is within the budget, too.
 fn best_mixed(steps: u64, sizes: Sizes, bytes: u64) -> Option<(Method, Cost, usize)> {
     let first = Mixed::near(steps, sizes, bytes).ok()?;
-    let room = bytes.checked_sub(first.heap_bytes() as u64)?;
-    let mixed = Mixed::near(steps, sizes, room).ok()?;
-    Some((Method::Mixed { bytes: room }, mixed.cost(), mixed.heap_bytes()))
+    let budget = bytes.checked_sub(first.heap_bytes() as u64)?;
+    let mixed = Mixed::near(steps, sizes, budget).ok()?;
+    Some((Method::Mixed { bytes: budget }, mixed.cost(), mixed.heap_bytes()))
 }
 
 impl Chosen {
     /// The actions.
-    pub fn schedule(&self) -> Result<Schedule, Error> {
+    pub fn schedule(&self) -> Result<ChosenActions, Error> {
         Ok(match self.method {
-            Method::StoreAll => Schedule::StoreAll(store_all(self.steps)),
-            Method::Periodic { every } => Schedule::Periodic(periodic(self.steps, every)?),
-            Method::Binomial { slots } => Schedule::Binomial(binomial(self.steps, slots)?),
-            Method::Mixed { bytes } => Schedule::Mixed(Mixed::near(self.steps, self.sizes, bytes)?),
+            Method::StoreAll => ChosenActions::StoreAll(store_all(self.steps)),
+            Method::Periodic { every } => ChosenActions::Periodic(periodic(self.steps, every)?),
+            Method::Binomial { snapshots } => ChosenActions::Binomial(binomial(self.steps, snapshots)?),
+            Method::Mixed { bytes } => ChosenActions::Mixed(Mixed::near(self.steps, self.sizes, bytes)?),
         })
     }
 }
@@ -139,7 +139,7 @@ impl Chosen {
 /// The actions of any method.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Schedule {
+pub enum ChosenActions {
     /// Of [`store_all`].
     StoreAll(StoreAll),
     /// Of [`periodic`].
@@ -150,15 +150,15 @@ pub enum Schedule {
     Mixed(Mixed),
 }
 
-impl Iterator for Schedule {
+impl Iterator for ChosenActions {
     type Item = Action;
     #[inline]
     fn next(&mut self) -> Option<Action> {
         match self {
-            Schedule::StoreAll(actions) => actions.next(),
-            Schedule::Periodic(actions) => actions.next(),
-            Schedule::Binomial(actions) => actions.next(),
-            Schedule::Mixed(actions) => actions.next(),
+            ChosenActions::StoreAll(actions) => actions.next(),
+            ChosenActions::Periodic(actions) => actions.next(),
+            ChosenActions::Binomial(actions) => actions.next(),
+            ChosenActions::Mixed(actions) => actions.next(),
         }
     }
 }

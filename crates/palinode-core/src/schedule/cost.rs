@@ -47,8 +47,8 @@ pub struct Cost {
     pub writes: PerTier,
     /// Snapshots restored.
     pub reads: PerTier,
-    /// The most slots in use at once.
-    pub peak_slots: PerTier,
+    /// The most snapshots in use at once.
+    pub peak_snapshots: PerTier,
     /// The most steps whose residuals are kept at once.
     pub peak_residuals: u64,
 }
@@ -122,7 +122,7 @@ impl Counter {
             Action::Snapshot { slot, .. } => {
                 *cost.writes.of(slot.tier) += 1;
                 *self.held.of(slot.tier) += 1;
-                cost.peak_slots = cost.peak_slots.max(self.held);
+                cost.peak_snapshots = cost.peak_snapshots.max(self.held);
             }
             Action::Restore { slot, .. } => *cost.reads.of(slot.tier) += 1,
             Action::Record { .. } => {

@@ -1,10 +1,10 @@
 //! A slot may hold a snapshot or the residuals of a step, whichever saves more, with their real sizes in bytes.
 //!
-//! With room for `b` bytes, a stretch of `n` steps is either recorded as a whole (if the residuals of all but the last
-//! fit into `b`), or its first state is kept, `i` steps are advanced over, the other `n - i` are done with the room that is
-//! left, and the snapshot makes room again for the `i`. The recurrence of Maddison ("step-based checkpointing with mixed
+//! With a budget of `b` bytes, a stretch of `n` steps is either recorded as a whole (if the residuals of all but the last
+//! fit into `b`), or its first state is kept, `i` steps are advanced over, the other `n - i` are done with the budget that is
+//! left, and the snapshot gives its bytes back for the `i`. The recurrence of Maddison ("step-based checkpointing with mixed
 //! slots") also lets a single first step be recorded and kept while the rest is divided. That is never better: keep the
-//! state before that step instead, let the other part have the room of the residuals and one step more, and no step is
+//! state before that step instead, let the other part have the bytes of the residuals and one step more, and no step is
 //! run more often. So the plan needs one level for each snapshot, not for each number of bytes.
 //!
 //! Input: steps, sizes, bytes. Output: actions, cost, and a lower bound. Equal sizes have a closed form (`equal.rs`), optimal whatever the number of steps.
@@ -20,14 +20,14 @@ use super::tally::tally;
 use super::{Cost, Sizes, Tier, binomial, equal};
 use crate::Error;
 
-/// The actions of a schedule whose room holds snapshots and residuals.
+/// The actions of a schedule whose budget holds snapshots and residuals.
 ///
-/// The room is what there is beside the live state and the residuals of one step.
+/// The budget is what there is beside the live state and the residuals of one step.
 ///
 /// ```
 /// use palinode_core::schedule::{self, Mixed, Sizes, binomial};
 ///
-/// // Room for five things of equal size: 64 evaluations fewer than with five snapshots.
+/// // Places for five things of equal size: 64 evaluations fewer than with five snapshots.
 /// assert_eq!(schedule::cost(Mixed::new(100, 5)?).forward, 352);
 /// assert_eq!(schedule::cost(binomial(100, 5)?).forward, 416);
 ///
@@ -54,12 +54,12 @@ impl Mixed {
     /// A table has at most so many entries.
     const MOST_ENTRIES: usize = 1 << 22;
 
-    /// A schedule with room for `slots` things, if snapshots and residuals are equally large.
-    pub fn new(steps: u64, slots: u32) -> Result<Mixed, Error> {
-        Mixed::with_sizes(steps, Sizes { snapshot: 1, residual: 1 }, slots.into())
+    /// A schedule with `places` places, if snapshots and residuals are equally large.
+    pub fn new(steps: u64, places: u32) -> Result<Mixed, Error> {
+        Mixed::with_sizes(steps, Sizes { snapshot: 1, residual: 1 }, places.into())
     }
 
-    /// A schedule with room for `bytes` bytes of snapshots and residuals.
+    /// A schedule with a budget of `bytes` bytes for snapshots and residuals.
     ///
     /// To find the optimum for unequal sizes takes some 50 nanoseconds for each snapshot and step, and a table of
     /// `2 * snapshots * steps` bytes; [`Mixed::near`] takes microseconds and little memory. Equal sizes take neither.
@@ -69,20 +69,20 @@ impl Mixed {
 
     /// [`Mixed::new`] for those who will follow it and have a budget: the cost is found by walking, which takes as long as following and no memory.
     /// Making it takes no more than [`Mixed::bytes_for`] says.
-    pub fn walked(steps: u64, slots: u32) -> Result<Mixed, Error> {
-        Mixed::made(steps, Sizes { snapshot: 1, residual: 1 }, slots.into(), Count::Walk)
+    pub fn walked(steps: u64, places: u32) -> Result<Mixed, Error> {
+        Mixed::made(steps, Sizes { snapshot: 1, residual: 1 }, places.into(), Count::Walk)
     }
 
     /// The heap bytes that [`Mixed::walked`] takes at most, and the most snapshots and residuals that it keeps.
-    pub fn bytes_for(steps: u64, slots: u32) -> (PlanBytes, u64, u64) {
-        let levels = match levels(steps, slots.into(), Sizes { snapshot: 1, residual: 1 }) {
+    pub fn bytes_for(steps: u64, places: u32) -> (PlanBytes, u64, u64) {
+        let levels = match levels(steps, places.into(), Sizes { snapshot: 1, residual: 1 }) {
             // Nothing is recorded twice: no snapshots.
             1 => return (PlanBytes { planning: 64, following: 64 }, 0, steps),
             levels => levels as usize,
         };
         let stack = stack_bytes(levels);
         let bytes = PlanBytes { planning: stack, following: stack };
-        (bytes, levels as u64 - 1, (u64::from(slots) + 1).min(steps))
+        (bytes, levels as u64 - 1, (u64::from(places) + 1).min(steps))
     }
 
     fn made(steps: u64, sizes: Sizes, bytes: u64, count: Count) -> Result<Mixed, Error> {
@@ -126,7 +126,7 @@ impl Mixed {
         self.cost.forward
     }
 
-    /// No schedule within this room takes fewer forward evaluations than this.
+    /// No schedule within this budget takes fewer forward evaluations than this.
     pub fn bound(&self) -> u64 {
         self.bound
     }
@@ -136,7 +136,7 @@ impl Mixed {
         if self.steps == 0 { 1.0 } else { self.cost.forward as f64 / self.bound as f64 }
     }
 
-    /// Whether no schedule within this room takes fewer forward evaluations.
+    /// Whether no schedule within this budget takes fewer forward evaluations.
     pub fn is_exact(&self) -> bool {
         self.exact
     }
@@ -168,8 +168,8 @@ fn rows(steps: u64, levels: u64) -> usize {
 /// How a stretch is divided, given how many snapshots are held.
 #[derive(Clone, Debug)]
 enum Blocks {
-    /// So many slots of one size: by the closed form.
-    Equal { slots: u64 },
+    /// So many places of one size: by the closed form.
+    Equal { places: u64 },
     /// `most[a]`: the most steps that can be recorded as a whole while `a` snapshots are held. It falls with `a`.
     Sized { most: Box<[u64]>, rule: Rule },
 }
@@ -187,7 +187,7 @@ impl Plan for Blocks {
     fn choose(&self, steps: u64, held: Held, _: Option<Tier>) -> Choice {
         let level = held.memory as usize;
         let left = match self {
-            Blocks::Equal { slots } => match slots - u64::from(held.memory) {
+            Blocks::Equal { places } => match places - u64::from(held.memory) {
                 free if steps <= free + 1 => return Choice::Record,
                 free => equal::split(steps, free),
             },
@@ -207,8 +207,8 @@ impl Blocks {
         let last = steps.saturating_sub(1);
         let snapshots = bytes.checked_div(sizes.snapshot).unwrap_or(u64::MAX).min(last);
         let most = |held: u64| {
-            let room = bytes - held * sizes.snapshot;
-            room.checked_div(sizes.residual).unwrap_or(u64::MAX).saturating_add(1)
+            let left = bytes - held * sizes.snapshot;
+            left.checked_div(sizes.residual).unwrap_or(u64::MAX).saturating_add(1)
         };
         if snapshots == 0 && most(0) < steps {
             let smallest = sizes.snapshot.min(last.saturating_mul(sizes.residual));
@@ -225,7 +225,7 @@ impl Blocks {
             if rows(steps, levels) as u64 * levels > Mixed::MOST_ENTRIES as u64 {
                 return Err(too_large());
             }
-            return Ok(Blocks::Equal { slots: if levels == 1 { steps } else { bytes / sizes.snapshot } });
+            return Ok(Blocks::Equal { places: if levels == 1 { steps } else { bytes / sizes.snapshot } });
         }
         let most: Box<[u64]> = (0..levels).map(most).collect();
         let mut cap = Vec::new();
@@ -250,8 +250,8 @@ impl Blocks {
     fn levels(&self, steps: u64) -> usize {
         match self {
             // If everything can be recorded, no snapshot is of use.
-            Blocks::Equal { slots } if slots + 1 >= steps => 1,
-            Blocks::Equal { slots } => *slots as usize + 1,
+            Blocks::Equal { places } if places + 1 >= steps => 1,
+            Blocks::Equal { places } => *places as usize + 1,
             Blocks::Sized { most, .. } => most.len(),
         }
     }
@@ -264,8 +264,8 @@ impl Blocks {
     }
 
     fn sweep(self, steps: u64) -> Sweep<Blocks> {
-        let slots = self.levels(steps) - 1;
-        Sweep::new(self, steps, slots)
+        let places = self.levels(steps) - 1;
+        Sweep::new(self, steps, places)
     }
 
     fn heap_bytes(&self) -> usize {
@@ -279,7 +279,7 @@ impl Blocks {
 }
 
 /// As far as possible within the range in which no step is repeated more often than needed: the stretch that is done
-/// with more room is the longer one.
+/// with the larger budget is the longer one.
 fn left_by_capacity(most: &[u64], cap: &[u64], steps: u64, level: usize) -> u64 {
     let levels = most.len();
     let repeats = cap.iter().skip(level).step_by(levels).take_while(|&&cap| cap < steps).count();

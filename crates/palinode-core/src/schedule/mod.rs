@@ -1,7 +1,7 @@
-//! Checkpoint schedules: which states of a loop to keep, and when to run which steps again, so that the loop can be
+//! Schedules of snapshots: which states of a loop to keep, and when to run which steps again, so that the loop can be
 //! reversed within a memory limit.
 //!
-//! Input: numbers (steps, slots, bytes, costs). Output: a stream of [`Action`]s that any driver can follow, and its
+//! Input: numbers (steps, snapshots, bytes, costs). Output: a stream of [`Action`]s that any driver can follow, and its
 //! [`Cost`], computed. No data, no files: a schedule does not know what a state is.
 //!
 //! | method | keeps | forward evaluations |
@@ -12,7 +12,7 @@
 //! | [`Mixed`] | snapshots or residuals, by their sizes | the fewest possible for equal sizes, for others up to 20000 steps, or the gap |
 //! | [`two_tier`] | snapshots in memory and on disk | the least total with the time of the disk up to 20000 steps, or the gap |
 //! | [`Online`] | `s` snapshots of a loop whose length is unknown | at most 1.08 times the fewest (s >= 3) |
-//! | [`nested`] | slots for each loop of a nest | the best division of a total |
+//! | [`nested`] | snapshots for each loop of a nest | the best division of a total |
 //!
 //! [`choose`] finds the method and its parameters for a number of bytes, [`check()`] tells whether a stream is a schedule.
 //!
@@ -39,9 +39,9 @@ mod tally;
 mod two_tier;
 
 pub use action::{Action, Slot, Tier};
-pub use binomial::{Binomial, binomial, binomial_bytes, binomial_cost, smallest_slots_for};
+pub use binomial::{Binomial, binomial, binomial_bytes, binomial_cost, fewest_snapshots_for};
 pub use check::{Mistake, Wrong, check};
-pub use choose::{Chosen, Method, Schedule, choose};
+pub use choose::{Chosen, ChosenActions, Method, choose};
 pub use cost::{Cost, PerTier, Sizes, cost, peak_bytes};
 pub use mixed::Mixed;
 pub use nested::{Level, Nested, nested};

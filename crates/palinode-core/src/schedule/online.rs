@@ -4,12 +4,12 @@
 //! loop stops after this step. Nothing depends on data, and most steps need no decision: [`Online::next_action_at`] says
 //! when the next one is due. The first state is always kept.
 //!
-//! Input: how far the loop has come. Output: actions before a step, then the way back. A decision costs O(slots), and with ten
-//! slots there is one in 8 steps at first and in 26 after ten million. Measured (tests hold it): at most 1.08 times the evaluations of a schedule that knows the length
-//! for 3 slots or more, 1.05 for 8 or more.
+//! Input: how far the loop has come. Output: actions before a step, then the way back. A decision costs O(snapshots), and with ten
+//! snapshots there is one in 8 steps at first and in 26 after ten million. Measured (tests hold it): at most 1.08 times the evaluations of a schedule that knows the length
+//! for 3 snapshots or more, 1.05 for 8 or more.
 
 use super::betas::Betas;
-use super::binomial::{Slots, advances, known};
+use super::binomial::{Snapshots, advances, known};
 use super::sweep::{Kept, Sweep, actions};
 use super::{Action, Cost, PerTier, Slot, Tier};
 use crate::Error;
@@ -35,7 +35,7 @@ use crate::Error;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Online {
-    slots: u32,
+    snapshots: u32,
     /// Steps run, or about to be.
     steps: u64,
     /// The step before which something is to be done.
@@ -43,12 +43,12 @@ pub struct Online {
     /// Snapshots, by step.
     kept: Vec<Kept>,
     gaps: Vec<Gap>,
-    /// The least loss among snapshots before the last, with its place, if all slots are in use.
+    /// The least loss among snapshots before the last, with its place, if all snapshots are in use.
     least: Option<(i64, usize)>,
     /// How many steps lay between the last snapshot and the one before.
     distance: u64,
     writes: u64,
-    /// Made when all slots are in use.
+    /// Made when all snapshots are in use.
     betas: Option<Betas>,
 }
 
@@ -65,9 +65,9 @@ struct Gap {
     repeats: usize,
 }
 
-/// Lists have room for all slots from the start, if there are no more than these.
+/// Lists have the capacity for all snapshots from the start, if there are no more than these.
 const AT_ONCE: u32 = 4096;
-/// The room that they have otherwise.
+/// The capacity that they have otherwise.
 const AT_FIRST: u32 = 64;
 
 /// A number of advances, for differences. What is clipped belongs to loops that nobody runs.
@@ -89,27 +89,41 @@ impl Iterator for Due {
 }
 
 impl Online {
-    /// A schedule with at most `slots` snapshots in memory, the first state among them.
-    pub fn new(slots: u32) -> Result<Online, Error> {
-        if slots == 0 {
+    /// A schedule with at most `snapshots` snapshots in memory, the first state among them.
+    pub fn new(snapshots: u32) -> Result<Online, Error> {
+        if snapshots == 0 {
             return Err(Error::ScheduleArgument {
-                what: "the number of slots",
+                what: "the number of snapshots",
                 value: 0.0,
                 must: "be at least 1",
             });
         }
-        // All at once, unless there are so many slots that most loops would not fill them.
-        let room = if slots > AT_ONCE { AT_FIRST } else { slots } as usize;
-        let (kept, gaps) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        Ok(Online { slots, steps: 0, next: 0, kept, gaps, least: None, distance: 1, writes: 0, betas: None })
+        // All at once, unless there are so many snapshots that most loops would not fill them.
+        let capacity = if snapshots > AT_ONCE { AT_FIRST } else { snapshots } as usize;
+        let (kept, gaps) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
+        Ok(Online {
+            snapshots,
+            steps: 0,
+            next: 0,
+            kept,
+            gaps,
+            least: None,
+            distance: 1,
+            writes: 0,
+            betas: None,
+        })
     }
 
-    /// The heap bytes that a schedule with so many slots and its way back hold at most, however long the loop is.
-    pub fn bytes_for(slots: u32) -> usize {
-        let of_slot = size_of::<Kept>() + size_of::<Gap>();
+    /// The heap bytes that a schedule with so many snapshots and its way back hold at most, however long the loop is.
+    pub fn bytes_for(snapshots: u32) -> usize {
+        let of_snapshot = size_of::<Kept>() + size_of::<Gap>();
         // Longer lists are moved when they grow.
-        let lists = (slots as usize).saturating_mul(if slots > AT_ONCE { 2 * of_slot } else { of_slot });
-        lists.saturating_add(Betas::bytes_for(slots))
+        let lists = (snapshots as usize).saturating_mul(if snapshots > AT_ONCE {
+            2 * of_snapshot
+        } else {
+            of_snapshot
+        });
+        lists.saturating_add(Betas::bytes_for(snapshots))
     }
 
     /// The heap bytes held now.
@@ -150,18 +164,18 @@ impl Online {
             recorded: self.steps,
             writes: PerTier { memory: self.writes, disk: 0 },
             reads: PerTier { memory: self.steps, disk: 0 },
-            peak_slots: PerTier { memory: self.kept.len() as u64, disk: 0 },
+            peak_snapshots: PerTier { memory: self.kept.len() as u64, disk: 0 },
             peak_residuals: self.steps.min(1),
             ..Cost::default()
         };
         let ends = self.kept.iter().skip(1).map(|kept| kept.step).chain([self.steps]);
-        for ((free, kept), end) in (1..=u64::from(self.slots)).rev().zip(&self.kept).zip(ends) {
+        for ((free, kept), end) in (1..=u64::from(self.snapshots)).rev().zip(&self.kept).zip(ends) {
             let part = known(end - kept.step, free);
             cost.advanced = cost.advanced.saturating_add(part.advanced);
             // The first state of the part is kept already.
             cost.writes.memory += part.writes.memory.saturating_sub(1);
-            let held = u64::from(self.slots) - free + part.peak_slots.memory;
-            cost.peak_slots.memory = cost.peak_slots.memory.max(held);
+            let held = u64::from(self.snapshots) - free + part.peak_snapshots.memory;
+            cost.peak_snapshots.memory = cost.peak_snapshots.memory.max(held);
         }
         cost.forward = cost.advanced.saturating_add(cost.recorded);
         cost
@@ -169,22 +183,22 @@ impl Online {
 
     /// The loop has stopped: the way back.
     pub fn reverse(self) -> OnlineReverse {
-        let Online { slots, steps, mut kept, gaps, betas, .. } = self;
+        let Online { snapshots, steps, mut kept, gaps, betas, .. } = self;
         // What follows takes no more than these did.
         drop((gaps, betas));
-        // Slots are taken one by one, so those beyond the used ones were never taken.
-        let unused = kept.len() as u32..slots.min(u32::try_from(steps).unwrap_or(u32::MAX));
+        // Snapshots are taken one by one, so those beyond the used ones were never taken.
+        let unused = kept.len() as u32..snapshots.min(u32::try_from(steps).unwrap_or(u32::MAX));
         let mut order = Vec::with_capacity(kept.len() + unused.len());
         order.extend(kept.iter().map(|kept| kept.slot.index));
         order.extend(unused);
         kept.reserve_exact(order.len() - kept.len());
-        OnlineReverse { sweep: Sweep::back(Slots(slots), steps, kept, order.into()) }
+        OnlineReverse { sweep: Sweep::back(Snapshots(snapshots), steps, kept, order.into()) }
     }
 
     #[cold]
     fn act(&mut self, step: u64) -> Due {
         let mut given_up = None;
-        let (free, index) = if self.kept.len() < self.slots as usize {
+        let (free, index) = if self.kept.len() < self.snapshots as usize {
             (None, self.kept.len() as u32)
         } else {
             let place = self.cheapest(step);
@@ -195,14 +209,14 @@ impl Online {
         let slot = Slot { tier: Tier::Memory, index };
         if self.kept.len() == self.kept.capacity() {
             let more =
-                (self.kept.len() / 2).max(AT_FIRST as usize).min(self.slots as usize - self.kept.len());
+                (self.kept.len() / 2).max(AT_FIRST as usize).min(self.snapshots as usize - self.kept.len());
             self.kept.reserve_exact(more);
             self.gaps.reserve_exact(self.kept.capacity() - self.gaps.len());
         }
         self.kept.push(Kept { step, slot });
         self.writes += 1;
         self.next =
-            if self.kept.len() < self.slots as usize { step + 1 } else { self.next_decision(given_up) };
+            if self.kept.len() < self.snapshots as usize { step + 1 } else { self.next_decision(given_up) };
         Due([free, Some(Action::Snapshot { step, slot })])
     }
 
@@ -211,9 +225,9 @@ impl Online {
         self.kept[place + 1].step - self.kept[place].step
     }
 
-    /// How many slots the way back has at a place, that of the snapshot there among them.
+    /// How many snapshots the way back has at a place, that of the snapshot there among them.
     fn free(&self, place: usize) -> u64 {
-        u64::from(self.slots) - place as u64
+        u64::from(self.snapshots) - place as u64
     }
 
     /// Which snapshot, neither the first nor the last, costs least if it is given up for one at the end: how much more it
@@ -266,7 +280,7 @@ impl Online {
                 place - 1
             }
         };
-        let mut betas = self.betas.take().unwrap_or_else(|| Betas::new(self.slots));
+        let mut betas = self.betas.take().unwrap_or_else(|| Betas::new(self.snapshots));
         for place in first..last {
             let (gap, free) = (self.gap(place), self.free(place));
             if place == self.gaps.len() {
@@ -285,7 +299,7 @@ impl Online {
         self.betas = Some(betas);
     }
 
-    /// The step before which giving up a snapshot first makes the way back cheaper, all slots being in use. The
+    /// The step before which giving up a snapshot first makes the way back cheaper, all snapshots being in use. The
     /// snapshot at `given_up` was given up for the last one.
     fn next_decision(&mut self, given_up: Option<usize>) -> u64 {
         let last = self.kept.len() - 1;
@@ -335,14 +349,14 @@ impl Online {
 /// The way back of a loop that was run with [`Online`].
 #[derive(Clone, Debug)]
 pub struct OnlineReverse {
-    sweep: Sweep<Slots>,
+    sweep: Sweep<Snapshots>,
 }
 
 actions!(OnlineReverse);
 
 /// What [`Online`] costs for a loop that stops after `steps` steps.
-pub fn online_cost(steps: u64, slots: u32) -> Result<Cost, Error> {
-    let mut online = Online::new(slots)?;
+pub fn online_cost(steps: u64, snapshots: u32) -> Result<Cost, Error> {
+    let mut online = Online::new(snapshots)?;
     while online.steps < steps {
         let _ = online.before_step();
         online.skip(online.next.min(steps).saturating_sub(online.steps));

@@ -33,13 +33,13 @@ actions!(Periodic);
 
 /// A snapshot before every `every`-th step but those of the last block, which is recorded at once.
 pub fn periodic(steps: u64, every: u64) -> Result<Periodic, Error> {
-    let slots = slots(steps, every)?;
-    Ok(Periodic { sweep: Sweep::new(Every(every), steps, slots as usize) })
+    let snapshots = snapshots(steps, every)?;
+    Ok(Periodic { sweep: Sweep::new(Every(every), steps, snapshots as usize) })
 }
 
 /// What [`periodic`] costs.
 pub fn periodic_cost(steps: u64, every: u64) -> Result<Cost, Error> {
-    let blocks_before = u64::from(slots(steps, every)?);
+    let blocks_before = u64::from(snapshots(steps, every)?);
     let advanced = blocks_before * every;
     Ok(Cost {
         forward: steps.saturating_add(advanced),
@@ -47,15 +47,15 @@ pub fn periodic_cost(steps: u64, every: u64) -> Result<Cost, Error> {
         recorded: steps,
         writes: PerTier { memory: blocks_before, disk: 0 },
         reads: PerTier { memory: blocks_before, disk: 0 },
-        peak_slots: PerTier { memory: blocks_before, disk: 0 },
+        peak_snapshots: PerTier { memory: blocks_before, disk: 0 },
         peak_residuals: steps.min(every),
     })
 }
 
-fn slots(steps: u64, every: u64) -> Result<u32, Error> {
+fn snapshots(steps: u64, every: u64) -> Result<u32, Error> {
     if every == 0 {
         return Err(Error::ScheduleArgument { what: "the period", value: 0.0, must: "be at least 1" });
     }
-    let slots = steps.div_ceil(every).saturating_sub(1);
-    u32::try_from(slots).map_err(|_| Error::PlanTooLarge { steps, what: "a snapshot for each period" })
+    let snapshots = steps.div_ceil(every).saturating_sub(1);
+    u32::try_from(snapshots).map_err(|_| Error::PlanTooLarge { steps, what: "a snapshot for each period" })
 }

@@ -3,12 +3,12 @@
 //! Input: a [`Plan`], which says for a stretch of steps either "record all of it" or "keep its first state, advance, and
 //! come back". Output: actions. Memory: one entry for each slot, allocated once; nothing is allocated by `next`.
 //!
-//! Invariant: the snapshots on the stack are sorted by step, the last one is where the next restart begins, and slots of a
+//! Invariant: the snapshots on the stack are sorted by step, the last one is where the next restart begins, and snapshots of a
 //! tier are taken and given back in the order of a stack.
 
 use super::{Action, Cost, Slot, Tier, cost};
 
-/// How many slots of each tier are in use.
+/// How many snapshots of each tier are in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Held {
     pub(super) memory: u32,
@@ -45,7 +45,7 @@ pub(super) enum Choice {
 
 /// How stretches are divided.
 pub(super) trait Plan {
-    /// What to do with `steps` steps (at least 1) while `held` slots are in use by earlier snapshots. `stored` says
+    /// What to do with `steps` steps (at least 1) while `held` snapshots are in use by earlier snapshots. `stored` says
     /// where the first state is kept already; that slot is not counted in `held`.
     fn choose(&self, steps: u64, held: Held, stored: Option<Tier>) -> Choice;
 }
@@ -58,8 +58,8 @@ impl<P: Plan> Plan for &P {
 }
 
 /// The bytes of a stack for so many snapshots.
-pub(super) fn stack_bytes(slots: usize) -> usize {
-    slots.saturating_mul(size_of::<Kept>())
+pub(super) fn stack_bytes(snapshots: usize) -> usize {
+    snapshots.saturating_mul(size_of::<Kept>())
 }
 
 /// What it takes to make a schedule, and then to follow it: its own bytes, not those of what it keeps.
@@ -107,14 +107,14 @@ pub(super) struct Sweep<P> {
 }
 
 impl<P: Plan> Sweep<P> {
-    /// A loop of `steps` steps from its first state, with at most `slots` snapshots at once.
-    pub(super) fn new(plan: P, steps: u64, slots: usize) -> Self {
+    /// A loop of `steps` steps from its first state, with at most `snapshots` snapshots at once.
+    pub(super) fn new(plan: P, steps: u64, snapshots: usize) -> Self {
         let phase = if steps == 0 { Phase::Done } else { Phase::Arrive };
-        Sweep::at(plan, steps, Vec::with_capacity(slots), Box::default(), phase)
+        Sweep::at(plan, steps, Vec::with_capacity(snapshots), Box::default(), phase)
     }
 
     /// Only the way back: all `steps` steps have been run, and these snapshots in memory are left. `order` begins with
-    /// their slots and goes on with the free ones.
+    /// their snapshots and goes on with the free ones.
     pub(super) fn back(plan: P, steps: u64, kept: Vec<Kept>, order: Box<[u32]>) -> Self {
         let phase = if steps == 0 { Phase::Done } else { Phase::Restore };
         Sweep::at(plan, steps, kept, order, phase)
@@ -213,8 +213,8 @@ impl<P: Plan> Sweep<P> {
 }
 
 /// What following a plan costs, found by walking it: as many actions as a few times its steps, and no memory but the stack.
-pub(super) fn walked<P: Plan>(plan: &P, steps: u64, slots: usize) -> Cost {
-    let mut sweep = Sweep::new(plan, steps, slots);
+pub(super) fn walked<P: Plan>(plan: &P, steps: u64, snapshots: usize) -> Cost {
+    let mut sweep = Sweep::new(plan, steps, snapshots);
     cost(core::iter::from_fn(|| sweep.next()))
 }
 

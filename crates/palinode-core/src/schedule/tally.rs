@@ -27,11 +27,11 @@ pub(super) fn tally<P: Plan>(
         let (steps, held, stored) = stretch;
         let choice = plan.choose(steps, held, stored);
         let cost = match (known(steps, held, stored, choice), choice) {
-            (Some(known), _) => Cost { peak_slots: known.peak_slots.plus(in_use(held)), ..known },
+            (Some(known), _) => Cost { peak_snapshots: known.peak_snapshots.plus(in_use(held)), ..known },
             (None, Choice::Record) => Cost {
                 forward: steps,
                 recorded: steps,
-                peak_slots: in_use(held),
+                peak_snapshots: in_use(held),
                 peak_residuals: steps,
                 ..Cost::default()
             },
@@ -42,7 +42,8 @@ pub(super) fn tally<P: Plan>(
                     open.extend([right, back]);
                     continue;
                 };
-                let mut one = Cost { advanced: left, peak_slots: in_use(held.with(tier)), ..Cost::default() };
+                let mut one =
+                    Cost { advanced: left, peak_snapshots: in_use(held.with(tier)), ..Cost::default() };
                 *one.reads.of(tier) = 1;
                 *one.writes.of(tier) = u64::from(stored != Some(tier));
                 both(one, both(*right_cost, *back_cost))
@@ -68,7 +69,7 @@ fn both(first: Cost, second: Cost) -> Cost {
         recorded,
         writes: first.writes.plus(second.writes),
         reads: first.reads.plus(second.reads),
-        peak_slots: first.peak_slots.max(second.peak_slots),
+        peak_snapshots: first.peak_snapshots.max(second.peak_snapshots),
         peak_residuals: first.peak_residuals.max(second.peak_residuals),
     }
 }

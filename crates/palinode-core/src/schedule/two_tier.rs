@@ -4,9 +4,9 @@
 //! it is divided, and the state is read again for the left part. Inside a stretch that is done in memory nothing goes to
 //! disk.
 //!
-//! Input: steps, slots of each tier, costs of a write and a read in forward steps. Output: actions. Disk slots are freed
+//! Input: steps, snapshots of each tier, costs of a write and a read in forward steps. Output: actions. Disk snapshots are freed
 //! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps, or off by a few steps if that would take more than about a second, with the gap to a bound.
-//! Longer loops, and those with more than 400 slots on disk, are divided at multiples of a block of steps only; the bound is then that of any number of slots on disk, or
+//! Longer loops, and those with more than 400 snapshots on disk, are divided at multiples of a block of steps only; the bound is then that of any number of snapshots on disk, or
 //! (beyond a million steps, and in rollouts) of a disk that costs nothing.
 
 use super::divide::{A_SECOND, BOUND, Division};
@@ -26,7 +26,7 @@ pub struct TwoTier {
 
 actions!(TwoTier);
 
-/// The best schedule with `ram_slots` snapshots in memory and `disk_slots` on disk, if a write to disk costs as much as
+/// The best schedule with `ram_snapshots` snapshots in memory and `disk_snapshots` on disk, if a write to disk costs as much as
 /// `write_cost` forward steps and a read as much as `read_cost`. The first state takes a slot, too, in either tier.
 ///
 /// ```
@@ -38,13 +38,14 @@ actions!(TwoTier);
 /// ```
 pub fn two_tier(
     steps: u64,
-    ram_slots: u32,
-    disk_slots: u32,
+    ram_snapshots: u32,
+    disk_snapshots: u32,
     write_cost: f64,
     read_cost: f64,
 ) -> Result<TwoTier, Error> {
     let most = Most { blocks: TwoTier::EXACT_STEPS, work: A_SECOND };
-    let (plan, ram, mut total) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), most)?;
+    let (plan, ram, mut total) =
+        checked(steps, ram_snapshots, disk_snapshots, (write_cost, read_cost), most)?;
     if plan.block > 1 && steps <= MOST_BOUNDED {
         total.bound = total.bound.max(bound_of_any(steps, ram, (write_cost, read_cost)));
     }
@@ -56,23 +57,23 @@ pub fn two_tier(
 /// tens of milliseconds), and its cost found by walking, which takes as long as following and no memory. Making it takes no more than [`two_tier_bytes`] says.
 pub fn two_tier_walked(
     steps: u64,
-    ram_slots: u32,
-    disk_slots: u32,
+    ram_snapshots: u32,
+    disk_snapshots: u32,
     (write_cost, read_cost): (f64, f64),
     blocks: u64,
 ) -> Result<TwoTier, Error> {
     let most = Most { blocks, work: QUICKLY };
-    let (plan, ram, total) = checked(steps, ram_slots, disk_slots, (write_cost, read_cost), most)?;
+    let (plan, ram, total) = checked(steps, ram_snapshots, disk_snapshots, (write_cost, read_cost), most)?;
     let cost = walked(&plan, steps, ram as usize + plan.disk as usize);
     Ok(TwoTier::of(plan, steps, ram, cost, total))
 }
 
 /// The heap bytes that [`two_tier_walked`] takes at most.
-pub fn two_tier_bytes(steps: u64, ram_slots: u32, disk_slots: u32, blocks: u64) -> PlanBytes {
-    let blocks = steps.div_ceil(Most { blocks, work: QUICKLY }.block(steps, disk_slots));
-    let (stride, rows) = (blocks as usize + 1, blocks.min(disk_slots.into()) as usize);
+pub fn two_tier_bytes(steps: u64, ram_snapshots: u32, disk_snapshots: u32, blocks: u64) -> PlanBytes {
+    let blocks = steps.div_ceil(Most { blocks, work: QUICKLY }.block(steps, disk_snapshots));
+    let (stride, rows) = (blocks as usize + 1, blocks.min(disk_snapshots.into()) as usize);
     let table = rows.saturating_mul(stride * size_of::<u16>());
-    let ram = steps.saturating_sub(1).min(ram_slots.into());
+    let ram = steps.saturating_sub(1).min(ram_snapshots.into());
     let stack = stack_bytes((ram as usize).saturating_add(rows));
     let lists = stride * (3 * size_of::<f64>() + size_of::<u16>()) + Division::bytes_for(blocks as usize);
     PlanBytes { planning: table.saturating_add(lists.max(stack)), following: table.saturating_add(stack) }
@@ -89,12 +90,13 @@ struct Most {
 }
 
 impl Most {
-    /// So many blocks do not take long, however many slots there are.
+    /// So many blocks do not take long, however many snapshots there are.
     const FEW: u64 = 2000;
 
     /// How many steps a block has.
-    fn block(self, steps: u64, disk_slots: u32) -> u64 {
-        let in_time = (self.work / BOUND).checked_div(disk_slots.into()).unwrap_or(u64::MAX).max(Most::FEW);
+    fn block(self, steps: u64, disk_snapshots: u32) -> u64 {
+        let in_time =
+            (self.work / BOUND).checked_div(disk_snapshots.into()).unwrap_or(u64::MAX).max(Most::FEW);
         steps.div_ceil(self.blocks.min(in_time).max(1)).max(1)
     }
 }
@@ -116,7 +118,7 @@ fn unit(write: f64, read: f64) -> f64 {
 /// Of loops up to so long [`bound_of_any`] takes no more than a tenth of a second.
 const MOST_BOUNDED: u64 = 1 << 20;
 
-/// What no schedule takes less than, however many slots there are on disk: what is to the right of a division has as many as the whole.
+/// What no schedule takes less than, however many snapshots there are on disk: what is to the right of a division has as many as the whole.
 fn bound_of_any(steps: u64, ram: u32, (write, read): (f64, f64)) -> f64 {
     let mut division = Division::new(steps as usize, unit(write, read), 0);
     division.begin(&[], &[], 2);
@@ -131,11 +133,11 @@ fn bound_of_any(steps: u64, ram: u32, (write, read): (f64, f64)) -> f64 {
     live
 }
 
-/// The plan, the slots of memory that are of use, and the bound.
+/// The plan, the snapshots of memory that are of use, and the bound.
 fn checked(
     steps: u64,
-    ram_slots: u32,
-    disk_slots: u32,
+    ram_snapshots: u32,
+    disk_snapshots: u32,
     (write_cost, read_cost): (f64, f64),
     most: Most,
 ) -> Result<(Tiers, u32, Total), Error> {
@@ -144,14 +146,14 @@ fn checked(
             return Err(Error::ScheduleArgument { what, value, must: "be finite and not negative" });
         }
     }
-    let ram = binomial::useful(steps, ram_slots)?;
-    let block = most.block(steps, disk_slots);
-    let (plan, total) = Tiers::new(steps, ram, disk_slots, (write_cost, read_cost), block, most.work);
+    let ram = binomial::useful(steps, ram_snapshots)?;
+    let block = most.block(steps, disk_snapshots);
+    let (plan, total) = Tiers::new(steps, ram, disk_snapshots, (write_cost, read_cost), block, most.work);
     if block == 1 {
         return Ok((plan, ram, total));
     }
     // Other places are not looked at: what is known is how many forward evaluations it takes if the disk costs nothing.
-    let free = binomial::known(steps, u64::from(ram_slots) + u64::from(disk_slots)).forward;
+    let free = binomial::known(steps, u64::from(ram_snapshots) + u64::from(disk_snapshots)).forward;
     Ok((plan, ram, Total { bound: free as f64, is_least: false }))
 }
 
@@ -163,8 +165,8 @@ impl TwoTier {
     fn of(plan: Tiers, steps: u64, ram: u32, cost: Cost, least: Total) -> TwoTier {
         let total = cost.with_disk(plan.write, plan.read);
         let least = if least.is_least { Total { bound: total, ..least } } else { least };
-        let slots = ram as usize + plan.disk as usize;
-        TwoTier { sweep: Sweep::new(plan, steps, slots), steps, cost, least }
+        let snapshots = ram as usize + plan.disk as usize;
+        TwoTier { sweep: Sweep::new(plan, steps, snapshots), steps, cost, least }
     }
 
     /// What it costs, computed.
@@ -178,7 +180,7 @@ impl TwoTier {
         self.cost.with_disk(*write, *read)
     }
 
-    /// No schedule with so many slots has a lower [`total`](Self::total).
+    /// No schedule with so many snapshots has a lower [`total`](Self::total).
     pub fn bound(&self) -> f64 {
         self.least.bound
     }
@@ -197,13 +199,13 @@ impl TwoTier {
 #[derive(Clone, Debug)]
 struct Tiers {
     ram: u32,
-    /// Disk slots that are of use.
+    /// Disk snapshots that are of use.
     disk: u32,
     write: f64,
     read: f64,
     /// Steps are divided at multiples of this.
     block: u64,
-    /// For `m` disk slots and `k` blocks, at `(m - 1) * stride + k`: how many blocks to advance over from a state on disk
+    /// For `m` disk snapshots and `k` blocks, at `(m - 1) * stride + k`: how many blocks to advance over from a state on disk
     /// (0: do it in memory), and [`TO_DISK`] if a live state is worth writing.
     lefts: Vec<u16>,
     stride: usize,
@@ -269,7 +271,7 @@ impl Tiers {
         lefts.reserve_exact(disk as usize * stride);
         let mut row = vec![0_u16; stride];
         let mut used = 0;
-        // From a live state, with as many disk slots as rows; and what that does not cost less than.
+        // From a live state, with as many disk snapshots as rows; and what that does not cost less than.
         let (mut live, mut bounds) = (in_memory.clone(), in_memory.clone());
         let mut division = Division::new(blocks, unit(write, read), most_work);
         while used < disk {

@@ -208,18 +208,18 @@ const OTHER_LENGTH: &str = "a value is saved with the same words each time";
 
 /// Words of a snapshot that are still to be written; see [`SnapshotStore::put_with`].
 #[derive(Debug)]
-pub struct Room<'a> {
+pub struct SnapshotWords<'a> {
     /// Those of the numbers.
     pub reals: &'a mut [u64],
     /// Those of everything else.
     pub plain: &'a mut [u64],
 }
 
-impl Room<'_> {
+impl SnapshotWords<'_> {
     /// Writes the snapshot of this value.
     ///
     /// # Panics
-    /// If it has not as many words as there is room for; see [`Snapshot::lengths`].
+    /// If it has not as many words as are to be written; see [`Snapshot::lengths`].
     #[inline]
     pub fn fill<S: Bits>(mut self, value: &impl Reals<S>) {
         value.save(&mut self);
@@ -232,7 +232,7 @@ fn write(words: &mut &mut [u64], word: u64) {
     *words.split_off_first_mut().expect(OTHER_LENGTH) = word;
 }
 
-impl<S: Bits> Sink<S> for Room<'_> {
+impl<S: Bits> Sink<S> for SnapshotWords<'_> {
     #[inline(always)]
     fn real(&mut self, number: S) {
         number.save_bits(&mut |word| write(&mut self.reals, word));

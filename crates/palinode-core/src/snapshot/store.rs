@@ -2,7 +2,7 @@
 //!
 //! Invariants: a store gives back what was put, or an error that names the step. This file knows no files: stores on disk are in `palinode-time`.
 
-use super::{Room, Snapshot};
+use super::{Snapshot, SnapshotWords};
 use core::time::Duration;
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ pub trait SnapshotStore {
         _slot: u32,
         _step: u64,
         _lengths: (usize, usize),
-        _fill: &mut dyn FnMut(Room<'_>),
+        _fill: &mut dyn FnMut(SnapshotWords<'_>),
     ) -> Result<bool, SnapshotError> {
         Ok(false)
     }
@@ -38,8 +38,8 @@ pub trait SnapshotStore {
     fn prefetch(&mut self, _slot: u32, _step: u64) {}
     /// The heap bytes held now.
     fn heap_bytes(&self) -> usize;
-    /// The heap bytes that it will hold at most for so many slots of snapshots of this size.
-    fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize;
+    /// The heap bytes that it will hold at most for so many snapshots of this size.
+    fn heap_bytes_for(&self, snapshots: usize, reals: usize, plain: usize) -> usize;
     /// Waits until everything that was put is where it belongs. A store that writes in the background tells of a failure at its next call;
     /// this is the call for those who have no other to make.
     fn flush(&mut self) -> Result<(), SnapshotError> {
@@ -76,7 +76,7 @@ macro_rules! delegate {
                 slot: u32,
                 step: u64,
                 lengths: (usize, usize),
-                fill: &mut dyn FnMut(Room<'_>),
+                fill: &mut dyn FnMut(SnapshotWords<'_>),
             ) -> Result<bool, SnapshotError> {
                 (**self).put_with(slot, step, lengths, fill)
             }
@@ -91,8 +91,8 @@ macro_rules! delegate {
             fn heap_bytes(&self) -> usize {
                 (**self).heap_bytes()
             }
-            fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize {
-                (**self).heap_bytes_for(slots, reals, plain)
+            fn heap_bytes_for(&self, snapshots: usize, reals: usize, plain: usize) -> usize {
+                (**self).heap_bytes_for(snapshots, reals, plain)
             }
             fn flush(&mut self) -> Result<(), SnapshotError> {
                 (**self).flush()
@@ -156,9 +156,9 @@ pub enum SnapshotError {
         /// What is wrong: "it is cut short", "its checksum differs" and so on.
         how: String,
     },
-    /// There is no room for it.
+    /// There is no space for it.
     #[error(
-        "PAL0512: there is no room for the snapshot of step {step}{place}: {why}; free some, keep fewer snapshots on disk, or \
+        "PAL0512: there is no space for the snapshot of step {step}{place}: {why}; free some, keep fewer snapshots on disk, or \
          name another directory"
     )]
     NoRoom {

@@ -84,7 +84,7 @@ pub(crate) struct Arena<S> {
     partials: *mut S,
     parents: *mut u32,
     len: usize,
-    room: usize,
+    space: usize,
     next_node: u32,
 
     current: usize,
@@ -111,7 +111,7 @@ impl<S: Scalar> Arena<S> {
             partials: core::ptr::NonNull::dangling().as_ptr(),
             parents: core::ptr::NonNull::dangling().as_ptr(),
             len: 0,
-            room: 0,
+            space: 0,
             next_node: 1,
             current: 0,
             chunks: Vec::new(),
@@ -147,7 +147,7 @@ impl<S: Scalar> Arena<S> {
             chunk.used = 0;
         }
         self.len = 0;
-        self.room = 0;
+        self.space = 0;
         self.current = 0;
         if !self.chunks.is_empty() {
             self.enter_chunk(0);
@@ -201,12 +201,12 @@ impl<S: Scalar> Arena<S> {
         const { assert!(N > 0) };
         let highest = parents.iter().fold(SINK, |highest, &parent| highest.max(parent));
         // One test for two rare things.
-        if (self.room - self.len < N) | (highest >= self.next_node) && !self.make_room(N, highest) {
+        if (self.space - self.len < N) | (highest >= self.next_node) && !self.make_space(N, highest) {
             return NOWHERE;
         }
         for k in 0..N {
             let mark = if k == 0 { FIRST } else { 0 };
-            // SAFETY: `room` is within the capacity of both vectors of the current chunk and `len + k < room`.
+            // SAFETY: `space` is within the capacity of both vectors of the current chunk and `len + k < space`.
             unsafe {
                 self.parents.add(self.len + k).write(parents[k] | mark);
                 self.partials.add(self.len + k).write(partials[k]);
@@ -221,14 +221,14 @@ impl<S: Scalar> Arena<S> {
     ///
     /// Nothing counts until the last edge is written, so a panic in the iterator leaves no half node behind.
     pub(crate) fn push_many(&mut self, most: usize, edges: impl Iterator<Item = (u32, S)>) -> u32 {
-        if self.room - self.len < most.max(1) && !self.make_room(most.max(1), SINK) {
+        if self.space - self.len < most.max(1) && !self.make_space(most.max(1), SINK) {
             return NOWHERE;
         }
         let (mut end, mut highest) = (self.len, SINK);
         for (parent, partial) in edges.take(most) {
             highest = highest.max(parent);
             let mark = if end == self.len { FIRST } else { 0 };
-            // SAFETY: `take` keeps the number of edges within the room that was made, which is within the capacity of both
+            // SAFETY: `take` keeps the number of edges within the space that was made, which is within the capacity of both
             // vectors of the current chunk; the iterator cannot reach this arena, which is borrowed.
             unsafe {
                 self.parents.add(end).write(parent | mark);
@@ -244,7 +244,7 @@ impl<S: Scalar> Arena<S> {
         }
         self.len = end;
         self.next_node += 1;
-        // Fewer edges than there was room made for may leave room for too many nodes.
+        // Fewer edges than there was space made for may leave space for too many nodes.
         self.keep_node_limit();
         self.next_node - 1
     }
@@ -254,10 +254,10 @@ impl<S: Scalar> Arena<S> {
     #[inline(always)]
     pub(crate) fn extend(&mut self, open: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
         let highest = first.0.max(second.0);
-        if !self.is_last(open) || (self.room - self.len < 2) | (highest >= open.node) {
+        if !self.is_last(open) || (self.space - self.len < 2) | (highest >= open.node) {
             return self.extend_slowly(open, one, first, second);
         }
-        // SAFETY: two more edges fit into `room`, which is within the capacity of both vectors of the current chunk.
+        // SAFETY: two more edges fit into `space`, which is within the capacity of both vectors of the current chunk.
         // The second may be written and not counted.
         unsafe {
             self.parents.add(self.len).write(first.0);
@@ -285,7 +285,7 @@ impl<S: Scalar> Arena<S> {
         };
         self.len -= if edges[1].0 == SINK { 1 } else { 2 };
         self.next_node -= 1;
-        // Two edges less leave room for two nodes, and only one was taken back.
+        // Two edges less leave space for two nodes, and only one was taken back.
         self.keep_node_limit();
         Some(edges)
     }
@@ -302,8 +302,8 @@ impl<S: Scalar> Arena<S> {
             if highest >= open.node {
                 not_below(highest, open.node)
             }
-            // Only the node limit has kept `room` small, and this is no new node.
-            self.room = self.len + 2;
+            // Only the node limit has kept `space` small, and this is no new node.
+            self.space = self.len + 2;
             let extended = self.extend(open, one, first, second);
             self.keep_node_limit();
             return extended;
@@ -313,13 +313,13 @@ impl<S: Scalar> Arena<S> {
         OpenNode { node, end: self.len }
     }
 
-    /// Makes room for one more node with so many edges, in this chunk or another; false if there can be none.
+    /// Makes space for one more node with so many edges, in this chunk or another; false if there can be none.
     ///
     /// # Panics
     /// If the highest of its parents is not below it.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, edges: usize, highest: u32) -> bool {
+    fn make_space(&mut self, edges: usize, highest: u32) -> bool {
         if self.failure.is_some() {
             // Nodes are not counted any more, and what there is of them is never swept.
             return false;
@@ -331,8 +331,8 @@ impl<S: Scalar> Arena<S> {
             return self.fail(Error::TapeFull { limit: self.node_limit });
         }
         if self.capacity() - self.len >= edges {
-            // Only the node limit has kept `room` small.
-            self.room = self.len + edges;
+            // Only the node limit has kept `space` small.
+            self.space = self.len + edges;
             return true;
         }
         self.leave_chunk();
@@ -348,7 +348,7 @@ impl<S: Scalar> Arena<S> {
             return self.fail(error);
         }
         self.enter_chunk(next);
-        self.room = self.room.max(edges);
+        self.space = self.space.max(edges);
         true
     }
 
@@ -362,11 +362,11 @@ impl<S: Scalar> Arena<S> {
         self.chunks.get(self.current).map_or(0, Chunk::capacity)
     }
 
-    /// Takes back room that would allow more nodes than the limit: a node has at least one edge, so while the room is
+    /// Takes back space that would allow more nodes than the limit: a node has at least one edge, so while the space is
     /// no larger than the number of nodes left, the hot path need not count nodes.
     #[inline]
     fn keep_node_limit(&mut self) {
-        self.room = self.room.min(self.len.saturating_add(self.nodes_left()));
+        self.space = self.space.min(self.len.saturating_add(self.nodes_left()));
     }
 
     /// Ends the recording with an error that is not the arena's own.
@@ -377,7 +377,7 @@ impl<S: Scalar> Arena<S> {
     fn fail(&mut self, error: Error) -> bool {
         self.failure = Some(error);
         self.len = 0;
-        self.room = 0;
+        self.space = 0;
         false
     }
 
@@ -394,7 +394,7 @@ impl<S: Scalar> Arena<S> {
         self.partials = chunk.partials.as_mut_ptr();
         self.parents = chunk.parents.as_mut_ptr();
         self.len = 0;
-        self.room = chunk.capacity();
+        self.space = chunk.capacity();
         self.keep_node_limit();
     }
 

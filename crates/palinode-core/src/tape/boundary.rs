@@ -9,7 +9,8 @@
 use super::Var;
 use super::arena::SINK;
 use super::recorder::Recorder;
-use super::stamp::{Invariant, Stamp, with_recorder};
+use super::scope::{Invariant, with_recorder};
+use super::stamp::Stamp;
 use palinode_num::Scalar;
 
 /// Cuts a recording into parts.

@@ -11,7 +11,7 @@
 use super::Var;
 use super::arena::{FIRST, SINK};
 use super::recorder::Recorder;
-use super::stamp::with_recorder;
+use super::scope::with_recorder;
 use palinode_num::Scalar;
 use std::collections::BinaryHeap;
 

@@ -7,11 +7,6 @@
 //! The rule is stated once, in reverse. Forward sweeps over a tape derive from it, one output at a time, unless
 //! the operation says how to do better.
 
-use super::Var;
-use super::arena::SINK;
-use super::recorder::Recorder;
-use super::stamp::{Stamp, with_recorder};
-use super::trace::Entry;
 use crate::error::Error;
 use palinode_num::Scalar;
 
@@ -77,10 +72,10 @@ pub trait CustomRule<S>: Send + 'static {
 
 /// A custom operation on a tape.
 pub(crate) struct CustomNode<S> {
-    inputs: Vec<u32>,
-    first_output: u32,
-    outputs: u32,
-    rule: Box<dyn CustomRule<S>>,
+    pub(super) inputs: Vec<u32>,
+    pub(super) first_output: u32,
+    pub(super) outputs: u32,
+    pub(super) rule: Box<dyn CustomRule<S>>,
 }
 
 impl<S: Scalar> CustomNode<S> {
@@ -160,40 +155,4 @@ impl<S: Scalar> CustomNode<S> {
     pub(crate) fn bytes(&self) -> usize {
         self.inputs.capacity() * size_of::<u32>() + size_of_val(&*self.rule) + self.rule.saved_bytes()
     }
-}
-
-/// Records an operation whose outputs have these values and whose derivative is given by `rule`.
-///
-/// Nothing is recorded if no input is active: the outputs are constants then.
-///
-/// # Panics
-/// If the inputs belong to different tapes, or to one that is not open on this thread.
-pub fn custom<S: Scalar<Bool = bool>>(
-    inputs: &[Var<S>],
-    output_values: &[S],
-    rule: impl CustomRule<S>,
-) -> Vec<Var<S>> {
-    let stamp = inputs.iter().fold(Stamp::NONE, |stamp, input| stamp.join(input.stamp()));
-    stamp.check();
-    if !inputs.iter().any(|input| input.is_active()) {
-        return output_values.iter().map(|&value| Var::lift(value)).collect();
-    }
-    let nodes: Vec<u32> = inputs.iter().map(|input| input.node()).collect();
-    let (name, zero) = (rule.name(), S::zero());
-    let first_output = with_recorder(stamp, |recorder: &mut Recorder<S>| {
-        let first_output = recorder.arena.next_node();
-        for &value in output_values {
-            let node = recorder.arena.push([SINK], [zero]);
-            if stamp.is_traced() {
-                let inputs = nodes.iter().map(|&node| (node, None)).collect();
-                recorder.trace.push(Entry { node, op: name, inputs, value });
-            }
-        }
-        if recorder.arena.failure().is_none() {
-            let outputs = output_values.len() as u32;
-            recorder.custom.push(CustomNode { inputs: nodes, first_output, outputs, rule: Box::new(rule) });
-        }
-        first_output
-    });
-    (first_output..).zip(output_values).map(|(node, &value)| Var::of_node(value, node, stamp)).collect()
 }

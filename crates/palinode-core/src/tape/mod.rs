@@ -4,19 +4,20 @@
 //! forward as often as wanted, printed and measured.
 //!
 //! ```text
-//! Tape::record ──► Scope (stamp.rs) ──► closure over Var (var.rs, nary.rs, custom.rs) and Array (../array/)
+//! Tape::record ──► Scope (scope.rs, stamp.rs) ──► closure over Var (var.rs, nary.rs, custom.rs) and Array (../array/)
 //!                                            │ pushes
 //!                                            ▼
-//!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations + steps of arrays + trace (trace.rs)
+//!                  Recorder (recorder.rs): Arena of edges (arena.rs) + custom operations (custom.rs) + steps of arrays (arrays/) + trace
 //!                                            │
-//!                  Record (record.rs) ◄──────┘  reverse, forward, table, size
-//!                    └──► Compressed (compress/): what matters of it, fused, in fewer bytes
+//!                  Record (record.rs) ◄──────┘  reverse, forward, table (table.rs), size
+//!                    └──► CompressedRecord (compress/): what matters of it, fused, in fewer bytes
 //! ```
 //!
 //! Invariants: a tape is recorded inside a scope and nowhere else, so there is no global tape; memory
 //! is kept from one recording to the next, so a repeated recording of the same size allocates nothing.
 
 mod arena;
+pub(crate) mod arrays;
 mod boundary;
 mod carry;
 mod compress;
@@ -24,10 +25,12 @@ mod custom;
 mod nary;
 mod record;
 mod recorder;
+mod scope;
 mod stamp;
 mod summed;
+mod sums;
 mod sweep;
-mod trace;
+mod table;
 mod var;
 
 #[cfg(test)]
@@ -38,25 +41,27 @@ mod tests;
 pub use arena::MAX_NODES;
 pub(crate) use arena::SINK;
 pub use boundary::Boundary;
-pub use compress::{Compressed, Compression, CompressionStep, Narrowing, Partials, Report};
-pub use custom::{CustomRule, custom};
+pub use compress::{CompressedRecord, Compression, CompressionReport, CompressionStep, Narrowing, Partials};
+pub use custom::CustomRule;
+pub use nary::custom;
 pub use record::{Outputs, Record, Size};
-pub use trace::{Row, Table};
+pub use table::{Table, TableRow};
 pub use var::Var;
 
 pub(crate) use recorder::Recorder;
-pub(crate) use stamp::{Stamp, with_recorder};
-pub(crate) use summed::Sums;
+pub(crate) use scope::with_recorder;
+pub(crate) use stamp::Stamp;
+pub(crate) use sums::Sums;
 
-use crate::array::WhenOverwritten;
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::points::{self, Parts};
+use arrays::WhenOverwritten;
 use palinode_num::{Accumulator, Scalar, Summand};
-use stamp::Scope;
+use recorder::Entry;
+use scope::Scope;
 use std::collections::TryReserveError;
 use summed::SummedSweep;
-use trace::Entry;
 
 /// Memory for recordings, used again by each.
 ///
@@ -257,7 +262,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Ok(Record { tape: self })
     }
 
-    /// The recording is over: makes sure that there is room to go back.
+    /// The recording is over: makes sure that the sweep back is within the budget.
     fn finish(&mut self) -> Result<(), Error> {
         if let Some(error) = self.recorder.arena.failure() {
             return Err(error.clone());
@@ -295,8 +300,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
             self.recorder.arena.afford(self.heap_bytes() + new_inputs + new_gradient)?;
         }
         let no_memory = |_| Error::OutOfMemory { bytes: new_inputs + new_gradient };
-        make_room(&mut self.inputs, inputs).map_err(no_memory)?;
-        make_room(&mut self.gradient, inputs).map_err(no_memory)?;
+        reserve(&mut self.inputs, inputs).map_err(no_memory)?;
+        reserve(&mut self.gradient, inputs).map_err(no_memory)?;
         let lists = self.heap_bytes() - self.recorder.bytes() - self.cotangents.capacity() * size_of::<S>();
         self.recorder.arena.set_aside(lists);
         Ok(())
@@ -314,8 +319,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 
 // Functions of the number alone, so that there is one copy for all closures.
 
-/// Room for so many in an empty list. The old one goes first: nothing in it is needed, and both would be held while it is moved.
-fn make_room<T>(list: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
+/// Reserves memory for so many in an empty list. The old one goes first: nothing in it is needed, and both would be held while it is moved.
+fn reserve<T>(list: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
     debug_assert!(list.is_empty());
     if list.capacity() < count {
         *list = Vec::new();
@@ -346,16 +351,16 @@ fn add_outputs<S: Scalar<Bool = bool>>(
 ) -> Result<(), Error> {
     let mut count = 0;
     outputs.for_each(&mut |_| count += 1);
-    let room = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+    let affordable = with_recorder(stamp, |recorder: &mut Recorder<S>| {
         let new_nodes = count - nodes.capacity().min(count);
         let new_values = count - values.capacity().min(count);
         recorder.arena.set_aside(new_nodes * size_of::<u32>() + new_values * size_of::<S>());
         recorder.arena.check_limits()
     });
-    room?;
+    affordable?;
     let no_memory = |_| Error::OutOfMemory { bytes: count * (size_of::<u32>() + size_of::<S>()) };
-    make_room(nodes, count).map_err(no_memory)?;
-    make_room(values, count).map_err(no_memory)?;
+    reserve(nodes, count).map_err(no_memory)?;
+    reserve(values, count).map_err(no_memory)?;
     outputs.for_each(&mut |output: Var<S>| {
         stamp.join(output.stamp()).check();
         nodes.push(output.node());

@@ -9,7 +9,10 @@
 
 use super::Var;
 use super::arena::{OpenNode, SINK};
-use super::stamp::{Stamp, with_recorder};
+use super::custom::{CustomNode, CustomRule};
+use super::recorder::{Entry, Recorder};
+use super::scope::with_recorder;
+use super::stamp::Stamp;
 use super::var::traced;
 use palinode_num::Scalar;
 
@@ -147,4 +150,40 @@ fn two_parents<S: Scalar>(edges: impl Iterator<Item = (u32, S)>) -> Option<[(u32
         *place = (parent, if place.0 == SINK { partial } else { place.1 + partial });
     }
     Some(form)
+}
+
+/// Records an operation whose outputs have these values and whose derivative is given by `rule`.
+///
+/// Nothing is recorded if no input is active: the outputs are constants then.
+///
+/// # Panics
+/// If the inputs belong to different tapes, or to one that is not open on this thread.
+pub fn custom<S: Scalar<Bool = bool>>(
+    inputs: &[Var<S>],
+    output_values: &[S],
+    rule: impl CustomRule<S>,
+) -> Vec<Var<S>> {
+    let stamp = inputs.iter().fold(Stamp::NONE, |stamp, input| stamp.join(input.stamp()));
+    stamp.check();
+    if !inputs.iter().any(|input| input.is_active()) {
+        return output_values.iter().map(|&value| Var::lift(value)).collect();
+    }
+    let nodes: Vec<u32> = inputs.iter().map(|input| input.node()).collect();
+    let (name, zero) = (rule.name(), S::zero());
+    let first_output = with_recorder(stamp, |recorder: &mut Recorder<S>| {
+        let first_output = recorder.arena.next_node();
+        for &value in output_values {
+            let node = recorder.arena.push([SINK], [zero]);
+            if stamp.is_traced() {
+                let inputs = nodes.iter().map(|&node| (node, None)).collect();
+                recorder.trace.push(Entry { node, op: name, inputs, value });
+            }
+        }
+        if recorder.arena.failure().is_none() {
+            let outputs = output_values.len() as u32;
+            recorder.custom.push(CustomNode { inputs: nodes, first_output, outputs, rule: Box::new(rule) });
+        }
+        first_output
+    });
+    (first_output..).zip(output_values).map(|(node, &value)| Var::of_node(value, node, stamp)).collect()
 }

@@ -1,14 +1,13 @@
 //! A finished recording: sweeps, table, size, and which output depends on which input.
 
 use super::arena::SINK;
-use super::compress::{Compressed, Compression};
+use super::arrays::{self, ArrayCounts};
 use super::recorder::Source;
 use super::summed::{Ends, SummedSweep};
-use super::trace::Table;
-use super::{Tape, Var, make_room};
-use crate::array::{self, ArrayCounts};
+use super::table::Table;
+use super::{Tape, Var, reserve};
 use crate::budget::Budget;
-use crate::drivers::check;
+use crate::check;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
 use crate::points;
@@ -278,34 +277,6 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         rows
     }
 
-    /// The recording without what does not matter, with fewer and, if asked for, narrower partials: a form of its own, that
-    /// leaves the tape to the next recording. Its report says what became of nodes, edges and bytes.
-    ///
-    /// ```
-    /// use palinode_core::{Compression, Tape};
-    ///
-    /// let mut tape = Tape::new();
-    /// let record = tape.record(&[0.5, 1.0, 0.0], |p| {
-    ///     (0..1000).fold(p[0], |x, _| x.sin() * p[1] + p[2])
-    /// })?;
-    /// let mut compressed = record.compress(&Compression::default())?;
-    /// assert_eq!(compressed.size().nodes, 4); // three inputs and the output
-    /// let gradient = compressed.reverse(&[1.0])?;
-    /// assert!(gradient[0] > 0.0 && gradient[2] > 1.0);
-    /// # Ok::<(), palinode_core::Error>(())
-    /// ```
-    ///
-    /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left out: that changes no
-    /// bit of a gradient. Fusing changes it by rounding.
-    ///
-    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry already. Its sweeps add one
-    /// after the other, also if those of the tape do not ([`Tape::accumulate`]).
-    ///
-    /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
-    pub fn compress(self, how: &Compression) -> Result<Compressed<S>, Error> {
-        Compressed::of(self.tape, how)
-    }
-
     /// The inputs that a node depends on, found by going back over everything once: slots of arrays mean something else at
     /// different times.
     fn inputs_of(&self, output: u32, parents: &Parents) -> Vec<usize> {
@@ -316,7 +287,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let mut steps = recorder.arrays.steps().rev().peekable();
         for node in (1..nodes).rev() {
             while let Some(step) = steps.next_if(|step| step.at as usize > node) {
-                array::mark(&recorder.arrays, nodes, step, &mut marks);
+                arrays::mark(&recorder.arrays, nodes, step, &mut marks);
             }
             if marks[node] {
                 parents.of_node(node as u32).iter().for_each(|&parent| marks[parent as usize] = true);
@@ -424,7 +395,7 @@ pub(super) fn zero_filled<S: Scalar, const N: usize>(
     len: usize,
 ) -> Result<(), Error> {
     lanes.clear();
-    make_room(lanes, len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
+    reserve(lanes, len).map_err(|_| Error::OutOfMemory { bytes: len * size_of::<[S; N]>() })?;
     lanes.resize(len, [S::zero(); N]);
     Ok(())
 }

@@ -6,13 +6,29 @@
 //! between the nodes after them and the nodes before them. So do the steps of arrays; one that says the same place as the end
 //! of a custom operation's outputs came after it.
 
+mod arrays;
+
 use super::arena::{Arena, OpenNode, SINK};
+use super::arrays::{ArrayTape, Arrays, Scratch, Step};
 use super::custom::CustomNode;
 use super::sweep::{Forward, Reverse};
-use super::trace::Entry;
-use crate::array::{ArrayTape, Arrays, Scratch, Step};
 use crate::error::Error;
 use palinode_num::Scalar;
+
+/// One recorded operation of a traced tape.
+pub(crate) struct Entry<S> {
+    pub(crate) node: u32,
+    pub(crate) op: &'static str,
+    /// The nodes it reads and the partials saved for them; custom operations save something else.
+    pub(crate) inputs: Vec<(u32, Option<S>)>,
+    pub(crate) value: S,
+}
+
+impl<S> Entry<S> {
+    pub(crate) fn bytes(&self) -> usize {
+        self.inputs.capacity() * size_of::<(u32, Option<S>)>()
+    }
+}
 
 /// Where a node's value comes from.
 pub(crate) enum Source<'a, S> {

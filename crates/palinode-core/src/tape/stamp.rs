@@ -1,21 +1,15 @@
 //! How a `Var` finds its tape: a stamp that names one open scope on one thread.
 //!
-//! Input: a stamp. Output: the recorder that is being recorded into, or a panic that names both sides.
+//! Input: a stamp. Output: the pointer that the scope was opened with, or a panic that names both sides. `scope.rs` knows what it points to.
 //!
 //! A thread-local table holds a slot per open scope. A stamp carries its slot and a number that is never
 //! used twice, so one comparison of the slot's stamp with the handle's says at once: this scope, still
 //! open, on this thread. Constants carry stamp 0, which slot 0 always matches.
 //!
-//! Invariants: a stamp stands for one `Recorder<S>` with one `S` (a `Var<S>` gets its stamp only from a scope of
-//! an `Recorder<S>`, and whatever carries a stamp is invariant in `S`: see [`Invariant`]); a slot's pointer is valid for exactly as long as its
-//! stamp is there.
+//! Invariants, on which the `unsafe` of `scope.rs` relies: a pointer is found from when its scope is opened to when it is closed, on the thread that opened
+//! it, by its own stamp and no other, and not while it is busy.
 
-#![allow(unsafe_code)] // named in ARCHITECTURE.md: turns a slot's pointer back into the recorder it came from
-
-use super::arena::OpenNode;
-use super::recorder::Recorder;
 use core::cell::Cell;
-use palinode_num::Scalar;
 use std::sync::{Mutex, MutexGuard};
 
 const TRACED: u64 = 1;
@@ -29,33 +23,6 @@ const BLOCK_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
 
 /// What a slot holds while its recorder is being written to: no stamp, because its low bits are set.
 const BUSY: u64 = u64::MAX;
-
-/// What carries a stamp of a `Recorder<S>` has one of these: it cannot become the same thing over a subtype or supertype of `S`. Two types that differ
-/// in lifetimes only (`for<'a> fn(&'a ())` and `fn(&'static ())`, say) can be different numbers, and the stamp would lead one to the recorder of the
-/// other.
-///
-/// ```
-/// fn shortened<'a>(x: Option<&'static str>) -> Option<&'a str> { x } // what is covariant can
-/// ```
-/// ```compile_fail
-/// fn shortened<'a>(x: palinode_core::Var<&'static str>) -> palinode_core::Var<&'a str> { x }
-/// ```
-/// ```compile_fail
-/// fn shortened<'a>(x: palinode_core::Array<&'static str>) -> palinode_core::Array<&'a str> { x }
-/// ```
-/// ```compile_fail
-/// fn shortened<'a>(x: palinode_core::Boundary<&'static str>) -> palinode_core::Boundary<&'a str> { x }
-/// ```
-/// ```compile_fail
-/// fn shortened<'a>(x: palinode_core::Tape<&'static str>) -> palinode_core::Tape<&'a str> { x }
-/// ```
-/// ```compile_fail
-/// fn shortened<'a, 't>(x: palinode_core::Record<'t, &'static str>) -> palinode_core::Record<'t, &'a str> { x }
-/// ```
-/// ```compile_fail
-/// fn shortened<'a, 't>(x: palinode_core::ArrayOperand<'t, &'static str>) -> palinode_core::ArrayOperand<'t, &'a str> { x }
-/// ```
-pub(crate) type Invariant<S> = core::marker::PhantomData<fn(S) -> S>;
 
 /// Names one recording scope; zero for constants.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -181,22 +148,67 @@ impl Stamp {
         OPEN.with(|open| open[self.slot()].stamp.get()) == self.0
     }
 
-    /// The recorder of an open scope of this thread; panics if the scope is not open here.
+    /// The pointer of an open scope of this thread; panics if the scope is not open here.
     #[inline(always)]
-    pub(crate) fn recorder<S: 'static>(self) -> *mut Recorder<S> {
+    pub(super) fn recorder(self) -> *mut () {
         OPEN.with(|open| {
             let slot = &open[self.slot()];
             if slot.stamp.get() != self.0 {
                 not_open_here(self)
             }
-            slot.recorder.get().cast()
+            slot.recorder.get()
         })
     }
 
-    /// [`Stamp::check`], and the way to the recorder for the rest of this operation.
-    #[inline(always)]
-    pub(crate) fn open<S: 'static>(self) -> Open<S> {
-        Open(self.recorder())
+    /// A scope of this thread, with this pointer, until it is closed.
+    ///
+    /// # Panics
+    /// If 63 scopes are open on this thread already.
+    pub(super) fn opened(recorder: *mut (), traced: bool) -> Stamp {
+        let number = fresh_number();
+        OPEN.with(|open| {
+            let slot = (1..SLOTS).find(|&slot| open[slot].stamp.get() == 0).unwrap_or_else(|| {
+                panic!(
+                    "palinode: {} tapes are being recorded on this thread at once; that is the limit",
+                    SLOTS - 1
+                )
+            });
+            let stamp = number | if traced { TRACED } else { 0 } | (slot as u64) << SLOT_SHIFT;
+            open[slot].stamp.set(stamp);
+            open[slot].recorder.set(recorder);
+            Stamp(stamp)
+        })
+    }
+
+    /// Nobody finds the scope any more.
+    pub(super) fn close(self) {
+        OPEN.with(|open| {
+            let slot = &open[self.slot()];
+            slot.stamp.set(0);
+            slot.recorder.set(core::ptr::null_mut());
+        });
+    }
+
+    /// Runs `f` with the pointer of an open scope, which nobody else finds meanwhile.
+    pub(super) fn busy<R>(self, f: impl FnOnce(*mut ()) -> R) -> R {
+        /// Opens the slot again, also on a panic.
+        struct Busy<'a> {
+            slot: &'a Slot,
+            stamp: u64,
+        }
+        impl Drop for Busy<'_> {
+            fn drop(&mut self) {
+                self.slot.stamp.set(self.stamp);
+            }
+        }
+        self.check();
+        OPEN.with(|open| {
+            let slot = &open[self.slot()];
+            let recorder = slot.recorder.get();
+            assert!(!recorder.is_null(), "palinode: a constant has no tape");
+            let _busy = Busy { slot, stamp: slot.stamp.replace(BUSY) };
+            f(recorder)
+        })
     }
 
     /// How messages call the scope.
@@ -243,107 +255,4 @@ fn not_open_here(stamp: Stamp) -> ! {
         stamp.describe(),
         this_thread()
     )
-}
-
-/// An open recording: while it lives, Vars with its stamp reach the recorder.
-pub(crate) struct Scope<'a, S> {
-    stamp: Stamp,
-    recorder: core::marker::PhantomData<&'a mut Recorder<S>>,
-}
-
-impl<'a, S: 'static> Scope<'a, S> {
-    /// Opens a scope on this thread.
-    ///
-    /// # Panics
-    /// If 63 scopes are open on this thread already.
-    pub(crate) fn open(recorder: &'a mut Recorder<S>, traced: bool) -> Self {
-        let number = fresh_number();
-        let stamp = OPEN.with(|open| {
-            let slot = (1..SLOTS).find(|&slot| open[slot].stamp.get() == 0).unwrap_or_else(|| {
-                panic!(
-                    "palinode: {} tapes are being recorded on this thread at once; that is the limit",
-                    SLOTS - 1
-                )
-            });
-            let stamp = number | if traced { TRACED } else { 0 } | (slot as u64) << SLOT_SHIFT;
-            open[slot].stamp.set(stamp);
-            open[slot].recorder.set(core::ptr::from_mut(recorder).cast());
-            Stamp(stamp)
-        });
-        Scope { stamp, recorder: core::marker::PhantomData }
-    }
-
-    pub(crate) fn stamp(&self) -> Stamp {
-        self.stamp
-    }
-}
-
-impl<S> Drop for Scope<'_, S> {
-    fn drop(&mut self) {
-        OPEN.with(|open| {
-            let slot = &open[self.stamp.slot()];
-            slot.stamp.set(0);
-            slot.recorder.set(core::ptr::null_mut());
-        });
-    }
-}
-
-/// The recorder of a scope that was open on this thread when the operation at hand began. A scope cannot end inside an
-/// operation, so within it no second check is needed; it must not be kept beyond.
-#[derive(Clone, Copy)]
-pub(crate) struct Open<S>(*mut Recorder<S>);
-
-impl<S: Scalar> Open<S> {
-    /// Appends a node.
-    #[inline(always)]
-    pub(crate) fn push<const N: usize>(self, parents: [u32; N], partials: [S; N]) -> u32 {
-        debug_assert!(!self.0.is_null(), "a constant has no tape");
-        // SAFETY: as in `with_recorder`: the scope is still open (see the type), and `push` calls no method of `S`, so
-        // nothing reaches this recorder meanwhile.
-        unsafe { (*self.0).arena.push(parents, partials) }
-    }
-
-    /// Adds edges to an open node; see [`Arena::extend`](super::arena::Arena::extend).
-    #[inline(always)]
-    pub(crate) fn extend(self, node: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
-        debug_assert!(!self.0.is_null(), "a constant has no tape");
-        // SAFETY: as in `push`; `one` is passed in so that `extend` calls no method of `S` either.
-        unsafe { (*self.0).arena.extend(node, one, first, second) }
-    }
-
-    /// Takes a node with few edges back; see [`Recorder::take_back`].
-    #[inline(never)]
-    pub(crate) fn take_back(self, node: OpenNode, zero: S) -> Option<[(u32, S); 2]> {
-        debug_assert!(!self.0.is_null(), "a constant has no tape");
-        // SAFETY: as in `extend`: `zero` is passed in so that no method of `S` is called.
-        unsafe { (*self.0).take_back(node, zero) }
-    }
-}
-
-/// Runs `f` with the recorder of an open scope.
-///
-/// While it runs the scope counts as busy: whatever `f` calls (a number type of the user's, a custom rule) panics if it
-/// uses a `Var` of this scope, instead of reaching the same recorder a second time.
-pub(crate) fn with_recorder<S: 'static, R>(stamp: Stamp, f: impl FnOnce(&mut Recorder<S>) -> R) -> R {
-    /// Opens the slot again, also on a panic.
-    struct Busy<'a> {
-        slot: &'a Slot,
-        stamp: u64,
-    }
-    impl Drop for Busy<'_> {
-        fn drop(&mut self) {
-            self.slot.stamp.set(self.stamp);
-        }
-    }
-    stamp.check();
-    OPEN.with(|open| {
-        let slot = &open[stamp.slot()];
-        let recorder = slot.recorder.get().cast::<Recorder<S>>();
-        assert!(!recorder.is_null(), "palinode: a constant has no tape");
-        let _busy = Busy { slot, stamp: slot.stamp.replace(BUSY) };
-        // SAFETY: the scope is open on this thread (`check`), so the pointer is that of the `&mut Recorder<S>` which the
-        // scope borrows, with the same `S` (module invariant). Nothing else uses it now: while the slot is
-        // busy every other way to it fails its check, and `Open` does not outlive its operation.
-        f(unsafe { &mut *recorder })
-    })
 }

@@ -230,7 +230,7 @@ fn a_tape_that_is_being_written_to_cannot_be_reached_again() {
     let mut tape = Tape::new();
     let message = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
         let _ = tape.record(&[2.0], |x: &[Var<f64>]| {
-            stamp::with_recorder(x[0].stamp(), |_: &mut Recorder<f64>| x[0] * x[0])
+            scope::with_recorder(x[0].stamp(), |_: &mut Recorder<f64>| x[0] * x[0])
         });
     }))
     .unwrap_err();

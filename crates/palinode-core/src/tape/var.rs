@@ -13,8 +13,9 @@
 //! the partials are zero; `parents[0] > parents[1]` otherwise. On a traced tape every operation is a node.
 
 use super::arena::SINK;
-use super::stamp::{Invariant, Open, Stamp, with_recorder};
-use super::trace::Entry;
+use super::recorder::Entry;
+use super::scope::{Invariant, Open, with_recorder};
+use super::stamp::Stamp;
 use crate::number::derivative_number;
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use palinode_num::Scalar;

@@ -422,7 +422,7 @@ fn schedules_take_what_they_say() {
             holds(&format!("mixed, {steps} steps, {slots} slots"), said, &|| {
                 let actions = Mixed::walked(steps, slots).unwrap();
                 let (bytes, cost) = (actions.heap_bytes(), actions.cost());
-                assert!(cost.peak_slots.memory <= snapshots && cost.peak_residuals <= residuals);
+                assert!(cost.peak_snapshots.memory <= snapshots && cost.peak_residuals <= residuals);
                 bytes
             });
             for (disk, blocks) in [(1, 2000), (5, 2000), (5, 20_000), (10, 16), (500, 100)] {

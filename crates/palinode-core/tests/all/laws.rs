@@ -1,7 +1,7 @@
 //! The laws of the design on random programs: all modes agree, within bounds that are derived from the program itself.
 
 use crate::programs::{Program, precise_gradient, program};
-use palinode_core::{DoubleDouble, Dual, DualN, Jet, Record, Row, Table, Tape, Var};
+use palinode_core::{DoubleDouble, Dual, DualN, Jet, Record, Table, TableRow, Tape, Var};
 use proptest::prelude::*;
 
 const EPSILON: f64 = f64::EPSILON;
@@ -264,7 +264,7 @@ fn rounding_bound(program: &Program) -> Vec<f64> {
             adjoint[rows[last(i)].index as usize] = 1.0;
             let mut error = 1e-300;
             for row in rows.iter().rev() {
-                let Row { index, inputs, output, saved, .. } = row;
+                let TableRow { index, inputs, output, saved, .. } = row;
                 let received: f64 = adjoint[*index as usize];
                 for (&input, &partial) in inputs.iter().zip(saved) {
                     adjoint[input as usize] += received * partial;

@@ -2,8 +2,8 @@
 
 use palinode_core::schedule::{
     Action, Cost, Level, Method, Mixed, Online, PerTier, Sizes, Slot, Tier, binomial, binomial_cost, check,
-    choose, cost, nested, peak_bytes, periodic, periodic_cost, smallest_slots_for, store_all, store_all_cost,
-    two_tier,
+    choose, cost, fewest_snapshots_for, nested, peak_bytes, periodic, periodic_cost, store_all,
+    store_all_cost, two_tier,
 };
 
 const MANY: PerTier = PerTier { memory: 1 << 20, disk: 0 };
@@ -96,7 +96,7 @@ fn the_smallest_number_of_slots() {
     for n in [2, 3, 10, 100, 12_345] {
         for factor in [1.0, 1.5, 2.0, 2.5, 3.0, 7.0, 100.0] {
             let fits = |s: u32| binomial_cost(n, s).unwrap().factor(n) <= factor;
-            match smallest_slots_for(n, factor) {
+            match fewest_snapshots_for(n, factor) {
                 Some(s) => assert!(fits(s) && (s == 1 || !fits(s - 1)), "n = {n}, factor {factor}: {s}"),
                 None => assert!(!fits(n as u32 - 1)),
             }
@@ -125,7 +125,7 @@ fn nests_are_divided_as_well_as_possible() {
                 .map(|first| [first, total - first])
                 .filter(|slots| (slots[0] > 0 || outer == 1) && (slots[1] > 0 || inner == 1));
             let best = divisions.map(|slots| nest_by_walking(outer, inner, slots)).min().unwrap();
-            assert_eq!(nest.cost().forward, best, "{outer} x {inner}, {total} slots: {:?}", nest.slots());
+            assert_eq!(nest.cost().forward, best, "{outer} x {inner}, {total} slots: {:?}", nest.snapshots());
             assert!(nest.bytes() <= total.into());
             // One loop over all steps with all slots is never worse.
             assert!(binomial_cost(outer * inner, total).unwrap().forward <= best);
@@ -149,10 +149,10 @@ fn nests_of_three_and_of_unequal_sizes() {
             }
         }
     }
-    assert!((nest.cost().factor(30 * 20 * 10) - best).abs() < 1e-12, "{:?}", nest.slots());
+    assert!((nest.cost().factor(30 * 20 * 10) - best).abs() < 1e-12, "{:?}", nest.snapshots());
     assert!(nest.bytes() <= bytes);
     assert_eq!(nested(&levels, 110).unwrap_err().code(), "PAL0502");
-    assert_eq!(nested(&levels, 111).unwrap().slots(), [1, 1, 1]);
+    assert_eq!(nested(&levels, 111).unwrap().snapshots(), [1, 1, 1]);
     assert_eq!(
         nested(&[], 0).unwrap().cost(),
         Cost { forward: 1, recorded: 1, peak_residuals: 1, ..Cost::default() }

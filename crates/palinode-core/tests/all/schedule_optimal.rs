@@ -104,7 +104,7 @@ fn formulas_hold_for_long_loops() {
     for s in [3, 10, 100, 10_000, u32::MAX] {
         let cost = binomial_cost(N, s).unwrap();
         assert_eq!(cost.advanced, advances_as_stated(N, s.into()), "s = {s}");
-        assert!(cost.writes.memory >= cost.peak_slots.memory);
+        assert!(cost.writes.memory >= cost.peak_snapshots.memory);
     }
     // beta(2, r) = (r + 1) (r + 2) / 2
     let r: u64 = (1_414_000..).find(|r| (r + 1) * (r + 2) / 2 >= N).unwrap();

@@ -7,9 +7,8 @@
 //! distance to that number is taken in double-double, where the subtraction is exact, before anything is cut.
 
 use super::{DoubleDouble, constants};
-use crate::accumulate::Accumulator;
 use crate::exact::{ExactDot, ExactSum};
-use crate::scalar::{Constant, Scalar};
+use crate::scalar::{Accumulator, Constant, Scalar};
 use crate::special::{self, DOUBLE_DOUBLE_SERIES};
 use crate::wide::constants::{LN_2, LN_10};
 use crate::wide::{Wide, angle, special as wide_special};

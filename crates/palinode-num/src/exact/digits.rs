@@ -105,6 +105,26 @@ impl<const N: usize> Digits<N> {
         settled.digits
     }
 
+    /// How many bytes [`to_bytes`](Self::to_bytes) gives: the last digit has two words.
+    pub(super) const BYTES: usize = 4 * (N + 1);
+
+    /// The number in two's complement, lowest byte first: equal for equal numbers.
+    pub(super) fn to_bytes(&self) -> impl Iterator<Item = u8> {
+        let settled = self.settled();
+        let words = settled.into_iter().map(|digit| digit as u32);
+        words.chain([(settled[N - 1] >> 32) as u32]).flat_map(u32::to_le_bytes)
+    }
+
+    /// The number of these bytes, as many as [`BYTES`](Self::BYTES); `None` if no sum of as many terms as there may be is so large.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let words = bytes.as_chunks().0.iter().map(|&word| i64::from(u32::from_le_bytes(word)));
+        let mut digits = Self::ZERO;
+        digits.digits.iter_mut().zip(words.clone()).for_each(|(digit, word)| *digit = word);
+        digits.digits[N - 1] |= words.last()? << 32;
+        let is_possible = i32::try_from(digits.digits[N - 1]).is_ok();
+        is_possible.then_some(digits)
+    }
+
     /// The bits of the nearest number of a format, ties to even, where a unit of this number is 2^`unit`.
     pub(super) fn round(&self, unit: i32, format: &Format) -> (bool, u64) {
         let mut magnitude = self.clone();

@@ -3,9 +3,12 @@
 use super::block::{self, BLOCK, LANES, Pace};
 use super::digits::Digits;
 use super::float::{Beyond, DOT_UNIT, Parts, SUM_UNIT, round_to_f32, round_to_f64};
+use crate::bytes::{self, SumBytesError};
 
 /// From the square of the smallest subnormal to 2^92 times the square of the largest number.
 const DIGITS: usize = 134;
+/// What its bytes say it is.
+const KIND: u8 = 2;
 /// Where the unit of a number lies among the units of products.
 const NUMBER: usize = (SUM_UNIT - DOT_UNIT) as usize;
 
@@ -119,6 +122,20 @@ impl ExactDot {
     /// The nearest `f32`, rounded once.
     pub fn to_f32(&self) -> f32 {
         round_to_f32(&self.digits, DOT_UNIT, self.beyond)
+    }
+
+    /// The sum as 547 bytes, the same for every order and grouping in which it came about, on every platform. Equal sums have equal bytes.
+    ///
+    /// The format is that of [`ExactSum::to_bytes`](crate::ExactSum::to_bytes), with 2 for the kind and an integer of 540 bytes in units of 2^-2148.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        bytes::write(KIND, self.beyond.to_byte(), self.digits.to_bytes())
+    }
+
+    /// The sum that was written by [`to_bytes`](Self::to_bytes): it goes on as if it had never been bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SumBytesError> {
+        let (beyond, integer) = bytes::read(KIND, Digits::<DIGITS>::BYTES, bytes)?;
+        let digits = Digits::from_bytes(integer).ok_or(SumBytesError::Damaged)?;
+        Ok(Self { digits, beyond: Beyond::from_byte(beyond) })
     }
 }
 

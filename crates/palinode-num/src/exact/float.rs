@@ -59,6 +59,15 @@ impl Beyond {
         self.nan |= other.nan;
     }
 
+    /// As a byte; see `bytes.rs`.
+    pub(super) fn to_byte(self) -> u8 {
+        u8::from(self.up) | u8::from(self.down) << 1 | u8::from(self.nan) << 2
+    }
+
+    pub(super) fn from_byte(byte: u8) -> Self {
+        Beyond { up: byte & 1 != 0, down: byte & 2 != 0, nan: byte & 4 != 0 }
+    }
+
     pub(super) fn negate(&mut self) {
         core::mem::swap(&mut self.up, &mut self.down);
     }

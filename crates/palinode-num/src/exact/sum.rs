@@ -3,9 +3,12 @@
 use super::block::{self, BLOCK, LANES, Pace};
 use super::digits::Digits;
 use super::float::{Beyond, Parts, SUM_UNIT, round_to_f32, round_to_f64};
+use crate::bytes::{self, SumBytesError};
 
 /// From the smallest subnormal to 2^78 times the largest number.
 const DIGITS: usize = 68;
+/// What its bytes say it is.
+const KIND: u8 = 1;
 
 /// A sum of `f64`s and `f32`s that is rounded once, when it is read.
 ///
@@ -118,6 +121,34 @@ impl ExactSum {
     /// The nearest `f32`, rounded once.
     pub fn to_f32(&self) -> f32 {
         round_to_f32(&self.digits, SUM_UNIT, self.beyond)
+    }
+
+    /// The sum as 283 bytes, the same for every order and grouping in which it came about, on every platform. Equal sums have equal bytes.
+    ///
+    /// ```
+    /// use palinode_num::ExactSum;
+    ///
+    /// let (mut first, second): (ExactSum, ExactSum) = ([1e100, 0.1].into_iter().collect(), [-1e100].into_iter().collect());
+    /// let sent = first.to_bytes();
+    /// let mut received = ExactSum::from_bytes(&sent)?;
+    /// received.merge(&second);
+    /// first.add(-1e100);
+    /// assert_eq!(received.to_bytes(), first.to_bytes());
+    /// assert!(ExactSum::from_bytes(&sent[1..]).is_err());
+    /// # Ok::<(), palinode_num::SumBytesError>(())
+    /// ```
+    ///
+    /// The format: a byte for its version (1), one for the kind of sum (1), one for what was added besides finite numbers (1 for infinity, 2 for minus
+    /// infinity, 4 for NaN, added up); the sum in units of 2^-1074 as a two's complement integer of 276 bytes, lowest first; a CRC-32 of all this in 4 bytes, lowest first.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        bytes::write(KIND, self.beyond.to_byte(), self.digits.to_bytes())
+    }
+
+    /// The sum that was written by [`to_bytes`](Self::to_bytes): it goes on as if it had never been bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SumBytesError> {
+        let (beyond, integer) = bytes::read(KIND, Digits::<DIGITS>::BYTES, bytes)?;
+        let digits = Digits::from_bytes(integer).ok_or(SumBytesError::Damaged)?;
+        Ok(Self { digits, beyond: Beyond::from_byte(beyond) })
     }
 }
 

@@ -23,9 +23,8 @@
 
 use super::arithmetic::{Whole, square_root, whole};
 use super::{Posit, PositWidth};
-use crate::accumulate::Accumulator;
 use crate::double_double::DoubleDouble;
-use crate::scalar::{Constant, Real, Scalar};
+use crate::scalar::{Accumulator, Constant, Real, Scalar};
 
 /// What functions of the platform may be off by, relatively: 128 units in the last place, far more than any is.
 const PLATFORM: f64 = 1.0 / (1u64 << 45) as f64;

@@ -137,6 +137,18 @@ impl Long {
         Unpacked::from_wide(self.is_negative(), unit as i32 + 127, mantissa, more)
     }
 
+    /// A two's complement number in the standard's units.
+    pub(super) fn of_words(words: &[u64], layout: &Layout) -> Self {
+        let mut long = Self { digits: [0; LENGTH] };
+        let (first, shift) = (layout.guard / DIGIT_BITS, layout.guard % DIGIT_BITS);
+        let last = words.len() - 1;
+        for (index, &word) in words.iter().enumerate() {
+            let word = if index == last { i128::from(word as i64) } else { i128::from(word) };
+            long.digits[first + 2 * index] = word << shift;
+        }
+        long
+    }
+
     /// A carried value in the standard's units, as a two's complement number.
     pub(super) fn words(&self, layout: &Layout, count: usize) -> Vec<u64> {
         let digits = self.digits.map(|digit| digit as u32);

@@ -2,7 +2,8 @@
 
 use num_bigint::BigInt;
 use palinode_num::{
-    Accumulate, AccumulateProducts, Accumulator, Compensated, ExactDot, ExactSum, Key, Naive, Posit32, Scalar,
+    Accumulate, AccumulateProducts, Accumulator, Compensated, ExactDot, ExactSum, Key, Naive, Posit32,
+    Quire32, Scalar, SumBytesError,
 };
 
 /// `x` as an integer number of 2^-1074.
@@ -475,4 +476,54 @@ fn strong_dot_products_of_infinities_are_accumulated_as_asked_for() {
     assert_eq!(f32::strong_dot_with(&a, &b, Accumulator::Exact), f32::NEG_INFINITY);
     // A NaN that no zero takes away stays.
     assert!(f64::strong_dot_with(&[f64::NAN, 0.0], &[1.0, 1.0], Accumulator::Exact).is_nan());
+}
+
+/// A sum of some terms has one form in bytes, whatever the order, the grouping and the stops on the way; bytes that are none are refused.
+#[test]
+fn bytes_are_canonical_and_go_on() {
+    for (case, (name, list)) in lists(4).enumerate() {
+        let key = Key::from_seed(case as u64);
+        let mut list = list;
+        if case % 5 == 0 {
+            list.extend([f64::INFINITY, f64::NEG_INFINITY, f64::NAN][..case % 4].iter());
+        }
+        let (mut whole, mut products) = (ExactSum::new(), ExactDot::new());
+        whole.add_slice(&list);
+        products.add_products(&list, &list);
+        // In another order, in pieces that are sent, received and merged.
+        let other = shuffled(list, key);
+        let (mut sum, mut dot) = (ExactSum::new(), ExactDot::new());
+        for piece in other.chunks(1 + case % 7) {
+            let mut part: ExactSum = piece.iter().copied().collect();
+            part.merge(&ExactSum::from_bytes(&sum.to_bytes()).unwrap());
+            sum = part;
+            dot = ExactDot::from_bytes(&dot.to_bytes()).unwrap();
+            piece.iter().for_each(|&x| dot.add_product(x, x));
+        }
+        assert_eq!(sum.to_bytes(), whole.to_bytes(), "{name}");
+        assert_eq!(dot.to_bytes(), products.to_bytes(), "{name}");
+        assert_eq!((sum.to_bytes().len(), dot.to_bytes().len()), (283, 547));
+        assert_eq!(ExactSum::from_bytes(&sum.to_bytes()), Ok(sum), "{name}");
+        let mut quire = Quire32::new();
+        other.iter().for_each(|&x| quire += Posit32::from_f64(x));
+        assert_eq!(Quire32::from_bytes(&quire.to_bytes()), Ok(quire), "{name}");
+    }
+}
+
+#[test]
+fn damaged_bytes_are_no_sum() {
+    let bytes = [1e300, -0.1, 5e-324].into_iter().collect::<ExactSum>().to_bytes();
+    for bit in 0..8 * bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(ExactSum::from_bytes(&damaged).is_err(), "bit {bit}");
+    }
+    for length in 0..bytes.len() {
+        assert!(ExactSum::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+    }
+    let found = |bytes: &[u8]| ExactDot::from_bytes(bytes).unwrap_err();
+    assert_eq!(found(&bytes), SumBytesError::Kind { expected: 2, found: 1 });
+    assert_eq!(found(&[]), SumBytesError::Length { expected: 547, found: 0 });
+    assert_eq!(found(&[2]), SumBytesError::Version { found: 2 });
+    assert!(found(&bytes).to_string().starts_with("PAL0602"));
 }

@@ -6,7 +6,7 @@ use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
 use super::lift::record;
 use super::linearised::{Linearised, System};
-use super::options::{Method, Solver};
+use super::options::{Solver, SolverMethod};
 use super::problem::checked;
 use super::{Solution, plain};
 use palinode_core::{Scalar, Var};
@@ -53,7 +53,7 @@ struct OnTape<'a, F> {
 impl<F: Fn(&[Var<f64>], &[Var<f64>]) -> Vec<Var<f64>>> OnTape<'_, F> {
     fn solution(&self, start: Vec<f64>, solver: &Solver) -> Result<Solution<Var<f64>>, ImplicitError> {
         // Newton records first, where a captured number would be refused by a panic about tapes.
-        let is_newton = solver.method == Method::Newton;
+        let is_newton = solver.method == SolverMethod::Newton;
         if is_newton {
             solver.check()?;
             self.evaluate(&start)?;

@@ -5,9 +5,9 @@
 //! Papers: Anderson (1965), as in Walker and Ni (2011); Newton with the sufficient decrease of Armijo.
 
 use super::error::{ImplicitError, evidence};
-use super::linearised::{Linearised, System};
-use super::options::{Method, Solver};
-use super::report::Report;
+use super::linearised::{Linearised, System, difference};
+use super::options::{Solver, SolverMethod};
+use super::report::SolverReport;
 use palinode_core::dense::{least_squares, max_norm, norm};
 use std::collections::VecDeque;
 
@@ -77,12 +77,12 @@ pub(super) fn solve(
     form: Form,
     start: Vec<f64>,
     solver: &Solver,
-) -> Result<(Vec<f64>, Report), ImplicitError> {
+) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
     solver.check()?;
     let method = match solver.method {
-        Method::Picard => "Picard",
-        Method::Anderson { .. } => "Anderson",
-        Method::Newton => "Newton",
+        SolverMethod::Picard => "Picard",
+        SolverMethod::Anderson { .. } => "Anderson",
+        SolverMethod::Newton => "Newton",
     };
     let mut search = Search {
         equations,
@@ -95,11 +95,11 @@ pub(super) fn solve(
         smallest: f64::INFINITY,
     };
     let residual = match solver.method {
-        Method::Picard => search.picard()?,
-        Method::Anderson { memory } => search.anderson(memory)?,
-        Method::Newton => search.newton()?,
+        SolverMethod::Picard => search.picard()?,
+        SolverMethod::Anderson { memory } => search.anderson(memory)?,
+        SolverMethod::Newton => search.newton()?,
     };
-    let report = Report::new(method, search.iterations, search.evaluations, residual);
+    let report = SolverReport::new(method, search.iterations, search.evaluations, residual);
     Ok((search.x, report))
 }
 
@@ -276,8 +276,4 @@ impl Search<'_> {
             }),
         }
     }
-}
-
-pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }

@@ -31,9 +31,9 @@ pub(super) fn gmres<E>(
     let mut rest = b.to_vec();
     reached.residual = 1.0;
     while reached.residual > tolerance && reached.products < most_products {
-        let room = directions.min(b.len()).min(most_products - reached.products);
+        let most = directions.min(b.len()).min(most_products - reached.products);
         let before = reached.residual;
-        let (step, is_exhausted) = cycle(&mut product, &rest, tolerance * size, room, &mut reached.products)?;
+        let (step, is_exhausted) = cycle(&mut product, &rest, tolerance * size, most, &mut reached.products)?;
         reached.is_exhausted = is_exhausted;
         let x: Vec<f64> = reached.x.iter().zip(&step).map(|(x, step)| x + step).collect();
         let image = product(&x)?;
@@ -57,7 +57,7 @@ fn cycle<E>(
     product: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, E>,
     b: &[f64],
     enough: f64,
-    room: usize,
+    most: usize,
     products: &mut usize,
 ) -> Result<(Vec<f64>, bool), E> {
     let length = norm(b);
@@ -66,7 +66,7 @@ fn cycle<E>(
     let mut upper: Vec<Vec<f64>> = Vec::new(); // columns of R
     let mut rotations: Vec<(f64, f64)> = Vec::new();
     let mut right = vec![length]; // Q^T (|b| e1)
-    for k in 0..room {
+    for k in 0..most {
         let mut next = product(&basis[k])?;
         *products += 1;
         let image = norm(&next);

@@ -11,51 +11,11 @@
 
 use super::error::ImplicitError;
 use super::linearised::{Linearised, System};
-use super::problem::{Linear, Problem, Transposed, linearised, system};
-use super::report::{LinearReport, Report};
-use palinode_core::{CustomRule, Dual, DualN, Error, Limits, Passive, Scalar, Var, custom};
-use std::fmt::Display;
+use super::number::{Derivative, Implicit, Inner, Prepared, Problem};
+use super::problem::{Linear, Transposed, linearised, system};
+use super::report::{LinearReport, SolverReport};
+use palinode_core::{CustomRule, Dual, DualN, Error, Passive, Var, custom};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A number that implicit functions run on: `f64`, `f32`, and `Dual`, `DualN`, `Passive` and `Var` over these or each other.
-pub trait Implicit: Scalar<Bool = bool> {
-    /// The solution at these parameters.
-    #[doc(hidden)]
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Result<(Vec<Self>, Report), ImplicitError>;
-    /// The derivative of the solution, ready for sweeps.
-    #[doc(hidden)]
-    fn prepare<P: Problem>(problem: &Arc<P>, x: &[Self], params: &[Self]) -> Prepared<Self>;
-}
-
-type Prepared<S> = Result<Box<dyn Derivative<S>>, ImplicitError>;
-
-/// What the inner number of a [`Number`](crate::Number) must be.
-#[cfg(not(feature = "nalgebra"))]
-pub trait Inner: Implicit + PartialOrd + Display + Limits + Send + Sync {}
-#[cfg(not(feature = "nalgebra"))]
-impl<S: Implicit + PartialOrd + Display + Limits + Send + Sync> Inner for S {}
-
-/// What the inner number of a [`Number`](crate::Number) must be.
-#[cfg(feature = "nalgebra")]
-pub trait Inner:
-    Implicit + PartialOrd + Display + Limits + Send + Sync + palinode_core::linalg::InnerNumber
-{
-}
-#[cfg(feature = "nalgebra")]
-impl<S: Implicit + PartialOrd + Display + Limits + Send + Sync + palinode_core::linalg::InnerNumber> Inner
-    for S
-{
-}
-
-/// The derivative of a solution by its parameters.
-pub trait Derivative<S>: Send {
-    /// `J^T v`.
-    fn pull(&mut self, v: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError>;
-    /// `J dp`.
-    fn push(&mut self, dp: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError>;
-    /// The heap bytes held.
-    fn heap_bytes(&self) -> usize;
-}
 
 impl Derivative<f64> for System {
     fn pull(&mut self, v: &[f64]) -> Result<(Vec<f64>, Option<LinearReport>), ImplicitError> {
@@ -75,7 +35,10 @@ impl Derivative<f64> for System {
 }
 
 impl Implicit for f64 {
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[f64],
+    ) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
         problem.solve(params)
     }
 
@@ -86,7 +49,10 @@ impl Implicit for f64 {
 
 /// In double precision, rounded: a solution is worth no more digits than its parameters have.
 impl Implicit for f32 {
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[f32]) -> Result<(Vec<f32>, Report), ImplicitError> {
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[f32],
+    ) -> Result<(Vec<f32>, SolverReport), ImplicitError> {
         let (x, report) = problem.solve(&wide(params))?;
         Ok((narrow(x), report))
     }
@@ -164,7 +130,7 @@ fn tangent<S: Inner, P: Problem>(
     x: &[S],
     params: &[S],
     dp: &[S],
-    report: &Report,
+    report: &SolverReport,
 ) -> Result<Vec<S>, ImplicitError> {
     let images = problem.residual(&primals(x, Dual::lift), &moving(params, dp))?;
     let all = with_right_side(x, params, images);
@@ -191,7 +157,10 @@ fn primals<N: Copy, S>(numbers: &[N], primal: fn(N) -> S) -> Vec<S> {
 }
 
 impl<S: Inner> Implicit for Dual<S> {
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Result<(Vec<Self>, Report), ImplicitError> {
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[Self],
+    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
         let inner = primals(params, Dual::primal);
         let (x, report) = S::solve(problem, &inner)?;
         if !params.iter().any(|p| p.is_active()) {
@@ -208,7 +177,10 @@ impl<S: Inner> Implicit for Dual<S> {
 }
 
 impl<S: Inner, const N: usize> Implicit for DualN<S, N> {
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Result<(Vec<Self>, Report), ImplicitError> {
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[Self],
+    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
         let inner = primals(params, DualN::primal);
         let (x, report) = S::solve(problem, &inner)?;
         let mut lifted: Vec<Self> = primals(&x, DualN::lift);
@@ -228,7 +200,10 @@ impl<S: Inner, const N: usize> Implicit for DualN<S, N> {
 }
 
 impl<S: Inner> Implicit for Passive<S> {
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Result<(Vec<Self>, Report), ImplicitError> {
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[Self],
+    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
         let (x, report) = S::solve(problem, &primals(params, Passive::primal))?;
         Ok((primals(&x, Passive::lift), report))
     }
@@ -239,7 +214,10 @@ impl<S: Inner> Implicit for Passive<S> {
 }
 
 impl<S: Inner> Implicit for Var<S> {
-    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Result<(Vec<Self>, Report), ImplicitError> {
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[Self],
+    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
         let inner = primals(params, Var::primal);
         let (x, report) = S::solve(problem, &inner)?;
         if !params.iter().any(|p| p.is_active()) {
@@ -261,7 +239,7 @@ pub(super) fn record<S: Inner>(
     x: &[S],
     name: &'static str,
     derivative: Box<dyn Derivative<S>>,
-    report: &Report,
+    report: &SolverReport,
 ) -> Vec<Var<S>> {
     let saved_bytes = derivative.heap_bytes();
     custom(params, x, Rule { derivative: Mutex::new(derivative), name, saved_bytes, report: report.clone() })
@@ -273,7 +251,7 @@ struct Rule<S> {
     derivative: Mutex<Box<dyn Derivative<S>>>,
     name: &'static str,
     saved_bytes: usize,
-    report: Report,
+    report: SolverReport,
 }
 
 impl<S> Rule<S> {

@@ -7,9 +7,8 @@
 //! within the error of the solution, for which the equation is recorded twice more and forgotten ([`System::trusted`]).
 
 use super::error::ImplicitError;
-use super::forward::difference;
 use super::gmres::gmres;
-use super::lift::Inner;
+use super::number::Inner;
 use super::options::LinearOptions;
 use super::report::LinearReport;
 use palinode_core::dense::{Lu, max_norm, norm};
@@ -339,4 +338,8 @@ fn factored(at: &mut Linearised<f64>) -> Result<Lu, ImplicitError> {
     let matrix = at.matrix()?;
     matrix.iter().try_for_each(|&entry| finite(entry))?;
     Ok(Lu::of(at.unknowns(), matrix))
+}
+
+pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }

@@ -7,13 +7,14 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `options.rs`, `report.rs`, `error.rs` | [`Solver`]; [`Report`]; [`ImplicitError`] |
+//! | `options.rs`, `report.rs`, `error.rs` | [`Solver`]; [`SolverReport`]; [`ImplicitError`] |
 //! | `forward.rs` | Picard, Anderson and Newton on plain numbers |
 //! | `linearised.rs`, `gmres.rs` | an equation recorded at a point; linear systems with it |
+//! | `number.rs` | what numbers and equations must be |
 //! | `problem.rs`, `lift.rs` | the linear equations of derivatives as equations; numbers with derivatives |
 //! | `closure.rs` | closures over `Var<f64>` |
 //!
-//! Invariants: a solution is a point at which the residual was evaluated and found small; the primal does not depend on the number it is computed with. Limits: the derivative is that of the equation, at the point that was found: an
+//! Invariants: a solution is a point at which the residual was evaluated and found small; the primal does not depend on the number it is computed with. FormatLimits: the derivative is that of the equation, at the point that was found: an
 //! error of the solution is an error of the same order in the derivative; a system that is solved by products sees a singular matrix only where its right side does.
 
 mod closure;
@@ -22,18 +23,19 @@ mod forward;
 mod gmres;
 mod lift;
 mod linearised;
+pub(crate) mod number;
 mod options;
 mod problem;
 mod report;
 
 pub use closure::{fixed_point_of, root_of};
 pub use error::ImplicitError;
-pub use lift::Implicit;
-pub use options::{LinearMethod, Method, Solver};
-pub use report::{LinearReport, Report};
+pub use number::Implicit;
+pub use options::{LinearMethod, Solver, SolverMethod};
+pub use report::{LinearReport, SolverReport};
 
-use crate::Number;
 use forward::Form;
+use number::Number;
 use palinode_core::{Real, Scalar, dense};
 use problem::{Given, checked};
 use std::sync::Arc;
@@ -75,7 +77,7 @@ pub struct Solution<S> {
     /// The solution; its derivative is that of the equation.
     pub x: Vec<S>,
     /// What it took.
-    pub report: Report,
+    pub report: SolverReport,
 }
 
 /// The `x` with `x = f(x, p)`, on any number.
@@ -172,7 +174,7 @@ pub fn unrolled<S: Number, E: Equation>(
         if residual <= solver.tolerance * scale {
             return Ok(Solution {
                 x,
-                report: Report::new("unrolled Picard", iteration + 1, iteration + 1, residual),
+                report: SolverReport::new("unrolled Picard", iteration + 1, iteration + 1, residual),
             });
         }
         if iteration == solver.iterations || !residual.is_finite() {

@@ -5,7 +5,7 @@ use super::error::ImplicitError;
 /// How a solution is looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Method {
+pub enum SolverMethod {
     /// `x <- f(x)`, again and again; converges if the map brings points closer together.
     Picard,
     /// Picard with the last so many steps combined (Anderson 1965): fewer steps, and many maps on which Picard fails.
@@ -38,7 +38,7 @@ pub enum LinearMethod {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solver {
-    pub(super) method: Method,
+    pub(super) method: SolverMethod,
     pub(super) tolerance: f64,
     pub(super) iterations: usize,
     pub(super) damping: f64,
@@ -82,7 +82,7 @@ impl LinearOptions {
 }
 
 impl Solver {
-    fn of(method: Method, iterations: usize) -> Self {
+    fn of(method: SolverMethod, iterations: usize) -> Self {
         let linear = LinearOptions {
             method: LinearMethod::Automatic,
             tolerance: 1e-10,
@@ -94,17 +94,17 @@ impl Solver {
 
     /// `x <- f(x)`.
     pub fn picard() -> Self {
-        Self::of(Method::Picard, 10_000)
+        Self::of(SolverMethod::Picard, 10_000)
     }
 
     /// Picard with so many steps remembered; 3 to 10 are usual.
     pub fn anderson(memory: usize) -> Self {
-        Self::of(Method::Anderson { memory }, 1000)
+        Self::of(SolverMethod::Anderson { memory }, 1000)
     }
 
     /// Newton's method.
     pub fn newton() -> Self {
-        Self::of(Method::Newton, 100)
+        Self::of(SolverMethod::Newton, 100)
     }
 
     /// When to stop: the residual (for Newton the next step, which estimates the error) is at most this times `1 + max |x|`. 1e-12 if not said.

@@ -7,25 +7,11 @@ use super::Equation;
 use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
 use super::linearised::{Linearised, System};
+use super::number::{Inner, Number, Problem};
 use super::options::{LinearOptions, Solver};
-use super::report::Report;
-use crate::Number;
+use super::report::SolverReport;
 use palinode_core::Dual;
 use std::sync::Arc;
-
-/// An equation `R(x, p) = 0` that is solved in plain numbers and evaluated in any.
-pub trait Problem: Send + Sync + 'static {
-    /// How many unknowns and equations there are.
-    fn unknowns(&self) -> usize;
-    /// Zero at the solution.
-    fn residual<S: Number>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError>;
-    /// The solution.
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError>;
-    /// How the linear systems of its derivatives are solved.
-    fn linear(&self) -> &LinearOptions;
-    /// How the operation is called in tables.
-    fn name(&self) -> &'static str;
-}
 
 /// The user's equation.
 pub(super) struct Given<E> {
@@ -57,7 +43,7 @@ impl<E: Equation> Problem for Given<E> {
         Ok(value)
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
         struct AtParams<'a, E>(&'a Given<E>, &'a [f64]);
         impl<E: Equation> Equations for AtParams<'_, E> {
             fn evaluate(&self, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
@@ -80,7 +66,7 @@ impl<E: Equation> Problem for Given<E> {
 }
 
 /// The recording of a problem at a point.
-pub(super) fn linearised<S: super::lift::Inner, P: Problem>(
+pub(super) fn linearised<S: Inner, P: Problem>(
     problem: &P,
     x: &[S],
     params: &[S],
@@ -122,10 +108,10 @@ impl<P: Problem> Problem for Linear<P> {
         Ok(minus(self.0.residual(&x, &params)?.into_iter().map(|image| image.tangent), b))
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
         let (x, params, b) = parts(self.unknowns(), params);
         let answer = system(&*self.0, x, params)?.solve(b)?;
-        Ok((answer.solution, Report::of_linear(answer.report)))
+        Ok((answer.solution, SolverReport::of_linear(answer.report)))
     }
 
     fn linear(&self) -> &LinearOptions {
@@ -148,10 +134,10 @@ impl<P: Problem> Problem for Transposed<P> {
         Ok(minus(image, v))
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, Report), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
         let (x, params, v) = parts(self.unknowns(), params);
         let answer = system(&*self.0, x, params)?.solve_transposed(v)?;
-        Ok((answer.solution, Report::of_linear(answer.report)))
+        Ok((answer.solution, SolverReport::of_linear(answer.report)))
     }
 
     fn linear(&self) -> &LinearOptions {

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a solution was found, and, once it has been differentiated, how well that system was solved.
 ///
-/// Clones share what becomes known later: keep one outside of a differentiated closure to read [`Report::derivative`] after the sweep.
+/// Clones share what becomes known later: keep one outside of a differentiated closure to read [`SolverReport::derivative`] after the sweep.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct SolverReport {
     /// "Picard", "Anderson" or "Newton".
     pub method: &'static str,
     /// Steps taken.
@@ -32,14 +32,14 @@ pub struct LinearReport {
     pub condition: Option<f64>,
 }
 
-impl Report {
+impl SolverReport {
     pub(super) fn new(method: &'static str, iterations: usize, evaluations: usize, residual: f64) -> Self {
-        Report { method, iterations, evaluations, residual, derivative: Arc::default() }
+        SolverReport { method, iterations, evaluations, residual, derivative: Arc::default() }
     }
 
     /// Of a problem that is itself a linear system.
     pub(super) fn of_linear(derivative: LinearReport) -> Self {
-        let report = Report::new("linear", 0, 1, derivative.residual);
+        let report = SolverReport::new("linear", 0, 1, derivative.residual);
         report.set_derivative(derivative);
         report
     }
@@ -54,9 +54,9 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SolverReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { method, iterations, evaluations, residual, .. } = self;
+        let SolverReport { method, iterations, evaluations, residual, .. } = self;
         write!(f, "{method}: {iterations} iterations, {evaluations} evaluations, residual {residual:.1e}")?;
         match self.derivative() {
             Some(derivative) => write!(f, "; derivative: {derivative}"),

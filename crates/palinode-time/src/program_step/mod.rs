@@ -22,8 +22,9 @@ mod values;
 pub use error::ProgramStepError;
 pub use values::ProgramValues;
 
+use crate::implicit::number::Number;
 use crate::rollout::Rollout;
-use crate::step::{Notes, Number, Step, StepRule};
+use crate::step::{Notes, Step, StepRule};
 use palinode_core::{Reals, points};
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::{Program, pal, passes, transform, verify};

@@ -6,10 +6,10 @@
 //! them are measured, so that the next plan holds, or names the budget that is enough. And should that not hold: fewer snapshots leave more for everything else.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss};
+use super::engine::Engine;
 use super::needs::Task;
 use super::plan::{Actions, Frame, Keeps, Needs, Planned};
-use super::reverse::Setting;
+use super::setting::{Loss, Setting};
 use super::stores::Stores;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
@@ -57,7 +57,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             let spare = spare(budget, needs.with(keeps, stores).total());
             // A store of the caller's keeps its own limits.
             let in_memory = needs.in_memory(keeps, stores);
-            stores.limit(needs, in_memory.saturating_add(spare / 2));
+            stores.limit(needs.reals + needs.plain, in_memory.saturating_add(spare / 2));
             engine.make_places(keeps.units(), spare / 2);
             engine.hold_to_sizes(budget);
             let error = match run(engine, stores, actions, loss) {

@@ -1,7 +1,7 @@
 //! The states before units that are not recorded but gone through again: by a rule, or because the step is itself a loop.
 
 use super::Inner;
-use super::backend::Flat;
+use super::flat::Flat;
 use palinode_core::{Passive, Reals};
 
 /// A state for each unit that is kept at the same time.

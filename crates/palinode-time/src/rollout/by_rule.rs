@@ -1,11 +1,11 @@
 //! A step that goes by its own rule: what is kept of it is the state before it.
 
 use super::Inner;
-use super::backend::{Backend, Cotangents, Fixed, Flat, Memory};
+use super::backend::{Backend, Cotangents, Fixed, Memory};
 use super::before::Before;
-use super::flat::{Shape, reading, refill};
-use super::forward::taken_well;
+use super::flat::{Flat, Shape, reading, refill};
 use super::sides;
+use super::taking::taken_well;
 use crate::error::Error;
 use crate::step::{Step, StepRule};
 use core::iter::once_with;

@@ -24,7 +24,7 @@ impl<St: Step, How> Rollout<'_, St, How> {
             lists_inputs: matches!(inputs, Some(Given::Each(_))),
             ways_of_inputs: *ways_of_inputs,
             schedule: *schedule,
-            disk_slots: disk.as_ref().map(|(_, slots)| *slots),
+            disk_snapshots: disk.as_ref().map(|(_, snapshots)| *snapshots),
             window: *window,
             at_once: *at_once,
             clip: *clip,
@@ -42,7 +42,7 @@ struct Asked<'o> {
     lists_inputs: bool,
     ways_of_inputs: [Option<&'static str>; 2],
     schedule: Schedule,
-    disk_slots: Option<u32>,
+    disk_snapshots: Option<u32>,
     window: Option<u64>,
     at_once: Option<u64>,
     clip: Option<f64>,
@@ -69,7 +69,7 @@ impl Asked<'_> {
             not_together(true, first, second);
         }
         not_together(
-            self.disk_slots.is_some() && self.schedule != Schedule::Best,
+            self.disk_snapshots.is_some() && self.schedule != Schedule::Best,
             "a second store (.disk, .second_store)",
             "a schedule of your own (.schedule)",
         );
@@ -79,7 +79,7 @@ impl Asked<'_> {
             Schedule::Binomial { snapshots } => {
                 ("the number of snapshots (Schedule::Binomial)", snapshots.into())
             }
-            Schedule::Mixed { slots } => ("the number of slots (Schedule::Mixed)", slots.into()),
+            Schedule::Mixed { places } => ("the number of places (Schedule::Mixed)", places.into()),
         };
         let counted = [
             (what, Some(count)),
@@ -87,7 +87,7 @@ impl Asked<'_> {
             ("the number of steps on one tape (.record_at_once)", self.at_once),
             (
                 "the number of snapshots in the second store (.disk, .second_store)",
-                self.disk_slots.map(u64::from),
+                self.disk_snapshots.map(u64::from),
             ),
         ];
         for (what, _) in counted.into_iter().filter(|&(_, count)| count == Some(0)) {

@@ -11,9 +11,9 @@
 //! for the whole loop or not at all; what it chooses does not depend on schedule or budget, and so neither do the bits.
 
 use super::Inner;
-use super::backend::{Cotangents, Fixed, Flat};
-use super::flat::{reading, refill, reloaded, same_bits, same_words};
-use super::forward::taken_well;
+use super::backend::{Cotangents, Fixed};
+use super::flat::{Flat, reading, refill, reloaded, same_bits, same_words};
+use super::taking::taken_well;
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::{DualN, InputGroups, Passive, Reals, Sink};
@@ -84,8 +84,8 @@ impl<T: Inner, const N: usize> Kept<T, N> {
         Kept { tangents: Vec::new(), after: Vec::new() }
     }
 
-    /// Room for the partials of so many numbers, and so many numbers after.
-    fn make_room(&mut self, rows: usize, after: usize) {
+    /// Reserves memory for the partials of so many numbers, and so many numbers after.
+    fn reserve(&mut self, rows: usize, after: usize) {
         if self.tangents.len() < rows {
             self.tangents.reserve_exact(rows - self.tangents.len());
             self.tangents.resize(rows, [T::zero(); N]);
@@ -200,7 +200,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         let param_words = &numbers.plain[words_before..words_of_params];
         // The words of all inputs are those of the first.
         let input_words = &numbers.plain[words_of_params..];
-        kept.make_room(of_state * steps as usize, of_state);
+        kept.reserve(of_state * steps as usize, of_state);
         let Kept { tangents, after } = kept;
         let mut rows = tangents.chunks_exact_mut(of_state.max(1));
         let mut taken = 0;

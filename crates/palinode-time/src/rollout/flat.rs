@@ -4,7 +4,8 @@
 //! allocate only when a value is larger than any before.
 
 use super::Inner;
-use palinode_core::{Bits, Outputs, Passive, Real, Reals, Scalar, Sink, Source, Var};
+use crate::error::Error;
+use palinode_core::{Bits, Dual, Outputs, Passive, Real, Reals, Scalar, Sink, Source, Var};
 
 /// Numbers and words of one or more values, one after the other.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ impl<T> Default for Flat<T> {
 }
 
 impl<T> Flat<T> {
-    /// Room for so many numbers and words.
+    /// The capacity for so many numbers and words.
     pub(super) fn with_capacity(reals: usize, plain: usize) -> Self {
         Flat { reals: Vec::with_capacity(reals), plain: Vec::with_capacity(plain) }
     }
@@ -308,4 +309,39 @@ impl<S: Copy> Sink<S> for Shape<'_> {
     fn word(&mut self, word: u64) {
         self.words.push(word);
     }
+}
+
+/// A value of the shape of another, with these numbers. The words are for it to use.
+pub(super) fn reshaped<R: Reals<f64>>(like: &R, numbers: &[f64], words: &mut Vec<u64>) -> R {
+    Shape::of(like, words);
+    R::load(&mut reading(numbers, words, |number| number))
+}
+
+/// A value over duals of which one part is the primal and the other the tangent.
+pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
+    value: &A,
+    tangent: &A,
+    number: impl Fn(Dual<f64>) -> S,
+) -> Result<B, Error> {
+    let (mut values, mut tangents) = (Flat::default(), Flat::default());
+    value.save(&mut Verbatim(&mut values));
+    tangent.save(&mut Verbatim(&mut tangents));
+    let duals = paired(&values, &tangents)?;
+    Ok(B::load(&mut reading(&duals, &values.plain, number)))
+}
+
+/// Numbers with tangents.
+fn paired(values: &Flat<f64>, tangents: &Flat<f64>) -> Result<Vec<Dual<f64>>, Error> {
+    if values.reals.len() != tangents.reals.len() {
+        return Err(Error::Core(palinode_core::Error::Length {
+            what: "the direction",
+            expected: values.reals.len(),
+            found: tangents.reals.len(),
+        }));
+    }
+    if let Some(position) = tangents.reals.iter().position(|t: &f64| !t.is_finite()) {
+        let value = tangents.reals[position];
+        return Err(palinode_core::Error::NonFiniteInput { what: "direction", position, value }.into());
+    }
+    Ok(values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect())
 }

@@ -1,13 +1,14 @@
 //! Loops run forward: without derivatives, or with the derivative in one direction, streaming.
 
 use super::backend::Cotangents;
-use super::engine::{Inputs, Loss, When};
-use super::reverse::{Swept, with_tangents};
+use super::engine::Swept;
+use super::flat::{reshaped, with_tangents};
+use super::setting::{Loss, When, finite_value};
 use super::sides;
-use super::while_loop::judged;
+use super::taking::{begin, check_inputs, judged, take_steps, taken_well};
 use super::{Backend, Differentiate, Direction, Known, Rollout, StopMargin};
 use crate::error::Error;
-use crate::step::{Notes, Number, Step};
+use crate::step::Step;
 use core::iter::once_with;
 use palinode_core::dense::norm_of;
 use palinode_core::points::Account;
@@ -124,7 +125,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let seeded = Seeded::new();
         let state = self.forward_state(initial, params, direction, &Account::default(), |_, _| Ok(()))?;
         let loss = sides::loss_of::<St>(&state, &seeded, loss)?;
-        Ok((super::reverse::finite_value(loss.value)?, loss.tangent))
+        Ok((finite_value(loss.value)?, loss.tangent))
     }
 
     /// The last state and its tangent in a direction; those after each step are shown on the way. What looking to the sides takes is charged.
@@ -164,13 +165,13 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     }
 
     /// The exact derivative in the direction of a gradient by initial state and parameters that may not be exact, which a streaming forward sweep gives, as a part of what
-    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and there is no room to look at it from the sides.
+    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and there are too few bytes to look at it from the sides.
     pub(super) fn exact_part_in_own_direction<B: Backend<St, f64>>(
         &self,
         initial: &St::State<f64>,
         params: &St::Params<f64>,
         swept: &mut Swept<'_, St, f64, B>,
-        room: usize,
+        budget: usize,
         loss: &mut Loss<'_, St, f64>,
     ) -> Result<Option<f64>, Error> {
         let engine = &mut swept.engine;
@@ -178,11 +179,11 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             return Ok(None);
         };
         let words = &mut Vec::new();
-        let by_state = super::reverse::reshaped(initial, &of_state, words);
-        let by_params = super::reverse::reshaped(params, &of_params, words);
+        let by_state = reshaped(initial, &of_state, words);
+        let by_params = reshaped(params, &of_params, words);
         let mut along = 0.0;
         let each = engine.loss.when == When::Each;
-        let account = Account::within(room);
+        let account = Account::within(budget);
         let last = self.forward_state(initial, params, (&by_state, &by_params), &account, |state, at| {
             if each {
                 along += engine.derivative_of_loss(state, at + 1, loss)?;
@@ -194,33 +195,6 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     }
 }
 
-/// Takes the steps from `from` to `to`, and looks at the state after each.
-#[inline(always)]
-pub(super) fn take_steps<St: Step, S: Number>(
-    step: &St,
-    state: &mut St::State<S>,
-    params: &St::Params<S>,
-    inputs: &mut Inputs<'_, St, S>,
-    from: u64,
-    to: u64,
-    mut look: impl FnMut(&St::State<S>, u64) -> Result<(), Error>,
-) -> Result<(), Error> {
-    if let Inputs::Same(input) = inputs {
-        for at in from..to {
-            step.step(state, params, input);
-            taken_well(step, at)?;
-            look(state, at)?;
-        }
-        return Ok(());
-    }
-    for at in from..to {
-        step.step(state, params, inputs.at(at)?);
-        taken_well(step, at)?;
-        look(state, at)?;
-    }
-    Ok(())
-}
-
 /// The length of a gradient by state and parameters, and the gradient to length one, so that nothing overflows; nothing if there is no such length.
 fn to_length_one(Cotangents { state, params, .. }: &Cotangents<f64>) -> Option<(f64, Vec<f64>, Vec<f64>)> {
     let length = norm_of(state.iter().chain(params).copied());
@@ -230,26 +204,4 @@ fn to_length_one(Cotangents { state, params, .. }: &Cotangents<f64>) -> Option<(
 
 fn is_finite(snapshot: &Snapshot) -> bool {
     snapshot.reals().iter().all(|&bits| f64::from_bits(bits).is_finite())
-}
-
-/// Whether so many steps have inputs.
-pub(super) fn check_inputs(inputs: Option<usize>, steps: u64) -> Result<(), Error> {
-    match inputs {
-        Some(inputs) if (inputs as u64) < steps => Err(Error::TooFewInputs { inputs, steps }),
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// A rollout starts: what a step noted before is forgotten.
-pub(super) fn begin<St: Step>(step: &St) {
-    step.notes().into_iter().for_each(Notes::clear);
-}
-
-/// Whether the step that was just taken says that it could be.
-#[inline(always)]
-pub(super) fn taken_well<St: Step>(step: &St, at: u64) -> Result<(), Error> {
-    match step.notes().and_then(Notes::take_failure) {
-        None => Ok(()),
-        Some(reason) => Err(Error::StepFailed { step: at, reason }),
-    }
 }

@@ -1,12 +1,12 @@
 //! Rollouts: a loop of steps, and the gradient of what it reaches, inside a budget.
 //!
-//! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`Report`].
+//! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`RolloutReport`].
 //!
 //! ```text
-//! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and slots ──► actions (palinode_core::schedule)
+//! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and snapshots ──► actions (palinode_core::schedule)
 //!        │                                  attempts.rs: again, if it took more                │
 //!        └──► engine/: follows the actions ◄──────────────────────────────────────┘
-//!                │   backend.rs, by_rule.rs: one step, by tape or rule        stores.rs, store/: where snapshots are
+//!                │   backend.rs, by_tape.rs, by_rule.rs: one step                stores.rs, store/: where snapshots are
 //!                │   columns.rs: one step, by forward numbers
 //!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?
 //!                ▼
@@ -19,12 +19,14 @@ mod attempts;
 mod backend;
 mod before;
 mod by_rule;
+mod by_tape;
 mod check;
 mod columns;
 mod engine;
 mod flat;
 mod forward;
 mod hashes;
+mod inputs;
 mod needs;
 mod nested;
 mod plan;
@@ -32,34 +34,38 @@ mod report;
 mod reverse;
 mod reversible;
 mod rule_check;
+mod setting;
 mod sides;
 mod stores;
+mod taking;
 mod while_loop;
 
-pub use nested::{Nested, Repeat};
+pub use nested::{Looped, Repeat};
 pub use plan::Schedule;
-pub use report::{Closest, Report, StepDecisions, StopMargin, Truncation};
+pub use report::{Closest, RolloutReport, StepDecisions, StopMargin, Truncation};
 
 use crate::error::Error;
-use crate::implicit::Implicit;
-use crate::step::{Number, Step, StepRule};
+use crate::implicit::number::{Implicit, Number};
+use crate::step::{Step, StepRule};
 use crate::store::{Checked, DiskStore};
-use backend::{Backend, ByTape};
+use backend::Backend;
 use by_rule::ByRule;
+use by_tape::ByTape;
 use palinode_core::{
-    Bits, Budget, Dual, DualN, IntoBudget, Limits, Passive, Real, Reals, SnapshotStore, Var,
+    Bits, Budget, Dual, DualN, FormatLimits, IntoBudget, Passive, Real, Reals, SnapshotStore, Var,
 };
+use setting::When;
 use std::marker::PhantomData;
 
 /// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
 #[cfg(not(feature = "nalgebra"))]
 pub trait Inner:
-    Bits + Real + Limits + Reals<Self> + Send + Sync + Default + Implicit + core::fmt::Display
+    Bits + Real + FormatLimits + Reals<Self> + Send + Sync + Default + Implicit + core::fmt::Display
 {
 }
 #[cfg(not(feature = "nalgebra"))]
 impl<T> Inner for T where
-    T: Bits + Real + Limits + Reals<T> + Send + Sync + Default + Implicit + core::fmt::Display
+    T: Bits + Real + FormatLimits + Reals<T> + Send + Sync + Default + Implicit + core::fmt::Display
 {
 }
 
@@ -68,7 +74,7 @@ impl<T> Inner for T where
 pub trait Inner:
     Bits
     + Real
-    + Limits
+    + FormatLimits
     + Reals<Self>
     + Send
     + Sync
@@ -82,7 +88,7 @@ pub trait Inner:
 impl<T> Inner for T where
     T: Bits
         + Real
-        + Limits
+        + FormatLimits
         + Reals<T>
         + Send
         + Sync
@@ -196,7 +202,7 @@ pub struct Gradient<St: Step> {
     /// By the inputs: one entry per step, or one in all if the same input entered at every step; none if a function made them.
     pub inputs: Vec<St::Input<f64>>,
     /// How it went.
-    pub report: Report,
+    pub report: RolloutReport,
 }
 
 impl<St: Step> core::fmt::Debug for Gradient<St>
@@ -285,7 +291,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     #[must_use]
     pub fn inputs(self, inputs: impl IntoIterator<Item = impl Into<St::Input<f64>>>) -> Self {
         let mut inputs: Vec<St::Input<f64>> = inputs.into_iter().map(Into::into).collect();
-        // It counts in the budget with what it has room for.
+        // It counts in the budget with its capacity.
         inputs.shrink_to_fit();
         self.said("one input for each step (.inputs)").given(Given::Each(inputs))
     }
@@ -363,22 +369,22 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
-    /// Keeps up to `slots` snapshots in a second store that is large and slow, such as one on disk.
+    /// Keeps up to `snapshots` snapshots in a second store that is large and slow, such as one on disk.
     #[must_use]
     pub fn second_store<S: SnapshotStore + 'static>(
         mut self,
-        slots: u32,
+        snapshots: u32,
         make: impl Fn() -> Result<S, palinode_core::SnapshotError> + 'a,
     ) -> Self {
-        self.options.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), slots));
+        self.options.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), snapshots));
         self
     }
 
-    /// Keeps up to `slots` snapshots in files in this directory, written and fetched on another thread; see [`DiskStore`].
+    /// Keeps up to `snapshots` snapshots in files in this directory, written and fetched on another thread; see [`DiskStore`].
     #[must_use]
-    pub fn disk(mut self, slots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
+    pub fn disk(mut self, snapshots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
         let directory = directory.into();
-        self.options.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), slots));
+        self.options.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), snapshots));
         self
     }
 
@@ -441,7 +447,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
     ) -> Result<Gradient<St>, Error> {
-        self.gradient(initial, params, engine::When::Last, &mut |_, state| loss(state))
+        self.gradient(initial, params, When::Last, &mut |_, state| loss(state))
     }
 
     /// The sum of a loss over the states after each step, and its gradient. The loss is also told how many steps have been taken, from 1.
@@ -451,10 +457,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         loss: impl Fn(u64, &St::State<Var<f64>>) -> Var<f64>,
     ) -> Result<Gradient<St>, Error> {
-        self.gradient(initial, params, engine::When::Each, &mut |step, state| loss(step, state))
+        self.gradient(initial, params, When::Each, &mut |step, state| loss(step, state))
     }
 
-    /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward over checkpointed reverse.
+    /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward over reverse with snapshots.
     pub fn hvp(
         &self,
         initial: &St::State<f64>,

@@ -6,10 +6,10 @@
 //! Invariant: whether there is a cheaper way to the partials of a step does not depend on the budget, because bits depend on it.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss, When};
+use super::engine::Engine;
 use super::hashes::Hashes;
 use super::plan::{Needs, Way};
-use super::reverse::{Length, Setting};
+use super::setting::{Length, Loss, Setting, When};
 use super::stores::Stores;
 use super::{Differentiate, Inner, Rollout, Schedule};
 use crate::error::Error;
@@ -305,7 +305,7 @@ fn to_name(budget: Budget) -> usize {
     budget.bytes().max(1 << 20).saturating_mul(16)
 }
 
-/// Records the first step once. A tape near its limit takes less room than it would, so the limit is one and the same for all budgets that are too
+/// Records the first step once. A tape near its limit takes fewer bytes than it would, so the limit is one and the same for all budgets that are too
 /// small, and what is named for one is enough for another.
 fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,

@@ -5,13 +5,15 @@
 //!
 //! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
 
-use super::backend::{Alike, Backend, ByTape, Cotangents, Fixed, Flat, Memory, Recording, records_otherwise};
+use super::backend::{Alike, Backend, Cotangents, Fixed, Memory, Recording, records_otherwise};
 use super::before::Before;
-use super::flat::refill;
-use super::forward::taken_well;
+use super::by_tape::ByTape;
+use super::flat::{Flat, refill};
+use super::taking::taken_well;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
-use crate::step::{Notes, Number, Step};
+use crate::implicit::number::Number;
+use crate::step::{Notes, Step};
 use crate::store::MemoryStore;
 use palinode_core::schedule::{self, Action};
 use palinode_core::{Budget, Passive, Reals, Snapshot, SnapshotStore};
@@ -47,7 +49,7 @@ impl<St> Repeat<St> {
     /// The step, so many times. As many snapshots of the inner loop are kept as make it run at most three times when
     /// its outer step is gone back through; it runs once more each time that the outer loop is advanced over it.
     pub fn new(step: St, times: u64) -> Self {
-        let snapshots = schedule::smallest_slots_for(times, 3.0).unwrap_or(1);
+        let snapshots = schedule::fewest_snapshots_for(times, 3.0).unwrap_or(1);
         Repeat { step, times, snapshots }
     }
 
@@ -88,20 +90,20 @@ fn failed_inside(inner: u64, reason: &str) -> String {
 
 /// By reversing the inner loop of a [`Repeat`] with snapshots of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Nested;
+pub struct Looped;
 
-impl<St: Step> Differentiate<Repeat<St>> for Nested {
+impl<St: Step> Differentiate<Repeat<St>> for Looped {
     type By<T: Inner> = ByInnerLoop<St, T>;
 }
 
 impl<'a, St: Step> Rollout<'a, Repeat<St>> {
     /// Reverses each outer step by a sweep over its inner steps, instead of recording all of them at once.
-    pub fn nested(self) -> Rollout<'a, Repeat<St>, Nested> {
+    pub fn nested(self) -> Rollout<'a, Repeat<St>, Looped> {
         self.differentiated()
     }
 }
 
-/// See [`Nested`].
+/// See [`Looped`].
 pub struct ByInnerLoop<St: Step, T: Inner> {
     before: Before<St::State<Passive<T>>>,
     live: Option<St::State<Passive<T>>>,

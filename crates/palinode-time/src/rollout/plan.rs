@@ -5,7 +5,7 @@
 //!
 //! Everything counts: snapshots, the residuals of as many units as are kept at once, the schedule's own stack and tables, and what making them takes.
 
-use super::engine::AHEAD;
+use super::setting::AHEAD;
 use super::stores::Stores;
 use crate::error::Error;
 use crate::store::slack_of_changing_sizes;
@@ -31,10 +31,10 @@ pub enum Schedule {
         /// How many, the first state among them.
         snapshots: u32,
     },
-    /// So many slots, each of which holds a snapshot or the residuals of a step.
+    /// So many places, each of which holds a snapshot or the residuals of a step.
     Mixed {
         /// How many.
-        slots: u32,
+        places: u32,
     },
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Needs {
 /// How a reverse sweep gets its states back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By a schedule for a known length; with so many slots in a second store.
+    /// By a schedule for a known length; with so many snapshots in a second store.
     Scheduled(Schedule, u32),
     /// By a schedule for an unknown length.
     Online,
@@ -71,8 +71,8 @@ pub(super) enum Way {
 /// What a schedule keeps at most, and its own bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeps {
-    slots: u64,
-    disk_slots: u32,
+    snapshots: u64,
+    disk_snapshots: u32,
     residuals: u64,
     bytes: PlanBytes,
 }
@@ -110,10 +110,10 @@ impl Needs {
     /// there are all of them.
     pub(super) fn with(&self, keeps: Keeps, stores: &Stores<'_, '_>) -> Parts {
         let in_stores = stores
-            .heap_bytes_for(keeps.slots as usize, keeps.disk_slots, self.reals, self.plain)
-            .saturating_add(self.slack(keeps.slots, stores))
+            .heap_bytes_for(keeps.snapshots as usize, keeps.disk_snapshots, self.reals, self.plain)
+            .saturating_add(self.slack(keeps.snapshots, stores))
             .saturating_add(if self.varies && stores.disk.is_some() {
-                slack_of_changing_sizes(keeps.disk_slots as usize)
+                slack_of_changing_sizes(keeps.disk_snapshots as usize)
             } else {
                 0
             });
@@ -142,13 +142,13 @@ impl Needs {
 
     /// The bytes that the store in memory holds of a sweep that keeps these.
     pub(super) fn in_memory(&self, keeps: Keeps, stores: &Stores<'_, '_>) -> usize {
-        let bytes = stores.memory().heap_bytes_for(keeps.slots as usize, self.reals, self.plain);
-        bytes.saturating_add(self.slack(keeps.slots, stores))
+        let bytes = stores.memory().heap_bytes_for(keeps.snapshots as usize, self.reals, self.plain);
+        bytes.saturating_add(self.slack(keeps.snapshots, stores))
     }
 
     /// The bytes that a store in memory of the caller's takes for sizes that change; ours knows the largest.
-    fn slack(&self, slots: u64, stores: &Stores<'_, '_>) -> usize {
-        if self.varies && !stores.has_the_budget() { slack_of_changing_sizes(slots as usize) } else { 0 }
+    fn slack(&self, snapshots: u64, stores: &Stores<'_, '_>) -> usize {
+        if self.varies && !stores.has_the_budget() { slack_of_changing_sizes(snapshots as usize) } else { 0 }
     }
 }
 
@@ -170,50 +170,56 @@ const FEWEST_BLOCKS: u64 = 16;
 
 impl Way {
     /// What it keeps with so many snapshots in memory, if it may choose; the tables of two tiers may be so large.
-    fn keeps(self, units: u64, slots: u32, blocks: u64) -> Result<Keeps, Error> {
-        let useful = u64::from(slots).min(units.saturating_sub(1));
+    fn keeps(self, units: u64, snapshots: u32, blocks: u64) -> Result<Keeps, Error> {
+        let useful = u64::from(snapshots).min(units.saturating_sub(1));
         let one = units.min(1);
-        let binomial = |slots: u64| {
-            let bytes = held(schedule::binomial_bytes(slots as u32));
-            Keeps { slots, disk_slots: 0, residuals: one, bytes: boxed::<schedule::Binomial>(bytes, false) }
+        let binomial = |snapshots: u64| {
+            let bytes = held(schedule::binomial_bytes(snapshots as u32));
+            Keeps {
+                snapshots,
+                disk_snapshots: 0,
+                residuals: one,
+                bytes: boxed::<schedule::Binomial>(bytes, false),
+            }
         };
         Ok(match self {
             // The state that is undone, to compare with.
-            Way::Undoing => Keeps { slots: 1, disk_slots: 0, residuals: 1, bytes: held(0) },
+            Way::Undoing => Keeps { snapshots: 1, disk_snapshots: 0, residuals: 1, bytes: held(0) },
             Way::Online => {
-                let bytes = schedule::Online::bytes_for(slots);
-                Keeps { slots: slots.into(), disk_slots: 0, residuals: 1, bytes: held(bytes) }
+                let bytes = schedule::Online::bytes_for(snapshots);
+                Keeps { snapshots: snapshots.into(), disk_snapshots: 0, residuals: 1, bytes: held(bytes) }
             }
-            Way::Scheduled(Schedule::Best, disk_slots @ 1..) => {
-                let bytes = schedule::two_tier_bytes(units, useful as u32, disk_slots, blocks);
+            Way::Scheduled(Schedule::Best, disk_snapshots @ 1..) => {
+                let bytes = schedule::two_tier_bytes(units, useful as u32, disk_snapshots, blocks);
                 let bytes = boxed::<schedule::TwoTier>(bytes, true);
-                Keeps { slots: useful, disk_slots, residuals: one, bytes }
+                Keeps { snapshots: useful, disk_snapshots, residuals: one, bytes }
             }
             Way::Scheduled(Schedule::Best, 0) => binomial(useful),
             Way::Scheduled(Schedule::Binomial { snapshots }, _) => {
-                binomial(schedule::binomial_cost(units, snapshots)?.peak_slots.memory)
+                binomial(schedule::binomial_cost(units, snapshots)?.peak_snapshots.memory)
             }
             Way::Scheduled(Schedule::StoreAll, _) => {
                 let bytes = boxed::<schedule::StoreAll>(held(0), false);
-                Keeps { slots: 0, disk_slots: 0, residuals: units, bytes }
+                Keeps { snapshots: 0, disk_snapshots: 0, residuals: units, bytes }
             }
             Way::Scheduled(Schedule::Periodic { every }, _) => {
                 let cost = schedule::periodic_cost(units, every)?;
-                let slots = cost.peak_slots.memory;
-                let bytes = boxed::<schedule::Periodic>(held(schedule::binomial_bytes(slots as u32)), false);
-                Keeps { slots, disk_slots: 0, residuals: cost.peak_residuals, bytes }
+                let snapshots = cost.peak_snapshots.memory;
+                let bytes =
+                    boxed::<schedule::Periodic>(held(schedule::binomial_bytes(snapshots as u32)), false);
+                Keeps { snapshots, disk_snapshots: 0, residuals: cost.peak_residuals, bytes }
             }
-            Way::Scheduled(Schedule::Mixed { slots }, _) => {
-                let (bytes, slots, residuals) = schedule::Mixed::bytes_for(units, slots);
+            Way::Scheduled(Schedule::Mixed { places }, _) => {
+                let (bytes, snapshots, residuals) = schedule::Mixed::bytes_for(units, places);
                 let bytes = boxed::<schedule::Mixed>(bytes, false);
-                Keeps { slots, disk_slots: 0, residuals, bytes }
+                Keeps { snapshots, disk_snapshots: 0, residuals, bytes }
             }
         })
     }
 
     /// What a loop of unknown length keeps with so many snapshots.
-    pub(super) fn with_slots(self, slots: u32) -> Result<Keeps, Error> {
-        self.keeps(u64::MAX, slots, 0)
+    pub(super) fn with_snapshots(self, snapshots: u32) -> Result<Keeps, Error> {
+        self.keeps(u64::MAX, snapshots, 0)
     }
 
     /// What it keeps at least.
@@ -221,7 +227,7 @@ impl Way {
         self.keeps(units, 1, FEWEST_BLOCKS)
     }
 
-    /// Whether it takes as many snapshots as there is room for.
+    /// Whether it takes as many snapshots as the budget allows.
     pub(super) fn chooses(self) -> bool {
         matches!(self, Way::Online | Way::Scheduled(Schedule::Best, _))
     }
@@ -238,7 +244,7 @@ pub(super) enum Actions {
     /// These, of this cost; the fewest forward steps for as many snapshots.
     Known { actions: Box<dyn Iterator<Item = Action>>, optimum: u64, cost: Cost },
     /// What comes up on the way, with so many snapshots.
-    Online { slots: u32 },
+    Online { snapshots: u32 },
     /// Undoing.
     Undo,
 }
@@ -251,7 +257,7 @@ impl Keeps {
 
     /// How many snapshots are in memory at once, at most.
     pub(super) fn snapshots(&self) -> u64 {
-        self.slots
+        self.snapshots
     }
 
     /// The same, with so many bytes of its own.
@@ -277,13 +283,14 @@ pub(super) struct Frame<'f, 'r, 'a> {
 
 impl Frame<'_, '_, '_> {
     /// How many snapshots fit; at least one, or a refusal.
-    pub(super) fn slots(&self, units: u64, blocks: u64) -> Result<u32, Error> {
+    pub(super) fn snapshots(&self, units: u64, blocks: u64) -> Result<u32, Error> {
         let most = self.most.min(units).clamp(1, u32::MAX.into()) as u32;
         if self.budget.is_unlimited() {
             return Ok(most);
         }
-        let bytes =
-            |slots: u32| Ok::<_, Error>(self.needs.with(self.way.keeps(units, slots, blocks)?, self.stores));
+        let bytes = |snapshots: u32| {
+            Ok::<_, Error>(self.needs.with(self.way.keeps(units, snapshots, blocks)?, self.stores))
+        };
         bytes(1)?.within(self.budget)?;
         if self.budget.allows(bytes(most)?.total()) {
             return Ok(most);
@@ -297,19 +304,19 @@ impl Frame<'_, '_, '_> {
     }
 
     /// How many places a loop is divided at between two tiers: a quarter of what is left may hold their tables.
-    fn blocks(&self, units: u64, disk_slots: u32) -> Result<u64, Error> {
+    fn blocks(&self, units: u64, disk_snapshots: u32) -> Result<u64, Error> {
         let most = schedule::TwoTier::EXACT_STEPS;
         if self.budget.is_unlimited() {
             return Ok(most);
         }
         let least = self.needs.with(self.way.least(units)?, self.stores);
         least.within(self.budget)?;
-        let room = (self.budget.bytes() - least.total()) / 4;
-        let bytes = |blocks| schedule::two_tier_bytes(units, 1, disk_slots, blocks).planning;
+        let tables = (self.budget.bytes() - least.total()) / 4;
+        let bytes = |blocks| schedule::two_tier_bytes(units, 1, disk_snapshots, blocks).planning;
         let (mut fits, mut too_many) = (FEWEST_BLOCKS, most + 1);
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;
-            if bytes(middle) <= bytes(FEWEST_BLOCKS) + room { fits = middle } else { too_many = middle }
+            if bytes(middle) <= bytes(FEWEST_BLOCKS) + tables { fits = middle } else { too_many = middle }
         }
         Ok(fits)
     }
@@ -323,37 +330,38 @@ impl Frame<'_, '_, '_> {
         let planned = |actions: Box<dyn Iterator<Item = Action>>, cost: Cost, optimum| {
             Ok(Planned { actions: Actions::Known { actions, optimum, cost }, keeps })
         };
-        let (method, disk_slots) = match self.way {
-            Way::Scheduled(method, disk_slots) => (method, disk_slots),
+        let (method, disk_snapshots) = match self.way {
+            Way::Scheduled(method, disk_snapshots) => (method, disk_snapshots),
             Way::Online => {
-                let slots = self.slots(units, 0)?;
+                let snapshots = self.snapshots(units, 0)?;
                 return Ok(Planned {
-                    actions: Actions::Online { slots },
-                    keeps: self.way.with_slots(slots)?,
+                    actions: Actions::Online { snapshots },
+                    keeps: self.way.with_snapshots(snapshots)?,
                 });
             }
             Way::Undoing => return Ok(Planned { actions: Actions::Undo, keeps }),
         };
         match method {
-            Schedule::Best if disk_slots > 0 => {
-                let blocks = self.blocks(units, disk_slots)?;
-                let slots = self.slots(units, blocks)?;
+            Schedule::Best if disk_snapshots > 0 => {
+                let blocks = self.blocks(units, disk_snapshots)?;
+                let snapshots = self.snapshots(units, blocks)?;
                 let costs = (WRITE_COST, READ_COST);
-                let actions = schedule::two_tier_walked(units, slots, disk_slots, costs, blocks)?;
+                let actions = schedule::two_tier_walked(units, snapshots, disk_snapshots, costs, blocks)?;
                 // Steps are compared with steps: as if the disk were memory.
-                let optimum = schedule::binomial_cost(units, slots.saturating_add(disk_slots))?.forward;
+                let optimum =
+                    schedule::binomial_cost(units, snapshots.saturating_add(disk_snapshots))?.forward;
                 let cost = actions.cost();
-                let keeps = self.way.keeps(units, slots, blocks)?;
+                let keeps = self.way.keeps(units, snapshots, blocks)?;
                 Ok(Planned { actions: Actions::Known { actions: Box::new(actions), optimum, cost }, keeps })
             }
             Schedule::Best => {
-                let slots = self.slots(units, 0)?;
+                let snapshots = self.snapshots(units, 0)?;
                 let words = self.needs.reals + self.needs.plain;
-                let slots = worthwhile(units, slots, words * size_of::<u64>())?;
-                let cost = schedule::binomial_cost(units, slots)?;
-                let actions = Box::new(schedule::binomial(units, slots)?);
+                let snapshots = worthwhile(units, snapshots, words * size_of::<u64>())?;
+                let cost = schedule::binomial_cost(units, snapshots)?;
+                let actions = Box::new(schedule::binomial(units, snapshots)?);
                 let actions = Actions::Known { actions, optimum: cost.forward, cost };
-                Ok(Planned { actions, keeps: self.way.keeps(units, slots, 0)? })
+                Ok(Planned { actions, keeps: self.way.keeps(units, snapshots, 0)? })
             }
             Schedule::Binomial { snapshots } => {
                 let cost = schedule::binomial_cost(units, snapshots)?;
@@ -365,12 +373,12 @@ impl Frame<'_, '_, '_> {
             }
             Schedule::Periodic { every } => {
                 let cost = schedule::periodic_cost(units, every)?;
-                let slots = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX).max(1);
-                let optimum = schedule::binomial_cost(units, slots)?.forward;
+                let snapshots = u32::try_from(cost.peak_snapshots.memory).unwrap_or(u32::MAX).max(1);
+                let optimum = schedule::binomial_cost(units, snapshots)?.forward;
                 planned(Box::new(schedule::periodic(units, every)?), cost, optimum)
             }
-            Schedule::Mixed { slots } => {
-                let actions = schedule::Mixed::walked(units, slots)?;
+            Schedule::Mixed { places } => {
+                let actions = schedule::Mixed::walked(units, places)?;
                 let (cost, optimum) = (actions.cost(), actions.bound());
                 planned(Box::new(actions), cost, optimum)
             }
@@ -380,20 +388,21 @@ impl Frame<'_, '_, '_> {
 
 /// Snapshots beyond what a processor's cache holds take longer to write and read than the few steps that they save: of as many as the
 /// budget allows, so many are taken that the forward steps are less than 8 % more.
-fn worthwhile(steps: u64, slots: u32, bytes: usize) -> Result<u32, Error> {
-    if (slots as usize).saturating_mul(bytes) <= CACHE {
-        return Ok(slots);
+fn worthwhile(steps: u64, snapshots: u32, bytes: usize) -> Result<u32, Error> {
+    if (snapshots as usize).saturating_mul(bytes) <= CACHE {
+        return Ok(snapshots);
     }
-    let enough = schedule::binomial_cost(steps, slots)?.forward as f64 * 1.08;
-    let is_enough =
-        |slots: u32| schedule::binomial_cost(steps, slots).is_ok_and(|cost| cost.forward as f64 <= enough);
-    let (mut too_few, mut enough) = (0, slots);
+    let enough = schedule::binomial_cost(steps, snapshots)?.forward as f64 * 1.08;
+    let is_enough = |snapshots: u32| {
+        schedule::binomial_cost(steps, snapshots).is_ok_and(|cost| cost.forward as f64 <= enough)
+    };
+    let (mut too_few, mut enough) = (0, snapshots);
     while enough - too_few > 1 {
         let middle = too_few + (enough - too_few) / 2;
         if is_enough(middle) { enough = middle } else { too_few = middle }
     }
     let in_cache = u32::try_from(CACHE / bytes.max(1)).unwrap_or(u32::MAX);
-    Ok(enough.max(in_cache).min(slots))
+    Ok(enough.max(in_cache).min(snapshots))
 }
 
 /// The bytes that a second-level cache is about to hold.

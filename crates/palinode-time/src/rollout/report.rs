@@ -6,7 +6,7 @@ use palinode_core::{Budget, StoreStats};
 
 /// How a gradient of a rollout was computed, and what to think of it.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RolloutReport {
     /// The steps of the loop.
     pub steps: u64,
     /// Evaluations of a step, recorded ones included. Of nested loops those of outer steps: an inner loop is run more often.
@@ -113,7 +113,7 @@ pub struct Truncation {
     pub exact_part: Option<f64>,
 }
 
-impl Report {
+impl RolloutReport {
     /// Forward sweeps: evaluations per step of the loop.
     pub fn sweeps(&self) -> f64 {
         if self.steps == 0 { 0.0 } else { self.forward as f64 / self.steps as f64 }
@@ -155,7 +155,7 @@ impl fmt::Display for StepDecisions {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for RolloutReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = if self.steps == 1 { "step" } else { "steps" };
         write!(f, "{} {steps}", grouped(self.steps))?;

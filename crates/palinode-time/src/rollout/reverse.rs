@@ -1,59 +1,19 @@
 //! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
 
 use super::backend::{Backend, Cotangents};
-use super::engine::{Advance, Cuts, Engine, Inputs, Loss, Setup, When};
-use super::flat::{Flat, Nothing, Shape, Verbatim, reading};
-use super::forward::check_inputs;
+use super::engine::{Advance, Cuts, Engine, Setup, Swept};
+use super::flat::{Flat, Nothing, Shape, Verbatim, reading, reshaped, with_tangents};
+use super::inputs::Inputs;
 use super::needs::Task;
 use super::plan::{Actions, Way};
+use super::setting::{Length, Loss, Setting, When, finite_value};
 use super::stores::Stores;
-use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Report, Rollout, Truncation};
+use super::taking::check_inputs;
+use super::{Differentiate, Direction, Given, Gradient, Inner, Known, Rollout, RolloutReport, Truncation};
 use crate::error::Error;
 use crate::health::Health;
 use crate::step::Step;
-use palinode_core::{Budget, Dual, Passive, Reals, Scalar, Snapshot};
-
-/// What a reverse sweep starts with: the first state, the budget, and what its results take.
-#[derive(Clone, Copy)]
-pub(super) struct Setting<'s> {
-    pub(super) start: &'s Snapshot,
-    pub(super) budget: Budget,
-    /// Bytes of the gradient, and of what it is made with.
-    pub(super) results: usize,
-    /// The numbers in it.
-    numbers: usize,
-    /// Whether a restored state may have other bits than it had when it was kept.
-    pub(super) is_lossy: bool,
-    /// Whether it is compared with a forward sweep, because of that or because it is cut and that was asked for.
-    compares: bool,
-    /// Bytes that this takes.
-    pub(super) afterwards: usize,
-}
-
-/// Whether a loop goes on from a state after so many steps.
-pub(super) type GoesOn<'l, St, T> = dyn Fn(&<St as Step>::State<Passive<T>>, u64) -> Result<bool, Error> + 'l;
-
-/// How long a loop is: so many steps can be taken for certain, at most so many; how many the schedule is for; and what ends it.
-pub(super) struct Length<'l, St: Step, T: Inner> {
-    pub(super) certain: u64,
-    pub(super) most: u64,
-    pub(super) swept: u64,
-    pub(super) goes_on: &'l GoesOn<'l, St, T>,
-}
-
-impl<St: Step, T: Inner> Clone for Length<'_, St, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<St: Step, T: Inner> Copy for Length<'_, St, T> {}
-
-/// What a reverse sweep ends with.
-pub(super) struct Swept<'a, St: Step, T: Inner, B> {
-    pub(super) engine: Engine<'a, St, T, B>,
-    pub(super) report: Report,
-}
+use palinode_core::{Dual, Passive, Reals, Scalar, Snapshot};
 
 impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     pub(super) fn gradient(
@@ -92,8 +52,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         if setting.compares && (self.options.window.is_none() || swept.report.truncation.is_some()) {
             let held = swept.engine.heap_bytes() + start.heap_bytes() + setting.results + setting.afterwards;
-            let room = setting.budget.bytes().saturating_sub(held);
-            let part = match self.exact_part_in_own_direction(initial, params, &mut swept, room, loss) {
+            let left = setting.budget.bytes().saturating_sub(held);
+            let part = match self.exact_part_in_own_direction(initial, params, &mut swept, left, loss) {
                 Err(error) if error.is_excess() => None,
                 part => part?,
             };
@@ -137,7 +97,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let Swept { engine, mut report } = self.sweep(engine, stores, setting, steps, loss)?;
         report.stop = stop;
         finite_value(engine.loss.value.value)?;
-        let part = |of: fn(&Dual<f64>) -> f64, report: Report| {
+        let part = |of: fn(&Dual<f64>) -> f64, report: RolloutReport| {
             let Cotangents { state, params: of_params, .. } = &engine.cotangents;
             let (by_state, by_params) = (parts(state, of), parts(of_params, of));
             let by_inputs = parts(engine.of_all_inputs(), of);
@@ -166,7 +126,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if self.options.window.is_some() {
             engine.cuts = Cuts::after_each(window);
         }
-        let way = Way::Scheduled(self.options.schedule, self.disk_slots());
+        let way = Way::Scheduled(self.options.schedule, self.disk_snapshots());
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
@@ -212,8 +172,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         report.truncation = truncation;
         // What is recorded is counted in steps, what is advanced in units.
         report.optimum = steps + (optimum - optimum.min(cost.recorded)) * engine.units.stride;
-        report.snapshots = cost.peak_slots.memory;
-        report.second_snapshots = cost.peak_slots.disk;
+        report.snapshots = cost.peak_snapshots.memory;
+        report.second_snapshots = cost.peak_snapshots.disk;
         report.io = io;
         Ok(Swept { engine, report })
     }
@@ -225,10 +185,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         Setting { start, budget, .. }: Setting<'_>,
         steps: u64,
         peak_bytes: usize,
-    ) -> Report {
+    ) -> RolloutReport {
         engine.release_cotangent();
         engine.locate_closest(start);
-        Report {
+        RolloutReport {
             steps,
             forward: engine.watch.counts.advanced + engine.watch.counts.recorded,
             optimum: 0,
@@ -331,7 +291,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         params: &St::Params<f64>,
         value: f64,
         lists: [&[f64]; 3],
-        report: Report,
+        report: RolloutReport,
     ) -> Result<Gradient<St>, Error> {
         check_finite(lists)?;
         let [by_state, by_params, by_inputs] = lists;
@@ -361,41 +321,6 @@ fn words_per_number<T: Inner>() -> usize {
     words
 }
 
-/// A value of the shape of another, with these numbers. The words are for it to use.
-pub(super) fn reshaped<R: Reals<f64>>(like: &R, numbers: &[f64], words: &mut Vec<u64>) -> R {
-    Shape::of(like, words);
-    R::load(&mut reading(numbers, words, |number| number))
-}
-
-/// A value over duals of which one part is the primal and the other the tangent.
-pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
-    value: &A,
-    tangent: &A,
-    number: impl Fn(Dual<f64>) -> S,
-) -> Result<B, Error> {
-    let (mut values, mut tangents) = (Flat::default(), Flat::default());
-    value.save(&mut Verbatim(&mut values));
-    tangent.save(&mut Verbatim(&mut tangents));
-    let duals = paired(&values, &tangents)?;
-    Ok(B::load(&mut reading(&duals, &values.plain, number)))
-}
-
-/// Numbers with tangents.
-fn paired(values: &Flat<f64>, tangents: &Flat<f64>) -> Result<Vec<Dual<f64>>, Error> {
-    if values.reals.len() != tangents.reals.len() {
-        return Err(Error::Core(palinode_core::Error::Length {
-            what: "the direction",
-            expected: values.reals.len(),
-            found: tangents.reals.len(),
-        }));
-    }
-    if let Some(position) = tangents.reals.iter().position(|t: &f64| !t.is_finite()) {
-        let value = tangents.reals[position];
-        return Err(palinode_core::Error::NonFiniteInput { what: "direction", position, value }.into());
-    }
-    Ok(values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect())
-}
-
 /// One part of each number.
 fn parts(numbers: &[Dual<f64>], of: fn(&Dual<f64>) -> f64) -> Vec<f64> {
     numbers.iter().map(of).collect()
@@ -414,8 +339,4 @@ fn check_finite([by_state, by_params, by_inputs]: [&[f64]; 3]) -> Result<(), Err
         }
     }
     Ok(())
-}
-
-pub(super) fn finite_value(value: f64) -> Result<f64, Error> {
-    if value.is_finite() { Ok(value) } else { Err(Error::NonFiniteLoss { value, step: None }) }
 }

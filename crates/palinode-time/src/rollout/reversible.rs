@@ -1,11 +1,11 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss, Setup, When};
-use super::forward::check_inputs;
+use super::engine::{Engine, Setup};
 use super::needs::Task;
 use super::plan::Way;
-use super::reverse::{Length, finite_value};
+use super::setting::{Length, Loss, When, finite_value};
+use super::taking::check_inputs;
 use super::{Differentiate, Gradient, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::ReversibleStep;

@@ -1,9 +1,10 @@
 //! Checks a rule that a step brings along against the tape.
 
-use super::backend::{Backend, ByTape, Cotangents, Fixed};
+use super::backend::{Backend, Cotangents, Fixed};
 use super::by_rule::ByRule;
+use super::by_tape::ByTape;
 use super::flat::count;
-use super::forward::{begin, taken_well};
+use super::taking::{begin, taken_well};
 use super::{Differentiate, Rollout};
 use crate::error::Error;
 use crate::step::StepRule;

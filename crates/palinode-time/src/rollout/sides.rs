@@ -6,9 +6,10 @@
 //! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does with a small change is not asked for. A rollout
 //! without suspicious comparisons does nothing here.
 
-use super::engine::{Inputs, Loss};
 use super::flat::{Flat, Verbatim, reading};
-use super::forward::taken_well;
+use super::inputs::Inputs;
+use super::setting::Loss;
+use super::taking::taken_well;
 use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
 use crate::step::Step;
@@ -16,7 +17,7 @@ use core::iter::once_with;
 use palinode_core::{Dual, Error as CoreError, Reals, Record, Scalar, Seeded, Sink, Tape, Var, points};
 use points::{Account, Parts};
 
-/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the account; a side that has no room is an error, not a side without a derivative.
+/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the account; a side beyond the budget is an error, not a side without a derivative.
 #[inline]
 pub(super) fn verified<T: Inner>(
     account: &Account,

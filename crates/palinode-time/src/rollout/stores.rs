@@ -4,7 +4,6 @@
 //!
 //! Invariant: the stores that are asked how much they will take are those that are used; they are made again only after an attempt that failed.
 
-use super::plan::Needs;
 use super::{Rollout, StoreMaker};
 use crate::error::Error;
 use crate::step::Step;
@@ -46,8 +45,8 @@ impl<'a, St: Step, How> Rollout<'a, St, How> {
     }
 
     /// How many snapshots the second store may hold.
-    pub(super) fn disk_slots(&self) -> u32 {
-        self.options.disk.as_ref().map_or(0, |(_, slots)| *slots)
+    pub(super) fn disk_snapshots(&self) -> u32 {
+        self.options.disk.as_ref().map_or(0, |(_, snapshots)| *snapshots)
     }
 }
 
@@ -60,10 +59,9 @@ impl Stores<'_, '_> {
         Ok(())
     }
 
-    /// Ours takes no more than this from now on, and is made for the largest state.
-    pub(super) fn limit(&mut self, needs: Needs, bytes: usize) {
+    /// Ours takes no more bytes than this from now on, and is made for the largest state, of so many words.
+    pub(super) fn limit(&mut self, words: usize, bytes: usize) {
         if let Memory::Ours(store) = &mut self.memory {
-            let words = needs.reals + needs.plain;
             let limit = Budget::from(bytes);
             // The first that is kept need not be the largest.
             *store = MemoryStore::for_states(limit, words);
@@ -104,13 +102,19 @@ impl Stores<'_, '_> {
         }
     }
 
-    /// The bytes that both hold at most for so many slots of this size, the stores themselves included.
-    pub(super) fn heap_bytes_for(&self, slots: usize, disk_slots: u32, reals: usize, plain: usize) -> usize {
-        let of = |store: &dyn SnapshotStore, slots: usize| {
-            size_of_val(store).saturating_add(store.heap_bytes_for(slots, reals, plain))
+    /// The bytes that both hold at most for so many snapshots of this size, the stores themselves included.
+    pub(super) fn heap_bytes_for(
+        &self,
+        snapshots: usize,
+        disk_snapshots: u32,
+        reals: usize,
+        plain: usize,
+    ) -> usize {
+        let of = |store: &dyn SnapshotStore, snapshots: usize| {
+            size_of_val(store).saturating_add(store.heap_bytes_for(snapshots, reals, plain))
         };
-        let on_disk = self.disk.as_ref().map_or(0, |disk| of(&**disk, disk_slots as usize));
-        of(self.memory(), slots).saturating_add(on_disk)
+        let on_disk = self.disk.as_ref().map_or(0, |disk| of(&**disk, disk_snapshots as usize));
+        of(self.memory(), snapshots).saturating_add(on_disk)
     }
 
     /// The bytes that both hold, the stores themselves included.

@@ -1,16 +1,17 @@
 //! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
 
 use super::backend::Backend;
-use super::engine::{Engine, Loss};
+use super::engine::{Engine, Swept};
 use super::needs::{MOST_AT_ONCE, Task, refuse_beyond_naming};
 use super::plan::{Actions, Way};
-use super::reverse::{Length, Setting, Swept};
+use super::setting::{Length, Loss, Setting};
 use super::stores::Stores;
+use super::taking::judged;
 use super::{Differentiate, Rollout, StopMargin, Until};
 use crate::error::Error;
 use crate::step::Step;
 use palinode_core::schedule::{self, Online};
-use palinode_core::{Passive, Reals, decision};
+use palinode_core::{Passive, Reals};
 
 /// A loop that has run until its condition held, and back.
 struct Gone {
@@ -66,22 +67,22 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
                    stores: &mut Stores<'_, '_>,
                    actions: Actions,
                    loss: &mut Loss<'_, St, f64>| {
-            let Actions::Online { slots } = actions else {
+            let Actions::Online { snapshots } = actions else {
                 unreachable!("a loop of unknown length is planned as such")
             };
-            self.go_until(engine, setting, slots, condition, stores, loss)
+            self.go_until(engine, setting, snapshots, condition, stores, loss)
         };
         let task = Task { setting, way: Way::Online, length, singly: false };
         let tried = self.attempt(&mut engine, &mut stores, task, loss, run)?;
         let Gone { steps, cost, stop, bookkeeping } = tried.result;
-        let taken = u32::try_from(cost.peak_slots.memory).unwrap_or(u32::MAX);
+        let taken = u32::try_from(cost.peak_snapshots.memory).unwrap_or(u32::MAX);
         let held = engine.heap_bytes() + start.heap_bytes() + setting.results;
         let peak_bytes = tried.charged(tried.keeps.followed_in(bookkeeping), stores.heap_bytes(), held);
         let mut report = self.report(&mut engine, setting, steps, peak_bytes);
         // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
         let units = steps.div_ceil(engine.units.stride);
         report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.units.stride;
-        report.snapshots = cost.peak_slots.memory;
+        report.snapshots = cost.peak_snapshots.memory;
         report.stop = Some(stop);
         Ok(Swept { engine, report })
     }
@@ -91,7 +92,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         &self,
         engine: &mut Engine<'_, St, f64, B>,
         setting: Setting<'_>,
-        slots: u32,
+        snapshots: u32,
         condition: &Until<'_, St>,
         stores: &mut Stores<'_, '_>,
         loss: &mut Loss<'_, St, f64>,
@@ -107,7 +108,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             }
             engine.back_to(setting.start, taken);
         }
-        let mut online = Online::new(slots)?;
+        let mut online = Online::new(snapshots)?;
         let (mut taken, mut before_stop) = (0, f64::INFINITY);
         let at_stop = loop {
             let (holds, margin) = judged(condition, &engine.live, taken)?;
@@ -136,17 +137,4 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         engine.follow(back, stores, loss)?;
         Ok(Gone { steps: taken, cost, stop: StopMargin { at_stop, before_stop }, bookkeeping })
     }
-}
-
-/// Whether the condition holds, and by what margin. One that does not hold because something is NaN is an error: it might never hold.
-pub(super) fn judged<S>(
-    condition: &(impl Fn(&S) -> bool + ?Sized),
-    state: &S,
-    steps: u64,
-) -> Result<(bool, f64), Error> {
-    let (holds, seen) = decision::watch(|| condition(state));
-    if !holds && seen.undefined > 0 {
-        return Err(Error::ConditionUndefined { steps });
-    }
-    Ok((holds, seen.smallest_margin))
 }

@@ -27,10 +27,10 @@ const TABLE_BYTES: usize = 4096 * size_of::<u16>();
 ///
 /// ```
 /// use palinode_core::{Snapshot, SnapshotStore};
-/// use palinode_time::{Compressed, MemoryStore};
+/// use palinode_time::{CompressedStore, MemoryStore};
 ///
 /// let smooth: Vec<f64> = (0..1000).map(|i| (0.01 * i as f64).sin()).collect();
-/// let mut store = Compressed::new(MemoryStore::new());
+/// let mut store = CompressedStore::new(MemoryStore::new());
 /// store.put(0, 0, &Snapshot::of(&smooth))?;
 /// assert!(store.ratio().unwrap() > 1.5);
 /// let mut kept = Snapshot::new();
@@ -39,7 +39,7 @@ const TABLE_BYTES: usize = 4096 * size_of::<u16>();
 /// # Ok::<(), palinode_core::SnapshotError>(())
 /// ```
 #[derive(Debug)]
-pub struct Compressed<T> {
+pub struct CompressedStore<T> {
     store: T,
     packed: Snapshot,
     scratch: Scratch,
@@ -67,10 +67,10 @@ impl core::fmt::Debug for Table {
     }
 }
 
-impl<T: SnapshotStore> Compressed<T> {
+impl<T: SnapshotStore> CompressedStore<T> {
     /// Snapshots go to this store, compressed.
     pub fn new(store: T) -> Self {
-        Compressed { store, packed: Snapshot::new(), scratch: Scratch::default(), given: 0, kept: 0 }
+        CompressedStore { store, packed: Snapshot::new(), scratch: Scratch::default(), given: 0, kept: 0 }
     }
 
     /// The store inside.
@@ -94,7 +94,7 @@ fn packed_words(reals: usize, plain: usize) -> usize {
     2 + reals + plain + (reals + plain).div_ceil(BLOCK)
 }
 
-impl<T: SnapshotStore> SnapshotStore for Compressed<T> {
+impl<T: SnapshotStore> SnapshotStore for CompressedStore<T> {
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let (reals, plain) = (snapshot.reals(), snapshot.plain());
         let (none, packed) = self.packed.words_mut();
@@ -190,7 +190,7 @@ impl Scratch {
             let table = self.table.0.get_or_insert_with(CompressTable::small);
             let order = difference(&mut self.words);
             sort_bytes(&self.words, &mut self.planes);
-            // There is always room: the output has the size that is asked for.
+            // There is always enough space: the output has the size that is asked for.
             let bytes = compress_into_with_table(&self.planes, &mut self.small, table).unwrap_or(usize::MAX);
             if bytes.div_ceil(WORD) < count {
                 packed.push(order | (bytes as u64) << 8);

@@ -16,9 +16,9 @@ use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
 ///
 /// ```
 /// use palinode_core::{Snapshot, SnapshotStore};
-/// use palinode_time::{Lossy, MemoryStore};
+/// use palinode_time::{LossyStore, MemoryStore};
 ///
-/// let mut store = Lossy::f32(MemoryStore::new());
+/// let mut store = LossyStore::f32(MemoryStore::new());
 /// assert!(store.is_lossy());
 /// let mut state = vec![0.1; 100];
 /// state[3] = 1e300; // out of range: kept exactly
@@ -30,7 +30,7 @@ use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
 /// # Ok::<(), palinode_core::SnapshotError>(())
 /// ```
 #[derive(Debug)]
-pub struct Lossy<T> {
+pub struct LossyStore<T> {
     store: T,
     format: Format,
     tiny_to_zero: bool,
@@ -98,15 +98,15 @@ fn exact_of(numbers: usize) -> usize {
     numbers / 16
 }
 
-impl<T: SnapshotStore> Lossy<T> {
+impl<T: SnapshotStore> LossyStore<T> {
     /// Numbers go to this store as `f32`.
     pub fn f32(store: T) -> Self {
-        Lossy { store, format: Format::F32, tiny_to_zero: false, packed: Snapshot::new() }
+        LossyStore { store, format: Format::F32, tiny_to_zero: false, packed: Snapshot::new() }
     }
 
     /// Numbers go to this store as `bf16`.
     pub fn bf16(store: T) -> Self {
-        Lossy { store, format: Format::Bf16, tiny_to_zero: false, packed: Snapshot::new() }
+        LossyStore { store, format: Format::Bf16, tiny_to_zero: false, packed: Snapshot::new() }
     }
 
     /// Numbers nearer to zero than 1.2e-38, where `f32` has fewer digits, become zero. For fields with long tails.
@@ -132,7 +132,7 @@ impl<T: SnapshotStore> Lossy<T> {
     }
 }
 
-impl<T: SnapshotStore> SnapshotStore for Lossy<T> {
+impl<T: SnapshotStore> SnapshotStore for LossyStore<T> {
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let (reals, plain) = (snapshot.reals(), snapshot.plain());
         let narrow = |word: &u64| self.format.narrow(f64::from_bits(*word), self.tiny_to_zero);
@@ -208,7 +208,7 @@ impl<T: SnapshotStore> SnapshotStore for Lossy<T> {
     }
 }
 
-impl<T: SnapshotStore> Lossy<T> {
+impl<T: SnapshotStore> LossyStore<T> {
     /// `None` if the words are not those of a packed snapshot.
     fn unpack(&self, into: &mut Snapshot) -> Option<()> {
         let (&[count, exact], packed) = self.packed.plain().split_first_chunk()?;
@@ -219,8 +219,8 @@ impl<T: SnapshotStore> Lossy<T> {
         reals.clear();
         reals.reserve_exact(count);
         let mask = u64::MAX >> (64 - self.format.width());
-        for (word, room) in narrow.iter().zip((0..count).step_by(self.format.per_word())) {
-            for at in 0..self.format.per_word().min(count - room) {
+        for (word, first) in narrow.iter().zip((0..count).step_by(self.format.per_word())) {
+            for at in 0..self.format.per_word().min(count - first) {
                 let bits = word >> (at * self.format.width()) & mask;
                 reals.push(self.format.wide(bits).to_bits());
             }

@@ -7,7 +7,7 @@
 //! Invariants: a slot that is put to again with no larger a snapshot allocates nothing. Segments are never moved, so growing takes no
 //! more than what is added (but for the table of segments, 16 bytes each).
 
-use palinode_core::{Budget, Room, Snapshot, SnapshotError, SnapshotStore};
+use palinode_core::{Budget, Snapshot, SnapshotError, SnapshotStore, SnapshotWords};
 
 /// The words of a segment that holds several slots, at most.
 const SEGMENT: usize = 512;
@@ -117,7 +117,7 @@ impl MemoryStore {
 
     /// Makes a slot's words at least so many. What the slot held is gone.
     #[cold]
-    fn make_room(&mut self, slot: u32, step: u64, words: usize) -> Result<(), SnapshotError> {
+    fn make_space(&mut self, slot: u32, step: u64, words: usize) -> Result<(), SnapshotError> {
         if self.stride == 0 {
             self.lay_out(words);
         }
@@ -195,9 +195,9 @@ impl MemoryStore {
 impl SnapshotStore for MemoryStore {
     #[inline]
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        self.put_with(slot, step, (snapshot.reals().len(), snapshot.plain().len()), &mut |room| {
-            room.reals.copy_from_slice(snapshot.reals());
-            room.plain.copy_from_slice(snapshot.plain());
+        self.put_with(slot, step, (snapshot.reals().len(), snapshot.plain().len()), &mut |words| {
+            words.reals.copy_from_slice(snapshot.reals());
+            words.plain.copy_from_slice(snapshot.plain());
         })?;
         Ok(())
     }
@@ -208,18 +208,18 @@ impl SnapshotStore for MemoryStore {
         slot: u32,
         step: u64,
         (reals, plain): (usize, usize),
-        fill: &mut dyn FnMut(Room<'_>),
+        fill: &mut dyn FnMut(SnapshotWords<'_>),
     ) -> Result<bool, SnapshotError> {
         let lengths = pack(reals, plain).ok_or_else(|| too_large(step))?;
         let needed = HEADER + reals + plain;
         if self.words(slot).len() < needed {
-            self.make_room(slot, step, needed)?;
+            self.make_space(slot, step, needed)?;
         }
         let (header, words) = self.words_mut(slot).split_at_mut(HEADER);
         // Whoever fills it may panic: until it is full it holds nothing.
         header[1] = EMPTY;
         let (reals, plain) = words[..reals + plain].split_at_mut(reals);
-        fill(Room { reals, plain });
+        fill(SnapshotWords { reals, plain });
         header.copy_from_slice(&[step, lengths]);
         Ok(true)
     }

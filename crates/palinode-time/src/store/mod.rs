@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | [`MemoryStore`] | words, slots of the same size side by side | every bit |
 //! | [`DiskStore`] | a file for each slot, written and fetched on another thread | every bit, or an error that names the step |
-//! | [`Compressed`] | fewer bytes, in any other store | every bit |
-//! | [`Lossy`] | numbers as `f32` or `bf16`, in any other store | nearby numbers; it says so |
+//! | [`CompressedStore`] | fewer bytes, in any other store | every bit |
+//! | [`LossyStore`] | numbers as `f32` or `bf16`, in any other store | nearby numbers; it says so |
 //!
 //! Invariants: what `heap_bytes` tells is what the allocator gave, and never more than `heap_bytes_for` told before. A failed `put` or
 //! `get` changes nothing of the caller's but the snapshot that was to be filled.
@@ -17,9 +17,9 @@ mod lossy;
 mod memory;
 
 pub(crate) use checked::Checked;
-pub use compressed::Compressed;
+pub use compressed::CompressedStore;
 pub use disk::DiskStore;
-pub use lossy::Lossy;
+pub use lossy::LossyStore;
 pub use memory::MemoryStore;
 
 /// The bytes beyond those of snapshots of one size that a store may need for snapshots which differ in size, but not beyond that one:

@@ -2,7 +2,7 @@
 
 use palinode_core::{Real, Tape, jacobian, jvp, value_and_grad};
 use palinode_time::implicit::{
-    Equation, LinearMethod, Report, Solver, fixed_point, fixed_point_of, root, root_of, unrolled,
+    Equation, LinearMethod, Solver, SolverReport, fixed_point, fixed_point_of, root, root_of, unrolled,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -230,7 +230,7 @@ fn newton_finds_roots_whose_derivatives_are_known() {
         let down = 1.0 - e * x.cos();
         close(g[0], x.sin() / down, 1e-13);
         close(g[1], 1.0 / down, 1e-13);
-        let report: Report = kept.into_inner().unwrap().unwrap();
+        let report: SolverReport = kept.into_inner().unwrap().unwrap();
         assert!(report.iterations <= 12 && report.residual < 1e-14, "{report}");
         let derivative = report.derivative().expect("a sweep has asked for it");
         assert!(

@@ -63,7 +63,7 @@ fn equations_inside_steps_go_through_every_driver() {
     for schedule in [
         Schedule::StoreAll,
         Schedule::Binomial { snapshots: 3 },
-        Schedule::Mixed { slots: 4 },
+        Schedule::Mixed { places: 4 },
         Schedule::Periodic { every: 7 },
     ] {
         let gradient = run(40).schedule(schedule).value_and_grad(&start, &params, |x| *x * *x);

@@ -240,7 +240,7 @@ fn schedules() -> Vec<Schedule> {
         Schedule::Periodic { every: 7 },
         Schedule::Binomial { snapshots: 1 },
         Schedule::Binomial { snapshots: 5 },
-        Schedule::Mixed { slots: 4 },
+        Schedule::Mixed { places: 4 },
         Schedule::Best,
     ]
 }

@@ -23,9 +23,9 @@ fn schedules() -> Vec<Schedule> {
         Schedule::Binomial { snapshots: 2 },
         Schedule::Binomial { snapshots: 5 },
         Schedule::Binomial { snapshots: 1000 },
-        Schedule::Mixed { slots: 1 },
-        Schedule::Mixed { slots: 4 },
-        Schedule::Mixed { slots: 40 },
+        Schedule::Mixed { places: 1 },
+        Schedule::Mixed { places: 4 },
+        Schedule::Mixed { places: 40 },
         Schedule::Best,
     ]
 }

@@ -184,17 +184,17 @@ fn a_disk_tier_has_the_same_bits_and_leaves_no_files() {
 
 #[test]
 fn compressed_snapshots_have_the_same_bits_and_lossy_ones_say_how_far_off_they_are() {
-    use palinode_time::{Compressed, Lossy, MemoryStore};
+    use palinode_time::{CompressedStore, LossyStore, MemoryStore};
     let start = [1.0, 1.0, 1.0];
     let run =
         || Rollout::new(Lorenz).steps(3000).record_at_once(1).schedule(Schedule::Binomial { snapshots: 10 });
     let exact = run().value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
-    let compressed = run().store(|| Compressed::new(MemoryStore::new()));
+    let compressed = run().store(|| CompressedStore::new(MemoryStore::new()));
     let compressed = compressed.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
     assert_eq!(bits(&compressed), bits(&exact));
     for (lossy, least, most) in [
-        (run().store(|| Lossy::f32(MemoryStore::new())), 1e-10, 1e-4),
-        (run().store(|| Lossy::bf16(MemoryStore::new())), 1e-6, 0.5),
+        (run().store(|| LossyStore::f32(MemoryStore::new())), 1e-10, 1e-4),
+        (run().store(|| LossyStore::bf16(MemoryStore::new())), 1e-6, 0.5),
     ] {
         let gradient = lossy.value_and_grad(&start, &CHAOTIC, squares).expect("a gradient");
         let told = gradient.report.lossy.expect("it is told");
@@ -366,7 +366,7 @@ impl Step for Hidden {
 #[test]
 fn hidden_state_is_found_by_schedules_that_record_blocks() {
     for schedule in
-        [Schedule::Mixed { slots: 4 }, Schedule::Mixed { slots: 1 }, Schedule::Periodic { every: 7 }]
+        [Schedule::Mixed { places: 4 }, Schedule::Mixed { places: 1 }, Schedule::Periodic { every: 7 }]
     {
         for verify in [false, true] {
             let run = Rollout::new(Hidden(0.into())).steps(40).schedule(schedule);
@@ -387,11 +387,11 @@ fn verification_agrees_with_every_schedule_and_refuses_what_is_not_exact() {
     let start = [1.0, 1.0, 1.0];
     let run = || Rollout::new(Lorenz).steps(150);
     let reference = bits(&run().value_and_grad(&start, &CHAOTIC, squares).expect("a gradient"));
-    for schedule in [Schedule::Mixed { slots: 4 }, Schedule::Periodic { every: 7 }, Schedule::StoreAll] {
+    for schedule in [Schedule::Mixed { places: 4 }, Schedule::Periodic { every: 7 }, Schedule::StoreAll] {
         let verified = run().schedule(schedule).verify().value_and_grad(&start, &CHAOTIC, squares);
         assert_eq!(bits(&verified.expect("a gradient")), reference, "{schedule:?}");
     }
-    let lossy = run().store(|| palinode_time::Lossy::f32(palinode_time::MemoryStore::new())).verify();
+    let lossy = run().store(|| palinode_time::LossyStore::f32(palinode_time::MemoryStore::new())).verify();
     let error = lossy.value_and_grad(&start, &CHAOTIC, squares).expect_err("other states come back");
     assert_eq!(error.code(), "PAL0529");
     let undone = Rollout::new(Leapfrog).steps(100).verify();

@@ -4,7 +4,8 @@
 
 use palinode_core::{Dual, Real, Var};
 use palinode_time::{
-    Error, Gradient, Number, PlainInput, Repeat, Report, ReversibleStep, Rollout, Schedule, Step, StepRule,
+    Error, Gradient, Number, PlainInput, Repeat, ReversibleStep, Rollout, RolloutReport, Schedule, Step,
+    StepRule,
 };
 use std::cell::Cell;
 
@@ -69,7 +70,10 @@ impl StepRule for Hidden {
 const START: f64 = 1.5;
 
 /// An error about hidden state, or numbers that belong together.
-fn is_found_or_one_loop(what: &dyn core::fmt::Debug, result: Result<(f64, f64, Report), Error>) -> bool {
+fn is_found_or_one_loop(
+    what: &dyn core::fmt::Debug,
+    result: Result<(f64, f64, RolloutReport), Error>,
+) -> bool {
     match result {
         Err(error) => {
             assert_eq!(error.code(), "PAL0521", "{what:?}: {error}");
@@ -87,7 +91,7 @@ fn is_found_or_one_loop(what: &dyn core::fmt::Debug, result: Result<(f64, f64, R
     }
 }
 
-fn parts<St: Step<State<f64> = f64>>(gradient: Gradient<St>) -> (f64, f64, Report) {
+fn parts<St: Step<State<f64> = f64>>(gradient: Gradient<St>) -> (f64, f64, RolloutReport) {
     (gradient.value, gradient.initial, gradient.report)
 }
 
@@ -103,7 +107,7 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Binomial { snapshots: 1 },
     Schedule::Binomial { snapshots: 3 },
     Schedule::Periodic { every: 4 },
-    Schedule::Mixed { slots: 3 },
+    Schedule::Mixed { places: 3 },
 ];
 
 #[test]

@@ -77,7 +77,7 @@ const SCHEDULES: [Schedule; 5] = [
     Schedule::StoreAll,
     Schedule::Periodic { every: 7 },
     Schedule::Binomial { snapshots: 3 },
-    Schedule::Mixed { slots: 4 },
+    Schedule::Mixed { places: 4 },
 ];
 
 /// The bits without those of the inputs, of which there are as many as said.

@@ -55,7 +55,7 @@ fn verification_names_the_first_step_that_differs() {
             let error = run.value_and_grad(&start, &0.9, |(x, _)| *x).expect_err("hidden state");
             assert_eq!(error, Error::Diverged { step: at }, "{budget}, until");
         }
-        for schedule in [Schedule::StoreAll, Schedule::Periodic { every: 7 }, Schedule::Mixed { slots: 3 }] {
+        for schedule in [Schedule::StoreAll, Schedule::Periodic { every: 7 }, Schedule::Mixed { places: 3 }] {
             let run = once(at).steps(200).schedule(schedule).verify();
             let error = run.value_and_grad(&start, &0.9, |(x, _)| *x).expect_err("hidden state");
             assert_eq!(error, Error::Diverged { step: at }, "{schedule:?}");
@@ -217,7 +217,7 @@ fn inputs_and_stores_are_given_in_one_way() {
 fn numbers_that_make_no_sense_are_named() {
     for (schedule, what) in [
         (Schedule::Binomial { snapshots: 0 }, "Schedule::Binomial"),
-        (Schedule::Mixed { slots: 0 }, "Schedule::Mixed"),
+        (Schedule::Mixed { places: 0 }, "Schedule::Mixed"),
         (Schedule::Periodic { every: 0 }, "Schedule::Periodic"),
     ] {
         for steps in [0, 1, 10] {

@@ -59,7 +59,7 @@ fn clipping_never_enlarges_and_takes_numbers_whose_squares_do_not_exist() {
 fn every_way_back_tells_how_close_a_condition_came() {
     let reached = |x: &palinode_core::Passive<f64>| *x > 1.9;
     let run = || Rollout::new(Affine).until(reached);
-    let stop = |report: &palinode_time::Report| report.stop.expect("it stopped by a condition");
+    let stop = |report: &palinode_time::RolloutReport| report.stop.expect("it stopped by a condition");
     let first = run().value_and_grad(&1.0, &[0.5, 1.0], |x| *x).expect("a gradient");
     let direction: (&f64, &[f64; 2]) = (&1.0, &[0.0, 0.0]);
     let (gradient, product) = run().hvp(&1.0, &[0.5, 1.0], direction, |x| *x).expect("a product");
@@ -121,7 +121,7 @@ fn a_rule_gives_what_the_tape_gives_and_is_checked() {
         assert!((reference.params[i] - by_tape.params[i]).abs() < 1e-12 * by_tape.params[i].abs());
     }
     for schedule in
-        [Schedule::Binomial { snapshots: 2 }, Schedule::Mixed { slots: 5 }, Schedule::Periodic { every: 9 }]
+        [Schedule::Binomial { snapshots: 2 }, Schedule::Mixed { places: 5 }, Schedule::Periodic { every: 9 }]
     {
         assert_eq!(bits(&by_rule(schedule)), bits(&reference), "{schedule:?}");
     }

@@ -1,7 +1,7 @@
 //! Every store, and every store in every other, gives back what was put.
 
-use palinode_core::{Budget, Key, Room, Snapshot, SnapshotError, SnapshotStore};
-use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
+use palinode_core::{Budget, Key, Snapshot, SnapshotError, SnapshotStore, SnapshotWords};
+use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,9 +44,9 @@ fn exact_stores(directory: &Path) -> Vec<(&'static str, Box<dyn SnapshotStore>)>
     vec![
         ("memory", Box::new(MemoryStore::new())),
         ("disk", Box::new(disk())),
-        ("compressed memory", Box::new(Compressed::new(MemoryStore::new()))),
-        ("compressed disk", Box::new(Compressed::new(disk()))),
-        ("compressed twice", Box::new(Compressed::new(Compressed::new(MemoryStore::new())))),
+        ("compressed memory", Box::new(CompressedStore::new(MemoryStore::new()))),
+        ("compressed disk", Box::new(CompressedStore::new(disk()))),
+        ("compressed twice", Box::new(CompressedStore::new(CompressedStore::new(MemoryStore::new())))),
     ]
 }
 
@@ -54,12 +54,16 @@ fn exact_stores(directory: &Path) -> Vec<(&'static str, Box<dyn SnapshotStore>)>
 fn lossy_stores(directory: &Path) -> Vec<(&'static str, Box<dyn SnapshotStore>, bool)> {
     let disk = || DiskStore::new(directory);
     vec![
-        ("lossy memory", Box::new(Lossy::f32(MemoryStore::new())), true),
-        ("lossy disk", Box::new(Lossy::f32(disk())), true),
-        ("lossy compressed memory", Box::new(Lossy::f32(Compressed::new(MemoryStore::new()))), true),
-        ("lossy compressed disk", Box::new(Lossy::f32(Compressed::new(disk()))), true),
-        ("lossy twice", Box::new(Lossy::f32(Lossy::bf16(MemoryStore::new()))), true),
-        ("compressed lossy", Box::new(Compressed::new(Lossy::bf16(MemoryStore::new()))), false),
+        ("lossy memory", Box::new(LossyStore::f32(MemoryStore::new())), true),
+        ("lossy disk", Box::new(LossyStore::f32(disk())), true),
+        (
+            "lossy compressed memory",
+            Box::new(LossyStore::f32(CompressedStore::new(MemoryStore::new()))),
+            true,
+        ),
+        ("lossy compressed disk", Box::new(LossyStore::f32(CompressedStore::new(disk()))), true),
+        ("lossy twice", Box::new(LossyStore::f32(LossyStore::bf16(MemoryStore::new()))), true),
+        ("compressed lossy", Box::new(CompressedStore::new(LossyStore::bf16(MemoryStore::new()))), false),
     ]
 }
 
@@ -101,7 +105,7 @@ fn put(
     snapshot: &Snapshot,
 ) -> Result<(), SnapshotError> {
     let (reals, plain) = (snapshot.reals(), snapshot.plain());
-    let mut fill = |room: Room<'_>| {
+    let mut fill = |room: SnapshotWords<'_>| {
         room.reals.copy_from_slice(reals);
         room.plain.copy_from_slice(plain);
     };
@@ -191,7 +195,7 @@ proptest! {
             ((i as u64) << 40).wrapping_add(seed).wrapping_add(random)
         };
         let snapshot = Snapshot::from_words((0..reals).map(word).collect(), (0..plain).map(word).collect());
-        let mut store = Compressed::new(MemoryStore::new());
+        let mut store = CompressedStore::new(MemoryStore::new());
         store.put(0, 1, &snapshot)?;
         let mut got = Snapshot::new();
         store.get(0, 1, &mut got)?;
@@ -220,7 +224,7 @@ fn field(n: usize) -> Vec<f64> {
 #[test]
 fn smooth_fields_become_smaller_and_noise_does_not_grow() {
     let ratio = |words: Vec<u64>| {
-        let mut store = Compressed::new(MemoryStore::new());
+        let mut store = CompressedStore::new(MemoryStore::new());
         store.put(0, 0, &Snapshot::from_words(words, vec![])).expect("there is memory");
         store.ratio().expect("something was put")
     };
@@ -288,9 +292,10 @@ fn numbers_out_of_range_are_kept_exactly_or_refused() {
     state.resize(200, 1.0 + f64::EPSILON);
     // 3.4e38 is an f32, but rounds to infinity in bf16.
     state[9] = f64::from(f32::MAX);
-    for store in
-        [&mut Lossy::f32(MemoryStore::new()) as &mut dyn SnapshotStore, &mut Lossy::bf16(MemoryStore::new())]
-    {
+    for store in [
+        &mut LossyStore::f32(MemoryStore::new()) as &mut dyn SnapshotStore,
+        &mut LossyStore::bf16(MemoryStore::new()),
+    ] {
         let got = round_trip(store, &state).expect("four or five of 200 may be out of range");
         for (at, (got, was)) in got.iter().zip(&state).enumerate() {
             let is_rounded = at > 9;
@@ -299,23 +304,27 @@ fn numbers_out_of_range_are_kept_exactly_or_refused() {
         }
     }
     let tail: Vec<f64> = (0..64).map(|i| (-f64::from(i * i)).exp()).collect();
-    let error = round_trip(&mut Lossy::bf16(MemoryStore::new()), &tail).expect_err("most of it is below f32");
+    let error =
+        round_trip(&mut LossyStore::bf16(MemoryStore::new()), &tail).expect_err("most of it is below f32");
     assert_eq!((error.code(), error.step()), ("PAL0514", 4));
     assert!(
         error.to_string().contains("18 of its 64 numbers are out of range, first number 10 (3.7"),
         "{error}"
     );
     let flushed =
-        round_trip(&mut Lossy::f32(MemoryStore::new()).tiny_to_zero(), &tail).expect("tiny is zero now");
+        round_trip(&mut LossyStore::f32(MemoryStore::new()).tiny_to_zero(), &tail).expect("tiny is zero now");
     assert_eq!((flushed[9], flushed[10]), (f64::from(tail[9] as f32), 0.0));
     // The words of f32 are not those of f64.
     let singles = Snapshot::of(&vec![1.0_f32; 8]);
-    assert_eq!(Lossy::f32(MemoryStore::new()).put(0, 0, &singles).expect_err("not f64").code(), "PAL0514");
+    assert_eq!(
+        LossyStore::f32(MemoryStore::new()).put(0, 0, &singles).expect_err("not f64").code(),
+        "PAL0514"
+    );
 }
 
 #[test]
 fn bf16_is_the_nearest_and_even() {
-    let mut store = Lossy::bf16(MemoryStore::new());
+    let mut store = LossyStore::bf16(MemoryStore::new());
     let cases = [
         (1.0, 1.0),
         (1.0 + 1.0 / 256.0, 1.0),              // a tie: to even
@@ -363,9 +372,9 @@ proptest! {
         let broken = || Broken(Snapshot::from_words(vec![], words.clone()));
         let mut got = Snapshot::new();
         let results = [
-            Compressed::new(broken()).get(0, 9, &mut got),
-            Lossy::f32(broken()).get(0, 9, &mut got),
-            Lossy::bf16(broken()).get(0, 9, &mut got),
+            CompressedStore::new(broken()).get(0, 9, &mut got),
+            LossyStore::f32(broken()).get(0, 9, &mut got),
+            LossyStore::bf16(broken()).get(0, 9, &mut got),
         ];
         for error in results.into_iter().filter_map(Result::err) {
             prop_assert!(matches!(error, SnapshotError::Damaged { step: 9, .. }), "{error}");
@@ -375,12 +384,12 @@ proptest! {
     /// The same for words that were packed and then changed in one place.
     #[test]
     fn what_was_changed_inside_does_no_harm(state in words(5000), at in any::<prop::sample::Index>(), bit in 0..64_u32) {
-        let mut store = Compressed::new(Broken(Snapshot::new()));
+        let mut store = CompressedStore::new(Broken(Snapshot::new()));
         store.put(0, 9, &Snapshot::from_words(state, vec![1]))?;
         let mut words = store.store().0.plain().to_vec();
         let at = at.index(words.len());
         words[at] ^= 1 << bit;
-        let mut store = Compressed::new(Broken(Snapshot::from_words(vec![], words)));
+        let mut store = CompressedStore::new(Broken(Snapshot::from_words(vec![], words)));
         if let Err(error) = store.get(0, 9, &mut Snapshot::new()) {
             prop_assert!(matches!(error, SnapshotError::Damaged { step: 9, .. }), "{error}");
         }

@@ -3,7 +3,7 @@
 //! Used to hold stores to the bits of a sweep that keeps everything. Lossy ones are held to what rollouts with them report.
 
 use palinode_core::{Real, Snapshot, SnapshotError, SnapshotStore, Var};
-use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore, Number, Rollout, Schedule, Step};
+use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore, Number, Rollout, Schedule, Step};
 
 use crate::store::Scratch;
 
@@ -107,8 +107,8 @@ fn exact_stores_give_the_bits_of_keeping_everything() {
     let stores: [&mut dyn SnapshotStore; 4] = [
         &mut MemoryStore::new(),
         &mut DiskStore::new(&scratch.0),
-        &mut Compressed::new(MemoryStore::new()),
-        &mut Compressed::new(DiskStore::new(&scratch.0)),
+        &mut CompressedStore::new(MemoryStore::new()),
+        &mut CompressedStore::new(DiskStore::new(&scratch.0)),
     ];
     for store in stores {
         for snapshots in [1, 7, 10, 333] {
@@ -143,9 +143,9 @@ fn told_and_true(narrow: bool, start: [f64; 3], steps: u64) -> (f64, f64) {
     let sum = |[x, y, z]: &[Var<f64>; 3]| *x + *y + *z;
     let exact = run().value_and_grad(&start, &(), sum).expect("a gradient").initial;
     let lossy = if narrow {
-        run().store(|| Lossy::bf16(MemoryStore::new()))
+        run().store(|| LossyStore::bf16(MemoryStore::new()))
     } else {
-        run().store(|| Lossy::f32(MemoryStore::new()))
+        run().store(|| LossyStore::f32(MemoryStore::new()))
     };
     let lossy = lossy.value_and_grad(&start, &(), sum).expect("a gradient");
     let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -65,7 +65,7 @@ pub(crate) fn run() {
         Schedule::StoreAll,
         Schedule::Periodic { every: 7 },
         Schedule::Binomial { snapshots: 3 },
-        Schedule::Mixed { slots: 4 },
+        Schedule::Mixed { places: 4 },
     ] {
         keeps_its_budget(100, |step| step.rollout().steps(40).schedule(schedule));
         keeps_its_budget(100, |step| step.rollout().steps(40).schedule(schedule).by_rule());

@@ -5,13 +5,14 @@ use crate::chain::{Chain, Late, energy, start};
 use crate::counting::measured;
 use palinode_core::{Dual, Real, Var};
 use palinode_time::{
-    Compressed, Error, Lossy, MemoryStore, Number, PlainInput, Repeat, Report, Rollout, Schedule, Step,
+    CompressedStore, Error, LossyStore, MemoryStore, Number, PlainInput, Repeat, Rollout, RolloutReport,
+    Schedule, Step,
 };
 
 type Second = Var<Dual<f64>>;
 
 /// Budgets from the smallest to more than enough: the allocator never sees more. A byte less than the smallest is refused.
-fn stays_within(name: &str, gradient: &dyn Fn(usize) -> Result<Report, Error>) {
+fn stays_within(name: &str, gradient: &dyn Fn(usize) -> Result<RolloutReport, Error>) {
     let refused = |budget| match gradient(budget) {
         Err(Error::BudgetTooSmall { smallest, .. }) => smallest.bytes(),
         other => panic!("{name}: {budget} bytes are not enough: {other:?}"),
@@ -43,9 +44,9 @@ const SCHEDULES: [Schedule; 9] = [
     Schedule::Periodic { every: 7 },
     Schedule::Binomial { snapshots: 1 },
     Schedule::Binomial { snapshots: 4 },
-    Schedule::Mixed { slots: 1 },
-    Schedule::Mixed { slots: 4 },
-    Schedule::Mixed { slots: 60 },
+    Schedule::Mixed { places: 1 },
+    Schedule::Mixed { places: 4 },
+    Schedule::Mixed { places: 60 },
 ];
 
 /// Every schedule, on a chain of this length.
@@ -111,11 +112,11 @@ fn forms(n: usize, steps: u64, directory: &std::path::Path) {
         Ok(run.value_and_grad(&start, &params, energy)?.report)
     });
     stays_within(&format!("compressed, {n}"), &|budget| {
-        let run = rollout().store(|| Compressed::new(MemoryStore::new())).budget(budget);
+        let run = rollout().store(|| CompressedStore::new(MemoryStore::new())).budget(budget);
         Ok(run.value_and_grad(&start, &params, energy)?.report)
     });
     stays_within(&format!("lossy, {n}"), &|budget| {
-        let run = rollout().store(|| Lossy::f32(MemoryStore::new()).tiny_to_zero()).budget(budget);
+        let run = rollout().store(|| LossyStore::f32(MemoryStore::new()).tiny_to_zero()).budget(budget);
         Ok(run.value_and_grad(&start, &params, energy)?.report)
     });
     for by_rule in [false, true] {
@@ -305,7 +306,7 @@ fn states_that_grow(directory: &std::path::Path) {
         Ok(run.value_and_grad(&start, &0.9, squares)?.report)
     });
     stays_within("a state that grows, compressed", &|budget| {
-        let run = Rollout::new(Growing).steps(80).store(|| Compressed::new(MemoryStore::new()));
+        let run = Rollout::new(Growing).steps(80).store(|| CompressedStore::new(MemoryStore::new()));
         Ok(run.budget(budget).value_and_grad(&start, &0.9, squares)?.report)
     });
     stays_within("a state that grows, on disk", &|budget| {

@@ -8,7 +8,8 @@ use crate::counting::measured;
 use crate::varied::{Adaptive, Heavy, Kinds, Model, Pushed, Quiet, Ragged, Shrinking};
 use palinode_core::{Budget, Dual, Key, Passive, Snapshot, Var};
 use palinode_time::{
-    Compressed, Error, Gradient, Lossy, MemoryStore, PlainInput, Repeat, Report, Rollout, Schedule, Step,
+    CompressedStore, Error, Gradient, LossyStore, MemoryStore, PlainInput, Repeat, Rollout, RolloutReport,
+    Schedule, Step,
 };
 use std::path::Path;
 
@@ -139,7 +140,7 @@ impl Options {
                 Schedule::Periodic { every: 7 },
                 Schedule::Binomial { snapshots: 1 },
                 Schedule::Binomial { snapshots: 4 },
-                Schedule::Mixed { slots: 4 },
+                Schedule::Mixed { places: 4 },
             ]),
             at_once: chosen.of(&[None, None, Some(1), Some(3), Some(64)]),
             window: chosen.of(&[None, None, None, Some(1), Some(5)]),
@@ -204,8 +205,8 @@ impl Options {
             run = run.tape_only();
         }
         run = match self.store {
-            Some("compressed") => run.store(|| Compressed::new(MemoryStore::new())),
-            Some("lossy") => run.store(|| Lossy::f32(MemoryStore::new())),
+            Some("compressed") => run.store(|| CompressedStore::new(MemoryStore::new())),
+            Some("lossy") => run.store(|| LossyStore::f32(MemoryStore::new())),
             Some(_) => run.store(MemoryStore::new),
             None => run,
         };
@@ -217,7 +218,12 @@ impl Options {
     }
 
     /// The gradient of a loop with these options; the bits of all that it gives.
-    fn gradient(&self, given: &Given, budget: Budget, directory: &Path) -> Result<(Report, Vec<u64>), Error> {
+    fn gradient(
+        &self,
+        given: &Given,
+        budget: Budget,
+        directory: &Path,
+    ) -> Result<(RolloutReport, Vec<u64>), Error> {
         let quiet = Quiet(self.quiet);
         match self.what {
             What::Numbers => self.of_chain(given, budget, directory),
@@ -236,7 +242,7 @@ impl Options {
         model: M,
         budget: Budget,
         directory: &Path,
-    ) -> Result<(Report, Vec<u64>), Error> {
+    ) -> Result<(RolloutReport, Vec<u64>), Error> {
         let start = model.start(self.numbers);
         let loss = |state: &M::State<Var<f64>>| M::loss(state);
         if self.way == Way::Nested {
@@ -269,7 +275,12 @@ impl Options {
         }
     }
 
-    fn of_chain(&self, given: &Given, budget: Budget, directory: &Path) -> Result<(Report, Vec<u64>), Error> {
+    fn of_chain(
+        &self,
+        given: &Given,
+        budget: Budget,
+        directory: &Path,
+    ) -> Result<(RolloutReport, Vec<u64>), Error> {
         let (start, params) = (&given.chain, &[3.0, 0.2]);
         let chain = || self.of_length(self.set(Rollout::new(Chain), directory), given).budget(budget);
         let nested = || {
@@ -306,7 +317,7 @@ impl Options {
         given: &Given,
         budget: Budget,
         directory: &Path,
-    ) -> Result<(Report, Vec<u64>), Error> {
+    ) -> Result<(RolloutReport, Vec<u64>), Error> {
         let run = self.set(Rollout::new(Late), directory).budget(budget);
         let run = match self.length {
             Length::Steps | Length::Inputs => run.steps(self.steps),
@@ -330,7 +341,7 @@ type OfChain<S> = (Vec<S>, Vec<S>);
 type Second = Var<Dual<f64>>;
 
 /// The report of a gradient by a chain, and the bits of its numbers.
-fn parts_of<St>(gradient: Gradient<St>) -> (Report, Vec<u64>)
+fn parts_of<St>(gradient: Gradient<St>) -> (RolloutReport, Vec<u64>)
 where
     St: Step<State<f64> = OfChain<f64>, Params<f64> = [f64; 2], Input<f64> = f64>,
 {
@@ -340,7 +351,7 @@ where
 }
 
 /// The report of a gradient, and the bits of its numbers.
-fn bits_of<St: Step<Params<f64> = f64>>(gradient: Gradient<St>) -> (Report, Vec<u64>) {
+fn bits_of<St: Step<Params<f64> = f64>>(gradient: Gradient<St>) -> (RolloutReport, Vec<u64>) {
     let Gradient { value, initial, params, inputs, report, .. } = gradient;
     // In no more memory than they need, which is the test's.
     let count =

@@ -2,7 +2,7 @@
 
 use crate::counting::{CALLS, LIVE, PEAK};
 use palinode_core::{Budget, Key, Snapshot, SnapshotStore};
-use palinode_time::{Compressed, DiskStore, Lossy, MemoryStore};
+use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore};
 use std::sync::atomic::Ordering;
 
 /// Live bytes above the start, and the most there were.
@@ -101,12 +101,12 @@ fn hold<S: SnapshotStore>(name: &str, slack: usize, again: bool, make: impl Fn()
 
 pub(crate) fn run() {
     hold("memory", 0, true, MemoryStore::new);
-    hold("compressed memory", 0, true, || Compressed::new(MemoryStore::new()));
-    hold("lossy memory", 0, true, || Lossy::f32(MemoryStore::new()).tiny_to_zero());
-    hold("narrower memory", 0, true, || Lossy::bf16(MemoryStore::new()));
+    hold("compressed memory", 0, true, || CompressedStore::new(MemoryStore::new()));
+    hold("lossy memory", 0, true, || LossyStore::f32(MemoryStore::new()).tiny_to_zero());
+    hold("narrower memory", 0, true, || LossyStore::bf16(MemoryStore::new()));
     let directory = std::env::temp_dir().join(format!("palinode-bytes-{}", std::process::id()));
     hold("disk", 4096, false, || DiskStore::new(&directory));
-    hold("compressed disk", 4096, false, || Compressed::new(DiskStore::new(&directory)));
+    hold("compressed disk", 4096, false, || CompressedStore::new(DiskStore::new(&directory)));
     std::fs::remove_dir(&directory).expect("nothing is left in it");
 
     tight_bounds();
@@ -121,7 +121,7 @@ fn tight_bounds() {
         let words = (slots * (reals + plain + 2) * 8) as f64;
         let most = MemoryStore::new().heap_bytes_for(slots, reals, plain);
         assert!((most as f64) < 1.05 * words + 4096.0, "{slots} slots of {reals}: {most} bytes for {words}");
-        let lossy = Lossy::f32(MemoryStore::new()).heap_bytes_for(slots, reals, plain);
+        let lossy = LossyStore::f32(MemoryStore::new()).heap_bytes_for(slots, reals, plain);
         let half = (slots * (reals * 5 / 8 + plain + 6) * 8) as f64;
         let tables = (slots * 60 + 36_000 + 8 * reals) as f64;
         assert!((lossy as f64) < half + tables, "{slots} slots of {reals}: {lossy} bytes for {half}");

@@ -2,7 +2,9 @@
 
 use nalgebra::RealField;
 use num_traits::{Float, FloatConst, FromPrimitive, NumAssign};
-use palinode::{Dual, DualN, Var, hvp, value_and_grad};
+use palinode::drivers::hvp;
+use palinode::forward::DualN;
+use palinode::{Dual, Var, value_and_grad};
 
 /// All that the third-party crates ask of a number, together.
 pub(crate) trait Number:

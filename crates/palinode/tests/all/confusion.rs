@@ -1,7 +1,10 @@
 //! A forward driver inside another one of the same number, whose closure uses a number of the outer one: refused (PAL0120) through every
 //! pairing, at one, two and three levels; and nestings that are right give what was worked out by hand.
 
-use palinode::{Dual, Error, Jet, Key, Scalar, Tape, Var, decision, derivatives, grad, hvp, jvp};
+use palinode::drivers::{derivatives, hvp, jvp};
+use palinode::forward::Jet;
+use palinode::num::Key;
+use palinode::{Dual, Error, Scalar, Tape, Var, decision, grad};
 
 /// The slope of a function of one variable, by each forward driver of the number `S`.
 macro_rules! slope {

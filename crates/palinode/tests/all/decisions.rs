@@ -107,7 +107,8 @@ fn a_zero_that_carries_a_derivative_is_not_skipped() {
 /// Text of an active number is a look, whatever makes it; that of a constant is none.
 #[test]
 fn text_is_a_look() {
-    use palinode::{Dual, DualN, Jet, Passive};
+    use palinode::Dual;
+    use palinode::forward::{DualN, Jet, Passive};
     fn looks<N: std::fmt::Display + std::fmt::LowerExp>(number: N) -> u64 {
         decision::watch(|| (number.to_string(), format!("{number:.2} {number:e}"))).1.looks
     }

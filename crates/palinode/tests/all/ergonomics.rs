@@ -1,7 +1,9 @@
 //! What people write without thinking about types: literals anywhere, references, formats, generic code.
 
+use palinode::Error;
+use palinode::num::DoubleDouble;
 use palinode::prelude::*;
-use palinode::{DoubleDouble, Error, Outputs};
+use palinode::tape::Outputs;
 
 fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-14 * expected.abs().max(1.0), "{found} is not {expected}");

@@ -4,10 +4,10 @@
 //! A program is a sum of terms `c sin(u)`, `u = a . x + b . y + g`, where the sine is written in one of several ways, some with short cuts that are wrong from some order on. The inner driver
 //! differentiates along a direction by `y`, once or twice, the outer one by `x`. That derivative is `c (a . v)^m (b . w)^n` times one of the sine.
 
-use palinode::{
-    Dual, Error, Jet, Key, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
-    sparse_jacobian, vjp,
-};
+use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
+use palinode::forward::Jet;
+use palinode::num::Key;
+use palinode::{Dual, Error, Scalar, Tape, Var, grad, hessian, jacobian};
 use std::cell::Cell;
 
 /// A number of the inner driver, made over that of the outer one.

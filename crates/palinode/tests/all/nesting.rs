@@ -2,7 +2,8 @@
 //!
 //! Each case is worked out by hand and run through every pairing of forward (`Dual`) and reverse (`Var`).
 
-use palinode::{Dual, Scalar, Var, grad, hessian, hvp};
+use palinode::drivers::hvp;
+use palinode::{Dual, Scalar, Var, grad, hessian};
 
 /// `d f / d x` by forward mode.
 fn forward<S: Scalar>(mut f: impl FnMut(Dual<S>) -> Dual<S>, x: S) -> S {

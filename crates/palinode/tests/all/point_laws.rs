@@ -5,9 +5,10 @@
 use crate::points::refused;
 use nalgebra::{Quaternion, Rotation3, Unit, UnitQuaternion, Vector3};
 use num_traits::{Float, ToPrimitive};
-use palinode::{
-    Dual, Error, Jet, Key, Tape, Var, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_jacobian, vjp,
-};
+use palinode::drivers::{derivatives, hvp, jvp, sparse_jacobian, vjp};
+use palinode::forward::Jet;
+use palinode::num::Key;
+use palinode::{Dual, Error, Tape, Var, grad, hessian, jacobian};
 
 fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
     found.err().map(|error| error.code())

@@ -2,10 +2,9 @@
 //!
 //! Expected slopes are closed forms.
 
-use palinode::{
-    Dual, Error, Jet, Real, Tape, Var, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
-    sparse_jacobian, vjp,
-};
+use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
+use palinode::forward::Jet;
+use palinode::{Dual, Error, Real, Tape, Var, grad, hessian, jacobian};
 
 fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
     found.err().map(|error| error.code())

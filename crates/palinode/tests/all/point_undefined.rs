@@ -4,10 +4,9 @@
 use crate::points::refused;
 use nalgebra::{DMatrix, Matrix2, Matrix3};
 use num_traits::Zero;
-use palinode::{
-    Error, Jet, Tape, Var, decision, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
-    sparse_jacobian, vjp,
-};
+use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
+use palinode::forward::Jet;
+use palinode::{Error, Tape, Var, decision, grad, hessian, jacobian};
 
 /// A determinant by LU decomposition; its derivative is the matrix of cofactors.
 macro_rules! determinant {

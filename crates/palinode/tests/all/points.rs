@@ -1,10 +1,9 @@
 //! Paths that exist only at a point: every driver is right there or refuses (PAL0119), and does not refuse what is right.
 
 use nalgebra::{DMatrix, Matrix2, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector2, Vector3};
-use palinode::{
-    Dual, Error, Jet, Scalar, Tape, Var, decision, derivatives, grad, hessian, hvp, jacobian, jvp,
-    sparse_hessian, sparse_jacobian, vjp,
-};
+use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
+use palinode::forward::Jet;
+use palinode::{Dual, Error, Scalar, Tape, Var, decision, grad, hessian, jacobian};
 
 /// Whether it is refused; if not, it must be right.
 pub(crate) fn refused(name: &str, found: Result<Vec<f64>, Error>, expected: &[f64], tolerance: f64) -> bool {
@@ -445,7 +444,7 @@ fn nested_drivers_verify_their_own_level() {
 /// Other numbers have other precisions.
 #[test]
 fn other_numbers() {
-    use palinode::{DoubleDouble, Posit32};
+    use palinode::num::{DoubleDouble, Posit32};
     fn skipped<S: Scalar<Bool = bool> + PartialOrd>(x: &[Var<S>]) -> Var<S> {
         if x[0] == 0.0 { x[1] * 0.0 } else { x[0] * x[1] }
     }

@@ -7,7 +7,9 @@
 
 use crate::check::{Function, Number, constant};
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
-use palinode::{Error, Key, grad, hessian, hvp, jvp};
+use palinode::drivers::{hvp, jvp};
+use palinode::num::Key;
+use palinode::{Error, grad, hessian};
 
 /// Which function of nine numbers.
 struct Case(usize);

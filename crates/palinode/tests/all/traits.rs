@@ -4,7 +4,9 @@ use nalgebra::RealField;
 use num_traits::{
     Bounded, Float, FloatConst, FromPrimitive, Inv, MulAdd, NumAssign, NumCast, Signed, ToPrimitive,
 };
-use palinode::{DoubleDouble, Dual, DualN, Jet, Scalar, Var};
+use palinode::forward::{DualN, Jet};
+use palinode::num::DoubleDouble;
+use palinode::{Dual, Scalar, Var};
 
 fn is_a_field<T>()
 where

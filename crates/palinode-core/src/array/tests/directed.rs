@@ -1,6 +1,7 @@
 //! What random programs meet too rarely: writes that read the array they write to, and absurd sizes.
 
-use crate::array::{Array, WhenOverwritten};
+use crate::array::Array;
+use crate::tape::arrays::WhenOverwritten;
 use crate::tape::{Tape, Var};
 
 const POLICIES: [WhenOverwritten; 3] =

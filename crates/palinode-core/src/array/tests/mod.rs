@@ -2,6 +2,6 @@
 
 mod directed;
 mod model;
-pub(super) mod planted;
+pub(crate) mod planted;
 mod programs;
 mod random;

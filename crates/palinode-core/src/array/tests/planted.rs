@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 /// What can be broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::array) enum Bug {
+pub(crate) enum Bug {
     /// A write of an element, met backwards, leaves its slot's cotangent where it is.
     SlotNotTaken,
     /// So does a write of a whole array.
@@ -25,7 +25,7 @@ thread_local! {
 }
 
 impl Bug {
-    pub(in crate::array) fn is_planted(self) -> bool {
+    pub(crate) fn is_planted(self) -> bool {
         PLANTED.get() == Some(self)
     }
 }

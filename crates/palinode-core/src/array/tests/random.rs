@@ -4,7 +4,8 @@
 
 use super::model::{Lists, Model};
 use super::programs::{INPUTS, point, run};
-use crate::array::{Array, WhenOverwritten};
+use crate::array::Array;
+use crate::tape::arrays::WhenOverwritten;
 use crate::tape::{Record, Tape};
 use crate::{Accumulator, Compression, Dual, Error, Var};
 

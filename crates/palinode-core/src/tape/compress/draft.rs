@@ -6,12 +6,12 @@
 
 use super::graph::{self, Graph, Mark};
 use super::partials::{Exact, Partials, Store};
-use super::report::{CompressionStep, Report};
+use super::report::{CompressionReport, CompressionStep};
 use super::sweep::{LAST, Sweep};
-use super::{Compressed, block, fuse};
-use crate::array::ArrayTape;
+use super::{CompressedRecord, block, fuse};
 use crate::error::Error;
 use crate::tape::arena::SINK;
+use crate::tape::arrays::ArrayTape;
 use crate::tape::custom::CustomNode;
 use crate::tape::{Record, Size, Tape};
 use palinode_num::Scalar;
@@ -29,7 +29,7 @@ pub(super) struct Draft<S> {
     recorded_inputs: usize,
     outputs: Vec<u32>,
     values: Vec<S>,
-    report: Report,
+    report: CompressionReport,
 }
 
 impl<S: Scalar<Bool = bool>> Draft<S> {
@@ -45,8 +45,10 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
             custom.first_output() < custom.end() && marks[custom.first_output() as usize].matters()
         });
         let arrays = tape.recorder.arrays.take();
-        let report =
-            Report { steps: vec![CompressionStep { name: "recorded", size: recorded }], narrowing: None };
+        let report = CompressionReport {
+            steps: vec![CompressionStep { name: "recorded", size: recorded }],
+            narrowing: None,
+        };
         let (outputs, values) = (tape.outputs.clone(), tape.values.clone());
         let mut draft = Draft {
             graph,
@@ -89,7 +91,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     }
 
     /// Numbers what is left again.
-    pub(super) fn finish(self, partials: Partials) -> Result<Compressed<S>, Error> {
+    pub(super) fn finish(self, partials: Partials) -> Result<CompressedRecord<S>, Error> {
         let nodes = self.nodes() as u32 + 1;
         let numbers = self.numbers()?;
         let Draft {
@@ -118,7 +120,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         drop(numbers);
         let mut exact: Vec<Exact<S>> = graph.partials.into_iter().map(Exact).collect();
         exact.shrink_to_fit();
-        let mut compressed = Compressed {
+        let mut compressed = CompressedRecord {
             inputs: inputs.len(),
             outputs,
             values,

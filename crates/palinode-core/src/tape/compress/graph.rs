@@ -14,9 +14,9 @@
 //! from an array goes to the sink. Inputs and outputs of custom operations have no row.
 //! Node numbers are those of the recording.
 
-use crate::array::Reference;
 use crate::error::Error;
 use crate::tape::arena::{Arena, FIRST, SINK};
+use crate::tape::arrays::Reference;
 use crate::tape::recorder::Recorder;
 use palinode_num::Scalar;
 
@@ -55,7 +55,7 @@ pub(super) struct Graph<S> {
 }
 
 impl<S: Scalar> Graph<S> {
-    /// An empty graph with room for so many rows and edges.
+    /// An empty graph with the capacity for so many rows and edges.
     pub(super) fn with_room(rows: usize, edges: usize) -> Result<Self, Error> {
         let bytes = Self::bytes_of(rows, edges);
         let no_memory = |_| Error::OutOfMemory { bytes };

@@ -1,9 +1,9 @@
 //! A recording in fewer nodes, edges and bytes.
 //!
-//! Input: a [`Record`](crate::Record). Output: a [`Compressed`] recording of its own, and a [`Report`] of each step.
+//! Input: a [`Record`](crate::Record). Output: a [`CompressedRecord`] recording of its own, and a [`CompressionReport`] of each step.
 //!
 //! ```text
-//! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs, block.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► Compressed
+//! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs, block.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► CompressedRecord
 //!            what matters               fewer rows and edges                             fewer bytes              (sweep.rs)
 //! ```
 //!
@@ -24,11 +24,11 @@ mod sweep;
 mod tests;
 
 pub use partials::Partials;
-pub use report::{CompressionStep, Narrowing, Report};
+pub use report::{CompressionReport, CompressionStep, Narrowing};
 
 use super::record::{add, zero_filled};
-use super::{Size, Tape};
-use crate::drivers::check;
+use super::{Record, Size, Tape};
+use crate::check;
 use crate::error::{Error, same_length};
 use draft::Draft;
 use palinode_num::Scalar;
@@ -56,20 +56,50 @@ impl Default for Compression {
     }
 }
 
+impl<S: Scalar<Bool = bool>> Record<'_, S> {
+    /// The recording without what does not matter, with fewer and, if asked for, narrower partials: a form of its own, that
+    /// leaves the tape to the next recording. Its report says what became of nodes, edges and bytes.
+    ///
+    /// ```
+    /// use palinode_core::{Compression, Tape};
+    ///
+    /// let mut tape = Tape::new();
+    /// let record = tape.record(&[0.5, 1.0, 0.0], |p| {
+    ///     (0..1000).fold(p[0], |x, _| x.sin() * p[1] + p[2])
+    /// })?;
+    /// let mut compressed = record.compress(&Compression::default())?;
+    /// assert_eq!(compressed.size().nodes, 4); // three inputs and the output
+    /// let gradient = compressed.reverse(&[1.0])?;
+    /// assert!(gradient[0] > 0.0 && gradient[2] > 1.0);
+    /// # Ok::<(), palinode_core::Error>(())
+    /// ```
+    ///
+    /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left out: that changes no
+    /// bit of a gradient. Fusing changes it by rounding.
+    ///
+    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry already. Its sweeps add one
+    /// after the other, also if those of the tape do not ([`Tape::accumulate`]).
+    ///
+    /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
+    pub fn compress(self, how: &Compression) -> Result<CompressedRecord<S>, Error> {
+        CompressedRecord::of(self.tape, how)
+    }
+}
+
 /// A compressed recording; see [`Record::compress`](crate::Record::compress).
 ///
 /// It owns all it needs, so any number can be kept while their tape records on, and it can be sent to another thread.
-pub struct Compressed<S> {
+pub struct CompressedRecord<S> {
     inputs: usize,
     outputs: Vec<u32>,
     values: Vec<S>,
     sweep: Sweep<S>,
     cotangents: Vec<[S; 1]>,
     gradient: Vec<S>,
-    report: Report,
+    report: CompressionReport,
 }
 
-impl<S: Scalar<Bool = bool>> Compressed<S> {
+impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
     pub(super) fn of(tape: &mut Tape<S>, how: &Compression) -> Result<Self, Error> {
         let mut draft = Draft::of(tape, how.inputs.as_deref())?;
         if how.chains {
@@ -105,7 +135,7 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
     }
 
     /// What each step did.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &CompressionReport {
         &self.report
     }
 
@@ -189,8 +219,8 @@ impl<S: Scalar<Bool = bool>> Compressed<S> {
 /// Up to so many outputs each is swept by itself to measure what narrow partials do.
 const MOST_OUTPUTS_EACH: usize = 16;
 
-impl<S> core::fmt::Debug for Compressed<S> {
+impl<S> core::fmt::Debug for CompressedRecord<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Compressed").field("report", &self.report).finish_non_exhaustive()
+        f.debug_struct("CompressedRecord").field("report", &self.report).finish_non_exhaustive()
     }
 }

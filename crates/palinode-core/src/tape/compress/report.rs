@@ -55,14 +55,14 @@ impl Narrowing {
 /// What compression did; `Display` prints a table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct CompressionReport {
     /// The steps in order; the first is the recording as it was.
     pub steps: Vec<CompressionStep>,
     /// The error that narrow partials cause; none if partials are exact.
     pub narrowing: Option<Narrowing>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CompressionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.steps.iter().map(|step| step.name.len()).max().unwrap_or(0);
         writeln!(f, "{:<width$}  {:>10}  {:>10}  {:>11}", "", "nodes", "edges", "bytes")?;

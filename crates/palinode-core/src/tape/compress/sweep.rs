@@ -6,8 +6,8 @@
 //! [`LAST`]. Inputs and outputs of custom operations have no edges.
 
 use super::partials::{Store, Stored};
-use crate::array::{ArrayTape, Arrays, Scratch};
 use crate::error::Error;
+use crate::tape::arrays::{ArrayTape, Arrays, Scratch};
 use crate::tape::custom::CustomNode;
 use palinode_num::Scalar;
 

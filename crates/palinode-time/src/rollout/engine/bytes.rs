@@ -46,7 +46,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.backend.residual_bytes() + size_of::<Option<u64>>()
     }
 
-    /// The same with room for a unit that is recorded otherwise than the first.
+    /// The same with spare bytes for a unit that is recorded otherwise than the first.
     pub(in crate::rollout) fn planned_residual_bytes(&self) -> usize {
         if B::RECORDS {
             return self.residual_bytes() + self.backend.recording().slack();
@@ -55,7 +55,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.backend.residual_bytes().max(of_largest) + size_of::<Option<u64>>()
     }
 
-    /// Room for other recordings that are not like the first: of inner steps, of the loss.
+    /// Spare bytes for other recordings that are not like the first: of inner steps, of the loss.
     pub(in crate::rollout) fn slack(&self) -> usize {
         slack_of(self.loss.tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.recording().slack() }
     }
@@ -65,7 +65,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         (self.backend.recording().bytes() + self.loss.tape.heap_bytes()) / 8
     }
 
-    /// Makes room for the cotangents of all inputs that there are.
+    /// Reserves memory for the cotangents of all inputs that there are.
     pub(in crate::rollout) fn reserve_inputs(&mut self) {
         self.of_inputs.all.reserve_exact(self.inputs.numbers(u64::MAX));
     }

@@ -4,8 +4,8 @@
 //! decision is known to be in one of them; the caller looks for which, where that matters.
 
 use super::{Backend, Engine, Error, Inner, Step};
-use crate::rollout::forward::{begin, taken_well};
 use crate::rollout::report::Closest;
+use crate::rollout::taking::{begin, taken_well};
 use palinode_core::decision::{self, Decisions};
 use palinode_core::points::{self, Suspicion};
 use palinode_core::{Passive, Reals, Sink, Snapshot};

@@ -8,7 +8,7 @@
 use super::{Advance, Backend, Engine, Error, Fixed, Flat, Inner, Passive, Reals, Step};
 use crate::rollout::backend::{Alike, records_otherwise};
 use crate::rollout::flat::is_same;
-use crate::rollout::forward::taken_well;
+use crate::rollout::taking::taken_well;
 use palinode_core::Snapshot;
 
 /// One step in so many is run again only to look where it ends.

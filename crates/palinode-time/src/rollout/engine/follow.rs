@@ -86,7 +86,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             self.check_lengths(step, lengths)?;
         }
         let store = stores.of(slot);
-        let kept = match store.put_with(slot.index, step, lengths, &mut |room| room.fill(&self.live)) {
+        let kept = match store.put_with(slot.index, step, lengths, &mut |words| words.fill(&self.live)) {
             Ok(true) => return Ok(()),
             Ok(false) => {
                 self.snapshot.take(&self.live);

@@ -6,8 +6,8 @@
 
 use super::{Backend, Engine, Error, Fixed, Inner, Live, Loss, Reals, Step, When};
 use crate::rollout::flat::{Shape, count};
-use crate::rollout::forward::taken_well;
-use crate::rollout::reverse::GoesOn;
+use crate::rollout::setting::GoesOn;
+use crate::rollout::taking::taken_well;
 use palinode_core::{Snapshot, decision};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
@@ -46,7 +46,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.see_sizes();
         let has_lists = self.live.heap_bytes() > 0;
         if steps > 0 && has_lists {
-            // Lists that a step makes longer and shorter again keep their room. (Hashes would use the snapshot that it goes back by.)
+            // Lists that a step makes longer and shorter again keep their capacity. (Hashes would use the snapshot that it goes back by.)
             let (hashes, heap) = (self.watch.hashes.take(), self.live.heap_bytes());
             let advanced = self.advance(0, self.end_of(0));
             self.watch.hashes = hashes;

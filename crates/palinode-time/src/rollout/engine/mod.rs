@@ -1,7 +1,7 @@
 //! Follows a stream of actions: advances, keeps and restores states, records steps and carries cotangents back over them.
 //!
 //! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
-//! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action; `inputs.rs`: what enters;
+//! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action;
 //! `bytes.rs`: its memory; `measure.rs`: how that is found; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `decisions.rs`: what steps decided; `loss.rs`: where it begins;
 //! `divergence.rs`: whether steps that are run again end where they did.
 //!
@@ -13,7 +13,6 @@ mod cotangent;
 mod decisions;
 mod divergence;
 mod follow;
-mod inputs;
 mod loss;
 mod measure;
 mod sizes;
@@ -21,35 +20,26 @@ mod sizes;
 use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed};
 use super::flat::{Flat, count, refill};
-use super::forward::{begin, take_steps, taken_well};
 use super::hashes::Hashes;
-use super::report::StepDecisions;
+use super::report::{RolloutReport, StepDecisions};
+use super::setting::{AHEAD, Loss, When};
 use super::stores::Stores;
+use super::taking::{begin, take_steps, taken_well};
 use crate::error::Error;
 use crate::health::Health;
+use crate::rollout::inputs::{CotangentsOfInputs, Inputs};
 use crate::step::{Notes, Step};
 pub(super) use cotangent::Cuts;
 use divergence::Ends;
-use inputs::CotangentsOfInputs;
-pub(super) use inputs::Inputs;
 use loss::LossSoFar;
-use palinode_core::{Passive, Reals, Snapshot, Var, decision};
+use palinode_core::{Passive, Reals, Snapshot, decision};
 use sizes::{PlannedFor, outgrown};
 
-/// How many actions a slow store is told ahead.
-pub(super) const AHEAD: usize = 16;
-
-/// When the loss is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
-    /// Of the last state.
-    Last,
-    /// Of the state after each step, summed.
-    Each,
+/// What a reverse sweep ends with.
+pub(in crate::rollout) struct Swept<'a, St: Step, T: Inner, B> {
+    pub(in crate::rollout) engine: Engine<'a, St, T, B>,
+    pub(in crate::rollout) report: RolloutReport,
 }
-
-/// A loss: of the state after so many steps.
-pub(super) type Loss<'a, St, T> = dyn FnMut(u64, &<St as Step>::State<Var<T>>) -> Var<T> + 'a;
 
 /// Where the live state stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ pub(in crate::rollout) struct Sizes {
     /// Words of a snapshot.
     pub(in crate::rollout) reals: usize,
     pub(in crate::rollout) plain: usize,
-    /// Bytes of the live state: lists have more room than they use.
+    /// Bytes of the live state: lists have more capacity than they use.
     pub(in crate::rollout) heap: usize,
     /// The same for the copy that the backend records with.
     pub(in crate::rollout) in_backend: usize,
@@ -97,7 +97,7 @@ pub(in crate::rollout) struct PlannedFor {
     /// Whether a state that is restored has its lists elsewhere than before: they are then held twice for a moment, too.
     pub(super) moves_when_restored: bool,
     /// The bytes that states which grow may take beyond the largest one.
-    room: usize,
+    spare: usize,
     /// The bytes that were held in all while a cheaper way to the partials was looked for; see `narrow`.
     pub(in crate::rollout) held_to_look: usize,
 }
@@ -174,9 +174,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         heap.max(in_backend).max(of_loss)
     }
 
-    /// Plans for states that hold twice as much from now on: lists that grew one by one have more room than those that were loaded. And for one that is moved meanwhile.
+    /// Plans for states that hold twice as much from now on: lists that grew one by one have more capacity than those that were loaded. And for one that is moved meanwhile.
     pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
-        self.plan.room = self.largest_list();
+        self.plan.spare = self.largest_list();
         let Sizes { heap, in_backend, of_loss, .. } = &mut self.plan.largest;
         *heap *= 2;
         *in_backend *= 2;
@@ -189,14 +189,14 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// The bytes of a list that is moved while it grows, or when a state is restored, or inside a step.
     pub(in crate::rollout) fn room_to_grow(&self) -> usize {
         let restored = if self.plan.moves_when_restored { self.largest_list() } else { 0 };
-        self.plan.room.max(restored).max(self.plan.largest.moved)
+        self.plan.spare.max(restored).max(self.plan.largest.moved)
     }
 
-    /// Forgets what states were seen, and gives back the room that they were given.
+    /// Forgets what states were seen, and gives back the bytes that they were given.
     pub(in crate::rollout) fn forget_states(&mut self, first: &Snapshot) {
         self.plan.largest = Sizes::default();
         (self.plan.lengths, self.plan.varies) = (Some((first.reals().len(), first.plain().len())), false);
-        (self.plan.moves_lists, self.plan.room, self.plan.needed) = (false, 0, None);
+        (self.plan.moves_lists, self.plan.spare, self.plan.needed) = (false, 0, None);
         self.live = first.loaded();
         (self.after, self.loss.state) = (None, None);
     }

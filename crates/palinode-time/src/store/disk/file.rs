@@ -43,7 +43,7 @@ pub(super) fn bytes(reals: usize, plain: usize) -> usize {
     HEADER + (reals + plain) * WORD
 }
 
-/// Writes everything but the checksum; the buffer has room for it.
+/// Writes everything but the checksum; the buffer is large enough.
 pub(super) fn encode(label: &Label, snapshot: &Snapshot, buffer: &mut Vec<u8>) {
     buffer.clear();
     for word in label.words().into_iter().chain([0]) {

@@ -220,7 +220,7 @@ impl DiskStore {
         oldest.map(|at| self.drop_fetched(at)).is_some()
     }
 
-    /// A buffer with room for so many bytes, if one is free.
+    /// A buffer with the capacity for so many bytes, if one is free.
     fn buffer(&mut self, bytes: usize) -> Option<Vec<u8>> {
         let mut buffer = self.buffers.pop()?;
         if buffer.capacity() < bytes {
@@ -232,7 +232,7 @@ impl DiskStore {
         Some(buffer)
     }
 
-    /// Begins to read, if there is room for it now.
+    /// Begins to read, if there is a buffer for it now.
     fn begin_to_fetch(&mut self, label: Label) -> Result<bool, SnapshotError> {
         while self.fetched.len() >= EACH_WAY || self.buffers.is_empty() {
             if !self.drop_oldest_fetched() {

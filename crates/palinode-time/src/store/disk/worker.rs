@@ -7,7 +7,7 @@
 //! the file is written. It is woken when someone waits for it.
 //!
 //! Invariants: jobs are done one after the other, so that a read that follows a write of the same slot reads what was written. The
-//! thread never waits for its owner: there is room for the answers to all buffers there are.
+//! thread never waits for its owner: there is space for the answers to all buffers there are.
 
 use super::directory::{gone, slot_name};
 use super::file::{self, Label};
@@ -31,7 +31,7 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_mi
 pub(super) enum Job {
     /// Writes a buffer that lacks its checksum.
     Write(Label, Vec<u8>),
-    /// Reads into a buffer that has room.
+    /// Reads into a buffer that is large enough.
     Read(Label, Vec<u8>),
     Remove(u32),
 }
@@ -198,7 +198,7 @@ impl Files {
         self.sleep();
         let written = File::create(&path).and_then(|mut file| file.write_all(buffer));
         written.map_err(|error| {
-            let _ = gone(fs::remove_file(&path)); // half a file helps nobody, its room may help others
+            let _ = gone(fs::remove_file(&path)); // half a file helps nobody, its space may help others
             failure(label.step, "written", &path, &error)
         })
     }

@@ -3,30 +3,17 @@
 //! Input: a recording. Output: text. A traced tape ([`Tape::traced`](crate::Tape::traced)) has a row per operation, with its
 //! value; any other tape has a row per node, because operations in between were merged while recording.
 
+mod arrays;
+
 use super::arena::SINK;
 use super::recorder::{Recorder, Source};
-use crate::array::with_steps;
+use arrays::with_steps;
 use core::fmt;
 use palinode_num::Scalar;
 
-/// One recorded operation of a traced tape.
-pub(crate) struct Entry<S> {
-    pub(crate) node: u32,
-    pub(crate) op: &'static str,
-    /// The nodes it reads and the partials saved for them; custom operations save something else.
-    pub(crate) inputs: Vec<(u32, Option<S>)>,
-    pub(crate) value: S,
-}
-
-impl<S> Entry<S> {
-    pub(crate) fn bytes(&self) -> usize {
-        self.inputs.capacity() * size_of::<(u32, Option<S>)>()
-    }
-}
-
 /// One row of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TableRow {
     /// The node's number; inputs come first, from 1. 0 for a step on an array, which is no node.
     pub index: u32,
     /// The operation, `input`, or `node` for merged operations.
@@ -45,14 +32,14 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// The rows, in the order of recording.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
 }
 
 impl Table {
     pub(crate) fn of<S: Scalar>(recorder: &Recorder<S>) -> Table {
         let shown = |value: S| value.peek().unwrap_or(f64::NAN);
         if !recorder.trace.is_empty() {
-            let rows = recorder.trace.iter().map(|entry| Row {
+            let rows = recorder.trace.iter().map(|entry| TableRow {
                 index: entry.node,
                 op: entry.op,
                 inputs: entry.inputs.iter().map(|&(node, _)| node).collect(),
@@ -71,7 +58,7 @@ impl Table {
                     ("node", parents.to_vec(), partials.iter().map(|&p| shown(p)).collect())
                 }
             };
-            rows.push(Row { index, op, inputs, output: None, saved, array: None });
+            rows.push(TableRow { index, op, inputs, output: None, saved, array: None });
         });
         Table { rows: with_steps(&recorder.arrays, rows) }
     }

@@ -10,7 +10,7 @@ fn non_finite<S: Scalar>(x: S) -> Option<f64> {
 }
 
 /// An error that names the first input which is not finite.
-pub(super) fn inputs<S: Scalar>(x: &[S]) -> Result<(), Error> {
+pub(crate) fn inputs<S: Scalar>(x: &[S]) -> Result<(), Error> {
     given("input", x)
 }
 
@@ -28,23 +28,23 @@ pub(crate) fn given_lanes<S: Scalar, const N: usize>(what: &'static str, x: &[[S
 }
 
 /// An error that names the first output which is not finite.
-pub(super) fn outputs<S: Scalar>(y: &[S]) -> Result<(), Error> {
+pub(crate) fn outputs<S: Scalar>(y: &[S]) -> Result<(), Error> {
     first_bad(y).map_or(Ok(()), |(position, value)| Err(Error::NonFiniteOutput { position, value }))
 }
 
 /// An error that names the first derivative of output `output` which is not finite.
-pub(super) fn row<S: Scalar>(output: usize, row: &[S]) -> Result<(), Error> {
+pub(crate) fn row<S: Scalar>(output: usize, row: &[S]) -> Result<(), Error> {
     first_bad(row).map_or(Ok(()), |(input, value)| Err(Error::NonFiniteDerivative { output, input, value }))
 }
 
 /// An error that names the first derivative which is not finite as `what` and its position, counted from `start`.
-pub(super) fn derivatives<S: Scalar>(what: &'static str, start: usize, found: &[S]) -> Result<(), Error> {
+pub(crate) fn derivatives<S: Scalar>(what: &'static str, start: usize, found: &[S]) -> Result<(), Error> {
     first_bad(found)
         .map_or(Ok(()), |(i, value)| Err(Error::NonFiniteDerivativeOf { what, position: start + i, value }))
 }
 
 /// An error if the derivative of output `output` by input `input` is not finite.
-pub(super) fn entry<S: Scalar>(output: usize, input: usize, value: S) -> Result<(), Error> {
+pub(crate) fn entry<S: Scalar>(output: usize, input: usize, value: S) -> Result<(), Error> {
     first_bad(&[value]).map_or(Ok(()), |(_, value)| Err(Error::NonFiniteDerivative { output, input, value }))
 }
 

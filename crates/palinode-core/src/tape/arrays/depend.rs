@@ -4,17 +4,15 @@
 //!
 //! Invariant: it may mark too much (a partial that happens to be zero), never too little.
 
-use super::steps::{ArrayTape, Home, Kind, Region, Step, Whole};
-use crate::tape::SINK;
+use super::layout::Home;
+use super::steps::{ArrayTape, Kind, Step, Whole};
+use crate::tape::arena::SINK;
 use palinode_num::Scalar;
 
 /// Goes backwards over one step: `marks` has an entry per node, then one per slot.
 pub(crate) fn mark<S: Scalar>(tape: &ArrayTape<S>, nodes: usize, step: &Step, marks: &mut [bool]) {
-    let place = |region: &Region| match region.home {
-        Home::Nodes => 0,
-        Home::Storage(storage) => nodes + tape.start_of(storage),
-    };
-    let slot = |step: &Step| nodes + tape.start_of(step.storage) + step.slot as usize;
+    let layout = tape.layout(nodes);
+    let slot = |step: &Step| layout.slot(step.storage, step.slot);
     match step.kind {
         Kind::Get => {
             let marked = marks[step.node as usize];
@@ -30,29 +28,23 @@ pub(crate) fn mark<S: Scalar>(tape: &ArrayTape<S>, nodes: usize, step: &Step, ma
         }
         Kind::Whole => {
             let whole = &tape.whole[step.storage as usize];
-            let (output, replaces) = match whole {
-                Whole::Linear(linear) => (&linear.output, linear.replaces),
-                Whole::Product(product) => (&product.output, product.replaces),
-            };
-            let base = place(output);
-            let marked: Vec<bool> = output.places.walk().map(|place| marks[base + place]).collect();
+            let (output, replaces) = whole.output();
+            let marked: Vec<bool> = layout.places(output).map(|place| marks[place]).collect();
             if replaces && output.home != Home::Nodes {
-                output.places.walk().for_each(|place| marks[base + place] = false);
+                layout.places(output).for_each(|place| marks[place] = false);
             }
             match whole {
                 Whole::Linear(linear) => {
                     for argument in &linear.arguments {
-                        let base = place(&argument.region);
-                        for (place, &marked) in argument.region.places.walk().zip(&marked) {
-                            marks[base + place] |= marked;
+                        for (place, &marked) in layout.places(&argument.region).zip(&marked) {
+                            marks[place] |= marked;
                         }
                     }
                 }
                 Whole::Product(product) => {
                     for (region, needed) in product.needed(&marked) {
-                        let base = place(region);
-                        for (place, needed) in region.places.walk().zip(needed) {
-                            marks[base + place] |= needed;
+                        for (place, needed) in layout.places(region).zip(needed) {
+                            marks[place] |= needed;
                         }
                     }
                 }

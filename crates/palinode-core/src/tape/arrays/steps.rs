@@ -1,6 +1,6 @@
 //! What a recording keeps of arrays: steps on single elements, and operations on whole arrays, in order.
 //!
-//! Input: pushes from [`Array`](super::Array)s. Output: the same steps, for the sweeps in `sweep.rs`.
+//! Input: pushes from [`Array`](crate::Array)s, by way of `recorder/arrays.rs`. Output: the same steps, for the sweeps in `sweep.rs`.
 //!
 //! A *storage* is a run of cotangents, one per slot. All versions of an array share one: a sweep meets the
 //! versions strictly one after the other, and a write, met backwards, takes its slots' cotangents away. So a write to one
@@ -10,11 +10,10 @@
 //! falls. Slots lie behind the nodes in a sweep's memory, storage after storage. Steps lie in chunks that are used again.
 
 use super::formula::Formula;
-use super::matmul::Product;
+use super::layout::{Layout, Region};
 use super::policy::WhenOverwritten;
+use super::product::Product;
 use super::residual::{Residual, formula_bytes};
-use super::view::Places;
-use crate::tape::{Recorder, SINK};
 use palinode_num::Scalar;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,20 +38,6 @@ pub(crate) struct Step {
     pub(crate) slot: u32,
     pub(crate) node: u32,
     pub(crate) kind: Kind,
-}
-
-/// Where something lives: among the nodes, or in a storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
-    Nodes,
-    Storage(u32),
-}
-
-/// Some nodes or slots, in order.
-#[derive(Clone, Debug)]
-pub(crate) struct Region {
-    pub(crate) home: Home,
-    pub(crate) places: Places,
 }
 
 /// The partial by one argument.
@@ -146,7 +131,7 @@ impl<S: Scalar> Whole<S> {
     }
 
     /// How many numbers it needs for a while when it is swept.
-    fn scratch(&self) -> usize {
+    pub(in crate::tape) fn scratch(&self) -> usize {
         match self {
             Whole::Linear(linear) => {
                 let computes = linear.arguments.iter().any(|a| matches!(a.partial, Partial::Computed(_)));
@@ -190,8 +175,8 @@ pub struct ArrayCounts {
 }
 
 /// A list in chunks: what is written stays where it is, and memory is kept when it is cleared.
-struct Chunks<T> {
-    chunks: Vec<Vec<T>>,
+pub(in crate::tape) struct Chunks<T> {
+    pub(in crate::tape) chunks: Vec<Vec<T>>,
     current: usize,
 }
 
@@ -205,7 +190,7 @@ impl<T> Chunks<T> {
 
     /// Whether the next push asks for memory, and how many bytes.
     #[inline]
-    fn needs(&self) -> Option<usize> {
+    pub(in crate::tape) fn needs(&self) -> Option<usize> {
         match self.chunks.get(self.current) {
             Some(chunk) if chunk.len() < chunk.capacity() => None,
             _ if self.current + 1 < self.chunks.len() => None,
@@ -218,7 +203,7 @@ impl<T> Chunks<T> {
     }
 
     #[inline]
-    fn push(&mut self, item: T) {
+    pub(in crate::tape) fn push(&mut self, item: T) {
         if let Some(chunk) = self.chunks.get_mut(self.current)
             && chunk.len() < chunk.capacity()
         {
@@ -258,13 +243,13 @@ impl<T> Chunks<T> {
 
 /// The arrays of one recording.
 pub(crate) struct ArrayTape<S> {
-    steps: Chunks<Step>,
+    pub(in crate::tape) steps: Chunks<Step>,
     pub(crate) whole: Vec<Whole<S>>,
     /// Where each storage begins among the slots, once the recording is finished; its length before.
-    storages: Vec<usize>,
-    slots: usize,
+    pub(in crate::tape) storages: Vec<usize>,
+    pub(in crate::tape) slots: usize,
     /// The bytes that the largest operation needs while it is swept.
-    scratch: usize,
+    pub(in crate::tape) scratch: usize,
     pub(crate) policy: WhenOverwritten,
     pub(crate) counts: ArrayCounts,
 }
@@ -333,10 +318,10 @@ impl<S: Scalar> ArrayTape<S> {
         self.scratch
     }
 
-    /// Where a storage begins among the slots.
+    /// Where the slots lie behind so many nodes, once the recording is finished.
     #[inline]
-    pub(crate) fn start_of(&self, storage: u32) -> usize {
-        self.storages[storage as usize]
+    pub(super) fn layout(&self, nodes: usize) -> Layout<'_> {
+        Layout { storages: &self.storages, nodes }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -381,106 +366,5 @@ impl<S: Scalar> ArrayTape<S> {
         self.steps.bytes()
             + self.whole.capacity() * size_of::<Whole<S>>()
             + self.storages.capacity() * size_of::<usize>()
-    }
-}
-
-impl<S: Scalar> Recorder<S> {
-    /// A new storage with so many slots.
-    pub(crate) fn new_storage(&mut self, len: usize) -> u32 {
-        assert!(len <= u32::MAX as usize, "palinode: an array on a tape has at most 2^32 - 1 elements");
-        if self.make_room(|arrays| &mut arrays.storages) {
-            self.arrays.storages.push(len);
-            self.grow_slots(len);
-        }
-        (self.arrays.storages.len() as u32).saturating_sub(1)
-    }
-
-    /// A storage has at least so many slots.
-    pub(crate) fn storage_reaches(&mut self, storage: u32, len: usize) {
-        // There is none after a failure.
-        if let Some(length) = self.arrays.storages.get_mut(storage as usize) {
-            let more = len.saturating_sub(*length);
-            *length += more;
-            self.grow_slots(more);
-        }
-    }
-
-    fn grow_slots(&mut self, more: usize) {
-        self.arrays.slots += more;
-        self.arena.set_aside(more * self.arena.cotangent_bytes());
-    }
-
-    /// Records a step on one element.
-    #[inline]
-    pub(crate) fn push_step(&mut self, kind: Kind, storage: u32, slot: usize, node: u32) {
-        if let Some(bytes) = self.arrays.steps.needs() {
-            // While the list of chunks moves, both are there.
-            let lists = self.arrays.steps.chunks.capacity() * size_of::<Vec<Step>>();
-            self.charge(bytes + lists + size_of::<Vec<Step>>());
-            self.arena.put_back(lists);
-        }
-        if self.arena.failure().is_some() {
-            return;
-        }
-        let at = self.arena.next_node();
-        self.arrays.steps.push(Step { at, storage, slot: slot as u32, node, kind });
-        self.arrays.counts.elements += usize::from(kind != Kind::Whole);
-    }
-
-    /// Reads an element into a new node.
-    #[inline]
-    pub(crate) fn push_read(&mut self, storage: u32, slot: usize, zero: S) -> u32 {
-        let node = self.arena.push([SINK], [zero]);
-        self.push_step(Kind::Get, storage, slot, node);
-        node
-    }
-
-    /// Records an operation on whole arrays.
-    pub(crate) fn push_whole(&mut self, whole: Whole<S>) {
-        if self.arena.failure().is_some() {
-            return;
-        }
-        let (added, filled) = match &whole {
-            Whole::Linear(linear) => {
-                let len = linear.output.places.len();
-                (len * linear.arguments.len(), if linear.replaces { len } else { 0 })
-            }
-            Whole::Product(product) => product.added_and_filled(),
-        };
-        self.arrays.counts.added += added;
-        self.arrays.counts.filled += filled;
-        self.arrays.counts.operations += 1;
-        let scratch = whole.scratch() * size_of::<S>();
-        let more_scratch = scratch.saturating_sub(self.arrays.scratch);
-        self.arrays.scratch += more_scratch;
-        self.charge(whole.bytes(None) + more_scratch);
-        if self.make_room(|arrays| &mut arrays.whole) {
-            self.push_step(Kind::Whole, self.arrays.whole.len() as u32, 0, SINK);
-            self.arrays.whole.push(whole);
-        }
-    }
-
-    /// Makes room for one more in a list; false if there may be none.
-    fn make_room<T>(&mut self, list: impl Fn(&mut ArrayTape<S>) -> &mut Vec<T>) -> bool {
-        let (len, capacity) = (list(&mut self.arrays).len(), list(&mut self.arrays).capacity());
-        if len == capacity {
-            let more = capacity / 2 + 16;
-            // While a list moves, both are there.
-            self.charge((capacity + more) * size_of::<T>());
-            if self.arena.failure().is_some() {
-                return false;
-            }
-            list(&mut self.arrays).reserve_exact(more);
-            self.arena.put_back(capacity * size_of::<T>());
-        }
-        true
-    }
-
-    /// Counts bytes towards the limit; the recording fails if they are too many.
-    pub(crate) fn charge(&mut self, bytes: usize) {
-        self.arena.set_aside(bytes);
-        if let Err(error) = self.arena.check_limits() {
-            self.arena.refuse(error);
-        }
     }
 }

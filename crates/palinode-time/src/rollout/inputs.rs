@@ -4,8 +4,9 @@
 //! `f64`, and is not copied. Inputs that are made all have the size of the first, so that a budget planned with it holds.
 
 use crate::error::Error;
+use crate::implicit::number::Number;
 use crate::rollout::flat::{Flat, Shape, Verbatim, count, reloaded};
-use crate::step::{Number, Step};
+use crate::step::Step;
 use palinode_core::{Reals, Scalar, Snapshot};
 
 /// What enters at each step.

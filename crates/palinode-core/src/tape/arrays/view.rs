@@ -201,7 +201,7 @@ impl View {
     }
 
     #[track_caller]
-    pub(super) fn check_axis(&self, what: &str, axis: usize) {
+    pub(crate) fn check_axis(&self, what: &str, axis: usize) {
         let rank = self.shape.len();
         assert!(axis < rank, "palinode: PAL0101: {what}: there is no axis {axis} among {rank}, from 0");
     }

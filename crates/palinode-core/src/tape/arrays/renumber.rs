@@ -4,9 +4,10 @@
 //!
 //! Invariant: nodes that were written together need not stay next to each other: a run of them becomes a list.
 
-use super::steps::{ArrayTape, Home, Kind, Region, Whole};
+use super::layout::{Home, Region};
+use super::steps::{ArrayTape, Kind, Whole};
 use super::view::Places;
-use crate::tape::SINK;
+use crate::tape::arena::SINK;
 use palinode_num::Scalar;
 
 /// What a step does with a node.

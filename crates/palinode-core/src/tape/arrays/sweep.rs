@@ -9,12 +9,15 @@
 //!
 //! Invariant: what is moved unchanged stays the same bit by bit, so that a copy in between changes nothing.
 
+use super::formula::{Elements, Reader};
+use super::layout::{Home, Layout, Region, accumulate};
 use super::residual::Lent;
-use super::steps::{ArrayTape, Home, Kind, Linear, Partial, Region, Step, Whole};
+use super::steps::{ArrayTape, Kind, Linear, Partial, Step, Whole};
 #[cfg(test)]
-use super::tests::planted::Bug;
+use crate::array::tests::planted::Bug;
 use crate::error::Error;
-use crate::tape::{SINK, Sums};
+use crate::tape::Sums;
+use crate::tape::arena::SINK;
 use palinode_num::{AccumulateProducts, Scalar};
 
 /// The recording's arrays and where their slots lie in a sweep's memory.
@@ -36,40 +39,23 @@ impl<S, const N: usize> Scratch<S, N> {
     }
 }
 
-/// Adds what is moved unchanged. Into zero it goes bit by bit.
-#[inline]
-pub(crate) fn accumulate<S: Scalar, const N: usize>(target: &mut [S; N], moved: [S; N]) {
-    for (target, moved) in target.iter_mut().zip(moved) {
-        if target.vanishes() {
-            *target = moved;
-        } else if !moved.vanishes() {
-            *target = *target + moved;
-        }
-    }
-}
-
 impl<'a, S: Scalar> Arrays<'a, S> {
     pub(crate) fn new(tape: &'a ArrayTape<S>, nodes: u32) -> Self {
         Arrays { tape, nodes: nodes as usize }
     }
 
+    /// Where the slots of each array lie.
+    fn layout(self) -> Layout<'a> {
+        self.tape.layout(self.nodes)
+    }
+
     #[inline]
     fn slot(self, step: &Step) -> usize {
-        self.nodes + self.tape.start_of(step.storage) + step.slot as usize
+        self.layout().slot(step.storage, step.slot)
     }
 
-    /// Where in a sweep's memory a region's first place counts from.
-    pub(super) fn base(self, region: &Region) -> usize {
-        match region.home {
-            Home::Nodes => 0,
-            Home::Storage(storage) => self.nodes + self.tape.start_of(storage),
-        }
-    }
-
-    /// A region's places in a sweep's memory, in order.
-    pub(super) fn places(self, region: &Region) -> impl Iterator<Item = usize> {
-        let base = self.base(region);
-        region.places.walk().map(move |place| base + place)
+    fn places(self, region: &Region) -> impl Iterator<Item = usize> {
+        self.layout().places(region)
     }
 
     /// One step, backwards.
@@ -130,7 +116,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         }
         match whole {
             Whole::Linear(linear) => self.reverse_linear(linear, received, cotangents),
-            Whole::Product(product) => product.reverse(self, received, cotangents),
+            Whole::Product(product) => product.reverse(self.layout(), received, cotangents),
         }
         Ok(())
     }
@@ -193,7 +179,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 }
                 match whole {
                     Whole::Linear(linear) => self.reverse_linear_summed(linear, &received, sums),
-                    Whole::Product(product) => product.reverse_summed(self, &received, sums),
+                    Whole::Product(product) => product.reverse_summed(self.layout(), &received, sums),
                 }
             }
         }
@@ -260,7 +246,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                         (&linear.output, linear.replaces)
                     }
                     Whole::Product(product) => {
-                        product.forward(self, tangents, sent);
+                        product.forward(self.layout(), tangents, sent);
                         (&product.output, product.replaces)
                     }
                 };
@@ -303,7 +289,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
 enum Partials<'a, S> {
     One,
     Same(S),
-    Each(super::formula::Elements<'a, S>),
+    Each(Elements<'a, S>),
 }
 
 /// Hands the partials by one argument to `f`: kept, or computed by the rule from what was kept.
@@ -312,7 +298,7 @@ fn for_each_partial<S: Scalar>(linear: &Linear<S>, partial: &Partial<S>, f: impl
     match partial {
         Partial::One => f(Partials::One),
         Partial::Constant(partial) => f(Partials::Same(*partial)),
-        Partial::Saved(values) => f(Partials::Each(super::formula::Reader::Run(values).iter())),
+        Partial::Saved(values) => f(Partials::Each(Reader::Run(values).iter())),
         Partial::Operand(which) => match operands()[*which].lend() {
             Lent::Number(partial) => f(Partials::Same(partial)),
             lent => f(Partials::Each(lent.reader().iter())),
@@ -322,7 +308,7 @@ fn for_each_partial<S: Scalar>(linear: &Linear<S>, partial: &Partial<S>, f: impl
             let readers: Vec<_> = lent.iter().map(Lent::reader).collect();
             let rule = &linear.operands.as_ref().expect("a rule is kept with its operands").formula;
             let values = rule.partials(*which, &readers);
-            f(Partials::Each(super::formula::Reader::Run(&values).iter()));
+            f(Partials::Each(Reader::Run(&values).iter()));
         }
     }
 }

@@ -3,9 +3,8 @@
 //! Input: the rows of the nodes, and the steps. Output: the same rows, with what they have to do with arrays, and rows for
 //! the steps that are no nodes, in the order of recording.
 
-use super::steps::{Argument, ArrayTape, Home, Kind, Region, Step, Whole};
-use super::view::{Places, Walk};
-use crate::tape::Row;
+use super::TableRow;
+use crate::tape::arrays::{Argument, ArrayTape, Home, Kind, Places, Region, Step, Walk, Whole};
 use palinode_num::Scalar;
 use std::collections::HashMap;
 
@@ -41,7 +40,7 @@ fn nodes_of(region: &Region) -> Vec<u32> {
     nodes
 }
 
-fn whole_row<S: Scalar>(whole: &Whole<S>) -> (Row, Vec<u32>) {
+fn whole_row<S: Scalar>(whole: &Whole<S>) -> (TableRow, Vec<u32>) {
     let (output, replaces, arguments): (_, _, Vec<&Region>) = match whole {
         Whole::Linear(linear) => {
             let regions = linear.arguments.iter().map(|argument: &Argument<S>| &argument.region);
@@ -56,17 +55,17 @@ fn whole_row<S: Scalar>(whole: &Whole<S>) -> (Row, Vec<u32>) {
     };
     let inputs = arguments.iter().flat_map(|region| nodes_of(region)).collect();
     let array = Some(array.trim_end().to_string());
-    let row = Row { index: 0, op: whole.name(), inputs, output: None, saved: vec![], array };
+    let row = TableRow { index: 0, op: whole.name(), inputs, output: None, saved: vec![], array };
     (row, nodes_of(output))
 }
 
 /// Puts the steps between the rows of the nodes.
-pub(crate) fn with_steps<S: Scalar>(tape: &ArrayTape<S>, mut rows: Vec<Row>) -> Vec<Row> {
+pub(super) fn with_steps<S: Scalar>(tape: &ArrayTape<S>, mut rows: Vec<TableRow>) -> Vec<TableRow> {
     let row_of: HashMap<u32, usize> = rows.iter().enumerate().map(|(k, row)| (row.index, k)).collect();
     let element = |step: &Step| Some(format!("a{}[{}]", step.storage, step.slot));
-    let mut between: Vec<(u32, Row)> = Vec::new();
+    let mut between: Vec<(u32, TableRow)> = Vec::new();
     for step in tape.steps() {
-        let written = |op| Row {
+        let written = |op| TableRow {
             index: 0,
             op,
             inputs: if step.node == crate::tape::SINK { vec![] } else { vec![step.node] },

@@ -12,7 +12,7 @@
 use super::formula::{Formula, Reader};
 use super::policy::WhenOverwritten;
 use super::view::View;
-use crate::tape::{Recorder, Stamp, with_recorder};
+use crate::tape::Stamp;
 use core::panic::Location;
 use palinode_num::Scalar;
 use std::collections::HashSet;
@@ -25,13 +25,6 @@ pub(crate) struct Need {
     pub(crate) at: &'static Location<'static>,
     pub(crate) policy: WhenOverwritten,
     pub(crate) stamp: Stamp,
-}
-
-/// Counts bytes that a rule keeps towards the limit of its tape.
-pub(crate) fn charge<S: Scalar>(need: Need, bytes: usize) {
-    if bytes > 0 {
-        with_recorder(need.stamp, |recorder: &mut Recorder<S>| recorder.charge(bytes));
-    }
 }
 
 /// Memory that arrays and rules share.
@@ -149,7 +142,7 @@ impl<S: Scalar> Kept<S> {
 #[cfg(test)]
 impl<S: Copy> Kept<S> {
     /// What a missing copy does to it.
-    pub(super) fn overwrite(&self, written: &[S]) {
+    pub(crate) fn overwrite(&self, written: &[S]) {
         if let State::Values(values, _) = &mut *self.state.lock().unwrap() {
             let mut memory = values.to_vec();
             memory.iter_mut().zip(written).for_each(|(slot, &written)| *slot = written);
@@ -188,13 +181,6 @@ pub(crate) enum Residual<S> {
 }
 
 impl<S: Scalar> Residual<S> {
-    /// Numbers of its own.
-    pub(crate) fn of(values: Vec<S>, shape: &[usize], need: Need) -> Residual<S> {
-        let kept = Kept::new(Arc::new(values), None);
-        charge::<S>(need, kept.needed_by(need));
-        Residual::Values { kept, view: View::whole(shape) }
-    }
-
     /// The heap bytes that are its own, not those that it shares.
     pub(crate) fn own_bytes(&self) -> usize {
         match self {

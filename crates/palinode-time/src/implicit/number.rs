@@ -1,0 +1,105 @@
+//! What numbers must be: to go through steps, to solve equations, and to be inside such numbers.
+//!
+//! These traits are about each other: a number solves equations, which are evaluated in any number.
+
+use super::error::ImplicitError;
+use super::options::LinearOptions;
+use super::report::{LinearReport, SolverReport};
+use palinode_core::{FormatLimits, Real, Reals, Scalar};
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// What a number must be to go through a [`Step`](crate::Step): a [`Real`] that other crates' generic code accepts too.
+///
+/// Write steps over `S: Real`, which asks for less and is allowed; over `S: Real + Implicit` where a step solves equations
+/// ([`root`](super::root)), over `S: Number` where it calls nalgebra.
+#[cfg(not(feature = "nalgebra"))]
+pub trait Number: Real + FormatLimits + Reals<Self> + Send + Sync + Implicit {}
+#[cfg(not(feature = "nalgebra"))]
+impl<S: Real + FormatLimits + Reals<S> + Send + Sync + Implicit> Number for S {}
+
+/// What a number must be to go through a [`Step`](crate::Step): a [`Real`] that other crates' generic code accepts too.
+///
+/// Write steps over `S: Real`, which asks for less and is allowed: `S: Number` is nalgebra's `RealField`, too, so that `x.sin()` would be ambiguous. Over
+/// `S: Real + Implicit` where a step solves equations ([`root`](super::root)), over `S: Number` where it calls nalgebra.
+#[cfg(feature = "nalgebra")]
+pub trait Number:
+    Real
+    + FormatLimits
+    + Reals<Self>
+    + Send
+    + Sync
+    + Implicit
+    + nalgebra::RealField
+    + palinode_core::linalg::LinearAlgebra
+{
+}
+#[cfg(feature = "nalgebra")]
+impl<S> Number for S where
+    S: Real
+        + FormatLimits
+        + Reals<S>
+        + Send
+        + Sync
+        + Implicit
+        + nalgebra::RealField
+        + palinode_core::linalg::LinearAlgebra
+{
+}
+
+/// A number that implicit functions run on: `f64`, `f32`, and `Dual`, `DualN`, `Passive` and `Var` over these or each other.
+pub trait Implicit: Scalar<Bool = bool> {
+    /// The solution at these parameters.
+    #[doc(hidden)]
+    fn solve<P: Problem>(
+        problem: &Arc<P>,
+        params: &[Self],
+    ) -> Result<(Vec<Self>, SolverReport), ImplicitError>;
+    /// The derivative of the solution, ready for sweeps.
+    #[doc(hidden)]
+    fn prepare<P: Problem>(problem: &Arc<P>, x: &[Self], params: &[Self]) -> Prepared<Self>;
+}
+
+pub(super) type Prepared<S> = Result<Box<dyn Derivative<S>>, ImplicitError>;
+
+/// What the inner number of a [`Number`] must be.
+#[cfg(not(feature = "nalgebra"))]
+pub trait Inner: Implicit + PartialOrd + Display + FormatLimits + Send + Sync {}
+#[cfg(not(feature = "nalgebra"))]
+impl<S: Implicit + PartialOrd + Display + FormatLimits + Send + Sync> Inner for S {}
+
+/// What the inner number of a [`Number`] must be.
+#[cfg(feature = "nalgebra")]
+pub trait Inner:
+    Implicit + PartialOrd + Display + FormatLimits + Send + Sync + palinode_core::linalg::InnerNumber
+{
+}
+#[cfg(feature = "nalgebra")]
+impl<S: Implicit + PartialOrd + Display + FormatLimits + Send + Sync + palinode_core::linalg::InnerNumber>
+    Inner for S
+{
+}
+
+/// The derivative of a solution by its parameters.
+pub trait Derivative<S>: Send {
+    /// `J^T v`.
+    fn pull(&mut self, v: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError>;
+    /// `J dp`.
+    fn push(&mut self, dp: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError>;
+    /// The heap bytes held.
+    fn heap_bytes(&self) -> usize;
+}
+
+/// An equation `R(x, p) = 0` that is solved in plain numbers and evaluated in any.
+pub trait Problem: Send + Sync + 'static {
+    /// How many unknowns and equations there are.
+    fn unknowns(&self) -> usize;
+    /// Zero at the solution.
+    fn residual<S: Number>(&self, x: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError>;
+    /// The solution.
+    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError>;
+    /// How the linear systems of its derivatives are solved.
+    fn linear(&self) -> &LinearOptions;
+    /// How the operation is called in tables.
+    fn name(&self) -> &'static str;
+}
