@@ -2,11 +2,10 @@
 //!
 //! Input: [`DMatrix`](nalgebra::DMatrix)es of any number: `f64`, [`DoubleDouble`](crate::DoubleDouble), [`Posit`](crate::Posit)s, and [`Dual`](crate::Dual),
 //! [`DualN`](crate::DualN) and [`Var`](crate::Var) over these, nested too (not [`Jet`](crate::Jet)). Output: matrices of the same number, or an [`Error`](crate::Error) that names what is wrong.
-//! The arithmetic of `f64` is nalgebra's (float.rs; why not its SVD: float_svd.rs), that of the others this crate's own ([`crate::matrix`]); a derivative is a rule on whole matrices, never a differentiated algorithm.
+//! The arithmetic is this crate's own ([`crate::matrix`]), nalgebra's are the matrices; a derivative is a rule on whole matrices, never a differentiated algorithm.
 //!
 //! ```text
-//! function of the operation's file ── checks ──► Kernel (kernel.rs) ── f32, f64 ──────────────► nalgebra (float.rs)
-//!                                                      │   │ double-doubles, posits ────────► matrix/ (general.rs)
+//! function of the operation's file ── checks ──► Kernel (kernel.rs) ── plain numbers ──► matrix/ (plain.rs)
 //!                                                      │ Dual, DualN, Var
 //!                                                      ▼
 //!                    inner number's kernel, then the file's Rule: tangent and cotangent map (lifted.rs)
@@ -35,7 +34,7 @@
 //!
 //! Invariants: nothing here is counted as a decision of the program (pivoting and sorting do not change what is computed);
 //! a rule's two maps are adjoint to each other, which the tests check for each. Papers: in each operation's file.
-//! Known limits: real numbers only, no batches, no blocking beyond nalgebra's; `O(n^3)` everywhere.
+//! Known limits: real numbers only, no batches, no blocking; `O(n^3)` everywhere.
 //!
 //! Code generic over [`LinearAlgebra`] runs on all of these numbers:
 //!
@@ -68,10 +67,7 @@ mod dense;
 mod determinant;
 mod eigenpair;
 mod eigenvalues;
-mod float;
-mod float_svd;
 mod function;
-mod general;
 mod inverse;
 mod kernel;
 mod lifted;
