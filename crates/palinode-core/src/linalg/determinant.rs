@@ -11,7 +11,7 @@
 //! division (Faddeev and LeVerrier), or in the same way if `B` is large.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::{LinearAlgebra, Svd, check, dense};
 use crate::error::Error;
 use nalgebra::DMatrix;
@@ -181,14 +181,6 @@ impl<S: Kernel> Expanded<S> {
 impl<S: Kernel> Rule<S> for Determinant<S> {
     const NAME: &'static str = "determinant";
 
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.cofactors.nrows(), self.cofactors.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(1, 1)]
-    }
-
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         Ok(vec![DMatrix::repeat(1, 1, dense::inner_product(&self.cofactors, &inputs[0]))])
     }
@@ -222,14 +214,6 @@ impl<S: Kernel> Logarithm<S> {
 
 impl<S: Kernel> Rule<S> for Logarithm<S> {
     const NAME: &'static str = "log_determinant";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.n, self.n)]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(1, 1)]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         Ok(vec![DMatrix::repeat(1, 1, dense::inner_product(&self.gradient()?, &inputs[0]))])

@@ -9,17 +9,18 @@
 
 use super::eigenpair::{self, Found};
 use super::function::MatrixFunction;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, operations};
 use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
-use super::{dense, eigenvalues, function, polar, pseudo_inverse, sylvester};
+use super::{dense, eigenvalues, function, plain, polar, pseudo_inverse, sylvester};
 use crate::error::Error;
+use crate::matrix::tangents::Part;
 use crate::matrix::{self, Matrix};
 use nalgebra::{DMatrix, DVector};
 use palinode_num::{Accumulator, DoubleDouble, Posit, PositWidth, Scalar};
 use std::sync::Arc;
 
 /// A copy as this crate's own matrix.
-fn own<F: Kernel>(a: &DMatrix<F>) -> Matrix<F> {
+pub(super) fn own<F: Kernel>(a: &DMatrix<F>) -> Matrix<F> {
     Matrix { rows: a.nrows(), columns: a.ncols(), data: a.as_slice().to_vec() }
 }
 
@@ -42,30 +43,111 @@ fn factored<F: Kernel>(what: &'static str, a: &DMatrix<F>) -> Result<matrix::Lu<
     Ok(lu)
 }
 
+pub(super) fn factor<F: Kernel>(what: &'static str, a: &DMatrix<F>) -> Result<Arc<matrix::Lu<F>>, Error> {
+    factored(what, a).map(Arc::new)
+}
+
 /// The product of the pivots; without one it is zero.
-fn determinant<F: Kernel>(a: &DMatrix<F>) -> F {
-    matrix::Lu::new(own(a)).map_or(F::zero(), |lu| {
+pub(super) fn determinant<F: Kernel>(a: &DMatrix<F>) -> Result<F, Error> {
+    Ok(matrix::Lu::new(own(a)).map_or(F::zero(), |lu| {
         let sign = F::from_int(if lu.is_odd { -1 } else { 1 });
         lu.pivots().fold(sign, |product, pivot| product * pivot)
+    }))
+}
+
+pub(super) fn log_determinant<F: Kernel>(lu: &matrix::Lu<F>) -> Result<(f64, F), Error> {
+    let sign = if lu.is_odd { -1.0 } else { 1.0 };
+    let add = |(sign, sum): (f64, F), pivot: F| (sign * value_of(pivot).signum(), sum + pivot.abs().ln());
+    Ok(lu.pivots().fold((sign, F::zero()), add))
+}
+
+pub(super) fn solve_factored<F: Kernel>(
+    lu: &matrix::Lu<F>,
+    transposed: bool,
+    b: &DMatrix<F>,
+) -> Result<DMatrix<F>, Error> {
+    let mut x = b.clone();
+    lu.solve(transposed, x.as_mut_slice());
+    Ok(x)
+}
+
+pub(super) fn inverse<F: Kernel>(a: &DMatrix<F>) -> Result<DMatrix<F>, Error> {
+    solve_factored(&factored("inverse", a)?, false, &dense::identity(a.nrows()))
+}
+
+pub(super) fn lu<F: Kernel>(a: &DMatrix<F>) -> Result<Lu<F>, Error> {
+    let matrix::Lu { factors, from, .. } = factored("lu", a)?;
+    let both = given_back(factors);
+    let l = dense::sum(&dense::part(&both, Part::StrictlyLower), &dense::identity(a.nrows()));
+    Ok(Lu { permutation: from, l, u: dense::part(&both, Part::Upper) })
+}
+
+pub(super) fn product<F: Kernel>(
+    a: &DMatrix<F>,
+    b: &DMatrix<F>,
+    how: Accumulator,
+) -> Result<DMatrix<F>, Error> {
+    Ok(match how {
+        Accumulator::Naive => given_back(matrix::product(&own(a), &own(b))),
+        Accumulator::Compensated | Accumulator::Exact => dense::product_of_dots(a, b, how),
     })
 }
 
-fn solved<F: Kernel>(lu: &matrix::Lu<F>, transposed: bool, b: &DMatrix<F>) -> DMatrix<F> {
+pub(super) fn solve_triangular<F: Kernel>(
+    t: &DMatrix<F>,
+    triangle: Triangle,
+    transposed: bool,
+    b: &DMatrix<F>,
+) -> Result<DMatrix<F>, Error> {
+    let t = if transposed { own(t).transposed() } else { own(t) };
     let mut x = b.clone();
-    lu.solve(transposed, x.as_mut_slice());
-    x
+    let lower = matches!(triangle, Triangle::Lower) != transposed;
+    matrix::substitute(&t, lower, false, x.as_mut_slice());
+    Ok(x)
 }
 
-fn both_triangles<F: Kernel>(lu: matrix::Lu<F>) -> Lu<F> {
-    let (n, factors) = (lu.factors.rows, &lu.factors);
-    let mut l = dense::identity(n);
-    (0..n).for_each(|j| (j + 1..n).for_each(|i| l[(i, j)] = factors[(i, j)]));
-    let u = DMatrix::from_fn(n, n, |i, j| if i <= j { factors[(i, j)] } else { F::zero() });
-    Lu { permutation: lu.from, l, u }
+pub(super) fn cholesky<F: Kernel>(a: &DMatrix<F>) -> Result<DMatrix<F>, Error> {
+    let refused = |_| Error::NotPositiveDefinite { what: "cholesky" };
+    matrix::cholesky(own(a)).map(given_back).map_err(refused)
+}
+
+pub(super) fn symmetric_eigen<F: Kernel>(a: &DMatrix<F>) -> Result<SymmetricEigen<F>, Error> {
+    let found = matrix::symmetric_eigen(own(a));
+    let (values, vectors) = found.ok_or(Error::NoConvergence { what: "symmetric_eigen" })?;
+    Ok(SymmetricEigen { values: DVector::from_vec(values), vectors: given_back(vectors) })
+}
+
+pub(super) fn symmetric_eigenvalues<F: Kernel>(a: &DMatrix<F>) -> Result<DVector<F>, Error> {
+    Ok(symmetric_eigen(a)?.values)
+}
+
+pub(super) fn svd<F: Kernel>(a: &DMatrix<F>) -> Result<Svd<F>, Error> {
+    let (u, s, v) = matrix::svd(&own(a)).ok_or(Error::NoConvergence { what: "svd" })?;
+    let v_transposed = given_back(v.transposed());
+    Ok(Svd { u: given_back(u), singular_values: DVector::from_vec(s), v_transposed })
+}
+
+pub(super) fn singular_values<F: Kernel>(a: &DMatrix<F>) -> Result<DVector<F>, Error> {
+    Ok(svd(a)?.singular_values)
+}
+
+/// An error if a diagonal entry of R is rounding error.
+pub(super) fn qr<F: Kernel>(a: &DMatrix<F>) -> Result<Qr<F>, Error> {
+    let (q, r) = matrix::qr(&own(a));
+    for pivot in 0..r.columns {
+        let value = value_of(r[(pivot, pivot)]);
+        let column = dense::largest(r.column(pivot));
+        if is_noise(value, q.rows as f64 * F::epsilon() * column) {
+            return Err(Error::Singular { what: "qr", pivot, value });
+        }
+    }
+    Ok(Qr { q: given_back(q), r: given_back(r) })
 }
 
 macro_rules! plain_kernel {
-    ([$($generics:tt)*] $F:ty) => {
+    ([[$($generics:tt)*] $F:ty]
+        $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $plain:path, $lifted:path;)*
+    ) => {
         impl<$($generics)*> Kernel for $F {
             type Factored = Arc<matrix::Lu<$F>>;
 
@@ -75,122 +157,21 @@ macro_rules! plain_kernel {
             fn magnitude(self) -> f64 {
                 value_of(self).abs()
             }
-            fn matmul_with(
-                a: &DMatrix<Self>,
-                b: &DMatrix<Self>,
-                how: Accumulator,
-            ) -> Result<DMatrix<Self>, Error> {
-                Ok(match how {
-                    Accumulator::Naive => given_back(matrix::product(&own(a), &own(b))),
-                    Accumulator::Compensated | Accumulator::Exact => dense::product_of_dots(a, b, how),
-                })
-            }
-            fn solve_triangular(
-                t: &DMatrix<Self>,
-                triangle: Triangle,
-                transposed: bool,
-                b: &DMatrix<Self>,
-            ) -> Result<DMatrix<Self>, Error> {
-                let t = if transposed { own(t).transposed() } else { own(t) };
-                let mut x = b.clone();
-                let lower = matches!(triangle, Triangle::Lower) != transposed;
-                matrix::substitute(&t, lower, false, x.as_mut_slice());
-                Ok(x)
-            }
-            fn factor(what: &'static str, a: &DMatrix<Self>) -> Result<Self::Factored, Error> {
-                factored(what, a).map(Arc::new)
-            }
             fn factored_bytes(factored: &Self::Factored) -> usize {
                 size_of::<matrix::Lu<$F>>()
                     + factored.from.capacity() * size_of::<usize>()
                     + dense::bytes::<$F>(factored.factors.data.capacity())
             }
-            fn solve_factored(
-                factored: &Self::Factored,
-                transposed: bool,
-                b: &DMatrix<Self>,
-            ) -> Result<DMatrix<Self>, Error> {
-                Ok(solved(factored, transposed, b))
-            }
-            fn log_determinant_factored(factored: &Self::Factored) -> Result<(f64, Self), Error> {
-                let mut sign = if factored.is_odd { -1.0 } else { 1.0 };
-                let mut logarithm: Self = Scalar::zero();
-                for pivot in factored.pivots() {
-                    sign *= value_of(pivot).signum();
-                    logarithm = logarithm + Scalar::ln(Scalar::abs(pivot));
-                }
-                Ok((sign, logarithm))
-            }
-            fn determinant(a: &DMatrix<Self>) -> Result<Self, Error> {
-                Ok(determinant(a))
-            }
-            fn inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                Ok(solved(&factored("inverse", a)?, false, &dense::identity(a.nrows())))
-            }
-            fn cholesky(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                let refused = |_| Error::NotPositiveDefinite { what: "cholesky" };
-                matrix::cholesky(own(a)).map(given_back).map_err(refused)
-            }
-            fn lu(a: &DMatrix<Self>) -> Result<Lu<Self>, Error> {
-                factored("lu", a).map(both_triangles)
-            }
-            fn qr(a: &DMatrix<Self>) -> Result<Qr<Self>, Error> {
-                let (q, r) = matrix::qr(&own(a));
-                refuse_dependent_columns(Qr { q: given_back(q), r: given_back(r) })
-            }
-            fn symmetric_eigen(a: &DMatrix<Self>) -> Result<SymmetricEigen<Self>, Error> {
-                let found = matrix::symmetric_eigen(own(a));
-                let (values, vectors) = found.ok_or(Error::NoConvergence { what: "symmetric_eigen" })?;
-                Ok(SymmetricEigen { values: DVector::from_vec(values), vectors: given_back(vectors) })
-            }
-            fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
-                Ok(Self::symmetric_eigen(a)?.values)
-            }
-            fn symmetric_eigenpair(a: &DMatrix<Self>, index: usize) -> Result<Found<Self>, Error> {
-                eigenpair::plain(a, index)
-            }
-            fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error> {
-                let (u, s, v) = matrix::svd(&own(a)).ok_or(Error::NoConvergence { what: "svd" })?;
-                let v_transposed = given_back(v.transposed());
-                Ok(Svd { u: given_back(u), singular_values: DVector::from_vec(s), v_transposed })
-            }
-            fn singular_values(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
-                Ok(Self::svd(a)?.singular_values)
-            }
-            fn eigenvalues(a: &DMatrix<Self>) -> Result<Eigenvalues<Self>, Error> {
-                eigenvalues::plain(a)
-            }
-            fn matrix_function(function: MatrixFunction, a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                function::plain(function, a)
-            }
-            fn pseudo_inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                pseudo_inverse::plain(a)
-            }
-            fn polar(a: &DMatrix<Self>) -> Result<Polar<Self>, Error> {
-                polar::plain(a)
-            }
-            fn solve_sylvester(p: &DMatrix<Self>, c: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                sylvester::plain(p, c)
-            }
+            $(fn $name($($arg: $ty),*) -> Result<$result, Error> {
+                $plain($($arg),*)
+            })*
         }
     };
 }
-plain_kernel!([] f32);
-plain_kernel!([] f64);
-plain_kernel!([] DoubleDouble);
-plain_kernel!([W: PositWidth] Posit<W>);
-
-/// An error if a diagonal entry of R is rounding error.
-fn refuse_dependent_columns<F: Kernel>(qr: Qr<F>) -> Result<Qr<F>, Error> {
-    for pivot in 0..qr.r.ncols() {
-        let value = value_of(qr.r[(pivot, pivot)]);
-        let column = dense::largest(qr.r.column(pivot).iter());
-        if is_noise(value, qr.q.nrows() as f64 * F::epsilon() * column) {
-            return Err(Error::Singular { what: "qr", pivot, value });
-        }
-    }
-    Ok(qr)
-}
+operations!(plain_kernel [[] f32]);
+operations!(plain_kernel [[] f64]);
+operations!(plain_kernel [[] DoubleDouble]);
+operations!(plain_kernel [[W: PositWidth] Posit<W>]);
 
 /// Whether a pivot is within its rounding error; also if either overflowed on the way.
 fn is_noise(pivot: f64, rounding_error: f64) -> bool {

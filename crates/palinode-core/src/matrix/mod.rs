@@ -16,6 +16,7 @@ mod conditioned;
 mod eigenvalues;
 mod spectral;
 mod sums;
+pub mod tangents;
 mod tridiagonal;
 
 pub use conditioned::Conditioned;

@@ -141,7 +141,7 @@ pub(super) fn power_of_two(x: f64) -> f64 {
 }
 
 /// The power of two that brings the largest primal near 1; `None` if one is not finite.
-fn scale_of<S: Scalar>(a: &Matrix<S>) -> Option<f64> {
+pub(super) fn scale_of<S: Scalar>(a: &Matrix<S>) -> Option<f64> {
     let largest = a
         .data
         .iter()

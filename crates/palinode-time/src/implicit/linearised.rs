@@ -226,7 +226,7 @@ impl System {
             return Ok(None);
         }
         let (y, is_solved) = match &self.factors {
-            Some(lu) => (lu.solve(b), !lu.is_singular()),
+            Some(lu) => (lu.solve(false, b), !lu.is_singular()),
             None => {
                 let at = &mut self.at;
                 // Not roughly: what is small in the right side may be what is large in the answer.
