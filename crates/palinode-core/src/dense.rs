@@ -1,8 +1,10 @@
 //! Vectors of plain numbers: norms, and least squares for Anderson mixing.
 //!
-//! For implicit functions and the sizes of cotangents, which exist in every build: `nalgebra` is optional, and these are few lines.
+//! For implicit functions and the sizes of cotangents, which exist in every build: `nalgebra` is optional,
+//! and these are few lines.
 
-/// The coefficients that bring the combination of these columns closest to `target`; columns that depend on those before them get zero.
+/// The coefficients that bring the combination of these columns closest to `target`; columns that depend on
+/// those before them get zero.
 pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Vec<f64> {
     // Gram-Schmidt, twice, which is enough.
     let mut basis: Vec<Vec<f64>> = Vec::new();
@@ -47,7 +49,8 @@ pub fn norm(a: &[f64]) -> f64 {
     norm_of(a.iter().copied())
 }
 
-/// The same of numbers that are gone through twice only where their squares overflow or vanish. That of finite numbers is finite: at most `f64::MAX`.
+/// The same of numbers that are gone through twice only where their squares overflow or vanish. That of
+/// finite numbers is finite: at most `f64::MAX`.
 pub fn norm_of(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
     let squares: f64 = numbers.clone().map(|a| a * a).sum();
     // Here no square that counts has lost digits.

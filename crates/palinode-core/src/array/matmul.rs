@@ -3,8 +3,9 @@
 //! `C = A B`. Cotangents: `A' = C' B^T`, `B' = A^T C'`; see `linalg/matmul.rs` for where they come from.
 //!
 //! Input: matrices as rows after rows. Output: the same. The arithmetic on `f64` and `f32` is that of
-//! [`crate::matrix`], on other numbers a plain loop; products that are compensated or exact are dot products, entry by entry. In a sweep a zero wins over infinities and NaN, as everywhere on the tape;
-//! numbers that are not finite therefore take the plain loop.
+//! [`crate::matrix`], on other numbers a plain loop; products that are compensated or exact are dot products,
+//! entry by entry. In a sweep a zero wins over infinities and NaN, as everywhere on the tape; numbers that
+//! are not finite therefore take the plain loop.
 
 use super::residual::Residual;
 use super::steps::{Home, Region, Whole};
@@ -50,9 +51,10 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.matmul_with(other, Accumulator::Naive)
     }
 
-    /// [`matmul`](Self::matmul) with every entry accumulated as asked for: those of the product, and on the way back those of the
-    /// two products that are the factors' cotangents. With [`Accumulator::Exact`] each is rounded once, so that it does not matter in
-    /// which order the samples of a batch are the rows of a matrix.
+    /// [`matmul`](Self::matmul) with every entry accumulated as asked for: those of the product, and on the
+    /// way back those of the two products that are the factors' cotangents. With [`Accumulator::Exact`] each
+    /// is rounded once, so that it does not matter in which order the samples of a batch are the rows of a
+    /// matrix.
     ///
     /// ```
     /// use palinode_core::{Accumulator, Array, value_and_grad};
@@ -265,8 +267,8 @@ impl<S: Scalar> Product<S> {
         (added, self.output.places.len())
     }
 
-    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all three; for products entry by
-    /// entry the columns of each second factor, too.
+    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all
+    /// three; for products entry by entry the columns of each second factor, too.
     pub(crate) fn scratch(&self) -> usize {
         let [m, k, n] = self.size;
         let columns = if self.how == Accumulator::Naive { 0 } else { m * n + 2 * (m * k + k * n) };

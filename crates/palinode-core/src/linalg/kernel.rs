@@ -2,12 +2,14 @@
 //!
 //! Input: matrices that the public functions have checked. Output: matrices of the same number. Plain numbers
 //! compute ([`super::plain`]); derivative numbers run the same operation on their inner number and add its
-//! rule ([`super::lifted`]), so every level of nesting keeps one node per operation and never differentiates through an algorithm.
+//! rule ([`super::lifted`]), so every level of nesting keeps one node per operation and never differentiates
+//! through an algorithm.
 //!
-//! The operations are listed once, each with who computes it: the trait and both kinds of implementations come from that list.
+//! The operations are listed once, each with who computes it: the trait and both kinds of implementations
+//! come from that list.
 //!
-//! Invariants: no method checks shapes or finiteness; a cotangent that is not finite gives a result that is not
-//! finite. The trait is not nameable outside this crate, so its methods may change.
+//! Invariants: no method checks shapes or finiteness; a cotangent that is not finite gives a result that is
+//! not finite. The trait is not nameable outside this crate, so its methods may change.
 
 use super::eigenpair::Found;
 use super::function::MatrixFunction;
@@ -16,7 +18,8 @@ use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
 use palinode_num::{Accumulator, Scalar};
 
-/// The operations: arguments, result (or an error), what computes it on plain numbers and what on derivative numbers. The list is handed to the macro `then`, after what that is given besides.
+/// The operations: arguments, result (or an error), what computes it on plain numbers and what on derivative
+/// numbers. The list is handed to the macro `then`, after what that is given besides.
 macro_rules! operations {
     ($then:ident $given:tt) => {
         $then! { $given
@@ -54,7 +57,8 @@ macro_rules! operations {
             fn pseudo_inverse(a: &DMatrix<Self>) -> DMatrix<Self>
                 = pseudo_inverse::plain, pseudo_inverse::lifted;
             fn polar(a: &DMatrix<Self>) -> Polar<Self> = polar::plain, polar::lifted;
-            /// `Y` of `P Y + Y P = C`, for a symmetric positive definite `P` and the antisymmetric part of `C`.
+            /// `Y` of `P Y + Y P = C`, for a symmetric positive definite `P` and the antisymmetric part of
+            /// `C`.
             fn solve_sylvester(p: &DMatrix<Self>, c: &DMatrix<Self>) -> DMatrix<Self>
                 = sylvester::plain, sylvester::lifted;
         }
@@ -78,8 +82,8 @@ macro_rules! declare {
 
             /// The distance from 1 to the next number, of the innermost type.
             fn epsilon() -> f64;
-            /// The largest absolute value of any component, tangents included; what depends on a tape counts with
-            /// its partials.
+            /// The largest absolute value of any component, tangents included; what depends on a tape counts
+            /// with its partials.
             fn magnitude(self) -> f64;
 
             fn factored_bytes(factored: &Self::Factored) -> usize;

@@ -1,11 +1,12 @@
 //! From a rule to every derivative number: the operation runs on the inner number, then its rule is applied.
 //!
 //! Input: matrices of a derivative number, the values of the results, and a [`Rule`] with what it saved.
-//! Output: matrices of that number. `Dual` and `DualN` push tangents through the rule at once; `Var` records one
-//! custom operation for all results, which sweeps later push cotangents or tangents through.
+//! Output: matrices of that number. `Dual` and `DualN` push tangents through the rule at once; `Var` records
+//! one custom operation for all results, which sweeps later push cotangents or tangents through.
 //!
 //! Invariants: a rule sees whole matrices of the inner number, zero where the number is structurally constant
-//! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in this file.
+//! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in
+//! this file.
 
 use super::eigenpair::{self, Found};
 use super::function::{self, MatrixFunction};
@@ -91,7 +92,8 @@ pub(super) trait Lifted:
     Kernel<Factored = solve::Factored<Self, <Self::Inner as Kernel>::Factored>>
 {
     type Inner: Kernel;
-    /// Whether it carries one direction, so that derivatives which exist only direction by direction make sense.
+    /// Whether it carries one direction, so that derivatives which exist only direction by direction make
+    /// sense.
     const ONE_DIRECTION: bool;
 
     fn inner(self) -> Self::Inner;

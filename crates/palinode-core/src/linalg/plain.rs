@@ -1,11 +1,14 @@
-//! The kernels on plain numbers: [`crate::matrix`]'s algorithms, with its refusals turned into errors. nalgebra's matrices lie by columns as this crate's do, so they are handed over as they are.
+//! The kernels on plain numbers: [`crate::matrix`]'s algorithms, with its refusals turned into errors.
+//! nalgebra's matrices lie by columns as this crate's do, so they are handed over as they are.
 //!
-//! Input: finite matrices of fitting shapes. Output: factors in this module's conventions: eigenvalues ascending, singular values descending, the diagonal of R not
-//! negative, every size down to 0 allowed; of a space whose values coincide, a basis that is nobody's favourite ([`crate::matrix`]).
+//! Input: finite matrices of fitting shapes. Output: factors in this module's conventions: eigenvalues
+//! ascending, singular values descending, the diagonal of R not negative, every size down to 0 allowed; of a
+//! space whose values coincide, a basis that is nobody's favourite ([`crate::matrix`]).
 //!
-//! A matrix counts as singular when a pivot is within its own rounding error: the pivot `u_ii` is a difference of
-//! terms whose absolute values add up to `(|L| |U|)_ii`, so below `n eps` times that nothing is known of it
-//! (Higham, *Accuracy and Stability of Numerical Algorithms*, 9.3). The test does not change when rows or columns are scaled.
+//! A matrix counts as singular when a pivot is within its own rounding error: the pivot `u_ii` is a
+//! difference of terms whose absolute values add up to `(|L| |U|)_ii`, so below `n eps` times that nothing is
+//! known of it (Higham, *Accuracy and Stability of Numerical Algorithms*, 9.3). The test does not change when
+//! rows or columns are scaled.
 
 use super::eigenpair::{self, Found};
 use super::function::MatrixFunction;

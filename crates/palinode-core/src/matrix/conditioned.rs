@@ -1,7 +1,8 @@
 //! Systems of plain numbers with a condition number, for the derivatives of implicit functions.
 //!
-//! Input: a square matrix by columns. Output: solutions of `A x = b` and `A^T x = b`, or that `A` is singular. Rows and columns are scaled by powers of two
-//! first, so the condition number speaks of the equations and not of their units.
+//! Input: a square matrix by columns. Output: solutions of `A x = b` and `A^T x = b`, or that `A` is
+//! singular. Rows and columns are scaled by powers of two first, so the condition number speaks of the
+//! equations and not of their units.
 
 use super::{Lu, Matrix};
 use crate::dense::dot;
@@ -13,7 +14,8 @@ pub struct Conditioned {
     factors: Option<Lu<f64>>,
     row_scales: Vec<f64>,
     column_scales: Vec<f64>,
-    /// In the 1-norm, of the scaled matrix; estimated from below, most often exact, hardly ever off by more than a factor of three.
+    /// In the 1-norm, of the scaled matrix; estimated from below, most often exact, hardly ever off by more
+    /// than a factor of three.
     pub condition: f64,
 }
 
@@ -58,8 +60,8 @@ impl Conditioned {
         }
     }
 
-    /// The 1-norm of the inverse of the scaled matrix, by a few solutions (Higham 1988): the largest image of a unit vector is looked for uphill, and
-    /// one vector more catches matrices that hide it.
+    /// The 1-norm of the inverse of the scaled matrix, by a few solutions (Higham 1988): the largest image of
+    /// a unit vector is looked for uphill, and one vector more catches matrices that hide it.
     fn inverse_norm(&self) -> f64 {
         let n = self.row_scales.len();
         let size = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
@@ -156,7 +158,8 @@ mod tests {
     proptest! {
         #[test]
         fn solutions_solve(entries in prop::collection::vec(-1.0..1.0f64, 25), x in prop::collection::vec(-1.0..1.0f64, 5)) {
-            // No entry near zero: next to one, what is large in the wrong units can be scaled away only in part.
+            // No entry near zero: next to one, what is large in the wrong units can be scaled away only in
+            // part.
             let mut columns: Vec<f64> = entries.iter().map(|entry| entry.signum() * (0.1 + entry.abs())).collect();
             (0..5).for_each(|k| columns[k * 5 + k] += if columns[k * 5 + k] < 0.0 { -5.0 } else { 5.0 });
             // Equations and unknowns in units of their own.
@@ -204,7 +207,8 @@ mod tests {
                 assert!((1.0 / 3.0..1.0 + 1e-10).contains(&part), "{size}: {part}");
             }
         }
-        // The second difference of n points: 4 (n + 1)^2 / pi^2 in the 2-norm, half of (n + 1)^2 in the 1-norm.
+        // The second difference of n points: 4 (n + 1)^2 / pi^2 in the 2-norm, half of (n + 1)^2 in the
+        // 1-norm.
         let n = 200;
         let entry = |at: usize| match (at / n).abs_diff(at % n) {
             0 => 2.0,

@@ -1,9 +1,11 @@
-//! Eigenvalues of a real matrix that need not be symmetric: Householder's Hessenberg form, then Francis's double QR steps (Golub and Van Loan, *Matrix Computations*,
-//! 7.4 and 7.5; the steps follow EISPACK's `hqr`).
+//! Eigenvalues of a real matrix that need not be symmetric: Householder's Hessenberg form, then Francis's
+//! double QR steps (Golub and Van Loan, *Matrix Computations*, 7.4 and 7.5; the steps follow EISPACK's
+//! `hqr`).
 //!
-//! Input: a square matrix of plain numbers. Output: real and imaginary parts, in the order of real parts; a pair is together, the one with the positive
-//! imaginary part first. Eigenvalues whose real parts are equal up to rounding come in the order of imaginary parts, so that those of a skew-symmetric
-//! matrix do not change places by chance. Exact for triangular matrices.
+//! Input: a square matrix of plain numbers. Output: real and imaginary parts, in the order of real parts; a
+//! pair is together, the one with the positive imaginary part first. Eigenvalues whose real parts are equal
+//! up to rounding come in the order of imaginary parts, so that those of a skew-symmetric matrix do not
+//! change places by chance. Exact for triangular matrices.
 //!
 //! Known limit: no balancing, so errors are relative to the largest entry.
 
@@ -40,7 +42,8 @@ impl<S: Scalar<Bool = bool>> Matrix<S> {
             if v[1..].iter().all(|&x| primal(x) == 0.0) {
                 continue;
             }
-            // Of a matrix of low rank little more than the rounding error of rounding errors is left after some columns: its squares would vanish.
+            // Of a matrix of low rank little more than the rounding error of rounding errors is left after
+            // some columns: its squares would vanish.
             let largest = S::from_f64(v.iter().map(|&x| size(x)).fold(0.0, f64::max));
             v.iter_mut().for_each(|x| *x = *x / largest);
             let norm = S::dot(&v, &v).sqrt();
@@ -60,8 +63,10 @@ impl<S: Scalar<Bool = bool>> Matrix<S> {
         }
     }
 
-    /// Where the block that ends at `high` begins: the last row whose subdiagonal entry is rounding error, of its neighbours or, if they have kept it back for
-    /// many steps (they may be rounding errors themselves), of the whole matrix, whose entries are at most about 1 and whose norm is at most about `n`. The rounding error of that is never waited for.
+    /// Where the block that ends at `high` begins: the last row whose subdiagonal entry is rounding error, of
+    /// its neighbours or, if they have kept it back for many steps (they may be rounding errors themselves),
+    /// of the whole matrix, whose entries are at most about 1 and whose norm is at most about `n`. The
+    /// rounding error of that is never waited for.
     fn block_start(&self, high: usize, steps: usize) -> usize {
         let epsilon = epsilon::<S>();
         let is_small = |row: usize| {
@@ -125,7 +130,8 @@ impl<S: Scalar<Bool = bool>> Matrix<S> {
         [(x + z, S::zero()), (other, S::zero())]
     }
 
-    /// One double step on the block from `low` to `high`, with the shifts whose sum is `x + y` and whose product is `x y - product`.
+    /// One double step on the block from `low` to `high`, with the shifts whose sum is `x + y` and whose
+    /// product is `x y - product`.
     fn double_step(&mut self, low: usize, high: usize, x: S, y: S, product: S) {
         let epsilon = epsilon::<S>();
         let mut m = high - 2;
@@ -200,7 +206,8 @@ impl<S: Scalar<Bool = bool>> Matrix<S> {
     }
 }
 
-/// Sorts by real parts; runs whose real parts are no further apart than `tolerance` of the largest eigenvalue, by imaginary parts.
+/// Sorts by real parts; runs whose real parts are no further apart than `tolerance` of the largest
+/// eigenvalue, by imaginary parts.
 fn in_order<S: Scalar>(found: &mut [(S, S)], tolerance: f64) {
     let largest = found.iter().map(|&(re, im)| primal(re).hypot(primal(im))).fold(0.0, f64::max);
     // The difference is taken in the number itself: it may have more digits than an `f64`.

@@ -1,14 +1,17 @@
-//! Dense linear algebra over any number, in one implementation: solvers, determinants and Cholesky's factor. What all of them add up is in `sums.rs`, orthogonal
-//! decompositions in `spectral.rs` and `tridiagonal.rs`, eigenvalues of matrices that are not symmetric in `eigenvalues.rs`, systems of plain numbers with a condition
-//! number in `conditioned.rs`.
+//! Dense linear algebra over any number, in one implementation: solvers, determinants and Cholesky's factor.
+//! What all of them add up is in `sums.rs`, orthogonal decompositions in `spectral.rs` and `tridiagonal.rs`,
+//! eigenvalues of matrices that are not symmetric in `eigenvalues.rs`, systems of plain numbers with a
+//! condition number in `conditioned.rs`.
 //!
-//! Input: matrices by columns, of any number. Output: factors, values, or where the algorithm found that there are none. Derivatives come from running the same
-//! algorithm on derivative numbers, so no derivative rule is written here. Programs compute with it (`palinode-ir`), so does `linalg` on plain numbers (feature
+//! Input: matrices by columns, of any number. Output: factors, values, or where the algorithm found that
+//! there are none. Derivatives come from running the same algorithm on derivative numbers, so no derivative
+//! rule is written here. Programs compute with it (`palinode-ir`), so does `linalg` on plain numbers (feature
 //! `nalgebra`, whose kernels are not called), arrays on the tape for their products, and implicit functions.
 //!
-//! Invariants: pivots are chosen by primals and are not decisions of the program; inner products are those of [`Scalar::dot`], so that a tape
-//! records one node for each and posits sum in a quire. Those of `f64` and `f32` are computed many at once, each in the same order: their bits do not depend on the
-//! processor. [`cholesky`] and [`symmetric_eigen`] are functions of `(A + A') / 2`.
+//! Invariants: pivots are chosen by primals and are not decisions of the program; inner products are those of
+//! [`Scalar::dot`], so that a tape records one node for each and posits sum in a quire. Those of `f64` and
+//! `f32` are computed many at once, each in the same order: their bits do not depend on the processor.
+//! [`cholesky`] and [`symmetric_eigen`] are functions of `(A + A') / 2`.
 //!
 //! Absent: errors with codes, checks of shapes and finiteness; those are the callers'.
 
@@ -30,8 +33,9 @@ pub use sums::{adds_in_order, product};
 use palinode_num::Scalar;
 use sums::{combination, eliminate, eliminate_upwards};
 
-/// How far entries of a matrix that should be symmetric may be from their mirror images, relative to the largest entry. Far above rounding and the steps
-/// of differences in single entries, far below what a forgotten triangle makes.
+/// How far entries of a matrix that should be symmetric may be from their mirror images, relative to the
+/// largest entry. Far above rounding and the steps of differences in single entries, far below what a
+/// forgotten triangle makes.
 pub const MOST_ASYMMETRY: f64 = 1e-4;
 
 /// The primal, for pivots and tests of convergence.
@@ -39,8 +43,8 @@ pub(crate) fn primal<R: Scalar>(x: R) -> f64 {
     x.peek().unwrap_or(f64::NAN)
 }
 
-/// The first entry above the diagonal that differs from its mirror image by more than [`MOST_ASYMMETRY`] of the largest entry. Numbers that are not finite are
-/// for others to refuse.
+/// The first entry above the diagonal that differs from its mirror image by more than [`MOST_ASYMMETRY`] of
+/// the largest entry. Numbers that are not finite are for others to refuse.
 pub fn asymmetry(n: usize, entry: impl Fn(usize, usize) -> f64) -> Option<(usize, usize)> {
     let places = || (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
     let largest = places().map(|(i, j)| entry(i, j).abs()).fold(0.0, f64::max);
@@ -125,7 +129,8 @@ pub fn positive<S: Scalar>(x: S) -> S {
     if primal(x) < 0.0 { -x } else { x }
 }
 
-/// Solves with one triangle of a matrix, for all columns that lie in `x`; `unit` says that its diagonal counts as ones.
+/// Solves with one triangle of a matrix, for all columns that lie in `x`; `unit` says that its diagonal
+/// counts as ones.
 pub fn substitute<S: Scalar<Bool = bool>>(t: &Matrix<S>, lower: bool, unit: bool, x: &mut [S]) {
     for x in x.chunks_mut(t.rows.max(1)) {
         if lower { eliminate(&t.data, unit, x) } else { eliminate_upwards(&t.data, unit, x) }
@@ -202,9 +207,11 @@ impl<S: Scalar<Bool = bool>> Lu<S> {
     }
 }
 
-/// Elimination with complete pivoting, as far as there are pivots: the columns and rows of the matrix in another order are `U' L'`, with ones on the diagonal of `L`.
+/// Elimination with complete pivoting, as far as there are pivots: the columns and rows of the matrix in
+/// another order are `U' L'`, with ones on the diagonal of `L`.
 struct Eliminated<S> {
-    /// `L'` above the diagonal; `U'` below it, but in the last rows and columns the rest, whose primals are zeros.
+    /// `L'` above the diagonal; `U'` below it, but in the last rows and columns the rest, whose primals are
+    /// zeros.
     factors: Matrix<S>,
     /// How many pivots there are.
     pivots: usize,
@@ -257,8 +264,8 @@ impl<S: Scalar<Bool = bool>> Eliminated<S> {
     }
 }
 
-/// The determinant by elimination with complete pivoting. A singular matrix has one, and a derivative: where no pivot is
-/// left, the rest of the matrix is expanded without divisions.
+/// The determinant by elimination with complete pivoting. A singular matrix has one, and a derivative: where
+/// no pivot is left, the rest of the matrix is expanded without divisions.
 pub fn determinant<S: Scalar<Bool = bool>>(a: Matrix<S>) -> S {
     let done = eliminated(a);
     if done.pivots == done.factors.rows { done.product } else { done.product * expanded(&done.rest()).0 }
@@ -266,8 +273,9 @@ pub fn determinant<S: Scalar<Bool = bool>>(a: Matrix<S>) -> S {
 
 /// The matrix of cofactors, of singular matrices too: what a determinant changes by when an entry does.
 ///
-/// Cofactors of products are products of cofactors. With `L`, the pivots' rows `V` of `U` above an identity, and the rest `B`, the transpose is `L diag(1, B) V` up to order, so that its cofactors are
-/// `L^-T diag(det B, cofactors of B) V^-T` times the product of the pivots.
+/// Cofactors of products are products of cofactors. With `L`, the pivots' rows `V` of `U` above an identity,
+/// and the rest `B`, the transpose is `L diag(1, B) V` up to order, so that its cofactors are `L^-T diag(det
+/// B, cofactors of B) V^-T` times the product of the pivots.
 pub fn cofactors<S: Scalar<Bool = bool>>(a: Matrix<S>) -> Matrix<S> {
     let n = a.rows;
     let mut done = eliminated(a);
@@ -298,7 +306,8 @@ pub fn cofactors<S: Scalar<Bool = bool>>(a: Matrix<S>) -> Matrix<S> {
     all
 }
 
-/// A determinant and its cofactors by the characteristic polynomial (Faddeev and LeVerrier): divisions by small integers only.
+/// A determinant and its cofactors by the characteristic polynomial (Faddeev and LeVerrier): divisions by
+/// small integers only.
 fn expanded<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (S, Matrix<S>) {
     let n = a.rows;
     if n == 0 {

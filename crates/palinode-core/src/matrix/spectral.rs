@@ -1,17 +1,22 @@
-//! Orthogonal decompositions over any number: Householder's QR, eigenvectors of symmetric matrices, and Jacobi's methods for these and for singular
-//! values (Golub and Van Loan, Matrix Computations, 5.2, 8.5, 8.6; Demmel and Veselic 1992, *Jacobi's method is more accurate than QR*).
+//! Orthogonal decompositions over any number: Householder's QR, eigenvectors of symmetric matrices, and
+//! Jacobi's methods for these and for singular values (Golub and Van Loan, Matrix Computations, 5.2, 8.5,
+//! 8.6; Demmel and Veselic 1992, *Jacobi's method is more accurate than QR*).
 //!
-//! Plain numbers get the eigenvectors of a symmetric matrix by its tridiagonal form (`tridiagonal.rs`). For singular vectors those of `A' A` are the start: they
-//! make the columns of `A V` orthogonal up to rounding in `A' A`, and rotations of pairs of columns remove what is left in about two sweeps. Derivative numbers are swept from the
-//! beginning: a rotation that is decided by primals is smooth, a step that stops at a small entry is not.
+//! Plain numbers get the eigenvectors of a symmetric matrix by its tridiagonal form (`tridiagonal.rs`). For
+//! singular vectors those of `A' A` are the start: they make the columns of `A V` orthogonal up to rounding
+//! in `A' A`, and rotations of pairs of columns remove what is left in about two sweeps. Derivative numbers
+//! are swept from the beginning: a rotation that is decided by primals is smooth, a step that stops at a
+//! small entry is not.
 //!
-//! Invariants: convergence and order are judged by primals and are not decisions of the program. Once the primals have
-//! converged, derivative numbers get further sweeps: each one at least doubles the order to which the decomposition is right,
-//! so [`extra_sweeps`] is the logarithm of how many coefficients the number can have.
+//! Invariants: convergence and order are judged by primals and are not decisions of the program. Once the
+//! primals have converged, derivative numbers get further sweeps: each one at least doubles the order to
+//! which the decomposition is right, so [`extra_sweeps`] is the logarithm of how many coefficients the number
+//! can have.
 //!
-//! Vectors of equal (singular) values are any basis of a space and have no derivative. They are turned by an angle that nothing in the matrix explains ([`turn`]): at a
-//! basis that stands out, that of the axes for a diagonal matrix, a function that depends on the basis can look as if it did not (`v_00` of a turning basis is stationary there), and its derivative would be zero in place of
-//! infinite or an error.
+//! Vectors of equal (singular) values are any basis of a space and have no derivative. They are turned by an
+//! angle that nothing in the matrix explains ([`turn`]): at a basis that stands out, that of the axes for a
+//! diagonal matrix, a function that depends on the basis can look as if it did not (`v_00` of a turning basis
+//! is stationary there), and its derivative would be zero in place of infinite or an error.
 //!
 //! Known limit: `O(m n^2)` per sweep without blocking.
 
@@ -77,7 +82,8 @@ fn reflect<S: Scalar>(v: &[S], scale: S, rows: &mut [S], places: Range<usize>, a
     }
 }
 
-/// What to divide a column by so that the squares of its entries neither overflow nor vanish: a power of two; 1 if they do not anyway.
+/// What to divide a column by so that the squares of its entries neither overflow nor vanish: a power of two;
+/// 1 if they do not anyway.
 fn column_scale<S: Scalar>(column: &[S]) -> f64 {
     let largest = column.iter().map(|&x| primal(x).abs()).fold(0.0, f64::max);
     let margin = epsilon::<S>().powi(2);
@@ -85,8 +91,8 @@ fn column_scale<S: Scalar>(column: &[S]) -> f64 {
     if is_ordinary || !largest.is_finite() { 1.0 } else { power_of_two(largest) }
 }
 
-/// How far 1 is from the next number, near enough: what is lost of 4/3. (Halving until nothing is added would never end for double-doubles, which hold
-/// `1 + 1e-300`.)
+/// How far 1 is from the next number, near enough: what is lost of 4/3. (Halving until nothing is added would
+/// never end for double-doubles, which hold `1 + 1e-300`.)
 pub fn epsilon<S: Scalar>() -> f64 {
     let int = S::from_int;
     primal(int(3) * (int(4) / int(3) - int(1)) - int(1)).abs()
@@ -106,7 +112,8 @@ const MOST_SWEEPS: u32 = 60;
 /// After so many, a row that is rounding error beside the whole matrix is taken for zero.
 const PATIENT_SWEEPS: u32 = 15;
 
-/// Sweeps until `sweep` says that the primals have converged, then for the derivatives. `None` if they never do.
+/// Sweeps until `sweep` says that the primals have converged, then for the derivatives. `None` if they never
+/// do.
 fn sweep_until_converged<S: Scalar<Bool = bool>>(mut sweep: impl FnMut() -> bool) -> Option<()> {
     (0..MOST_SWEEPS).find(|_| sweep())?;
     for _ in 0..extra_sweeps::<S>() {
@@ -115,7 +122,8 @@ fn sweep_until_converged<S: Scalar<Bool = bool>>(mut sweep: impl FnMut() -> bool
     Some(())
 }
 
-/// Cosine and sine of the rotation that makes `[[a, b], [b, c]]` diagonal, and its tangent; `difference` is `c - a`.
+/// Cosine and sine of the rotation that makes `[[a, b], [b, c]]` diagonal, and its tangent; `difference` is
+/// `c - a`.
 fn rotation<S: Scalar<Bool = bool>>(difference: S, b: S) -> Option<(S, S, S)> {
     if b.vanishes() || (primal(b) == 0.0 && primal(difference) == 0.0) {
         return None;
@@ -239,7 +247,8 @@ fn picked_columns<S: Scalar<Bool = bool>>(m: &Matrix<S>, order: &[usize]) -> Mat
     Matrix { rows: m.rows, columns: order.len(), data }
 }
 
-/// How far apart values may be and still coincide: a small multiple of what a backward stable algorithm for a matrix of this size may be off by.
+/// How far apart values may be and still coincide: a small multiple of what a backward stable algorithm for a
+/// matrix of this size may be off by.
 pub(crate) fn coincidence(size: usize, epsilon: f64, largest: f64) -> f64 {
     16.0 * size as f64 * epsilon * largest
 }
@@ -259,8 +268,9 @@ pub(crate) fn for_each_run<S: Scalar>(values: &[S], tolerance: f64, mut each: im
     }
 }
 
-/// Whether two neighbours among these eigenvalues or singular values of a matrix of this size coincide, up to rounding. Their vectors are arbitrary then, and a derivative through
-/// them may be lost although what is made of them has one.
+/// Whether two neighbours among these eigenvalues or singular values of a matrix of this size coincide, up to
+/// rounding. Their vectors are arbitrary then, and a derivative through them may be lost although what is
+/// made of them has one.
 pub fn coincide<S: Scalar>(values: &[S], size: usize) -> bool {
     let largest = values.iter().map(|&value| primal(value).abs()).fold(0.0, f64::max);
     let mut found = false;
@@ -279,7 +289,8 @@ fn turn<S: Scalar>(vectors: &mut [S], length: usize, run: Range<usize>, backward
     }
 }
 
-/// Turns the vectors of singular values that coincide, given with their lengths: both sides alike, but those of zeros, which have nothing to do with each other, apart.
+/// Turns the vectors of singular values that coincide, given with their lengths: both sides alike, but those
+/// of zeros, which have nothing to do with each other, apart.
 fn turn_singular_vectors<S: Scalar>(
     values: &[S],
     (u, rows): (&mut [S], usize),
@@ -323,7 +334,8 @@ pub fn svd<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> Option<(Matrix<S>, Vec<S>, 
     Some((u, s, v))
 }
 
-/// Up to this length, squares of a column's entries lose their digits, next to entries of size 1 in the matrix.
+/// Up to this length, squares of a column's entries lose their digits, next to entries of size 1 in the
+/// matrix.
 fn too_short<S: Scalar>() -> f64 {
     if S::DEPTH == 0 { epsilon::<S>().powi(2) } else { 0.0 }
 }
@@ -386,7 +398,8 @@ fn columns_made_orthogonal<S: Scalar<Bool = bool>>(
     s.iter().all(|&s| primal(s).is_finite()).then_some((u, s, v))
 }
 
-/// `V (3 I - V' V) / 2`: what the columns of `V` lack of being orthonormal, squared (a step of Newton and Schulz).
+/// `V (3 I - V' V) / 2`: what the columns of `V` lack of being orthonormal, squared (a step of Newton and
+/// Schulz).
 fn more_orthogonal<S: Scalar<Bool = bool>>(v: Matrix<S>) -> Matrix<S> {
     let mut by = product(&v.transposed(), &v);
     by.data.iter_mut().for_each(|x| *x = -*x * S::half());
@@ -408,8 +421,8 @@ fn length<S: Scalar>(column: &[S]) -> S {
     S::dot(&scaled, &scaled).sqrt() * scale
 }
 
-/// Divides a column by its length, or, where that is too small for the column to say a direction that is orthogonal to the columns before,
-/// finds one that is.
+/// Divides a column by its length, or, where that is too small for the column to say a direction that is
+/// orthogonal to the columns before, finds one that is.
 fn make_unit<S: Scalar<Bool = bool>>(u: &mut Matrix<S>, at: usize, own: S) {
     if primal(own) > too_short::<S>() {
         u.column_mut(at).iter_mut().for_each(|x| *x = *x / own);

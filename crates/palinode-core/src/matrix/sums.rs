@@ -1,10 +1,13 @@
 //! Sums of products, many at once: what the algorithms of dense linear algebra spend their time with.
 //!
-//! Input: matrices by lines, one after the other. Output: for every place the inner product of what the lines have there with the same weights.
+//! Input: matrices by lines, one after the other. Output: for every place the inner product of what the lines
+//! have there with the same weights.
 //!
-//! Invariant: each inner product is that of [`Scalar::dot`], to the last bit. On `f64` and `f32`, whose products are added up one after the other, line after line
-//! is added to all sums, so that neighbours share an instruction without any sum changing its order; on other numbers each place is a call of `dot`, which is one node on a tape and
-//! one rounding of a posit. No instruction that only some processors have (a fused multiplication and addition, say) changes what comes out.
+//! Invariant: each inner product is that of [`Scalar::dot`], to the last bit. On `f64` and `f32`, whose
+//! products are added up one after the other, line after line is added to all sums, so that neighbours share
+//! an instruction without any sum changing its order; on other numbers each place is a call of `dot`, which
+//! is one node on a tape and one rounding of a posit. No instruction that only some processors have (a fused
+//! multiplication and addition, say) changes what comes out.
 
 use super::Matrix;
 use core::any::TypeId;
@@ -29,7 +32,8 @@ fn add_lines<S: Scalar, const K: usize>(sums: &mut [S], lines: [&[S]; K], weight
     }
 }
 
-/// Adds all these lines, of which those places count, to the sums: some at a time, so that a sum is not fetched for each.
+/// Adds all these lines, of which those places count, to the sums: some at a time, so that a sum is not
+/// fetched for each.
 fn add_all<S: Scalar>(lines: &[S], width: usize, places: Range<usize>, weights: &[S], sums: &mut [S]) {
     let line = |k: usize| &lines[k * width..][places.clone()];
     let together = weights.len() / 4 * 4;
@@ -42,7 +46,8 @@ fn add_all<S: Scalar>(lines: &[S], width: usize, places: Range<usize>, weights: 
     }
 }
 
-/// Inner products of the weights, one for each line of this width, with what the lines have at each of these places.
+/// Inner products of the weights, one for each line of this width, with what the lines have at each of these
+/// places.
 pub(super) fn combination<S: Scalar>(
     lines: &[S],
     width: usize,
@@ -62,8 +67,8 @@ pub(super) fn combination<S: Scalar>(
     }
 }
 
-/// Takes the columns of a lower triangle from `x` as far as there are columns, each as often as `x` has it then: solves with them, and leaves the rest of `x` without them.
-/// `unit`: the diagonal counts as ones.
+/// Takes the columns of a lower triangle from `x` as far as there are columns, each as often as `x` has it
+/// then: solves with them, and leaves the rest of `x` without them. `unit`: the diagonal counts as ones.
 pub(super) fn eliminate<S: Scalar>(columns: &[S], unit: bool, x: &mut [S]) {
     let n = x.len();
     let count = columns.len() / n;
@@ -158,7 +163,8 @@ pub(crate) fn product_of_columns<S: Scalar>([m, k, n]: [usize; 3], a: &[S], b: &
         }
         return;
     }
-    // Some rows of the first factor at a time, so that they lie together: they are gone through for all columns of the second.
+    // Some rows of the first factor at a time, so that they lie together: they are gone through for all
+    // columns of the second.
     let mut rows = vec![[S::zero(); ROWS]; k];
     for i in (0..m).step_by(ROWS) {
         let height = ROWS.min(m - i);

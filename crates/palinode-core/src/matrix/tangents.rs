@@ -1,10 +1,14 @@
-//! The tangents of dense operations, each formula once, for whatever computes with matrices: plain and derivative numbers (`linalg`, feature `nalgebra`) and symbols, which write
-//! the tangents of programs (`palinode-ir`). Reverse mode of programs is the transpose of these; that of `linalg` has formulas of its own beside each operation, whose tests hold the two to be adjoint.
+//! The tangents of dense operations, each formula once, for whatever computes with matrices: plain and
+//! derivative numbers (`linalg`, feature `nalgebra`) and symbols, which write the tangents of programs
+//! (`palinode-ir`). Reverse mode of programs is the transpose of these; that of `linalg` has formulas of its
+//! own beside each operation, whose tests hold the two to be adjoint.
 //!
-//! Input: an [`Algebra`], tangents of operands, known operands and results. Output: tangents of the results, linear in those of the operands.
+//! Input: an [`Algebra`], tangents of operands, known operands and results. Output: tangents of the results,
+//! linear in those of the operands.
 //!
-//! Formulas: M. Giles, *Collected matrix derivative results for forward and reverse mode* (2008); for QR and singular values the differentials of `A = Q R` and
-//! `A = U S V'`, see `linalg/qr.rs` and `linalg/svd.rs`. Dividing by gaps between eigenvalues is the caller's, who may know that values coincide.
+//! Formulas: M. Giles, *Collected matrix derivative results for forward and reverse mode* (2008); for QR and
+//! singular values the differentials of `A = Q R` and `A = U S V'`, see `linalg/qr.rs` and `linalg/svd.rs`.
+//! Dividing by gaps between eigenvalues is the caller's, who may know that values coincide.
 
 /// One part of a square matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +23,8 @@ pub enum Part {
     Upper,
 }
 
-/// What the formulas need. The first of two factors and terms may be a tangent or known, and so may the second, but not both factors a tangent.
+/// What the formulas need. The first of two factors and terms may be a tangent or known, and so may the
+/// second, but not both factors a tangent.
 pub trait Algebra {
     /// A matrix, or what stands for one.
     type Matrix: Clone;
@@ -59,7 +64,8 @@ pub trait Algebra {
     fn spans_all(&self, basis: &Self::Matrix) -> bool;
 }
 
-/// `a - basis inside`: what of `a` lies outside of the space of these orthonormal columns, `inside` being `basis' a`.
+/// `a - basis inside`: what of `a` lies outside of the space of these orthonormal columns, `inside` being
+/// `basis' a`.
 fn outside<A: Algebra>(w: &mut A, a: &A::Matrix, basis: &A::Matrix, inside: &A::Matrix) -> Found<A> {
     let inside = w.product(basis, false, inside, false)?;
     Ok(w.difference(a, &inside))
@@ -102,7 +108,8 @@ pub fn cholesky<A: Algebra>(w: &mut A, da: &A::Matrix, l: &A::Matrix) -> Found<A
     w.product(l, false, &half, false)
 }
 
-/// Of `A = Q R`: with `C = dA R^-1`, `X = Q' C` and `W = lower(X) - lower(X)'`, `dQ = Q W + (C - Q X)` and `dR = upper(Q' dA - W R)`.
+/// Of `A = Q R`: with `C = dA R^-1`, `X = Q' C` and `W = lower(X) - lower(X)'`, `dQ = Q W + (C - Q X)` and
+/// `dR = upper(Q' dA - W R)`.
 pub fn qr<A: Algebra>(
     w: &mut A,
     da: &A::Matrix,
@@ -128,7 +135,8 @@ pub fn qr<A: Algebra>(
     Ok([dq, dr])
 }
 
-/// Of `A = V diag(w) V'`: how `A` moves in the basis of its vectors, `P = V' dA V`, whose diagonal is how the eigenvalues move.
+/// Of `A = V diag(w) V'`: how `A` moves in the basis of its vectors, `P = V' dA V`, whose diagonal is how the
+/// eigenvalues move.
 pub fn symmetric_eigen<A: Algebra>(w: &mut A, da: &A::Matrix, v: &A::Matrix) -> Found<A> {
     let da = w.symmetric(da);
     let right = w.product(&da, false, v, false)?;
@@ -168,8 +176,9 @@ pub trait Divisors<A: Algebra> {
     fn over_values(&self, w: &mut A, m: &A::Matrix, like: &A::Matrix) -> A::Matrix;
 }
 
-/// How the vectors move, given what [`svd`] found: with the symmetric part `Y` of `P` and its antisymmetric part `Z`, inside the space of the vectors
-/// `Y_ij / (s_j - s_i) + Z_ij / (s_j + s_i)` on the left and the difference on the right; outside of it `(I - U U') dA V S^-1` and `(I - V V') dA' U S^-1`.
+/// How the vectors move, given what [`svd`] found: with the symmetric part `Y` of `P` and its antisymmetric
+/// part `Z`, inside the space of the vectors `Y_ij / (s_j - s_i) + Z_ij / (s_j + s_i)` on the left and the
+/// difference on the right; outside of it `(I - U U') dA V S^-1` and `(I - V V') dA' U S^-1`.
 pub fn singular_vectors<A: Algebra>(
     w: &mut A,
     da: &A::Matrix,

@@ -1,8 +1,9 @@
-//! Eigenvalues and vectors of a symmetric matrix of plain numbers: Householder's tridiagonal form, then implicit QL steps (Golub and Van Loan, *Matrix Computations*,
-//! 8.3; the steps follow EISPACK's `tql2`).
+//! Eigenvalues and vectors of a symmetric matrix of plain numbers: Householder's tridiagonal form, then
+//! implicit QL steps (Golub and Van Loan, *Matrix Computations*, 8.3; the steps follow EISPACK's `tql2`).
 //!
-//! Input: a symmetric matrix whose largest entry is near 1. Output: eigenvalues in any order and their vectors as columns, or nothing if the steps do not settle. Exact
-//! for diagonal matrices. Errors are relative to the largest entry.
+//! Input: a symmetric matrix whose largest entry is near 1. Output: eigenvalues in any order and their
+//! vectors as columns, or nothing if the steps do not settle. Exact for diagonal matrices. Errors are
+//! relative to the largest entry.
 
 use super::spectral::{epsilon, rotate_columns};
 use super::sums::combination;
@@ -22,7 +23,8 @@ pub(super) fn eigen<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<(Vec<S>,
     (finite(&diagonal) && finite(&vectors.data)).then_some((diagonal, vectors))
 }
 
-/// Makes the matrix tridiagonal by reflections from both sides, which the vectors are multiplied with; its diagonal, and what is beside it, with a zero at the end.
+/// Makes the matrix tridiagonal by reflections from both sides, which the vectors are multiplied with; its
+/// diagonal, and what is beside it, with a zero at the end.
 fn reduce<S: Scalar<Bool = bool>>(a: &mut Matrix<S>, vectors: &mut Matrix<S>) -> (Vec<S>, Vec<S>) {
     let n = a.rows;
     let mut beside = vec![S::zero(); n];

@@ -1,9 +1,10 @@
 //! Dense linear algebra over any number, by the algorithms of [`palinode_core::matrix`].
 //!
-//! Input: matrices of reals. Output: what [`Linalg`] says, or why not. Derivatives come from running the same algorithm on derivative
-//! numbers, so no derivative rule is written here.
+//! Input: matrices of reals. Output: what [`Linalg`] says, or why not. Derivatives come from running the same
+//! algorithm on derivative numbers, so no derivative rule is written here.
 //!
-//! Invariant: matrices are worked on outside the account of the run; while that goes on, an upper bound of what they take is charged (`workspace`).
+//! Invariant: matrices are worked on outside the account of the run; while that goes on, an upper bound of
+//! what they take is charged (`workspace`).
 
 use std::cell::Cell;
 
@@ -117,7 +118,8 @@ pub(super) fn apply<R: Real>(
     Ok(())
 }
 
-/// Values that coincide are a tie: the vectors are arbitrary, and a zero factor hides that their derivatives are infinite. So derivatives are looked at from the sides.
+/// Values that coincide are a tie: the vectors are arbitrary, and a zero factor hides that their derivatives
+/// are infinite. So derivatives are looked at from the sides.
 fn note_coincidence<R: Real>(values: &[R], size: usize) {
     decision::coincided(matrix::coincide(values, size));
 }

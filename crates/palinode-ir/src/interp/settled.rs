@@ -1,7 +1,8 @@
 //! Whether a search has found what it looked for, and linear systems whose answers are checked.
 //!
-//! Input: the vector that a search ended at and how it ended; the matrix and right side of an equation's partials. Output: the vector; a solution of the system whose residual was computed from it.
-//! What fails is an error that says how near it came, never a number.
+//! Input: the vector that a search ended at and how it ended; the matrix and right side of an equation's
+//! partials. Output: the vector; a solution of the system whose residual was computed from it. What fails is
+//! an error that says how near it came, never a number.
 
 use palinode_core::Real;
 use palinode_core::dense::norm;
@@ -151,8 +152,8 @@ mod tests {
     use super::*;
     use palinode_core::{Posit, PositWidth};
 
-    /// How many of some regular systems are answered in numbers of few bits. Those that are leave a residual of a sixteenth at most, but for the
-    /// rounding of the residual itself.
+    /// How many of some regular systems are answered in numbers of few bits. Those that are leave a residual
+    /// of a sixteenth at most, but for the rounding of the residual itself.
     fn answered<W: PositWidth>() -> usize {
         let entry = |pattern: u32, k: u32| {
             f64::from(pattern.wrapping_mul(2_654_435_761).rotate_left(5 * k) % 31) / 8.0 - 2.0
@@ -186,7 +187,8 @@ mod tests {
 
     #[test]
     fn numbers_of_few_bits_refuse_what_they_cannot_tell() {
-        // Eight bits fail at some; were everything below 64 units of their last bit an answer, they would fail at none.
+        // Eight bits fail at some; were everything below 64 units of their last bit an answer, they would
+        // fail at none.
         let (in_8_bits, in_16_bits) = (answered::<i8>(), answered::<i16>());
         assert!((100..260).contains(&in_8_bits) && in_16_bits == 300, "{in_8_bits} {in_16_bits}");
         assert!(tolerance::<Posit<i8>>() < 1.0 && tolerance::<f64>() == TOLERANCE);

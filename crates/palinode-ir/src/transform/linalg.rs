@@ -1,10 +1,12 @@
-//! The tangents of dense linear algebra, as instructions: the formulas of [`palinode_core::matrix::tangents`], on symbols.
+//! The tangents of dense linear algebra, as instructions: the formulas of
+//! [`palinode_core::matrix::tangents`], on symbols.
 //!
-//! Input: operands, their tangents, results. Output: the results' tangents, linear in the operands'. The reverse rules
-//! follow by transposition.
+//! Input: operands, their tangents, results. Output: the results' tangents, linear in the operands'. The
+//! reverse rules follow by transposition.
 //!
-//! Limits: equal eigenvalues or singular values divide by 0 in the vectors' tangents (infinite or NaN, never silently 0);
-//! the second derivative of a determinant at singular matrices of more than [`EXPANDED`] rows is refused.
+//! Limits: equal eigenvalues or singular values divide by 0 in the vectors' tangents (infinite or NaN, never
+//! silently 0); the second derivative of a determinant at singular matrices of more than [`EXPANDED`] rows is
+//! refused.
 
 use core::convert::Infallible;
 
@@ -239,7 +241,8 @@ impl Matrices<'_> {
         (rows, columns)
     }
 
-    /// The tangent of cofactors `C`: of a small matrix without a division, of a large one `<A^-T, dA> C - A^-T dA' C`.
+    /// The tangent of cofactors `C`: of a small matrix without a division, of a large one `<A^-T, dA> C -
+    /// A^-T dA' C`.
     fn cofactors(&mut self, a: Value, da: Value, c: Value) -> Value {
         let n = self.b.dim(a, 0);
         let most = self.b.int(EXPANDED);
@@ -259,7 +262,8 @@ impl Matrices<'_> {
         self.b.if_else(is_large, by_inverse, by_expansion)[0]
     }
 
-    /// The tangent of Faddeev's and LeVerrier's scheme: `M <- A M - tr(A M) / k`, `n - 1` times from the identity on, is the transposed matrix of cofactors but for its sign.
+    /// The tangent of Faddeev's and LeVerrier's scheme: `M <- A M - tr(A M) / k`, `n - 1` times from the
+    /// identity on, is the transposed matrix of cofactors but for its sign.
     fn expanded_cofactors(&mut self, a: Value, da: Value, n: Value) -> Value {
         let elem = self.b.ty(a).elem;
         let (rows, columns) = self.positions((n, n));
