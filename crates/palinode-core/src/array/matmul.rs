@@ -12,7 +12,7 @@ use super::steps::{Home, Region, Whole};
 use super::sweep::Arrays;
 use super::view::{Places, Shape, View, check_elements};
 use super::{Array, need_at};
-use crate::matrix::{adds_in_order, product_of_columns};
+use crate::matrix::{TOGETHER, adds_in_order, product_of_columns};
 use crate::tape::{Sums, with_recorder};
 use core::panic::Location;
 use palinode_num::{AccumulateProducts, Accumulator, Scalar};
@@ -272,7 +272,7 @@ impl<S: Scalar> Product<S> {
     pub(crate) fn scratch(&self) -> usize {
         let [m, k, n] = self.size;
         let columns = if self.how == Accumulator::Naive { 0 } else { m * n + 2 * (m * k + k * n) };
-        2 * m * n + 3 * (m * k + k * n) + columns
+        2 * m * n + 3 * (m * k + k * n) + columns + TOGETHER * m.max(k).max(n)
     }
 
     pub(crate) fn bytes(&self, mut seen: Option<&mut HashSet<*const ()>>) -> usize {

@@ -27,7 +27,7 @@ pub use eigenvalues::eigenvalues;
 pub use spectral::{coincide, epsilon, qr, svd, symmetric_eigen};
 #[cfg(feature = "nalgebra")]
 pub(crate) use spectral::{coincidence, for_each_run};
-pub(crate) use sums::product_of_columns;
+pub(crate) use sums::{ROWS as TOGETHER, product_of_columns};
 pub use sums::{adds_in_order, product};
 
 use palinode_num::Scalar;

@@ -142,7 +142,7 @@ pub(super) fn squares_and_product<S: Scalar>(x: &[S], y: &[S]) -> (S, S, S) {
 }
 
 /// Rows and columns that are computed together: as many sums as fit into the registers of any processor.
-const ROWS: usize = 8;
+pub(crate) const ROWS: usize = 8;
 const COLUMNS: usize = 2;
 
 /// The product of two matrices.
