@@ -268,7 +268,8 @@ impl<S: Scalar> Product<S> {
     }
 
     /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all
-    /// three; for products entry by entry the columns of each second factor, too.
+    /// three, the rows that are multiplied together; for products entry by entry the columns of each second
+    /// factor, too.
     pub(crate) fn scratch(&self) -> usize {
         let [m, k, n] = self.size;
         let columns = if self.how == Accumulator::Naive { 0 } else { m * n + 2 * (m * k + k * n) };
