@@ -27,7 +27,7 @@ pub(super) fn own<F: Kernel>(a: &DMatrix<F>) -> Matrix<F> {
     Matrix { rows: a.nrows(), columns: a.ncols(), data: a.as_slice().to_vec() }
 }
 
-fn given_back<F: Kernel>(a: Matrix<F>) -> DMatrix<F> {
+pub(super) fn given_back<F: Kernel>(a: Matrix<F>) -> DMatrix<F> {
     DMatrix::from_vec(a.rows, a.columns, a.data)
 }
 

@@ -308,7 +308,7 @@ pub fn cofactors<S: Scalar<Bool = bool>>(a: Matrix<S>) -> Matrix<S> {
 
 /// A determinant and its cofactors by the characteristic polynomial (Faddeev and LeVerrier): divisions by
 /// small integers only.
-fn expanded<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (S, Matrix<S>) {
+pub(crate) fn expanded<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (S, Matrix<S>) {
     let n = a.rows;
     if n == 0 {
         return (S::one(), Matrix::identity(0));

@@ -35,14 +35,12 @@ fn add_lines<S: Scalar, const K: usize>(sums: &mut [S], lines: [&[S]; K], weight
 /// Adds all these lines, of which those places count, to the sums: some at a time, so that a sum is not
 /// fetched for each.
 fn add_all<S: Scalar>(lines: &[S], width: usize, places: Range<usize>, weights: &[S], sums: &mut [S]) {
-    let line = |k: usize| &lines[k * width..][places.clone()];
-    let together = weights.len() / 4 * 4;
-    for k in (0..together).step_by(4) {
-        let of = [weights[k], weights[k + 1], weights[k + 2], weights[k + 3]];
-        add_lines(sums, [line(k), line(k + 1), line(k + 2), line(k + 3)], of);
-    }
-    for k in together..weights.len() {
-        add_lines(sums, [line(k)], [weights[k]]);
+    for (at, weights) in weights.chunks(4).enumerate() {
+        let line = |k: usize| &lines[(4 * at + k) * width..][places.clone()];
+        match *weights {
+            [a, b, c, d] => add_lines(sums, [line(0), line(1), line(2), line(3)], [a, b, c, d]),
+            _ => weights.iter().enumerate().for_each(|(k, &weight)| add_lines(sums, [line(k)], [weight])),
+        }
     }
 }
 
