@@ -9,9 +9,10 @@
 //! Saved: `L`.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Layout, Lifted, Rule, inner_of};
+use super::lifted::{Layout, Lifted, Rule, inner_of};
 use super::{LinearAlgebra, Triangle, check, dense};
 use crate::error::Error;
+use crate::matrix::tangents::{self, Part};
 use nalgebra::DMatrix;
 
 /// The lower triangular `L` with a positive diagonal for which `L L^T` is the symmetric part of `a`.
@@ -45,43 +46,19 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     T::apply_for_one(&[a], l.clone(), Cholesky { l })
 }
 
-/// The lower triangle, with half the diagonal.
-fn lower_with_half_diagonal<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
-    let mut lower = dense::strictly_lower(a);
-    for i in 0..a.nrows() {
-        lower[(i, i)] = a[(i, i)] * S::half();
-    }
-    lower
-}
-
-impl<S: Kernel> Cholesky<S> {
-    /// `op(L)^-1 m`.
-    fn solve(&self, transposed: bool, m: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
-        S::solve_triangular(&self.l, Triangle::Lower, transposed, m)
-    }
-}
-
 impl<S: Kernel> Rule<S> for Cholesky<S> {
     const NAME: &'static str = "cholesky";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.l.nrows(), self.l.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block { rows: self.l.nrows(), columns: self.l.ncols(), layout: Layout::Lower }]
-    }
+    const OUTPUTS: &'static [Layout] = &[Layout::Lower];
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
-        let left = self.solve(false, &dense::symmetrised(&inputs[0]))?;
-        let both = self.solve(false, &left.transpose())?;
-        Ok(vec![S::matmul(&self.l, &lower_with_half_diagonal(&both))?])
+        Ok(vec![tangents::cholesky(&mut dense::Matrices::new(), &inputs[0], &self.l)?])
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
-        let middle = lower_with_half_diagonal(&dense::transposed_product(&self.l, &outputs[0])?);
-        let left = self.solve(true, &middle)?;
-        let both = self.solve(true, &left.transpose())?;
+        let solve = |m: &DMatrix<S>| S::solve_triangular(&self.l, Triangle::Lower, true, m);
+        let of_factor = dense::transposed_product(&self.l, &outputs[0])?;
+        let middle = dense::part(&of_factor, Part::LowerHalf);
+        let both = solve(&solve(&middle)?.transpose())?;
         Ok(vec![Some(dense::symmetrised(&both))])
     }
 

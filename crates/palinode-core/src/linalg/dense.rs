@@ -4,10 +4,76 @@
 //! operations; products and triangular solves go through [`Kernel`], so that on a tape each stays one node.
 //! There is no derivative in this file.
 
+use super::Triangle;
 use super::kernel::Kernel;
 use crate::error::Error;
+use crate::matrix::tangents::{Algebra, Part};
+use core::marker::PhantomData;
 use nalgebra::{DMatrix, DVector};
 use palinode_num::Accumulator;
+
+/// Matrices of one number, for the formulas of tangents.
+pub(super) struct Matrices<S>(PhantomData<S>);
+
+impl<S> Matrices<S> {
+    pub(super) fn new() -> Self {
+        Matrices(PhantomData)
+    }
+}
+
+impl<S: Kernel> Algebra for Matrices<S> {
+    type Matrix = DMatrix<S>;
+    type Error = Error;
+
+    fn product(
+        &mut self,
+        a: &DMatrix<S>,
+        a_transposed: bool,
+        b: &DMatrix<S>,
+        b_transposed: bool,
+    ) -> Result<DMatrix<S>, Error> {
+        match (a_transposed, b_transposed) {
+            (false, false) => S::matmul(a, b),
+            (true, false) => S::matmul(&a.transpose(), b),
+            (false, true) => S::matmul(a, &b.transpose()),
+            (true, true) => Ok(S::matmul(b, a)?.transpose()),
+        }
+    }
+    fn solve_triangular(
+        &mut self,
+        t: &DMatrix<S>,
+        lower: bool,
+        transposed: bool,
+        b: &DMatrix<S>,
+    ) -> Result<DMatrix<S>, Error> {
+        let triangle = if lower { Triangle::Lower } else { Triangle::Upper };
+        S::solve_triangular(t, triangle, transposed, b)
+    }
+    fn transposed(&mut self, a: &DMatrix<S>) -> DMatrix<S> {
+        a.transpose()
+    }
+    fn sum(&mut self, a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
+        sum(a, b)
+    }
+    fn difference(&mut self, a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
+        difference(a, b)
+    }
+    fn negated(&mut self, a: &DMatrix<S>) -> DMatrix<S> {
+        negated(a)
+    }
+    fn symmetric(&mut self, a: &DMatrix<S>) -> DMatrix<S> {
+        symmetrised(a)
+    }
+    fn antisymmetric(&mut self, a: &DMatrix<S>) -> DMatrix<S> {
+        scaled(&difference(a, &a.transpose()), S::half())
+    }
+    fn part(&mut self, a: &DMatrix<S>, wanted: Part, _like: &DMatrix<S>) -> DMatrix<S> {
+        part(a, wanted)
+    }
+    fn spans_all(&self, basis: &DMatrix<S>) -> bool {
+        basis.nrows() == basis.ncols()
+    }
+}
 
 /// `n` by `n`, ones on the diagonal.
 pub(super) fn identity<S: Kernel>(n: usize) -> DMatrix<S> {
@@ -59,14 +125,15 @@ pub(super) fn symmetrised<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
     })
 }
 
-/// The entries below the diagonal, zero elsewhere.
-pub(super) fn strictly_lower<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
-    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| if i > j { a[(i, j)] } else { S::zero() })
-}
-
-/// The entries on and above the diagonal, zero elsewhere.
-pub(super) fn upper<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
-    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| if i <= j { a[(i, j)] } else { S::zero() })
+/// One part of a square matrix, zero elsewhere.
+pub(super) fn part<S: Kernel>(a: &DMatrix<S>, part: Part) -> DMatrix<S> {
+    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| match part {
+        Part::LowerHalf if i == j => a[(i, j)] * S::half(),
+        Part::Lower | Part::LowerHalf if i >= j => a[(i, j)],
+        Part::StrictlyLower if i > j => a[(i, j)],
+        Part::Upper if i <= j => a[(i, j)],
+        Part::Lower | Part::LowerHalf | Part::StrictlyLower | Part::Upper => S::zero(),
+    })
 }
 
 /// `a` with column `j` multiplied by `factors[j]`: `a diag(factors)`.

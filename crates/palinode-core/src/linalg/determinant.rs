@@ -8,12 +8,13 @@
 //!
 //! `C = d A^-T` where `A` is invertible and nothing more is asked than `C`. Otherwise (derivatives of `d A^-T` divide by what is nearly zero twice and more): `A` is turned by the singular vectors of its primal so that a
 //! well-conditioned block `E` stands before a small rest, and with the rest's Schur complement `B`, `C` is made of `E^-1` and the cofactors of `B`. These are found without
-//! division (Faddeev and LeVerrier), or in the same way if `B` is large.
+//! division (`matrix::expanded`), or in the same way if `B` is large.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
-use super::{LinearAlgebra, Svd, check, dense};
+use super::lifted::{Lifted, Rule, inner_of};
+use super::{LinearAlgebra, Svd, check, dense, plain};
 use crate::error::Error;
+use crate::matrix;
 use nalgebra::DMatrix;
 
 /// The determinant of a square matrix; 1 for an empty one.
@@ -106,7 +107,7 @@ impl<S: Kernel> Expanded<S> {
         let constants = dense::constants(a);
         let largest = dense::largest(constants.iter());
         if largest == 0.0 || a.is_empty() {
-            return Expanded::without_division(a);
+            return Ok(Expanded::without_division(a));
         }
         // A power of two: exact.
         let scale = largest.log2().floor().clamp(-1000.0, 1000.0).exp2();
@@ -137,7 +138,7 @@ impl<S: Kernel> Expanded<S> {
         let left = S::solve_factored(&factored, true, &g.transpose())?.transpose();
         let rest = dense::difference(&h, &S::matmul(&g, &right)?);
         let rest = match k <= SMALL || dense::largest(dense::constants(&rest).iter()) <= TOO_SMALL {
-            true => Expanded::without_division(&rest)?,
+            true => Expanded::without_division(&rest),
             false => Expanded::of(&rest)?,
         };
         let of_e = S::determinant(&e)?;
@@ -158,36 +159,15 @@ impl<S: Kernel> Expanded<S> {
         })
     }
 
-    /// By the characteristic polynomial: divisions by small integers only.
-    fn without_division(a: &DMatrix<S>) -> Result<Expanded<S>, Error> {
-        let n = a.nrows();
-        let trace = |m: &DMatrix<S>| S::sum_of(m.diagonal().as_slice());
-        let mut adjugate = dense::identity::<S>(n);
-        for k in 1..n {
-            let product = S::matmul(a, &adjugate)?;
-            let coefficient = -trace(&product) / S::from_int(k as i32);
-            adjugate = dense::sum(&product, &dense::scaled(&dense::identity(n), coefficient));
-        }
-        let determinant = match n {
-            0 => S::one(),
-            _ => trace(&S::matmul(a, &adjugate)?) / S::from_int(n as i32),
-        };
-        let sign = S::from_int(if n.is_multiple_of(2) { -1 } else { 1 });
-        let determinant = if n == 0 { determinant } else { determinant * sign };
-        Ok(Expanded { determinant, cofactors: dense::scaled(&adjugate.transpose(), sign) })
+    /// Divisions by small integers only.
+    fn without_division(a: &DMatrix<S>) -> Expanded<S> {
+        let (determinant, cofactors) = matrix::expanded(&plain::own(a));
+        Expanded { determinant, cofactors: plain::given_back(cofactors) }
     }
 }
 
 impl<S: Kernel> Rule<S> for Determinant<S> {
     const NAME: &'static str = "determinant";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.cofactors.nrows(), self.cofactors.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(1, 1)]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         Ok(vec![DMatrix::repeat(1, 1, dense::inner_product(&self.cofactors, &inputs[0]))])
@@ -222,14 +202,6 @@ impl<S: Kernel> Logarithm<S> {
 
 impl<S: Kernel> Rule<S> for Logarithm<S> {
     const NAME: &'static str = "log_determinant";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.n, self.n)]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(1, 1)]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         Ok(vec![DMatrix::repeat(1, 1, dense::inner_product(&self.gradient()?, &inputs[0]))])

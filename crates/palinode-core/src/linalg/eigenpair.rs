@@ -7,7 +7,7 @@
 //! Where it does coincide, both maps refuse; a cotangent of zero asks for nothing. Saved: `A`, `w` and `v`.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::spectrum::{Clusters, tolerance};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
@@ -116,14 +116,6 @@ impl<S: Kernel> PairRule<S> {
 
 impl<S: Kernel> Rule<S> for PairRule<S> {
     const NAME: &'static str = "symmetric_eigenpair";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), self.a.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(1, 1), Block::full(self.a.nrows(), 1)]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let n = self.a.nrows();

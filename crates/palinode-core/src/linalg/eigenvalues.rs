@@ -12,9 +12,9 @@
 //! Saved: `A` and the eigenvalues. Known limit: `O(n^3)` for each eigenvalue whose derivative is wanted.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::spectrum::{narrowest, negligible};
-use super::{LinearAlgebra, check, dense};
+use super::{LinearAlgebra, check, dense, plain};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
 
@@ -53,10 +53,8 @@ pub fn eigenvalues<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Eigenvalues<T>, E
 }
 
 pub(super) fn plain<S: Kernel>(a: &DMatrix<S>) -> Result<Eigenvalues<S>, Error> {
-    // By columns, hence of the transpose, whose eigenvalues are the same. But a triangle is found sooner in its own order.
-    let by_rows = a.transpose();
-    let found = crate::matrix::eigenvalues(a.nrows(), by_rows.as_slice())
-        .ok_or(Error::NoConvergence { what: "eigenvalues" })?;
+    let found =
+        crate::matrix::eigenvalues(plain::own(a)).ok_or(Error::NoConvergence { what: "eigenvalues" })?;
     let part = |pick: fn(&(S, S)) -> S| DVector::from_iterator(found.len(), found.iter().map(pick));
     Ok(Eigenvalues { re: part(|w| w.0), im: part(|w| w.1) })
 }
@@ -278,14 +276,6 @@ impl<S: Kernel> EigenvaluesRule<S> {
 
 impl<S: Kernel> Rule<S> for EigenvaluesRule<S> {
     const NAME: &'static str = "eigenvalues";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), self.a.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), 1); 2]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let n = self.a.nrows();

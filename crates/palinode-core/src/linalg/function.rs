@@ -10,7 +10,7 @@
 //! Saved: `A`. Known limit: a derivative costs eight times the function.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::{Eigenvalues, LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::DMatrix;
@@ -206,14 +206,6 @@ impl<S: Kernel> FunctionRule<S> {
 
 impl<S: Kernel> Rule<S> for FunctionRule<S> {
     const NAME: &'static str = "matrix_function";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), self.a.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), self.a.ncols())]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         Ok(vec![self.in_direction(&self.a, &inputs[0])?])

@@ -5,9 +5,10 @@
 //! Saved: `X` alone; the factors that made it are not needed again.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
+use crate::matrix::tangents;
 use nalgebra::DMatrix;
 
 /// The inverse of a square matrix. To solve systems, [`super::solve`] is cheaper and more accurate.
@@ -41,16 +42,8 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
 impl<S: Kernel> Rule<S> for Inverse<S> {
     const NAME: &'static str = "inverse";
 
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.x.nrows(), self.x.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.x.nrows(), self.x.ncols())]
-    }
-
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
-        Ok(vec![dense::negated(&S::matmul(&S::matmul(&self.x, &inputs[0])?, &self.x)?)])
+        Ok(vec![tangents::inverse(&mut dense::Matrices::new(), &inputs[0], &self.x)?])
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {

@@ -1,15 +1,16 @@
 //! From a rule to every derivative number: the operation runs on the inner number, then its rule is applied.
 //!
 //! Input: matrices of a derivative number, the values of the results, and a [`Rule`] with what it saved.
-//! Output: matrices of that number. `Dual` and `DualN` push tangents through the rule at once; `Var` records one
-//! custom operation for all results, which sweeps later push cotangents or tangents through.
+//! Output: matrices of that number. `Dual` and `DualN` push tangents through the rule at once; `Var` records
+//! one custom operation for all results, which sweeps later push cotangents or tangents through.
 //!
 //! Invariants: a rule sees whole matrices of the inner number, zero where the number is structurally constant
-//! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in this file.
+//! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in
+//! this file.
 
 use super::eigenpair::{self, Found};
 use super::function::{self, MatrixFunction};
-use super::kernel::Kernel;
+use super::kernel::{Kernel, operations};
 use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle, dense};
 use super::{cholesky, determinant, eigenvalues, inverse, lu, matmul, polar, pseudo_inverse, qr, solve};
 use super::{svd, sylvester, symmetric_eigen, triangular};
@@ -30,15 +31,15 @@ pub(super) enum Layout {
 
 /// The shape of one matrix that goes into an operation or comes out of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) layout: Layout,
+struct Block {
+    rows: usize,
+    columns: usize,
+    layout: Layout,
 }
 
 impl Block {
-    pub(super) fn full(rows: usize, columns: usize) -> Block {
-        Block { rows, columns, layout: Layout::Full }
+    fn of<T>(matrix: &DMatrix<T>, layout: Layout) -> Block {
+        Block { rows: matrix.nrows(), columns: matrix.ncols(), layout }
     }
 
     /// The entries, column by column.
@@ -72,8 +73,12 @@ impl Block {
 pub(super) trait Rule<S: Kernel>: Send + 'static {
     /// How tables call the operation.
     const NAME: &'static str;
-    fn inputs(&self) -> Vec<Block>;
-    fn outputs(&self) -> Vec<Block>;
+    /// Which entries of its results it makes; those that are not listed, all.
+    const OUTPUTS: &'static [Layout] = &[];
+    /// Which entries of its first matrix it reads; of others all.
+    fn first_input(&self) -> Layout {
+        Layout::Full
+    }
     /// Tangents of the inputs to tangents of the outputs.
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error>;
     /// Cotangents of the outputs to cotangents of the inputs; those that are not wanted may be left out.
@@ -87,7 +92,8 @@ pub(super) trait Lifted:
     Kernel<Factored = solve::Factored<Self, <Self::Inner as Kernel>::Factored>>
 {
     type Inner: Kernel;
-    /// Whether it carries one direction, so that derivatives which exist only direction by direction make sense.
+    /// Whether it carries one direction, so that derivatives which exist only direction by direction make
+    /// sense.
     const ONE_DIRECTION: bool;
 
     fn inner(self) -> Self::Inner;
@@ -110,6 +116,27 @@ pub(super) trait Lifted:
     }
 }
 
+/// What goes into an evaluation of an operation and comes out of it.
+struct Blocks {
+    inputs: Vec<Block>,
+    outputs: Vec<Block>,
+}
+
+impl Blocks {
+    fn of<T: Lifted, R: Rule<T::Inner>>(
+        rule: &R,
+        inputs: &[&DMatrix<T>],
+        values: &[DMatrix<T::Inner>],
+    ) -> Blocks {
+        let output = |k: usize| R::OUTPUTS.get(k).copied().unwrap_or(Layout::Full);
+        let input = |k: usize| if k == 0 { rule.first_input() } else { Layout::Full };
+        Blocks {
+            inputs: inputs.iter().enumerate().map(|(k, matrix)| Block::of(matrix, input(k))).collect(),
+            outputs: values.iter().enumerate().map(|(k, matrix)| Block::of(matrix, output(k))).collect(),
+        }
+    }
+}
+
 /// The primals of a matrix.
 pub(super) fn inner_of<T: Lifted>(matrix: &DMatrix<T>) -> DMatrix<T::Inner> {
     matrix.map(T::inner)
@@ -118,13 +145,14 @@ pub(super) fn inner_of<T: Lifted>(matrix: &DMatrix<T>) -> DMatrix<T::Inner> {
 /// Tangents of the results for tangents of the inputs; zero tangents give zero tangents, whatever the rule.
 fn push_tangents<S: Kernel, R: Rule<S>>(
     rule: &R,
+    blocks: &Blocks,
     tangents: impl Iterator<Item = DMatrix<S>>,
 ) -> Result<Vec<DMatrix<S>>, Error> {
     let tangents: Vec<_> =
-        rule.inputs().into_iter().zip(tangents).map(|(block, tangent)| block.masked(tangent)).collect();
+        blocks.inputs.iter().zip(tangents).map(|(block, tangent)| block.masked(tangent)).collect();
     if tangents.iter().all(dense::vanishes) {
-        let zeros = |block: Block| DMatrix::repeat(block.rows, block.columns, S::zero());
-        return Ok(rule.outputs().into_iter().map(zeros).collect());
+        let zeros = |block: &Block| DMatrix::repeat(block.rows, block.columns, S::zero());
+        return Ok(blocks.outputs.iter().map(zeros).collect());
     }
     rule.tangent(&tangents)
 }
@@ -147,7 +175,8 @@ impl<S: Kernel> Lifted for Dual<S> {
         values: Vec<DMatrix<S>>,
         rule: R,
     ) -> Result<Vec<DMatrix<Self>>, Error> {
-        let tangents = push_tangents(&rule, inputs.iter().map(|input| input.map(|x| x.tangent)))?;
+        let blocks = Blocks::of(&rule, inputs, &values);
+        let tangents = push_tangents(&rule, &blocks, inputs.iter().map(|input| input.map(|x| x.tangent)))?;
         Ok(values.iter().zip(&tangents).map(|(value, tangent)| value.zip_map(tangent, Dual::new)).collect())
     }
 }
@@ -170,9 +199,11 @@ impl<S: Kernel, const N: usize> Lifted for DualN<S, N> {
         values: Vec<DMatrix<S>>,
         rule: R,
     ) -> Result<Vec<DMatrix<Self>>, Error> {
+        let blocks = Blocks::of(&rule, inputs, &values);
         let mut results: Vec<_> = values.iter().map(|value| value.map(DualN::lift)).collect();
         for lane in 0..N {
-            let tangents = push_tangents(&rule, inputs.iter().map(|input| input.map(|x| x.tangents[lane])))?;
+            let of_lane = inputs.iter().map(|input| input.map(|x| x.tangents[lane]));
+            let tangents = push_tangents(&rule, &blocks, of_lane)?;
             for (result, tangent) in results.iter_mut().zip(&tangents) {
                 result.zip_apply(tangent, |x, tangent| x.tangents[lane] = tangent);
             }
@@ -223,21 +254,22 @@ impl<S: Kernel> Lifted for Var<S> {
     ) -> Result<Vec<DMatrix<Self>>, Error> {
         let mut active = Vec::with_capacity(inputs.len());
         let mut arguments = Vec::new();
-        for (block, input) in rule.inputs().into_iter().zip(inputs) {
+        let blocks = Blocks::of(&rule, inputs, &values);
+        for (block, input) in blocks.inputs.iter().zip(inputs) {
             active.push(block.entries().any(|entry| input[entry].is_active()));
             if active.last() == Some(&true) {
                 arguments.extend(block.entries().map(|entry| input[entry]));
             }
         }
-        let blocks = rule.outputs();
-        let numbers: Vec<S> = blocks
+        let outputs = blocks.outputs.clone();
+        let numbers: Vec<S> = outputs
             .iter()
             .zip(&values)
             .flat_map(|(block, value)| block.entries().map(move |entry| value[entry]))
             .collect();
-        let mut recorded = custom(&arguments, &numbers, Node { rule, active }).into_iter();
+        let mut recorded = custom(&arguments, &numbers, Node { rule, active, blocks }).into_iter();
         let mut results: Vec<DMatrix<Self>> = values.iter().map(|value| value.map(Var::lift)).collect();
-        for (block, result) in blocks.iter().zip(&mut results) {
+        for (block, result) in outputs.iter().zip(&mut results) {
             block.entries().zip(&mut recorded).for_each(|(entry, x)| result[entry] = x);
         }
         Ok(results)
@@ -248,6 +280,7 @@ impl<S: Kernel> Lifted for Var<S> {
 struct Node<R> {
     rule: R,
     active: Vec<bool>,
+    blocks: Blocks,
 }
 
 impl<S: Kernel, R: Rule<S>> CustomRule<S> for Node<R> {
@@ -257,12 +290,10 @@ impl<S: Kernel, R: Rule<S>> CustomRule<S> for Node<R> {
 
     fn reverse(&self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
         let mut numbers = outputs.iter().copied();
-        let outputs: Vec<_> =
-            self.rule.outputs().into_iter().map(|block| block.unpack(&mut numbers)).collect();
+        let outputs: Vec<_> = self.blocks.outputs.iter().map(|block| block.unpack(&mut numbers)).collect();
         let cotangents = self.rule.cotangent(&outputs, &self.active)?;
         let mut slots = inputs.iter_mut();
-        for ((block, cotangent), &active) in self.rule.inputs().into_iter().zip(cotangents).zip(&self.active)
-        {
+        for ((block, cotangent), &active) in self.blocks.inputs.iter().zip(cotangents).zip(&self.active) {
             if let (true, Some(cotangent)) = (active, cotangent) {
                 for (entry, slot) in block.entries().zip(&mut slots) {
                     *slot = *slot + cotangent[entry];
@@ -274,26 +305,29 @@ impl<S: Kernel, R: Rule<S>> CustomRule<S> for Node<R> {
 
     fn forward(&self, inputs: &[S], outputs: &mut [S]) -> Result<(), Error> {
         let mut numbers = inputs.iter().copied();
-        let blocks = self.rule.inputs().into_iter().zip(&self.active);
+        let blocks = self.blocks.inputs.iter().zip(&self.active);
         let tangents = blocks.map(|(block, &active)| match active {
             true => block.unpack(&mut numbers),
             false => block.unpack(core::iter::empty()),
         });
-        let results = push_tangents(&self.rule, tangents)?;
+        let results = push_tangents(&self.rule, &self.blocks, tangents)?;
         let mut slots = outputs.iter_mut();
-        for (block, result) in self.rule.outputs().into_iter().zip(results) {
+        for (block, result) in self.blocks.outputs.iter().zip(results) {
             block.entries().zip(&mut slots).for_each(|(entry, slot)| *slot = result[entry]);
         }
         Ok(())
     }
 
     fn saved_bytes(&self) -> usize {
-        self.active.capacity() + self.rule.saved_bytes()
+        let blocks = self.blocks.inputs.capacity() + self.blocks.outputs.capacity();
+        self.active.capacity() + blocks * size_of::<Block>() + self.rule.saved_bytes()
     }
 }
 
 macro_rules! lifted_kernel {
-    ([$($generics:tt)*] $T:ty, $magnitude:expr) => {
+    ([[$($generics:tt)*] $T:ty, $magnitude:expr]
+        $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $plain:path, $lifted:path;)*
+    ) => {
         impl<$($generics)*> Kernel for $T {
             type Factored = solve::Factored<Self, S::Factored>;
 
@@ -304,88 +338,18 @@ macro_rules! lifted_kernel {
                 let components: fn(Self) -> f64 = $magnitude;
                 components(self)
             }
-            fn matmul_with(
-                a: &DMatrix<Self>,
-                b: &DMatrix<Self>,
-                how: Accumulator,
-            ) -> Result<DMatrix<Self>, Error> {
-                matmul::lifted(a, b, how)
-            }
-            fn solve_triangular(
-                t: &DMatrix<Self>,
-                triangle: Triangle,
-                transposed: bool,
-                b: &DMatrix<Self>,
-            ) -> Result<DMatrix<Self>, Error> {
-                triangular::lifted(t, triangle, transposed, b)
-            }
-            fn factor(what: &'static str, a: &DMatrix<Self>) -> Result<Self::Factored, Error> {
-                solve::factor(what, a)
-            }
             fn factored_bytes(factored: &Self::Factored) -> usize {
                 solve::factored_bytes::<Self>(factored)
             }
-            fn solve_factored(
-                factored: &Self::Factored,
-                transposed: bool,
-                b: &DMatrix<Self>,
-            ) -> Result<DMatrix<Self>, Error> {
-                solve::lifted(factored, transposed, b)
-            }
-            fn log_determinant_factored(factored: &Self::Factored) -> Result<(f64, Self), Error> {
-                determinant::lifted_logarithm(factored)
-            }
-            fn determinant(a: &DMatrix<Self>) -> Result<Self, Error> {
-                determinant::lifted(a)
-            }
-            fn inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                inverse::lifted(a)
-            }
-            fn cholesky(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                cholesky::lifted(a)
-            }
-            fn lu(a: &DMatrix<Self>) -> Result<Lu<Self>, Error> {
-                lu::lifted(a)
-            }
-            fn qr(a: &DMatrix<Self>) -> Result<Qr<Self>, Error> {
-                qr::lifted(a)
-            }
-            fn symmetric_eigen(a: &DMatrix<Self>) -> Result<SymmetricEigen<Self>, Error> {
-                symmetric_eigen::lifted(a)
-            }
-            fn symmetric_eigenvalues(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
-                symmetric_eigen::lifted_values(a)
-            }
-            fn symmetric_eigenpair(a: &DMatrix<Self>, index: usize) -> Result<Found<Self>, Error> {
-                eigenpair::lifted(a, index)
-            }
-            fn svd(a: &DMatrix<Self>) -> Result<Svd<Self>, Error> {
-                svd::lifted(a)
-            }
-            fn singular_values(a: &DMatrix<Self>) -> Result<DVector<Self>, Error> {
-                svd::lifted_values(a)
-            }
-            fn eigenvalues(a: &DMatrix<Self>) -> Result<Eigenvalues<Self>, Error> {
-                eigenvalues::lifted(a)
-            }
-            fn matrix_function(function: MatrixFunction, a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                function::lifted(function, a)
-            }
-            fn pseudo_inverse(a: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                pseudo_inverse::lifted(a)
-            }
-            fn polar(a: &DMatrix<Self>) -> Result<Polar<Self>, Error> {
-                polar::lifted(a)
-            }
-            fn solve_sylvester(p: &DMatrix<Self>, c: &DMatrix<Self>) -> Result<DMatrix<Self>, Error> {
-                sylvester::lifted(p, c)
-            }
+            $(fn $name($($arg: $ty),*) -> Result<$result, Error> {
+                $lifted($($arg),*)
+            })*
         }
     };
 }
-lifted_kernel!([S: Kernel] Dual<S>, |x| x.value.magnitude().max(x.tangent.magnitude()));
-lifted_kernel!([S: Kernel, const N: usize] DualN<S, N>, |x| {
+operations!(lifted_kernel [[S: Kernel] Dual<S>, |x| x.value.magnitude().max(x.tangent.magnitude())]);
+operations!(lifted_kernel [[S: Kernel, const N: usize] DualN<S, N>, |x| {
     x.value.magnitude().max(dense::largest(x.tangents.iter()))
-});
-lifted_kernel!([S: Kernel] Var<S>, |x| x.primal().magnitude().max(dense::largest(&x.partials())));
-lifted_kernel!([S: Kernel] Passive<S>, |x| x.primal().magnitude());
+}]);
+operations!(lifted_kernel [[S: Kernel] Var<S>, |x| x.primal().magnitude().max(dense::largest(&x.partials()))]);
+operations!(lifted_kernel [[S: Kernel] Passive<S>, |x| x.primal().magnitude()]);

@@ -8,9 +8,10 @@
 //! Saved: `P`, `L` and `U`. Known limit: where two candidate pivots tie, the factors jump; the result follows the pivots taken.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Layout, Lifted, Rule, inner_of};
+use super::lifted::{Layout, Lifted, Rule, inner_of};
 use super::{LinearAlgebra, Triangle, check, dense};
 use crate::error::Error;
+use crate::matrix::tangents::Part;
 use nalgebra::DMatrix;
 
 /// Factors with `P A = L U`.
@@ -58,26 +59,15 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Lu<T>, Error> {
 
 impl<S: Kernel> Rule<S> for LuRule<S> {
     const NAME: &'static str = "lu";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.factors.l.nrows(), self.factors.l.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        let (rows, columns) = self.factors.l.shape();
-        vec![
-            Block { rows, columns, layout: Layout::StrictlyLower },
-            Block { rows, columns, layout: Layout::Upper },
-        ]
-    }
+    const OUTPUTS: &'static [Layout] = &[Layout::StrictlyLower, Layout::Upper];
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let Lu { permutation, l, u } = &self.factors;
         let permuted = DMatrix::from_fn(l.nrows(), l.ncols(), |i, j| inputs[0][(permutation[i], j)]);
         let left = S::solve_triangular(l, Triangle::Lower, false, &permuted)?;
         let g = S::solve_triangular(u, Triangle::Upper, true, &left.transpose())?.transpose();
-        let lower = dense::strictly_lower(&g);
-        let du = dense::upper(&dense::difference(&left, &S::matmul(&lower, u)?));
+        let lower = dense::part(&g, Part::StrictlyLower);
+        let du = dense::part(&dense::difference(&left, &S::matmul(&lower, u)?), Part::Upper);
         Ok(vec![S::matmul(l, &lower)?, du])
     }
 
@@ -85,7 +75,7 @@ impl<S: Kernel> Rule<S> for LuRule<S> {
         let Lu { permutation, l, u } = &self.factors;
         let of_u = S::matmul(&outputs[1], &u.transpose())?;
         let lower = dense::difference(&dense::transposed_product(l, &outputs[0])?, &of_u);
-        let lower = dense::strictly_lower(&lower).transpose();
+        let lower = dense::part(&lower, Part::StrictlyLower).transpose();
         let right = S::solve_triangular(u, Triangle::Upper, false, &lower)?.transpose();
         let permuted = S::solve_triangular(l, Triangle::Lower, true, &dense::sum(&outputs[1], &right))?;
         let mut a = permuted.clone();

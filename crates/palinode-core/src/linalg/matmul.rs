@@ -6,7 +6,7 @@
 //! Saved: `A` and `B`. If one of them is constant, its cotangent is not computed.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::DMatrix;
@@ -71,14 +71,6 @@ pub(super) fn lifted<T: Lifted>(
 
 impl<S: Kernel> Rule<S> for Product<S> {
     const NAME: &'static str = "matmul";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), self.a.ncols()), Block::full(self.b.nrows(), self.b.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), self.b.ncols())]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let (da, db) = (&inputs[0], &inputs[1]);

@@ -1,12 +1,13 @@
 //! Dense linear algebra: each operation one node on a tape, with its decomposition saved for the sweeps.
 //!
-//! Input: [`DMatrix`](nalgebra::DMatrix)es of any number: `f64`, [`DoubleDouble`](crate::DoubleDouble), [`Posit`](crate::Posit)s, and [`Dual`](crate::Dual),
-//! [`DualN`](crate::DualN) and [`Var`](crate::Var) over these, nested too (not [`Jet`](crate::Jet)). Output: matrices of the same number, or an [`Error`](crate::Error) that names what is wrong.
-//! The arithmetic of `f64` is nalgebra's (float.rs; why not its SVD: float_svd.rs), that of the others this crate's own ([`crate::matrix`]); a derivative is a rule on whole matrices, never a differentiated algorithm.
+//! Input: [`DMatrix`](nalgebra::DMatrix)es of any number: `f64`, [`DoubleDouble`](crate::DoubleDouble),
+//! [`Posit`](crate::Posit)s, and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and [`Var`](crate::Var) over
+//! these, nested too (not [`Jet`](crate::Jet)). Output: matrices of the same number, or an
+//! [`Error`](crate::Error) that names what is wrong. The arithmetic is this crate's own ([`crate::matrix`]),
+//! nalgebra's are the matrices; a derivative is a rule on whole matrices, never a differentiated algorithm.
 //!
 //! ```text
-//! function of the operation's file ── checks ──► Kernel (kernel.rs) ── f32, f64 ──────────────► nalgebra (float.rs)
-//!                                                      │   │ double-doubles, posits ────────► matrix/ (general.rs)
+//! function of the operation's file ── checks ──► Kernel (kernel.rs) ── plain numbers ──► matrix/ (plain.rs)
 //!                                                      │ Dual, DualN, Var
 //!                                                      ▼
 //!                    inner number's kernel, then the file's Rule: tangent and cotangent map (lifted.rs)
@@ -29,13 +30,15 @@
 //! | [`polar()`] | full column rank, `m >= n` | orthogonal and symmetric factor |
 //! | [`rotation_from_scaled_axis`], [`quaternion_from_scaled_axis`] and back | vector of space | rotation |
 //!
-//! Conventions. *Symmetric operations* are functions of `(A + A^T) / 2`: every entry counts, so a finite difference in any
-//! single entry agrees with the gradient; a matrix that is further from symmetric than a ten-thousandth of its largest entry is an error. *Sizes* down to zero are allowed. *Coinciding eigenvalues or singular values*: see
-//! [`symmetric_eigen()`] and [`svd()`]; what has no derivative is a typed error from the sweep, never a number.
+//! Conventions. *Symmetric operations* are functions of `(A + A^T) / 2`: every entry counts, so a finite
+//! difference in any single entry agrees with the gradient; a matrix that is further from symmetric than a
+//! ten-thousandth of its largest entry is an error. *Sizes* down to zero are allowed. *Coinciding eigenvalues
+//! or singular values*: see [`symmetric_eigen()`] and [`svd()`]; what has no derivative is a typed error from
+//! the sweep, never a number.
 //!
-//! Invariants: nothing here is counted as a decision of the program (pivoting and sorting do not change what is computed);
-//! a rule's two maps are adjoint to each other, which the tests check for each. Papers: in each operation's file.
-//! Known limits: real numbers only, no batches, no blocking beyond nalgebra's; `O(n^3)` everywhere.
+//! Invariants: nothing here is counted as a decision of the program (pivoting and sorting do not change what
+//! is computed); a rule's two maps are adjoint to each other, which the tests check for each. Papers: in each
+//! operation's file. Known limits: real numbers only, no batches, no blocking; `O(n^3)` everywhere.
 //!
 //! Code generic over [`LinearAlgebra`] runs on all of these numbers:
 //!
@@ -68,10 +71,7 @@ mod dense;
 mod determinant;
 mod eigenpair;
 mod eigenvalues;
-mod float;
-mod float_svd;
 mod function;
-mod general;
 mod inverse;
 mod kernel;
 mod lifted;
@@ -111,8 +111,10 @@ pub use svd::{Svd, singular_values, svd};
 pub use symmetric_eigen::{SymmetricEigen, symmetric_eigen, symmetric_eigenvalues};
 pub use triangular::{Triangle, solve_triangular};
 
-/// A number that dense linear algebra runs on: `f64`, [`DoubleDouble`](crate::DoubleDouble), [`Posit`](crate::Posit), and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and
-/// [`Var`](crate::Var) over these, `f32` or each other. A [`Jet`](crate::Jet) does not go, and the compiler says so: for higher derivatives nest the others.
+/// A number that dense linear algebra runs on: `f64`, [`DoubleDouble`](crate::DoubleDouble),
+/// [`Posit`](crate::Posit), and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and [`Var`](crate::Var) over
+/// these, `f32` or each other. A [`Jet`](crate::Jet) does not go, and the compiler says so: for higher
+/// derivatives nest the others.
 ///
 /// ```compile_fail,E0277
 /// use nalgebra::DMatrix;

@@ -7,7 +7,7 @@
 //! Saved: `Q` and `P`.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::spectrum::{antisymmetric, tolerance};
 use super::{LinearAlgebra, Svd, check, dense};
 use crate::error::Error;
@@ -86,15 +86,6 @@ impl<S: Kernel> PolarRule<S> {
 
 impl<S: Kernel> Rule<S> for PolarRule<S> {
     const NAME: &'static str = "polar";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.factors.q.nrows(), self.factors.q.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        let (rows, columns) = self.factors.q.shape();
-        vec![Block::full(rows, columns), Block::full(columns, columns)]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let Polar { q, p } = &self.factors;

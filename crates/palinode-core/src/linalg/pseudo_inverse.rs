@@ -9,7 +9,7 @@
 //! Saved: `A` and `X`.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::spectrum::{negligible, tolerance};
 use super::{LinearAlgebra, Svd, check, dense};
 use crate::error::Error;
@@ -78,14 +78,6 @@ impl<S: Kernel> PseudoInverse<S> {
 
 impl<S: Kernel> Rule<S> for PseudoInverse<S> {
     const NAME: &'static str = "pseudo_inverse";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.a.nrows(), self.a.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.x.nrows(), self.x.ncols())]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let (da, x) = (&inputs[0], &self.x);

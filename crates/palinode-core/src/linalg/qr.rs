@@ -10,9 +10,10 @@
 //! Saved: `Q` and `R`.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Layout, Lifted, Rule, inner_of};
+use super::lifted::{Layout, Lifted, Rule, inner_of};
 use super::{LinearAlgebra, Triangle, check, dense};
 use crate::error::Error;
+use crate::matrix::tangents::{self, Part};
 use nalgebra::DMatrix;
 
 /// Factors with `A = Q R`.
@@ -55,38 +56,20 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Qr<T>, Error> {
 }
 
 impl<S: Kernel> QrRule<S> {
-    /// `m R^-1`, or `m R^-T`.
-    fn divide_by_r(&self, m: &DMatrix<S>, transposed: bool) -> Result<DMatrix<S>, Error> {
+    /// `m R^-T`.
+    fn divide_by_transpose(&self, m: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
         let r = &self.factors.r;
-        Ok(S::solve_triangular(r, Triangle::Upper, !transposed, &m.transpose())?.transpose())
+        Ok(S::solve_triangular(r, Triangle::Upper, false, &m.transpose())?.transpose())
     }
 }
 
 impl<S: Kernel> Rule<S> for QrRule<S> {
     const NAME: &'static str = "qr";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.factors.q.nrows(), self.factors.q.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        let (rows, columns) = self.factors.q.shape();
-        vec![Block::full(rows, columns), Block { rows: columns, columns, layout: Layout::Upper }]
-    }
+    const OUTPUTS: &'static [Layout] = &[Layout::Full, Layout::Upper];
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let Qr { q, r } = &self.factors;
-        let c = self.divide_by_r(&inputs[0], false)?;
-        let x = dense::transposed_product(q, &c)?;
-        let lower = dense::strictly_lower(&x);
-        let turn = dense::difference(&lower, &lower.transpose());
-        let inside = dense::transposed_product(q, &inputs[0])?;
-        let dr = dense::upper(&dense::difference(&inside, &S::matmul(&turn, r)?));
-        let mut dq = S::matmul(q, &turn)?;
-        if q.nrows() > q.ncols() {
-            dq = dense::sum(&dq, &dense::difference(&c, &S::matmul(q, &x)?));
-        }
-        Ok(vec![dq, dr])
+        Ok(tangents::qr(&mut dense::Matrices::new(), &inputs[0], q, r)?.into())
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
@@ -94,12 +77,12 @@ impl<S: Kernel> Rule<S> for QrRule<S> {
         let (q_cotangent, r_cotangent) = (&outputs[0], &outputs[1]);
         let of_q = dense::transposed_product(q, q_cotangent)?;
         let both = dense::sum(&of_q, &S::matmul(r, &r_cotangent.transpose())?);
-        let turning = dense::strictly_lower(&dense::difference(&both, &both.transpose()));
-        let inside = dense::sum(r_cotangent, &self.divide_by_r(&turning, true)?);
+        let turning = dense::part(&dense::difference(&both, &both.transpose()), Part::StrictlyLower);
+        let inside = dense::sum(r_cotangent, &self.divide_by_transpose(&turning)?);
         let mut a = S::matmul(q, &inside)?;
         if q.nrows() > q.ncols() {
             let outside = dense::difference(q_cotangent, &S::matmul(q, &of_q)?);
-            a = dense::sum(&a, &self.divide_by_r(&outside, true)?);
+            a = dense::sum(&a, &self.divide_by_transpose(&outside)?);
         }
         Ok(vec![Some(a)])
     }

@@ -8,9 +8,10 @@
 //! [`Factored`] is its inner number's factors together with the matrix whose derivative is to flow.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
+use crate::matrix::tangents;
 use nalgebra::DMatrix;
 use std::sync::Arc;
 
@@ -75,38 +76,43 @@ pub(super) fn lifted<T: Lifted>(
     T::apply_for_one(&[&factored.matrix, b], x, rule)
 }
 
+/// The tangent of the solution of a system with any matrix, triangular ones too, given those of the matrix and the right side.
+pub(super) fn tangent<S: Kernel>(
+    inputs: &[DMatrix<S>],
+    transposed: bool,
+    x: &DMatrix<S>,
+    solve: impl Fn(&DMatrix<S>) -> Result<DMatrix<S>, Error>,
+) -> Result<DMatrix<S>, Error> {
+    let da = Some(&inputs[0]).filter(|da| !dense::vanishes(da));
+    let given = (da, Some(&inputs[1]));
+    tangents::solve(&mut dense::Matrices::new(), given, transposed, x, |_, m| solve(m))
+}
+
+/// The cotangent of the matrix, given that of the right side.
+pub(super) fn cotangent_of_matrix<S: Kernel>(
+    b: &DMatrix<S>,
+    transposed: bool,
+    x: &DMatrix<S>,
+    wanted: bool,
+) -> Result<Option<DMatrix<S>>, Error> {
+    Ok(match (wanted, transposed) {
+        (false, _) => None,
+        (true, false) => Some(dense::negated(&S::matmul(b, &x.transpose())?)),
+        (true, true) => Some(dense::negated(&S::matmul(x, &b.transpose())?)),
+    })
+}
+
 impl<S: Kernel> Rule<S> for Solve<S> {
     const NAME: &'static str = "solve";
 
-    fn inputs(&self) -> Vec<Block> {
-        let (n, columns) = self.x.shape();
-        vec![Block::full(n, n), Block::full(n, columns)]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.x.nrows(), self.x.ncols())]
-    }
-
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
-        let (da, db) = (&inputs[0], &inputs[1]);
-        let rhs = if dense::vanishes(da) {
-            db.clone()
-        } else if self.transposed {
-            dense::difference(db, &dense::transposed_product(da, &self.x)?)
-        } else {
-            dense::difference(db, &S::matmul(da, &self.x)?)
-        };
-        Ok(vec![S::solve_factored(&self.factored, self.transposed, &rhs)?])
+        let solve = |m: &DMatrix<S>| S::solve_factored(&self.factored, self.transposed, m);
+        Ok(vec![tangent(inputs, self.transposed, &self.x, solve)?])
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
         let b = S::solve_factored(&self.factored, !self.transposed, &outputs[0])?;
-        let a = match (wanted[0], self.transposed) {
-            (false, _) => None,
-            (true, false) => Some(dense::negated(&S::matmul(&b, &self.x.transpose())?)),
-            (true, true) => Some(dense::negated(&S::matmul(&self.x, &b.transpose())?)),
-        };
-        Ok(vec![a, Some(b)])
+        Ok(vec![cotangent_of_matrix(&b, self.transposed, &self.x, wanted[0])?, Some(b)])
     }
 
     fn saved_bytes(&self) -> usize {

@@ -16,16 +16,17 @@
 //!   side (`U V^T` again) jumps: refused, though it may be even in each.
 //! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run moves as one.
 //!
-//! Saved: `U`, `s`, `V^T`. Known limits: the signs of the vectors are nalgebra's choice; second derivatives where singular
+//! Saved: `U`, `s`, `V^T`. Known limits: the largest component of each left vector is positive, so signs change where two are equal; second derivatives where singular
 //! values coincide are refused, also of functions that have them.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::spectrum::{
     Clusters, antisymmetric, is_lost, is_multiple_of_identity, narrowest, negligible, tolerance,
 };
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
+use crate::matrix::tangents::{self, Divisors};
 use nalgebra::{DMatrix, DVector};
 
 /// Factors with `A = U diag(s) V^T`.
@@ -195,26 +196,30 @@ impl<S: Kernel> SvdRule<S> {
     }
 }
 
+/// What the tangents of vectors are divided by, with zeros for what does not move or must not be asked.
+struct DivisorsOf<'a, S> {
+    rule: &'a SvdRule<S>,
+    clusters: &'a Clusters,
+    rank: usize,
+}
+
+impl<S: Kernel> Divisors<dense::Matrices<S>> for DivisorsOf<'_, S> {
+    fn over_gaps(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>) -> DMatrix<S> {
+        self.rule.divided_by_gaps(self.clusters, m)
+    }
+    fn over_sums(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>) -> DMatrix<S> {
+        self.rule.divided_by_sums(self.rank, m)
+    }
+    fn over_values(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>, _like: &DMatrix<S>) -> DMatrix<S> {
+        dense::columns_scaled(m, &self.rule.reciprocals(self.rank))
+    }
+}
+
 impl<S: Kernel> Rule<S> for SvdRule<S> {
     const NAME: &'static str = "svd";
 
-    fn inputs(&self) -> Vec<Block> {
-        let (m, n) = self.shape();
-        vec![Block::full(m, n)]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        let ((m, n), k) = (self.shape(), self.svd.singular_values.len());
-        let mut blocks = vec![Block::full(k, 1)];
-        if self.with_vectors {
-            blocks.extend([Block::full(m, k), Block::full(k, n)]);
-        }
-        blocks
-    }
-
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let Svd { u, v_transposed, singular_values } = &self.svd;
-        let ((m, n), k) = (self.shape(), singular_values.len());
         let da = &inputs[0];
         let v = v_transposed.transpose();
         let (clusters, rank) = self.clusters();
@@ -224,26 +229,17 @@ impl<S: Kernel> Rule<S> for SvdRule<S> {
                 return Err(self.zero_error(zero));
             }
         }
-        let da_v = S::matmul(da, &v)?;
-        let p = dense::transposed_product(u, &da_v)?;
-        let mut tangents = Vec::with_capacity(k);
+        let w = &mut dense::Matrices::new();
+        let found = tangents::svd(w, da, u, &v)?;
+        let p = &found[1];
+        let mut tangents = Vec::with_capacity(singular_values.len());
         for run in 0..clusters.runs().len() {
-            tangents.extend(self.run_tangent(da, &p, &clusters, run, rank)?);
+            tangents.extend(self.run_tangent(da, p, &clusters, run, rank)?);
         }
-        let mut results = vec![DMatrix::from_vec(k, 1, tangents)];
+        let mut results = vec![DMatrix::from_vec(tangents.len(), 1, tangents)];
         if self.with_vectors {
-            let by_gaps = self.divided_by_gaps(&clusters, &dense::symmetrised(&p));
-            let by_sums = self.divided_by_sums(rank, &dense::scaled(&antisymmetric(&p), S::half()));
-            let mut du = S::matmul(u, &dense::sum(&by_gaps, &by_sums))?;
-            let mut dv = S::matmul(&v, &dense::difference(&by_gaps, &by_sums))?;
-            let reciprocals = self.reciprocals(rank);
-            if m > k {
-                du = dense::sum(&du, &dense::columns_scaled(&off_basis(u, &da_v)?, &reciprocals));
-            }
-            if n > k {
-                let da_u = dense::transposed_product(da, u)?;
-                dv = dense::sum(&dv, &dense::columns_scaled(&off_basis(&v, &da_u)?, &reciprocals));
-            }
+            let by = DivisorsOf { rule: self, clusters: &clusters, rank };
+            let [du, dv] = tangents::singular_vectors(w, da, (u, &v), &found, &by)?;
             results.extend([du, dv.transpose()]);
         }
         Ok(results)

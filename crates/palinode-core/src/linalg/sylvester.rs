@@ -7,7 +7,7 @@
 //! Saved: `P` and `Y`.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::{SymmetricEigen, dense};
 use crate::error::Error;
 use nalgebra::DMatrix;
@@ -35,14 +35,6 @@ pub(super) fn lifted<T: Lifted>(p: &DMatrix<T>, c: &DMatrix<T>) -> Result<DMatri
 
 impl<S: Kernel> Rule<S> for Sylvester<S> {
     const NAME: &'static str = "solve_sylvester";
-
-    fn inputs(&self) -> Vec<Block> {
-        vec![Block::full(self.p.nrows(), self.p.ncols()); 2]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.p.nrows(), self.p.ncols())]
-    }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let (dp, dc) = (&inputs[0], &inputs[1]);

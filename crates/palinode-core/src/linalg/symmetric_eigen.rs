@@ -12,14 +12,15 @@
 //!   turns its vectors into each other); everything else has no gradient and is refused.
 //! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run moves as one.
 //!
-//! Saved: `w` and `V`. Known limits: the sign of each vector is nalgebra's choice; second derivatives where
+//! Saved: `w` and `V`. Known limits: the largest component of each vector is positive, so its sign changes where two are equal; second derivatives where
 //! eigenvalues coincide are refused, also of functions that have them ([`super::eigenpair`] gives those of one that does not).
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Lifted, Rule, inner_of};
+use super::lifted::{Lifted, Rule, inner_of};
 use super::spectrum::{Clusters, antisymmetric, is_multiple_of_identity, tolerance};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
+use crate::matrix::tangents;
 use nalgebra::{DMatrix, DVector};
 
 /// Factors with `A = V diag(w) V^T`.
@@ -131,34 +132,22 @@ impl<S: Kernel> EigenRule<S> {
 impl<S: Kernel> Rule<S> for EigenRule<S> {
     const NAME: &'static str = "symmetric_eigen";
 
-    fn inputs(&self) -> Vec<Block> {
-        let n = self.eigen.values.len();
-        vec![Block::full(n, n)]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        let n = self.eigen.values.len();
-        let mut blocks = vec![Block::full(n, 1)];
-        if self.with_vectors {
-            blocks.push(Block::full(n, n));
-        }
-        blocks
-    }
-
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
         let v = &self.eigen.vectors;
         let clusters = self.clusters();
         if self.with_vectors {
             clusters.refuse_near::<S>()?;
         }
-        let p = dense::transposed_product(v, &S::matmul(&dense::symmetrised(&inputs[0]), v)?)?;
+        let w = &mut dense::Matrices::new();
+        let p = tangents::symmetric_eigen(w, &inputs[0], v)?;
         let mut tangents = Vec::with_capacity(p.nrows());
         for run in 0..clusters.runs().len() {
             tangents.extend(self.run_tangent(&p, &clusters, run)?);
         }
         let mut results = vec![DMatrix::from_vec(p.nrows(), 1, tangents)];
         if self.with_vectors {
-            results.push(S::matmul(v, &self.divided_by_gaps(&clusters, &p))?);
+            let over_gaps = |_: &mut _, p: &DMatrix<S>| self.divided_by_gaps(&clusters, p);
+            results.push(tangents::eigenvectors(w, v, &p, over_gaps)?);
         }
         Ok(results)
     }

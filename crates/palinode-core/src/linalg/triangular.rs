@@ -7,8 +7,8 @@
 //! Saved: `T` and `X`. The other triangle of `T` is neither read nor given a cotangent.
 
 use super::kernel::Kernel;
-use super::lifted::{Block, Layout, Lifted, Rule, inner_of};
-use super::{LinearAlgebra, check, dense};
+use super::lifted::{Layout, Lifted, Rule, inner_of};
+use super::{LinearAlgebra, check, dense, solve};
 use crate::error::Error;
 use nalgebra::DMatrix;
 
@@ -72,39 +72,21 @@ pub(super) fn lifted<T: Lifted>(
 impl<S: Kernel> Rule<S> for TriangularSolve<S> {
     const NAME: &'static str = "solve_triangular";
 
-    fn inputs(&self) -> Vec<Block> {
-        let (rows, columns) = self.t.shape();
-        let layout = match self.triangle {
+    fn first_input(&self) -> Layout {
+        match self.triangle {
             Triangle::Lower => Layout::Lower,
             Triangle::Upper => Layout::Upper,
-        };
-        vec![Block { rows, columns, layout }, Block::full(self.x.nrows(), self.x.ncols())]
-    }
-
-    fn outputs(&self) -> Vec<Block> {
-        vec![Block::full(self.x.nrows(), self.x.ncols())]
+        }
     }
 
     fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
-        let (dt, db) = (&inputs[0], &inputs[1]);
-        let rhs = if dense::vanishes(dt) {
-            db.clone()
-        } else if self.transposed {
-            dense::difference(db, &dense::transposed_product(dt, &self.x)?)
-        } else {
-            dense::difference(db, &S::matmul(dt, &self.x)?)
-        };
-        Ok(vec![S::solve_triangular(&self.t, self.triangle, self.transposed, &rhs)?])
+        let solve = |m: &DMatrix<S>| S::solve_triangular(&self.t, self.triangle, self.transposed, m);
+        Ok(vec![solve::tangent(inputs, self.transposed, &self.x, solve)?])
     }
 
     fn cotangent(&self, outputs: &[DMatrix<S>], wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
         let b = S::solve_triangular(&self.t, self.triangle, !self.transposed, &outputs[0])?;
-        let t = match (wanted[0], self.transposed) {
-            (false, _) => None,
-            (true, false) => Some(dense::negated(&S::matmul(&b, &self.x.transpose())?)),
-            (true, true) => Some(dense::negated(&S::matmul(&self.x, &b.transpose())?)),
-        };
-        Ok(vec![t, Some(b)])
+        Ok(vec![solve::cotangent_of_matrix(&b, self.transposed, &self.x, wanted[0])?, Some(b)])
     }
 
     fn saved_bytes(&self) -> usize {

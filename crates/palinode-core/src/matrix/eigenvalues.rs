@@ -1,13 +1,16 @@
-//! Eigenvalues of a real matrix that need not be symmetric: Householder's Hessenberg form, then Francis's double QR steps (Golub and Van Loan, *Matrix Computations*,
-//! 7.4 and 7.5; the steps follow EISPACK's `hqr`).
+//! Eigenvalues of a real matrix that need not be symmetric: Householder's Hessenberg form, then Francis's
+//! double QR steps (Golub and Van Loan, *Matrix Computations*, 7.4 and 7.5; the steps follow EISPACK's
+//! `hqr`).
 //!
-//! Input: a square matrix of plain numbers by rows. Output: real and imaginary parts, in the order of real parts; a pair is together, the one with the positive
-//! imaginary part first. Eigenvalues whose real parts are equal up to rounding come in the order of imaginary parts, so that those of a skew-symmetric
-//! matrix do not change places by chance. Exact for triangular matrices.
+//! Input: a square matrix of plain numbers. Output: real and imaginary parts, in the order of real parts; a
+//! pair is together, the one with the positive imaginary part first. Eigenvalues whose real parts are equal
+//! up to rounding come in the order of imaginary parts, so that those of a skew-symmetric matrix do not
+//! change places by chance. Exact for triangular matrices.
 //!
 //! Known limit: no balancing, so errors are relative to the largest entry.
 
-use super::{epsilon, primal};
+use super::spectral::scale_of;
+use super::{Matrix, epsilon, primal};
 use palinode_num::Scalar;
 
 /// Steps for one eigenvalue; two or three are needed.
@@ -16,58 +19,31 @@ const MOST_STEPS: usize = 60;
 const PATIENT_STEPS: usize = 25;
 
 /// Real and imaginary parts; `None` if a number is not finite or the steps do not settle.
-pub fn eigenvalues<S: Scalar<Bool = bool>>(n: usize, entries: &[S]) -> Option<Vec<(S, S)>> {
-    let largest = entries
-        .iter()
-        .map(|&x| primal(x).abs())
-        .fold(0.0, |m: f64, x| if x > m || x.is_nan() { x } else { m });
-    if largest == 0.0 {
-        return Some(vec![(S::zero(), S::zero()); n]);
-    }
-    if !largest.is_finite() {
-        return None;
-    }
+pub fn eigenvalues<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<Vec<(S, S)>> {
     // A power of two is exact; products of entries near 1 neither overflow nor vanish.
-    let scale = S::from_f64(2f64.powi((largest.log2().floor() as i32).clamp(-1000, 1000)));
-    let mut h = Hessenberg { n, entries: entries.iter().map(|&x| x / scale).collect() };
-    h.reduce();
-    let mut found = h.settle()?;
-    in_order(&mut found, n as f64 * epsilon::<S>());
+    let scale = S::from_f64(scale_of(&a)?);
+    a.data.iter_mut().for_each(|x| *x = *x / scale);
+    a.reduce();
+    let mut found = a.settle()?;
+    in_order(&mut found, a.rows as f64 * epsilon::<S>());
     Some(found.into_iter().map(|(re, im)| (re * scale, im * scale)).collect())
-}
-
-struct Hessenberg<S> {
-    n: usize,
-    entries: Vec<S>,
-}
-
-impl<S> core::ops::Index<(usize, usize)> for Hessenberg<S> {
-    type Output = S;
-    fn index(&self, (i, j): (usize, usize)) -> &S {
-        &self.entries[i * self.n + j]
-    }
-}
-
-impl<S> core::ops::IndexMut<(usize, usize)> for Hessenberg<S> {
-    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut S {
-        &mut self.entries[i * self.n + j]
-    }
 }
 
 fn size<S: Scalar>(x: S) -> f64 {
     primal(x).abs()
 }
 
-impl<S: Scalar<Bool = bool>> Hessenberg<S> {
+impl<S: Scalar<Bool = bool>> Matrix<S> {
     /// Zeros below the first subdiagonal, by reflections from both sides.
     fn reduce(&mut self) {
-        let n = self.n;
+        let n = self.rows;
         for k in 0..n.saturating_sub(2) {
             let mut v: Vec<S> = (k + 1..n).map(|i| self[(i, k)]).collect();
             if v[1..].iter().all(|&x| primal(x) == 0.0) {
                 continue;
             }
-            // Of a matrix of low rank little more than the rounding error of rounding errors is left after some columns: its squares would vanish.
+            // Of a matrix of low rank little more than the rounding error of rounding errors is left after
+            // some columns: its squares would vanish.
             let largest = S::from_f64(v.iter().map(|&x| size(x)).fold(0.0, f64::max));
             v.iter_mut().for_each(|x| *x = *x / largest);
             let norm = S::dot(&v, &v).sqrt();
@@ -87,13 +63,15 @@ impl<S: Scalar<Bool = bool>> Hessenberg<S> {
         }
     }
 
-    /// Where the block that ends at `high` begins: the last row whose subdiagonal entry is rounding error, of its neighbours or, if they have kept it back for
-    /// many steps (they may be rounding errors themselves), of the whole matrix, whose entries are at most about 1 and whose norm is at most about `n`. The rounding error of that is never waited for.
+    /// Where the block that ends at `high` begins: the last row whose subdiagonal entry is rounding error, of
+    /// its neighbours or, if they have kept it back for many steps (they may be rounding errors themselves),
+    /// of the whole matrix, whose entries are at most about 1 and whose norm is at most about `n`. The
+    /// rounding error of that is never waited for.
     fn block_start(&self, high: usize, steps: usize) -> usize {
         let epsilon = epsilon::<S>();
         let is_small = |row: usize| {
             let around = size(self[(row - 1, row - 1)]) + size(self[(row, row)]);
-            let whole = self.n as f64;
+            let whole = self.rows as f64;
             let is_late = around == 0.0 || steps >= PATIENT_STEPS;
             let scale = around.max(if is_late { whole } else { epsilon * whole });
             size(self[(row, row - 1)]) <= epsilon * scale
@@ -103,8 +81,8 @@ impl<S: Scalar<Bool = bool>> Hessenberg<S> {
 
     /// The eigenvalues, from the last to the first.
     fn settle(&mut self) -> Option<Vec<(S, S)>> {
-        let mut found = Vec::with_capacity(self.n);
-        let (mut end, mut steps, mut shifted) = (self.n, 0, S::zero());
+        let mut found = Vec::with_capacity(self.rows);
+        let (mut end, mut steps, mut shifted) = (self.rows, 0, S::zero());
         while end > 0 {
             let high = end - 1;
             let low = self.block_start(high, steps);
@@ -152,7 +130,8 @@ impl<S: Scalar<Bool = bool>> Hessenberg<S> {
         [(x + z, S::zero()), (other, S::zero())]
     }
 
-    /// One double step on the block from `low` to `high`, with the shifts whose sum is `x + y` and whose product is `x y - product`.
+    /// One double step on the block from `low` to `high`, with the shifts whose sum is `x + y` and whose
+    /// product is `x y - product`.
     fn double_step(&mut self, low: usize, high: usize, x: S, y: S, product: S) {
         let epsilon = epsilon::<S>();
         let mut m = high - 2;
@@ -227,7 +206,8 @@ impl<S: Scalar<Bool = bool>> Hessenberg<S> {
     }
 }
 
-/// Sorts by real parts; runs whose real parts are no further apart than `tolerance` of the largest eigenvalue, by imaginary parts.
+/// Sorts by real parts; runs whose real parts are no further apart than `tolerance` of the largest
+/// eigenvalue, by imaginary parts.
 fn in_order<S: Scalar>(found: &mut [(S, S)], tolerance: f64) {
     let largest = found.iter().map(|&(re, im)| primal(re).hypot(primal(im))).fold(0.0, f64::max);
     // The difference is taken in the number itself: it may have more digits than an `f64`.
@@ -255,6 +235,11 @@ fn in_order<S: Scalar>(found: &mut [(S, S)], tolerance: f64) {
 mod tests {
     use super::*;
     use palinode_num::{DoubleDouble, Posit32};
+
+    /// Of a matrix by its rows.
+    fn eigenvalues<S: Scalar<Bool = bool>>(n: usize, rows: &[S]) -> Option<Vec<(S, S)>> {
+        super::eigenvalues(Matrix { rows: n, columns: n, data: rows.to_vec() }.transposed())
+    }
 
     /// Sums of the eigenvalues and of their squares are the traces of the matrix and of its square.
     fn has_these_traces(n: usize, a: &[f64], allowed: f64) {

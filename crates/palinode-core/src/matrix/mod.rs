@@ -1,27 +1,41 @@
-//! Dense linear algebra over any number, in one implementation: solvers, determinants and Cholesky's factor. Orthogonal decompositions are
-//! in `spectral.rs`, eigenvalues of matrices that are not symmetric in `eigenvalues.rs`.
+//! Dense linear algebra over any number, in one implementation: solvers, determinants and Cholesky's factor.
+//! What all of them add up is in `sums.rs`, orthogonal decompositions in `spectral.rs` and `tridiagonal.rs`,
+//! eigenvalues of matrices that are not symmetric in `eigenvalues.rs`, systems of plain numbers with a
+//! condition number in `conditioned.rs`.
 //!
-//! Input: matrices by rows, of any [`Real`]. Output: factors, values, or where the algorithm found that there are none. Derivatives come from running the same
-//! algorithm on derivative numbers, so no derivative rule is written here. Programs compute with it (`palinode-ir`), and so does
-//! `linalg` on double-doubles and posits; on `f64` it takes nalgebra's kernels.
+//! Input: matrices by columns, of any number. Output: factors, values, or where the algorithm found that
+//! there are none. Derivatives come from running the same algorithm on derivative numbers, so no derivative
+//! rule is written here. Programs compute with it (`palinode-ir`), so does `linalg` on plain numbers (feature
+//! `nalgebra`, whose kernels are not called), arrays on the tape for their products, and implicit functions.
 //!
-//! Invariants: pivots are chosen by primals and are not decisions of the program; inner products go through [`Scalar::dot`], so that a tape
-//! records one node for each and posits sum in a quire. [`cholesky`] and [`symmetric_eigen`] are functions of `(A + A') / 2`.
+//! Invariants: pivots are chosen by primals and are not decisions of the program; inner products are those of
+//! [`Scalar::dot`], so that a tape records one node for each and posits sum in a quire. Those of `f64` and
+//! `f32` are computed many at once, each in the same order: their bits do not depend on the processor.
+//! [`cholesky`] and [`symmetric_eigen`] are functions of `(A + A') / 2`.
 //!
 //! Absent: errors with codes, checks of shapes and finiteness; those are the callers'.
 
+mod conditioned;
 mod eigenvalues;
 mod spectral;
+mod sums;
+pub mod tangents;
+mod tridiagonal;
 
+pub use conditioned::Conditioned;
 pub use eigenvalues::eigenvalues;
 pub use spectral::{coincide, epsilon, qr, svd, symmetric_eigen};
 #[cfg(feature = "nalgebra")]
-pub(crate) use spectral::{coincidence, for_each_run, turn, turn_singular_vectors};
+pub(crate) use spectral::{coincidence, for_each_run};
+pub(crate) use sums::{ROWS as TOGETHER, product_of_columns};
+pub use sums::{adds_in_order, product};
 
-use palinode_num::{Real, Scalar};
+use palinode_num::Scalar;
+use sums::{combination, eliminate, eliminate_upwards};
 
-/// How far entries of a matrix that should be symmetric may be from their mirror images, relative to the largest entry. Far above rounding and the steps
-/// of differences in single entries, far below what a forgotten triangle makes.
+/// How far entries of a matrix that should be symmetric may be from their mirror images, relative to the
+/// largest entry. Far above rounding and the steps of differences in single entries, far below what a
+/// forgotten triangle makes.
 pub const MOST_ASYMMETRY: f64 = 1e-4;
 
 /// The primal, for pivots and tests of convergence.
@@ -29,54 +43,59 @@ pub(crate) fn primal<R: Scalar>(x: R) -> f64 {
     x.peek().unwrap_or(f64::NAN)
 }
 
-/// The first entry above the diagonal that differs from its mirror image by more than [`MOST_ASYMMETRY`] of the largest entry. Numbers that are not finite are
-/// for others to refuse.
+/// The first entry above the diagonal that differs from its mirror image by more than [`MOST_ASYMMETRY`] of
+/// the largest entry. Numbers that are not finite are for others to refuse.
 pub fn asymmetry(n: usize, entry: impl Fn(usize, usize) -> f64) -> Option<(usize, usize)> {
     let places = || (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
     let largest = places().map(|(i, j)| entry(i, j).abs()).fold(0.0, f64::max);
     places().find(|&(i, j)| i < j && (entry(i, j) - entry(j, i)).abs() > MOST_ASYMMETRY * largest)
 }
 
-/// A matrix by its rows.
-#[derive(Clone)]
-pub struct Matrix<R> {
+/// A matrix by its columns.
+#[derive(Clone, Debug)]
+pub struct Matrix<S> {
     /// How many.
     pub rows: usize,
     /// How many.
     pub columns: usize,
-    /// Row by row.
-    pub data: Vec<R>,
+    /// Column by column.
+    pub data: Vec<S>,
 }
 
-impl<R: Real> Matrix<R> {
+impl<S: Scalar<Bool = bool>> Matrix<S> {
+    /// Nothing but zeros.
+    pub fn zeros(rows: usize, columns: usize) -> Matrix<S> {
+        Matrix { rows, columns, data: vec![S::zero(); rows * columns] }
+    }
+
     /// Ones on the diagonal.
-    pub fn identity(n: usize) -> Matrix<R> {
-        let mut data = vec![R::zero(); n * n];
-        data.iter_mut().step_by(n + 1).for_each(|x| *x = R::one());
-        Matrix { rows: n, columns: n, data }
+    pub fn identity(n: usize) -> Matrix<S> {
+        let mut identity = Matrix::zeros(n, n);
+        identity.data.iter_mut().step_by(n + 1).for_each(|x| *x = S::one());
+        identity
     }
 
-    /// One row.
-    pub fn row(&self, i: usize) -> &[R] {
-        &self.data[i * self.columns..(i + 1) * self.columns]
+    /// One column.
+    pub fn column(&self, j: usize) -> &[S] {
+        &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// One row, to write to.
-    pub fn row_mut(&mut self, i: usize) -> &mut [R] {
-        &mut self.data[i * self.columns..(i + 1) * self.columns]
+    /// One column, to write to.
+    pub fn column_mut(&mut self, j: usize) -> &mut [S] {
+        &mut self.data[j * self.rows..(j + 1) * self.rows]
     }
 
     /// Rows as columns.
-    pub fn transposed(&self) -> Matrix<R> {
+    pub fn transposed(&self) -> Matrix<S> {
         // Collecting such an iterator would grow by doubling, and take more than is charged.
         let mut data = Vec::with_capacity(self.data.len());
-        (0..self.columns).for_each(|j| data.extend((0..self.rows).map(|i| self.data[i * self.columns + j])));
+        (0..self.rows).for_each(|i| data.extend(self.data.iter().skip(i).step_by(self.rows)));
         Matrix { rows: self.columns, columns: self.rows, data }
     }
 
     fn swap_rows(&mut self, i: usize, j: usize) {
-        for column in 0..self.columns {
-            self.data.swap(i * self.columns + column, j * self.columns + column);
+        if i != j {
+            self.data.chunks_mut(self.rows).for_each(|column| column.swap(i, j));
         }
     }
 
@@ -85,126 +104,131 @@ impl<R: Real> Matrix<R> {
         for i in 0..self.rows {
             for j in i + 1..self.columns {
                 // Halved first, so that nothing overflows.
-                let mean = self[(i, j)] * R::half() + self[(j, i)] * R::half();
+                let mean = self[(i, j)] * S::half() + self[(j, i)] * S::half();
                 (self[(i, j)], self[(j, i)]) = (mean, mean);
             }
         }
     }
+}
 
-    /// How many rows and columns.
-    pub fn shape(&self) -> [usize; 2] {
-        [self.rows, self.columns]
+impl<S> core::ops::Index<(usize, usize)> for Matrix<S> {
+    type Output = S;
+    fn index(&self, (i, j): (usize, usize)) -> &S {
+        &self.data[j * self.rows + i]
     }
 }
 
-impl<R> core::ops::Index<(usize, usize)> for Matrix<R> {
-    type Output = R;
-    fn index(&self, (i, j): (usize, usize)) -> &R {
-        &self.data[i * self.columns + j]
-    }
-}
-
-impl<R> core::ops::IndexMut<(usize, usize)> for Matrix<R> {
-    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut R {
-        &mut self.data[i * self.columns + j]
+impl<S> core::ops::IndexMut<(usize, usize)> for Matrix<S> {
+    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut S {
+        &mut self.data[j * self.rows + i]
     }
 }
 
 /// The number with the sign of its primal taken off.
-pub fn positive<R: Real>(x: R) -> R {
+pub fn positive<S: Scalar>(x: S) -> S {
     if primal(x) < 0.0 { -x } else { x }
 }
 
-/// Solves with one triangle of a matrix; `unit` says that its diagonal counts as ones.
-pub fn substitute<R: Real>(t: &Matrix<R>, lower: bool, unit: bool, x: &mut [R]) {
-    let n = x.len();
-    for step in 0..n {
-        let i = if lower { step } else { n - 1 - step };
-        let known = if lower { 0..i } else { i + 1..n };
-        let rest = if known.is_empty() { x[i] } else { x[i] - R::dot(&t.row(i)[known.clone()], &x[known]) };
-        x[i] = if unit { rest } else { rest / t[(i, i)] };
+/// Solves with one triangle of a matrix, for all columns that lie in `x`; `unit` says that its diagonal
+/// counts as ones.
+pub fn substitute<S: Scalar<Bool = bool>>(t: &Matrix<S>, lower: bool, unit: bool, x: &mut [S]) {
+    for x in x.chunks_mut(t.rows.max(1)) {
+        if lower { eliminate(&t.data, unit, x) } else { eliminate_upwards(&t.data, unit, x) }
     }
 }
 
 /// `P A = L U`: both factors in one matrix, the diagonal of `L` being ones.
-pub struct Lu<R> {
+#[derive(Clone, Debug)]
+pub struct Lu<S> {
     /// `L` below the diagonal, `U` on and above it.
-    pub factors: Matrix<R>,
+    pub factors: Matrix<S>,
     /// Row `i` of the factors came from this row of the matrix.
     pub from: Vec<usize>,
+    /// Whether `P` has the determinant -1.
+    pub is_odd: bool,
 }
 
-impl<R: Real> Lu<R> {
+impl<S: Scalar<Bool = bool>> Lu<S> {
     /// The factors, or the first column without a pivot.
-    pub fn new(mut a: Matrix<R>) -> Result<Lu<R>, usize> {
+    pub fn new(mut a: Matrix<S>) -> Result<Lu<S>, usize> {
         let n = a.rows;
-        let mut from: Vec<usize> = (0..n).collect();
-        let mut column: Vec<R> = vec![R::zero(); n];
+        let (mut from, mut is_odd): (Vec<usize>, bool) = ((0..n).collect(), false);
         for j in 0..n {
-            for i in 0..n {
-                let known = i.min(j);
-                column[i] = a[(i, j)];
-                if known > 0 {
-                    column[i] = column[i] - R::dot(&a.row(i)[..known], &column[..known]);
-                }
-            }
+            let (done, rest) = a.data.split_at_mut(j * n);
+            let column = &mut rest[..n];
+            eliminate(done, true, column);
             let size = |i: usize| primal(column[i]).abs();
             let pivot = (j + 1..n).fold(j, |best, i| if size(i) > size(best) { i } else { best });
             if size(pivot) == 0.0 {
                 return Err(j);
             }
-            column.swap(j, pivot);
-            from.swap(j, pivot);
             a.swap_rows(j, pivot);
-            for i in 0..n {
-                a[(i, j)] = if i > j { column[i] / column[j] } else { column[i] };
+            from.swap(j, pivot);
+            is_odd ^= j != pivot;
+            let column = &mut a.column_mut(j)[j..];
+            let diagonal = column[0];
+            column[1..].iter_mut().for_each(|x| *x = *x / diagonal);
+        }
+        Ok(Lu { factors: a, from, is_odd })
+    }
+
+    /// Puts `x` of `A x = b`, or of `A' x = b`, in place of `b`, for all columns that lie there.
+    pub fn solve(&self, transposed: bool, columns: &mut [S]) {
+        let n = self.factors.rows;
+        if columns.is_empty() {
+            return;
+        }
+        let mut moved = Vec::with_capacity(n);
+        let mut reorder = |columns: &mut [S], place: fn(usize, usize) -> (usize, usize)| {
+            for x in columns.chunks_mut(n) {
+                moved.clear();
+                moved.extend_from_slice(x);
+                for (i, &from) in self.from.iter().enumerate() {
+                    let (to, from) = place(i, from);
+                    x[to] = moved[from];
+                }
             }
+        };
+        if transposed {
+            let factors = self.factors.transposed();
+            substitute(&factors, true, false, columns);
+            substitute(&factors, false, true, columns);
+            reorder(columns, |i, from| (from, i));
+        } else {
+            reorder(columns, |i, from| (i, from));
+            substitute(&self.factors, true, true, columns);
+            substitute(&self.factors, false, false, columns);
         }
-        Ok(Lu { factors: a, from })
     }
 
-    /// Puts `x` of `A x = b` in place of `b`.
-    pub fn solve(&self, x: &mut [R]) {
-        let b = x.to_vec();
-        for (x, &from) in x.iter_mut().zip(&self.from) {
-            *x = b[from];
-        }
-        substitute(&self.factors, true, true, x);
-        substitute(&self.factors, false, false, x);
-    }
-
-    /// Puts `x` of `A' x = b` in place of `b`.
-    pub fn solve_transposed(&self, x: &mut [R]) {
-        let factors = self.factors.transposed();
-        substitute(&factors, true, false, x);
-        substitute(&factors, false, true, x);
-        let y = x.to_vec();
-        for (&y, &from) in y.iter().zip(&self.from) {
-            x[from] = y;
-        }
+    /// What the pivots are.
+    pub fn pivots(&self) -> impl Iterator<Item = S> {
+        self.factors.data.iter().copied().step_by(self.factors.rows + 1)
     }
 }
 
-/// Elimination with complete pivoting, as far as there are pivots: the rows and columns of the matrix in another order are `L U`, with ones on the diagonal of `L`.
-struct Eliminated<R> {
-    /// `L` below the diagonal; `U` above it, but in the last rows and columns the rest, whose primals are zeros.
-    factors: Matrix<R>,
+/// Elimination with complete pivoting, as far as there are pivots: the columns and rows of the matrix in
+/// another order are `U' L'`, with ones on the diagonal of `L`.
+struct Eliminated<S> {
+    /// `L'` above the diagonal; `U'` below it, but in the last rows and columns the rest, whose primals are
+    /// zeros.
+    factors: Matrix<S>,
     /// How many pivots there are.
     pivots: usize,
     /// Row `i` of the factors came from row `rows[i]` of the matrix; columns alike.
     rows: Vec<usize>,
     columns: Vec<usize>,
     /// The product of the pivots, with the sign of the order.
-    product: R,
+    product: S,
 }
 
-fn eliminated<R: Real>(mut a: Matrix<R>) -> Eliminated<R> {
+fn eliminated<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Eliminated<S> {
     let n = a.rows;
     let (mut rows, mut columns): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (0..n).collect());
-    let (mut product, mut pivots) = (R::one(), n);
+    let (mut product, mut pivots) = (S::one(), n);
     for k in 0..n {
         let size = |&(i, j): &(usize, usize)| primal(a[(i, j)]).abs();
-        let places = (k..n).flat_map(|i| (k..n).map(move |j| (i, j)));
+        let places = (k..n).flat_map(|j| (k..n).map(move |i| (i, j)));
         let best = places.fold((k, k), |best, place| if size(&place) > size(&best) { place } else { best });
         if size(&best) == 0.0 {
             pivots = k;
@@ -212,126 +236,131 @@ fn eliminated<R: Real>(mut a: Matrix<R>) -> Eliminated<R> {
         }
         a.swap_rows(k, best.0);
         rows.swap(k, best.0);
-        for i in 0..n {
-            a.data.swap(i * n + k, i * n + best.1);
-        }
+        (0..n).for_each(|i| a.data.swap(k * n + i, best.1 * n + i));
         columns.swap(k, best.1);
         if (best.0 != k) != (best.1 != k) {
             product = -product;
         }
         let pivot = a[(k, k)];
-        product *= pivot;
-        for i in k + 1..n {
-            let factor = a[(i, k)] / pivot;
-            for j in k + 1..n {
-                let change = factor * a[(k, j)];
-                a[(i, j)] -= change;
+        product = product * pivot;
+        for j in k + 1..n {
+            let factor = a[(k, j)] / pivot;
+            for i in k + 1..n {
+                a[(i, j)] = a[(i, j)] - factor * a[(i, k)];
             }
-            a[(i, k)] = factor;
+            a[(k, j)] = factor;
         }
     }
     Eliminated { factors: a, pivots, rows, columns, product }
 }
 
-impl<R: Real> Eliminated<R> {
+impl<S: Scalar<Bool = bool>> Eliminated<S> {
     /// What no pivot was found in.
-    fn rest(&self) -> Matrix<R> {
+    fn rest(&self) -> Matrix<S> {
         let left = self.factors.rows - self.pivots;
         let mut data = Vec::with_capacity(left * left);
-        (self.pivots..self.factors.rows).for_each(|i| data.extend(&self.factors.row(i)[self.pivots..]));
+        (self.pivots..self.factors.rows).for_each(|j| data.extend(&self.factors.column(j)[self.pivots..]));
         Matrix { rows: left, columns: left, data }
     }
 }
 
-/// The determinant by elimination with complete pivoting. A singular matrix has one, and a derivative: where no pivot is
-/// left, the rest of the matrix is expanded without divisions.
-pub fn determinant<R: Real>(a: Matrix<R>) -> R {
+/// The determinant by elimination with complete pivoting. A singular matrix has one, and a derivative: where
+/// no pivot is left, the rest of the matrix is expanded without divisions.
+pub fn determinant<S: Scalar<Bool = bool>>(a: Matrix<S>) -> S {
     let done = eliminated(a);
     if done.pivots == done.factors.rows { done.product } else { done.product * expanded(&done.rest()).0 }
 }
 
 /// The matrix of cofactors, of singular matrices too: what a determinant changes by when an entry does.
 ///
-/// Cofactors of products are products of cofactors. With `L`, the pivots' rows `V` of `U` above an identity, and the rest `B`, the matrix is `L diag(1, B) V` up to order, so that they are
-/// `L^-T diag(det B, cofactors of B) V^-T` times the product of the pivots.
-pub fn cofactors<R: Real>(a: Matrix<R>) -> Matrix<R> {
+/// Cofactors of products are products of cofactors. With `L`, the pivots' rows `V` of `U` above an identity,
+/// and the rest `B`, the transpose is `L diag(1, B) V` up to order, so that its cofactors are `L^-T diag(det
+/// B, cofactors of B) V^-T` times the product of the pivots.
+pub fn cofactors<S: Scalar<Bool = bool>>(a: Matrix<S>) -> Matrix<S> {
     let n = a.rows;
     let mut done = eliminated(a);
     let (of_rest, inner) = expanded(&done.rest());
     let r = done.pivots;
-    for i in r..n {
-        for j in r..n {
-            done.factors[(i, j)] = if i == j { R::one() } else { R::zero() };
+    for j in r..n {
+        for i in r..n {
+            done.factors[(i, j)] = if i == j { S::one() } else { S::zero() };
         }
     }
-    let mut by_columns = Matrix { rows: n, columns: n, data: vec![R::zero(); n * n] };
-    for i in 0..n {
-        match i.checked_sub(r) {
-            None => by_columns[(i, i)] = of_rest,
-            Some(row) => by_columns.row_mut(i)[r..].copy_from_slice(inner.row(row)),
-        }
-        substitute(&done.factors, false, false, by_columns.row_mut(i));
-    }
-    let mut by_columns = by_columns.transposed();
-    let lower = done.factors.transposed();
-    let mut all = Matrix { rows: n, columns: n, data: vec![R::zero(); n * n] };
+    let upper = done.factors.transposed();
+    let mut middle = Matrix::zeros(n, n);
     for j in 0..n {
-        substitute(&lower, false, true, by_columns.row_mut(j));
+        match j.checked_sub(r) {
+            None => middle[(j, j)] = of_rest,
+            Some(column) => middle.column_mut(j)[r..].copy_from_slice(inner.column(column)),
+        }
+    }
+    substitute(&upper, false, false, &mut middle.data);
+    let mut middle = middle.transposed();
+    substitute(&done.factors, false, true, &mut middle.data);
+    let mut all = Matrix::zeros(n, n);
+    for j in 0..n {
         for i in 0..n {
-            all[(done.rows[i], done.columns[j])] = done.product * by_columns[(j, i)];
+            all[(done.rows[i], done.columns[j])] = done.product * middle[(j, i)];
         }
     }
     all
 }
 
-/// A determinant and its cofactors by the characteristic polynomial (Faddeev and LeVerrier): divisions by small integers only.
-fn expanded<R: Real>(a: &Matrix<R>) -> (R, Matrix<R>) {
+/// A determinant and its cofactors by the characteristic polynomial (Faddeev and LeVerrier): divisions by
+/// small integers only.
+pub(crate) fn expanded<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (S, Matrix<S>) {
     let n = a.rows;
     if n == 0 {
-        return (R::one(), Matrix::identity(0));
+        return (S::one(), Matrix::identity(0));
     }
-    // By columns, as both factors of a product are read along rows then.
+    // Of the transpose, so that both factors of a product are read along columns.
     let mut adjugate = Matrix::identity(n);
-    let times = |adjugate: &Matrix<R>| {
-        let mut product = Matrix::identity(n);
+    let times = |adjugate: &Matrix<S>| {
+        let mut product = Matrix::zeros(n, n);
         for j in 0..n {
             for i in 0..n {
-                product[(j, i)] = R::dot(a.row(i), adjugate.row(j));
+                product[(i, j)] = S::dot(a.column(i), adjugate.column(j));
             }
         }
         product
     };
-    let trace = |m: &Matrix<R>| (1..n).fold(m[(0, 0)], |sum, i| sum + m[(i, i)]);
+    let trace = |m: &Matrix<S>| (1..n).fold(m[(0, 0)], |sum, i| sum + m[(i, i)]);
     for k in 1..n {
         let mut product = times(&adjugate);
-        let coefficient = trace(&product) / R::from_int(k as i32);
-        (0..n).for_each(|i| product[(i, i)] -= coefficient);
+        let coefficient = trace(&product) / S::from_int(k as i32);
+        (0..n).for_each(|i| product[(i, i)] = product[(i, i)] - coefficient);
         adjugate = product;
     }
-    let sign = R::from_int(if n.is_multiple_of(2) { -1 } else { 1 });
-    let determinant = sign * trace(&times(&adjugate)) / R::from_int(n as i32);
-    // By columns, an adjugate is a matrix of cofactors.
+    let sign = S::from_int(if n.is_multiple_of(2) { -1 } else { 1 });
+    let determinant = sign * trace(&times(&adjugate)) / S::from_int(n as i32);
+    // The adjugate of a transpose is the matrix of cofactors.
     adjugate.data.iter_mut().for_each(|x| *x = sign * *x);
     (determinant, adjugate)
 }
 
 /// The lower factor of `(A + A') / 2`, or the first row that shows that there is none.
-pub fn cholesky<R: Real>(mut a: Matrix<R>) -> Result<Matrix<R>, usize> {
+pub fn cholesky<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Result<Matrix<S>, usize> {
     let n = a.rows;
     a.make_symmetric();
-    let mut l = Matrix { rows: n, columns: n, data: vec![R::zero(); n * n] };
-    for i in 0..n {
-        for j in 0..=i {
-            let known = R::dot(&l.row(i)[..j], &l.row(j)[..j]);
-            let rest = if j == 0 { a[(i, j)] } else { a[(i, j)] - known };
-            if i > j {
-                l[(i, j)] = rest / l[(j, j)];
-            } else if primal(rest) > 0.0 {
-                l[(i, i)] = rest.sqrt();
-            } else {
-                return Err(i);
-            }
+    let mut sums = vec![S::zero(); n];
+    let mut weights = Vec::with_capacity(n);
+    for j in 0..n {
+        let (done, rest) = a.data.split_at_mut(j * n);
+        let (above, column) = rest[..n].split_at_mut(j);
+        above.fill(S::zero());
+        if j > 0 {
+            weights.clear();
+            weights.extend(done.iter().skip(j).step_by(n));
+            combination(done, n, j..n, &weights, &mut sums[j..]);
+            column.iter_mut().zip(&sums[j..]).for_each(|(x, &known)| *x = *x - known);
         }
+        // Not a number is none, either.
+        if primal(column[0]).partial_cmp(&0.0) != Some(core::cmp::Ordering::Greater) {
+            return Err(j);
+        }
+        let diagonal = column[0].sqrt();
+        column[0] = diagonal;
+        column[1..].iter_mut().for_each(|x| *x = *x / diagonal);
     }
-    Ok(l)
+    Ok(a)
 }

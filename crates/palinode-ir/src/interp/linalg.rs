@@ -1,9 +1,10 @@
 //! Dense linear algebra over any number, by the algorithms of [`palinode_core::matrix`].
 //!
-//! Input: matrices of reals. Output: what [`Linalg`] says, or why not. Derivatives come from running the same algorithm on derivative
-//! numbers, so no derivative rule is written here.
+//! Input: matrices of reals. Output: what [`Linalg`] says, or why not. Derivatives come from running the same
+//! algorithm on derivative numbers, so no derivative rule is written here.
 //!
-//! Invariant: matrices are worked on outside the account of the run; while that goes on, an upper bound of what they take is charged (`workspace`).
+//! Invariant: matrices are worked on outside the account of the run; while that goes on, an upper bound of
+//! what they take is charged (`workspace`).
 
 use std::cell::Cell;
 
@@ -43,26 +44,28 @@ pub(super) fn apply<R: Real>(
     let _room = memory.workspace(bytes, op)?;
     let a = from_store(given);
     let vector = |x: &[R]| Store::from_slice(op, vec![x.len()], x, memory).map(Val::from_reals);
-    let array =
-        |m: &Matrix<R>| Store::from_slice(op, m.shape().to_vec(), &m.data, memory).map(Val::from_reals);
+    // Arrays lie by rows.
+    let array = |m: Matrix<R>| {
+        Store::from_slice(op, vec![m.rows, m.columns], &m.transposed().data, memory).map(Val::from_reals)
+    };
     match kind {
         Linalg::Solve { transposed } => {
             let lu = Lu::new(a).map_err(|column| RunErrorKind::Singular { op, column })?;
-            out.push(for_right_sides(op, lu.factors.rows, &args[1], memory, |x| {
-                if transposed { lu.solve_transposed(x) } else { lu.solve(x) }
-            })?);
+            out.push(for_right_sides(op, rows, &args[1], memory, |x| lu.solve(transposed, x))?);
         }
         Linalg::SolveChecked { transposed, step } => {
             let refused = Cell::new(None);
             let system = Checked::new(a, step);
             let solved = for_right_sides(op, rows, &args[1], memory, |x| {
-                let answer = system
-                    .as_ref()
-                    .map_err(|refusal| refusal.clone())
-                    .and_then(|system| system.solve(transposed, x));
-                if let Err(refusal) = answer {
-                    x.fill(R::from_f64(f64::NAN));
-                    refused.set(Some(refusal));
+                for x in x.chunks_mut(rows.max(1)) {
+                    let answer = system
+                        .as_ref()
+                        .map_err(|refusal| refusal.clone())
+                        .and_then(|system| system.solve(transposed, x));
+                    if let Err(refusal) = answer {
+                        x.fill(R::from_f64(f64::NAN));
+                        refused.set(Some(refusal));
+                    }
                 }
             })?;
             if let Some(Refused::Because(kind)) = refused.take() {
@@ -75,56 +78,58 @@ pub(super) fn apply<R: Real>(
                 return Err(RunErrorKind::Singular { op, column });
             }
             let (t, lower) = if transposed { (a.transposed(), !lower) } else { (a, lower) };
-            out.push(for_right_sides(op, t.rows, &args[1], memory, |x| substitute(&t, lower, false, x))?);
+            out.push(for_right_sides(op, rows, &args[1], memory, |x| substitute(&t, lower, false, x))?);
         }
         Linalg::Inverse => {
             let lu = Lu::new(a).map_err(|column| RunErrorKind::Singular { op, column })?;
-            let mut columns = Matrix::identity(lu.factors.rows);
-            for j in 0..columns.rows {
-                lu.solve(columns.row_mut(j));
-            }
-            out.push(array(&columns.transposed())?);
+            let mut inverse = Matrix::identity(rows);
+            lu.solve(false, &mut inverse.data);
+            out.push(array(inverse)?);
         }
         Linalg::Determinant => out.push(Val::Real(matrix::determinant(a))),
-        Linalg::Cofactors => out.push(array(&matrix::cofactors(a))?),
+        Linalg::Cofactors => out.push(array(matrix::cofactors(a))?),
         Linalg::LogDet => {
             let lu = Lu::new(a).map_err(|column| RunErrorKind::Singular { op, column })?;
-            let n = lu.factors.rows;
-            let terms: Vec<R> = (0..n).map(|i| positive(lu.factors[(i, i)]).ln()).collect();
+            let terms: Vec<R> = lu.pivots().map(|pivot| positive(pivot).ln()).collect();
             out.push(Val::Real(R::sum_of(&terms)));
         }
         Linalg::Cholesky => {
             refuse_asymmetry(op, &a)?;
             let l = matrix::cholesky(a).map_err(|row| RunErrorKind::NotPositiveDefinite { op, row })?;
-            out.push(array(&l)?);
+            out.push(array(l)?);
         }
         Linalg::Qr => {
             let (q, r) = matrix::qr(&a);
-            out.extend([array(&q)?, array(&r)?]);
+            out.extend([array(q)?, array(r)?]);
         }
         Linalg::SymmetricEigen => {
             refuse_asymmetry(op, &a)?;
             let (w, v) = matrix::symmetric_eigen(a).ok_or(RunErrorKind::NoConvergence { op })?;
-            note_coincidence(&w, v.rows);
-            out.extend([vector(&w)?, array(&v)?]);
+            note_coincidence(&w, rows);
+            out.extend([vector(&w)?, array(v)?]);
         }
         Linalg::Svd => {
             let (u, s, v) = matrix::svd(&a).ok_or(RunErrorKind::NoConvergence { op })?;
-            note_coincidence(&s, u.rows.max(v.rows));
-            out.extend([array(&u)?, vector(&s)?, array(&v)?]);
+            note_coincidence(&s, rows.max(columns));
+            out.extend([array(u)?, vector(&s)?, array(v)?]);
         }
     }
     memory.stats.elements_filled += out.iter().map(|value| value.lengths().map_or(1, count)).sum::<u64>();
     Ok(())
 }
 
-/// Values that coincide are a tie: the vectors are arbitrary, and a zero factor hides that their derivatives are infinite. So derivatives are looked at from the sides.
+/// Values that coincide are a tie: the vectors are arbitrary, and a zero factor hides that their derivatives
+/// are infinite. So derivatives are looked at from the sides.
 fn note_coincidence<R: Real>(values: &[R], size: usize) {
     decision::coincided(matrix::coincide(values, size));
 }
 
+/// Arrays lie by rows, matrices by columns.
 fn from_store<R: Real>(store: &Store<R>) -> Matrix<R> {
-    Matrix { rows: store.shape[0], columns: store.shape[1], data: store.data().to_vec() }
+    let (rows, columns) = (store.shape[0], store.shape[1]);
+    let mut data = Vec::with_capacity(rows * columns);
+    (0..columns).for_each(|j| data.extend(store.data().iter().skip(j).step_by(columns)));
+    Matrix { rows, columns, data }
 }
 
 /// An error if the matrix of an operation on symmetric ones is none.
@@ -143,7 +148,7 @@ fn count(lengths: &[usize]) -> u64 {
     lengths.iter().product::<usize>() as u64
 }
 
-/// Solves for every column of a right side of rank 1 or 2.
+/// Solves for the columns of a right side of rank 1 or 2, one after the other in what is solved.
 fn for_right_sides<R: Real>(
     op: &'static str,
     n: usize,
@@ -160,10 +165,7 @@ fn for_right_sides<R: Real>(
         solve(x.data_mut());
         return Ok(Val::from_reals(x));
     }
-    let mut columns = from_store(b).transposed();
-    for j in 0..columns.rows {
-        solve(columns.row_mut(j));
-    }
-    let x = columns.transposed();
-    Ok(Val::from_reals(Store::from_slice(op, vec![x.rows, x.columns], &x.data, memory)?))
+    let mut x = from_store(b);
+    solve(&mut x.data);
+    Ok(Val::from_reals(Store::from_slice(op, vec![x.rows, x.columns], &x.transposed().data, memory)?))
 }

@@ -1,11 +1,12 @@
 //! Whether a search has found what it looked for, and linear systems whose answers are checked.
 //!
-//! Input: the vector that a search ended at and how it ended; the matrix and right side of an equation's partials. Output: the vector; a solution of the system whose residual was computed from it.
-//! What fails is an error that says how near it came, never a number.
+//! Input: the vector that a search ended at and how it ended; the matrix and right side of an equation's
+//! partials. Output: the vector; a solution of the system whose residual was computed from it. What fails is
+//! an error that says how near it came, never a number.
 
 use palinode_core::Real;
-use palinode_core::dense::{self, norm};
-use palinode_core::matrix::{Lu, Matrix};
+use palinode_core::dense::norm;
+use palinode_core::matrix::{Conditioned, Lu, Matrix};
 
 use super::error::RunErrorKind;
 use super::ledger::Memory;
@@ -77,13 +78,11 @@ pub(super) enum Refused {
 impl<R: Real> Checked<R> {
     /// Factors the matrix, or says that it is singular or not finite.
     pub(super) fn new(matrix: Matrix<R>, step: bool) -> Result<Checked<R>, Refused> {
-        let n = matrix.rows;
-        let mut columns = Vec::with_capacity(n * n);
-        (0..n).for_each(|j| columns.extend((0..n).map(|i| primal(matrix[(i, j)]))));
-        if let Some(&value) = columns.iter().find(|entry| !entry.is_finite()) {
+        let data: Vec<f64> = matrix.data.iter().map(|&x| primal(x)).collect();
+        if let Some(&value) = data.iter().find(|entry| !entry.is_finite()) {
             return Err(not_finite(value, step));
         }
-        let plain = dense::Lu::of(n, columns);
+        let plain = Conditioned::of(Matrix { rows: matrix.rows, columns: matrix.columns, data });
         let singular = |condition: f64| Refused::Because(no_answer::<R>(step, condition, 1.0));
         if plain.is_singular() {
             return Err(singular(plain.condition));
@@ -98,20 +97,14 @@ impl<R: Real> Checked<R> {
         if let Some(value) = right.iter().map(|&b| primal(b)).find(|b| !b.is_finite()) {
             return Err(not_finite(value, self.step));
         }
-        let by_factors = |x: &mut [R]| {
-            if transposed { self.factors.solve_transposed(x) } else { self.factors.solve(x) }
-        };
-        by_factors(x);
+        self.factors.solve(transposed, x);
         let size = norm(&right.iter().map(|&b| primal(b)).collect::<Vec<f64>>());
         for round in 0.. {
             let mut rest = right.clone();
             for (i, rest) in rest.iter_mut().enumerate() {
-                let image = if transposed {
-                    R::sum_of(&(0..x.len()).map(|j| self.matrix[(j, i)] * x[j]).collect::<Vec<R>>())
-                } else {
-                    R::dot(self.matrix.row(i), x)
-                };
-                *rest -= image;
+                let row: Vec<R> =
+                    (0..x.len()).map(|j| self.matrix[if transposed { (j, i) } else { (i, j) }]).collect();
+                *rest -= R::dot(&row, x);
             }
             let residual = norm(&rest.iter().map(|&r| primal(r)).collect::<Vec<f64>>());
             if residual <= TOLERANCE * size {
@@ -123,7 +116,7 @@ impl<R: Real> Checked<R> {
             if round == CORRECTIONS || !residual.is_finite() {
                 return Err(Refused::Because(no_answer::<R>(self.step, self.condition, residual / size)));
             }
-            by_factors(&mut rest);
+            self.factors.solve(transposed, &mut rest);
             x.iter_mut().zip(&rest).for_each(|(x, &more)| *x += more);
         }
         unreachable!("the loop returns")
@@ -159,8 +152,8 @@ mod tests {
     use super::*;
     use palinode_core::{Posit, PositWidth};
 
-    /// How many of some regular systems are answered in numbers of few bits. Those that are leave a residual of a sixteenth at most, but for the
-    /// rounding of the residual itself.
+    /// How many of some regular systems are answered in numbers of few bits. Those that are leave a residual
+    /// of a sixteenth at most, but for the rounding of the residual itself.
     fn answered<W: PositWidth>() -> usize {
         let entry = |pattern: u32, k: u32| {
             f64::from(pattern.wrapping_mul(2_654_435_761).rotate_left(5 * k) % 31) / 8.0 - 2.0
@@ -170,7 +163,10 @@ mod tests {
             let exact: Vec<f64> = system.iter().map(|&x| primal(x)).collect();
             let (matrix, right) = exact.split_at(4);
             assert!((matrix[0] * matrix[3] - matrix[1] * matrix[2]).abs() > 0.5);
-            let checked = Checked::new(Matrix { rows: 2, columns: 2, data: system[..4].to_vec() }, false);
+            let checked = Checked::new(
+                Matrix { rows: 2, columns: 2, data: vec![system[0], system[2], system[1], system[3]] },
+                false,
+            );
             let mut x = system[4..].to_vec();
             if checked.and_then(|checked| checked.solve(false, &mut x)).is_err() {
                 return false;
@@ -191,7 +187,8 @@ mod tests {
 
     #[test]
     fn numbers_of_few_bits_refuse_what_they_cannot_tell() {
-        // Eight bits fail at some; were everything below 64 units of their last bit an answer, they would fail at none.
+        // Eight bits fail at some; were everything below 64 units of their last bit an answer, they would
+        // fail at none.
         let (in_8_bits, in_16_bits) = (answered::<i8>(), answered::<i16>());
         assert!((100..260).contains(&in_8_bits) && in_16_bits == 300, "{in_8_bits} {in_16_bits}");
         assert!(tolerance::<Posit<i8>>() < 1.0 && tolerance::<f64>() == TOLERANCE);

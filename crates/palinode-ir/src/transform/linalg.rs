@@ -1,12 +1,16 @@
-//! The tangents of dense linear algebra, as instructions.
+//! The tangents of dense linear algebra, as instructions: the formulas of
+//! [`palinode_core::matrix::tangents`], on symbols.
 //!
-//! Input: operands, their tangents, results. Output: the results' tangents, linear in the operands'. The reverse rules
-//! follow by transposition. Formulas: M. Giles, "Collected matrix derivative results for forward and reverse mode" (2008);
-//! for QR and the singular value decomposition the differentials of `A = QR` and `A = U S V'`.
+//! Input: operands, their tangents, results. Output: the results' tangents, linear in the operands'. The
+//! reverse rules follow by transposition.
 //!
-//! Limits: equal eigenvalues or singular values divide by 0 in the vectors' tangents (infinite or NaN, never silently 0);
-//! the second derivative of a determinant at singular matrices of more than [`EXPANDED`] rows is refused.
+//! Limits: equal eigenvalues or singular values divide by 0 in the vectors' tangents (infinite or NaN, never
+//! silently 0); the second derivative of a determinant at singular matrices of more than [`EXPANDED`] rows is
+//! refused.
 
+use core::convert::Infallible;
+
+use palinode_core::matrix::tangents::{self, Algebra, Divisors, Part};
 use palinode_core::rules::Row;
 
 use crate::builder::FunctionBuilder;
@@ -22,89 +26,209 @@ pub(crate) fn tangents(
     tangents: &[Option<Value>],
     results: &[Value],
 ) -> Vec<Value> {
-    let mut w = Matrices { b };
-    let a = args[0];
-    match kind {
+    let Ok(found) = of(&mut Matrices { b }, kind, args[0], tangents, results);
+    found
+}
+
+fn of(
+    w: &mut Matrices<'_>,
+    kind: Linalg,
+    a: Value,
+    given: &[Option<Value>],
+    results: &[Value],
+) -> Result<Vec<Value>, Infallible> {
+    let da = || given[0].expect("the operand has a tangent");
+    let solved = |w: &mut Matrices<'_>, da: Option<Value>, transposed: bool| {
+        let solve = |w: &mut Matrices<'_>, right: &Value| Ok(w.b.emit(Op::Linalg(kind), &[a, *right]));
+        tangents::solve(w, (da.as_ref(), given[1].as_ref()), transposed, &results[0], solve)
+    };
+    Ok(match kind {
         Linalg::Solve { transposed } | Linalg::SolveChecked { transposed, .. } => {
-            let moved = tangents[0].map(|da| w.product(da, transposed, results[0], false));
-            vec![w.solved(kind, args, tangents[1], moved)]
+            vec![solved(w, given[0], transposed)?]
         }
         Linalg::SolveTriangular { lower, transposed } => {
-            let moved = tangents[0].map(|da| {
-                let part = w.triangle(da, a, lower, Diagonal::Whole);
-                w.product(part, transposed, results[0], false)
-            });
-            vec![w.solved(kind, args, tangents[1], moved)]
+            let part = if lower { Part::Lower } else { Part::Upper };
+            let da = given[0].map(|da| w.part(&da, part, &a));
+            vec![solved(w, da, transposed)?]
         }
-        Linalg::Inverse | Linalg::Determinant | Linalg::Cofactors | Linalg::LogDet | Linalg::Cholesky => {
-            let da = tangents[0].expect("the operand has a tangent");
-            vec![match kind {
-                Linalg::Inverse => {
-                    let x = results[0];
-                    let left = w.product(x, false, da, false);
-                    let both = w.product(left, false, x, false);
-                    w.b.neg(both)
-                }
-                Linalg::Determinant => {
-                    let cofactors = w.b.emit(Op::Linalg(Linalg::Cofactors), &[a]);
-                    let products = w.scale(da, cofactors);
-                    w.b.sum(products)
-                }
-                Linalg::Cofactors => w.cofactors(a, da, results[0]),
-                Linalg::LogDet => w.log_det(a, da),
-                _ => w.cholesky(da, results[0]),
-            }]
+        Linalg::Inverse => vec![tangents::inverse(w, &da(), &results[0])?],
+        Linalg::Determinant => {
+            let cofactors = w.b.emit(Op::Linalg(Linalg::Cofactors), &[a]);
+            vec![w.inner(da(), cofactors)]
         }
-        Linalg::Qr => w.qr(tangents[0].expect("the operand has a tangent"), results[0], results[1]),
+        Linalg::Cofactors => vec![w.cofactors(a, da(), results[0])],
+        Linalg::LogDet => {
+            let inverse = w.b.emit(Op::Linalg(Linalg::Inverse), &[a]);
+            let by = w.transposed(&inverse);
+            vec![w.inner(da(), by)]
+        }
+        Linalg::Cholesky => vec![tangents::cholesky(w, &da(), &results[0])?],
+        Linalg::Qr => tangents::qr(w, &da(), &results[0], &results[1])?.into(),
         Linalg::SymmetricEigen => {
-            w.eigen(tangents[0].expect("the operand has a tangent"), results[0], results[1])
+            let values = Spectrum(results[0]);
+            let p = tangents::symmetric_eigen(w, &da(), &results[1])?;
+            let over_gaps = |w: &mut Matrices<'_>, p: &Value| values.over_gaps(w, p);
+            vec![values.diagonal(w, p), tangents::eigenvectors(w, &results[1], &p, over_gaps)?]
         }
-        Linalg::Svd => w.svd(tangents[0].expect("the operand has a tangent"), results),
-    }
+        Linalg::Svd => {
+            let (u, values, v) = (&results[0], Spectrum(results[1]), &results[2]);
+            let found = tangents::svd(w, &da(), u, v)?;
+            let moved = values.diagonal(w, found[1]);
+            let [du, dv] = tangents::singular_vectors(w, &da(), (u, v), &found, &values)?;
+            vec![du, moved, dv]
+        }
+    })
 }
 
 /// Up to so many rows sums of products in place of divisions lose few digits.
 const EXPANDED: i64 = 16;
 
-#[derive(Clone, Copy, PartialEq)]
-enum Diagonal {
-    Whole,
-    Half,
-    None,
-}
-
 struct Matrices<'a> {
     b: &'a mut FunctionBuilder,
 }
 
+impl Algebra for Matrices<'_> {
+    type Matrix = Value;
+    type Error = Infallible;
+
+    fn product(
+        &mut self,
+        a: &Value,
+        a_transposed: bool,
+        b: &Value,
+        b_transposed: bool,
+    ) -> Result<Value, Infallible> {
+        Ok(self.b.emit(Op::MatMul { a_transposed, b_transposed, strong: true }, &[*a, *b]))
+    }
+    fn solve_triangular(
+        &mut self,
+        t: &Value,
+        lower: bool,
+        transposed: bool,
+        b: &Value,
+    ) -> Result<Value, Infallible> {
+        Ok(self.b.emit(Op::Linalg(Linalg::SolveTriangular { lower, transposed }), &[*t, *b]))
+    }
+    fn transposed(&mut self, a: &Value) -> Value {
+        self.b.emit(Op::Permute(vec![1, 0]), &[*a])
+    }
+    fn sum(&mut self, a: &Value, b: &Value) -> Value {
+        self.b.add(*a, *b)
+    }
+    fn difference(&mut self, a: &Value, b: &Value) -> Value {
+        self.b.sub(*a, *b)
+    }
+    fn negated(&mut self, a: &Value) -> Value {
+        self.b.neg(*a)
+    }
+    fn symmetric(&mut self, a: &Value) -> Value {
+        let mirrored = self.transposed(a);
+        let twice = self.b.add(*a, mirrored);
+        self.halved(twice)
+    }
+    fn antisymmetric(&mut self, a: &Value) -> Value {
+        let mirrored = self.transposed(a);
+        let twice = self.b.sub(*a, mirrored);
+        self.halved(twice)
+    }
+    fn part(&mut self, a: &Value, part: Part, like: &Value) -> Value {
+        let elem = self.b.ty(*a).elem;
+        let size = (self.b.dim(*like, 0), self.b.dim(*like, 1));
+        let (rows, columns) = self.positions(size);
+        let (small, large) = if part == Part::Upper { (rows, columns) } else { (columns, rows) };
+        let inside = self.b.compare(Comparison::Less, small, large);
+        let (one, none) = (self.literal(1.0, elem), zero(self.b, elem));
+        let on_diagonal = match part {
+            Part::Lower | Part::Upper => one,
+            Part::LowerHalf => self.literal(0.5, elem),
+            Part::StrictlyLower => none,
+        };
+        let on = self.b.compare(Comparison::Equal, rows, columns);
+        let rest = self.b.select(on, on_diagonal, none);
+        let mask = self.b.select(inside, one, rest);
+        self.scale(*a, mask)
+    }
+    /// Lengths are not known.
+    fn spans_all(&self, _basis: &Value) -> bool {
+        false
+    }
+}
+
+/// Eigenvalues or singular values.
+struct Spectrum(Value);
+
+impl Spectrum {
+    /// Where the rows and columns of a square matrix with as many are the same.
+    fn on_diagonal(&self, w: &mut Matrices<'_>) -> Value {
+        let n = w.b.dim(self.0, 0);
+        let (rows, columns) = w.positions((n, n));
+        w.b.compare(Comparison::Equal, rows, columns)
+    }
+
+    /// The diagonal of a tangent.
+    fn diagonal(&self, w: &mut Matrices<'_>, a: Value) -> Value {
+        let elem = w.b.ty(a).elem;
+        let on = self.on_diagonal(w);
+        let (one, none) = (w.literal(1.0, elem), zero(w.b, elem));
+        let mask = w.b.select(on, one, none);
+        let kept = w.scale(a, mask);
+        w.b.emit(Op::Reduce(Reduction::Sum, vec![1]), &[kept])
+    }
+
+    /// `m` over what `join` makes of the values of column and row, zero on the diagonal.
+    fn over(
+        &self,
+        w: &mut Matrices<'_>,
+        m: Value,
+        join: fn(&mut FunctionBuilder, Value, Value) -> Value,
+    ) -> Value {
+        let n = w.b.dim(self.0, 0);
+        let of_row = w.b.emit(Op::Broadcast(vec![0]), &[self.0, n, n]);
+        let of_column = w.b.emit(Op::Broadcast(vec![1]), &[self.0, n, n]);
+        let joined = join(w.b, of_column, of_row);
+        let inverse = w.b.map(Row::Recip, &[joined]);
+        let on = self.on_diagonal(w);
+        let none = zero(w.b, w.b.ty(self.0).elem);
+        let by = w.b.select(on, none, inverse);
+        w.scale(m, by)
+    }
+}
+
+impl<'a> Divisors<Matrices<'a>> for Spectrum {
+    fn over_gaps(&self, w: &mut Matrices<'a>, m: &Value) -> Value {
+        self.over(w, *m, FunctionBuilder::sub)
+    }
+    fn over_sums(&self, w: &mut Matrices<'a>, m: &Value) -> Value {
+        self.over(w, *m, FunctionBuilder::add)
+    }
+    fn over_values(&self, w: &mut Matrices<'a>, m: &Value, like: &Value) -> Value {
+        let (rows, columns) = (w.b.dim(*like, 0), w.b.dim(self.0, 0));
+        let inverse = w.b.map(Row::Recip, &[self.0]);
+        let inverse = w.b.emit(Op::Broadcast(vec![1]), &[inverse, rows, columns]);
+        w.scale(*m, inverse)
+    }
+}
+
 impl Matrices<'_> {
-    fn product(&mut self, a: Value, a_transposed: bool, b: Value, b_transposed: bool) -> Value {
-        self.b.emit(Op::MatMul { a_transposed, b_transposed, strong: true }, &[a, b])
-    }
-
-    fn transposed(&mut self, a: Value) -> Value {
-        self.b.emit(Op::Permute(vec![1, 0]), &[a])
-    }
-
     /// `tangent * by`, element by element.
     fn scale(&mut self, tangent: Value, by: Value) -> Value {
         self.b.map(Row::StrongMul, &[tangent, by])
     }
 
+    /// The sum of the products of elements.
+    fn inner(&mut self, tangent: Value, by: Value) -> Value {
+        let products = self.scale(tangent, by);
+        self.b.sum(products)
+    }
+
+    fn halved(&mut self, a: Value) -> Value {
+        let half = self.literal(0.5, self.b.ty(a).elem);
+        self.scale(a, half)
+    }
+
     fn literal(&mut self, value: f64, elem: Elem) -> Value {
         let literal = self.b.real(value);
         if elem == Elem::F32 { self.b.convert(Elem::F32, literal) } else { literal }
-    }
-
-    /// `x` of `A x = db - dA x`.
-    fn solved(&mut self, kind: Linalg, args: &[Value], db: Option<Value>, moved: Option<Value>) -> Value {
-        let right = match (db, moved) {
-            (Some(db), Some(moved)) => self.b.sub(db, moved),
-            (Some(db), None) => db,
-            (None, Some(moved)) => self.b.neg(moved),
-            (None, None) => unreachable!("one operand has a tangent"),
-        };
-        self.b.emit(Op::Linalg(kind), &[args[0], right])
     }
 
     /// The row and column numbers of a matrix, as integer matrices.
@@ -117,47 +241,8 @@ impl Matrices<'_> {
         (rows, columns)
     }
 
-    /// The lengths of a known matrix.
-    fn size(&mut self, known: Value) -> (Value, Value) {
-        (self.b.dim(known, 0), self.b.dim(known, 1))
-    }
-
-    /// One triangle of a tangent of the shape of `like`; the rest is 0.
-    fn triangle(&mut self, a: Value, like: Value, lower: bool, diagonal: Diagonal) -> Value {
-        let elem = self.b.ty(a).elem;
-        let size = self.size(like);
-        let (rows, columns) = self.positions(size);
-        let (small, large) = if lower { (columns, rows) } else { (rows, columns) };
-        let inside = self.b.compare(Comparison::Less, small, large);
-        let (one, none) = (self.literal(1.0, elem), zero(self.b, elem));
-        let on_diagonal = match diagonal {
-            Diagonal::Whole => one,
-            Diagonal::Half => self.literal(0.5, elem),
-            Diagonal::None => none,
-        };
-        let on = self.b.compare(Comparison::Equal, rows, columns);
-        let rest = self.b.select(on, on_diagonal, none);
-        let mask = self.b.select(inside, one, rest);
-        self.scale(a, mask)
-    }
-
-    /// `(a + a') / 2`: what operations on symmetric matrices read of a tangent.
-    fn symmetric(&mut self, a: Value) -> Value {
-        let elem = self.b.ty(a).elem;
-        let mirrored = self.transposed(a);
-        let twice = self.b.add(a, mirrored);
-        let half = self.literal(0.5, elem);
-        self.scale(twice, half)
-    }
-
-    fn log_det(&mut self, a: Value, da: Value) -> Value {
-        let inverse = self.b.emit(Op::Linalg(Linalg::Inverse), &[a]);
-        let by = self.transposed(inverse);
-        let products = self.scale(da, by);
-        self.b.sum(products)
-    }
-
-    /// The tangent of cofactors `C`: of a small matrix without a division, of a large one `<A^-T, dA> C - A^-T dA' C`.
+    /// The tangent of cofactors `C`: of a small matrix without a division, of a large one `<A^-T, dA> C -
+    /// A^-T dA' C`.
     fn cofactors(&mut self, a: Value, da: Value, c: Value) -> Value {
         let n = self.b.dim(a, 0);
         let most = self.b.int(EXPANDED);
@@ -165,20 +250,20 @@ impl Matrices<'_> {
         let by_inverse = |b: &mut FunctionBuilder| {
             let mut w = Matrices { b };
             let inverse = w.b.emit(Op::Linalg(Linalg::Inverse), &[a]);
-            let by = w.transposed(inverse);
-            let products = w.scale(da, by);
-            let trace = w.b.sum(products);
+            let by = w.transposed(&inverse);
+            let trace = w.inner(da, by);
             let trace = w.b.fill(trace, &[n, n]);
             let scaled = w.scale(trace, c);
-            let turned = w.product(da, true, c, false);
-            let turned = w.product(inverse, true, turned, false);
+            let Ok(turned) = w.product(&da, true, &c, false);
+            let Ok(turned) = w.product(&inverse, true, &turned, false);
             vec![w.b.sub(scaled, turned)]
         };
         let by_expansion = |b: &mut FunctionBuilder| vec![Matrices { b }.expanded_cofactors(a, da, n)];
         self.b.if_else(is_large, by_inverse, by_expansion)[0]
     }
 
-    /// The tangent of Faddeev's and LeVerrier's scheme: `M <- A M - tr(A M) / k`, `n - 1` times from the identity on, is the transposed matrix of cofactors but for its sign.
+    /// The tangent of Faddeev's and LeVerrier's scheme: `M <- A M - tr(A M) / k`, `n - 1` times from the
+    /// identity on, is the transposed matrix of cofactors but for its sign.
     fn expanded_cofactors(&mut self, a: Value, da: Value, n: Value) -> Value {
         let elem = self.b.ty(a).elem;
         let (rows, columns) = self.positions((n, n));
@@ -193,14 +278,13 @@ impl Matrices<'_> {
             let next = w.b.integer(IntOp::Add, k, count);
             let next = w.b.convert(elem, next);
             let part = w.b.map(Row::Recip, &[next]);
-            let product = w.product(a, false, state[0], false);
-            let of_a = w.product(da, false, state[0], false);
-            let of_state = w.product(a, false, state[1], false);
+            let Ok(product) = w.product(&a, false, &state[0], false);
+            let Ok(of_a) = w.product(&da, false, &state[0], false);
+            let Ok(of_state) = w.product(&a, false, &state[1], false);
             let tangent = w.b.add(of_a, of_state);
             [product, tangent]
                 .map(|m| {
-                    let kept = w.scale(m, identity);
-                    let trace = w.b.sum(kept);
+                    let trace = w.inner(m, identity);
                     let trace = w.scale(trace, part);
                     let trace = w.b.fill(trace, &[n, n]);
                     let trace = w.scale(trace, identity);
@@ -214,114 +298,7 @@ impl Matrices<'_> {
         let twice = self.b.add(odd, odd);
         let sign = self.b.sub(one, twice);
         let sign = self.b.fill(sign, &[n, n]);
-        let turned = self.transposed(done[1]);
+        let turned = self.transposed(&done[1]);
         self.scale(turned, sign)
-    }
-
-    fn cholesky(&mut self, da: Value, l: Value) -> Value {
-        let solve = Op::Linalg(Linalg::SolveTriangular { lower: true, transposed: false });
-        let da = self.symmetric(da);
-        let left = self.b.emit(solve.clone(), &[l, da]);
-        let left = self.transposed(left);
-        let both = self.b.emit(solve, &[l, left]);
-        let half = self.triangle(both, l, true, Diagonal::Half);
-        self.product(l, false, half, false)
-    }
-
-    /// `a R^-1`.
-    fn over_upper(&mut self, a: Value, r: Value) -> Value {
-        let a = self.transposed(a);
-        let solve = Linalg::SolveTriangular { lower: false, transposed: true };
-        let x = self.b.emit(Op::Linalg(solve), &[r, a]);
-        self.transposed(x)
-    }
-
-    fn qr(&mut self, da: Value, q: Value, r: Value) -> Vec<Value> {
-        let da_over_r = self.over_upper(da, r);
-        let c = self.product(q, true, da_over_r, false);
-        let below = self.triangle(c, r, true, Diagonal::None);
-        let above = self.transposed(below);
-        let turn = self.b.sub(below, above);
-        let stretch = self.b.sub(c, turn);
-        let dr = self.product(stretch, false, r, false);
-        let dr = self.triangle(dr, r, false, Diagonal::Whole);
-        let inside = self.product(q, false, stretch, false);
-        let dq = self.b.sub(da_over_r, inside);
-        vec![dq, dr]
-    }
-
-    /// The diagonal of a square tangent with `n` rows.
-    fn diagonal(&mut self, a: Value, n: Value) -> Value {
-        let elem = self.b.ty(a).elem;
-        let (rows, columns) = self.positions((n, n));
-        let on = self.b.compare(Comparison::Equal, rows, columns);
-        let (one, none) = (self.literal(1.0, elem), zero(self.b, elem));
-        let mask = self.b.select(on, one, none);
-        let kept = self.scale(a, mask);
-        self.b.emit(Op::Reduce(Reduction::Sum, vec![1]), &[kept])
-    }
-
-    /// `1 / (v_j - v_i)`, with 0 on the diagonal.
-    fn gaps(&mut self, v: Value) -> Value {
-        let elem = self.b.ty(v).elem;
-        let n = self.b.dim(v, 0);
-        let (rows, columns) = self.positions((n, n));
-        let vi = self.b.emit(Op::Broadcast(vec![0]), &[v, n, n]);
-        let vj = self.b.emit(Op::Broadcast(vec![1]), &[v, n, n]);
-        let difference = self.b.sub(vj, vi);
-        let inverse = self.b.map(Row::Recip, &[difference]);
-        let on = self.b.compare(Comparison::Equal, rows, columns);
-        let none = zero(self.b, elem);
-        self.b.select(on, none, inverse)
-    }
-
-    fn eigen(&mut self, da: Value, values: Value, vectors: Value) -> Vec<Value> {
-        let da = self.symmetric(da);
-        let left = self.product(vectors, true, da, false);
-        let m = self.product(left, false, vectors, false);
-        let n = self.b.dim(values, 0);
-        let dvalues = self.diagonal(m, n);
-        let gaps = self.gaps(values);
-        let mixing = self.scale(m, gaps);
-        vec![dvalues, self.product(vectors, false, mixing, false)]
-    }
-
-    fn svd(&mut self, da: Value, results: &[Value]) -> Vec<Value> {
-        let &[u, s, v] = results else { unreachable!("three results") };
-        let left = self.product(u, true, da, false);
-        let p = self.product(left, false, v, false);
-        let k = self.b.dim(s, 0);
-        let ds = self.diagonal(p, k);
-        let squares = self.b.mul(s, s);
-        let gaps = self.gaps(squares);
-        let by_row = self.b.emit(Op::Broadcast(vec![0]), &[s, k, k]);
-        let by_column = self.b.emit(Op::Broadcast(vec![1]), &[s, k, k]);
-        let p_transposed = self.transposed(p);
-        // F o (P S + S P') and F o (S P + P' S)
-        let mix = |this: &mut Self, first: Value, second: Value| {
-            let a = this.scale(first, by_column);
-            let b = this.scale(second, by_row);
-            let sum = this.b.add(a, b);
-            this.scale(sum, gaps)
-        };
-        let turn_u = mix(self, p, p_transposed);
-        let turn_v = mix(self, p_transposed, p);
-        let du = self.turned(u, turn_u, da, false, v, s);
-        let dv = self.turned(v, turn_v, da, true, u, s);
-        vec![du, ds, dv]
-    }
-
-    /// `x turn + (I - x x') dA y / s`.
-    fn turned(&mut self, x: Value, turn: Value, da: Value, transposed: bool, y: Value, s: Value) -> Value {
-        let inside = self.product(x, false, turn, false);
-        let image = self.product(da, transposed, y, false);
-        let within = self.product(x, true, image, false);
-        let within = self.product(x, false, within, false);
-        let outside = self.b.sub(image, within);
-        let (rows, columns) = (self.b.dim(x, 0), self.b.dim(s, 0));
-        let inverse = self.b.map(Row::Recip, &[s]);
-        let inverse = self.b.emit(Op::Broadcast(vec![1]), &[inverse, rows, columns]);
-        let outside = self.scale(outside, inverse);
-        self.b.add(inside, outside)
     }
 }

@@ -11,7 +11,8 @@ use super::gmres::gmres;
 use super::number::Inner;
 use super::options::LinearOptions;
 use super::report::LinearReport;
-use palinode_core::dense::{Lu, max_norm, norm};
+use palinode_core::dense::{max_norm, norm};
+use palinode_core::matrix::{Conditioned, Matrix};
 use palinode_core::{Record, Tape, Var};
 
 /// How many columns of a matrix one forward sweep gives.
@@ -113,7 +114,7 @@ impl Linearised<f64> {
 pub(super) struct System {
     pub(super) at: Linearised<f64>,
     /// If it is solved directly.
-    factors: Option<Lu>,
+    factors: Option<Conditioned>,
     options: LinearOptions,
     /// Why a derivative by it would not be one.
     doubt: Option<Doubt>,
@@ -224,7 +225,7 @@ impl System {
             return Ok(None);
         }
         let (y, is_solved) = match &self.factors {
-            Some(lu) => (lu.solve(b), !lu.is_singular()),
+            Some(lu) => (lu.solve(false, b), !lu.is_singular()),
             None => {
                 let at = &mut self.at;
                 // Not roughly: what is small in the right side may be what is large in the answer.
@@ -243,12 +244,12 @@ impl System {
 
     /// `y` of `R_x y = b`.
     pub(super) fn solve(&mut self, b: &[f64]) -> Result<Answer, ImplicitError> {
-        self.answer(b, "derivative", Lu::solve, |at, y| Ok((at.times(Some(y), None)?, Vec::new())))
+        self.answer(b, "derivative", false, |at, y| Ok((at.times(Some(y), None)?, Vec::new())))
     }
 
     /// `w` of `R_x^T w = v`.
     pub(super) fn solve_transposed(&mut self, v: &[f64]) -> Result<Answer, ImplicitError> {
-        self.answer(v, "adjoint", Lu::solve_transposed, Linearised::transposed)
+        self.answer(v, "adjoint", true, Linearised::transposed)
     }
 
     /// `product` gives the image under the matrix, and what else its sweep knows. The last product is of the answer: it checks it.
@@ -256,7 +257,7 @@ impl System {
         &mut self,
         right: &[f64],
         which: &'static str,
-        by_factors: fn(&Lu, &[f64]) -> Vec<f64>,
+        transposed: bool,
         product: impl Fn(&mut Linearised<f64>, &[f64]) -> Result<(Vec<f64>, Vec<f64>), ImplicitError>,
     ) -> Result<Answer, ImplicitError> {
         right.iter().try_for_each(|&entry| finite(entry))?;
@@ -285,7 +286,7 @@ impl System {
             (None, Some(lu)) if lu.is_singular() => return no_derivative(1.0, products + unknowns),
             (None, Some(lu)) => {
                 products += unknowns;
-                by_factors(lu, right)
+                lu.solve(transposed, right)
             }
             (None, None) => unreachable!("without factors, products came to something"),
         };
@@ -303,7 +304,10 @@ impl System {
             match &self.factors {
                 // A matrix of high condition needs its answer corrected.
                 Some(lu) if round < 3 => {
-                    solution.iter_mut().zip(by_factors(lu, &rest)).for_each(|(entry, more)| *entry += more);
+                    solution
+                        .iter_mut()
+                        .zip(lu.solve(transposed, &rest))
+                        .for_each(|(entry, more)| *entry += more);
                 }
                 Some(_) => return no_derivative(residual, products),
                 None if is_exhausted => return no_derivative(residual, products),
@@ -334,10 +338,11 @@ fn finite(value: f64) -> Result<(), ImplicitError> {
     if value.is_finite() { Ok(()) } else { Err(ImplicitError::NotSmooth { value }) }
 }
 
-fn factored(at: &mut Linearised<f64>) -> Result<Lu, ImplicitError> {
+fn factored(at: &mut Linearised<f64>) -> Result<Conditioned, ImplicitError> {
     let matrix = at.matrix()?;
     matrix.iter().try_for_each(|&entry| finite(entry))?;
-    Ok(Lu::of(at.unknowns(), matrix))
+    let (rows, columns) = (at.unknowns(), at.unknowns());
+    Ok(Conditioned::of(Matrix { rows, columns, data: matrix }))
 }
 
 pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {

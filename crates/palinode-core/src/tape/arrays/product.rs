@@ -2,12 +2,14 @@
 //!
 //! `C = A B`. Cotangents: `A' = C' B^T`, `B' = A^T C'`; see `linalg/matmul.rs` for where they come from.
 //!
-//! Input: matrices as rows after rows. Output: the same. The arithmetic on `f64` and `f32` is nalgebra's (feature
-//! `nalgebra`), on other numbers a plain loop; products that are compensated or exact are dot products, entry by entry. In a sweep a zero wins over infinities and NaN, as everywhere on the tape;
-//! numbers that are not finite therefore take the plain loop.
+//! Input: matrices as rows after rows. Output: the same. The arithmetic on `f64` and `f32` is that of
+//! [`crate::matrix`], on other numbers a plain loop; products that are compensated or exact are dot products,
+//! entry by entry. In a sweep a zero wins over infinities and NaN, as everywhere on the tape; numbers that
+//! are not finite therefore take the plain loop.
 
 use super::layout::{Layout, Region, accumulate};
 use super::residual::Residual;
+use crate::matrix::{TOGETHER, adds_in_order, product_of_columns};
 use crate::tape::Sums;
 use palinode_num::{AccumulateProducts, Accumulator, Scalar};
 use std::collections::HashSet;
@@ -27,11 +29,10 @@ pub(crate) struct Product<S> {
 }
 
 /// `a b`, or the same where zeros win over what is not finite.
-#[allow(clippy::ptr_arg)] // a `Vec` can be asked for its type
 pub(crate) fn product<S: Scalar>(
     [m, k, n]: [usize; 3],
-    a: &Vec<S>,
-    b: &Vec<S>,
+    a: &[S],
+    b: &[S],
     strong: bool,
     how: Accumulator,
 ) -> Vec<S> {
@@ -41,14 +42,13 @@ pub(crate) fn product<S: Scalar>(
         let entry = |i: usize, j: usize| dot(&a[i * k..(i + 1) * k], &columns[j * k..(j + 1) * k], how);
         return pairs(m, n).map(|(i, j)| entry(i, j)).collect();
     }
-    #[cfg(feature = "nalgebra")]
-    if !strong || a.iter().chain(b).all(|x| x.glance().is_some_and(f64::is_finite)) {
-        let c = library::<f64, S>([m, k, n], a, b).or_else(|| library::<f32, S>([m, k, n], a, b));
-        if let Some(c) = c {
-            return c;
-        }
-    }
     let mut c = vec![S::zero(); m * n];
+    let is_finite = |x: &S| x.glance().is_some_and(f64::is_finite);
+    if adds_in_order::<S>() && (!strong || a.iter().chain(b).all(is_finite)) {
+        // Rows after rows is the transpose of columns after columns, and C^T = B^T A^T.
+        product_of_columns([n, k, m], b, a, &mut c);
+        return c;
+    }
     for i in 0..m {
         for l in 0..k {
             let x = a[i * k + l];
@@ -59,24 +59,6 @@ pub(crate) fn product<S: Scalar>(
         }
     }
     c
-}
-
-/// nalgebra's product, if `S` is this float.
-#[cfg(feature = "nalgebra")]
-#[allow(clippy::ptr_arg)]
-fn library<F: nalgebra::RealField, S: 'static>(
-    [m, k, n]: [usize; 3],
-    a: &Vec<S>,
-    b: &Vec<S>,
-) -> Option<Vec<S>> {
-    use core::any::Any;
-    use nalgebra::DMatrixView;
-    let a = (a as &dyn Any).downcast_ref::<Vec<F>>()?;
-    let b = (b as &dyn Any).downcast_ref::<Vec<F>>()?;
-    // Rows after rows is the transpose of columns after columns, and C^T = B^T A^T.
-    let c = DMatrixView::from_slice(b, n, k) * DMatrixView::from_slice(a, k, m);
-    let c: Vec<F> = c.data.into();
-    (Box::new(c) as Box<dyn Any>).downcast::<Vec<S>>().ok().map(|c| *c)
 }
 
 /// All pairs of a row and a column, row by row.
@@ -158,7 +140,7 @@ impl<S: Scalar> Product<S> {
                     vec![self.forward_both(&tangent(a), &tangent(b))]
                 }
                 [a, b] => {
-                    let term = |a: &Vec<S>, b: &Vec<S>| product(self.size, a, b, true, self.how);
+                    let term = |a: &[S], b: &[S]| product(self.size, a, b, true, self.how);
                     let by_a = a.as_ref().map(|a| term(&tangent(a), &self.factor(1)));
                     let by_b = b.as_ref().map(|b| term(&self.factor(0), &tangent(b)));
                     [by_a, by_b].into_iter().flatten().collect()
@@ -177,7 +159,7 @@ impl<S: Scalar> Product<S> {
         let [m, k, n] = self.size;
         let (a, mut below) = (self.factor(0), self.factor(1));
         let row = |x: &[S], i: usize| x[i * k..(i + 1) * k].to_vec();
-        let beside = (0..m).flat_map(|i| [row(da, i), row(&a, i)]).flatten().collect();
+        let beside: Vec<S> = (0..m).flat_map(|i| [row(da, i), row(&a, i)]).flatten().collect();
         below.extend_from_slice(db);
         product([m, 2 * k, n], &beside, &below, true, self.how)
     }
@@ -209,12 +191,13 @@ impl<S: Scalar> Product<S> {
         (added, self.output.places.len())
     }
 
-    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all three; for products entry by
-    /// entry the columns of each second factor, too.
+    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all
+    /// three, the rows that are multiplied together; for products entry by entry the columns of each second
+    /// factor, too.
     pub(crate) fn scratch(&self) -> usize {
         let [m, k, n] = self.size;
         let columns = if self.how == Accumulator::Naive { 0 } else { m * n + 2 * (m * k + k * n) };
-        2 * m * n + 3 * (m * k + k * n) + columns
+        2 * m * n + 3 * (m * k + k * n) + columns + TOGETHER * m.max(k).max(n)
     }
 
     pub(crate) fn bytes(&self, mut seen: Option<&mut HashSet<*const ()>>) -> usize {
