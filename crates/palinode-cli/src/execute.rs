@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use palinode_core::Accumulator;
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
-use palinode_ir::{Program, passes};
 
 use crate::MEMORY;
 use crate::args::{ModelArgs, SumArgs, Sums};
@@ -58,11 +57,6 @@ pub(crate) fn limits_and_sums(model: &ModelArgs, sums: &SumArgs) -> Limits {
         Sums::Exact => Accumulator::Exact,
     };
     Limits { accumulator, ..limits(model) }
-}
-
-/// A program as it is run for its values: small functions do not cost a call. Every command runs it so, so that all count the same steps.
-pub(crate) fn simplified(program: &Program) -> Program {
-    passes::simplify(&passes::inline(program))
 }
 
 /// Runs it. A search for a fixed point or a root may leave a domain and come back: only what comes out must be finite then.

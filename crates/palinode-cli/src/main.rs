@@ -5,37 +5,33 @@
 //! | `args` | the command line and its help |
 //! | `commands/*` | one command each |
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
-//! | `execute`, `gradient`, `differences`, `corners`, `checking`, `progress` | running and measuring |
-//! | `storage`, `ladder` | how much memory a gradient may take, what it keeps, and which budgets do |
+//! | `execute`, `gradient`, `progress` | running and measuring |
+//! | `storage`, `ladder` | what is asked of memory, and what `palinode_ir::plan` decided, in words |
 //! | `sides` | derivatives to the sides of a tie, within the budget |
 //! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
-//! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
+//! | `problem`, `explain`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //! | `closed` | whether there is anybody to say it to |
 //!
-//! Absent from this package: calculus, and knowledge of what a program means.
+//! Absent from this package: calculus, knowledge of what a program means, and any choice of what to keep.
 
-mod ahead;
 mod answer;
 mod args;
 mod assign;
 #[cfg(test)]
 mod budget_law;
 mod chart;
-mod checking;
 mod closed;
 mod commands;
-mod corners;
 mod data;
-mod differences;
 mod execute;
+mod explain;
 mod files;
 mod gradient;
 mod health;
 mod inputs;
 mod ladder;
 mod lifetimes;
-mod measured;
 mod model;
 mod numbers;
 mod pages;
@@ -47,7 +43,6 @@ mod reserve;
 mod session;
 mod sides;
 mod sources;
-mod stopping;
 mod stops;
 mod storage;
 mod table;

@@ -86,6 +86,11 @@ pub(crate) fn bytes(n: usize) -> String {
     format!("{size:.decimals$} {}", UNITS[unit])
 }
 
+/// `31.5 KiB`.
+pub(crate) fn size(n: u64) -> String {
+    bytes(usize::try_from(n).unwrap_or(usize::MAX))
+}
+
 /// `0.41 ms`.
 pub(crate) fn time(seconds: f64) -> String {
     let (scaled, unit) = match seconds {

@@ -10,6 +10,7 @@
 //! | [`Var`], [`Tape`], [`Record`] | the dynamic tape and its sweeps |
 //! | [`Array`] | arrays on the tape: in place, with views |
 //! | [`grad`], [`jacobian`], [`hessian`], ... | from a closure and a point to a derivative |
+//! | [`check_gradient`] | a gradient against differences |
 //! | [`decision`] | what a program decided by active values |
 //! | [`Reals`], [`Snapshot`], [`SnapshotStore`] | values with numbers inside, as words, and where such words are kept |
 //! | [`schedule`] | which states of a loop to keep so that it can be reversed in little memory |
@@ -21,6 +22,7 @@
 
 mod array;
 mod budget;
+pub mod check;
 mod confusion;
 pub mod decision;
 pub mod dense;
@@ -46,6 +48,7 @@ mod tape;
 
 pub use array::{Array, ArrayCounts, ArrayOperand, Position, WhenOverwritten};
 pub use budget::{Budget, IntoBudget};
+pub use check::check_gradient;
 #[doc(hidden)]
 pub use confusion::Seeded;
 pub use drivers::{

@@ -1,33 +1,29 @@
 //! `palinode grad`: value and gradient, and how well differences agree.
 
-use palinode_core::Budget;
+use palinode_core::check::Verdict;
 use palinode_core::points;
-use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
-use palinode_ir::pal::{Argument, Role};
+use palinode_ir::check::{self, Checked, Checker};
+use palinode_ir::interp::{Code, Datum, Limits};
+use palinode_ir::pal::{Argument, Role, Unit};
+use palinode_ir::plan::{self, Ahead, Asked, Beside, Kept, Ladder, Sides, Target, Within, less};
 use palinode_ir::transform::TransformError;
-use palinode_ir::{Program, plan};
 use serde_json::{Value, json};
 
-use crate::ahead::{Ahead, Within};
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::checking::{self, Checked, Checker};
-use crate::commands::memory::budget_json;
-use crate::commands::{finite, headline};
-use crate::differences::Verdict;
+use crate::commands::{headline, value_alone};
 use crate::execute::Cost;
-use crate::gradient::{Gradient, Kept, NoGradient, gradient, tensor};
-use crate::ladder::{Also, Ladder};
+use crate::gradient::{Gradient, gradient, tensor};
+use crate::ladder::{Also, Planner};
 use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
-use crate::sides::Room;
 use crate::stops::{Stop, Stops};
-use crate::storage::{Asked, Beside, REAL};
+use crate::storage::{REAL, budget_json};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
-use crate::{execute, inputs, measured, model, numbers, sides, storage, value};
+use crate::{execute, explain, inputs, model, numbers, sides, storage, value};
 
 /// Where reverse mode has no room, forward mode is run for so many numbers at most: each takes a run.
 const MOST_FORWARDS: usize = 100;
@@ -47,52 +43,53 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         return Err(problem.help("leave out --mode, or leave out these").into());
     }
 
+    let session = &*session;
     let program = loaded.only(objective);
-    let numbers: usize = wrt.iter().map(|&at| inputs[at].elements()).sum();
+    let of = Target { program: &program, wrt: &wrt, inputs: &inputs };
+    let numbers = of.numbers();
     asked.beside = Beside {
-        sides: sides::kept(&program, &inputs, &wrt, args.model.accept_points),
-        check: if args.check { checking::held_bytes(&inputs, &wrt) as u64 } else { 0 },
+        sides: if args.model.accept_points { 0 } else { of.bytes_of_sides() },
+        check: if args.check { check::held_bytes(&inputs, &wrt) as u64 } else { 0 },
     };
     asked.may_go_forwards =
         args.mode == Mode::Auto && asked.is_budget_alone() && !args.check && numbers <= MOST_FORWARDS;
-    let for_check = |values: u64| Some(checking::least(&program, &wrt, &inputs, values));
-    let also = match args.check {
-        true => Also {
-            bytes: &for_check,
-            needed_by: "value, gradient and --check",
-            without: "`grad` without --check, which computes values and tangents beside the gradient,",
-            is_as_planned: true,
-        },
-        false => Also::NOTHING,
+    let for_check = |values: u64| Some(check::least_bytes(&program, &wrt, &inputs, values));
+    let (also, words): (&dyn Fn(u64) -> Option<u64>, Also) = match args.check {
+        true => (
+            &for_check,
+            Also {
+                needed_by: "value, gradient and --check",
+                without: "`grad` without --check, which computes values and tangents beside the gradient,",
+                is_as_planned: true,
+            },
+        ),
+        false => (&|_| Some(0), Also::NOTHING),
     };
-    let ladder = Ladder { asked: &asked, program: &program, wrt: &wrt, inputs: &inputs, also };
-    let Ahead { within, values: of_value, room } = Ahead::plan(session, &loaded, &ladder)?;
+    let ladder = Ladder { asked: &asked, of, also };
+    let planner = Planner { ladder, also: words, loaded: &loaded, session };
+    let Ahead { within, values: of_value, sides: beside } = planner.plan()?;
     // All that is computed after the gradient is made ready before the first run, so that it is held beside the budget.
-    let no_forward = |error: TransformError| Problem::from_transform(&error, loaded.file);
+    let no_forward = |error: TransformError| explain::transform(&error, loaded.file);
     let checker = match args.check {
-        true => Some(Checker::new(&of_value, &execute::simplified(&program), &wrt).map_err(no_forward)?),
+        true => Some(Checker::new(&of_value, &plan::simplified(&program), &wrt).map_err(no_forward)?),
         false => None,
     };
-    let exact = if asked.is_rounded() { Some(Exact::plan(&asked, &program, &wrt, &inputs)) } else { None };
+    let exact = if asked.is_rounded() { Some(Exact::plan(&asked, of)) } else { None };
     let stops = Stops::new(&program, None);
     let of_value_code = Code::new(&of_value);
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
-    let less = |bytes: u64| Limits {
-        budget: limits.budget.checked_sub(bytes as usize).unwrap_or(Budget::from(0)),
-        ..limits
-    };
-    let (after, beside_check) = (less((numbers * REAL) as u64), less(asked.beside.check));
-    let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
-        value_alone(&loaded, &of_value_code, objective, &inputs, &limits)
-    });
-    let told = |failed, inputs: &[Datum<f64>]| match within {
-        Within::Stopping { .. } => told_what_works(failed, &asked, (&program, &wrt, inputs), &limits),
+    let beside_bytes = |bytes: u64| Limits { budget: less(limits.budget, bytes), ..limits };
+    let (after, beside_check) = (beside_bytes((numbers * REAL) as u64), beside_bytes(asked.beside.check));
+    let (ran, is_suspicious) =
+        points::suspicious(of.point(), || value_alone(&loaded, &of_value_code, objective, &inputs, &limits));
+    let told = |failed, of: Target<'_>| match within {
+        Within::Stopping { .. } => told_what_works(failed, &asked, of, &limits),
         _ => failed,
     };
-    let (found, forward) = ran.map_err(|failed| told(failed, &inputs))?;
+    let (found, forward) = ran.map_err(|failed| told(failed, of))?;
     if is_suspicious && asked.beside.sides > 0 {
-        let Room::Within { gradient, left } = room else {
-            return Err(ladder.no_room_for_sides(limits.budget).into());
+        let Sides::Within { gradient, left } = beside else {
+            return Err(planner.too_small_for_sides(limits.budget).into());
         };
         sides::check_gradient(
             &of_value_code,
@@ -101,21 +98,23 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
             mode,
             (&asked, gradient, left),
         )
-        .map_err(|error| no_gradient(error, &loaded))?;
+        .map_err(|error| explain::gradient(error, &loaded))?;
     }
-    let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
-        .map_err(|error| told(no_gradient(error, &loaded), &inputs))?;
+    let of = Target { program: &program, wrt: &wrt, inputs: &inputs };
+    let mut found_gradient = gradient(of, &limits, mode, (&asked, &within))
+        .map_err(|error| told(explain::gradient(error, &loaded), of))?;
     let rounding = match exact {
-        Some(exact) => {
-            Some(exact.rounding((&program, &wrt, &inputs), &limits, &mut found_gradient, &loaded)?)
-        }
+        Some(exact) => Some(exact.rounding(of, &limits, &mut found_gradient, &loaded)?),
         None => None,
     };
     // A loop that goes on for much longer elsewhere is not waited for.
     let steps = limits.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000));
     let around = Limits { steps, ..beside_check };
-    let mut checked =
-        checker.map(|checker| checking::check(&checker, &mut inputs, &around, &found_gradient.parts));
+    let mut checked = checker.map(|checker| {
+        let parts = &found_gradient.parts;
+        let progress = Progress::start("taking differences", check::comparisons(parts) as u64);
+        checker.check(&mut inputs, &around, parts, &mut || progress.advance())
+    });
     let stops = stops.run(&inputs, &after);
     // From here on in declared units.
     let of = loaded.model.outputs[objective].unit.as_ref();
@@ -123,7 +122,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         let scale = value::derivative_scale(of, loaded.arguments()[at].unit.as_ref());
         found_gradient.parts[part].data.iter_mut().for_each(|x| *x *= scale);
         if let Some(checked) = &mut checked {
-            checked.parts[part].convert(scale, of);
+            convert(&mut checked.parts[part], scale, of);
         }
     }
     let answer = Answer {
@@ -147,30 +146,11 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
 }
 
-/// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.
-pub(crate) fn value_alone(
-    loaded: &Loaded,
-    code: &Code,
-    objective: usize,
-    inputs: &[Datum<f64>],
-    limits: &Limits,
-) -> Result<(f64, Cost), Failed> {
-    let _progress = Progress::start("running", 1);
-    let ran = execute::run(code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded))?;
-    let value = ran.outputs[0].as_real().expect("the objective is a real number");
-    Ok((finite(loaded, objective, value, limits)?, ran.cost))
-}
-
 /// A run of which no plan was made was stopped: which budget does, if a run of the values can tell.
-fn told_what_works(
-    mut failed: Failed,
-    asked: &Asked,
-    of: (&Program, &[usize], &[Datum<f64>]),
-    limits: &Limits,
-) -> Failed {
+fn told_what_works(mut failed: Failed, asked: &Asked, of: Target<'_>, limits: &Limits) -> Failed {
     if let [problem] = &mut failed.0[..]
         && problem.code == "PAL0275"
-        && let Some(least) = measured::least(asked, of, limits)
+        && let Some(least) = plan::least_counted(asked, of, limits)
     {
         let works = storage::to_type(least);
         problem.help = Some(format!(
@@ -188,26 +168,25 @@ struct Exact {
 }
 
 impl Exact {
-    fn plan(asked: &Asked, program: &Program, wrt: &[usize], inputs: &[Datum<f64>]) -> Exact {
-        let results: usize = wrt.iter().map(|&at| inputs[at].elements() * REAL).sum();
-        let asked = asked.exact(results as u64);
-        let within = Within::plan(&asked, program, wrt, inputs).ok();
+    fn plan(asked: &Asked, of: Target<'_>) -> Exact {
+        let asked = asked.exact((of.numbers() * REAL) as u64);
+        let within = Within::plan(&asked, of).ok();
         Exact { asked, within }
     }
 
     /// How far a gradient is from the exact one, as a part of its largest entry; NaN if there is none.
     fn rounding(
         self,
-        (program, wrt, inputs): (&Program, &[usize], &[Datum<f64>]),
+        of: Target<'_>,
         limits: &Limits,
         found: &mut Gradient,
         loaded: &Loaded,
     ) -> Result<f64, Failed> {
         let Exact { asked, within: Some(within) } = self else { return Ok(f64::NAN) };
         let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..*limits };
-        let exact = match gradient(program, wrt, inputs, &limits, Mode::Reverse, (&asked, &within)) {
+        let exact = match gradient(of, &limits, Mode::Reverse, (&asked, &within)) {
             Err(error) if error.is_over_budget() => return Ok(f64::NAN),
-            done => done.map_err(|error| no_gradient(error, loaded))?,
+            done => done.map_err(|error| explain::gradient(error, loaded))?,
         };
         let data = |gradient: &mut Gradient| {
             std::mem::take(&mut gradient.parts).into_iter().map(Datum::Real).collect::<Vec<_>>()
@@ -238,79 +217,6 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
         problem = problem.note("these are differences alone, which noise may mislead: forward mode beside them takes more than the budget");
     }
     if session.json { Failed(Vec::new()) } else { problem.into() }
-}
-
-/// Why there is no gradient although the model ran.
-pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
-    match error {
-        NoGradient::Transform(error) => Problem::from_transform(&error, loaded.file).into(),
-        NoGradient::Run(error) => {
-            let mut problem = Problem::from_run(&error, loaded);
-            if matches!(error.kind, RunErrorKind::NonFinite { .. }) {
-                problem.code = "PAL0293";
-                problem.message = format!("the model runs, but its derivative does not: {}", problem.message);
-                problem.help = Some(
-                    "the function has no finite slope here; move the inputs away, or see it with --allow-nonfinite"
-                        .to_string(),
-                );
-            }
-            if matches!(error.kind, RunErrorKind::TooLarge { .. }) {
-                // Half of what there was leaves room for the rest of the machine.
-                let half = storage::to_type(crate::MEMORY.peak_usage() as u64 / 2);
-                problem.help = Some(format!(
-                    "let it keep less and compute it again, `--budget {half}`; or check the lengths"
-                ));
-            }
-            problem.into()
-        }
-        NoGradient::NotFinite(x) => {
-            let message = format!("the model runs, but a derivative is {}", numbers::plain(x));
-            Problem::new("PAL0293", Exit::Run, message)
-                .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
-                .help("use large finite numbers instead, or see it with --allow-nonfinite")
-                .into()
-        }
-        NoGradient::OfPoint(palinode_core::Error::OfPointAlone { decision, left, right }) => {
-            let message = format!(
-                "the derivative may hold at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, and beside them it cannot be computed"
-            );
-            Problem::new("PAL0119", Exit::Run, message)
-                .help("move the inputs a little; --accept-points takes it as it is")
-                .into()
-        }
-        NoGradient::OfPoint(palinode_core::Error::OfPoint { decision, left, right, part, here, sides }) => {
-            let coincide = left.is_nan() && right.is_nan();
-            let (message, help) = if coincide {
-                (
-                    "the derivative holds at these inputs only: eigenvalues or singular values coincide here, and nowhere beside them".to_string(),
-                    "use what does not depend on their order and on single vectors (sums over all values, `v @ diag(f(w)) @ v'`), or move the inputs a little; --accept-points takes it as it is",
-                )
-            } else {
-                (
-                    format!(
-                        "the derivative holds at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, goes so nowhere beside them"
-                    ),
-                    "write the model without that short cut, or move the inputs a little; --accept-points takes it as it is",
-                )
-            };
-            let [below, above] = sides.map(|side| numbers::short(side, 6));
-            let here = numbers::short(here, 6);
-            Problem::new("PAL0119", Exit::Run, message)
-                .note(format!(
-                    "number {} of the derivative is {here} here, and {below} and {above} to the sides",
-                    part + 1
-                ))
-                .help(help)
-                .into()
-        }
-        NoGradient::NoRoomForSides => {
-            let message =
-                "a comparison of the model is a tie, and the budget is too small to look to its sides";
-            let help = "give it more; --accept-points takes the derivative as it is";
-            Problem::new("PAL0412", Exit::Run, message).help(help).into()
-        }
-        NoGradient::OfPoint(error) => Problem::new(error.code(), Exit::Run, error.to_string()).into(),
-    }
 }
 
 struct Answer<'a> {
@@ -419,7 +325,7 @@ impl Answer<'_> {
                     Kept::Planned => {
                         storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0)
                     }
-                    Kept::States(bytes) => {
+                    Kept::Snapshots(bytes) => {
                         format!("each loop keeps as many states as fit into {}", numbers::bytes(*bytes))
                     }
                     Kept::Counted(fitted) => {
@@ -471,7 +377,7 @@ impl Answer<'_> {
                 ("gradient", value::reals(tensor)),
             ]);
             match self.checked {
-                Some(checked) => fields.and(json!({ "check": checked.parts[part].json() }).into()),
+                Some(checked) => fields.and(json!({ "check": check_json(&checked.parts[part]) }).into()),
                 None => fields,
             }
         });
@@ -521,7 +427,7 @@ impl Answer<'_> {
                 let line = |span| storage::line(session, self.loaded, span);
                 all["budget"] = match &self.gradient.kept {
                     Kept::Counted(fitted) => budget_json(*budget, fitted, &line),
-                    Kept::Planned | Kept::States(_) => json!({ "budget_bytes": budget.bytes() }),
+                    Kept::Planned | Kept::Snapshots(_) => json!({ "budget_bytes": budget.bytes() }),
                 };
             }
         }
@@ -544,7 +450,7 @@ impl Answer<'_> {
 }
 
 /// What `--check` says about one argument.
-fn verdict_cell(part: &checking::Part, look: Look) -> Cell<'static> {
+fn verdict_cell(part: &check::Part, look: Look) -> Cell<'static> {
     let of = if part.tested < part.elements {
         format!(" ({} of {} entries and a direction)", part.tested, numbers::count(part.elements as u64))
     } else {
@@ -618,4 +524,53 @@ fn decisions_line(checked: &Checked, look: Look) -> String {
         String::new()
     };
     format!("meaning  {} {words} on what is differentiated{nearest}\n{room}", numbers::count(count))
+}
+
+/// A comparison in other units: slopes by a factor, values in the unit of what is differentiated.
+fn convert(part: &mut check::Part, factor: f64, of: Option<&Unit>) {
+    let found = &mut part.found;
+    found.differences *= factor;
+    found.error *= factor.abs();
+    found.across = found.across.map(|slope| slope * factor);
+    match &mut found.verdict {
+        Verdict::Kink { left, right } => {
+            *left *= factor;
+            *right *= factor;
+        }
+        Verdict::Jump { left, right, .. } => {
+            *left = of.map_or(*left, |unit| unit.from_si(*left));
+            *right = of.map_or(*right, |unit| unit.from_si(*right));
+        }
+        _ => {}
+    }
+}
+
+fn check_json(part: &check::Part) -> Value {
+    let found = &part.found;
+    let (status, digits) = match found.verdict {
+        Verdict::Agrees { digits } => ("agrees", Some(digits)),
+        Verdict::Within { digits } => ("within", digits),
+        Verdict::Kink { .. } => ("kink", None),
+        Verdict::Jump { .. } => ("jump", None),
+        Verdict::Crossed => ("crossed", None),
+        Verdict::Disagrees => ("disagrees", None),
+        Verdict::Unknown => ("unknown", None),
+    };
+    let mut fields = json!({ "status": status, "digits": digits });
+    if !found.differences.is_nan() {
+        fields["differences"] = value::number(found.differences);
+        fields["error"] = value::number(found.error);
+    }
+    if let Verdict::Kink { left, right } | Verdict::Jump { left, right, .. } = found.verdict {
+        fields["left"] = value::number(left);
+        fields["right"] = value::number(right);
+    }
+    if let Some(slope) = found.across {
+        fields["across"] = value::number(slope);
+    }
+    if let Some(at) = part.place.filter(|_| part.elements > 1) {
+        fields["entry"] = json!(at);
+    }
+    fields["tested"] = json!(part.tested);
+    fields
 }

@@ -2,12 +2,12 @@
 
 use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum, Tensor};
+use palinode_ir::plan::Target;
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
 use crate::args::HessianArgs;
-use crate::commands::grad::no_gradient;
 use crate::commands::{headline, objective_value, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::session::Session;
 use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, layout};
-use crate::{execute, inputs, model, numbers, sides, value};
+use crate::{execute, explain, inputs, model, numbers, sides, value};
 
 /// How many rows and columns are shown unless all are asked for.
 const SHOWN: usize = 8;
@@ -29,18 +29,18 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let (ran, is_suspicious) =
-        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
+    let model = loaded.only(objective);
+    let of = Target { program: &model, wrt: &wrt, inputs: &inputs };
+    let (ran, is_suspicious) = points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits));
     let ran = ran?;
     let found = objective_value(&loaded, &ran, objective, &limits)?;
 
-    let model = loaded.only(objective);
-    let program = transform::hessian(&model, &wrt)
-        .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
+    let program =
+        transform::hessian(&model, &wrt).map_err(|error| explain::transform(&error, loaded.file))?;
     let code = Code::new(&passes::simplify(&program));
     let progress = Progress::start("running once per direction", 1);
     let ran = run_derivative(&code, &inputs, &limits, 0)
-        .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
+        .map_err(|error| explain::gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
         let at = (&mut inputs[..], &wrt[..]);
         let values = Code::new(&model);
@@ -49,7 +49,7 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
             parts.extend(ran.outputs.iter().filter_map(Datum::as_vector).flatten());
             Ok(())
         })
-        .map_err(|error| no_gradient(error, &loaded))?;
+        .map_err(|error| explain::gradient(error, &loaded))?;
     }
     drop(progress);
 

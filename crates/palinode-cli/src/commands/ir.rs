@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Derived, IrArgs};
 use crate::assign::{closest, listed};
-use crate::commands::grad::no_gradient;
-use crate::gradient::NoGradient;
+use crate::explain;
 use crate::model::{self, Loaded};
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
@@ -100,7 +99,7 @@ fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
         Derived::Vjp => transform::vjp(&full, &wrt),
         Derived::Jacobian => transform::jacobian(&full, &wrt),
     };
-    let program = program.map_err(|error| no_gradient(NoGradient::Transform(error), loaded))?;
+    let program = program.map_err(|error| explain::transform(&error, loaded.file))?;
     let raw = args.raw || args.all_passes || !args.pass.is_empty();
     Ok(if raw { program } else { passes::simplify(&program) })
 }

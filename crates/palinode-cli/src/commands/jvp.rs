@@ -3,13 +3,13 @@
 use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum};
 use palinode_ir::pal::{Output, Role};
+use palinode_ir::plan::Target;
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
 use crate::args::JvpArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::commands::grad::no_gradient;
 use crate::commands::{headline, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::session::Session;
 use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, STRONG, layout};
-use crate::{execute, inputs, model, numbers, sides, value};
+use crate::{execute, explain, inputs, model, numbers, sides, value};
 
 /// An argument and how it moves, in the declared unit.
 struct Move {
@@ -36,19 +36,19 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let moves = directions(session, &loaded, args, &inputs)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
-    let (ran, is_suspicious) =
-        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
+    let of = Target { program: &loaded.model.program, wrt: &wrt, inputs: &inputs };
+    let (ran, is_suspicious) = points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits));
     ran?;
 
     let program = transform::jvp(&loaded.model.program, &wrt)
-        .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
+        .map_err(|error| explain::transform(&error, loaded.file))?;
     let mut all = inputs.clone();
     let tangent = |one: &Move| inputs::datum(&loaded.arguments()[one.at], one.numbers.clone());
     all.extend(moves.iter().map(tangent));
     let code = Code::new(&passes::simplify(&program));
     let progress = Progress::start("running forwards", 1);
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
-        .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
+        .map_err(|error| explain::gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
         let (mut moving, rest) = (inputs.clone(), &all[inputs.len()..]);
         let values = Code::new(&loaded.model.program);
@@ -59,7 +59,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             parts.extend(tangents.filter_map(Datum::as_vector).flatten());
             Ok(())
         })
-        .map_err(|error| no_gradient(error, &loaded))?;
+        .map_err(|error| explain::gradient(error, &loaded))?;
     }
     drop(progress);
 

@@ -5,26 +5,24 @@ mod watch;
 use palinode_core::points;
 use palinode_core::schedule::binomial;
 use palinode_ir::interp::{Code, Limits};
-use palinode_ir::plan::{self, Checkpoint};
+use palinode_ir::plan::{self, Ahead, Checkpoint, Ladder, LoopWays, Sides, Target, Within};
 use palinode_ir::{Span, passes, transform};
 use palinode_time::Verdict;
 use serde_json::{Value, json};
 
-use crate::ahead::{Ahead, Within};
 use crate::args::{LoopArgs, Mode};
-use crate::commands::grad::{no_gradient, value_alone};
-use crate::commands::headline;
+use crate::commands::{headline, value_alone};
 use crate::gradient::NoGradient;
-use crate::ladder::{Also, Ladder};
+use crate::ladder::{Also, Planner};
 use crate::model::Loaded;
+use crate::numbers::size;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
-use crate::sides::Room;
 use crate::stops::{Stop, Stops};
-use crate::storage::{self, REAL, size, sweeps};
+use crate::storage::{self, REAL, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
-use crate::{execute, health, inputs, model, numbers, sides, value};
+use crate::{execute, explain, health, inputs, model, numbers, sides, value};
 use watch::{Looked, Outermost, Seen, Watched, outermost};
 
 /// Longer loops have no picture: it would have to follow every round.
@@ -44,42 +42,45 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         let problem = Problem::new("PAL0279", Exit::Input, "the model has no loop");
         return Err(problem.help("`palinode memory` shows what the rest takes").into());
     }
-    asked.beside.sides = sides::kept(&model, &inputs, &wrt, args.model.accept_points);
+    let session = &*session;
+    let of = Target { program: &model, wrt: &wrt, inputs: &inputs };
+    asked.beside.sides = if args.model.accept_points { 0 } else { of.bytes_of_sides() };
     // As `grad` plans it, so that both refuse the same budgets.
-    let looked_at = Looked { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, loops: &loops };
-    let of_states = |_| looked_at.least();
+    let spans: Vec<Span> = loops.iter().map(|of| of.span).collect();
+    let ways = LoopWays { asked: &asked, of: Target { program: &program, ..of }, loops: &spans };
+    let looked_at = Looked { ways, loops: &loops };
+    let of_snapshots = |_| looked_at.ways.least();
     let also = Also {
-        bytes: &of_states,
         needed_by: "value, gradient and states of the loops",
         without: "`grad`, which may do without states,",
         // Loops for which `grad` has a log keep states here.
         is_as_planned: false,
     };
-    let ladder = Ladder { asked: &asked, program: &model, wrt: &wrt, inputs: &inputs, also };
-    let Ahead { within, values, room } = Ahead::plan(session, &loaded, &ladder)?;
+    let ladder = Ladder { asked: &asked, of, also: &of_snapshots };
+    let planner = Planner { ladder, also, loaded: &loaded, session };
+    let Ahead { within, values, sides: beside } = planner.plan()?;
     let within_limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     // As `grad` does first: what is wrong with the model is found where it is written.
     let values = Code::new(&values);
     let mut moved = inputs.clone();
-    let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
-        value_alone(&loaded, &values, objective, &inputs, &within_limits)
-    });
+    let (ran, is_suspicious) =
+        points::suspicious(of.point(), || value_alone(&loaded, &values, objective, &inputs, &within_limits));
     ran?;
     // And as `grad`: how a derivative fares that holds at these inputs only says nothing about the model.
     if is_suspicious && asked.beside.sides > 0 {
-        let Room::Within { gradient, left } = room else {
-            return Err(ladder.no_room_for_sides(within_limits.budget).into());
+        let Sides::Within { gradient, left } = beside else {
+            return Err(planner.too_small_for_sides(within_limits.budget).into());
         };
         let at = (&model, &mut moved[..], &wrt[..]);
         let looked =
             sides::check_gradient(&values, at, &within_limits, Mode::Reverse, (&asked, gradient, left));
         // What else there is on the way back is shown.
         if let Err(error @ (NoGradient::OfPoint(_) | NoGradient::NoRoomForSides)) = looked {
-            return Err(no_gradient(error, &loaded));
+            return Err(explain::gradient(error, &loaded));
         }
     }
     drop((values, moved));
-    let refused = |budget| ladder.refused(budget, &loaded, session);
+    let refused = |budget| planner.too_small(budget);
     let watched = looked_at.watch(&within, args.states, &limits, &loaded, &refused)?;
     if watched.seen.is_empty() {
         let message = "no derivative goes through a loop of the model";
@@ -155,13 +156,9 @@ impl Answer<'_> {
             Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
             None => String::new(),
         };
-        let peak = match self.within {
-            Within::AnyMemory => format!("peak {} of arrays", size(arrays as u64)),
-            Within::Planned { budget, .. }
-            | Within::Stopping { budget, .. }
-            | Within::Forwards { budget, .. } => {
-                format!("{}, within {budget}", storage::within_budget(charged, arrays))
-            }
+        let peak = match self.within.budget() {
+            None => format!("peak {} of arrays", size(arrays as u64)),
+            Some(budget) => format!("{}, within {budget}", storage::within_budget(charged, arrays)),
         };
         out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
         out

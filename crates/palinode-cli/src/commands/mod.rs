@@ -12,11 +12,12 @@ pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod tape;
 
-use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
+use palinode_ir::{Program, plan};
 
 use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};
+use crate::explain;
 use crate::model::Loaded;
 use crate::numbers::{self, Look};
 use crate::problem::{Exit, Failed, Problem};
@@ -33,7 +34,7 @@ impl ShowArgs {
 /// Runs the model itself, every output. It is simplified as derivatives are, so that steps are counted alike.
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
     let program = &loaded.model.program;
-    match run_program(&execute::simplified(program), inputs, limits) {
+    match run_program(&plan::simplified(program), inputs, limits) {
         // What was simplified may have lost its place; the model as it is written says where. A limit has no place that matters, and a second run would take as long.
         Err(error) if !is_limit(&error.kind) => run_values(loaded, program, inputs, limits),
         done => values(loaded, done, limits),
@@ -68,7 +69,7 @@ fn run_program(program: &Program, inputs: &[Datum<f64>], limits: &Limits) -> Res
 }
 
 fn values(loaded: &Loaded, ran: Result<Ran, RunError>, limits: &Limits) -> Result<Ran, Failed> {
-    let ran = ran.map_err(|error| Problem::from_run(&error, loaded))?;
+    let ran = ran.map_err(|error| explain::run(&error, loaded))?;
     // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by itself, but NaN is no result.
     if limits.trap_nonfinite {
         let is_nan =
@@ -80,6 +81,20 @@ fn values(loaded: &Loaded, ran: Result<Ran, RunError>, limits: &Limits) -> Resul
         }
     }
     Ok(ran)
+}
+
+/// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.
+pub(crate) fn value_alone(
+    loaded: &Loaded,
+    code: &Code,
+    objective: usize,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+) -> Result<(f64, Cost), Failed> {
+    let _progress = Progress::start("running", 1);
+    let ran = execute::run(code, inputs, limits).map_err(|error| explain::run(&error, loaded))?;
+    let value = ran.outputs[0].as_real().expect("the objective is a real number");
+    Ok((finite(loaded, objective, value, limits)?, ran.cost))
 }
 
 /// The value of what is differentiated; an infinite one has no derivative.
@@ -94,7 +109,7 @@ pub(crate) fn objective_value(
 }
 
 /// The value of an output, which has no derivative if it is infinite.
-pub(crate) fn finite(loaded: &Loaded, objective: usize, value: f64, limits: &Limits) -> Result<f64, Failed> {
+fn finite(loaded: &Loaded, objective: usize, value: f64, limits: &Limits) -> Result<f64, Failed> {
     if limits.trap_nonfinite && !value.is_finite() {
         return Err(not_finite(loaded, objective, value).into());
     }

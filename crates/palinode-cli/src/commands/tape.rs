@@ -9,14 +9,13 @@ use palinode_ir::pal::Argument;
 use serde_json::{Value, json};
 
 use crate::args::TapeArgs;
-use crate::commands::grad::no_gradient;
 use crate::commands::hessian::labels;
 use crate::commands::{objective_value, run_model};
 use crate::gradient::NoGradient;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::table::{Cell, HEADING, STRONG, layout};
-use crate::{execute, inputs, model, numbers, value};
+use crate::{execute, explain, inputs, model, numbers, value};
 
 /// Longer runs are not recorded.
 const MAX_STEPS: u64 = 1_000_000;
@@ -54,9 +53,9 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     let recorded = || record(&code, &wrt, &inputs, &limits, &names);
     let recorded = if args.model.accept_points { decision::accept_points(recorded) } else { recorded() };
     let (rows, result) = recorded.map_err(|error| match error {
-        NoGradient::Run(error) => Problem::from_run(&error, &loaded).into(),
+        NoGradient::Run(error) => explain::run(&error, &loaded).into(),
         error => {
-            let mut failed = no_gradient(error, &loaded);
+            let mut failed = explain::gradient(error, &loaded);
             // They compare what the tape adds up of all its outputs, which is nobody's derivative.
             failed.0.iter_mut().for_each(|problem| problem.notes.clear());
             failed
