@@ -132,8 +132,8 @@ Examples:
   palinode ir drag.pal                      the program
   palinode ir drag.pal --all-passes         after each pass that changed something
   palinode ir drag.pal --pass fold --pass cse
-  palinode ir drag.pal --of grad            the gradient as a program, simplified
-  palinode ir model.pal --of grad --output energy")]
+  palinode ir drag.pal --derivative grad    the gradient as a program, simplified
+  palinode ir model.pal --derivative grad --of energy")]
     Ir(IrArgs),
 
     /// Lay out model files
@@ -167,10 +167,13 @@ Examples:
 Examples:
   palinode completions bash > ~/.local/share/bash-completion/completions/palinode
   palinode completions fish > ~/.config/fish/completions/palinode.fish")]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// A model and what it is given.
@@ -189,7 +192,7 @@ pub(crate) struct ModelArgs {
 
     /// Give up after so many loop rounds and calls of the model
     #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = whole)]
-    pub(crate) steps: u64,
+    pub(crate) max_rounds: u64,
 
     /// Let infinities and NaN pass instead of stopping where they arise
     #[arg(long)]
@@ -267,9 +270,13 @@ pub(crate) struct StorageArgs {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) recompute: Option<Again>,
 
-    /// What to do with a variable that the way back needs: `h=keep`, `h=recompute`, or in fewer bits `h=f32`, `h=bf16`
+    /// What to do with a variable that the way back needs: `h=keep` or `h=recompute`
     #[arg(long, value_name = "NAME=HOW", value_delimiter = ',')]
     pub(crate) store: Vec<String>,
+
+    /// Keep a variable that the way back needs in fewer bits: `h=f32` or `h=bf16`; the gradient is rounded then
+    #[arg(long, value_name = "NAME=FORMAT", value_delimiter = ',')]
+    pub(crate) narrow: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -416,7 +423,7 @@ pub(crate) struct IrArgs {
     pub(crate) model: PathBuf,
 
     /// Show the source beside the single assignments it becomes
-    #[arg(long, conflicts_with_all = ["pass", "all_passes", "of", "output"])]
+    #[arg(long, conflicts_with_all = ["pass", "all_passes", "derivative", "of"])]
     pub(crate) ssa: bool,
 
     /// Apply a pass and show the program before and after; may be given several times
@@ -429,11 +436,11 @@ pub(crate) struct IrArgs {
 
     /// Show a derivative as a program instead
     #[arg(long, value_enum, default_value_t = Derived::Run, value_name = "WHAT")]
-    pub(crate) of: Derived,
+    pub(crate) derivative: Derived,
 
     /// Show the program of this output only; `grad` and `hessian` are of the loss unless it is given
-    #[arg(long, value_name = "NAME")]
-    pub(crate) output: Option<String>,
+    #[arg(long, value_name = "OUTPUT")]
+    pub(crate) of: Option<String>,
 
     /// Differentiate by these params or inputs instead of all params
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

@@ -46,7 +46,7 @@ impl Cost {
 
 /// When to give up, as the command line says. The steps are those of the model itself: derivative code is run when the model has come to its end, and ends as well.
 pub(crate) fn limits(args: &ModelArgs) -> Limits {
-    Limits { steps: args.steps, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
+    Limits { steps: args.max_rounds, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
 }
 
 /// The same, and how to add up.

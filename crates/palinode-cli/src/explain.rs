@@ -47,7 +47,8 @@ pub(crate) fn run(error: &RunError, loaded: &Loaded) -> Problem {
         RunErrorKind::StepLimit { limit } => (
             format!("gave up after {} loop rounds and calls", numbers::count(*limit)),
             Some(
-                "if the loop does end, allow more with --steps; otherwise look at its condition".to_string(),
+                "if the loop does end, allow more with --max-rounds; otherwise look at its condition"
+                    .to_string(),
             ),
         ),
         RunErrorKind::OverBudget { budget, live, needed, .. } => {

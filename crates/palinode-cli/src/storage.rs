@@ -1,8 +1,9 @@
-//! What a gradient may keep: `--budget`, `--recompute`, `--store`, and what was chosen, in words.
+//! What a gradient may keep: `--budget`, `--recompute`, `--store`, `--narrow`, and what was chosen, in words.
 //!
 //! Input: the words of the command line, or what `palinode_ir::plan` decided. Output: what is asked of it, or its answer in words.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
@@ -66,17 +67,17 @@ pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -
         asked.is_fixed = true;
         asked.storage.recompute = again.level();
     }
-    let mut places: BTreeMap<String, FileId> = BTreeMap::new();
-    for word in &args.store {
-        match choice(session, loaded, word) {
+    let mut places: BTreeMap<String, (FileId, Range<usize>)> = BTreeMap::new();
+    let words = args.store.iter().map(|word| ("--store", word));
+    for (option, word) in words.chain(args.narrow.iter().map(|word| ("--narrow", word))) {
+        match choice(session, loaded, option, word) {
             Ok((name, choice, file)) => {
-                let range = STORE.len()..STORE.len() + name.len();
-                match places.get(&name) {
-                    Some(&first) => problems.push(twice("--store", &name, (first, &range), (file, &range))),
-                    None => {
-                        places.insert(name.clone(), file);
-                        asked.storage.choices.insert(name, choice);
-                    }
+                let range = option.len() + 1..option.len() + 1 + name.len();
+                if let Some((first, before)) = places.get(&name) {
+                    problems.push(twice(option, &name, (*first, before), (file, &range)));
+                } else {
+                    places.insert(name.clone(), (file, range));
+                    asked.storage.choices.insert(name, choice);
                 }
             }
             Err(problem) => problems.push(*problem),
@@ -122,41 +123,46 @@ pub(crate) fn budget(session: &mut Session, word: &str) -> Result<Budget, Box<Pr
     })
 }
 
-/// How the option is shown.
-const STORE: &str = "--store ";
+/// What can be done with a variable, by option.
+const CHOICES: [(&str, &str, Choice); 4] = [
+    ("--store", "keep", Choice::Keep),
+    ("--store", "recompute", Choice::Recompute),
+    ("--narrow", "f32", Choice::Narrow(Narrow::F32)),
+    ("--narrow", "bf16", Choice::Narrow(Narrow::Bf16)),
+];
 
 /// `h=keep`, and where it is shown.
 fn choice(
     session: &mut Session,
     loaded: &Loaded,
+    option: &str,
     word: &str,
 ) -> Result<(String, Choice, FileId), Box<Problem>> {
-    let file = session.sources.add("command line", format!("{STORE}{word}"));
-    let at = |from: usize, to: usize| STORE.len() + from..STORE.len() + to;
-    let Some((name, how)) = word.split_once('=') else {
-        let problem = Problem::new("PAL0290", Exit::Usage, "`--store` needs a name and what to do with it");
-        let problem = problem.at(file, at(0, word.len()), "");
-        return Err(Box::new(
-            problem.help(format!("write `--store {word}=keep` or `--store {word}=recompute`")),
-        ));
+    let file = session.sources.add("command line", format!("{option} {word}"));
+    let at = |from: usize, to: usize| option.len() + 1 + from..option.len() + 1 + to;
+    let hows: Vec<&str> = CHOICES.iter().filter(|one| one.0 == option).map(|one| one.1).collect();
+    let write = |name: &str| {
+        let ways: Vec<String> = hows.iter().map(|how| format!("`{option} {name}={how}`")).collect();
+        format!("write {}", ways.join(" or "))
     };
-    let choice = match how {
-        "keep" => Choice::Keep,
-        "recompute" => Choice::Recompute,
-        "f32" => Choice::Narrow(Narrow::F32),
-        "bf16" => Choice::Narrow(Narrow::Bf16),
-        _ => {
-            let message = format!("`{how}` is nothing that can be done with a variable");
-            let problem =
-                Problem::new("PAL0290", Exit::Usage, message).at(file, at(name.len() + 1, word.len()), "");
-            return Err(Box::new(problem.help(format!(
-                "write `--store {name}=keep`, or `recompute`, `f32` or `bf16` instead of `keep`"
-            ))));
-        }
+    let Some((name, how)) = word.split_once('=') else {
+        let message = format!("`{option}` needs a name and what to do with it");
+        let problem = Problem::new("PAL0290", Exit::Usage, message).at(file, at(0, word.len()), "");
+        return Err(Box::new(problem.help(write(word))));
+    };
+    let found = CHOICES.iter().find(|one| one.1 == how);
+    let Some((_, _, choice)) = found.filter(|one| one.0 == option) else {
+        let message = format!("`{how}` is nothing that `{option}` can do with a variable");
+        let problem =
+            Problem::new("PAL0290", Exit::Usage, message).at(file, at(name.len() + 1, word.len()), "");
+        return Err(Box::new(problem.help(match found {
+            Some((other, ..)) => format!("write `{other} {name}={how}`"),
+            None => write(name),
+        })));
     };
     let names = variables(loaded);
     if names.contains(name) {
-        return Ok((name.to_string(), choice, file));
+        return Ok((name.to_string(), *choice, file));
     }
     if let Some(argument) = loaded.arguments().iter().find(|argument| &*argument.name == name) {
         let message = format!("`{name}` is given to the model, so it is there all the time");

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::commands::{headline, value_alone};
+use crate::commands::{headline, meaning, rounds_counter, value_alone};
 use crate::execute::Cost;
 use crate::gradient::{Gradient, gradient, tensor};
 use crate::ladder::{Also, Planner};
@@ -30,15 +30,14 @@ const MOST_FORWARDS: usize = 100;
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
     if mode != args.mode && args.mode == Mode::Forward {
-        let message =
-            "--budget, --recompute and --store are about the way back, which forward mode does not go";
+        let message = "--budget, --recompute, --store and --narrow are about the way back, which forward mode does not go";
         let problem = Problem::new("PAL0298", Exit::Usage, message);
         return Err(problem.help("leave out --mode, or leave out these").into());
     }
@@ -76,6 +75,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     };
     let exact = if asked.is_rounded() { Some(Exact::plan(&asked, of)) } else { None };
     let stops = Stops::new(&program, None);
+    let counter = rounds_counter(session, &program);
     let of_value_code = Code::new(&of_value);
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     let beside_bytes = |bytes: u64| Limits { budget: less(limits.budget, bytes), ..limits };
@@ -139,7 +139,13 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         rounding,
         checked: checked.as_ref(),
     };
-    session.answer(|| answer.text(args.show.look(), session), || answer.json(session))?;
+    let decisions = checked.as_ref().and_then(|checked| checked.decisions).map(|seen| seen.count());
+    let at = (&wrt[..], &inputs[..]);
+    session.answer_meaning(
+        || meaning((session, &loaded), of, at, decisions, (counter, &after)),
+        || answer.text(args.show.look(), session),
+        || answer.json(session),
+    )?;
     match checked {
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
         _ => Ok(()),
@@ -203,8 +209,8 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
     let problem = Problem::new("PAL0294", Exit::Check, "the gradient and the differences disagree");
     let mut problem = match rounding.filter(|error| *error > 0.0) {
         Some(_) => problem
-            .note("the gradient was rounded, because arrays were kept in fewer bits as --store says")
-            .help("check without `f32` and `bf16` in --store; the answer says by how much they round"),
+            .note("the gradient was rounded, because arrays were kept in fewer bits as --narrow says")
+            .help("check without --narrow; the answer says by how much they round"),
         None => problem
             .note("that is as it should be with `stop_gradient`, and may be in a loop with a loose tolerance")
             .help("otherwise a rule of Palinode is wrong: please report it with the model"),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Json;
 use crate::args::HessianArgs;
-use crate::commands::{headline, objective_value, run_model};
+use crate::commands::{headline, meaning, objective_value, rounds_counter, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -25,7 +25,7 @@ const SHOWN: usize = 8;
 
 pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
@@ -100,7 +100,9 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
             ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
         ])
     };
-    session.answer(text, fields)
+    let counter = rounds_counter(session, &model);
+    let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &limits));
+    session.answer_meaning(told, text, fields)
 }
 
 /// The name of each row: `a`, `w[0]`, `w[1]`, `m[0,1]`.

@@ -82,16 +82,16 @@ fn apply(stages: &mut Vec<Stage>, name: &str, pass: passes::Pass) {
 
 /// The model's program, or a derivative of it.
 fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
-    let full = match (args.of, args.output.as_deref()) {
-        (Derived::Grad | Derived::Hessian, name) => loaded.only(loaded.objective(name, "--output")?),
+    let full = match (args.derivative, args.of.as_deref()) {
+        (Derived::Grad | Derived::Hessian, name) => loaded.only(loaded.objective(name)?),
         (_, Some(name)) => loaded.only(loaded.output(name)?),
         (_, None) => loaded.model.program.clone(),
     };
-    if args.of == Derived::Run {
+    if args.derivative == Derived::Run {
         return Ok(full);
     }
     let wrt = loaded.wrt(&args.wrt)?;
-    let program = match args.of {
+    let program = match args.derivative {
         Derived::Run => Ok(full),
         Derived::Grad => transform::value_and_grad(&full, &wrt),
         Derived::Hessian => transform::hessian(&full, &wrt),

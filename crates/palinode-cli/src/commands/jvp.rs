@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::answer::Json;
 use crate::args::JvpArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::commands::{headline, run_model};
+use crate::commands::{headline, meaning, rounds_counter, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -124,7 +124,9 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
         ])
     };
-    session.answer(text, fields)
+    let counter = rounds_counter(session, &loaded.model.program);
+    let told = || meaning((session, &loaded), None, (&wrt, &inputs), None, (counter, &limits));
+    session.answer_meaning(told, text, fields)
 }
 
 /// What `--direction` says; a single param moves by 1 if it says nothing.

@@ -11,7 +11,7 @@ use palinode_time::Verdict;
 use serde_json::{Value, json};
 
 use crate::args::{LoopArgs, Mode};
-use crate::commands::{headline, value_alone};
+use crate::commands::{headline, meaning, rounds_counter, value_alone};
 use crate::gradient::NoGradient;
 use crate::ladder::{Also, Planner};
 use crate::model::Loaded;
@@ -30,7 +30,7 @@ const MOST_DRAWN: u64 = 5_000_000;
 
 pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
@@ -97,7 +97,10 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
             .and_then(|derived| plan::predict(&passes::simplify(&derived), &inputs, REAL).ok());
     let answer =
         Answer { session, loaded: &loaded, objective, loops: &loops, within: &within, watched, stops, logs };
-    session.answer(|| answer.text(), || answer.json().into())
+    let unit = loaded.model.outputs[objective].unit.as_ref();
+    let counter = rounds_counter(session, &model);
+    let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &within_limits));
+    session.answer_meaning(told, || answer.text(), || answer.json().into())
 }
 
 struct Answer<'a> {

@@ -93,9 +93,8 @@ impl Fitted {
 /// What is differentiated by what; nothing if the model offers nothing and nothing was asked for.
 fn target(loaded: &Loaded, args: &MemoryArgs, asked: &Asked) -> Result<Option<(usize, Vec<usize>)>, Failed> {
     let names = &args.derivative;
-    let found = loaded
-        .objective(names.of.as_deref(), "--of")
-        .and_then(|objective| Ok((objective, loaded.wrt(&names.wrt)?)));
+    let found =
+        loaded.objective(names.of.as_deref()).and_then(|objective| Ok((objective, loaded.wrt(&names.wrt)?)));
     let is_optional = names.of.is_none() && names.wrt.is_empty() && !asked.is_about_reverse();
     match found {
         Err(_) if is_optional => Ok(None),

@@ -1,6 +1,7 @@
 //! One file per command: arguments -> an answer, or why there is none.
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod fmt;
 pub(crate) mod grad;
 pub(crate) mod help;
@@ -13,7 +14,10 @@ pub(crate) mod run;
 pub(crate) mod tape;
 
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
-use palinode_ir::{Program, plan};
+use palinode_ir::pal::Unit;
+use palinode_ir::transform::Rounds;
+use palinode_ir::{Op, Program, plan};
+use serde_json::{Value, json};
 
 use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};
@@ -24,6 +28,7 @@ use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{STRONG, styled};
+use crate::{storage, value};
 
 impl ShowArgs {
     pub(crate) fn look(&self) -> Look {
@@ -124,6 +129,40 @@ fn not_finite(loaded: &Loaded, output: usize, value: f64) -> Problem {
         .at(loaded.file, output.span.range(), "")
         .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
         .help("use large finite numbers instead, or let it pass with --allow-nonfinite")
+}
+
+/// The values, to count the rounds of loops that end by data; nothing if nobody asks, or if there are none.
+pub(crate) fn rounds_counter(session: &Session, program: &Program) -> Option<Code> {
+    let mut has_while = false;
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| has_while |= matches!(inst.op, Op::While { .. }));
+    }
+    if session.json && has_while { plan::counter(program) } else { None }
+}
+
+/// What a derivative by the arguments at `wrt` means: the unit of its value, and what it takes as given.
+pub(crate) fn meaning(
+    (session, loaded): (&Session, &Loaded),
+    unit: Option<&Unit>,
+    (wrt, inputs): (&[usize], &[Datum<f64>]),
+    decisions: Option<u64>,
+    (counter, limits): (Option<Code>, &Limits),
+) -> Value {
+    let fixed = loaded.arguments().iter().enumerate().filter(|(at, _)| !wrt.contains(at));
+    let line = |span| storage::line(session, loaded, span);
+    let rounds = match counter {
+        None => Some(Vec::new()),
+        Some(code) => code.count_rounds(inputs, &plan::to_count(limits)).ok().map(|(rounds, _)| rounds),
+    };
+    let one = |one: &Rounds| json!({ "line": line(one.span), "least": one.least, "most": one.most });
+    json!({
+        "unit": value::unit(unit),
+        "held_fixed": {
+            "inputs": fixed.map(|(_, argument)| &*argument.name).collect::<Vec<_>>(),
+            "decisions": decisions,
+            "rounds": rounds.map(|rounds| rounds.iter().map(one).collect::<Vec<_>>()),
+        },
+    })
 }
 
 /// `2,000 steps in 0.31 ms, 1.2 ms in all`: the run alone, and with reading, compiling and planning.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::TapeArgs;
 use crate::commands::hessian::labels;
-use crate::commands::{objective_value, run_model};
+use crate::commands::{meaning, objective_value, rounds_counter, run_model};
 use crate::gradient::NoGradient;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
@@ -35,7 +35,7 @@ struct Row {
 
 pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
@@ -97,7 +97,9 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
         })
         .into()
     };
-    session.answer(text, fields)
+    let counter = rounds_counter(session, &loaded.only(objective));
+    let told = || meaning((session, &loaded), None, (&wrt, &inputs), None, (counter, &limits));
+    session.answer_meaning(told, text, fields)
 }
 
 /// Runs the program on a tape; gives the rows and which of them is the result, if any is. A way that is taken only at these inputs is refused, as `palinode grad` does.
