@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use palinode_core::Accumulator;
+use palinode_ir::transform::Recompute;
 
 /// Runs and differentiates .pal models.
 #[derive(Debug, Parser)]
@@ -216,22 +219,22 @@ pub(crate) struct ShowArgs {
 }
 
 /// How sums are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sums {
-    /// One term after the other, each rounded
-    Naive,
-    /// With the rounding errors added up beside: about twice the digits
-    Compensated,
-    /// Rounded once, the same in any order
-    Exact,
-}
+const SUMS: [(Accumulator, &str, &str); 3] = [
+    (Accumulator::Naive, "naive", "One term after the other, each rounded"),
+    (
+        Accumulator::Compensated,
+        "compensated",
+        "With the rounding errors added up beside: about twice the digits",
+    ),
+    (Accumulator::Exact, "exact", "Rounded once, the same in any order"),
+];
 
 /// How a model adds up.
 #[derive(Debug, Args)]
 pub(crate) struct SumArgs {
     /// How `sum`, `mean`, `dot` and products of matrices add up, in derivatives too; not what a loop adds up itself
-    #[arg(long, value_enum, default_value_t = Sums::Naive, value_name = "HOW")]
-    pub(crate) accumulate: Sums,
+    #[arg(long, default_value = "naive", value_name = "HOW", value_parser = one_of(SUMS))]
+    pub(crate) accumulate: Accumulator,
 }
 
 /// What is differentiated, by what.
@@ -246,17 +249,44 @@ pub(crate) struct DerivativeArgs {
     pub(crate) of: Option<String>,
 }
 
-/// What loops compute again on the way back instead of keeping it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Again {
-    /// Nothing but indices and conditions: most memory, least work
-    Nothing,
-    /// Sums, products, elements of arrays that nothing changes
-    Cheap,
-    /// Every elementwise function too
-    Elementwise,
-    /// Products of matrices and reductions too: least memory
-    Anything,
+/// What loops compute again on the way back instead of keeping it: the word, what it means, what loops do then.
+pub(crate) const LEVELS: [(Recompute, &str, &str, &str); 4] = [
+    (
+        Recompute::Nothing,
+        "nothing",
+        "Nothing but indices and conditions: most memory, least work",
+        "loops keep all they need",
+    ),
+    (
+        Recompute::Cheap,
+        "cheap",
+        "Sums, products, elements of arrays that nothing changes",
+        "loops compute sums and products again",
+    ),
+    (
+        Recompute::Elementwise,
+        "elementwise",
+        "Every elementwise function too",
+        "loops compute elementwise functions again",
+    ),
+    (
+        Recompute::Anything,
+        "anything",
+        "Products of matrices and reductions too: least memory",
+        "loops compute again whatever they can",
+    ),
+];
+
+/// A word of a table, as what it stands for.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    table: impl IntoIterator<Item = (T, &'static str, &'static str)>,
+) -> impl TypedValueParser<Value = T> {
+    let all: Vec<(T, &str, &str)> = table.into_iter().collect();
+    let words = all.iter().map(|(_, word, help)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(words.collect::<Vec<_>>()).map(move |found| {
+        let (value, ..) = all.iter().find(|(_, word, _)| *word == found).expect("it is one of them");
+        value.clone()
+    })
 }
 
 /// How much memory a gradient may take, and what it keeps.
@@ -267,8 +297,8 @@ pub(crate) struct StorageArgs {
     pub(crate) budget: Option<String>,
 
     /// What loops compute again on the way back instead of keeping it; a budget decides it otherwise
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) recompute: Option<Again>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(LEVELS.map(|(level, word, help, _)| (level, word, help))))]
+    pub(crate) recompute: Option<Recompute>,
 
     /// What to do with a variable that the way back needs: `h=keep` or `h=recompute`
     #[arg(long, value_name = "NAME=HOW", value_delimiter = ',')]

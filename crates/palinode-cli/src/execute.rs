@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use palinode_core::Accumulator;
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
 
 use crate::MEMORY;
-use crate::args::{ModelArgs, SumArgs, Sums};
+use crate::args::{ModelArgs, SumArgs};
 
 /// A run that came to its end.
 pub(crate) struct Ran {
@@ -51,12 +50,7 @@ pub(crate) fn limits(args: &ModelArgs) -> Limits {
 
 /// The same, and how to add up.
 pub(crate) fn limits_and_sums(model: &ModelArgs, sums: &SumArgs) -> Limits {
-    let accumulator = match sums.accumulate {
-        Sums::Naive => Accumulator::Naive,
-        Sums::Compensated => Accumulator::Compensated,
-        Sums::Exact => Accumulator::Exact,
-    };
-    Limits { accumulator, ..limits(model) }
+    Limits { accumulator: sums.accumulate, ..limits(model) }
 }
 
 /// Runs it. A search for a fixed point or a root may leave a domain and come back: only what comes out must be finite then.

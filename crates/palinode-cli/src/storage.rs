@@ -12,7 +12,7 @@ use palinode_ir::transform::{Choice, Recompute};
 use palinode_ir::{Narrow, Program, Span};
 use serde_json::{Value, json};
 
-use crate::args::{Again, StorageArgs};
+use crate::args::{LEVELS, StorageArgs};
 use crate::assign::{twice, unknown};
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
@@ -63,9 +63,9 @@ pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -
             Err(problem) => problems.push(*problem),
         }
     }
-    if let Some(again) = args.recompute {
+    if let Some(level) = args.recompute {
         asked.is_fixed = true;
-        asked.storage.recompute = again.level();
+        asked.storage.recompute = level;
     }
     let mut places: BTreeMap<String, (FileId, Range<usize>)> = BTreeMap::new();
     let words = args.store.iter().map(|word| ("--store", word));
@@ -86,25 +86,9 @@ pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -
     if problems.is_empty() { Ok(asked) } else { Err(Failed(problems)) }
 }
 
-impl Again {
-    fn level(self) -> Recompute {
-        match self {
-            Again::Nothing => Recompute::Nothing,
-            Again::Cheap => Recompute::Cheap,
-            Again::Elementwise => Recompute::Elementwise,
-            Again::Anything => Recompute::Anything,
-        }
-    }
-}
-
 /// What loops compute again, as the word of the command line.
 pub(crate) fn word(level: Recompute) -> &'static str {
-    match level {
-        Recompute::Nothing => "nothing",
-        Recompute::Cheap => "cheap",
-        Recompute::Elementwise => "elementwise",
-        Recompute::Anything => "anything",
-    }
+    LEVELS.iter().find(|one| one.0 == level).expect("every level is there").1
 }
 
 /// `64KiB`.
@@ -260,12 +244,7 @@ pub(crate) fn against_all(fitted: &FittedGradient) -> String {
 pub(crate) fn chosen(program: &Program, recompute: Recompute, repeated: usize) -> String {
     let mut has_loops = false;
     program.main().body.for_each_inst(&mut |inst| has_loops |= inst.op.repeats());
-    let loops = match recompute {
-        Recompute::Nothing => "loops keep all they need",
-        Recompute::Cheap => "loops compute sums and products again",
-        Recompute::Elementwise => "loops compute elementwise functions again",
-        Recompute::Anything => "loops compute again whatever they can",
-    };
+    let loops = LEVELS.iter().find(|one| one.0 == recompute).expect("every level is there").3;
     match repeated {
         0 if has_loops => loops.to_string(),
         0 => "everything is kept".to_string(),

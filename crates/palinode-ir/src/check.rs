@@ -12,7 +12,7 @@ use std::cell::Cell;
 
 use palinode_core::check::{Comparison, Line, Sample, Verdict, compare};
 use palinode_core::decision::{self, Decisions};
-use palinode_core::{Dual, Passive, Real};
+use palinode_core::{Dual, Key, Passive, Real};
 
 use crate::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
 use crate::transform::{self, TransformError};
@@ -158,29 +158,8 @@ fn chosen(length: usize) -> Vec<usize> {
     (0..SOME).map(|k| k * (length - 1) / (SOME - 1)).collect()
 }
 
-/// Numbers that do not follow a pattern, the same on every run.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Plus or minus one.
-    fn sign(&mut self) -> f64 {
-        if self.next() >> 63 == 0 { 1.0 } else { -1.0 }
-    }
-
-    /// Plus or minus between a half and one and a half: neither zero nor like another.
-    fn slope(&mut self) -> f64 {
-        self.sign() * (0.5 + (self.next() >> 11) as f64 * 0.5_f64.powi(53))
-    }
-}
-
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Directions that do not follow a pattern, the same on every run.
+const DIRECTIONS: Key = Key::from_seed(0x9e37_79b9_7f4a_7c15);
 
 /// The order in which verdicts matter.
 fn badness(verdict: Verdict) -> u32 {
@@ -290,8 +269,7 @@ impl<R: Real> Tester<'_, R> {
     /// Along a direction through all entries of an argument.
     fn along(&mut self, at: usize, gradient: &[f64], largest: f64) -> Comparison {
         let start: Vec<f64> = self.numbers(self.checker.wrt[at]).iter().map(|x| x.to_f64()).collect();
-        let mut draws = Draws(SEED);
-        let signs: Vec<bool> = start.iter().map(|_| draws.sign() > 0.0).collect();
+        let signs: Vec<bool> = (0..start.len()).map(|at| DIRECTIONS.rademacher(at as u64) > 0.0).collect();
         let exact: f64 = gradient.iter().zip(&signs).map(|(g, &is_up)| if is_up { *g } else { -g }).sum();
         let size = start.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
         let reach = reach(size, size) / (start.len() as f64).sqrt();
@@ -368,13 +346,18 @@ impl<R: Real> Line for Along<'_, '_, R> {
 fn decisions(code: &Code, inputs: &[Datum<f64>], wrt: &[usize], limits: &Limits) -> Option<Decisions> {
     let bytes = copied_bytes(inputs, size_of::<Dual<f64>>());
     let limits = Limits { budget: limits.budget.checked_sub(bytes)?, ..*limits };
-    let mut draws = Draws(SEED);
+    // Neither zero nor like another.
+    let mut counter = 0_u64..;
+    let mut slope = || {
+        let at = counter.next().expect("it does not end");
+        DIRECTIONS.rademacher(at) * (0.5 + DIRECTIONS.split(1).uniform(at))
+    };
     let inputs: Vec<Datum<Dual<f64>>> = inputs
         .iter()
         .enumerate()
         .map(|(at, input)| {
             let moves = wrt.contains(&at);
-            input.map(|x| Dual::new(x, if moves { draws.slope() } else { 0.0 }))
+            input.map(|x| Dual::new(x, if moves { slope() } else { 0.0 }))
         })
         .collect();
     let (ran, seen) = decision::watch(|| code.run(&inputs, &limits));
