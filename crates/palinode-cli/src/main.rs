@@ -154,6 +154,7 @@ fn renamed(mut error: clap::Error) -> clap::Error {
     if let Some((_, new)) = RENAMED.iter().find(|(old, _)| word == old) {
         let words = format!("it is called `{new}` now").into();
         error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![words]));
     }
     error
