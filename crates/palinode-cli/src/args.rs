@@ -105,11 +105,11 @@ backwards, the operation on the way back that it is kept for, and what changes i
 The chart shows the same over time. Where memory depends on data, the model is run once.")]
     Memory(MemoryArgs),
 
-    /// Show how the way back through loops goes: which states are kept, and how the gradient fares
+    /// Show how the way back through loops goes: which snapshots are kept, and how the gradient fares
     #[command(after_help = "\
 Examples:
   palinode loop lorenz.pal
-  palinode loop lorenz.pal --states 30      with so many states kept at once
+  palinode loop lorenz.pal --snapshots 30   with so many snapshots kept at once
   palinode loop lorenz.pal --budget 4KiB    with as many as fit
 
 Of each loop that no other loop is around, and that the derivative goes through: a picture of
@@ -332,9 +332,9 @@ pub(crate) struct LoopArgs {
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 
-    /// Keep so many states of each loop at once, whatever the model says; 10 unless a budget, or the model, says otherwise
+    /// Keep so many snapshots of each loop at once, whatever the model says; 10 unless a budget, or the model, says otherwise
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "budget")]
-    pub(crate) states: Option<u64>,
+    pub(crate) snapshots: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -524,7 +524,7 @@ fn whole(text: &str) -> Result<u64, String> {
 /// The same from 1.
 fn at_least_one(text: &str) -> Result<u64, String> {
     match whole(text)? {
-        0 => Err("it must be at least 1: a loop goes back from a state that was kept".to_string()),
+        0 => Err("it must be at least 1: a loop goes back from a snapshot".to_string()),
         n => Ok(n),
     }
 }

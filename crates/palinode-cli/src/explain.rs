@@ -84,17 +84,17 @@ pub(crate) fn run(error: &RunError, loaded: &Loaded) -> Problem {
     }
 }
 
-/// A state of a loop does not fit into what its header allows.
+/// A snapshot of a loop does not fit into what its header allows.
 fn loop_budget(budget: u64, needed: u64, of: Span, exit: Exit, loaded: &Loaded) -> Problem {
     let (has, needs) = (numbers::size(budget), storage::exact_size(needed));
-    let message = format!("{has} is not enough for this loop: a state that it keeps takes {needs}");
+    let message = format!("{has} is not enough for this loop: a snapshot that it keeps takes {needs}");
     let problem = Problem::new("PAL0278", exit, message);
     let least = storage::to_type(needed);
     match loaded.model.budgets.iter().find(|written| written.of == of) {
         Some(written) => problem
             .at(loaded.file, written.span.range(), "the budget of this loop, which --budget does not change")
             .help(format!(
-                "write `budget {least}`, which keeps one state, or more; with more, less is computed again"
+                "write `budget {least}`, which keeps one snapshot, or more; with more, less is computed again"
             )),
         None if of.is_none() => problem.help(format!("allow at least {least}")),
         None => problem.at(loaded.file, of.range(), "").help(format!("allow at least {least}")),

@@ -145,7 +145,8 @@ commands! {
 }
 
 /// Options that were renamed, and what they are called now.
-const RENAMED: &[(&str, &str)] = &[("--steps", "--max-rounds"), ("--output", "--of")];
+const RENAMED: &[(&str, &str)] =
+    &[("--steps", "--max-rounds"), ("--output", "--of"), ("--states", "--snapshots")];
 
 /// Says how an option is called that is known by an old name.
 fn renamed(mut error: clap::Error) -> clap::Error {

@@ -202,7 +202,7 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where a loop keeps states.
+/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where a loop keeps snapshots.
 pub(crate) fn price(fitted: &FittedGradient) -> String {
     match &fitted.checkpoints[..] {
         [only] => format!("with {} forward sweeps", sweeps(only.forward_rounds(), only.rounds)),
@@ -265,9 +265,9 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
             outer != inner && outer.start <= inner.start && inner.end <= outer.end
         };
         let kept = format!(
-            "the loop{place} keeps {} of {} states",
-            numbers::count(checkpoint.slots),
-            numbers::count(checkpoint.rounds)
+            "the loop{place} keeps {} for {}",
+            numbers::plural(checkpoint.slots, "snapshot"),
+            numbers::plural(checkpoint.rounds, "round")
         );
         // How often it is run through in all depends on the loop around it, too; the multiple of the work counts that.
         if fitted.checkpoints.iter().any(is_around) {

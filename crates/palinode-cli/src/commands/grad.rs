@@ -273,7 +273,7 @@ impl Answer<'_> {
                 self.checked.map_or(Cell::default(), |checked| verdict_cell(&checked.parts[part], look));
             rows.push(vec![
                 Cell::new(&*argument.name),
-                Cell::new(numbers::reals_text(&tensor.shape, &tensor.data, look)),
+                Cell::new(numbers::reals(&tensor.shape, &tensor.data, look)),
                 Cell::new(unit),
                 check,
             ]);
@@ -332,7 +332,7 @@ impl Answer<'_> {
                         storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0)
                     }
                     Kept::Snapshots(bytes) => {
-                        format!("each loop keeps as many states as fit into {}", numbers::bytes(*bytes))
+                        format!("each loop keeps as many snapshots as fit into {}", numbers::bytes(*bytes))
                     }
                     Kept::Counted(fitted) => {
                         let line = |span| storage::line(session, self.loaded, span);
@@ -389,11 +389,7 @@ impl Answer<'_> {
         });
         let head = json!({
             "model": session.sources.name_of(self.loaded.file),
-            "output": {
-                "name": &*output.name,
-                "value": value::number(self.value()),
-                "unit": value::unit(output.unit.as_ref()),
-            },
+            "output": value::output(output, self.value()),
             "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
         });
         let head = Json::Value(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Json;
 use crate::args::HessianArgs;
-use crate::commands::{headline, meaning, objective_value, rounds_counter, run_model};
+use crate::commands::{headline, meaning, measured, objective_value, rounds_counter, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -86,19 +86,12 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
         };
         Json::fields([
             ("model", json!(session.sources.name_of(loaded.file)).into()),
-            (
-                "output",
-                json!({ "name": &*output.name, "value": value::number(value), "unit": value::unit(unit) })
-                    .into(),
-            ),
+            ("output", value::output(output, value).into()),
             ("wrt", json!(names).into()),
             ("units", json!(units).into()),
             ("hessian", Json::List(blocks.iter().enumerate().map(block).collect())),
-            ("steps", json!(ran.cost.steps).into()),
-            ("seconds", json!(ran.cost.seconds).into()),
-            ("total_seconds", json!(session.seconds()).into()),
-            ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
         ])
+        .and(measured(ran.cost, session, json!({ "peak_bytes": ran.cost.peak })))
     };
     let counter = rounds_counter(session, &model);
     let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &limits));

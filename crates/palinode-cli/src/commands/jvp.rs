@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::answer::Json;
 use crate::args::JvpArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::commands::{headline, meaning, rounds_counter, run_model};
+use crate::commands::{headline, meaning, measured, rounds_counter, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -78,20 +78,21 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
         .collect();
     let text = || {
         let look = args.show.look();
+        let words = |datum: &Datum<f64>| numbers::datum(datum, look).into_words();
         let heads = ["output", "value", "derivative", "unit"];
         let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
         rows.extend(all.iter().map(|(output, datum, tangent)| {
             vec![
                 Cell::new(&*output.name).style(STRONG),
-                Cell::new(numbers::datum(datum, look)),
-                Cell::new(tangent.as_ref().map_or("none".to_string(), |one| numbers::datum(one, look))),
+                Cell::new(words(datum)),
+                Cell::new(tangent.as_ref().map_or("none".to_string(), words)),
                 Cell::new(output.unit.as_ref().map_or("", |unit| &*unit.text)),
             ]
         }));
         let shown: Vec<String> = moves
             .iter()
             .map(|one| {
-                let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look);
+                let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look).into_words();
                 format!("{} = {numbers}", loaded.arguments()[one.at].name)
             })
             .collect();
@@ -118,11 +119,8 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             ("model", json!(session.sources.name_of(loaded.file)).into()),
             ("direction", Json::List(direction.collect())),
             ("outputs", Json::List(outputs.collect())),
-            ("steps", json!(ran.cost.steps).into()),
-            ("seconds", json!(ran.cost.seconds).into()),
-            ("total_seconds", json!(session.seconds()).into()),
-            ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
         ])
+        .and(measured(ran.cost, session, json!({ "peak_bytes": ran.cost.peak })))
     };
     let counter = rounds_counter(session, &loaded.model.program);
     let told = || meaning((session, &loaded), None, (&wrt, &inputs), None, (counter, &limits));

@@ -1,4 +1,4 @@
-//! `palinode loop`: how the way back through a model's loops goes: which states are kept, how often rounds are computed again, and how the gradient fares.
+//! `palinode loop`: how the way back through a model's loops goes: which snapshots are kept, how often rounds are computed again, and how the gradient fares.
 
 mod watch;
 
@@ -51,9 +51,9 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let looked_at = Looked { ways, loops: &loops };
     let of_snapshots = |_| looked_at.ways.least();
     let also = Also {
-        needed_by: "value, gradient and states of the loops",
-        without: "`grad`, which may do without states,",
-        // Loops for which `grad` has a log keep states here.
+        needed_by: "value, gradient and snapshots of the loops",
+        without: "`grad`, which may do without snapshots,",
+        // Loops for which `grad` has a log keep snapshots here.
         is_as_planned: false,
     };
     let ladder = Ladder { asked: &asked, of, also: &of_snapshots };
@@ -81,7 +81,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     }
     drop((values, moved));
     let refused = |budget| planner.too_small(budget);
-    let watched = looked_at.watch(&within, args.states, &limits, &loaded, &refused)?;
+    let watched = looked_at.watch(&within, args.snapshots, &limits, &loaded, &refused)?;
     if watched.seen.is_empty() {
         let message = "no derivative goes through a loop of the model";
         return Err(Problem::new("PAL0279", Exit::Input, message)
@@ -197,13 +197,13 @@ impl Answer<'_> {
                 more => format!("; {} not shown", numbers::plural(more, "shorter run")),
             };
             let legend =
-                "● state kept   ─ run forwards   ◀ round gone back through   ░ gone back through before";
+                "● snapshot   ─ run forwards   ◀ round gone back through   ░ gone back through before";
             out.push_str(&format!("  {}{more}\n\n", styled(HEADING, legend)));
         }
         if seen.slots == 0 {
             let words = match seen.rounds {
-                1 => "one round is gone back through from its start, so no state is kept",
-                _ => "rounds need nothing of each other, so no state is kept",
+                1 => "one round is gone back through from its start, so no snapshot is kept",
+                _ => "rounds need nothing of each other, so no snapshot is kept",
             };
             out.push_str(&format!(
                 "{}{words}\n{}{}",
@@ -215,10 +215,10 @@ impl Answer<'_> {
         }
         let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
         out.push_str(&format!(
-            "{}{} of {}, {}: {} forward sweeps (at best {})\n",
+            "{}{} for {}, {}: {} forward sweeps (at best {})\n",
             label("schedule"),
-            numbers::count(seen.slots),
-            numbers::plural(seen.rounds, "state"),
+            numbers::plural(seen.slots, "snapshot"),
+            numbers::plural(seen.rounds, "round"),
             size(seen.bytes()),
             sweeps(seen.forward_rounds(), seen.rounds),
             sweeps(checkpoint.fewest_rounds(), seen.rounds)
@@ -249,7 +249,7 @@ impl Answer<'_> {
         self.loaded.arguments()[argument].name.to_string()
     }
 
-    /// What other numbers of states would cost.
+    /// What other numbers of snapshots would cost.
     fn others(&self, of: &Outermost, seen: &Seen) -> String {
         let mut slots = 3;
         let mut words = Vec::new();
@@ -257,7 +257,7 @@ impl Answer<'_> {
             if slots != seen.slots {
                 let other = Checkpoint { span: of.span, rounds: seen.rounds, slots };
                 words.push(format!(
-                    "{} states ({}) {}",
+                    "{} snapshots ({}) {}",
                     numbers::count(slots),
                     size(slots.saturating_mul(seen.largest_bytes.max(seen.state_bytes))),
                     sweeps(other.forward_rounds(), seen.rounds)
@@ -333,7 +333,7 @@ impl Answer<'_> {
         let output = &self.loaded.model.outputs[self.objective];
         json!({
             "model": self.session.sources.name_of(self.loaded.file),
-            "output": { "name": &*output.name, "value": value::number(self.value()), "unit": value::unit(output.unit.as_ref()) },
+            "output": value::output(output, self.value()),
             "gradient_is_finite": self.watched.is_finite,
             "loops": self.loops.iter().map(one).collect::<Vec<_>>(),
             "steps": self.watched.stats.steps,

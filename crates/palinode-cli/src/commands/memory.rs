@@ -246,12 +246,12 @@ impl Answer<'_> {
         }
     }
 
-    /// What loops with a budget keep of their states: no variable of the program, so no row of the table.
+    /// What loops with a budget keep as snapshots: no variable of the program, so no row of the table.
     fn snapshots(&self) -> String {
         let mut out = String::new();
         for (at, kept) in self.main().prediction.snapshots.iter().filter(|kept| kept.slots > 0).enumerate() {
             let line = self.line(kept.span).map_or("a loop".to_string(), |line| format!("line {line}"));
-            let label = if at == 0 { label("states") } else { " ".repeat(9) };
+            let label = if at == 0 { label("kept") } else { " ".repeat(9) };
             let mut parts = Vec::new();
             if kept.scalar_bytes > 0 {
                 parts.push(format!("{} of numbers in one buffer", size(kept.scalar_bytes)));
@@ -263,9 +263,9 @@ impl Answer<'_> {
                 ));
             }
             out.push_str(&format!(
-                "{label}{line} keeps {} of {}: {}\n",
-                numbers::count(kept.slots),
-                numbers::plural(kept.rounds, "state"),
+                "{label}{line} keeps {} for {}: {}\n",
+                numbers::plural(kept.slots, "snapshot"),
+                numbers::plural(kept.rounds, "round"),
                 parts.join(", ")
             ));
         }

@@ -19,6 +19,7 @@ use palinode_ir::transform::Rounds;
 use palinode_ir::{Op, Program, plan};
 use serde_json::{Value, json};
 
+use crate::answer::Json;
 use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};
 use crate::explain;
@@ -170,6 +171,12 @@ pub(crate) fn effort(cost: Cost, session: &Session) -> String {
     let steps =
         if cost.steps == 0 { String::new() } else { format!("{} in ", numbers::plural(cost.steps, "step")) };
     format!("{steps}{}, {} in all", numbers::time(cost.seconds), numbers::time(session.seconds()))
+}
+
+/// What it took, for programs.
+pub(crate) fn measured(cost: Cost, session: &Session, memory: Value) -> Json<'static> {
+    let (seconds, total) = (cost.seconds, session.seconds());
+    json!({ "steps": cost.steps, "seconds": seconds, "total_seconds": total, "memory": memory }).into()
 }
 
 /// A result and, to the right, what it took.

@@ -2,7 +2,7 @@
 //!
 //! Input: a program, its loops, and how much may be kept. Output: the value, and of each loop how its way back went.
 //!
-//! Invariant: with a budget, no run takes more. Of several ways to keep states the first one that stays within it is shown; if there is none, the budget that the refusal names has room for one, and works
+//! Invariant: with a budget, no run takes more. Of several ways to keep snapshots the first one that stays within it is shown; if there is none, the budget that the refusal names has room for one, and works
 //! with `palinode grad`, too.
 
 use std::collections::BTreeMap;
@@ -107,11 +107,11 @@ fn find_outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>
 }
 
 impl Looked<'_> {
-    /// Goes back through the loops, within the budget if there is one, and keeps `states` of each outermost loop if that is said. `refused` says which budgets do.
+    /// Goes back through the loops, within the budget if there is one, and keeps `snapshots` of each outermost loop if that is said. `refused` says which budgets do.
     pub(super) fn watch(
         &self,
         within: &Within,
-        states: Option<u64>,
+        snapshots: Option<u64>,
         limits: &Limits,
         loaded: &Loaded,
         refused: &dyn Fn(Budget) -> Problem,
@@ -124,7 +124,7 @@ impl Looked<'_> {
             steps: u64::MAX,
             ..*limits
         };
-        for way in self.ways.ways(within, states) {
+        for way in self.ways.ways(within, snapshots) {
             match self.go(way, &watching) {
                 Err(NoGradient::Run(error)) if budget.is_some() && is_over_budget(&error.kind) => {}
                 done => return done.map_err(|error| explain::gradient(error, loaded)),
@@ -137,9 +137,10 @@ impl Looked<'_> {
         // `grad` says best why nothing fits.
         gradient(self.ways.of, limits, Mode::Reverse, (self.ways.asked, within))
             .map_err(|error| explain::gradient(error, loaded))?;
-        let message = format!("{budget} is enough for a log of every round, but not for states of the loops");
+        let message =
+            format!("{budget} is enough for a log of every round, but not for snapshots of the loops");
         Err(Problem::new("PAL0412", Exit::Input, message)
-            .help("give a larger budget, or none, and choose how many states are kept with --states")
+            .help("give a larger budget, or none, and choose how many snapshots are kept with --snapshots")
             .into())
     }
 
