@@ -129,9 +129,6 @@ impl<'a> Json<'a> {
 
     fn put(&self, out: &mut dyn Write, depth: usize) -> io::Result<()> {
         match self {
-            Json::Value(Value::Array(items)) if !is_flat(items) => {
-                lines(out, depth, "[]", items, |out, item| put_value(out, item, depth + 1))
-            }
             Json::Value(value) => put_value(out, value, depth),
             Json::Array { shape, element } => {
                 nested(out, shape, &mut 0, ",", &mut |out, at| write!(out, "{}", element(at)))

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use palinode_core::Accumulator;
+use palinode_ir::transform::Recompute;
 
 /// Runs and differentiates .pal models.
 #[derive(Debug, Parser)]
@@ -102,11 +105,11 @@ backwards, the operation on the way back that it is kept for, and what changes i
 The chart shows the same over time. Where memory depends on data, the model is run once.")]
     Memory(MemoryArgs),
 
-    /// Show how the way back through loops goes: which states are kept, and how the gradient fares
+    /// Show how the way back through loops goes: which snapshots are kept, and how the gradient fares
     #[command(after_help = "\
 Examples:
   palinode loop lorenz.pal
-  palinode loop lorenz.pal --states 30      with so many states kept at once
+  palinode loop lorenz.pal --snapshots 30   with so many snapshots kept at once
   palinode loop lorenz.pal --budget 4KiB    with as many as fit
 
 Of each loop that no other loop is around, and that the derivative goes through: a picture of
@@ -132,8 +135,8 @@ Examples:
   palinode ir drag.pal                      the program
   palinode ir drag.pal --all-passes         after each pass that changed something
   palinode ir drag.pal --pass fold --pass cse
-  palinode ir drag.pal --of grad            the gradient as a program, simplified
-  palinode ir model.pal --of grad --output energy")]
+  palinode ir drag.pal --derivative grad    the gradient as a program, simplified
+  palinode ir model.pal --derivative grad --of energy")]
     Ir(IrArgs),
 
     /// Lay out model files
@@ -167,10 +170,13 @@ Examples:
 Examples:
   palinode completions bash > ~/.local/share/bash-completion/completions/palinode
   palinode completions fish > ~/.config/fish/completions/palinode.fish")]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// A model and what it is given.
@@ -189,7 +195,7 @@ pub(crate) struct ModelArgs {
 
     /// Give up after so many loop rounds and calls of the model
     #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = whole)]
-    pub(crate) steps: u64,
+    pub(crate) max_rounds: u64,
 
     /// Let infinities and NaN pass instead of stopping where they arise
     #[arg(long)]
@@ -213,22 +219,22 @@ pub(crate) struct ShowArgs {
 }
 
 /// How sums are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sums {
-    /// One term after the other, each rounded
-    Naive,
-    /// With the rounding errors added up beside: about twice the digits
-    Compensated,
-    /// Rounded once, the same in any order
-    Exact,
-}
+const SUMS: [(Accumulator, &str, &str); 3] = [
+    (Accumulator::Naive, "naive", "One term after the other, each rounded"),
+    (
+        Accumulator::Compensated,
+        "compensated",
+        "With the rounding errors added up beside: about twice the digits",
+    ),
+    (Accumulator::Exact, "exact", "Rounded once, the same in any order"),
+];
 
 /// How a model adds up.
 #[derive(Debug, Args)]
 pub(crate) struct SumArgs {
     /// How `sum`, `mean`, `dot` and products of matrices add up, in derivatives too; not what a loop adds up itself
-    #[arg(long, value_enum, default_value_t = Sums::Naive, value_name = "HOW")]
-    pub(crate) accumulate: Sums,
+    #[arg(long, default_value = "naive", value_name = "HOW", value_parser = one_of(SUMS))]
+    pub(crate) accumulate: Accumulator,
 }
 
 /// What is differentiated, by what.
@@ -243,17 +249,44 @@ pub(crate) struct DerivativeArgs {
     pub(crate) of: Option<String>,
 }
 
-/// What loops compute again on the way back instead of keeping it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Again {
-    /// Nothing but indices and conditions: most memory, least work
-    Nothing,
-    /// Sums, products, elements of arrays that nothing changes
-    Cheap,
-    /// Every elementwise function too
-    Elementwise,
-    /// Products of matrices and reductions too: least memory
-    Anything,
+/// What loops compute again on the way back instead of keeping it: the word, what it means, what loops do then.
+pub(crate) const LEVELS: [(Recompute, &str, &str, &str); 4] = [
+    (
+        Recompute::Nothing,
+        "nothing",
+        "Nothing but indices and conditions: most memory, least work",
+        "loops keep all they need",
+    ),
+    (
+        Recompute::Cheap,
+        "cheap",
+        "Sums, products, elements of arrays that nothing changes",
+        "loops compute sums and products again",
+    ),
+    (
+        Recompute::Elementwise,
+        "elementwise",
+        "Every elementwise function too",
+        "loops compute elementwise functions again",
+    ),
+    (
+        Recompute::Anything,
+        "anything",
+        "Products of matrices and reductions too: least memory",
+        "loops compute again whatever they can",
+    ),
+];
+
+/// A word of a table, as what it stands for.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    table: impl IntoIterator<Item = (T, &'static str, &'static str)>,
+) -> impl TypedValueParser<Value = T> {
+    let all: Vec<(T, &str, &str)> = table.into_iter().collect();
+    let words = all.iter().map(|(_, word, help)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(words.collect::<Vec<_>>()).map(move |found| {
+        let (value, ..) = all.iter().find(|(_, word, _)| *word == found).expect("it is one of them");
+        value.clone()
+    })
 }
 
 /// How much memory a gradient may take, and what it keeps.
@@ -264,12 +297,16 @@ pub(crate) struct StorageArgs {
     pub(crate) budget: Option<String>,
 
     /// What loops compute again on the way back instead of keeping it; a budget decides it otherwise
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) recompute: Option<Again>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(LEVELS.map(|(level, word, help, _)| (level, word, help))))]
+    pub(crate) recompute: Option<Recompute>,
 
-    /// What to do with a variable that the way back needs: `h=keep`, `h=recompute`, or in fewer bits `h=f32`, `h=bf16`
+    /// What to do with a variable that the way back needs: `h=keep` or `h=recompute`
     #[arg(long, value_name = "NAME=HOW", value_delimiter = ',')]
     pub(crate) store: Vec<String>,
+
+    /// Keep a variable that the way back needs in fewer bits: `h=f32` or `h=bf16`; the gradient is rounded then
+    #[arg(long, value_name = "NAME=FORMAT", value_delimiter = ',')]
+    pub(crate) narrow: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -295,9 +332,9 @@ pub(crate) struct LoopArgs {
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 
-    /// Keep so many states of each loop at once, whatever the model says; 10 unless a budget, or the model, says otherwise
+    /// Keep so many snapshots of each loop at once, whatever the model says; 10 unless a budget, or the model, says otherwise
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "budget")]
-    pub(crate) states: Option<u64>,
+    pub(crate) snapshots: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -416,7 +453,7 @@ pub(crate) struct IrArgs {
     pub(crate) model: PathBuf,
 
     /// Show the source beside the single assignments it becomes
-    #[arg(long, conflicts_with_all = ["pass", "all_passes", "of", "output"])]
+    #[arg(long, conflicts_with_all = ["pass", "all_passes", "derivative", "of"])]
     pub(crate) ssa: bool,
 
     /// Apply a pass and show the program before and after; may be given several times
@@ -429,11 +466,11 @@ pub(crate) struct IrArgs {
 
     /// Show a derivative as a program instead
     #[arg(long, value_enum, default_value_t = Derived::Run, value_name = "WHAT")]
-    pub(crate) of: Derived,
+    pub(crate) derivative: Derived,
 
     /// Show the program of this output only; `grad` and `hessian` are of the loss unless it is given
-    #[arg(long, value_name = "NAME")]
-    pub(crate) output: Option<String>,
+    #[arg(long, value_name = "OUTPUT")]
+    pub(crate) of: Option<String>,
 
     /// Differentiate by these params or inputs instead of all params
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -487,7 +524,7 @@ fn whole(text: &str) -> Result<u64, String> {
 /// The same from 1.
 fn at_least_one(text: &str) -> Result<u64, String> {
     match whole(text)? {
-        0 => Err("it must be at least 1: a loop goes back from a state that was kept".to_string()),
+        0 => Err("it must be at least 1: a loop goes back from a snapshot".to_string()),
         n => Ok(n),
     }
 }

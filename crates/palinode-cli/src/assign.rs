@@ -4,16 +4,14 @@
 
 use std::ops::Range;
 
+use palinode_ir::interp::Tensor;
+
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::sources::FileId;
 
 /// Numbers of a shape; no lengths for a single one.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Numbers {
-    pub(crate) shape: Vec<usize>,
-    pub(crate) data: Vec<f64>,
-}
+pub(crate) type Numbers = Tensor<f64>;
 
 /// One `name=value`.
 #[derive(Clone, Debug)]
@@ -202,13 +200,13 @@ impl Parser<'_> {
                 let help = "give it a finite number, or let it pass with --allow-nonfinite";
                 Err(self.problem(range, message).help(help))
             }
-            Ok(x) if crate::data::vanished(&word, x) => {
+            Ok(x) if vanished(&word, x) => {
                 let message = format!("`{word}` is too small for a number of 64 bits: it would become 0");
                 Err(self.problem(range, message).help("write 0 if that is meant"))
             }
-            Ok(x) if crate::data::is_rounded(&word.replace('_', ""), x) => {
-                let message = format!("`{word}` is {}", crate::data::ROUNDED);
-                Err(self.problem(range, message).help(crate::data::WRITE_ROUNDED))
+            Ok(x) if is_rounded(&word.replace('_', ""), x) => {
+                let message = format!("`{word}` is {}", ROUNDED);
+                Err(self.problem(range, message).help(WRITE_ROUNDED))
             }
             Ok(x) => Ok(x),
             Err(_) => {
@@ -257,6 +255,29 @@ impl Parser<'_> {
         shape.insert(0, items.len());
         Ok(Numbers { shape, data: items.into_iter().flat_map(|item| item.data).collect() })
     }
+}
+
+/// Whole numbers below this are told apart: from 2^53 on an `f64` skips some.
+pub(crate) const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// What is wrong with [`is_rounded`].
+pub(crate) const ROUNDED: &str =
+    "a whole number beyond 9007199254740991 (2^53 - 1): its digits would be rounded";
+
+/// What to do about it.
+pub(crate) const WRITE_ROUNDED: &str = "of a real input that may be rounded, write it with an exponent or a point, `1.2e19`; whole numbers do not go further";
+
+/// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which may be.
+pub(crate) fn is_rounded(text: &str, x: f64) -> bool {
+    let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole && x.is_finite() && x.abs() >= WHOLE && format!("{:.0}", x.abs()) != digits
+}
+
+/// Whether a text that was read as 0 says something else.
+pub(crate) fn vanished(text: &str, x: f64) -> bool {
+    let digits = text.split(['e', 'E']).next().unwrap_or("");
+    x == 0.0 && digits.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0')
 }
 
 /// The name most like `name`, if one is alike enough.

@@ -124,7 +124,7 @@ fn what_is_run_later_is_within_the_budget() {
     for (more, budget) in [
         (&["--check"][..], "250kB"),
         (&["--check", "--json"], "250kB"),
-        (&["--store", "x=f32"], "250kB"),
+        (&["--narrow", "x=f32"], "250kB"),
         (&[], "150kB"),
     ] {
         let words = [&["grad", &model, "--set", "w=0.5", "--accept-points"][..], more, &["--budget", budget]]

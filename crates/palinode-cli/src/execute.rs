@@ -3,12 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use palinode_core::Accumulator;
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
-use palinode_ir::{Program, passes};
 
 use crate::MEMORY;
-use crate::args::{ModelArgs, SumArgs, Sums};
+use crate::args::{ModelArgs, SumArgs};
 
 /// A run that came to its end.
 pub(crate) struct Ran {
@@ -47,22 +45,12 @@ impl Cost {
 
 /// When to give up, as the command line says. The steps are those of the model itself: derivative code is run when the model has come to its end, and ends as well.
 pub(crate) fn limits(args: &ModelArgs) -> Limits {
-    Limits { steps: args.steps, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
+    Limits { steps: args.max_rounds, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
 }
 
 /// The same, and how to add up.
 pub(crate) fn limits_and_sums(model: &ModelArgs, sums: &SumArgs) -> Limits {
-    let accumulator = match sums.accumulate {
-        Sums::Naive => Accumulator::Naive,
-        Sums::Compensated => Accumulator::Compensated,
-        Sums::Exact => Accumulator::Exact,
-    };
-    Limits { accumulator, ..limits(model) }
-}
-
-/// A program as it is run for its values: small functions do not cost a call. Every command runs it so, so that all count the same steps.
-pub(crate) fn simplified(program: &Program) -> Program {
-    passes::simplify(&passes::inline(program))
+    Limits { accumulator: sums.accumulate, ..limits(model) }
 }
 
 /// Runs it. A search for a fixed point or a root may leave a domain and come back: only what comes out must be finite then.

@@ -256,7 +256,7 @@ impl Binder<'_> {
         if argument.ty.elem != Elem::Int {
             return;
         }
-        let is_whole = |x: &f64| *x == x.trunc() && x.abs() < data::WHOLE;
+        let is_whole = |x: &f64| *x == x.trunc() && x.abs() < assign::WHOLE;
         if let Some(x) = given.numbers.data.iter().find(|x| !is_whole(x)) {
             let (name, x) = (&argument.name, *x);
             let (message, help) = if x == x.trunc() {

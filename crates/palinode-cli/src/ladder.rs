@@ -1,33 +1,19 @@
-//! Which budgets a refusal may name: from the least that does to what keeps everything.
+//! Budgets that are too small, in words: what needs more, and which budgets work.
 
 use palinode_core::Budget;
-use palinode_ir::Program;
-use palinode_ir::interp::Datum;
-use palinode_ir::plan::FittedGradient;
+use palinode_ir::plan::{Ahead, FittedGradient, Ladder, Least, Unplanned};
 
-use crate::gradient::Forward;
+use crate::explain;
 use crate::model::Loaded;
+use crate::numbers::size;
 use crate::problem::{Exit, Problem};
 use crate::session::Session;
-use crate::storage::{
-    Asked, Beside, amount, at_peak, compact, exact_size, handy, price, size, to_type, values,
-};
-
-/// Which budgets do. Only what was planned, for all that the command does, is named.
-pub(crate) struct Ladder<'a> {
-    pub(crate) asked: &'a Asked,
-    pub(crate) program: &'a Program,
-    pub(crate) wrt: &'a [usize],
-    pub(crate) inputs: &'a [Datum<f64>],
-    pub(crate) also: Also<'a>,
-}
+use crate::storage::{amount, at_peak, compact, exact_size, price, to_type};
 
 /// What a command does within the budget besides values, gradient and looks to the sides.
 #[derive(Clone, Copy)]
-pub(crate) struct Also<'a> {
-    /// The smallest budget for it, given what the values take; none if nobody knows.
-    pub(crate) bytes: &'a dyn Fn(u64) -> Option<u64>,
-    /// What needs that, where it is more than value and gradient need: "... need at least".
+pub(crate) struct Also {
+    /// What needs more than value and gradient, if it does: "... need at least".
     pub(crate) needed_by: &'static str,
     /// Who needs less then: "... needs 3 KiB less".
     pub(crate) without: &'static str,
@@ -35,67 +21,44 @@ pub(crate) struct Also<'a> {
     pub(crate) is_as_planned: bool,
 }
 
-impl Also<'_> {
-    pub(crate) const NOTHING: Also<'static> =
-        Also { bytes: &|_| Some(0), needed_by: "", without: "", is_as_planned: true };
+impl Also {
+    pub(crate) const NOTHING: Also = Also { needed_by: "", without: "", is_as_planned: true };
 }
 
-/// The smallest budget, and of what it is made.
-pub(crate) struct Least {
-    pub(crate) bytes: u64,
-    /// So much less would do without looks to the sides, and without what the command does besides.
-    sides: u64,
-    also: u64,
-    /// Whether it is the gradient that needs it.
-    is_for_gradient: bool,
-    fitted: FittedGradient,
+/// Plans and refusals of one command.
+pub(crate) struct Planner<'a> {
+    pub(crate) ladder: Ladder<'a>,
+    pub(crate) also: Also,
+    pub(crate) loaded: &'a Loaded,
+    pub(crate) session: &'a Session,
 }
 
-impl Ladder<'_> {
-    /// A plan of the gradient within so many bytes, beside a look to the sides.
-    fn plan(&self, bytes: u64) -> Option<FittedGradient> {
-        let room = usize::try_from(bytes.checked_sub(self.asked.beside.sides)?).unwrap_or(usize::MAX);
-        self.asked.fit(self.program, self.wrt, self.inputs, Budget::from(room)).ok()
-    }
-
-    /// The smallest budget for all that the command does; none if it cannot be planned.
-    pub(crate) fn least(&self) -> Option<Least> {
-        let fitted = self.asked.smallest(self.program, self.wrt, self.inputs).ok()?;
-        let smallest = fitted.prediction.heap;
-        let of_values = values(self.program, self.inputs, 0).heap?;
-        let Beside { sides, .. } = self.asked.beside;
-        let both = smallest.max(of_values);
-        let (with_sides, also) = (both.saturating_add(sides), (self.also.bytes)(of_values)?);
-        let bytes = with_sides.max(also);
-        // With more bytes less may be computed again.
-        let fitted = if bytes - sides > smallest { self.plan(bytes)? } else { fitted };
-        let (sides, also) = (bytes - both.max(also), bytes - with_sides);
-        Some(Least { bytes, sides, also, is_for_gradient: also == 0 && smallest >= of_values, fitted })
-    }
-
-    /// Forward mode and the bytes for it, if it may be taken and these are known.
-    pub(crate) fn forwards(&self) -> Option<(Forward, u64)> {
-        let may = self.asked.may_go_forwards;
-        may.then(|| Forward::planned(self.program, self.wrt, self.inputs)).flatten()
-    }
-
-    /// The smallest budget for forward mode, if that may be taken and is less than this.
-    fn least_forwards(&self, below: u64) -> Option<u64> {
-        let (_, bytes) = self.forwards()?;
-        let of_values = values(self.program, self.inputs, 0).heap?;
-        let least = bytes.max(of_values).saturating_add(self.asked.beside.sides);
-        (least < below).then_some(least)
+impl Planner<'_> {
+    /// Plans what is asked; refuses if no plan fits.
+    pub(crate) fn plan(&self) -> Result<Ahead, Problem> {
+        let Ladder { asked, of, .. } = self.ladder;
+        Ahead::plan(asked, of).map_err(|error| match error {
+            Unplanned::NoGradient(error) => explain::fit(&error, self.loaded),
+            Unplanned::TooSmall(budget) => self.too_small(budget),
+            Unplanned::TooSmallForValues(budget) => {
+                let what = match asked.beside.check {
+                    0 => "for the values alone",
+                    _ => "for the values that --check computes, and what it holds beside them",
+                };
+                not_enough(budget, what)
+                    .note("how much the gradient takes depends on data, so it is not known before a run")
+                    .help("give it more: a run is stopped before the first byte too many; without --budget it says what it took")
+            }
+        })
     }
 
     /// A budget that is too small, and which are not.
-    pub(crate) fn refused(&self, budget: Budget, loaded: &Loaded, session: &Session) -> Problem {
-        let Some(least) = self.least() else {
-            let message = format!("{budget} is not enough for value and gradient");
-            return Problem::new("PAL0412", Exit::Input, message)
+    pub(crate) fn too_small(&self, budget: Budget) -> Problem {
+        let Some(least) = self.ladder.least() else {
+            return not_enough(budget, "for value and gradient")
                 .help("give it more; `palinode memory` shows what takes it");
         };
-        let forwards = self.least_forwards(least.bytes);
-        let needs = exact_size(forwards.unwrap_or(least.bytes));
+        let needs = exact_size(least.forwards.unwrap_or(least.bytes));
         let what = if least.also > 0 { self.also.needed_by } else { "value and gradient" };
         let message = format!("{budget} is not enough: {what} need at least {needs}");
         let mut problem = Problem::new("PAL0412", Exit::Input, message);
@@ -109,23 +72,24 @@ impl Ladder<'_> {
         if least.also > 0 {
             problem = problem.note(format!("{} needs {} less", self.also.without, size(least.also)));
         }
+        let FittedGradient { program, prediction, .. } = &least.fitted;
         if least.is_for_gradient
-            && forwards.is_none()
-            && let Some(words) = at_peak(&least.fitted.program, &least.fitted.prediction, loaded, session)
+            && least.forwards.is_none()
+            && let Some(words) = at_peak(program, prediction, self.loaded, self.session)
         {
             problem = problem.note(words);
         }
         let works = self.what_works(&least);
-        problem.help(match forwards {
+        problem.help(match least.forwards {
             Some(bytes) => format!("--budget {} works in forward mode; {works}", to_type(bytes)),
             None => works,
         })
     }
 
-    /// A comparison was a tie, and there is no room to look to its sides.
-    pub(crate) fn no_room_for_sides(&self, budget: Budget) -> Problem {
+    /// A comparison was a tie, and the budget is too small to look to its sides.
+    pub(crate) fn too_small_for_sides(&self, budget: Budget) -> Problem {
         let what = "a comparison of the model is a tie, and";
-        let Some(least) = self.least() else {
+        let Some(least) = self.ladder.least() else {
             let message = format!("{budget} is not enough: {what} there is no room to look to its sides");
             return Problem::new("PAL0412", Exit::Input, message)
                 .help("give it more; --accept-points takes the derivative as it is");
@@ -139,26 +103,22 @@ impl Ladder<'_> {
 
     /// Budgets that do, and what they cost.
     fn what_works(&self, least: &Least) -> String {
+        let works = format!("--budget {} works", to_type(least.bytes));
         if least.also > 0 || !self.also.is_as_planned {
-            return format!("--budget {} works", to_type(least.bytes));
+            return works;
         }
-        let smallest = &least.fitted;
-        let most = (smallest.store_all.bytes() as u64).saturating_add(self.asked.beside.sides);
-        let least = handy(least.bytes);
-        let most = handy(most).max(least);
-        let between = handy((least.bytes() as f64 * most.bytes() as f64).sqrt() as u64);
         // What fits into the least fits into a little more.
-        let mut words = vec![format!("--budget {} works {}", compact(least), price(smallest))];
-        if between > least
-            && between < most
-            && let Some(fitted) = self.plan(between.bytes() as u64)
-            && amount(fitted.overhead) != amount(smallest.overhead)
-        {
-            words.push(format!("{} {}", compact(between), price(&fitted)));
-        }
-        if most > least && self.plan(most.bytes() as u64).is_some_and(|fitted| fitted.keeps_everything()) {
-            words.push(format!("{} keeps everything", compact(most)));
-        }
+        let mut words = vec![format!("{works} {}", price(&least.fitted))];
+        let work = amount(least.fitted.overhead);
+        let above = self.ladder.above(least, &|fitted| amount(fitted.overhead) != work);
+        words.extend(above.iter().map(|one| match one.is_all {
+            true => format!("{} keeps everything", compact(one.budget)),
+            false => format!("{} {}", compact(one.budget), price(&one.fitted)),
+        }));
         words.join("; ")
     }
+}
+
+fn not_enough(budget: Budget, what: &str) -> Problem {
+    Problem::new("PAL0412", Exit::Input, format!("{budget} is not enough {what}"))
 }

@@ -10,8 +10,7 @@ use palinode_ir::{self as ir, Elem, Function, Op, Program, Span};
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, Life};
-use crate::numbers;
-use crate::storage::size;
+use crate::numbers::{self, size};
 use crate::table::{Cell, HEADING, layout};
 
 /// The arrays of a program.

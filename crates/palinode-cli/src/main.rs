@@ -5,37 +5,33 @@
 //! | `args` | the command line and its help |
 //! | `commands/*` | one command each |
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
-//! | `execute`, `gradient`, `differences`, `corners`, `checking`, `progress` | running and measuring |
-//! | `storage`, `ladder` | how much memory a gradient may take, what it keeps, and which budgets do |
+//! | `execute`, `gradient`, `progress` | running and measuring |
+//! | `storage`, `ladder` | what is asked of memory, and what `palinode_ir::plan` decided, in words |
 //! | `sides` | derivatives to the sides of a tie, within the budget |
 //! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
-//! | `problem`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
+//! | `problem`, `explain`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //! | `closed` | whether there is anybody to say it to |
 //!
-//! Absent from this package: calculus, and knowledge of what a program means.
+//! Absent from this package: calculus, knowledge of what a program means, and any choice of what to keep.
 
-mod ahead;
 mod answer;
 mod args;
 mod assign;
 #[cfg(test)]
 mod budget_law;
 mod chart;
-mod checking;
 mod closed;
 mod commands;
-mod corners;
 mod data;
-mod differences;
 mod execute;
+mod explain;
 mod files;
 mod gradient;
 mod health;
 mod inputs;
 mod ladder;
 mod lifetimes;
-mod measured;
 mod model;
 mod numbers;
 mod pages;
@@ -47,7 +43,6 @@ mod reserve;
 mod session;
 mod sides;
 mod sources;
-mod stopping;
 mod stops;
 mod storage;
 mod table;
@@ -56,7 +51,7 @@ mod value;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use serde_json::json;
 
 use args::{Cli, Color, Command};
@@ -71,7 +66,7 @@ fn main() -> ExitCode {
     MEMORY.keep_reserve();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&renamed(error)),
     };
     match cli.color {
         Color::Auto => {}
@@ -115,49 +110,55 @@ fn bug(panic: &(dyn std::any::Any + Send)) -> Failed {
         .into()
 }
 
-/// The commands by name.
-const COMMANDS: &[&str] =
-    &["run", "grad", "jvp", "hessian", "memory", "loop", "tape", "ir", "fmt", "check", "help", "completions"];
+/// The commands: the name, the variant of the command line, the module that runs it.
+macro_rules! commands {
+    ($($name:literal: $variant:ident => $module:ident;)*) => {
+        const COMMANDS: &[&str] = &[$($name),*];
 
-fn name(command: &Command) -> &'static str {
-    match command {
-        Command::Run(_) => "run",
-        Command::Grad(_) => "grad",
-        Command::Jvp(_) => "jvp",
-        Command::Hessian(_) => "hessian",
-        Command::Memory(_) => "memory",
-        Command::Loop(_) => "loop",
-        Command::Tape(_) => "tape",
-        Command::Ir(_) => "ir",
-        Command::Fmt(_) => "fmt",
-        Command::Check(_) => "check",
-        Command::Help(_) => "help",
-        Command::Completions { .. } => "completions",
-    }
+        fn name(command: &Command) -> &'static str {
+            match command {
+                $(Command::$variant(_) => $name,)*
+            }
+        }
+
+        fn dispatch(session: &mut Session, command: &Command) -> Result<(), Failed> {
+            match command {
+                $(Command::$variant(args) => commands::$module::run(session, args),)*
+            }
+        }
+    };
 }
 
-fn dispatch(session: &mut Session, command: &Command) -> Result<(), Failed> {
-    match command {
-        Command::Run(args) => commands::run::run(session, args),
-        Command::Grad(args) => commands::grad::run(session, args),
-        Command::Jvp(args) => commands::jvp::run(session, args),
-        Command::Hessian(args) => commands::hessian::run(session, args),
-        Command::Memory(args) => commands::memory::run(session, args),
-        Command::Loop(args) => commands::loops::run(session, args),
-        Command::Tape(args) => commands::tape::run(session, args),
-        Command::Ir(args) => commands::ir::run(session, args),
-        Command::Fmt(args) => commands::fmt::run(session, args),
-        Command::Check(args) => commands::check::run(session, args),
-        Command::Help(args) => commands::help::run(session, args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "palinode", &mut script);
-            session.answer(
-                || String::from_utf8_lossy(&script).into_owned(),
-                || json!({ "script": String::from_utf8_lossy(&script) }).into(),
-            )
-        }
+commands! {
+    "run": Run => run;
+    "grad": Grad => grad;
+    "jvp": Jvp => jvp;
+    "hessian": Hessian => hessian;
+    "memory": Memory => memory;
+    "loop": Loop => loops;
+    "tape": Tape => tape;
+    "ir": Ir => ir;
+    "fmt": Fmt => fmt;
+    "check": Check => check;
+    "help": Help => help;
+    "completions": Completions => completions;
+}
+
+/// Options that were renamed, and what they are called now.
+const RENAMED: &[(&str, &str)] =
+    &[("--steps", "--max-rounds"), ("--output", "--of"), ("--states", "--snapshots")];
+
+/// Says how an option is called that is known by an old name.
+fn renamed(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
+    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| word == old) {
+        let words = format!("it is called `{new}` now").into();
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![words]));
     }
+    error
 }
 
 /// A mistake of the command line for programs: its first paragraph, the advice, and how it should read.

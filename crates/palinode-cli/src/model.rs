@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use palinode_ir::pal::{self, Argument, Model, Output, Role};
 use palinode_ir::{Program, Type};
 
+use crate::args::Derived;
 use crate::assign::{listed, unknown};
 use crate::data::Spec;
 use crate::files;
@@ -101,17 +103,15 @@ impl Loaded {
         if problems.is_empty() { Ok(found) } else { Err(Failed(problems)) }
     }
 
-    /// The position of the output to differentiate: the one named, the loss, or the only real number. `option` is what
-    /// names one.
-    pub(crate) fn objective(&self, name: Option<&str>, option: &str) -> Result<usize, Failed> {
+    /// The position of the output to differentiate: the one named by `--of`, the loss, or the only real number.
+    pub(crate) fn objective(&self, name: Option<&str>) -> Result<usize, Failed> {
         let outputs = &self.model.outputs;
         let is_scalar = |output: &Output| output.ty.is_real() && output.ty.is_scalar();
         let scalars: Vec<usize> = (0..outputs.len()).filter(|&at| is_scalar(&outputs[at])).collect();
         let names: Vec<&str> = scalars.iter().map(|&at| &*outputs[at].name).collect();
         if let Some(name) = name {
             let Some(at) = outputs.iter().position(|output| &*output.name == name) else {
-                let problem = unknown(name, "output", &names);
-                return Err(problem.note(format!("it is asked for by `{option} {name}`")).into());
+                return Err(no_output(name, &names).into());
             };
             if !is_scalar(&outputs[at]) {
                 let message = format!(
@@ -147,7 +147,7 @@ impl Loaded {
                 for &at in several {
                     problem = problem.at(self.file, outputs[at].span.range(), "");
                 }
-                Err(problem.help(format!("choose one with `{option} {}`", outputs[several[0]].name)).into())
+                Err(problem.help(format!("choose one with `--of {}`", outputs[several[0]].name)).into())
             }
         }
     }
@@ -156,9 +156,7 @@ impl Loaded {
     pub(crate) fn output(&self, name: &str) -> Result<usize, Failed> {
         let names: Vec<&str> = self.model.outputs.iter().map(|output| &*output.name).collect();
         let found = names.iter().position(|own| *own == name);
-        found.ok_or_else(|| {
-            unknown(name, "output", &names).note(format!("it is asked for by `--output {name}`")).into()
-        })
+        found.ok_or_else(|| no_output(name, &names).into())
     }
 
     /// The program with a single output.
@@ -169,6 +167,15 @@ impl Loaded {
         body.results = vec![body.results[output]];
         program.outputs = vec![program.outputs[output].clone()];
         program
+    }
+}
+
+/// There is no such output; `--of` once named derivatives, too.
+fn no_output(name: &str, names: &[&str]) -> Problem {
+    let problem = unknown(name, "output", names).note(format!("it is asked for by `--of {name}`"));
+    match Derived::from_str(name, false) {
+        Ok(_) => problem.help(format!("`palinode ir --derivative {name}` shows a derivative as a program")),
+        Err(_) => problem,
     }
 }
 

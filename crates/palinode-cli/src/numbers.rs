@@ -86,6 +86,11 @@ pub(crate) fn bytes(n: usize) -> String {
     format!("{size:.decimals$} {}", UNITS[unit])
 }
 
+/// `31.5 KiB`.
+pub(crate) fn size(n: u64) -> String {
+    bytes(usize::try_from(n).unwrap_or(usize::MAX))
+}
+
 /// `0.41 ms`.
 pub(crate) fn time(seconds: f64) -> String {
     let (scaled, unit) = match seconds {
@@ -113,74 +118,43 @@ pub(crate) fn described(lengths: &[usize]) -> String {
 }
 
 /// A number, or an array in brackets: `[1, 2, 3, 4, ... 1000 in all]`.
-pub(crate) fn datum(datum: &Datum<f64>, look: Look) -> String {
+pub(crate) fn datum(datum: &Datum<f64>, look: Look) -> Text<'_> {
     match datum {
-        Datum::Real(tensor) => {
-            elements(&tensor.shape, tensor.data.len(), look, &|at| short(tensor.data[at], look.digits))
-        }
+        Datum::Real(tensor) => reals(&tensor.shape, &tensor.data, look),
         Datum::Int(tensor) => {
-            elements(&tensor.shape, tensor.data.len(), look, &|at| tensor.data[at].to_string())
+            elements(&tensor.shape, tensor.data.len(), look, |at| tensor.data[at].to_string())
         }
         Datum::Bool(tensor) => {
-            elements(&tensor.shape, tensor.data.len(), look, &|at| tensor.data[at].to_string())
+            elements(&tensor.shape, tensor.data.len(), look, |at| tensor.data[at].to_string())
         }
     }
 }
 
-/// The same for a table: an array that is shown in full is written as it is read.
-pub(crate) fn datum_text(datum: &Datum<f64>, look: Look) -> Text<'_> {
-    match datum {
-        Datum::Real(tensor) => reals_text(&tensor.shape, &tensor.data, look),
-        Datum::Int(tensor) if is_streamed(tensor.data.len(), look) => {
-            Text::array(&tensor.shape, |at| tensor.data[at].to_string())
-        }
-        Datum::Int(_) | Datum::Bool(_) => self::datum(datum, look).into(),
-    }
-}
-
-/// Reals of a shape, for a table.
-pub(crate) fn reals_text<'a>(lengths: &'a [usize], data: &'a [f64], look: Look) -> Text<'a> {
-    match is_streamed(data.len(), look) {
-        true => Text::array(lengths, move |at| short(data[at], look.digits)),
-        false => reals(lengths, data, look).into(),
-    }
+/// Reals of a shape.
+pub(crate) fn reals<'a>(lengths: &'a [usize], data: &'a [f64], look: Look) -> Text<'a> {
+    elements(lengths, data.len(), look, move |at| short(data[at], look.digits))
 }
 
 /// Arrays longer than this are not copied to be shown, and no column is as wide as they are.
 const STREAMED: usize = 64;
 
-fn is_streamed(len: usize, look: Look) -> bool {
-    look.full && len > STREAMED
-}
-
-/// Reals of a shape.
-pub(crate) fn reals(lengths: &[usize], data: &[f64], look: Look) -> String {
-    elements(lengths, data.len(), look, &|at| short(data[at], look.digits))
-}
-
-fn elements(lengths: &[usize], len: usize, look: Look, show: &dyn Fn(usize) -> String) -> String {
+fn elements<'a>(
+    lengths: &'a [usize],
+    len: usize,
+    look: Look,
+    show: impl Fn(usize) -> String + 'a,
+) -> Text<'a> {
     if lengths.is_empty() {
-        return if len == 1 { show(0) } else { "?".to_string() };
+        return if len == 1 { show(0).into() } else { "?".into() };
     }
     if look.full || len <= 2 * FIRST {
-        return nested(lengths, 0, show).0;
+        let all = Text::array(lengths, show);
+        return if len > STREAMED { all } else { all.into_words().into() };
     }
     let first: Vec<String> = (0..FIRST).map(show).collect();
     let what =
         if lengths.len() == 1 { format!("{len} in all") } else { format!("{} in all", shape(lengths)) };
-    format!("[{}, ... {what}]", first.join(", "))
-}
-
-fn nested(lengths: &[usize], from: usize, show: &dyn Fn(usize) -> String) -> (String, usize) {
-    let Some((&length, rest)) = lengths.split_first() else { return (show(from), from + 1) };
-    let mut parts = Vec::with_capacity(length);
-    let mut at = from;
-    for _ in 0..length {
-        let (part, next) = nested(rest, at, show);
-        parts.push(part);
-        at = next;
-    }
-    (format!("[{}]", parts.join(", ")), at)
+    format!("[{}, ... {what}]", first.join(", ")).into()
 }
 
 #[cfg(test)]
@@ -215,6 +189,7 @@ mod tests {
     fn arrays_are_cut_unless_all_is_asked_for() {
         let look = Look { digits: 7, full: false };
         let data: Vec<f64> = (0..10).map(f64::from).collect();
+        let reals = |lengths: &[usize], data: &[f64], look| reals(lengths, data, look).into_words();
         assert_eq!(reals(&[10], &data, look), "[0, 1, 2, 3, ... 10 in all]");
         assert_eq!(reals(&[2, 5], &data, look), "[0, 1, 2, 3, ... [2, 5] in all]");
         assert_eq!(reals(&[2, 2], &data[..4], look), "[[0, 1], [2, 3]]");

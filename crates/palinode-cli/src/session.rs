@@ -45,18 +45,31 @@ impl Session {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Gives the answer: `text` for people, or an object of `fields` for programs. Only what is asked for is made.
+    /// Gives an answer without a derivative: `text` for people, or an object of `fields` for programs. Only what is asked for is made.
     pub(crate) fn answer<'a, T: Into<Text<'a>>>(
         &self,
         text: impl FnOnce() -> T,
         fields: impl FnOnce() -> Json<'a>,
     ) -> Result<(), Failed> {
-        if !self.json {
-            self.show_warnings();
-        }
+        self.answer_meaning(|| Value::Null, text, fields)
+    }
+
+    /// Gives an answer with a derivative, and says what it means: `unit` of the value, and what was `held_fixed`.
+    pub(crate) fn answer_meaning<'a, T: Into<Text<'a>>>(
+        &self,
+        meaning: impl FnOnce() -> Value,
+        text: impl FnOnce() -> T,
+        fields: impl FnOnce() -> Json<'a>,
+    ) -> Result<(), Failed> {
         let done = if self.json {
-            write_json(self.head(), fields())
+            let (mut head, meaning) = (self.head(), meaning());
+            if let Value::Object(meaning) = meaning {
+                head["meaning"] = json!("pathwise");
+                meaning.into_iter().for_each(|(name, value)| head[&name] = value);
+            }
+            write_json(head, fields())
         } else {
+            self.show_warnings();
             let text = text().into();
             to_stdout(|out| text.write(out))
         };
@@ -90,7 +103,14 @@ impl Session {
     }
 
     fn head(&self) -> Value {
-        let mut all = json!({ "schema": SCHEMA, "command": self.command });
+        let mut all = json!({
+            "schema": SCHEMA,
+            "command": self.command,
+            "meaning": null,
+            "unit": null,
+            "standard_error": null,
+            "held_fixed": null,
+        });
         if !self.warnings.is_empty() {
             all["warnings"] = render::json(&self.warnings, &self.sources);
         }

@@ -1,149 +1,40 @@
-//! What a gradient may keep: `--budget`, `--recompute`, `--store`.
+//! What a gradient may keep: `--budget`, `--recompute`, `--store`, `--narrow`, and what was chosen, in words.
 //!
-//! Input: the words of the command line, and a program. Output: a gradient within the budget, or a refusal that says what would work. What to
-//! compute again is for `palinode_ir::plan` to decide; here it is only asked, and its answer put into words.
+//! Input: the words of the command line, or what `palinode_ir::plan` decided. Output: what is asked of it, or its answer in words.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
-use palinode_ir::plan::{self, Checkpoint, FitError, FittedGradient, PlanError, Prediction};
-use palinode_ir::transform::{Choice, Recompute, Rounds, Storage};
+use palinode_ir::plan::{self, Asked, Checkpoint, FittedGradient, Prediction, handy};
+use palinode_ir::transform::{Choice, Recompute};
 use palinode_ir::{Narrow, Program, Span};
+use serde_json::{Value, json};
 
-use crate::args::{Again, StorageArgs};
+use crate::args::{LEVELS, StorageArgs};
 use crate::assign::{twice, unknown};
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
+use crate::numbers::{self, size};
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::sources::FileId;
-use crate::{execute, numbers};
 
 /// The bytes of a number that the command computes with.
 pub(crate) const REAL: usize = size_of::<f64>();
 
-/// What the command line asks of memory.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) budget: Option<Budget>,
-    pub(crate) storage: Storage,
-    /// `--recompute` says what loops compute again; otherwise a budget decides it.
-    is_fixed: bool,
-    /// Whether forward mode may be taken where reverse mode has no room.
-    pub(crate) may_go_forwards: bool,
-    pub(crate) beside: Beside,
-}
-
-/// Bytes that are there while something else is computed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Beside {
-    /// Beside values and gradient, should a comparison be a tie: what a look to the sides keeps.
-    pub(crate) sides: u64,
-    /// Beside values: what `--check` holds, the gradient among it.
-    pub(crate) check: u64,
-}
-
-impl Asked {
-    /// Whether anything is asked that concerns only the reverse sweep.
-    pub(crate) fn is_about_reverse(&self) -> bool {
-        self.budget.is_some() || self.is_fixed || !self.storage.choices.is_empty()
-    }
-
-    /// Whether some arrays are kept in fewer bits, so that the gradient is rounded.
-    pub(crate) fn is_rounded(&self) -> bool {
-        self.storage.choices.values().any(|choice| matches!(choice, Choice::Narrow(_)))
-    }
-
-    /// The same, but kept exactly; with a budget beside so many bytes that are there already.
-    pub(crate) fn exact(&self, beside: u64) -> Asked {
-        let mut storage = self.storage.clone();
-        storage.choices.retain(|_, choice| !matches!(choice, Choice::Narrow(_)));
-        let less = |budget: Budget| match budget.is_unlimited() {
-            true => budget,
-            false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
-        };
-        let is_fixed = self.is_fixed || self.budget.is_none();
-        let budget = self.budget.map(less);
-        Asked { budget, storage, is_fixed, may_go_forwards: false, beside: Beside::default() }
-    }
-
-    /// Whether all that is asked is a budget: how it is kept is free.
-    pub(crate) fn is_budget_alone(&self) -> bool {
-        self.budget.is_some() && !self.is_fixed && self.storage.choices.is_empty()
-    }
-
-    /// The same, for inputs with which loops go round so often.
-    pub(crate) fn with_rounds(&self, rounds: Vec<Rounds>) -> Asked {
-        let mut asked = self.clone();
-        asked.storage.rounds = rounds;
-        asked
-    }
-
-    /// What is kept where loops compute so much again.
-    pub(crate) fn storage(&self, recompute: Recompute) -> Storage {
-        Storage { recompute, ..self.storage.clone() }
-    }
-
-    /// What loops may compute again, from least to most.
-    pub(crate) fn levels(&self) -> &[Recompute] {
-        if self.is_fixed { core::slice::from_ref(&self.storage.recompute) } else { &Recompute::ALL }
-    }
-
-    /// Value and gradient with the least memory.
-    pub(crate) fn smallest(
-        &self,
-        program: &Program,
-        wrt: &[usize],
-        inputs: &[Datum<f64>],
-    ) -> Result<FittedGradient, FitError> {
-        plan::smallest_gradient(program, wrt, inputs, REAL, &self.storage, self.is_fixed)
-    }
-
-    /// Value and gradient within a budget.
-    pub(crate) fn fit(
-        &self,
-        program: &Program,
-        wrt: &[usize],
-        inputs: &[Datum<f64>],
-        budget: Budget,
-    ) -> Result<FittedGradient, FitError> {
-        if self.is_fixed {
-            plan::fit_stored_gradient(program, wrt, inputs, REAL, &self.storage, budget)
-        } else {
-            plan::fit_gradient(program, wrt, inputs, REAL, &self.storage, budget)
-        }
-    }
-}
-
-/// A program of values within a budget.
-pub(crate) struct Values {
-    pub(crate) program: Program,
-    /// What it takes, if that is known.
-    pub(crate) heap: Option<u64>,
-}
-
-/// The values of a program with at most so many bytes, if memory is known beforehand and that is possible.
-pub(crate) fn values(program: &Program, inputs: &[Datum<f64>], room: u64) -> Values {
-    let program = execute::simplified(program);
-    // Where memory depends on data, the run is stopped in time.
-    match plan::rematerialize(&program, inputs, REAL, room) {
-        Ok(fitted) => Values { program: fitted.program, heap: Some(fitted.prediction.heap) },
-        Err(_) => Values { program, heap: None },
-    }
-}
-
-/// The same within a budget; refuses if there is none.
+/// The values of a program within a budget; refuses if there is none.
 pub(crate) fn value_within(
     program: &Program,
     inputs: &[Datum<f64>],
     budget: Budget,
 ) -> Result<Program, Problem> {
     let limit = budget.bytes() as u64;
-    let found = values(program, inputs, limit);
+    let found = plan::values(program, inputs, limit);
     let Some(peak) = found.heap.filter(|&peak| peak > limit) else { return Ok(found.program) };
     let message = format!("{budget} is not enough: the values need at least {}", exact_size(peak));
-    let help = format!("--budget {} works", compact(handy(peak)));
+    let help = format!("--budget {} works", to_type(peak));
     Err(Problem::new("PAL0412", Exit::Input, message).help(help))
 }
 
@@ -172,21 +63,21 @@ pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -
             Err(problem) => problems.push(*problem),
         }
     }
-    if let Some(again) = args.recompute {
+    if let Some(level) = args.recompute {
         asked.is_fixed = true;
-        asked.storage.recompute = again.level();
+        asked.storage.recompute = level;
     }
-    let mut places: BTreeMap<String, FileId> = BTreeMap::new();
-    for word in &args.store {
-        match choice(session, loaded, word) {
+    let mut places: BTreeMap<String, (FileId, Range<usize>)> = BTreeMap::new();
+    let words = args.store.iter().map(|word| ("--store", word));
+    for (option, word) in words.chain(args.narrow.iter().map(|word| ("--narrow", word))) {
+        match choice(session, loaded, option, word) {
             Ok((name, choice, file)) => {
-                let range = STORE.len()..STORE.len() + name.len();
-                match places.get(&name) {
-                    Some(&first) => problems.push(twice("--store", &name, (first, &range), (file, &range))),
-                    None => {
-                        places.insert(name.clone(), file);
-                        asked.storage.choices.insert(name, choice);
-                    }
+                let range = option.len() + 1..option.len() + 1 + name.len();
+                if let Some((first, before)) = places.get(&name) {
+                    problems.push(twice(option, &name, (*first, before), (file, &range)));
+                } else {
+                    places.insert(name.clone(), (file, range));
+                    asked.storage.choices.insert(name, choice);
                 }
             }
             Err(problem) => problems.push(*problem),
@@ -195,25 +86,9 @@ pub(crate) fn read(session: &mut Session, loaded: &Loaded, args: &StorageArgs) -
     if problems.is_empty() { Ok(asked) } else { Err(Failed(problems)) }
 }
 
-impl Again {
-    fn level(self) -> Recompute {
-        match self {
-            Again::Nothing => Recompute::Nothing,
-            Again::Cheap => Recompute::Cheap,
-            Again::Elementwise => Recompute::Elementwise,
-            Again::Anything => Recompute::Anything,
-        }
-    }
-}
-
 /// What loops compute again, as the word of the command line.
 pub(crate) fn word(level: Recompute) -> &'static str {
-    match level {
-        Recompute::Nothing => "nothing",
-        Recompute::Cheap => "cheap",
-        Recompute::Elementwise => "elementwise",
-        Recompute::Anything => "anything",
-    }
+    LEVELS.iter().find(|one| one.0 == level).expect("every level is there").1
 }
 
 /// `64KiB`.
@@ -232,41 +107,46 @@ pub(crate) fn budget(session: &mut Session, word: &str) -> Result<Budget, Box<Pr
     })
 }
 
-/// How the option is shown.
-const STORE: &str = "--store ";
+/// What can be done with a variable, by option.
+const CHOICES: [(&str, &str, Choice); 4] = [
+    ("--store", "keep", Choice::Keep),
+    ("--store", "recompute", Choice::Recompute),
+    ("--narrow", "f32", Choice::Narrow(Narrow::F32)),
+    ("--narrow", "bf16", Choice::Narrow(Narrow::Bf16)),
+];
 
 /// `h=keep`, and where it is shown.
 fn choice(
     session: &mut Session,
     loaded: &Loaded,
+    option: &str,
     word: &str,
 ) -> Result<(String, Choice, FileId), Box<Problem>> {
-    let file = session.sources.add("command line", format!("{STORE}{word}"));
-    let at = |from: usize, to: usize| STORE.len() + from..STORE.len() + to;
-    let Some((name, how)) = word.split_once('=') else {
-        let problem = Problem::new("PAL0290", Exit::Usage, "`--store` needs a name and what to do with it");
-        let problem = problem.at(file, at(0, word.len()), "");
-        return Err(Box::new(
-            problem.help(format!("write `--store {word}=keep` or `--store {word}=recompute`")),
-        ));
+    let file = session.sources.add("command line", format!("{option} {word}"));
+    let at = |from: usize, to: usize| option.len() + 1 + from..option.len() + 1 + to;
+    let hows: Vec<&str> = CHOICES.iter().filter(|one| one.0 == option).map(|one| one.1).collect();
+    let write = |name: &str| {
+        let ways: Vec<String> = hows.iter().map(|how| format!("`{option} {name}={how}`")).collect();
+        format!("write {}", ways.join(" or "))
     };
-    let choice = match how {
-        "keep" => Choice::Keep,
-        "recompute" => Choice::Recompute,
-        "f32" => Choice::Narrow(Narrow::F32),
-        "bf16" => Choice::Narrow(Narrow::Bf16),
-        _ => {
-            let message = format!("`{how}` is nothing that can be done with a variable");
-            let problem =
-                Problem::new("PAL0290", Exit::Usage, message).at(file, at(name.len() + 1, word.len()), "");
-            return Err(Box::new(problem.help(format!(
-                "write `--store {name}=keep`, or `recompute`, `f32` or `bf16` instead of `keep`"
-            ))));
-        }
+    let Some((name, how)) = word.split_once('=') else {
+        let message = format!("`{option}` needs a name and what to do with it");
+        let problem = Problem::new("PAL0290", Exit::Usage, message).at(file, at(0, word.len()), "");
+        return Err(Box::new(problem.help(write(word))));
+    };
+    let found = CHOICES.iter().find(|one| one.1 == how);
+    let Some((_, _, choice)) = found.filter(|one| one.0 == option) else {
+        let message = format!("`{how}` is nothing that `{option}` can do with a variable");
+        let problem =
+            Problem::new("PAL0290", Exit::Usage, message).at(file, at(name.len() + 1, word.len()), "");
+        return Err(Box::new(problem.help(match found {
+            Some((other, ..)) => format!("write `{other} {name}={how}`"),
+            None => write(name),
+        })));
     };
     let names = variables(loaded);
     if names.contains(name) {
-        return Ok((name.to_string(), choice, file));
+        return Ok((name.to_string(), *choice, file));
     }
     if let Some(argument) = loaded.arguments().iter().find(|argument| &*argument.name == name) {
         let message = format!("`{name}` is given to the model, so it is there all the time");
@@ -288,47 +168,6 @@ fn variables(loaded: &Loaded) -> BTreeSet<String> {
         });
     }
     all
-}
-
-/// Why there is no gradient as asked, if not for want of bytes.
-pub(crate) fn no_fit(error: &FitError, loaded: &Loaded) -> Problem {
-    match error {
-        FitError::Transform(error) => Problem::from_transform(error, loaded.file),
-        FitError::Plan(error) => no_plan(error, loaded),
-        other => Problem::new(other.code(), Exit::Input, other.to_string()),
-    }
-}
-
-/// Why memory is not known beforehand.
-pub(crate) fn no_plan(error: &PlanError, loaded: &Loaded) -> Problem {
-    if let &PlanError::SnapshotOverBudget { budget, needed, span } = error {
-        return Problem::over_loop_budget(budget, needed, span, Exit::Input, loaded);
-    }
-    let (message, span, help) = match error {
-        PlanError::DependsOnData { what, span } => (
-            format!("{what} depends on data, so the memory is not known before a run"),
-            *span,
-            "`palinode grad --budget` stops such a run in time",
-        ),
-        PlanError::TooDeep { .. } => (
-            sentence(&error.to_string()).to_string(),
-            Span::NONE,
-            "write the recursion as a loop; `palinode grad --budget` stops such a run in time",
-        ),
-        other => (
-            sentence(&other.to_string()).to_string(),
-            Span::NONE,
-            "`palinode grad --budget` stops such a run in time",
-        ),
-    };
-    let problem = Problem::new(error.code(), Exit::Input, message).help(help);
-    if span.is_none() { problem } else { problem.at(loaded.file, span.range(), "") }
-}
-
-/// What an error says happened: between its code and what to do.
-fn sentence(text: &str) -> &str {
-    let text = text.split_once(": ").map_or(text, |(_, rest)| rest);
-    text.split_once("; ").map_or(text, |(first, _)| first)
 }
 
 /// What is live at the peak.
@@ -363,7 +202,7 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
     (!span.is_none()).then(|| session.sources.place(loaded.file, span.start as usize).0)
 }
 
-/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where a loop keeps states.
+/// `with 1.7 times the work`, or `with 5.1 forward sweeps` where a loop keeps snapshots.
 pub(crate) fn price(fitted: &FittedGradient) -> String {
     match &fitted.checkpoints[..] {
         [only] => format!("with {} forward sweeps", sweeps(only.forward_rounds(), only.rounds)),
@@ -405,12 +244,7 @@ pub(crate) fn against_all(fitted: &FittedGradient) -> String {
 pub(crate) fn chosen(program: &Program, recompute: Recompute, repeated: usize) -> String {
     let mut has_loops = false;
     program.main().body.for_each_inst(&mut |inst| has_loops |= inst.op.repeats());
-    let loops = match recompute {
-        Recompute::Nothing => "loops keep all they need",
-        Recompute::Cheap => "loops compute sums and products again",
-        Recompute::Elementwise => "loops compute elementwise functions again",
-        Recompute::Anything => "loops compute again whatever they can",
-    };
+    let loops = LEVELS.iter().find(|one| one.0 == recompute).expect("every level is there").3;
     match repeated {
         0 if has_loops => loops.to_string(),
         0 => "everything is kept".to_string(),
@@ -431,9 +265,9 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
             outer != inner && outer.start <= inner.start && inner.end <= outer.end
         };
         let kept = format!(
-            "the loop{place} keeps {} of {} states",
-            numbers::count(checkpoint.slots),
-            numbers::count(checkpoint.rounds)
+            "the loop{place} keeps {} for {}",
+            numbers::plural(checkpoint.slots, "snapshot"),
+            numbers::plural(checkpoint.rounds, "round")
         );
         // How often it is run through in all depends on the loop around it, too; the multiple of the work counts that.
         if fitted.checkpoints.iter().any(is_around) {
@@ -450,6 +284,33 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
     lines
 }
 
+/// How a budget was kept.
+pub(crate) fn budget_json(
+    budget: Budget,
+    fitted: &FittedGradient,
+    line: &dyn Fn(Span) -> Option<usize>,
+) -> Value {
+    let checkpoint = |checkpoint: &Checkpoint| {
+        json!({
+            "line": line(checkpoint.span),
+            "rounds": checkpoint.rounds,
+            "slots": checkpoint.slots,
+            "forward_rounds": checkpoint.forward_rounds(),
+            "fewest_rounds": checkpoint.fewest_rounds(),
+        })
+    };
+    json!({
+        "budget_bytes": budget.bytes(),
+        "planned_bytes": fitted.prediction.heap,
+        "store_all_bytes": fitted.store_all.bytes(),
+        "work": fitted.overhead,
+        "work_is_exact": fitted.is_overhead_exact,
+        "recompute": word(fitted.recompute),
+        "repeated": fitted.repeated,
+        "checkpoints": fitted.checkpoints.iter().map(checkpoint).collect::<Vec<_>>(),
+    })
+}
+
 /// How often a loop is run through, from its rounds.
 pub(crate) fn sweeps(run: u64, rounds: u64) -> String {
     let times = run as f64 / rounds.max(1) as f64;
@@ -461,30 +322,15 @@ fn again(n: usize) -> String {
     format!("{} {words}", numbers::plural(n as u64, "operation"))
 }
 
-/// A budget of at least so many bytes that is easy to read and to type.
-pub(crate) fn handy(bytes: u64) -> Budget {
-    let step = match unit(bytes) {
-        None => 1,
-        Some((_, unit)) if bytes < 100 * unit => unit / 4,
-        Some((_, unit)) => unit,
-    };
-    Budget::from(usize::try_from(bytes.div_ceil(step).saturating_mul(step)).unwrap_or(usize::MAX))
-}
-
-/// A [`handy`] budget as it is typed.
+/// A [`handy`] budget as it is typed: in the largest unit of which it is at least ten.
 pub(crate) fn compact(budget: Budget) -> String {
     let bytes = budget.bytes() as u64;
-    match unit(bytes) {
+    let units = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|&(_, unit)| bytes >= 10 * unit) {
         Some((name, unit)) => format!("{}{name}", bytes as f64 / unit as f64),
         None if bytes > 0 && bytes.is_multiple_of(256) => format!("{}KiB", bytes as f64 / 1024.0),
         None => format!("{bytes}B"),
     }
-}
-
-/// The largest unit of which it is at least ten.
-fn unit(bytes: u64) -> Option<(&'static str, u64)> {
-    let units = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    units.into_iter().find(|&(_, unit)| bytes >= 10 * unit)
 }
 
 /// A budget of at least so many bytes, as it is typed.
@@ -492,24 +338,15 @@ pub(crate) fn to_type(bytes: u64) -> String {
     compact(handy(bytes))
 }
 
-/// As [`exactly`].
-pub(crate) fn exact_size(bytes: u64) -> String {
-    exactly(Budget::from(usize::try_from(bytes).unwrap_or(usize::MAX)))
-}
-
 /// `31.5 KiB`, and the bytes if that is rounded.
-fn exactly(budget: Budget) -> String {
+pub(crate) fn exact_size(bytes: u64) -> String {
+    let budget = Budget::from(usize::try_from(bytes).unwrap_or(usize::MAX));
     let (rounded, exact) = (budget.rounded(), budget.to_string());
     if rounded == exact {
         exact
     } else {
         format!("{rounded} ({} bytes)", numbers::count(budget.bytes() as u64))
     }
-}
-
-/// `31.5 KiB`.
-pub(crate) fn size(bytes: u64) -> String {
-    numbers::bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

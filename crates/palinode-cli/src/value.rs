@@ -1,7 +1,7 @@
 //! Values as JSON: numbers as the shortest text that is read back the same, infinities and NaN as strings, arrays nested.
 
 use palinode_ir::interp::{Datum, Tensor};
-use palinode_ir::pal::Unit;
+use palinode_ir::pal::{Output, Unit};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
@@ -31,6 +31,11 @@ pub(crate) fn datum<'a>(datum: &'a Datum<f64>, unit: Option<&'a Unit>) -> Json<'
 /// A unit's text, or null.
 pub(crate) fn unit(unit: Option<&Unit>) -> Value {
     unit.map_or(Value::Null, |unit| json!(&*unit.text))
+}
+
+/// An output and its value, in its unit.
+pub(crate) fn output(output: &Output, value: f64) -> Value {
+    json!({ "name": &*output.name, "value": number(value), "unit": unit(output.unit.as_ref()) })
 }
 
 /// A value in SI -> in this unit.

@@ -10,6 +10,7 @@
 //! | [`Var`], [`Tape`], [`Record`] | the dynamic tape and its sweeps |
 //! | [`Array`] | arrays on the tape: in place, with views |
 //! | [`grad`], [`jacobian`], [`hessian`], ... | from a closure and a point to a derivative |
+//! | [`check_gradient`] | a gradient against differences |
 //! | [`decision`] | what a program decided by active values |
 //! | [`Reals`], [`Snapshot`], [`SnapshotStore`] | values with numbers inside, as words, and where such words are kept |
 //! | [`schedule`] | which states of a loop to keep so that it can be reversed in little memory |
@@ -21,7 +22,7 @@
 
 mod array;
 mod budget;
-mod check;
+pub mod check;
 mod confusion;
 pub mod decision;
 pub mod dense;
@@ -30,6 +31,7 @@ mod dual;
 mod dual_n;
 mod ecosystem;
 mod error;
+mod finite;
 mod into_budget;
 mod jet;
 #[cfg(feature = "nalgebra")]
@@ -50,6 +52,7 @@ mod tape;
 
 pub use array::{Array, ArrayOperand, Position};
 pub use budget::{Budget, BudgetMistake};
+pub use check::check_gradient;
 #[doc(hidden)]
 pub use confusion::Seeded;
 pub use drivers::{

@@ -9,11 +9,13 @@
 //! | [`trace`](mod@trace) | generic Rust code, run once -> program |
 //! | [`transform`] | program -> its derivatives, as programs |
 //! | [`passes`] | program -> a simpler one that gives the same |
+//! | [`check`] | program, inputs, gradient -> how differences compare with it |
 //! | [`plan`] | program, shapes of its inputs -> what it will need of memory |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
 
 mod builder;
+pub mod check;
 mod diagnostic;
 mod fast;
 mod implicit;

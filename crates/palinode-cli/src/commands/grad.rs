@@ -1,98 +1,95 @@
 //! `palinode grad`: value and gradient, and how well differences agree.
 
-use palinode_core::Budget;
+use palinode_core::check::Verdict;
 use palinode_core::points;
-use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
-use palinode_ir::pal::{Argument, Role};
+use palinode_ir::check::{self, Checked, Checker};
+use palinode_ir::interp::{Code, Datum, Limits};
+use palinode_ir::pal::{Argument, Role, Unit};
+use palinode_ir::plan::{self, Ahead, Asked, Beside, Kept, Ladder, Sides, Target, Within, less};
 use palinode_ir::transform::TransformError;
-use palinode_ir::{Program, plan};
 use serde_json::{Value, json};
 
-use crate::ahead::{Ahead, Within};
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::checking::{self, Checked, Checker};
-use crate::commands::memory::budget_json;
-use crate::commands::{finite, headline};
-use crate::differences::Verdict;
+use crate::commands::{headline, meaning, rounds_counter, value_alone};
 use crate::execute::Cost;
-use crate::gradient::{Gradient, Kept, NoGradient, gradient, tensor};
-use crate::ladder::{Also, Ladder};
+use crate::gradient::{Gradient, gradient, tensor};
+use crate::ladder::{Also, Planner};
 use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
-use crate::sides::Room;
 use crate::stops::{Stop, Stops};
-use crate::storage::{Asked, Beside, REAL};
+use crate::storage::{REAL, budget_json};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
-use crate::{execute, inputs, measured, model, numbers, sides, storage, value};
+use crate::{execute, explain, inputs, model, numbers, sides, storage, value};
 
 /// Where reverse mode has no room, forward mode is run for so many numbers at most: each takes a run.
 const MOST_FORWARDS: usize = 100;
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
     if mode != args.mode && args.mode == Mode::Forward {
-        let message =
-            "--budget, --recompute and --store are about the way back, which forward mode does not go";
+        let message = "--budget, --recompute, --store and --narrow are about the way back, which forward mode does not go";
         let problem = Problem::new("PAL0298", Exit::Usage, message);
         return Err(problem.help("leave out --mode, or leave out these").into());
     }
 
+    let session = &*session;
     let program = loaded.only(objective);
-    let numbers: usize = wrt.iter().map(|&at| inputs[at].elements()).sum();
+    let of = Target { program: &program, wrt: &wrt, inputs: &inputs };
+    let numbers = of.numbers();
     asked.beside = Beside {
-        sides: sides::kept(&program, &inputs, &wrt, args.model.accept_points),
-        check: if args.check { checking::held_bytes(&inputs, &wrt) as u64 } else { 0 },
+        sides: if args.model.accept_points { 0 } else { of.bytes_of_sides() },
+        check: if args.check { check::held_bytes(&inputs, &wrt) as u64 } else { 0 },
     };
     asked.may_go_forwards =
         args.mode == Mode::Auto && asked.is_budget_alone() && !args.check && numbers <= MOST_FORWARDS;
-    let for_check = |values: u64| Some(checking::least(&program, &wrt, &inputs, values));
-    let also = match args.check {
-        true => Also {
-            bytes: &for_check,
-            needed_by: "value, gradient and --check",
-            without: "`grad` without --check, which computes values and tangents beside the gradient,",
-            is_as_planned: true,
-        },
-        false => Also::NOTHING,
+    let for_check = |values: u64| Some(check::least_bytes(&program, &wrt, &inputs, values));
+    let (also, words): (&dyn Fn(u64) -> Option<u64>, Also) = match args.check {
+        true => (
+            &for_check,
+            Also {
+                needed_by: "value, gradient and --check",
+                without: "`grad` without --check, which computes values and tangents beside the gradient,",
+                is_as_planned: true,
+            },
+        ),
+        false => (&|_| Some(0), Also::NOTHING),
     };
-    let ladder = Ladder { asked: &asked, program: &program, wrt: &wrt, inputs: &inputs, also };
-    let Ahead { within, values: of_value, room } = Ahead::plan(session, &loaded, &ladder)?;
+    let ladder = Ladder { asked: &asked, of, also };
+    let planner = Planner { ladder, also: words, loaded: &loaded, session };
+    let Ahead { within, values: of_value, sides: beside } = planner.plan()?;
     // All that is computed after the gradient is made ready before the first run, so that it is held beside the budget.
-    let no_forward = |error: TransformError| Problem::from_transform(&error, loaded.file);
+    let no_forward = |error: TransformError| explain::transform(&error, loaded.file);
     let checker = match args.check {
-        true => Some(Checker::new(&of_value, &execute::simplified(&program), &wrt).map_err(no_forward)?),
+        true => Some(Checker::new(&of_value, &plan::simplified(&program), &wrt).map_err(no_forward)?),
         false => None,
     };
-    let exact = if asked.is_rounded() { Some(Exact::plan(&asked, &program, &wrt, &inputs)) } else { None };
+    let exact = if asked.is_rounded() { Some(Exact::plan(&asked, of)) } else { None };
     let stops = Stops::new(&program, None);
+    let counter = rounds_counter(session, &program);
     let of_value_code = Code::new(&of_value);
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
-    let less = |bytes: u64| Limits {
-        budget: limits.budget.checked_sub(bytes as usize).unwrap_or(Budget::from(0)),
-        ..limits
-    };
-    let (after, beside_check) = (less((numbers * REAL) as u64), less(asked.beside.check));
-    let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
-        value_alone(&loaded, &of_value_code, objective, &inputs, &limits)
-    });
-    let told = |failed, inputs: &[Datum<f64>]| match within {
-        Within::Stopping { .. } => told_what_works(failed, &asked, (&program, &wrt, inputs), &limits),
+    let beside_bytes = |bytes: u64| Limits { budget: less(limits.budget, bytes), ..limits };
+    let (after, beside_check) = (beside_bytes((numbers * REAL) as u64), beside_bytes(asked.beside.check));
+    let (ran, is_suspicious) =
+        points::suspicious(of.point(), || value_alone(&loaded, &of_value_code, objective, &inputs, &limits));
+    let told = |failed, of: Target<'_>| match within {
+        Within::Stopping { .. } => told_what_works(failed, &asked, of, &limits),
         _ => failed,
     };
-    let (found, forward) = ran.map_err(|failed| told(failed, &inputs))?;
+    let (found, forward) = ran.map_err(|failed| told(failed, of))?;
     if is_suspicious && asked.beside.sides > 0 {
-        let Room::Within { gradient, left } = room else {
-            return Err(ladder.no_room_for_sides(limits.budget).into());
+        let Sides::Within { gradient, left } = beside else {
+            return Err(planner.too_small_for_sides(limits.budget).into());
         };
         sides::check_gradient(
             &of_value_code,
@@ -101,21 +98,23 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
             mode,
             (&asked, gradient, left),
         )
-        .map_err(|error| no_gradient(error, &loaded))?;
+        .map_err(|error| explain::gradient(error, &loaded))?;
     }
-    let mut found_gradient = gradient(&program, &wrt, &inputs, &limits, mode, (&asked, &within))
-        .map_err(|error| told(no_gradient(error, &loaded), &inputs))?;
+    let of = Target { program: &program, wrt: &wrt, inputs: &inputs };
+    let mut found_gradient = gradient(of, &limits, mode, (&asked, &within))
+        .map_err(|error| told(explain::gradient(error, &loaded), of))?;
     let rounding = match exact {
-        Some(exact) => {
-            Some(exact.rounding((&program, &wrt, &inputs), &limits, &mut found_gradient, &loaded)?)
-        }
+        Some(exact) => Some(exact.rounding(of, &limits, &mut found_gradient, &loaded)?),
         None => None,
     };
     // A loop that goes on for much longer elsewhere is not waited for.
     let steps = limits.steps.min(forward.steps.saturating_mul(20).saturating_add(10_000));
     let around = Limits { steps, ..beside_check };
-    let mut checked =
-        checker.map(|checker| checking::check(&checker, &mut inputs, &around, &found_gradient.parts));
+    let mut checked = checker.map(|checker| {
+        let parts = &found_gradient.parts;
+        let progress = Progress::start("taking differences", check::comparisons(parts) as u64);
+        checker.check(&mut inputs, &around, parts, &mut || progress.advance())
+    });
     let stops = stops.run(&inputs, &after);
     // From here on in declared units.
     let of = loaded.model.outputs[objective].unit.as_ref();
@@ -123,7 +122,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         let scale = value::derivative_scale(of, loaded.arguments()[at].unit.as_ref());
         found_gradient.parts[part].data.iter_mut().for_each(|x| *x *= scale);
         if let Some(checked) = &mut checked {
-            checked.parts[part].convert(scale, of);
+            convert(&mut checked.parts[part], scale, of);
         }
     }
     let answer = Answer {
@@ -140,37 +139,24 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         rounding,
         checked: checked.as_ref(),
     };
-    session.answer(|| answer.text(args.show.look(), session), || answer.json(session))?;
+    let decisions = checked.as_ref().and_then(|checked| checked.decisions).map(|seen| seen.count());
+    let at = (&wrt[..], &inputs[..]);
+    session.answer_meaning(
+        || meaning((session, &loaded), of, at, decisions, (counter, &after)),
+        || answer.text(args.show.look(), session),
+        || answer.json(session),
+    )?;
     match checked {
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
         _ => Ok(()),
     }
 }
 
-/// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.
-pub(crate) fn value_alone(
-    loaded: &Loaded,
-    code: &Code,
-    objective: usize,
-    inputs: &[Datum<f64>],
-    limits: &Limits,
-) -> Result<(f64, Cost), Failed> {
-    let _progress = Progress::start("running", 1);
-    let ran = execute::run(code, inputs, limits).map_err(|error| Problem::from_run(&error, loaded))?;
-    let value = ran.outputs[0].as_real().expect("the objective is a real number");
-    Ok((finite(loaded, objective, value, limits)?, ran.cost))
-}
-
 /// A run of which no plan was made was stopped: which budget does, if a run of the values can tell.
-fn told_what_works(
-    mut failed: Failed,
-    asked: &Asked,
-    of: (&Program, &[usize], &[Datum<f64>]),
-    limits: &Limits,
-) -> Failed {
+fn told_what_works(mut failed: Failed, asked: &Asked, of: Target<'_>, limits: &Limits) -> Failed {
     if let [problem] = &mut failed.0[..]
         && problem.code == "PAL0275"
-        && let Some(least) = measured::least(asked, of, limits)
+        && let Some(least) = plan::least_counted(asked, of, limits)
     {
         let works = storage::to_type(least);
         problem.help = Some(format!(
@@ -188,26 +174,25 @@ struct Exact {
 }
 
 impl Exact {
-    fn plan(asked: &Asked, program: &Program, wrt: &[usize], inputs: &[Datum<f64>]) -> Exact {
-        let results: usize = wrt.iter().map(|&at| inputs[at].elements() * REAL).sum();
-        let asked = asked.exact(results as u64);
-        let within = Within::plan(&asked, program, wrt, inputs).ok();
+    fn plan(asked: &Asked, of: Target<'_>) -> Exact {
+        let asked = asked.exact((of.numbers() * REAL) as u64);
+        let within = Within::plan(&asked, of).ok();
         Exact { asked, within }
     }
 
     /// How far a gradient is from the exact one, as a part of its largest entry; NaN if there is none.
     fn rounding(
         self,
-        (program, wrt, inputs): (&Program, &[usize], &[Datum<f64>]),
+        of: Target<'_>,
         limits: &Limits,
         found: &mut Gradient,
         loaded: &Loaded,
     ) -> Result<f64, Failed> {
         let Exact { asked, within: Some(within) } = self else { return Ok(f64::NAN) };
         let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..*limits };
-        let exact = match gradient(program, wrt, inputs, &limits, Mode::Reverse, (&asked, &within)) {
+        let exact = match gradient(of, &limits, Mode::Reverse, (&asked, &within)) {
             Err(error) if error.is_over_budget() => return Ok(f64::NAN),
-            done => done.map_err(|error| no_gradient(error, loaded))?,
+            done => done.map_err(|error| explain::gradient(error, loaded))?,
         };
         let data = |gradient: &mut Gradient| {
             std::mem::take(&mut gradient.parts).into_iter().map(Datum::Real).collect::<Vec<_>>()
@@ -224,8 +209,8 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
     let problem = Problem::new("PAL0294", Exit::Check, "the gradient and the differences disagree");
     let mut problem = match rounding.filter(|error| *error > 0.0) {
         Some(_) => problem
-            .note("the gradient was rounded, because arrays were kept in fewer bits as --store says")
-            .help("check without `f32` and `bf16` in --store; the answer says by how much they round"),
+            .note("the gradient was rounded, because arrays were kept in fewer bits as --narrow says")
+            .help("check without --narrow; the answer says by how much they round"),
         None => problem
             .note("that is as it should be with `stop_gradient`, and may be in a loop with a loose tolerance")
             .help("otherwise a rule of Palinode is wrong: please report it with the model"),
@@ -238,79 +223,6 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
         problem = problem.note("these are differences alone, which noise may mislead: forward mode beside them takes more than the budget");
     }
     if session.json { Failed(Vec::new()) } else { problem.into() }
-}
-
-/// Why there is no gradient although the model ran.
-pub(crate) fn no_gradient(error: NoGradient, loaded: &Loaded) -> Failed {
-    match error {
-        NoGradient::Transform(error) => Problem::from_transform(&error, loaded.file).into(),
-        NoGradient::Run(error) => {
-            let mut problem = Problem::from_run(&error, loaded);
-            if matches!(error.kind, RunErrorKind::NonFinite { .. }) {
-                problem.code = "PAL0293";
-                problem.message = format!("the model runs, but its derivative does not: {}", problem.message);
-                problem.help = Some(
-                    "the function has no finite slope here; move the inputs away, or see it with --allow-nonfinite"
-                        .to_string(),
-                );
-            }
-            if matches!(error.kind, RunErrorKind::TooLarge { .. }) {
-                // Half of what there was leaves room for the rest of the machine.
-                let half = storage::to_type(crate::MEMORY.peak_usage() as u64 / 2);
-                problem.help = Some(format!(
-                    "let it keep less and compute it again, `--budget {half}`; or check the lengths"
-                ));
-            }
-            problem.into()
-        }
-        NoGradient::NotFinite(x) => {
-            let message = format!("the model runs, but a derivative is {}", numbers::plain(x));
-            Problem::new("PAL0293", Exit::Run, message)
-                .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
-                .help("use large finite numbers instead, or see it with --allow-nonfinite")
-                .into()
-        }
-        NoGradient::OfPoint(palinode_core::Error::OfPointAlone { decision, left, right }) => {
-            let message = format!(
-                "the derivative may hold at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, and beside them it cannot be computed"
-            );
-            Problem::new("PAL0119", Exit::Run, message)
-                .help("move the inputs a little; --accept-points takes it as it is")
-                .into()
-        }
-        NoGradient::OfPoint(palinode_core::Error::OfPoint { decision, left, right, part, here, sides }) => {
-            let coincide = left.is_nan() && right.is_nan();
-            let (message, help) = if coincide {
-                (
-                    "the derivative holds at these inputs only: eigenvalues or singular values coincide here, and nowhere beside them".to_string(),
-                    "use what does not depend on their order and on single vectors (sums over all values, `v @ diag(f(w)) @ v'`), or move the inputs a little; --accept-points takes it as it is",
-                )
-            } else {
-                (
-                    format!(
-                        "the derivative holds at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, goes so nowhere beside them"
-                    ),
-                    "write the model without that short cut, or move the inputs a little; --accept-points takes it as it is",
-                )
-            };
-            let [below, above] = sides.map(|side| numbers::short(side, 6));
-            let here = numbers::short(here, 6);
-            Problem::new("PAL0119", Exit::Run, message)
-                .note(format!(
-                    "number {} of the derivative is {here} here, and {below} and {above} to the sides",
-                    part + 1
-                ))
-                .help(help)
-                .into()
-        }
-        NoGradient::NoRoomForSides => {
-            let message =
-                "a comparison of the model is a tie, and the budget is too small to look to its sides";
-            let help = "give it more; --accept-points takes the derivative as it is";
-            Problem::new("PAL0412", Exit::Run, message).help(help).into()
-        }
-        NoGradient::OfPoint(error) => Problem::new(error.code(), Exit::Run, error.to_string()).into(),
-    }
 }
 
 struct Answer<'a> {
@@ -361,7 +273,7 @@ impl Answer<'_> {
                 self.checked.map_or(Cell::default(), |checked| verdict_cell(&checked.parts[part], look));
             rows.push(vec![
                 Cell::new(&*argument.name),
-                Cell::new(numbers::reals_text(&tensor.shape, &tensor.data, look)),
+                Cell::new(numbers::reals(&tensor.shape, &tensor.data, look)),
                 Cell::new(unit),
                 check,
             ]);
@@ -419,8 +331,8 @@ impl Answer<'_> {
                     Kept::Planned => {
                         storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0)
                     }
-                    Kept::States(bytes) => {
-                        format!("each loop keeps as many states as fit into {}", numbers::bytes(*bytes))
+                    Kept::Snapshots(bytes) => {
+                        format!("each loop keeps as many snapshots as fit into {}", numbers::bytes(*bytes))
                     }
                     Kept::Counted(fitted) => {
                         let line = |span| storage::line(session, self.loaded, span);
@@ -471,17 +383,13 @@ impl Answer<'_> {
                 ("gradient", value::reals(tensor)),
             ]);
             match self.checked {
-                Some(checked) => fields.and(json!({ "check": checked.parts[part].json() }).into()),
+                Some(checked) => fields.and(json!({ "check": check_json(&checked.parts[part]) }).into()),
                 None => fields,
             }
         });
         let head = json!({
             "model": session.sources.name_of(self.loaded.file),
-            "output": {
-                "name": &*output.name,
-                "value": value::number(self.value()),
-                "unit": value::unit(output.unit.as_ref()),
-            },
+            "output": value::output(output, self.value()),
             "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
         });
         let head = Json::Value(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
@@ -521,7 +429,7 @@ impl Answer<'_> {
                 let line = |span| storage::line(session, self.loaded, span);
                 all["budget"] = match &self.gradient.kept {
                     Kept::Counted(fitted) => budget_json(*budget, fitted, &line),
-                    Kept::Planned | Kept::States(_) => json!({ "budget_bytes": budget.bytes() }),
+                    Kept::Planned | Kept::Snapshots(_) => json!({ "budget_bytes": budget.bytes() }),
                 };
             }
         }
@@ -544,7 +452,7 @@ impl Answer<'_> {
 }
 
 /// What `--check` says about one argument.
-fn verdict_cell(part: &checking::Part, look: Look) -> Cell<'static> {
+fn verdict_cell(part: &check::Part, look: Look) -> Cell<'static> {
     let of = if part.tested < part.elements {
         format!(" ({} of {} entries and a direction)", part.tested, numbers::count(part.elements as u64))
     } else {
@@ -618,4 +526,53 @@ fn decisions_line(checked: &Checked, look: Look) -> String {
         String::new()
     };
     format!("meaning  {} {words} on what is differentiated{nearest}\n{room}", numbers::count(count))
+}
+
+/// A comparison in other units: slopes by a factor, values in the unit of what is differentiated.
+fn convert(part: &mut check::Part, factor: f64, of: Option<&Unit>) {
+    let found = &mut part.found;
+    found.differences *= factor;
+    found.error *= factor.abs();
+    found.across = found.across.map(|slope| slope * factor);
+    match &mut found.verdict {
+        Verdict::Kink { left, right } => {
+            *left *= factor;
+            *right *= factor;
+        }
+        Verdict::Jump { left, right, .. } => {
+            *left = of.map_or(*left, |unit| unit.from_si(*left));
+            *right = of.map_or(*right, |unit| unit.from_si(*right));
+        }
+        _ => {}
+    }
+}
+
+fn check_json(part: &check::Part) -> Value {
+    let found = &part.found;
+    let (status, digits) = match found.verdict {
+        Verdict::Agrees { digits } => ("agrees", Some(digits)),
+        Verdict::Within { digits } => ("within", digits),
+        Verdict::Kink { .. } => ("kink", None),
+        Verdict::Jump { .. } => ("jump", None),
+        Verdict::Crossed => ("crossed", None),
+        Verdict::Disagrees => ("disagrees", None),
+        Verdict::Unknown => ("unknown", None),
+    };
+    let mut fields = json!({ "status": status, "digits": digits });
+    if !found.differences.is_nan() {
+        fields["differences"] = value::number(found.differences);
+        fields["error"] = value::number(found.error);
+    }
+    if let Verdict::Kink { left, right } | Verdict::Jump { left, right, .. } = found.verdict {
+        fields["left"] = value::number(left);
+        fields["right"] = value::number(right);
+    }
+    if let Some(slope) = found.across {
+        fields["across"] = value::number(slope);
+    }
+    if let Some(at) = part.place.filter(|_| part.elements > 1) {
+        fields["entry"] = json!(at);
+    }
+    fields["tested"] = json!(part.tested);
+    fields
 }

@@ -2,13 +2,13 @@
 
 use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum, Tensor};
+use palinode_ir::plan::Target;
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
 use crate::args::HessianArgs;
-use crate::commands::grad::no_gradient;
-use crate::commands::{headline, objective_value, run_model};
+use crate::commands::{headline, meaning, measured, objective_value, rounds_counter, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -18,29 +18,29 @@ use crate::progress::Progress;
 use crate::session::Session;
 use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, layout};
-use crate::{execute, inputs, model, numbers, sides, value};
+use crate::{execute, explain, inputs, model, numbers, sides, value};
 
 /// How many rows and columns are shown unless all are asked for.
 const SHOWN: usize = 8;
 
 pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let mut inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
-    let (ran, is_suspicious) =
-        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
+    let model = loaded.only(objective);
+    let of = Target { program: &model, wrt: &wrt, inputs: &inputs };
+    let (ran, is_suspicious) = points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits));
     let ran = ran?;
     let found = objective_value(&loaded, &ran, objective, &limits)?;
 
-    let model = loaded.only(objective);
-    let program = transform::hessian(&model, &wrt)
-        .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
+    let program =
+        transform::hessian(&model, &wrt).map_err(|error| explain::transform(&error, loaded.file))?;
     let code = Code::new(&passes::simplify(&program));
     let progress = Progress::start("running once per direction", 1);
     let ran = run_derivative(&code, &inputs, &limits, 0)
-        .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
+        .map_err(|error| explain::gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
         let at = (&mut inputs[..], &wrt[..]);
         let values = Code::new(&model);
@@ -49,7 +49,7 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
             parts.extend(ran.outputs.iter().filter_map(Datum::as_vector).flatten());
             Ok(())
         })
-        .map_err(|error| no_gradient(error, &loaded))?;
+        .map_err(|error| explain::gradient(error, &loaded))?;
     }
     drop(progress);
 
@@ -86,21 +86,16 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
         };
         Json::fields([
             ("model", json!(session.sources.name_of(loaded.file)).into()),
-            (
-                "output",
-                json!({ "name": &*output.name, "value": value::number(value), "unit": value::unit(unit) })
-                    .into(),
-            ),
+            ("output", value::output(output, value).into()),
             ("wrt", json!(names).into()),
             ("units", json!(units).into()),
             ("hessian", Json::List(blocks.iter().enumerate().map(block).collect())),
-            ("steps", json!(ran.cost.steps).into()),
-            ("seconds", json!(ran.cost.seconds).into()),
-            ("total_seconds", json!(session.seconds()).into()),
-            ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
         ])
+        .and(measured(ran.cost, session, json!({ "peak_bytes": ran.cost.peak })))
     };
-    session.answer(text, fields)
+    let counter = rounds_counter(session, &model);
+    let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &limits));
+    session.answer_meaning(told, text, fields)
 }
 
 /// The name of each row: `a`, `w[0]`, `w[1]`, `m[0,1]`.

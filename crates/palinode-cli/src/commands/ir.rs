@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Derived, IrArgs};
 use crate::assign::{closest, listed};
-use crate::commands::grad::no_gradient;
-use crate::gradient::NoGradient;
+use crate::explain;
 use crate::model::{self, Loaded};
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
@@ -83,16 +82,16 @@ fn apply(stages: &mut Vec<Stage>, name: &str, pass: passes::Pass) {
 
 /// The model's program, or a derivative of it.
 fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
-    let full = match (args.of, args.output.as_deref()) {
-        (Derived::Grad | Derived::Hessian, name) => loaded.only(loaded.objective(name, "--output")?),
+    let full = match (args.derivative, args.of.as_deref()) {
+        (Derived::Grad | Derived::Hessian, name) => loaded.only(loaded.objective(name)?),
         (_, Some(name)) => loaded.only(loaded.output(name)?),
         (_, None) => loaded.model.program.clone(),
     };
-    if args.of == Derived::Run {
+    if args.derivative == Derived::Run {
         return Ok(full);
     }
     let wrt = loaded.wrt(&args.wrt)?;
-    let program = match args.of {
+    let program = match args.derivative {
         Derived::Run => Ok(full),
         Derived::Grad => transform::value_and_grad(&full, &wrt),
         Derived::Hessian => transform::hessian(&full, &wrt),
@@ -100,7 +99,7 @@ fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
         Derived::Vjp => transform::vjp(&full, &wrt),
         Derived::Jacobian => transform::jacobian(&full, &wrt),
     };
-    let program = program.map_err(|error| no_gradient(NoGradient::Transform(error), loaded))?;
+    let program = program.map_err(|error| explain::transform(&error, loaded.file))?;
     let raw = args.raw || args.all_passes || !args.pass.is_empty();
     Ok(if raw { program } else { passes::simplify(&program) })
 }

@@ -3,14 +3,14 @@
 use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum};
 use palinode_ir::pal::{Output, Role};
+use palinode_ir::plan::Target;
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
 use crate::args::JvpArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::commands::grad::no_gradient;
-use crate::commands::{headline, run_model};
+use crate::commands::{headline, meaning, measured, rounds_counter, run_model};
 use crate::execute::run_derivative;
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::session::Session;
 use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, STRONG, layout};
-use crate::{execute, inputs, model, numbers, sides, value};
+use crate::{execute, explain, inputs, model, numbers, sides, value};
 
 /// An argument and how it moves, in the declared unit.
 struct Move {
@@ -36,19 +36,19 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let moves = directions(session, &loaded, args, &inputs)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
-    let (ran, is_suspicious) =
-        points::suspicious(sides::point(&inputs, &wrt), || run_model(&loaded, &inputs, &limits));
+    let of = Target { program: &loaded.model.program, wrt: &wrt, inputs: &inputs };
+    let (ran, is_suspicious) = points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits));
     ran?;
 
     let program = transform::jvp(&loaded.model.program, &wrt)
-        .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
+        .map_err(|error| explain::transform(&error, loaded.file))?;
     let mut all = inputs.clone();
     let tangent = |one: &Move| inputs::datum(&loaded.arguments()[one.at], one.numbers.clone());
     all.extend(moves.iter().map(tangent));
     let code = Code::new(&passes::simplify(&program));
     let progress = Progress::start("running forwards", 1);
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
-        .map_err(|error| no_gradient(NoGradient::from(error), &loaded))?;
+        .map_err(|error| explain::gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
         let (mut moving, rest) = (inputs.clone(), &all[inputs.len()..]);
         let values = Code::new(&loaded.model.program);
@@ -59,7 +59,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             parts.extend(tangents.filter_map(Datum::as_vector).flatten());
             Ok(())
         })
-        .map_err(|error| no_gradient(error, &loaded))?;
+        .map_err(|error| explain::gradient(error, &loaded))?;
     }
     drop(progress);
 
@@ -78,20 +78,21 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
         .collect();
     let text = || {
         let look = args.show.look();
+        let words = |datum: &Datum<f64>| numbers::datum(datum, look).into_words();
         let heads = ["output", "value", "derivative", "unit"];
         let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
         rows.extend(all.iter().map(|(output, datum, tangent)| {
             vec![
                 Cell::new(&*output.name).style(STRONG),
-                Cell::new(numbers::datum(datum, look)),
-                Cell::new(tangent.as_ref().map_or("none".to_string(), |one| numbers::datum(one, look))),
+                Cell::new(words(datum)),
+                Cell::new(tangent.as_ref().map_or("none".to_string(), words)),
                 Cell::new(output.unit.as_ref().map_or("", |unit| &*unit.text)),
             ]
         }));
         let shown: Vec<String> = moves
             .iter()
             .map(|one| {
-                let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look);
+                let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look).into_words();
                 format!("{} = {numbers}", loaded.arguments()[one.at].name)
             })
             .collect();
@@ -118,13 +119,12 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             ("model", json!(session.sources.name_of(loaded.file)).into()),
             ("direction", Json::List(direction.collect())),
             ("outputs", Json::List(outputs.collect())),
-            ("steps", json!(ran.cost.steps).into()),
-            ("seconds", json!(ran.cost.seconds).into()),
-            ("total_seconds", json!(session.seconds()).into()),
-            ("memory", json!({ "peak_bytes": ran.cost.peak }).into()),
         ])
+        .and(measured(ran.cost, session, json!({ "peak_bytes": ran.cost.peak })))
     };
-    session.answer(text, fields)
+    let counter = rounds_counter(session, &loaded.model.program);
+    let told = || meaning((session, &loaded), None, (&wrt, &inputs), None, (counter, &limits));
+    session.answer_meaning(told, text, fields)
 }
 
 /// What `--direction` says; a single param moves by 1 if it says nothing.

@@ -1,30 +1,28 @@
-//! `palinode loop`: how the way back through a model's loops goes: which states are kept, how often rounds are computed again, and how the gradient fares.
+//! `palinode loop`: how the way back through a model's loops goes: which snapshots are kept, how often rounds are computed again, and how the gradient fares.
 
 mod watch;
 
 use palinode_core::points;
 use palinode_core::schedule::binomial;
 use palinode_ir::interp::{Code, Limits};
-use palinode_ir::plan::{self, Checkpoint};
+use palinode_ir::plan::{self, Ahead, Checkpoint, Ladder, LoopWays, Sides, Target, Within};
 use palinode_ir::{Span, passes, transform};
 use palinode_time::Verdict;
 use serde_json::{Value, json};
 
-use crate::ahead::{Ahead, Within};
 use crate::args::{LoopArgs, Mode};
-use crate::commands::grad::{no_gradient, value_alone};
-use crate::commands::headline;
+use crate::commands::{headline, meaning, rounds_counter, value_alone};
 use crate::gradient::NoGradient;
-use crate::ladder::{Also, Ladder};
+use crate::ladder::{Also, Planner};
 use crate::model::Loaded;
+use crate::numbers::size;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
-use crate::sides::Room;
 use crate::stops::{Stop, Stops};
-use crate::storage::{self, REAL, size, sweeps};
+use crate::storage::{self, REAL, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
-use crate::{execute, health, inputs, model, numbers, sides, value};
+use crate::{execute, explain, health, inputs, model, numbers, sides, value};
 use watch::{Looked, Outermost, Seen, Watched, outermost};
 
 /// Longer loops have no picture: it would have to follow every round.
@@ -32,7 +30,7 @@ const MOST_DRAWN: u64 = 5_000_000;
 
 pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
@@ -44,43 +42,46 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         let problem = Problem::new("PAL0279", Exit::Input, "the model has no loop");
         return Err(problem.help("`palinode memory` shows what the rest takes").into());
     }
-    asked.beside.sides = sides::kept(&model, &inputs, &wrt, args.model.accept_points);
+    let session = &*session;
+    let of = Target { program: &model, wrt: &wrt, inputs: &inputs };
+    asked.beside.sides = if args.model.accept_points { 0 } else { of.bytes_of_sides() };
     // As `grad` plans it, so that both refuse the same budgets.
-    let looked_at = Looked { program: &program, wrt: &wrt, inputs: &inputs, asked: &asked, loops: &loops };
-    let of_states = |_| looked_at.least();
+    let spans: Vec<Span> = loops.iter().map(|of| of.span).collect();
+    let ways = LoopWays { asked: &asked, of: Target { program: &program, ..of }, loops: &spans };
+    let looked_at = Looked { ways, loops: &loops };
+    let of_snapshots = |_| looked_at.ways.least();
     let also = Also {
-        bytes: &of_states,
-        needed_by: "value, gradient and states of the loops",
-        without: "`grad`, which may do without states,",
-        // Loops for which `grad` has a log keep states here.
+        needed_by: "value, gradient and snapshots of the loops",
+        without: "`grad`, which may do without snapshots,",
+        // Loops for which `grad` has a log keep snapshots here.
         is_as_planned: false,
     };
-    let ladder = Ladder { asked: &asked, program: &model, wrt: &wrt, inputs: &inputs, also };
-    let Ahead { within, values, room } = Ahead::plan(session, &loaded, &ladder)?;
+    let ladder = Ladder { asked: &asked, of, also: &of_snapshots };
+    let planner = Planner { ladder, also, loaded: &loaded, session };
+    let Ahead { within, values, sides: beside } = planner.plan()?;
     let within_limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     // As `grad` does first: what is wrong with the model is found where it is written.
     let values = Code::new(&values);
     let mut moved = inputs.clone();
-    let (ran, is_suspicious) = points::suspicious(sides::point(&inputs, &wrt), || {
-        value_alone(&loaded, &values, objective, &inputs, &within_limits)
-    });
+    let (ran, is_suspicious) =
+        points::suspicious(of.point(), || value_alone(&loaded, &values, objective, &inputs, &within_limits));
     ran?;
     // And as `grad`: how a derivative fares that holds at these inputs only says nothing about the model.
     if is_suspicious && asked.beside.sides > 0 {
-        let Room::Within { gradient, left } = room else {
-            return Err(ladder.no_room_for_sides(within_limits.budget).into());
+        let Sides::Within { gradient, left } = beside else {
+            return Err(planner.too_small_for_sides(within_limits.budget).into());
         };
         let at = (&model, &mut moved[..], &wrt[..]);
         let looked =
             sides::check_gradient(&values, at, &within_limits, Mode::Reverse, (&asked, gradient, left));
         // What else there is on the way back is shown.
         if let Err(error @ (NoGradient::OfPoint(_) | NoGradient::NoRoomForSides)) = looked {
-            return Err(no_gradient(error, &loaded));
+            return Err(explain::gradient(error, &loaded));
         }
     }
     drop((values, moved));
-    let refused = |budget| ladder.refused(budget, &loaded, session);
-    let watched = looked_at.watch(&within, args.states, &limits, &loaded, &refused)?;
+    let refused = |budget| planner.too_small(budget);
+    let watched = looked_at.watch(&within, args.snapshots, &limits, &loaded, &refused)?;
     if watched.seen.is_empty() {
         let message = "no derivative goes through a loop of the model";
         return Err(Problem::new("PAL0279", Exit::Input, message)
@@ -96,7 +97,10 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
             .and_then(|derived| plan::predict(&passes::simplify(&derived), &inputs, REAL).ok());
     let answer =
         Answer { session, loaded: &loaded, objective, loops: &loops, within: &within, watched, stops, logs };
-    session.answer(|| answer.text(), || answer.json().into())
+    let unit = loaded.model.outputs[objective].unit.as_ref();
+    let counter = rounds_counter(session, &model);
+    let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &within_limits));
+    session.answer_meaning(told, || answer.text(), || answer.json().into())
 }
 
 struct Answer<'a> {
@@ -155,13 +159,9 @@ impl Answer<'_> {
             Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
             None => String::new(),
         };
-        let peak = match self.within {
-            Within::AnyMemory => format!("peak {} of arrays", size(arrays as u64)),
-            Within::Planned { budget, .. }
-            | Within::Stopping { budget, .. }
-            | Within::Forwards { budget, .. } => {
-                format!("{}, within {budget}", storage::within_budget(charged, arrays))
-            }
+        let peak = match self.within.budget() {
+            None => format!("peak {} of arrays", size(arrays as u64)),
+            Some(budget) => format!("{}, within {budget}", storage::within_budget(charged, arrays)),
         };
         out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
         out
@@ -197,13 +197,13 @@ impl Answer<'_> {
                 more => format!("; {} not shown", numbers::plural(more, "shorter run")),
             };
             let legend =
-                "● state kept   ─ run forwards   ◀ round gone back through   ░ gone back through before";
+                "● snapshot   ─ run forwards   ◀ round gone back through   ░ gone back through before";
             out.push_str(&format!("  {}{more}\n\n", styled(HEADING, legend)));
         }
         if seen.slots == 0 {
             let words = match seen.rounds {
-                1 => "one round is gone back through from its start, so no state is kept",
-                _ => "rounds need nothing of each other, so no state is kept",
+                1 => "one round is gone back through from its start, so no snapshot is kept",
+                _ => "rounds need nothing of each other, so no snapshot is kept",
             };
             out.push_str(&format!(
                 "{}{words}\n{}{}",
@@ -215,10 +215,10 @@ impl Answer<'_> {
         }
         let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
         out.push_str(&format!(
-            "{}{} of {}, {}: {} forward sweeps (at best {})\n",
+            "{}{} for {}, {}: {} forward sweeps (at best {})\n",
             label("schedule"),
-            numbers::count(seen.slots),
-            numbers::plural(seen.rounds, "state"),
+            numbers::plural(seen.slots, "snapshot"),
+            numbers::plural(seen.rounds, "round"),
             size(seen.bytes()),
             sweeps(seen.forward_rounds(), seen.rounds),
             sweeps(checkpoint.fewest_rounds(), seen.rounds)
@@ -249,7 +249,7 @@ impl Answer<'_> {
         self.loaded.arguments()[argument].name.to_string()
     }
 
-    /// What other numbers of states would cost.
+    /// What other numbers of snapshots would cost.
     fn others(&self, of: &Outermost, seen: &Seen) -> String {
         let mut slots = 3;
         let mut words = Vec::new();
@@ -257,7 +257,7 @@ impl Answer<'_> {
             if slots != seen.slots {
                 let other = Checkpoint { span: of.span, rounds: seen.rounds, slots };
                 words.push(format!(
-                    "{} states ({}) {}",
+                    "{} snapshots ({}) {}",
                     numbers::count(slots),
                     size(slots.saturating_mul(seen.largest_bytes.max(seen.state_bytes))),
                     sweeps(other.forward_rounds(), seen.rounds)
@@ -333,7 +333,7 @@ impl Answer<'_> {
         let output = &self.loaded.model.outputs[self.objective];
         json!({
             "model": self.session.sources.name_of(self.loaded.file),
-            "output": { "name": &*output.name, "value": value::number(self.value()), "unit": value::unit(output.unit.as_ref()) },
+            "output": value::output(output, self.value()),
             "gradient_is_finite": self.watched.is_finite,
             "loops": self.loops.iter().map(one).collect::<Vec<_>>(),
             "steps": self.watched.stats.steps,

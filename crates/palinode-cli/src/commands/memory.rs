@@ -3,25 +3,24 @@
 use std::rc::Rc;
 
 use palinode_core::Budget;
+use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
 use palinode_ir::pal::Role;
-use palinode_ir::plan::{self, FittedGradient, PlanError, Prediction, StateKind};
-use palinode_ir::{Program, passes, transform};
+use palinode_ir::plan::{
+    self, Ahead, Asked, FittedGradient, Ladder, PlanError, Prediction, Sides, StateKind, Target, Within,
+};
 use serde_json::{Value, json};
 
-use crate::ahead::{Ahead, Within};
 use crate::args::MemoryArgs;
-use crate::commands::grad::no_gradient;
-use crate::gradient::NoGradient;
-use crate::ladder::{Also, Ladder};
+use crate::ladder::{Also, Planner};
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
-use crate::problem::{Failed, Problem};
+use crate::numbers::size;
+use crate::problem::Failed;
 use crate::session::Session;
-use crate::sides::{self, Room};
-use crate::storage::{self, Asked, REAL, exact_size, size};
+use crate::storage::{self, REAL, budget_json, exact_size};
 use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
-use crate::{execute, inputs, model, numbers};
+use crate::{execute, explain, inputs, model, numbers};
 
 /// Longer runs are not recorded: an event takes 16 bytes, and there are several in a round.
 const MOST_STEPS: u64 = 2_000_000;
@@ -42,23 +41,23 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
     let limits = execute::limits(&args.model);
     let of_value =
         target.as_ref().map_or(loaded.model.program.clone(), |(objective, _)| loaded.only(*objective));
-    let value = planned(execute::simplified(&of_value), &inputs, &limits, &loaded)?;
+    let value = planned(plan::simplified(&of_value), &inputs, &limits, &loaded)?;
     let mut fitted = None;
     let gradient = match &target {
         None => None,
         Some((_, wrt)) => Some(match asked.budget {
             Some(_) => {
-                asked.beside.sides = sides::kept(&of_value, &inputs, wrt, args.model.accept_points);
-                let found = Fitted::plan(session, &loaded, &asked, (&of_value, wrt, &inputs))?;
+                let of = Target { program: &of_value, wrt, inputs: &inputs };
+                asked.beside.sides = if args.model.accept_points { 0 } else { of.bytes_of_sides() };
+                let found = Fitted::plan(session, &loaded, &asked, of)?;
                 let (program, prediction) =
                     (found.gradient.program.clone(), found.gradient.prediction.clone());
                 fitted = Some(found);
                 Planned { program, prediction, measured: None }
             }
             None => {
-                let derived = transform::value_and_grad_stored(&of_value, wrt, &asked.storage)
-                    .map_err(|error| no_gradient(NoGradient::Transform(error), &loaded))?;
-                let derived = plan::narrow_kept(&passes::simplify(&derived), &asked.storage);
+                let derived = plan::derived(&of_value, wrt, &asked.storage)
+                    .map_err(|error| explain::transform(&error, loaded.file))?;
                 planned(derived, &inputs, &limits, &loaded)?
             }
         }),
@@ -76,18 +75,14 @@ struct Fitted {
 }
 
 impl Fitted {
-    fn plan(
-        session: &Session,
-        loaded: &Loaded,
-        asked: &Asked,
-        (program, wrt, inputs): (&Program, &[usize], &[Datum<f64>]),
-    ) -> Result<Fitted, Failed> {
-        let ladder = Ladder { asked, program, wrt, inputs, also: Also::NOTHING };
-        let Ahead { within, room, .. } = Ahead::plan(session, loaded, &ladder)?;
-        let tie = matches!(room, Room::TooSmall).then(|| ladder.least().map(|least| least.bytes));
+    fn plan(session: &Session, loaded: &Loaded, asked: &Asked, of: Target<'_>) -> Result<Fitted, Failed> {
+        let ladder = Ladder { asked, of, also: &|_| Some(0) };
+        let planner = Planner { ladder, also: Also::NOTHING, loaded, session };
+        let Ahead { within, sides, .. } = planner.plan()?;
+        let tie = matches!(sides, Sides::TooSmall).then(|| planner.ladder.least().map(|least| least.bytes));
         match within {
             Within::Planned { budget, fitted, .. } => Ok(Fitted { budget, gradient: fitted, tie }),
-            Within::Stopping { why, .. } => Err(storage::no_plan(&why, loaded).into()),
+            Within::Stopping { why, .. } => Err(explain::plan(&why, loaded).into()),
             Within::AnyMemory | Within::Forwards { .. } => {
                 unreachable!("it asks for the way back within a budget")
             }
@@ -98,9 +93,8 @@ impl Fitted {
 /// What is differentiated by what; nothing if the model offers nothing and nothing was asked for.
 fn target(loaded: &Loaded, args: &MemoryArgs, asked: &Asked) -> Result<Option<(usize, Vec<usize>)>, Failed> {
     let names = &args.derivative;
-    let found = loaded
-        .objective(names.of.as_deref(), "--of")
-        .and_then(|objective| Ok((objective, loaded.wrt(&names.wrt)?)));
+    let found =
+        loaded.objective(names.of.as_deref()).and_then(|objective| Ok((objective, loaded.wrt(&names.wrt)?)));
     let is_optional = names.of.is_none() && names.wrt.is_empty() && !asked.is_about_reverse();
     match found {
         Err(_) if is_optional => Ok(None),
@@ -136,11 +130,11 @@ fn recorded(
             let rounds = numbers::count(MOST_STEPS);
             let note =
                 format!("a run to find out takes more than {rounds} rounds and calls, too many to record");
-            return Err(storage::no_plan(error, loaded).note(note).into());
+            return Err(explain::plan(error, loaded).note(note).into());
         }
-        run => run.map_err(|error| Problem::from_run(&error, loaded))?,
+        run => run.map_err(|error| explain::run(&error, loaded))?,
     };
-    plan::predict_recorded(program, inputs, REAL, &events).map_err(|_| storage::no_plan(error, loaded).into())
+    plan::predict_recorded(program, inputs, REAL, &events).map_err(|_| explain::plan(error, loaded).into())
 }
 
 struct Answer<'a> {
@@ -252,12 +246,12 @@ impl Answer<'_> {
         }
     }
 
-    /// What loops with a budget keep of their states: no variable of the program, so no row of the table.
+    /// What loops with a budget keep as snapshots: no variable of the program, so no row of the table.
     fn snapshots(&self) -> String {
         let mut out = String::new();
         for (at, kept) in self.main().prediction.snapshots.iter().filter(|kept| kept.slots > 0).enumerate() {
             let line = self.line(kept.span).map_or("a loop".to_string(), |line| format!("line {line}"));
-            let label = if at == 0 { label("states") } else { " ".repeat(9) };
+            let label = if at == 0 { label("kept") } else { " ".repeat(9) };
             let mut parts = Vec::new();
             if kept.scalar_bytes > 0 {
                 parts.push(format!("{} of numbers in one buffer", size(kept.scalar_bytes)));
@@ -269,9 +263,9 @@ impl Answer<'_> {
                 ));
             }
             out.push_str(&format!(
-                "{label}{line} keeps {} of {}: {}\n",
-                numbers::count(kept.slots),
-                numbers::plural(kept.rounds, "state"),
+                "{label}{line} keeps {} for {}: {}\n",
+                numbers::plural(kept.slots, "snapshot"),
+                numbers::plural(kept.rounds, "round"),
                 parts.join(", ")
             ));
         }
@@ -384,33 +378,6 @@ impl Answer<'_> {
         }
         all
     }
-}
-
-/// How a budget was kept.
-pub(crate) fn budget_json(
-    budget: Budget,
-    fitted: &FittedGradient,
-    line: &dyn Fn(palinode_ir::Span) -> Option<usize>,
-) -> Value {
-    let checkpoint = |checkpoint: &plan::Checkpoint| {
-        json!({
-            "line": line(checkpoint.span),
-            "rounds": checkpoint.rounds,
-            "slots": checkpoint.slots,
-            "forward_rounds": checkpoint.forward_rounds(),
-            "fewest_rounds": checkpoint.fewest_rounds(),
-        })
-    };
-    json!({
-        "budget_bytes": budget.bytes(),
-        "planned_bytes": fitted.prediction.heap,
-        "store_all_bytes": fitted.store_all.bytes(),
-        "work": fitted.overhead,
-        "work_is_exact": fitted.is_overhead_exact,
-        "recompute": storage::word(fitted.recompute),
-        "repeated": fitted.repeated,
-        "checkpoints": fitted.checkpoints.iter().map(checkpoint).collect::<Vec<_>>(),
-    })
 }
 
 /// The word before a line.

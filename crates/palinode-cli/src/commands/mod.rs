@@ -1,6 +1,7 @@
 //! One file per command: arguments -> an answer, or why there is none.
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod fmt;
 pub(crate) mod grad;
 pub(crate) mod help;
@@ -12,17 +13,23 @@ pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod tape;
 
-use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
+use palinode_ir::pal::Unit;
+use palinode_ir::transform::Rounds;
+use palinode_ir::{Op, Program, plan};
+use serde_json::{Value, json};
 
+use crate::answer::Json;
 use crate::args::ShowArgs;
 use crate::execute::{self, Cost, Ran};
+use crate::explain;
 use crate::model::Loaded;
 use crate::numbers::{self, Look};
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{STRONG, styled};
+use crate::{storage, value};
 
 impl ShowArgs {
     pub(crate) fn look(&self) -> Look {
@@ -33,7 +40,7 @@ impl ShowArgs {
 /// Runs the model itself, every output. It is simplified as derivatives are, so that steps are counted alike.
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
     let program = &loaded.model.program;
-    match run_program(&execute::simplified(program), inputs, limits) {
+    match run_program(&plan::simplified(program), inputs, limits) {
         // What was simplified may have lost its place; the model as it is written says where. A limit has no place that matters, and a second run would take as long.
         Err(error) if !is_limit(&error.kind) => run_values(loaded, program, inputs, limits),
         done => values(loaded, done, limits),
@@ -68,7 +75,7 @@ fn run_program(program: &Program, inputs: &[Datum<f64>], limits: &Limits) -> Res
 }
 
 fn values(loaded: &Loaded, ran: Result<Ran, RunError>, limits: &Limits) -> Result<Ran, Failed> {
-    let ran = ran.map_err(|error| Problem::from_run(&error, loaded))?;
+    let ran = ran.map_err(|error| explain::run(&error, loaded))?;
     // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by itself, but NaN is no result.
     if limits.trap_nonfinite {
         let is_nan =
@@ -80,6 +87,20 @@ fn values(loaded: &Loaded, ran: Result<Ran, RunError>, limits: &Limits) -> Resul
         }
     }
     Ok(ran)
+}
+
+/// The value without its gradient, and what it takes. Other outputs are not computed: they may take more.
+pub(crate) fn value_alone(
+    loaded: &Loaded,
+    code: &Code,
+    objective: usize,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+) -> Result<(f64, Cost), Failed> {
+    let _progress = Progress::start("running", 1);
+    let ran = execute::run(code, inputs, limits).map_err(|error| explain::run(&error, loaded))?;
+    let value = ran.outputs[0].as_real().expect("the objective is a real number");
+    Ok((finite(loaded, objective, value, limits)?, ran.cost))
 }
 
 /// The value of what is differentiated; an infinite one has no derivative.
@@ -94,7 +115,7 @@ pub(crate) fn objective_value(
 }
 
 /// The value of an output, which has no derivative if it is infinite.
-pub(crate) fn finite(loaded: &Loaded, objective: usize, value: f64, limits: &Limits) -> Result<f64, Failed> {
+fn finite(loaded: &Loaded, objective: usize, value: f64, limits: &Limits) -> Result<f64, Failed> {
     if limits.trap_nonfinite && !value.is_finite() {
         return Err(not_finite(loaded, objective, value).into());
     }
@@ -111,11 +132,51 @@ fn not_finite(loaded: &Loaded, output: usize, value: f64) -> Problem {
         .help("use large finite numbers instead, or let it pass with --allow-nonfinite")
 }
 
+/// The values, to count the rounds of loops that end by data; nothing if nobody asks, or if there are none.
+pub(crate) fn rounds_counter(session: &Session, program: &Program) -> Option<Code> {
+    let mut has_while = false;
+    for function in &program.functions {
+        function.body.for_each_inst(&mut |inst| has_while |= matches!(inst.op, Op::While { .. }));
+    }
+    if session.json && has_while { plan::counter(program) } else { None }
+}
+
+/// What a derivative by the arguments at `wrt` means: the unit of its value, and what it takes as given.
+pub(crate) fn meaning(
+    (session, loaded): (&Session, &Loaded),
+    unit: Option<&Unit>,
+    (wrt, inputs): (&[usize], &[Datum<f64>]),
+    decisions: Option<u64>,
+    (counter, limits): (Option<Code>, &Limits),
+) -> Value {
+    let fixed = loaded.arguments().iter().enumerate().filter(|(at, _)| !wrt.contains(at));
+    let line = |span| storage::line(session, loaded, span);
+    let rounds = match counter {
+        None => Some(Vec::new()),
+        Some(code) => code.count_rounds(inputs, &plan::to_count(limits)).ok().map(|(rounds, _)| rounds),
+    };
+    let one = |one: &Rounds| json!({ "line": line(one.span), "least": one.least, "most": one.most });
+    json!({
+        "unit": value::unit(unit),
+        "held_fixed": {
+            "inputs": fixed.map(|(_, argument)| &*argument.name).collect::<Vec<_>>(),
+            "decisions": decisions,
+            "rounds": rounds.map(|rounds| rounds.iter().map(one).collect::<Vec<_>>()),
+        },
+    })
+}
+
 /// `2,000 steps in 0.31 ms, 1.2 ms in all`: the run alone, and with reading, compiling and planning.
 pub(crate) fn effort(cost: Cost, session: &Session) -> String {
     let steps =
         if cost.steps == 0 { String::new() } else { format!("{} in ", numbers::plural(cost.steps, "step")) };
     format!("{steps}{}, {} in all", numbers::time(cost.seconds), numbers::time(session.seconds()))
+}
+
+/// What it took, for programs.
+pub(crate) fn measured(cost: Cost, session: &Session, memory: Value) -> Json<'static> {
+    let (seconds, total) = (cost.seconds, session.seconds());
+    json!({ "steps": cost.steps, "seconds": seconds, "total_seconds": total, "memory": memory }).into()
 }
 
 /// A result and, to the right, what it took.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::answer::{Json, Text};
 use crate::args::RunArgs;
-use crate::commands::{effort, run_model, run_values};
+use crate::commands::{effort, measured, run_model, run_values};
 use crate::execute::Ran;
 use crate::problem::Failed;
 use crate::session::Session;
@@ -45,7 +45,7 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
             let (output, datum): (&Output, &Datum<f64>) = (output, datum);
             let unit = output.unit.as_ref().map_or("", |unit| &*unit.text);
             let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-            let shown = Text::from("= ").then(numbers::datum_text(datum, look)).then(unit);
+            let shown = Text::from("= ").then(numbers::datum(datum, look)).then(unit);
             vec![Cell::new(&*output.name).style(STRONG), Cell::new(shown)]
         };
         let table = table(outputs().map(row).collect(), " ");
@@ -81,11 +81,8 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
         Json::fields([
             ("model", json!(session.sources.name_of(loaded.file)).into()),
             ("outputs", Json::List(values.collect())),
-            ("steps", json!(ran.cost.steps).into()),
-            ("seconds", json!(ran.cost.seconds).into()),
-            ("total_seconds", json!(session.seconds()).into()),
-            ("memory", memory.into()),
         ])
+        .and(measured(ran.cost, session, memory))
     };
     session.answer(text, fields)
 }

@@ -9,14 +9,13 @@ use palinode_ir::pal::Argument;
 use serde_json::{Value, json};
 
 use crate::args::TapeArgs;
-use crate::commands::grad::no_gradient;
 use crate::commands::hessian::labels;
-use crate::commands::{objective_value, run_model};
+use crate::commands::{meaning, objective_value, rounds_counter, run_model};
 use crate::gradient::NoGradient;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
 use crate::table::{Cell, HEADING, STRONG, layout};
-use crate::{execute, inputs, model, numbers, value};
+use crate::{execute, explain, inputs, model, numbers, value};
 
 /// Longer runs are not recorded.
 const MAX_STEPS: u64 = 1_000_000;
@@ -36,7 +35,7 @@ struct Row {
 
 pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref(), "--of")?;
+    let objective = loaded.objective(args.derivative.of.as_deref())?;
     let wrt = loaded.wrt(&args.derivative.wrt)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let limits = execute::limits(&args.model);
@@ -54,9 +53,9 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     let recorded = || record(&code, &wrt, &inputs, &limits, &names);
     let recorded = if args.model.accept_points { decision::accept_points(recorded) } else { recorded() };
     let (rows, result) = recorded.map_err(|error| match error {
-        NoGradient::Run(error) => Problem::from_run(&error, &loaded).into(),
+        NoGradient::Run(error) => explain::run(&error, &loaded).into(),
         error => {
-            let mut failed = no_gradient(error, &loaded);
+            let mut failed = explain::gradient(error, &loaded);
             // They compare what the tape adds up of all its outputs, which is nobody's derivative.
             failed.0.iter_mut().for_each(|problem| problem.notes.clear());
             failed
@@ -98,7 +97,9 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
         })
         .into()
     };
-    session.answer(text, fields)
+    let counter = rounds_counter(session, &loaded.only(objective));
+    let told = || meaning((session, &loaded), None, (&wrt, &inputs), None, (counter, &limits));
+    session.answer_meaning(told, text, fields)
 }
 
 /// Runs the program on a tape; gives the rows and which of them is the result, if any is. A way that is taken only at these inputs is refused, as `palinode grad` does.

@@ -11,7 +11,7 @@ mod json;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::assign::{Numbers, closest};
+use crate::assign::{Numbers, ROUNDED, WHOLE, WRITE_ROUNDED, closest, is_rounded, vanished};
 use crate::files;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
@@ -272,29 +272,6 @@ impl Bad {
             _ => "remove the row, or give it a finite number",
         }
     }
-}
-
-/// Whole numbers below this are told apart: from 2^53 on an `f64` skips some.
-pub(crate) const WHOLE: f64 = 9_007_199_254_740_992.0;
-
-/// What is wrong with [`is_rounded`].
-pub(crate) const ROUNDED: &str =
-    "a whole number beyond 9007199254740991 (2^53 - 1): its digits would be rounded";
-
-/// What to do about it.
-pub(crate) const WRITE_ROUNDED: &str = "of a real input that may be rounded, write it with an exponent or a point, `1.2e19`; whole numbers do not go further";
-
-/// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which may be.
-pub(crate) fn is_rounded(text: &str, x: f64) -> bool {
-    let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
-    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_whole && x.is_finite() && x.abs() >= WHOLE && format!("{:.0}", x.abs()) != digits
-}
-
-/// Whether a text that was read as 0 says something else.
-pub(crate) fn vanished(text: &str, x: f64) -> bool {
-    let digits = text.split(['e', 'E']).next().unwrap_or("");
-    x == 0.0 && digits.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0')
 }
 
 /// A text as a number, if an `f64` holds what it says (but for the rounding of decimals).

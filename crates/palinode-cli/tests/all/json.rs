@@ -35,6 +35,35 @@ fn every_answer_says_its_schema_and_command() {
 }
 
 #[test]
+fn every_answer_says_what_it_means() {
+    let fixed = |names: &[&str]| serde_json::json!(names);
+    for (line, meaning, inputs) in [
+        ("run drag.pal", Value::Null, Value::Null),
+        ("memory drag.pal", Value::Null, Value::Null),
+        ("grad missing.pal", Value::Null, Value::Null),
+        ("grad drag.pal --wrt v0", "pathwise".into(), fixed(&["k", "mark"])),
+        ("hessian drag.pal", "pathwise".into(), fixed(&["mark"])),
+        ("jvp drag.pal --direction k=1", "pathwise".into(), fixed(&["v0", "mark"])),
+        ("loop drag.pal", "pathwise".into(), fixed(&["mark"])),
+        ("tape tiny.pal", "pathwise".into(), fixed(&[])),
+    ] {
+        let (answer, _) = json(&format!("{line} --json"));
+        assert_eq!(answer["meaning"], meaning, "{line}");
+        assert_eq!(answer["held_fixed"]["inputs"], inputs, "{line}: {answer}");
+        for field in ["unit", "standard_error"] {
+            assert!(answer.as_object().unwrap()[field].is_null(), "{line}");
+        }
+    }
+    // What the run decided, and how often loops went round that end by data.
+    let (answer, _) = json("grad kepler.pal --check --json");
+    let fixed = &answer["held_fixed"];
+    assert_eq!(fixed["decisions"], answer["decisions"]["count"]);
+    assert_eq!(fixed["rounds"][0]["least"], fixed["rounds"][0]["most"]);
+    assert!(fixed["rounds"][0]["least"].as_u64() > Some(0) && fixed["rounds"][0]["line"] == 4, "{answer}");
+    assert!(json("grad kepler.pal --json").0["held_fixed"]["decisions"].is_null());
+}
+
+#[test]
 fn numbers_come_back_bit_by_bit() {
     let (answer, _) = json("run drag.pal --json");
     let x = answer["outputs"][0]["value"].as_f64().unwrap();
@@ -63,7 +92,7 @@ fn errors_have_a_code_and_a_place() {
         ("grad div.pal", "PAL0260", 3, Some(("div.pal", 3))),
         ("grad root.pal", "PAL0293", 3, Some(("root.pal", 2))),
         ("grad index.pal", "PAL0253", 3, Some(("index.pal", 3))),
-        ("grad endless.pal --steps 100000", "PAL0262", 3, Some(("endless.pal", 3))),
+        ("grad endless.pal --max-rounds 100000", "PAL0262", 3, Some(("endless.pal", 3))),
         ("grad nowhere.pal", "PAL0281", 1, None),
         ("grad drag.pal --set vo=1", "PAL0289", 2, Some(("command line", 1))),
         ("grad drag.pal --set v0=", "PAL0290", 2, Some(("command line", 1))),
@@ -134,12 +163,12 @@ fn derivatives_are_shown_as_programs() {
         ("jacobian", "outputs (dy_dx1, dy_dx2)"),
         ("hessian", "outputs (dgrad_x1_dx1, dgrad_x1_dx2, dgrad_x2_dx1, dgrad_x2_dx2)"),
     ] {
-        let (answer, code) = json(&format!("ir tiny.pal --of {what} --json"));
+        let (answer, code) = json(&format!("ir tiny.pal --derivative {what} --json"));
         let text = answer["programs"][0]["text"].as_str().unwrap();
         assert!(code == 0 && text.contains(outputs), "{what}: {text}");
     }
-    let (simplified, _) = json("ir tiny.pal --of grad --json");
-    let (stages, _) = json("ir tiny.pal --of grad --all-passes --json");
+    let (simplified, _) = json("ir tiny.pal --derivative grad --json");
+    let (stages, _) = json("ir tiny.pal --derivative grad --all-passes --json");
     let stages = stages["programs"].as_array().unwrap();
     assert!(stages.len() > 5);
     assert!(stages[0]["instructions"].as_u64() >= simplified["programs"][0]["instructions"].as_u64());

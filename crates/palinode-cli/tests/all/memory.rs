@@ -153,7 +153,7 @@ fn what_is_stored_does_not_change_the_gradient() {
     assert_ne!(bytes(&kept["memory"]["arrays_peak_bytes"]), peaks[3]);
     // In fewer bits it takes less, and is rounded by what is said.
     let (rounded, code) =
-        json(&["grad", "memory_rnn.pal", "--recompute", "nothing", "--store", "state=bf16"]);
+        json(&["grad", "memory_rnn.pal", "--recompute", "nothing", "--narrow", "state=bf16"]);
     assert_eq!(code, 0);
     assert!(bytes(&rounded["memory"]["arrays_peak_bytes"]) < peaks[0], "{}", rounded["memory"]);
     let error = rounded["memory"]["narrowing_error"].as_f64().unwrap();

@@ -144,12 +144,12 @@ fn steps_are_those_of_the_model() {
             continue;
         }
         for command in ["run", "grad", "grad --mode forward", "hessian", "grad --budget 4MiB", "loop"] {
-            let (answer, code) = json(&format!("{command} {model} --steps {steps}"));
+            let (answer, code) = json(&format!("{command} {model} --max-rounds {steps}"));
             let no_loop = answer["errors"][0]["code"] == "PAL0279";
-            assert!(code == 0 || no_loop, "{command} {model} --steps {steps}: {answer:#}");
-            let (answer, code) = json(&format!("{command} {model} --steps {}", steps - 1));
+            assert!(code == 0 || no_loop, "{command} {model} --max-rounds {steps}: {answer:#}");
+            let (answer, code) = json(&format!("{command} {model} --max-rounds {}", steps - 1));
             let stopped = (code, answer["errors"][0]["code"].as_str()) == (3, Some("PAL0262"));
-            assert!(stopped || no_loop, "{command} {model} --steps {}: {answer:#}", steps - 1);
+            assert!(stopped || no_loop, "{command} {model} --max-rounds {}: {answer:#}", steps - 1);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! First derivatives, and higher ones of a function of one variable.
 
 use super::LANES;
-use crate::check;
+use crate::finite;
 use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
@@ -50,7 +50,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         gradient: &mut [S],
     ) -> Result<S, Error> {
         same_length("the space for the gradient", x.len(), gradient.len())?;
-        check::inputs(x)?;
+        finite::inputs(x)?;
         verified(x, (Parts::ByInput, 1), |x, parts| {
             let value = self.gradient_once(&mut f, x, gradient)?;
             add_parts(parts, gradient);
@@ -66,10 +66,10 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         gradient: &mut [S],
     ) -> Result<S, Error> {
         let mut record = self.record_once(x, f)?;
-        check::outputs(record.values())?;
+        finite::outputs(record.values())?;
         let value = record.values()[0];
         gradient.copy_from_slice(record.reverse(&[S::one()])?);
-        check::row(0, gradient)?;
+        finite::row(0, gradient)?;
         Ok(value)
     }
 }
@@ -87,8 +87,8 @@ pub fn jvp<S: Scalar, O: Outputs<S, Dual<S>>>(
     v: &[S],
 ) -> Result<(Vec<S>, Vec<S>), Error> {
     same_length("the direction", x.len(), v.len())?;
-    check::inputs(x)?;
-    check::given("direction", v)?;
+    finite::inputs(x)?;
+    finite::given("direction", v)?;
     let mut run = |x: &[S], v: &dyn Fn(usize) -> S| {
         let inputs: Vec<Dual<S>> = x.iter().enumerate().map(|(i, &x)| Dual::new(x, v(i))).collect();
         let (mut values, mut tangents) = (Vec::new(), Vec::new());
@@ -102,8 +102,8 @@ pub fn jvp<S: Scalar, O: Outputs<S, Dual<S>>>(
     seeded.check("jvp", x, |x| parts_of(&run(x, &|_| S::zero()).1))?;
     verified(x, (Parts::Along, 1), |x, parts| {
         let (values, tangents) = run(x, &|i| v[i]);
-        check::outputs(&values)?;
-        check::derivatives("directional derivative of output", 0, &tangents)?;
+        finite::outputs(&values)?;
+        finite::derivatives("directional derivative of output", 0, &tangents)?;
         add_parts(parts, &tangents);
         Ok((values, tangents))
     })
@@ -128,14 +128,14 @@ pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
     x: &[S],
     u: &[S],
 ) -> Result<(Vec<S>, Vec<S>), Error> {
-    check::inputs(x)?;
-    check::given("output cotangent", u)?;
+    finite::inputs(x)?;
+    finite::given("output cotangent", u)?;
     let mut tape = Tape::new();
     verified(x, (Parts::ByInput, 1), |x, parts| {
         let mut record = tape.record_once(x, &mut f)?;
-        check::outputs(record.values())?;
+        finite::outputs(record.values())?;
         let gradient = record.reverse(u)?.to_vec();
-        check::derivatives("cotangent of input", 0, &gradient)?;
+        finite::derivatives("cotangent of input", 0, &gradient)?;
         add_parts(parts, &gradient);
         Ok((record.values().to_vec(), gradient))
     })
@@ -153,11 +153,11 @@ pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
     mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
 ) -> Result<Vec<Vec<S>>, Error> {
-    check::inputs(x)?;
+    finite::inputs(x)?;
     let mut tape = Tape::new();
     verified(x, (Parts::ByInput, 1), |x, parts| {
         let record = tape.record_once(x, &mut f)?;
-        check::outputs(record.values())?;
+        finite::outputs(record.values())?;
         let jacobian = record.jacobian()?;
         add_parts(parts, &jacobian.concat());
         Ok(jacobian)
@@ -188,7 +188,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
                 }
             }
         }
-        jacobian.iter().enumerate().try_for_each(|(output, row)| check::row(output, row))?;
+        jacobian.iter().enumerate().try_for_each(|(output, row)| finite::row(output, row))?;
         Ok(jacobian)
     }
 }
@@ -213,13 +213,13 @@ pub fn derivatives<S: Scalar, const K: usize>(
     mut f: impl FnMut(Jet<S, K>) -> Jet<S, K>,
     x: S,
 ) -> Result<Vec<S>, Error> {
-    check::inputs(&[x])?;
+    finite::inputs(&[x])?;
     let seeded = Seeded::<Jet<S, K>>::new();
     seeded.check("derivatives", &[x], |x| parts_of(&f(Jet::lift(x[0])).derivatives()[1..]))?;
     verified(&[x], (Parts::ByOrder, K), |x, parts| {
         let derivatives = f(Jet::variable(x[0])).derivatives();
-        check::outputs(&derivatives[..1])?;
-        check::derivatives("derivative of order", 1, &derivatives[1..])?;
+        finite::outputs(&derivatives[..1])?;
+        finite::derivatives("derivative of order", 1, &derivatives[1..])?;
         add_parts(parts, &derivatives[1..]);
         Ok(derivatives)
     })

@@ -1,7 +1,7 @@
 //! Second derivatives by nesting: forward over reverse for one direction, reverse over reverse for all.
 
 use super::first::parts_of;
-use crate::check;
+use crate::finite;
 use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
@@ -23,8 +23,8 @@ pub fn hvp<S: Scalar<Bool = bool>>(
     v: &[S],
 ) -> Result<(S, Vec<S>, Vec<S>), Error> {
     same_length("the direction", x.len(), v.len())?;
-    check::inputs(x)?;
-    check::given("direction", v)?;
+    finite::inputs(x)?;
+    finite::given("direction", v)?;
     let mut tape = Tape::new();
     let mut gradient_of = |x: &[S], v: &dyn Fn(usize) -> S| {
         let point: Vec<Dual<S>> = x.iter().enumerate().map(|(i, &x)| Dual::new(x, v(i))).collect();
@@ -46,7 +46,7 @@ pub fn hvp<S: Scalar<Bool = bool>>(
         let (value, gradient) = gradient_of(x, &|i| v[i])?;
         let (gradient, product): (Vec<S>, Vec<S>) =
             gradient.into_iter().map(|g| (g.value, g.tangent)).unzip();
-        check::derivatives("product of the Hessian and the direction at input", 0, &product)?;
+        finite::derivatives("product of the Hessian and the direction at input", 0, &product)?;
         add_parts(parts.as_deref_mut(), &gradient);
         add_parts(parts, &product);
         Ok((value.value, gradient, product))
@@ -64,7 +64,7 @@ pub fn hessian<S: Scalar<Bool = bool>>(
     mut f: impl FnMut(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],
 ) -> Result<Vec<Vec<S>>, Error> {
-    check::inputs(x)?;
+    finite::inputs(x)?;
     verified(x, (Parts::ByInput, 2), |x, mut parts| {
         record_gradient(&mut f, x, |record| {
             let hessian = record.jacobian()?;

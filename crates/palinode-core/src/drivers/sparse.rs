@@ -7,7 +7,7 @@
 
 use super::colouring::{self, Colouring};
 use super::{LANES, second};
-use crate::check;
+use crate::finite;
 use crate::error::Error;
 use crate::points::{Parts, add_parts, group_count, group_of, verified, weight};
 use crate::tape::{Outputs, Record, Tape, Var};
@@ -52,11 +52,11 @@ pub fn sparse_jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
     mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
 ) -> Result<Sparse<S>, Error> {
-    check::inputs(x)?;
+    finite::inputs(x)?;
     let mut tape = Tape::new();
     verified(x, (Parts::ByInput, 1), |x, parts| {
         let record = tape.record_once(x, &mut f)?;
-        check::outputs(record.values())?;
+        finite::outputs(record.values())?;
         let jacobian = record.sparse_jacobian()?;
         add_sums(parts, &jacobian);
         Ok(jacobian)
@@ -77,7 +77,7 @@ pub fn sparse_hessian<S: Scalar<Bool = bool>>(
     mut f: impl FnMut(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],
 ) -> Result<Sparse<S>, Error> {
-    check::inputs(x)?;
+    finite::inputs(x)?;
     verified(x, (Parts::ByInput, 2), |x, mut parts| {
         second::record_gradient(&mut f, x, |record| {
             let hessian = hessian_of(&record)?;
@@ -152,7 +152,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
 }
 
 fn finish<S: Scalar>(matrix: Sparse<S>) -> Result<Sparse<S>, Error> {
-    matrix.entries.iter().try_for_each(|&(output, input, value)| check::entry(output, input, value))?;
+    matrix.entries.iter().try_for_each(|&(output, input, value)| finite::entry(output, input, value))?;
     Ok(matrix)
 }
 

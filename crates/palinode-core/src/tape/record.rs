@@ -7,7 +7,7 @@ use super::summed::{Ends, SummedSweep};
 use super::table::Table;
 use super::{Tape, Var, reserve};
 use crate::budget::Budget;
-use crate::check;
+use crate::finite;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
 use crate::points;
@@ -156,7 +156,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// sum, and the cotangents that many calls add up have been rounded as often.
     pub fn reverse_onto(&mut self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
         self.check_cotangents(outputs.as_chunks::<1>().0)?;
-        check::given("input cotangent", inputs)?;
+        finite::given("input cotangent", inputs)?;
         self.go_on_onto(outputs, inputs)
     }
 
@@ -239,7 +239,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         let inputs = self.input_count();
         same_length("the list of input tangents", inputs, tangents.len())?;
-        check::given_lanes("direction", tangents)?;
+        finite::given_lanes("direction", tangents)?;
         let mut all = self.lanes::<N>()?;
         all[1..=inputs].copy_from_slice(tangents);
         self.tape.recorder.forward(&mut all)?;
@@ -338,7 +338,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
 
     fn check_cotangents<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<(), Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
-        check::given_lanes("output cotangent", cotangents)
+        finite::given_lanes("output cotangent", cotangents)
     }
 
     /// `N` zeros per node and slot of an array, if there may be so many bytes.

@@ -11,6 +11,9 @@
 //! | `copies` | why an update copies |
 //! | `lifetimes` | when each array lives, and where in one arena |
 //! | `fit` | a gradient within a budget |
+//! | `asked`, `ahead` | what is asked of memory, and all that is planned for it before the first run |
+//! | `ladder` | which budgets a refusal names |
+//! | `ways`, `forward` | what is tried, one after the other, where memory depends on data or snapshots of loops are watched |
 //! | `checkpoint` | loops that keep a few states instead of logs |
 //! | `narrow` | arrays that wait in fewer bits, if asked for |
 //! | `remat`, `cost` | values that are computed again instead of kept |
@@ -20,15 +23,19 @@
 //! Invariant: the walk follows the memory model that `interp` states, so that for the same decisions it predicts every allocation. It knows
 //! no numbers: what depends on data comes from a recorded run, or makes the prediction a bound, or an error that says so.
 
+mod ahead;
+mod asked;
 mod buffers;
 mod checkpoint;
 mod copies;
 mod cost;
 mod effort;
 mod fit;
+mod forward;
 mod ints;
 mod join;
 mod known;
+mod ladder;
 mod lifetimes;
 pub(crate) mod liveness;
 mod narrow;
@@ -36,6 +43,7 @@ mod remat;
 mod sizes;
 mod steady;
 mod walk;
+mod ways;
 
 use std::collections::BTreeMap;
 
@@ -43,14 +51,19 @@ use crate::interp::{Datum, Event};
 use crate::op::FuncId;
 use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
+pub use ahead::{Ahead, Sides, Unplanned, Within};
+pub use asked::{Asked, Beside, Target, Values, less, simplified, values};
 pub use checkpoint::Checkpoint;
 pub use copies::Because;
 use effort::Effort;
 pub use fit::{FitError, FittedGradient, fit_gradient, fit_stored_gradient, smallest_gradient};
+pub use forward::Forward;
+pub use ladder::{Ladder, Least, Works, handy};
 pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};
 pub use narrow::{narrow_kept, narrowing_error};
 pub use remat::{Fitted, rematerialize};
 use walk::{Stop, Walk};
+pub use ways::{Kept, LoopWay, LoopWays, Way, Ways, counter, derived, least_counted, to_count};
 
 /// Why a plan cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -28,7 +28,7 @@ pub use report::{CompressionReport, CompressionStep, Narrowing};
 
 use super::record::{add, zero_filled};
 use super::{Record, Size, Tape};
-use crate::check;
+use crate::finite;
 use crate::error::{Error, same_length};
 use draft::Draft;
 use palinode_num::Scalar;
@@ -160,7 +160,7 @@ impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
     /// If there are not as many as outputs (`PAL0101`), or one of them is infinite or NaN (`PAL0102`), as in every other sweep here.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
-        check::given("output cotangent", cotangents)?;
+        finite::given("output cotangent", cotangents)?;
         zero_filled(&mut self.cotangents, self.sweep.cotangents())?;
         for (&node, &cotangent) in self.outputs.iter().zip(cotangents) {
             add(&mut self.cotangents[node as usize], [cotangent]);
@@ -174,7 +174,7 @@ impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
     /// `N` reverse sweeps in one: each output has `N` cotangents, each input gets `N`.
     pub fn reverse_many<const N: usize>(&self, cotangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
-        check::given_lanes("output cotangent", cotangents)?;
+        finite::given_lanes("output cotangent", cotangents)?;
         let mut all = Vec::new();
         zero_filled(&mut all, self.sweep.cotangents())?;
         for (&node, &cotangent) in self.outputs.iter().zip(cotangents) {
@@ -193,7 +193,7 @@ impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
     /// `N` forward sweeps in one.
     pub fn forward_many<const N: usize>(&self, tangents: &[[S; N]]) -> Result<Vec<[S; N]>, Error> {
         same_length("the list of input tangents", self.inputs, tangents.len())?;
-        check::given_lanes("direction", tangents)?;
+        finite::given_lanes("direction", tangents)?;
         let mut all = Vec::new();
         zero_filled(&mut all, self.sweep.cotangents())?;
         all[1..=self.inputs].copy_from_slice(tangents);

@@ -4,11 +4,9 @@
 //!
 //! Each side is looked at alone, as far as it goes by one path of decisions. Where both sides are of one smooth function, central differences by that path are compared. Otherwise the point is a
 //! corner, of a rule (`abs`, `relu`, `max`) or of a decision, perhaps of both at once; then a slope of a side need not be the derivative, which at a corner of a rule is what the rule table says. So the derivative is
-//! compared with that of forward mode at the point, and forward mode with differences beside it, where the function is smooth again: what follows from right rules is right.
+//! compared with that of differentiation at the point, and differentiation with differences beside it, where the function is smooth again: what follows from right rules is right.
 
-use crate::differences::{
-    Comparison, Estimate, Line, Sample, Verdict, digits, extrapolate, judge, noise, step,
-};
+use super::estimate::{Comparison, Estimate, Line, Sample, Verdict, digits, extrapolate, judge, noise, step};
 
 /// How many steps are tried, each half of the one before: the last is about 1e-11 of `reach`.
 const LEVELS: usize = 34;
@@ -17,7 +15,7 @@ const LEVELS: usize = 34;
 const BESIDE: usize = 46;
 
 /// Compares by steps on each side that took the same decisions.
-pub(crate) fn compare(exact: f64, line: &mut dyn Line, center: Sample, reach: f64, scale: f64) -> Comparison {
+pub(super) fn compare(exact: f64, line: &mut dyn Line, center: Sample, reach: f64, scale: f64) -> Comparison {
     let mut along = |reach: f64| -> Vec<Option<Sample>> {
         (0..LEVELS).map(|level| line.sample(step(reach, level))).collect()
     };

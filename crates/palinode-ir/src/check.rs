@@ -1,24 +1,22 @@
-//! `--check`: a gradient against differences, argument by argument.
+//! A gradient of a program against differences, argument by argument.
+//!
+//! Input: a program, its arguments, a gradient. Output: for each argument the worst [`Comparison`] of its entries.
 //!
 //! Of a large array a few entries are compared one by one, and all of them at once along a direction. Entries of an
 //! array are measured against its largest one: where the others are tiny, differences cannot see their digits.
 //!
-//! A model that decides anything is run on numbers that pass the hook of decisions, so that steps which change one are told from those which do not. Where differences cannot tell (`corners.rs`), forward mode
-//! is asked beside the point.
+//! A program that decides anything is run on numbers that pass the hook of decisions, so that steps which change one are told from those
+//! which do not. Where differences cannot tell, forward mode is asked beside the point.
 
 use std::cell::Cell;
 
+use palinode_core::check::{Comparison, Line, Sample, Verdict, compare};
 use palinode_core::decision::{self, Decisions};
-use palinode_core::{Dual, Passive, Real};
-use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
-use palinode_ir::pal::Unit;
-use palinode_ir::transform::{self, TransformError};
-use palinode_ir::{Program, passes, plan};
-use serde_json::{Value, json};
+use palinode_core::{Dual, Key, Passive, Real};
 
-use crate::differences::{Comparison, Line, Sample, Verdict, compare};
-use crate::progress::Progress;
-use crate::{execute, value};
+use crate::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
+use crate::transform::{self, TransformError};
+use crate::{Program, passes, plan};
 
 /// Arrays up to this length are compared entry by entry.
 const ALL_UP_TO: usize = 24;
@@ -26,82 +24,38 @@ const ALL_UP_TO: usize = 24;
 const SOME: usize = 6;
 
 /// What the comparison found.
-pub(crate) struct Checked {
+#[derive(Clone, Debug)]
+pub struct Checked {
     /// For each argument, in the order of `wrt`.
-    pub(crate) parts: Vec<Part>,
+    pub parts: Vec<Part>,
     /// What the model decided by values that depend on the arguments; none if finding out takes more than the budget.
-    pub(crate) decisions: Option<Decisions>,
+    pub decisions: Option<Decisions>,
     /// Whether forward mode, where it was needed, was within the budget.
-    pub(crate) has_room: bool,
+    pub has_room: bool,
 }
 
 /// The comparison for one argument: the worst.
-pub(crate) struct Part {
-    pub(crate) found: Comparison,
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What it found.
+    pub found: Comparison,
     /// Which entry that is, of an array; none if it is the direction.
-    pub(crate) place: Option<usize>,
-    pub(crate) elements: usize,
+    pub place: Option<usize>,
+    /// How many entries there are.
+    pub elements: usize,
     /// How many entries were compared one by one.
-    pub(crate) tested: usize,
+    pub tested: usize,
 }
 
 impl Checked {
-    pub(crate) fn disagrees(&self) -> bool {
+    /// Whether differences say that the gradient is wrong.
+    pub fn disagrees(&self) -> bool {
         self.parts.iter().any(|part| part.found.verdict == Verdict::Disagrees)
     }
 }
 
-impl Part {
-    /// The same in other units: slopes by a factor, values in the unit of what is differentiated.
-    pub(crate) fn convert(&mut self, factor: f64, of: Option<&Unit>) {
-        self.found.differences *= factor;
-        self.found.error *= factor.abs();
-        self.found.across = self.found.across.map(|slope| slope * factor);
-        match &mut self.found.verdict {
-            Verdict::Kink { left, right } => {
-                *left *= factor;
-                *right *= factor;
-            }
-            Verdict::Jump { left, right, .. } => {
-                *left = of.map_or(*left, |unit| unit.from_si(*left));
-                *right = of.map_or(*right, |unit| unit.from_si(*right));
-            }
-            _ => {}
-        }
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        let (status, digits) = match self.found.verdict {
-            Verdict::Agrees { digits } => ("agrees", Some(digits)),
-            Verdict::Within { digits } => ("within", digits),
-            Verdict::Kink { .. } => ("kink", None),
-            Verdict::Jump { .. } => ("jump", None),
-            Verdict::Crossed => ("crossed", None),
-            Verdict::Disagrees => ("disagrees", None),
-            Verdict::Unknown => ("unknown", None),
-        };
-        let mut fields = json!({ "status": status, "digits": digits });
-        if !self.found.differences.is_nan() {
-            fields["differences"] = value::number(self.found.differences);
-            fields["error"] = value::number(self.found.error);
-        }
-        if let Verdict::Kink { left, right } | Verdict::Jump { left, right, .. } = self.found.verdict {
-            fields["left"] = value::number(left);
-            fields["right"] = value::number(right);
-        }
-        if let Some(slope) = self.found.across {
-            fields["across"] = value::number(slope);
-        }
-        if let Some(at) = self.place.filter(|_| self.elements > 1) {
-            fields["entry"] = json!(at);
-        }
-        fields["tested"] = json!(self.tested);
-        fields
-    }
-}
-
-/// A program that is to be checked, as it is run.
-pub(crate) struct Checker<'a> {
+/// A program that is to be checked, as it is run: made ready before the first run, so that it can be held beside a budget.
+pub struct Checker<'a> {
     value: Code,
     /// The same with tangents of the arguments at `wrt`.
     forward: Code,
@@ -109,8 +63,11 @@ pub(crate) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Of a program, and of the same with nothing computed again, whose tangents [`least`] counts.
-    pub(crate) fn new(program: &Program, plain: &Program, wrt: &'a [usize]) -> Result<Self, TransformError> {
+    /// Of a program of one result, and of the same with nothing computed again, whose tangents [`least_bytes`] counts.
+    ///
+    /// # Errors
+    /// If the program has no derivative by these arguments.
+    pub fn new(program: &Program, plain: &Program, wrt: &'a [usize]) -> Result<Self, TransformError> {
         let forward = with_tangents(plain, wrt)?;
         Ok(Checker { value: Code::new(program), forward: Code::new(&forward), wrt })
     }
@@ -126,7 +83,7 @@ const FEW: usize = 4096;
 const OF_ARGUMENT: usize = 512;
 
 /// The bytes that a check holds beside each run of the values: the gradient, and of the longest argument that is moved as a whole its start and its direction.
-pub(crate) fn held_bytes(inputs: &[Datum<f64>], wrt: &[usize]) -> usize {
+pub fn held_bytes(inputs: &[Datum<f64>], wrt: &[usize]) -> usize {
     let lengths = || wrt.iter().map(|&at| inputs[at].elements());
     let longest = lengths().filter(|&length| length > ALL_UP_TO).max().unwrap_or(0);
     let along = longest * (size_of::<f64>() + size_of::<bool>());
@@ -134,8 +91,8 @@ pub(crate) fn held_bytes(inputs: &[Datum<f64>], wrt: &[usize]) -> usize {
 }
 
 /// The smallest budget for all that a check does, where that is known: values, which take `values`, forward mode, and the count of decisions.
-pub(crate) fn least(program: &Program, wrt: &[usize], inputs: &[Datum<f64>], values: u64) -> u64 {
-    let program = execute::simplified(program);
+pub fn least_bytes(program: &Program, wrt: &[usize], inputs: &[Datum<f64>], values: u64) -> u64 {
+    let program = plan::simplified(program);
     let tangents = wrt.iter().map(|&at| &inputs[at]);
     let with_tangents = || {
         let all: Vec<Datum<f64>> = inputs.iter().chain(tangents.clone()).cloned().collect();
@@ -155,31 +112,42 @@ fn copied_bytes<'a, R: 'a>(data: impl IntoIterator<Item = &'a Datum<R>>, each: u
     data.into_iter().map(|datum| datum.elements() * each).sum()
 }
 
-/// Compares `gradient` of the only result of a program with differences. The inputs are moved, and put back. The budget of `limits` is for what is there beside
-/// inputs and what the check holds ([`held_bytes`]).
-pub(crate) fn check(
-    checker: &Checker<'_>,
-    inputs: &mut Vec<Datum<f64>>,
-    limits: &Limits,
-    gradient: &[Tensor<f64>],
-) -> Checked {
-    let limits = Limits { trap_nonfinite: false, ..*limits };
-    let decisions = decisions(&checker.value, inputs, checker.wrt, &limits);
-    let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
-    let has_room = Cell::new(true);
-    let mut tester = Tester { checker, inputs: watched.collect(), limits, has_room: &has_room };
-    // A model without decisions is run on plain numbers, which is faster. What is decided by values at rest (`abs` at 0) may be decided otherwise beside the point.
-    let (_, seen) = decision::watch(|| checker.value.run(&tester.inputs, &limits));
-    let decides = seen.count() > 0;
-    let of_watched = decides.then(|| tester.parts(gradient));
-    *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
-    let parts = of_watched.unwrap_or_else(|| {
-        let mut tester = Tester { checker, inputs: std::mem::take(inputs), limits, has_room: &has_room };
-        let parts = tester.parts(gradient);
-        *inputs = tester.inputs;
-        parts
-    });
-    Checked { parts, decisions, has_room: has_room.get() }
+impl Checker<'_> {
+    /// Compares a gradient with differences. The inputs are moved, and put back. The budget of `limits` is for what is there beside
+    /// inputs and what the check holds ([`held_bytes`]). `progress` is called after each of its
+    /// [`comparisons`].
+    pub fn check(
+        &self,
+        inputs: &mut Vec<Datum<f64>>,
+        limits: &Limits,
+        gradient: &[Tensor<f64>],
+        progress: &mut dyn FnMut(),
+    ) -> Checked {
+        let limits = Limits { trap_nonfinite: false, ..*limits };
+        let decisions = decisions(&self.value, inputs, self.wrt, &limits);
+        let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
+        let has_room = Cell::new(true);
+        let mut tester = Tester { checker: self, inputs: watched.collect(), limits, has_room: &has_room };
+        // A program without decisions is run on plain numbers, which is faster. What is decided by values at rest (`abs` at 0) may be
+        // decided otherwise beside the point.
+        let (_, seen) = decision::watch(|| self.value.run(&tester.inputs, &limits));
+        let of_watched = (seen.count() > 0).then(|| tester.parts(gradient, progress));
+        *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
+        let parts = of_watched.unwrap_or_else(|| {
+            let inputs_of = std::mem::take(inputs);
+            let mut tester = Tester { checker: self, inputs: inputs_of, limits, has_room: &has_room };
+            let parts = tester.parts(gradient, progress);
+            *inputs = tester.inputs;
+            parts
+        });
+        Checked { parts, decisions, has_room: has_room.get() }
+    }
+}
+
+/// How many comparisons a check of such a gradient makes.
+pub fn comparisons(gradient: &[Tensor<f64>]) -> usize {
+    let of = |length: usize| if length <= ALL_UP_TO { length } else { SOME + 1 };
+    gradient.iter().map(|part| of(part.data.len())).sum()
 }
 
 /// Every entry of a short array; of a long one some, the first and the last included.
@@ -190,29 +158,8 @@ fn chosen(length: usize) -> Vec<usize> {
     (0..SOME).map(|k| k * (length - 1) / (SOME - 1)).collect()
 }
 
-/// Numbers that do not follow a pattern, the same on every run.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Plus or minus one.
-    fn sign(&mut self) -> f64 {
-        if self.next() >> 63 == 0 { 1.0 } else { -1.0 }
-    }
-
-    /// Plus or minus between a half and one and a half: neither zero nor like another.
-    fn slope(&mut self) -> f64 {
-        self.sign() * (0.5 + (self.next() >> 11) as f64 * 0.5_f64.powi(53))
-    }
-}
-
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Directions that do not follow a pattern, the same on every run.
+const DIRECTIONS: Key = Key::from_seed(0x9e37_79b9_7f4a_7c15);
 
 /// The order in which verdicts matter.
 fn badness(verdict: Verdict) -> u32 {
@@ -238,17 +185,10 @@ struct Tester<'a, R> {
 }
 
 impl<R: Real> Tester<'_, R> {
-    fn parts(&mut self, gradient: &[Tensor<f64>]) -> Vec<Part> {
-        let places: Vec<Vec<usize>> = gradient.iter().map(|part| chosen(part.data.len())).collect();
-        let work: usize = gradient
-            .iter()
-            .zip(&places)
-            .map(|(part, places)| places.len() + usize::from(places.len() < part.data.len()))
-            .sum();
-        let progress = Progress::start("taking differences", work as u64);
+    fn parts(&mut self, gradient: &[Tensor<f64>], progress: &mut dyn FnMut()) -> Vec<Part> {
         let mut parts = Vec::new();
-        for ((at, part), places) in gradient.iter().enumerate().zip(&places) {
-            let elements = part.data.len();
+        for (at, part) in gradient.iter().enumerate() {
+            let (elements, places) = (part.data.len(), chosen(part.data.len()));
             let largest = part.data.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
             let nothing = Comparison {
                 verdict: Verdict::Within { digits: None },
@@ -261,9 +201,9 @@ impl<R: Real> Tester<'_, R> {
                 if is_first || badness(found.verdict) > badness(worst.found.verdict) {
                     (worst.found, worst.place) = (found, place);
                 }
-                progress.advance();
+                progress();
             };
-            for &place in places {
+            for &place in &places {
                 keep(self.along_entry(at, place, part.data[place], largest), Some(place), place == 0);
             }
             if places.len() < elements {
@@ -320,79 +260,73 @@ impl<R: Real> Tester<'_, R> {
 
     /// Along one entry of the argument `at` of those that are differentiated by.
     fn along_entry(&mut self, at: usize, place: usize, exact: f64, largest: f64) -> Comparison {
-        let argument = self.checker.wrt[at];
-        let data = self.numbers(argument);
+        let data = self.numbers(self.checker.wrt[at]);
         let x = data[place].to_f64();
         let reach = reach(x.abs(), size(data));
-        let found = compare(exact, &mut AlongEntry { tester: self, at, place, x }, reach, largest);
-        self.numbers(argument)[place] = R::from_f64(x);
-        found
+        self.compared(at, &[x], Way::Entry(place), (exact, largest), reach)
     }
 
     /// Along a direction through all entries of an argument.
     fn along(&mut self, at: usize, gradient: &[f64], largest: f64) -> Comparison {
-        let argument = self.checker.wrt[at];
-        let start: Vec<f64> = self.numbers(argument).iter().map(|x| x.to_f64()).collect();
-        let mut draws = Draws(SEED);
-        let signs: Vec<bool> = start.iter().map(|_| draws.sign() > 0.0).collect();
+        let start: Vec<f64> = self.numbers(self.checker.wrt[at]).iter().map(|x| x.to_f64()).collect();
+        let signs: Vec<bool> = (0..start.len()).map(|at| DIRECTIONS.rademacher(at as u64) > 0.0).collect();
         let exact: f64 = gradient.iter().zip(&signs).map(|(g, &is_up)| if is_up { *g } else { -g }).sum();
         let size = start.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
         let reach = reach(size, size) / (start.len() as f64).sqrt();
-        let mut line = AlongAll { tester: self, at, start: &start, signs: &signs };
-        let found = compare(exact, &mut line, reach, largest);
-        for (entry, &x) in self.numbers(argument).iter_mut().zip(&start) {
-            *entry = R::from_f64(x);
-        }
+        self.compared(at, &start, Way::All(&signs), (exact, largest), reach)
+    }
+
+    fn compared(
+        &mut self,
+        at: usize,
+        start: &[f64],
+        way: Way<'_>,
+        (exact, largest): (f64, f64),
+        reach: f64,
+    ) -> Comparison {
+        let found = compare(exact, &mut Along { tester: self, at, start, way }, reach, largest);
+        let numbers = self.numbers(self.checker.wrt[at]);
+        let moved = match way {
+            Way::Entry(place) => &mut numbers[place..=place],
+            Way::All(_) => numbers,
+        };
+        moved.iter_mut().zip(start).for_each(|(entry, &x)| *entry = R::from_f64(x));
         found
     }
 }
 
-/// The line on which one entry is moved away from `x`.
-struct AlongEntry<'a, 'b, R> {
-    tester: &'a mut Tester<'b, R>,
-    at: usize,
-    place: usize,
-    x: f64,
+/// Which entries of an argument move.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    /// This one.
+    Entry(usize),
+    /// All of them, up or down.
+    All(&'a [bool]),
 }
 
-impl<R: Real> AlongEntry<'_, '_, R> {
-    fn go(&mut self, distance: f64) {
-        let argument = self.tester.checker.wrt[self.at];
-        self.tester.numbers(argument)[self.place] = R::from_f64(self.x + distance);
-    }
-}
-
-impl<R: Real> Line for AlongEntry<'_, '_, R> {
-    fn sample(&mut self, distance: f64) -> Option<Sample> {
-        self.go(distance);
-        self.tester.sample()
-    }
-
-    fn slope(&mut self, distance: f64) -> Option<f64> {
-        self.go(distance);
-        self.tester.slope(self.at, |element| if element == self.place { 1.0 } else { 0.0 })
-    }
-}
-
-/// The line on which all entries are moved, up or down.
-struct AlongAll<'a, 'b, R> {
+/// The line on which entries are moved away from `start`.
+struct Along<'a, 'b, R> {
     tester: &'a mut Tester<'b, R>,
     at: usize,
     start: &'a [f64],
-    signs: &'a [bool],
+    way: Way<'a>,
 }
 
-impl<R: Real> AlongAll<'_, '_, R> {
+impl<R: Real> Along<'_, '_, R> {
     fn go(&mut self, distance: f64) {
-        let argument = self.tester.checker.wrt[self.at];
-        let moved = self.start.iter().zip(self.signs);
-        for (entry, (x, &is_up)) in self.tester.numbers(argument).iter_mut().zip(moved) {
-            *entry = R::from_f64(if is_up { x + distance } else { x - distance });
+        let numbers = self.tester.numbers(self.tester.checker.wrt[self.at]);
+        match self.way {
+            Way::Entry(place) => numbers[place] = R::from_f64(self.start[0] + distance),
+            Way::All(signs) => {
+                for (entry, (x, &is_up)) in numbers.iter_mut().zip(self.start.iter().zip(signs)) {
+                    *entry = R::from_f64(if is_up { x + distance } else { x - distance });
+                }
+            }
         }
     }
 }
 
-impl<R: Real> Line for AlongAll<'_, '_, R> {
+impl<R: Real> Line for Along<'_, '_, R> {
     fn sample(&mut self, distance: f64) -> Option<Sample> {
         self.go(distance);
         self.tester.sample()
@@ -400,7 +334,11 @@ impl<R: Real> Line for AlongAll<'_, '_, R> {
 
     fn slope(&mut self, distance: f64) -> Option<f64> {
         self.go(distance);
-        self.tester.slope(self.at, |element| if self.signs[element] { 1.0 } else { -1.0 })
+        self.tester.slope(self.at, |element| match self.way {
+            Way::Entry(place) => f64::from(u8::from(element == place)),
+            Way::All(signs) if signs[element] => 1.0,
+            Way::All(_) => -1.0,
+        })
     }
 }
 
@@ -408,13 +346,18 @@ impl<R: Real> Line for AlongAll<'_, '_, R> {
 fn decisions(code: &Code, inputs: &[Datum<f64>], wrt: &[usize], limits: &Limits) -> Option<Decisions> {
     let bytes = copied_bytes(inputs, size_of::<Dual<f64>>());
     let limits = Limits { budget: limits.budget.checked_sub(bytes)?, ..*limits };
-    let mut draws = Draws(SEED);
+    // Neither zero nor like another.
+    let mut counter = 0_u64..;
+    let mut slope = || {
+        let at = counter.next().expect("it does not end");
+        DIRECTIONS.rademacher(at) * (0.5 + DIRECTIONS.split(1).uniform(at))
+    };
     let inputs: Vec<Datum<Dual<f64>>> = inputs
         .iter()
         .enumerate()
         .map(|(at, input)| {
             let moves = wrt.contains(&at);
-            input.map(|x| Dual::new(x, if moves { draws.slope() } else { 0.0 }))
+            input.map(|x| Dual::new(x, if moves { slope() } else { 0.0 }))
         })
         .collect();
     let (ran, seen) = decision::watch(|| code.run(&inputs, &limits));
