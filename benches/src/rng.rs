@@ -1,6 +1,6 @@
 //! Repeatable data.
 
-use palinode::Key;
+use palinode::num::Key;
 
 /// The draws of a key, one after another.
 pub struct Draws {

@@ -3,7 +3,7 @@
 use super::{Gradient, Refusal, by_input_count};
 use crate::num::Num;
 use crate::problem::Problem;
-use ::palinode::{DualN, Tape, Var};
+use ::palinode::prelude::{DualN, Tape, Var};
 
 macro_rules! num_for {
     ([$($generics:tt)*] $t:ty, nary $nary:expr) => {

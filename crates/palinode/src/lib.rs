@@ -19,8 +19,8 @@
 //! ```
 
 pub use palinode_core::{
-    Array, Budget, Dual, Error, Real, Scalar, Tape, Var, decision, dense, grad, hessian, jacobian, matrix,
-    rules, schedule, value_and_grad,
+    Array, Budget, Dual, Error, Real, Scalar, Tape, Var, check, check_gradient, decision, dense, grad,
+    hessian, jacobian, matrix, rules, schedule, value_and_grad,
 };
 /// Programs: pure single assignment with structured loops, the `.pal` language, transforms, an interpreter.
 #[cfg(feature = "ir")]
@@ -46,8 +46,8 @@ pub mod num {
 /// From a closure and a point to a derivative.
 pub mod drivers {
     pub use palinode_core::{
-        InputGroups, Looked, MOST_GROUPS, Sparse, derivatives, grad, hessian, hvp, jacobian, jvp,
-        sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+        InputGroups, Looked, MOST_GROUPS, Sparse, check_gradient, derivatives, grad, hessian, hvp, jacobian,
+        jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
     };
 }
 
@@ -89,8 +89,8 @@ pub mod budget {
 /// whoever imports all of `palinode::time` means that one.
 pub mod prelude {
     pub use palinode_core::{
-        Array, Budget, Dual, DualN, Jet, Real, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian,
-        jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+        Array, Budget, Dual, DualN, Jet, Real, Scalar, Tape, Var, check_gradient, derivatives, grad, hessian,
+        hvp, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
     };
     #[cfg(feature = "time")]
     pub use palinode_macros::{Plain, Reals, step};

@@ -1,10 +1,10 @@
 //! First derivatives, and higher ones of a function of one variable.
 
 use super::LANES;
-use crate::finite;
 use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
+use crate::finite;
 use crate::jet::Jet;
 use crate::points::{Parts, add_parts, verified};
 use crate::tape::{Outputs, Record, Tape, Var};

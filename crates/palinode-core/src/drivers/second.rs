@@ -1,10 +1,10 @@
 //! Second derivatives by nesting: forward over reverse for one direction, reverse over reverse for all.
 
 use super::first::parts_of;
-use crate::finite;
 use crate::confusion::Seeded;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
+use crate::finite;
 use crate::points::{Parts, add_parts, verified};
 use crate::tape::{Record, Tape, Var};
 use palinode_num::Scalar;

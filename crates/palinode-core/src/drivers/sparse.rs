@@ -7,8 +7,8 @@
 
 use super::colouring::{self, Colouring};
 use super::{LANES, second};
-use crate::finite;
 use crate::error::Error;
+use crate::finite;
 use crate::points::{Parts, add_parts, group_count, group_of, verified, weight};
 use crate::tape::{Outputs, Record, Tape, Var};
 use palinode_num::Scalar;

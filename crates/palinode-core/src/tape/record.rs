@@ -7,9 +7,9 @@ use super::summed::{Ends, SummedSweep};
 use super::table::Table;
 use super::{Tape, Var, reserve};
 use crate::budget::Budget;
-use crate::finite;
 use crate::dual::Dual;
 use crate::error::{Error, same_length};
+use crate::finite;
 use crate::points;
 use palinode_num::Scalar;
 

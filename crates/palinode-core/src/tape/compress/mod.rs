@@ -28,8 +28,8 @@ pub use report::{CompressionReport, CompressionStep, Narrowing};
 
 use super::record::{add, zero_filled};
 use super::{Record, Size, Tape};
-use crate::finite;
 use crate::error::{Error, same_length};
+use crate::finite;
 use draft::Draft;
 use palinode_num::Scalar;
 use partials::Store;
