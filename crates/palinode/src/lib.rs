@@ -101,98 +101,33 @@ pub mod prelude {
 /// The README and the book: their code blocks run as doctests.
 #[cfg(doctest)]
 mod documents {
-    macro_rules! documents {
-        ($($name:ident = $path:literal;)*) => {$(
-            #[doc = include_str!(concat!("../../../", $path))]
-            struct $name;
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    macro_rules! pages {
+        ($($page:literal)*) => {$(
+            #[doc = include_str!(concat!("../../../docs/book/", $page, ".md"))]
+            const _: () = ();
         )*};
     }
-    documents! {
-        Readme = "README.md";
-        WhatExists = "docs/book/what-exists.md";
-        FirstGradients = "docs/book/first-gradients.md";
-        Tapes = "docs/book/tapes.md";
-        Arrays = "docs/book/arrays.md";
-        TapeCompression = "docs/book/tape-compression.md";
-        Nesting = "docs/book/nesting.md";
-        Decisions = "docs/book/decisions.md";
-        CustomRules = "docs/book/custom-rules.md";
-        Posits = "docs/book/posits.md";
-        ThirdPartyCrates = "docs/book/third-party-crates.md";
-        LinearAlgebra = "docs/book/linear-algebra.md";
-        ExactSums = "docs/book/exact-sums.md";
-        ForwardGradients = "docs/book/forward-gradients.md";
-        Programs = "docs/book/programs.md";
-        Language = "docs/book/language.md";
-        Schedules = "docs/book/schedules.md";
-        Implicit = "docs/book/implicit.md";
-        Pal0540 = "docs/book/errors/PAL0540.md";
-        Pal0542 = "docs/book/errors/PAL0542.md";
-        Pal0547 = "docs/book/errors/PAL0547.md";
-        Pal0548 = "docs/book/errors/PAL0548.md";
-        SnapshotStores = "docs/book/snapshot-stores.md";
-        Pal0101 = "docs/book/errors/PAL0101.md";
-        Pal0102 = "docs/book/errors/PAL0102.md";
-        Pal0103 = "docs/book/errors/PAL0103.md";
-        Pal0104 = "docs/book/errors/PAL0104.md";
-        Pal0105 = "docs/book/errors/PAL0105.md";
-        Pal0106 = "docs/book/errors/PAL0106.md";
-        Pal0107 = "docs/book/errors/PAL0107.md";
-        Pal0108 = "docs/book/errors/PAL0108.md";
-        Pal0109 = "docs/book/errors/PAL0109.md";
-        Pal0110 = "docs/book/errors/PAL0110.md";
-        Pal0111 = "docs/book/errors/PAL0111.md";
-        Pal0112 = "docs/book/errors/PAL0112.md";
-        Pal0113 = "docs/book/errors/PAL0113.md";
-        Pal0114 = "docs/book/errors/PAL0114.md";
-        Pal0122 = "docs/book/errors/PAL0122.md";
-        Pal0123 = "docs/book/errors/PAL0123.md";
-        Pal0124 = "docs/book/errors/PAL0124.md";
-        Pal0125 = "docs/book/errors/PAL0125.md";
-        Pal0126 = "docs/book/errors/PAL0126.md";
-        Pal0115 = "docs/book/errors/PAL0115.md";
-        Pal0119 = "docs/book/errors/PAL0119.md";
-        Pal0120 = "docs/book/errors/PAL0120.md";
-        Pal0520 = "docs/book/errors/PAL0520.md";
-        Pal0521 = "docs/book/errors/PAL0521.md";
-        Rollouts = "docs/book/rollouts.md";
-        Pal0240 = "docs/book/errors/PAL0240.md";
-        Pal0250 = "docs/book/errors/PAL0250.md";
-        Pal0251 = "docs/book/errors/PAL0251.md";
-        Pal0252 = "docs/book/errors/PAL0252.md";
-        Pal0253 = "docs/book/errors/PAL0253.md";
-        Pal0254 = "docs/book/errors/PAL0254.md";
-        Pal0255 = "docs/book/errors/PAL0255.md";
-        Pal0256 = "docs/book/errors/PAL0256.md";
-        Pal0257 = "docs/book/errors/PAL0257.md";
-        Pal0258 = "docs/book/errors/PAL0258.md";
-        Pal0259 = "docs/book/errors/PAL0259.md";
-        Pal0260 = "docs/book/errors/PAL0260.md";
-        Pal0261 = "docs/book/errors/PAL0261.md";
-        Pal0262 = "docs/book/errors/PAL0262.md";
-        Pal0263 = "docs/book/errors/PAL0263.md";
-        Pal0264 = "docs/book/errors/PAL0264.md";
-        Pal0265 = "docs/book/errors/PAL0265.md";
-        Pal0266 = "docs/book/errors/PAL0266.md";
-        Pal0267 = "docs/book/errors/PAL0267.md";
-        Pal0268 = "docs/book/errors/PAL0268.md";
-        Pal0269 = "docs/book/errors/PAL0269.md";
-        Pal0270 = "docs/book/errors/PAL0270.md";
-        Pal0271 = "docs/book/errors/PAL0271.md";
-        Pal0272 = "docs/book/errors/PAL0272.md";
-        Pal0273 = "docs/book/errors/PAL0273.md";
-        Pal0274 = "docs/book/errors/PAL0274.md";
-        Pal0280 = "docs/book/errors/PAL0280.md";
-        Pal0301 = "docs/book/errors/PAL0301.md";
-        Pal0501 = "docs/book/errors/PAL0501.md";
-        Pal0502 = "docs/book/errors/PAL0502.md";
-        Pal0503 = "docs/book/errors/PAL0503.md";
-        Pal0504 = "docs/book/errors/PAL0504.md";
-        Pal0601 = "docs/book/errors/PAL0601.md";
-        Pal0602 = "docs/book/errors/PAL0602.md";
-        Pal0605 = "docs/book/errors/PAL0605.md";
-        Pal0606 = "docs/book/errors/PAL0606.md";
-        Pal0607 = "docs/book/errors/PAL0607.md";
-        Pal0608 = "docs/book/errors/PAL0608.md";
+    pages! {
+        "what-exists" "first-gradients" "tapes" "arrays" "tape-compression" "nesting" "decisions"
+        "custom-rules" "posits" "third-party-crates" "linear-algebra" "exact-sums" "forward-gradients"
+        "programs" "language" "schedules" "implicit" "snapshot-stores" "rollouts"
+        "errors/PAL0101" "errors/PAL0102" "errors/PAL0103" "errors/PAL0104" "errors/PAL0105"
+        "errors/PAL0106" "errors/PAL0107" "errors/PAL0108" "errors/PAL0109" "errors/PAL0110"
+        "errors/PAL0111" "errors/PAL0112" "errors/PAL0113" "errors/PAL0114" "errors/PAL0115"
+        "errors/PAL0119" "errors/PAL0120" "errors/PAL0122" "errors/PAL0123" "errors/PAL0124"
+        "errors/PAL0125" "errors/PAL0126" "errors/PAL0240" "errors/PAL0250" "errors/PAL0251"
+        "errors/PAL0252" "errors/PAL0253" "errors/PAL0254" "errors/PAL0255" "errors/PAL0256"
+        "errors/PAL0257" "errors/PAL0258" "errors/PAL0259" "errors/PAL0260" "errors/PAL0261"
+        "errors/PAL0262" "errors/PAL0263" "errors/PAL0264" "errors/PAL0265" "errors/PAL0266"
+        "errors/PAL0267" "errors/PAL0268" "errors/PAL0269" "errors/PAL0270" "errors/PAL0271"
+        "errors/PAL0272" "errors/PAL0273" "errors/PAL0274" "errors/PAL0275" "errors/PAL0276"
+        "errors/PAL0277" "errors/PAL0278" "errors/PAL0280" "errors/PAL0301" "errors/PAL0410"
+        "errors/PAL0411" "errors/PAL0412" "errors/PAL0413" "errors/PAL0414" "errors/PAL0501"
+        "errors/PAL0502" "errors/PAL0503" "errors/PAL0504" "errors/PAL0520" "errors/PAL0521"
+        "errors/PAL0535" "errors/PAL0540" "errors/PAL0542" "errors/PAL0547" "errors/PAL0548"
+        "errors/PAL0601" "errors/PAL0602" "errors/PAL0605" "errors/PAL0606" "errors/PAL0607"
+        "errors/PAL0608"
     }
 }
