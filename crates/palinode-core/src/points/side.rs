@@ -79,9 +79,6 @@ pub(super) struct Side<'a> {
 pub(super) struct End {
     pub(super) at: f64,
     pub(super) error: f64,
-    /// The part in the nearest run from which it comes: what its error is compared with where the part vanishes at
-    /// the point.
-    near: f64,
 }
 
 impl End {
@@ -91,7 +88,7 @@ impl End {
 
     /// Whether it may be wrong by so much that what lies within says little.
     pub(super) fn is_vague(&self, scale: &Scale) -> bool {
-        self.error > UNSURE * scale.found.abs().max(self.at.abs()).max(self.near.abs())
+        self.error > UNSURE * scale.found.abs().max(self.at.abs())
             && self.error > LEAST_GAP * scale.largest_of_row
     }
 }
@@ -193,7 +190,7 @@ impl<'a> Side<'a> {
         }
         let of_largest = (OF_LARGEST * scale.largest_of_row).min(CHANGES * change);
         let rounding = scale.rounding(at, near, self.runs[pair].relative);
-        End { at, error: error + rounding + of_largest, near }
+        End { at, error: error + rounding + of_largest }
     }
 
     /// The same of what grows by a power of the distance, as four runs show it (Aitken's extrapolation, two times).
@@ -210,7 +207,7 @@ impl<'a> Side<'a> {
         let (at, farther) = (end(nearest, steps[0], ratio), end(near, steps[1], next));
         let relative = self.runs[0].relative / self.runs[0].to_next.unwrap_or(1.0);
         let rounding = scale.rounding(at, nearest, relative);
-        Some(End { at, error: (at - farther).abs() + rounding, near: nearest })
+        Some(End { at, error: (at - farther).abs() + rounding })
     }
 
     /// Whether parts may be wrong by much of themselves, and a nearer run may tell.
