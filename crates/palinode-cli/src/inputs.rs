@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_ir::interp::{Datum, Tensor};
 use palinode_ir::pal::{Argument, LengthSpec, Role};
@@ -176,7 +176,7 @@ struct Binder<'a> {
     /// What the data files have.
     contents: Vec<Contents>,
     /// Named lengths, and the argument each was first seen in.
-    lengths: BTreeMap<Rc<str>, (usize, usize)>,
+    lengths: BTreeMap<Arc<str>, (usize, usize)>,
     problems: Vec<Problem>,
 }
 
@@ -342,7 +342,7 @@ impl Binder<'_> {
         }
     }
 
-    fn meet(&mut self, name: &Rc<str>, found: usize, at: usize, given: &Given) {
+    fn meet(&mut self, name: &Arc<str>, found: usize, at: usize, given: &Given) {
         let (length, first) = *self.lengths.entry(name.clone()).or_insert((found, at));
         if length == found {
             return;

@@ -4,7 +4,7 @@
 //! operation gives a value of a plausible type, and [`ProgramBuilder::finish`] reports all mistakes at once.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::rules;
 
@@ -102,15 +102,15 @@ impl FunctionBuilder {
     }
 
     /// The name of a value.
-    pub fn name_of(&self, value: Value) -> Option<Rc<str>> {
+    pub fn name_of(&self, value: Value) -> Option<Arc<str>> {
         self.function.name_of(value).cloned()
     }
 
     /// As [`FunctionBuilder::name`], with a text that others may have too.
-    pub(crate) fn share_name(&mut self, value: Value, name: &Rc<str>) {
+    pub(crate) fn share_name(&mut self, value: Value, name: &Arc<str>) {
         let slot = &mut self.function.values[value.index()].name;
         if slot.is_none() {
-            *slot = Some(Rc::clone(name));
+            *slot = Some(Arc::clone(name));
         }
     }
 
@@ -414,7 +414,7 @@ impl ProgramBuilder {
         let mut functions: Vec<Function> = self.functions.into_iter().flatten().collect();
         functions.iter_mut().for_each(Function::renumber);
         let program =
-            Program { functions, entry, outputs: outputs.iter().map(|&name| Rc::from(name)).collect() };
+            Program { functions, entry, outputs: outputs.iter().map(|&name| Arc::from(name)).collect() };
         verify(&program)?;
         Ok(program)
     }

@@ -20,6 +20,7 @@ mod diagnostic;
 mod fast;
 mod implicit;
 pub mod interp;
+mod named;
 mod op;
 pub mod pal;
 pub mod passes;
@@ -37,10 +38,11 @@ mod verify;
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use op::{
-    Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule, Search,
+    Axis, Comparison, Facts, FuncId, IntOp, Kind, Linalg, Linear, Literal, Logical, Narrow, Op, Reduction,
+    Room, Rule, Search,
 };
 pub use palinode_core::{Real, Scalar};
 pub use program::{Block, Function, Inst, Program, Value, ValueInfo, Values};
 pub use trace::{Trace, Traced};
 pub use types::{Elem, Span, Type};
-pub use verify::{Invalid, is_elementwise, verify};
+pub use verify::{Invalid, verify};

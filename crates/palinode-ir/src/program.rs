@@ -12,7 +12,7 @@ use crate::types::{Span, Type};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A value of a function, assigned exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ pub struct ValueInfo {
     /// Its type.
     pub ty: Type,
     /// How the source calls it.
-    pub name: Option<Rc<str>>,
+    pub name: Option<Arc<str>>,
 }
 
 /// One operation applied to operands.
@@ -67,7 +67,7 @@ pub struct Block {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name, unique in the program.
-    pub name: Rc<str>,
+    pub name: Arc<str>,
     /// Every value of the function and of the blocks inside it.
     pub values: Vec<ValueInfo>,
     /// What it does.
@@ -85,7 +85,7 @@ pub struct Program {
     /// Where it starts.
     pub entry: FuncId,
     /// The names of the entry's results, for people.
-    pub outputs: Vec<Rc<str>>,
+    pub outputs: Vec<Arc<str>>,
 }
 
 impl Program {
@@ -105,7 +105,7 @@ impl Program {
     }
 
     /// A name that no function has yet, starting with `base`.
-    pub fn fresh_name(&self, base: &str) -> Rc<str> {
+    pub fn fresh_name(&self, base: &str) -> Arc<str> {
         if self.find(base).is_none() {
             return base.into();
         }
@@ -157,12 +157,12 @@ impl Function {
     }
 
     /// The name of a value.
-    pub fn name_of(&self, value: Value) -> Option<&Rc<str>> {
+    pub fn name_of(&self, value: Value) -> Option<&Arc<str>> {
         self.values[value.index()].name.as_ref()
     }
 
     /// A new value, not yet defined by anything.
-    pub fn fresh(&mut self, ty: Type, name: Option<Rc<str>>) -> Value {
+    pub fn fresh(&mut self, ty: Type, name: Option<Arc<str>>) -> Value {
         let value = Value(u32::try_from(self.values.len()).expect("fewer than 2^32 values"));
         self.values.push(ValueInfo { ty, name });
         value
@@ -324,3 +324,10 @@ impl Inst {
         self.blocks.iter().for_each(|block| block.for_each_use(f));
     }
 }
+
+// Programs go between threads: what runs them in parallel shares one.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Program>();
+    shared::<crate::interp::Code>();
+};

@@ -2,38 +2,29 @@
 
 use core::fmt;
 
-/// The kind of a single element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Elem {
-    /// A real number: `f64`, or whatever number the program is run on.
-    F64,
-    /// A real number that is rounded to single precision after every operation.
-    F32,
-    /// A 64-bit integer: lengths, indices, counters.
-    Int,
-    /// A truth value.
-    Bool,
+use crate::named::named;
+
+named! {
+    /// The kind of a single element.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Elem {
+        /// A real number: `f64`, or whatever number the program is run on.
+        F64 = "f64",
+        /// A real number that is rounded to single precision after every operation.
+        F32 = "f32",
+        /// A 64-bit integer: lengths, indices, counters.
+        Int = "int",
+        /// A truth value.
+        Bool = "bool",
+    }
 }
 
 impl Elem {
-    /// Every kind.
-    pub const ALL: [Elem; 4] = [Elem::F64, Elem::F32, Elem::Int, Elem::Bool];
-
     /// Whether it can carry a derivative.
     pub fn is_real(self) -> bool {
         match self {
             Elem::F64 | Elem::F32 => true,
             Elem::Int | Elem::Bool => false,
-        }
-    }
-
-    /// How the text form calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Elem::F64 => "f64",
-            Elem::F32 => "f32",
-            Elem::Int => "int",
-            Elem::Bool => "bool",
         }
     }
 

@@ -21,9 +21,9 @@
 use std::fmt;
 
 use crate::fast::{FastMap, FastSet};
-use crate::op::{Op, Rule};
+use crate::op::Op;
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::types::{Elem, Type};
+use crate::types::Type;
 use crate::typing::result_types;
 
 /// Why a program is not one: everything that is wrong with it.
@@ -174,11 +174,7 @@ impl Check<'_> {
         let args = self.uses(&inst.args);
         let blocks: Vec<Option<Vec<Type>>> = inst.blocks.iter().map(|block| self.block(block)).collect();
         let results = self.types(&inst.results);
-        let expected_blocks = match inst.op {
-            Op::For { .. } | Op::Fused => 1,
-            Op::While { .. } | Op::Sweep { .. } | Op::If => 2,
-            _ => 0,
-        };
+        let expected_blocks = inst.op.blocks();
         if inst.blocks.len() != expected_blocks {
             self.problems.push(format!("`{name}` has {} blocks, not {expected_blocks}", inst.blocks.len()));
             return;
@@ -245,45 +241,7 @@ impl Check<'_> {
             && given.iter().map(|ty| ty.with_rank(rank)).eq(results.iter().copied());
         self.require(fits, || "the types of a `fused` and its block differ".to_string());
         self.require(block.captures().is_empty(), || "a `fused` block captures values".to_string());
-        let plain = block.insts.iter().all(|inst| is_elementwise(&inst.op));
+        let plain = block.insts.iter().all(|inst| inst.op.is_elementwise());
         self.require(plain, || "a `fused` block holds something that is not elementwise".to_string());
-    }
-}
-
-/// Whether the operation treats every element alike and by itself.
-pub fn is_elementwise(op: &Op) -> bool {
-    match op {
-        Op::Const(_)
-        | Op::Map(Rule { .. })
-        | Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Select
-        | Op::Convert(Elem::F64 | Elem::F32 | Elem::Int | Elem::Bool)
-        | Op::StopGradient => true,
-        Op::Settled(_)
-        | Op::Dim(_)
-        | Op::Iota
-        | Op::Broadcast(_)
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Read(_)
-        | Op::Write(_)
-        | Op::AddAt(_)
-        | Op::Push
-        | Op::Resize
-        | Op::Pack(_)
-        | Op::Unpack(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::For { .. }
-        | Op::While { .. }
-        | Op::Sweep { .. }
-        | Op::If
-        | Op::Call(_)
-        | Op::Fused => false,
     }
 }

@@ -5,7 +5,7 @@
 //! instruction is small and plain data; what does not fit is in a table of its own ([`General`], [`CallSite`],
 //! [`FusedSite`], lists of slots).
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::rules;
 
@@ -437,7 +437,7 @@ pub(super) struct SweepSite {
     pub(super) counter: Slot,
     pub(super) state: Vec<Place>,
     /// With their names.
-    pub(super) cotangents: Vec<(Place, Option<Rc<str>>)>,
+    pub(super) cotangents: Vec<(Place, Option<Arc<str>>)>,
     pub(super) span: Span,
     pub(super) advance: Target,
     pub(super) back: Target,
@@ -465,7 +465,7 @@ pub(super) struct FusedResult {
 /// A function as the interpreter runs it.
 #[derive(Clone, Debug)]
 pub(super) struct FunctionCode {
-    pub(super) name: Rc<str>,
+    pub(super) name: Arc<str>,
     pub(super) code: Vec<Ins>,
     /// Where each instruction comes from.
     pub(super) spans: Vec<Span>,
@@ -475,7 +475,7 @@ pub(super) struct FunctionCode {
     pub(super) registers: Registers,
     pub(super) params: Vec<Place>,
     pub(super) param_types: Vec<Type>,
-    pub(super) param_names: Vec<Rc<str>>,
+    pub(super) param_names: Vec<Arc<str>>,
     pub(super) results: Vec<Operand>,
     /// The first register of the constants of each file, and the constants.
     pub(super) first_constants: [usize; 3],

@@ -11,7 +11,7 @@
 mod control;
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::rules;
 
@@ -42,7 +42,7 @@ impl<'a> Lower<'a> {
         let params = &function.body.params;
         let name = |&param: &Value| function.name_of(param).cloned().unwrap_or_else(|| "_".into());
         let out = FunctionCode {
-            name: Rc::clone(&function.name),
+            name: Arc::clone(&function.name),
             code: Vec::new(),
             spans: Vec::new(),
             sizes: [0; 4],
@@ -201,18 +201,8 @@ impl<'a> Lower<'a> {
                 self.emit(Ins::Call { site: self.out.calls.len() as u32 - 1 });
             }
             Op::Fused => self.fused(inst, marks),
-            Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient => {
-                if inst.args.iter().all(|&arg| self.ty(arg).is_scalar()) {
-                    self.scalar(inst);
-                } else {
-                    self.general(inst, marks);
-                }
+            op if op.is_elementwise() && inst.args.iter().all(|&arg| self.ty(arg).is_scalar()) => {
+                self.scalar(inst);
             }
             Op::Dim(axis) => {
                 let (d, a) = (self.define(inst.results[0]).slot, self.slot(inst.args[0]));
@@ -240,19 +230,7 @@ impl<'a> Lower<'a> {
                     self.general(inst, marks);
                 }
             }
-            Op::Settled(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_) => self.general(inst, marks),
+            _ => self.general(inst, marks),
         }
     }
 
@@ -271,40 +249,7 @@ impl<'a> Lower<'a> {
             self.keep_register(inst, changed, &operands);
         }
         let results = inst.results.iter().map(|&result| self.define(result)).collect();
-        let single = match &inst.op {
-            Op::Map(_)
-            | Op::Convert(_)
-            | Op::Reduce(..)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_) => self.ty(inst.results[0]).elem == Elem::F32,
-            Op::AddAt(_) => self.ty(inst.results[0]).elem == Elem::F32,
-            Op::Const(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::If
-            | Op::Call(_)
-            | Op::Fused => false,
-        };
+        let single = inst.op.facts().computes && self.ty(inst.results[0]).elem == Elem::F32;
         self.out.generals.push(General { op: inst.op.clone(), operands, results, single });
         self.emit(Ins::General { site: self.out.generals.len() as u32 - 1 });
     }

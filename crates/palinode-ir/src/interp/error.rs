@@ -1,7 +1,7 @@
 //! What can go wrong while a program runs: the user's data or program, never our own mistakes.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::types::{Span, Type};
 
@@ -14,10 +14,10 @@ pub struct RunError {
     /// The place in the source of the instruction; none for inputs and for programs built by hand.
     pub span: Span,
     /// The function that was running.
-    pub function: Rc<str>,
+    pub function: Arc<str>,
 }
 
-fn place(function: &Rc<str>) -> String {
+fn place(function: &Arc<str>) -> String {
     // The entry needs no mention.
     // Nor does a function that no source has.
     if matches!(&**function, "" | "main") || function.contains('.') {
@@ -118,7 +118,7 @@ pub enum RunErrorKind {
         /// Which one, from 0.
         index: usize,
         /// What the program calls it.
-        name: Rc<str>,
+        name: Arc<str>,
         /// The type of the parameter.
         expected: Type,
         /// The type of the input.

@@ -7,7 +7,7 @@ use super::ledger::Memory;
 use super::store_rule::reuses;
 use super::value::{Array, Val, primal};
 use super::{Limits, access, array_ops, elementwise, linalg, narrowed, settled};
-use crate::op::Op;
+use crate::op::{Kind, Op};
 use crate::types::Elem;
 
 /// Applies an operation that is not done by an instruction of its own. Operands may be taken out of `args`.
@@ -22,11 +22,8 @@ pub(super) fn apply<R: Real>(
 ) -> Result<(), RunErrorKind> {
     out.clear();
     let (trap, how) = (limits.trap_nonfinite, limits.accumulator);
-    let computes = matches!(
-        op,
-        Op::Map(_) | Op::Convert(_) | Op::Reduce(..) | Op::MatMul { .. } | Op::Outer { .. } | Op::Linalg(_)
-    );
-    let finite = trap && computes && all_finite(args);
+    let facts = op.facts();
+    let finite = trap && facts.computes && facts.kind != Kind::Updates && all_finite(args);
     // Elementwise operations have at most three operands.
     let over = |args: &[Val<R>], result: Elem| {
         let mut free = [None; 3];

@@ -41,7 +41,7 @@ mod trap;
 mod value;
 pub(crate) mod workspace;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::{Accumulator, Budget, Real};
 
@@ -141,7 +141,7 @@ pub struct Stats {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Code {
-    functions: Rc<[code::FunctionCode]>,
+    functions: Arc<[code::FunctionCode]>,
     entry: usize,
 }
 

@@ -5,7 +5,7 @@
 mod execute;
 mod sweep;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 pub use sweep::RoundBack;
 
@@ -187,7 +187,7 @@ fn constants<R: Real>(function: &FunctionCode) -> Vec<R> {
 /// Whether inputs are what parameters of these types and names take.
 pub(crate) fn check_inputs<R>(
     params: &[Type],
-    name: &dyn Fn(usize) -> Rc<str>,
+    name: &dyn Fn(usize) -> Arc<str>,
     inputs: &[Datum<R>],
 ) -> Result<(), RunErrorKind> {
     if inputs.len() != params.len() {

@@ -15,7 +15,7 @@
 //! 7. While a kernel runs, its [`super::workspace`] is charged.
 //! 8. What is needed besides elements is charged by the rules of [`super::bookkeeping`], and results once more when they are copied out, one after the other.
 
-use crate::op::{Op, Room};
+use crate::op::{Kind, Op, Room};
 use crate::types::Elem;
 
 /// What a recorded run did, in order, as far as memory depends on it.
@@ -127,32 +127,17 @@ pub(crate) fn reuses(op: &Op, result: Elem, free: &[Option<Elem>]) -> Option<usi
         free[from..].iter().position(fits).map(|at| from + at)
     };
     match op {
-        Op::Map(_) | Op::Int(_) | Op::Logical(_) | Op::Convert(_) | Op::StopGradient => first(0),
-        Op::Settled(_) => free[0].map(|_| 0),
         Op::Select => first(1),
         Op::Permute(axes) if is_identity(axes) => first(0),
-        Op::Reshape | Op::Write(_) | Op::AddAt(_) | Op::Push | Op::Resize => free[0].map(|_| 0),
-        Op::Compare(_)
-        | Op::Iota
-        | Op::Broadcast(_)
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Read(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::Pack(_)
-        | Op::Unpack(_)
-        | Op::Const(_)
-        | Op::Dim(_)
-        | Op::For { .. }
-        | Op::While { .. }
-        | Op::Sweep { .. }
-        | Op::If
-        | Op::Call(_)
-        // It has a rule of its own.
-        | Op::Fused => None,
+        Op::Settled(_) => free[0].map(|_| 0),
+        _ => match op.facts().kind {
+            Kind::Elementwise => first(0),
+            Kind::Reshapes | Kind::Updates => free[0].map(|_| 0),
+            Kind::Literal | Kind::Measures | Kind::Reads | Kind::Makes => None,
+            // It has a rule of its own.
+            Kind::Fuses => None,
+            Kind::Repeats(_) | Kind::Branches | Kind::Calls => None,
+        },
     }
 }
 
@@ -177,30 +162,10 @@ pub(crate) fn fused_reuses(operands: &[(Elem, bool)], results: &[Elem]) -> Vec<O
 
 /// Whether an operand may be in chunks.
 pub(crate) fn takes_chunks(op: &Op, operand: usize) -> bool {
-    match op {
-        Op::Read(_) | Op::Write(_) | Op::AddAt(_) | Op::Push | Op::Resize => operand == 0,
+    match op.facts().kind {
+        Kind::Reads | Kind::Updates => operand == 0,
         // Values pass through these as they are.
-        Op::Dim(_) | Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) => true,
-        Op::Const(_)
-        | Op::Map(_)
-        | Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Select
-        | Op::Convert(_)
-        | Op::StopGradient
-        | Op::Settled(_)
-        | Op::Iota
-        | Op::Broadcast(_)
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Pack(_)
-        | Op::Unpack(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::Fused => false,
+        Kind::Measures | Kind::Repeats(_) | Kind::Branches | Kind::Calls => true,
+        Kind::Literal | Kind::Elementwise | Kind::Makes | Kind::Reshapes | Kind::Fuses => false,
     }
 }

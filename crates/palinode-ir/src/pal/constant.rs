@@ -6,13 +6,13 @@ use super::units::Unit;
 use crate::diagnostic::Diagnostic;
 use palinode_core::rules;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The most elements that a default may have.
 const MAX_ELEMENTS: usize = 1_000_000;
 
 /// The value of an expression, in SI.
-pub(crate) fn evaluate(expr: &Expr, constants: &HashMap<Rc<str>, &Expr>) -> Result<Default, Diagnostic> {
+pub(crate) fn evaluate(expr: &Expr, constants: &HashMap<Arc<str>, &Expr>) -> Result<Default, Diagnostic> {
     Evaluator { constants, fuel: 10_000 }.expr(expr)
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn unit_of(expr: &Expr) -> Option<&Unit> {
 }
 
 struct Evaluator<'a> {
-    constants: &'a HashMap<Rc<str>, &'a Expr>,
+    constants: &'a HashMap<Arc<str>, &'a Expr>,
     /// Constants that refer to each other in a ring end here.
     fuel: u32,
 }
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn name(&mut self, expr: &Expr, name: &Rc<str>) -> Result<Default, Diagnostic> {
+    fn name(&mut self, expr: &Expr, name: &Arc<str>) -> Result<Default, Diagnostic> {
         if let Some(value) = self.constants.get(name) {
             self.fuel = self.fuel.saturating_sub(1);
             if self.fuel == 0 {

@@ -23,7 +23,7 @@ pub use units::Unit;
 use crate::diagnostic::Diagnostic;
 use crate::program::Program;
 use crate::types::{Span, Type};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A compiled source file.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct Argument {
     /// Its name.
-    pub name: Rc<str>,
+    pub name: Arc<str>,
     /// Which of the two.
     pub role: Role,
     /// What the entry takes.
@@ -121,7 +121,7 @@ pub enum LengthSpec {
     Known(usize),
     /// It is the same wherever the name stands. The program takes it from the first array that has it, or from an `input n: int`
     /// of that name; that the others agree is checked when the data arrive.
-    Named(Rc<str>),
+    Named(Arc<str>),
     /// It is whatever the data say.
     Any,
 }
@@ -130,7 +130,7 @@ pub enum LengthSpec {
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Its name.
-    pub name: Rc<str>,
+    pub name: Arc<str>,
     /// Whether it was declared by `loss`.
     pub is_loss: bool,
     /// Its type.

@@ -2,7 +2,7 @@
 
 use super::syntax::ast::{Block, Expr, ExprKind, Index, Over, Range, Stmt, StmtKind};
 use std::collections::{BTreeMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The candidate that is most like `name`, if one is alike enough.
 pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
@@ -48,7 +48,7 @@ pub(crate) struct Assigned {
 
 /// The names that are assigned in a block and not defined there, in alphabetical order. Names of views defined in the block
 /// count as the names that they are views of.
-pub(crate) fn assigned(block: &Block) -> BTreeMap<Rc<str>, Assigned> {
+pub(crate) fn assigned(block: &Block) -> BTreeMap<Arc<str>, Assigned> {
     let mut scan = AssignedScan { locals: vec![BTreeMap::new()], found: BTreeMap::new() };
     scan.block(block);
     scan.found
@@ -56,8 +56,8 @@ pub(crate) fn assigned(block: &Block) -> BTreeMap<Rc<str>, Assigned> {
 
 struct AssignedScan {
     /// Names defined in the open blocks. A view of something outside carries the name of that.
-    locals: Vec<BTreeMap<Rc<str>, Option<Rc<str>>>>,
-    found: BTreeMap<Rc<str>, Assigned>,
+    locals: Vec<BTreeMap<Arc<str>, Option<Arc<str>>>>,
+    found: BTreeMap<Arc<str>, Assigned>,
 }
 
 impl AssignedScan {
@@ -67,12 +67,12 @@ impl AssignedScan {
         self.locals.pop();
     }
 
-    fn define(&mut self, name: &Rc<str>, outside: Option<Rc<str>>) {
+    fn define(&mut self, name: &Arc<str>, outside: Option<Arc<str>>) {
         self.locals.last_mut().expect("a block is open").insert(name.clone(), outside);
     }
 
     /// The name outside that a name stands for; none if it is local.
-    fn outside(&self, name: &Rc<str>) -> Option<Rc<str>> {
+    fn outside(&self, name: &Arc<str>) -> Option<Arc<str>> {
         match self.locals.iter().rev().find_map(|names| names.get(name)) {
             Some(local) => local.clone(),
             None => Some(name.clone()),
@@ -130,7 +130,7 @@ impl AssignedScan {
 }
 
 /// The name that an element, a part or a transpose belongs to.
-pub(crate) fn root(expr: &Expr) -> Option<&Rc<str>> {
+pub(crate) fn root(expr: &Expr) -> Option<&Arc<str>> {
     match &expr.kind {
         ExprKind::Name(name) => Some(name),
         ExprKind::Index(inner, _) | ExprKind::Transpose(inner) => root(inner),
@@ -206,8 +206,8 @@ pub(crate) fn is_broken(stmts: &[Stmt]) -> bool {
 /// The names and the functions that a body mentions.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
-    pub(crate) names: HashSet<Rc<str>>,
-    pub(crate) calls: HashSet<Rc<str>>,
+    pub(crate) names: HashSet<Arc<str>>,
+    pub(crate) calls: HashSet<Arc<str>>,
 }
 
 impl Mentions {

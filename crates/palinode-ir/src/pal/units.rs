@@ -3,13 +3,13 @@
 //! Only the scale is known here; that lengths and times do not add up is for dimension inference. A scale is a quotient, so that
 //! `7 [ms]` is the number nearest to 0.007 and not a product of two rounded ones. Units with an offset (degrees Celsius) are left out.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A unit as it was written, and its worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
     /// As written, `m/s^2`.
-    pub text: Rc<str>,
+    pub text: Arc<str>,
     numerator: f64,
     denominator: f64,
 }

@@ -8,12 +8,10 @@
 
 use std::hash::{Hash, Hasher};
 
-use palinode_core::rules::Row;
-
 use super::each;
 use super::memory::taken;
 use crate::fast::{FastMap, Numbers};
-use crate::op::{Comparison, IntOp, Logical, Op};
+use crate::op::Op;
 use crate::program::{Block, Function, Inst, Program, Value};
 
 /// Shares common subexpressions.
@@ -108,7 +106,7 @@ impl Sharing {
 /// Whether two instructions compute the same.
 fn is_same(a: &Inst, b: &Inst) -> bool {
     let swapped = || matches!((&a.args[..], &b.args[..]), ([p, q], [r, s]) if p == s && q == r);
-    a.op == b.op && (a.args == b.args || is_commutative(&a.op) && swapped())
+    a.op == b.op && (a.args == b.args || a.op.facts().commutes && swapped())
 }
 
 /// The name of a value that now also stands for `other`.
@@ -130,46 +128,8 @@ fn key(inst: &Inst) -> u64 {
     let mut hasher = Numbers::default();
     inst.op.hash(&mut hasher);
     match inst.args[..] {
-        [a, b] if is_commutative(&inst.op) => [a.min(b), a.max(b)].hash(&mut hasher),
+        [a, b] if inst.op.facts().commutes => [a.min(b), a.max(b)].hash(&mut hasher),
         _ => inst.args.hash(&mut hasher),
     }
     hasher.finish()
-}
-
-/// Whether `f(a, b)` is `f(b, a)`, bit by bit.
-fn is_commutative(op: &Op) -> bool {
-    match op {
-        Op::Map(rule) => matches!(rule.row, Row::Add | Row::Multiply | Row::StrongMul),
-        Op::Int(op) => matches!(op, IntOp::Add | IntOp::Mul | IntOp::Min | IntOp::Max),
-        Op::Compare(op) => matches!(op, Comparison::Equal),
-        Op::Logical(op) => matches!(op, Logical::And | Logical::Or),
-        Op::Const(_)
-        | Op::Select
-        | Op::Convert(_)
-        | Op::StopGradient
-        | Op::Settled(_)
-        | Op::Dim(_)
-        | Op::Iota
-        | Op::Broadcast(_)
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Read(_)
-        | Op::Write(_)
-        | Op::AddAt(_)
-        | Op::Push
-        | Op::Resize
-        | Op::Pack(_)
-        | Op::Unpack(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::For { .. }
-        | Op::While { .. }
-        | Op::Sweep { .. }
-        | Op::If
-        | Op::Call(_)
-        | Op::Fused => false,
-    }
 }

@@ -121,33 +121,7 @@ impl<'a> Marker<'a> {
                 inst.blocks.iter().for_each(|block| self.mark(block.results[at]));
             }
             Op::Fused => self.fused(inst),
-            Op::Const(_)
-            | Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::Call(_) => unreachable!("`{}` has no blocks", inst.op.name()),
+            _ => unreachable!("`{}` has no blocks", inst.op.name()),
         }
     }
 

@@ -89,32 +89,7 @@ impl Zeros<'_, '_> {
             Op::Select => self.never_minus(args[1]) && self.never_minus(args[2]),
             Op::Convert(_) => self.w.ty(args[0]).elem == Elem::Int || self.never_minus(args[0]),
             Op::Broadcast(_) | Op::Reshape | Op::Permute(_) => self.never_minus(args[0]),
-            Op::Const(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::If
-            | Op::Call(_)
-            | Op::Fused => false,
+            _ => false,
         }
     }
 

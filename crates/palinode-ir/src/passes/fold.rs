@@ -45,34 +45,7 @@ impl Rules for Fold {
                 }
                 _ => unchanged_in_sweep(w, inst),
             },
-            Op::Const(_)
-            | Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::Call(_)
-            | Op::Fused => Enter::Blocks,
+            _ => Enter::Blocks,
         }
     }
 
@@ -104,35 +77,7 @@ impl Rules for Fold {
                 };
                 return never.then(|| inst.args.to_vec());
             }
-            Op::Const(_)
-            | Op::Settled(_)
-            | Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Convert(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::For { .. }
-            | Op::Sweep { .. }
-            | Op::If
-            | Op::Call(_)
-            | Op::Fused => return None,
+            _ => return None,
         };
         Some(vec![w.constant(folded)])
     }

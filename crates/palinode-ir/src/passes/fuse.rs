@@ -14,7 +14,6 @@ use crate::fast::{FastMap, FastSet};
 use crate::op::Op;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::Type;
-use crate::verify::is_elementwise;
 
 /// So many different arrays a fused operation reads at most.
 const MOST_ARRAYS: usize = 8;
@@ -37,7 +36,7 @@ pub(super) fn fuse_function(function: &mut Function) {
 }
 
 fn is_candidate(function: &Function, inst: &Inst) -> bool {
-    let kind = is_elementwise(&inst.op) || matches!(inst.op, Op::Fused);
+    let kind = inst.op.is_elementwise() || matches!(inst.op, Op::Fused);
     kind && inst.results.len() == 1 && !function.ty(inst.results[0]).is_scalar()
 }
 

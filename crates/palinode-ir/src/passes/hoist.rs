@@ -113,40 +113,11 @@ impl Hoist<'_> {
             return false;
         }
         match &inst.op {
-            Op::Const(_) | Op::Compare(_) | Op::Logical(_) | Op::Select | Op::StopGradient | Op::Dim(_) => {
-                true
-            }
             Op::Map(rule) => self.is_tame(*rule, &inst.args),
             Op::Int(op) => self.range_of(*op, &inst.args).is_some(),
             // A real need not have an integer.
-            Op::Convert(elem) => match elem {
-                Elem::F64 | Elem::F32 => true,
-                Elem::Int | Elem::Bool => self.function.ty(inst.args[0]).elem == Elem::Int,
-            },
-            // It may fail.
-            Op::Settled(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::If
-            | Op::Call(_)
-            | Op::Fused => false,
+            Op::Convert(Elem::Int) => self.function.ty(inst.args[0]).elem == Elem::Int,
+            op => !op.facts().may_fail,
         }
     }
 

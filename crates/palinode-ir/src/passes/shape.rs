@@ -8,7 +8,7 @@
 //! [`MAX_ROUNDS`] nothing is assumed any more, so the time is linear in the size of the function.
 
 use crate::fast::FastSet;
-use crate::op::{Axis, Linalg, Literal, Op};
+use crate::op::{Length, Lengths, Literal, Op, lengths};
 use crate::program::{Block, Function, Inst, Value};
 
 const MAX_ROUNDS: usize = 6;
@@ -108,120 +108,46 @@ impl<'a> Shapes<'a> {
         array.map_or(Vec::new(), |array| self.axes[array.index()].clone())
     }
 
-    fn lengths(&self, args: &[Value]) -> Vec<Len> {
-        args.iter().map(|&arg| self.int(arg)).collect()
-    }
-
     fn inst(&mut self, inst: &Inst) {
-        let args = &inst.args;
-        let axes_of = |this: &Self, at: usize| this.axes[args[at].index()].clone();
-        let axes = match &inst.op {
-            Op::Const(Literal::Int(number)) => {
-                self.ints[inst.results[0].index()] = Some(Len::Literal(*number));
-                Vec::new()
-            }
-            Op::Dim(axis) => {
-                self.ints[inst.results[0].index()] = Some(self.len(args[0], *axis));
-                Vec::new()
-            }
-            Op::Const(_)
-            | Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient
-            | Op::Settled(_) => self.elementwise(inst),
-            Op::Fused => {
-                let axes = self.elementwise(inst);
-                inst.results.iter().for_each(|&result| self.define(result, axes.clone()));
-                return;
-            }
-            Op::Iota => self.lengths(args),
-            Op::Broadcast(_) | Op::Reshape => self.lengths(&args[1..]),
-            Op::Resize | Op::Unpack(_) => self.lengths(&args[1..]),
-            Op::Permute(permutation) => {
-                let from = axes_of(self, 0);
-                permutation.iter().map(|&axis| from[usize::from(axis)]).collect()
-            }
-            Op::Concat(axis) => {
-                let mut axes = axes_of(self, 0);
-                if args.len() > 1 {
-                    axes[usize::from(*axis)] = Len::Axis(inst.results[0], *axis);
-                }
-                axes
-            }
-            Op::Reduce(_, gone) => {
-                let from = axes_of(self, 0).into_iter().zip(0..);
-                from.filter(|(_, axis)| !gone.contains(axis)).map(|(len, _)| len).collect()
-            }
-            Op::Read(places) => self.read(places, args),
-            Op::Write(_) | Op::AddAt(_) => axes_of(self, 0),
-            Op::Push | Op::Pack(_) => vec![Len::Axis(inst.results[0], 0)],
-            Op::MatMul { a_transposed, b_transposed, .. } => {
-                let (mut a, mut b) = (axes_of(self, 0), axes_of(self, 1));
-                // What is summed over: the last axis of the first, the first of the second.
-                a.remove(if *a_transposed { 0 } else { a.len() - 1 });
-                b.remove(if *b_transposed { b.len() - 1 } else { 0 });
-                [a, b].concat()
-            }
-            Op::Outer { .. } => [axes_of(self, 0), axes_of(self, 1)].concat(),
-            Op::Linalg(kind) => return self.linalg(*kind, inst),
+        match &inst.op {
             Op::For { .. } => return self.carried(inst, 1),
             Op::While { .. } => return self.carried(inst, 0),
             Op::Sweep { .. } => return self.swept(inst),
             Op::If => return self.branch(inst),
-            Op::Call(_) => {
-                inst.results.iter().for_each(|&result| self.opaque(result));
-                return;
+            Op::Const(Literal::Int(number)) => {
+                self.ints[inst.results[0].index()] = Some(Len::Literal(*number));
             }
-        };
-        self.define(inst.results[0], axes);
-    }
-
-    fn read(&self, places: &[Axis], args: &[Value]) -> Vec<Len> {
-        let mut operand = 1;
-        let mut axes = Vec::new();
-        for (place, axis) in places.iter().zip(0..) {
-            match place {
-                Axis::At => {}
-                Axis::Range => axes.push(self.int(args[operand + 1])),
-                Axis::All => axes.push(self.len(args[0], axis)),
-                Axis::List => axes.push(self.len(args[operand], 0)),
-            }
-            operand += place.operands();
+            Op::Dim(axis) => self.ints[inst.results[0].index()] = Some(self.len(inst.args[0], *axis)),
+            _ => {}
         }
-        axes
-    }
-
-    fn linalg(&mut self, kind: Linalg, inst: &Inst) {
-        let len = |this: &Self, arg: usize, axis: u8| this.len(inst.args[arg], axis);
-        let (rows, columns) = (len(self, 0, 0), len(self, 0, 1));
-        let results = &inst.results;
-        match kind {
-            Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. } => {
-                self.define(results[0], self.axes[inst.args[1].index()].clone());
+        let ranks: Vec<u8> = inst.args.iter().map(|&arg| self.function.ty(arg).rank).collect();
+        match lengths(&inst.op, &ranks) {
+            Lengths::Alike => {
+                let axes = self.elementwise(inst);
+                inst.results.iter().for_each(|&result| self.define(result, axes.clone()));
             }
-            Linalg::Inverse | Linalg::Cofactors | Linalg::Cholesky => {
-                self.define(results[0], vec![rows, columns]);
+            Lengths::Each(each) => {
+                // Lengths that have no name yet, and the first axis that has them.
+                let mut unnamed: Vec<(Length, Len)> = Vec::new();
+                for (&result, each) in inst.results.iter().zip(each) {
+                    let axis = |(length, axis): (Length, u8)| match length {
+                        Length::Of(arg, axis) => self.len(inst.args[arg], axis),
+                        Length::Int(arg) => self.int(inst.args[arg]),
+                        Length::Sum(_) | Length::Elements | Length::Words(_) | Length::Least => {
+                            match unnamed.iter().find(|(other, _)| *other == length) {
+                                Some((_, len)) => *len,
+                                None => {
+                                    unnamed.push((length, Len::Axis(result, axis)));
+                                    Len::Axis(result, axis)
+                                }
+                            }
+                        }
+                    };
+                    let axes = each.into_iter().zip(0..).map(axis).collect();
+                    self.define(result, axes);
+                }
             }
-            Linalg::Determinant | Linalg::LogDet => self.define(results[0], Vec::new()),
-            Linalg::Qr => {
-                self.define(results[0], vec![rows, columns]);
-                self.define(results[1], vec![columns, columns]);
-            }
-            Linalg::SymmetricEigen => {
-                self.define(results[0], vec![rows]);
-                self.define(results[1], vec![rows, columns]);
-            }
-            Linalg::Svd => {
-                // The smaller of the two lengths has no name yet.
-                let count = Len::Axis(results[1], 0);
-                self.define(results[0], vec![rows, Len::Axis(results[0], 1)]);
-                self.define(results[1], vec![count]);
-                self.define(results[2], vec![columns, count]);
-            }
+            Lengths::Inside => inst.results.iter().for_each(|&result| self.opaque(result)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use palinode_core::rules::Row;
 
-use crate::op::{Linalg, Op};
+use crate::op::{Kind, Linalg, Op};
 use crate::program::Inst;
 
 /// The work of a round of a loop, besides what it computes: to count, to decide and to hand on.
@@ -13,21 +13,6 @@ pub(super) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
     let (made, first) = (made as f64, operands.first().copied().unwrap_or(0) as f64);
     match &inst.op {
         Op::Map(rule) => made * row(rule.row),
-        Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Select
-        | Op::Convert(_)
-        | Op::StopGradient
-        | Op::Settled(_) => made,
-        Op::Const(_) | Op::Dim(_) | Op::Reshape => 0.0,
-        Op::Iota | Op::Broadcast(_) | Op::Permute(_) | Op::Concat(_) | Op::Read(_) | Op::Outer { .. } => made,
-        Op::Reduce(..) => first,
-        // What is changed is as long as what is put there.
-        Op::Write(_) | Op::AddAt(_) => operands.get(1).map_or(1.0, |&n| n as f64),
-        Op::Pack(_) => first,
-        Op::Unpack(_) => made,
-        Op::Push | Op::Resize => operands.iter().skip(1).sum::<u64>() as f64,
         // (m k) (k n) / (m n) is k^2.
         Op::MatMul { .. } => {
             let second = operands.get(1).copied().unwrap_or(0) as f64;
@@ -45,7 +30,15 @@ pub(super) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
         }
         // Its block is done for each element.
         Op::Fused => made * inst.blocks[0].insts.iter().map(|inner| work(inner, 1, &[1; 3])).sum::<f64>(),
-        Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) => 0.0,
+        Op::Reduce(..) | Op::Pack(_) => first,
+        Op::Push => operands.iter().skip(1).sum::<u64>() as f64,
+        op => match op.facts().kind {
+            Kind::Elementwise | Kind::Fuses | Kind::Reads | Kind::Makes => made,
+            // What is changed is as long as what is put there.
+            Kind::Updates => operands.get(1).map_or(1.0, |&n| n as f64),
+            Kind::Literal | Kind::Measures | Kind::Reshapes => 0.0,
+            Kind::Repeats(_) | Kind::Branches | Kind::Calls => 0.0,
+        },
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use crate::op::Op;
+use crate::op::{Kind, Op};
 use crate::program::{Block, Function, Inst, Value};
 
 /// What the lowering must know of a block.
@@ -101,39 +101,18 @@ impl Pass<'_> {
         for result in &inst.results {
             live.remove(result);
         }
-        let (dies, blocks) = match &inst.op {
-            Op::For { .. } | Op::While { .. } | Op::Sweep { .. } => {
-                self.repeated(inst, live, &mut release_after)
-            }
-            Op::If => (vec![false; inst.args.len()], self.branches(inst, live)),
-            Op::Const(_)
-            | Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::Call(_)
-            | Op::Fused => (self.dying(&inst.args, live), Vec::new()),
+        let (dies, blocks) = match inst.op.facts().kind {
+            Kind::Repeats(_) => self.repeated(inst, live, &mut release_after),
+            Kind::Branches => (vec![false; inst.args.len()], self.branches(inst, live)),
+            Kind::Literal
+            | Kind::Elementwise
+            | Kind::Measures
+            | Kind::Reads
+            | Kind::Makes
+            | Kind::Reshapes
+            | Kind::Updates
+            | Kind::Fuses
+            | Kind::Calls => (self.dying(&inst.args, live), Vec::new()),
         };
         live.extend(self.arrays(&inst.args));
         InstMarks { dies, release_after, blocks }

@@ -17,7 +17,7 @@ mod repeat;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::interp::Datum;
-use crate::op::{FuncId, Op};
+use crate::op::{FuncId, Kind, Op};
 use crate::plan::effort::Effort;
 use crate::plan::{PlanError, Prediction, cost, predict, predicted};
 use crate::program::{Block, Function, Inst, Program, Value};
@@ -418,38 +418,12 @@ impl Chain<'_> {
 
 /// Whether an operation can be done twice: it changes nothing and holds no loop.
 fn is_repeatable(inst: &Inst) -> bool {
-    match &inst.op {
-        Op::Map(_)
-        | Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Select
-        | Op::Convert(_)
-        | Op::StopGradient
-        | Op::Settled(_)
-        | Op::Iota
-        | Op::Broadcast(_)
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Read(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::Unpack(_)
-        | Op::Fused => true,
-        Op::Const(_)
-        | Op::Dim(_)
-        | Op::Write(_)
-        | Op::AddAt(_)
-        | Op::Push
-        | Op::Resize
-        | Op::Pack(_)
-        | Op::For { .. }
-        | Op::While { .. }
-        | Op::Sweep { .. }
-        | Op::If
-        | Op::Call(_) => false,
+    match inst.op.facts().kind {
+        // What was packed was packed to be small: to have it again, the array would have to be there.
+        _ if matches!(inst.op, Op::Pack(_)) => false,
+        Kind::Elementwise | Kind::Reads | Kind::Makes | Kind::Reshapes | Kind::Fuses => true,
+        // Scalars, or too much.
+        Kind::Literal | Kind::Measures => false,
+        Kind::Updates | Kind::Repeats(_) | Kind::Branches | Kind::Calls => false,
     }
 }

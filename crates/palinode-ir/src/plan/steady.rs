@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::op::{Axis, IntOp, Literal, Op};
+use crate::op::{IntOp, Length, Lengths, Literal, Op, lengths, reached};
 use crate::plan::buffers::Ledger;
 use crate::plan::walk::Thing;
 use crate::program::{Block, Function, Inst, Value};
@@ -221,38 +221,17 @@ impl Check<'_> {
         let all = inst.args.iter().fold(Fact::default(), |all, &arg| all.or(self.fact(arg)));
         let first = inst.args.first().map_or(Fact::default(), |&arg| self.fact(arg));
         let if_same = |course: Course| if course == Course::Same { Course::Same } else { Course::Free };
-        let length = match op {
-            Op::Write(_) | Op::AddAt(_) => first.length,
-            Op::Read(axes) => self.length_read(axes, &inst.args),
-            Op::Const(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Resize
-            | Op::Unpack(_) => Course::Same,
-            Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Push
-            | Op::Pack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::Fused
-            | Op::Call(_)
-            | Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::If => all.length,
+        let ranks: Vec<u8> = inst.args.iter().map(|&arg| self.function.ty(arg).rank).collect();
+        let length = match lengths(op, &ranks) {
+            Lengths::Each(each) => {
+                let course = |length: &Length| match length {
+                    Length::Of(arg, _) => self.fact(inst.args[*arg]).length,
+                    Length::Int(_) => Course::Same,
+                    Length::Sum(_) | Length::Elements | Length::Words(_) | Length::Least => all.length,
+                };
+                each.iter().flatten().map(course).max().unwrap_or_default()
+            }
+            Lengths::Alike | Lengths::Inside => all.length,
         };
         let contents = match op {
             Op::Dim(_) => first.length,
@@ -274,101 +253,45 @@ impl Check<'_> {
                 inst.for_each_use(&mut |value| uses = uses.max(self.contents(value)));
                 if_same(uses)
             }
-            // Quotients, comparisons, elements of lists: if something changes there, it is no line.
-            Op::Int(IntOp::Div | IntOp::Rem | IntOp::Min | IntOp::Max)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Resize
-            | Op::Reduce(..)
-            | Op::Iota
-            | Op::Call(_)
-            | Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::If => if_same(all.contents),
-            // Numbers that a plan does not know.
-            Op::Const(_)
-            | Op::Map(_)
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_) => Course::Same,
+            // Quotients, comparisons, elements of lists: if something changes there, it is no line. (Of real numbers a plan knows nothing.)
+            _ => if_same(all.contents),
         };
         Fact { length, contents }
-    }
-
-    /// The length of a part: that of whole axes and of lists. (That of a range is an integer, which decides.)
-    fn length_read(&self, axes: &[Axis], args: &[Value]) -> Course {
-        let mut length = Course::Same;
-        let mut at = 1;
-        for axis in axes {
-            length = match axis {
-                Axis::All => length.max(self.fact(args[0]).length),
-                Axis::List => length.max(self.fact(args[at]).length),
-                Axis::At | Axis::Range => length,
-            };
-            at += axis.operands();
-        }
-        length
     }
 }
 
 /// The operands that decide a length, a trip count or a branch.
 fn decides(function: &Function, inst: &Inst) -> Vec<Value> {
+    let is_array = |arg: &Value| !function.ty(*arg).is_scalar();
+    let named = |each: &[Length]| {
+        let int = |length: &Length| if let Length::Int(arg) = length { Some(inst.args[*arg]) } else { None };
+        each.iter().filter_map(int).collect()
+    };
     match &inst.op {
-        Op::For { .. } | Op::Iota => inst.args[..1].to_vec(),
-        Op::Broadcast(_) | Op::Reshape | Op::Resize | Op::Unpack(_) => inst.args[1..].to_vec(),
-        Op::Read(axes) | Op::Write(axes) | Op::AddAt(axes) => {
-            let mut at = inst.args.len() - axes.iter().map(|axis| axis.operands()).sum::<usize>();
-            let mut found = Vec::new();
-            for axis in axes {
-                if *axis == Axis::Range {
-                    found.push(inst.args[at + 1]);
-                }
-                at += axis.operands();
-            }
-            found
-        }
-        // A callee may use any of them.
-        Op::Call(_) => inst.args.to_vec(),
-        // A branch on data is walked both ways, whatever the round; one on the round's number is not.
-        Op::If => inst.args.to_vec(),
-        Op::Const(_)
-        | Op::Map(_)
-        | Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Select
-        | Op::Convert(_)
-        | Op::StopGradient
-        | Op::Settled(_)
-        | Op::Dim(_)
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Push
-        | Op::Pack(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::Fused
+        Op::For { .. } => inst.args[..1].to_vec(),
         // Its condition is inside.
-        | Op::While { .. } => Vec::new(),
+        Op::While { .. } => Vec::new(),
         // The lengths of the state decide how many snapshots there are.
         Op::Sweep { .. } => {
-            let arrays = inst.args[1..=inst.blocks[0].results.len()].iter().copied();
-            inst.args[..1].iter().copied().chain(arrays.filter(|&arg| !function.ty(arg).is_scalar())).collect()
+            let state = inst.args[1..=inst.blocks[0].results.len()].iter().copied();
+            inst.args[..1].iter().copied().chain(state.filter(is_array)).collect()
+        }
+        // A callee may use any of them. A branch on data is walked both ways, whatever the round; one on the round's number is not.
+        Op::Call(_) | Op::If => inst.args.to_vec(),
+        Op::Write(places) | Op::AddAt(places) => named(&reached(places, 2)),
+        op => {
+            let ranks: Vec<u8> = inst.args.iter().map(|&arg| function.ty(arg).rank).collect();
+            match lengths(op, &ranks) {
+                Lengths::Alike => Vec::new(),
+                Lengths::Each(each) => named(&each.concat()),
+                Lengths::Inside => unreachable!("`{}` decides something of its own", op.name()),
+            }
         }
     }
 }
 
 /// The first lengths of arrays, and integers as they are.
-pub(super) fn lengths(carried: &[Thing], ledger: &Ledger) -> Vec<Option<i64>> {
+pub(super) fn measured(carried: &[Thing], ledger: &Ledger) -> Vec<Option<i64>> {
     let one = |thing: &Thing| match thing {
         Thing::Array(id) => ledger.get(*id).shape.first().copied().flatten().map(|length| length as i64),
         Thing::Int(value) => *value,
@@ -483,7 +406,7 @@ pub(super) struct Round {
 
 impl Round {
     pub(super) fn new(shapes: &[Option<i64>], after: &[Thing], ledger: &Ledger) -> Round {
-        let now = lengths(after, ledger);
+        let now = measured(after, ledger);
         let change =
             |(old, new): (&Option<i64>, &Option<i64>)| old.zip(*new).map(|(old, new)| new.wrapping_sub(old));
         Round {

@@ -478,33 +478,8 @@ impl<'p> Walk<'p> {
                 self.define(inst, &results);
                 Ok(())
             }
-            Op::Const(_)
-            | Op::Map(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Concat(_)
-            | Op::Reduce(..)
-            | Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::Fused => self.operation(inst, marks),
+            // What has blocks of its own has no lengths, which stops the walk.
+            _ => self.operation(inst, marks),
         }
     }
 

@@ -3,10 +3,8 @@
 use palinode_core::rules;
 
 use super::lex::Kind;
-use super::print::{CONSTANTS, constant_name};
-use crate::op::{
-    Axis, Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Rule, Search,
-};
+use super::print::CONSTANTS;
+use crate::op::{Axis, Literal, Op, Reduction, Rule};
 use crate::types::Elem;
 
 /// What follows a name.
@@ -50,59 +48,20 @@ pub(super) struct Operation {
     pub(super) form: Form,
 }
 
-/// Every operation that the text form can name.
-fn all() -> Vec<Op> {
-    let mut all = vec![
-        Op::Const(Literal::Int(0)),
-        Op::Select,
-        Op::Convert(Elem::F64),
-        Op::StopGradient,
-        Op::Settled(Search::Picard),
-        Op::Settled(Search::Anderson),
-        Op::Settled(Search::Newton),
-        Op::Dim(0),
-        Op::Iota,
-        Op::Broadcast(Vec::new()),
-        Op::Reshape,
-        Op::Permute(Vec::new()),
-        Op::Concat(0),
-        Op::Read(Vec::new()),
-        Op::Write(Vec::new()),
-        Op::AddAt(Vec::new()),
-        Op::Push,
-        Op::Resize,
-        Op::Pack(Narrow::F32),
-        Op::Pack(Narrow::Bf16),
-        Op::Unpack(Narrow::F32),
-        Op::Unpack(Narrow::Bf16),
-        Op::MatMul { a_transposed: false, b_transposed: false, strong: false },
-        Op::MatMul { a_transposed: false, b_transposed: false, strong: true },
-        Op::Outer { strong: false },
-        Op::Outer { strong: true },
-        Op::For { descending: false, room: None },
-        Op::While { room: None },
-        Op::Sweep { room: Room::Slots(1) },
-        Op::If,
-        Op::Call(FuncId(0)),
-        Op::Fused,
-    ];
-    all.extend(rules::Row::ALL.iter().map(|&row| Op::rule(row)));
-    all.extend(IntOp::ALL.map(Op::Int));
-    all.extend(Comparison::ALL.map(Op::Compare));
-    all.extend(Logical::ALL.map(Op::Logical));
-    all.extend(Reduction::ALL.map(|kind| Op::Reduce(kind, Vec::new())));
-    all.extend(Linalg::ALL.map(Op::Linalg));
-    all
-}
-
 /// The operation of this name.
 pub(super) fn operation(name: &str) -> Option<Operation> {
     thread_local! {
         static BY_NAME: std::collections::HashMap<&'static str, Op> =
-            all().into_iter().map(|op| (op.name(), op)).collect();
+            Op::all().into_iter().map(|op| (op.name(), op)).collect();
     }
     let op = BY_NAME.with(|by_name| by_name.get(name).cloned())?;
-    let form = match &op {
+    let form = form(&op);
+    Some(Operation { op, form })
+}
+
+/// How an operation is written.
+pub(super) fn form(op: &Op) -> Form {
+    match op {
         Op::Const(_) => Form::Const,
         Op::Map(rule) if rule.is_parametric() => Form::Number(rule.row),
         Op::Convert(_) => Form::Elem,
@@ -138,8 +97,7 @@ pub(super) fn operation(name: &str) -> Option<Operation> {
         | Op::Unpack(_)
         | Op::Outer { .. }
         | Op::Linalg(_) => Form::Plain,
-    };
-    Some(Operation { op, form })
+    }
 }
 
 impl Operation {
@@ -177,8 +135,8 @@ pub(super) fn literal<'a>(next: &mut dyn FnMut() -> Kind<'a>) -> Result<Literal,
     let Kind::Word(word) = next() else {
         return Err("expected a literal: `2.5`, `3i`, `true`, `pi`".to_string());
     };
-    if let Some(&name) = CONSTANTS.iter().find(|&&name| constant_name(name) == word) {
-        return Ok(Literal::Named(name));
+    if let Some(&(constant, _)) = CONSTANTS.iter().find(|(_, name)| *name == word) {
+        return Ok(Literal::Named(constant));
     }
     let no_literal =
         || format!("`{word}` is not a literal: `2.5` is real, `3i` an integer, `true` a truth value");

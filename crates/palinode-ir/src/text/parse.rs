@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::lex::{Kind, Token, lex};
 use super::name::{decode, name_in};
@@ -75,7 +75,7 @@ pub fn parse(text: &str) -> Result<Program, Vec<ParseError>> {
         errors.sort_by_key(|error| (error.line, error.column));
         return Err(errors);
     };
-    let outputs = outputs.iter().map(|name| Rc::from(name.as_str())).collect();
+    let outputs = outputs.iter().map(|name| Arc::from(name.as_str())).collect();
     let program = Program { functions, entry: FuncId(at as u32), outputs };
     match verify(&program) {
         Ok(()) => Ok(program),

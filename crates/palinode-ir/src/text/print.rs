@@ -6,6 +6,7 @@ use std::fmt::Write;
 use palinode_core::Constant;
 
 use super::name::{encode, label};
+use super::operation::{Form, form};
 use crate::op::{Axis, Literal, Op, Room};
 use crate::program::{Block, Function, Inst, Program, Value};
 
@@ -205,20 +206,12 @@ impl Printer<'_> {
                 self.put(&text);
                 self.braces(inst.blocks.first(), depth);
             }
-            Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Select
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Iota
-            | Op::Reshape
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::Outer { .. }
-            | Op::Linalg(_) => {
+            op => {
+                debug_assert!(
+                    matches!(form(op), Form::Plain),
+                    "`{}` is written in a way of its own",
+                    op.name()
+                );
                 let _ = write!(self.out, " {args}");
             }
         }
@@ -271,17 +264,15 @@ fn literal_text(literal: Literal) -> String {
 }
 
 /// The constants that have a name in the text form.
-pub(super) const CONSTANTS: [Constant; 5] =
-    [Constant::Pi, Constant::E, Constant::Ln2, Constant::Ln10, Constant::TwoOverSqrtPi];
+pub(super) const CONSTANTS: [(Constant, &str); 5] = [
+    (Constant::Pi, "pi"),
+    (Constant::E, "e"),
+    (Constant::Ln2, "ln2"),
+    (Constant::Ln10, "ln10"),
+    (Constant::TwoOverSqrtPi, "two_over_sqrt_pi"),
+];
 
 /// How the text form calls a named constant.
-pub(super) fn constant_name(name: Constant) -> &'static str {
-    match name {
-        Constant::Pi => "pi",
-        Constant::E => "e",
-        Constant::Ln2 => "ln2",
-        Constant::Ln10 => "ln10",
-        Constant::TwoOverSqrtPi => "two_over_sqrt_pi",
-        _ => "unknown",
-    }
+fn constant_name(constant: Constant) -> &'static str {
+    CONSTANTS.iter().find(|(other, _)| *other == constant).map_or("unknown", |(_, name)| name)
 }

@@ -6,48 +6,20 @@
 use std::cell::{Cell, RefCell};
 
 use crate::fast::{FastMap, Marks};
-use crate::op::{FuncId, Op, Reduction};
+use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::symbol::is_flat;
-use crate::types::Elem;
 
-/// The operands whose change changes the results to first order.
+/// The operands whose change changes the results to first order, if both are real.
 pub(crate) fn differentiable_operands(inst: &Inst) -> Values {
     let args = &inst.args;
+    assert!(inst.blocks.is_empty(), "instructions with blocks are followed inside");
     match &inst.op {
         Op::Map(rule) => {
             (0..args.len()).filter(|&which| !is_flat(*rule, which)).map(|which| args[which]).collect()
         }
-        Op::Select => args[1..].into(),
-        Op::Convert(Elem::F64 | Elem::F32)
-        | Op::Broadcast(_)
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(Reduction::Sum | Reduction::Max | Reduction::Min, _)
-        | Op::Read(_)
-        | Op::Write(_)
-        | Op::AddAt(_)
-        | Op::Push
-        | Op::Resize
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::Call(_) => args.clone(),
-        Op::Const(_)
-        | Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Convert(Elem::Int | Elem::Bool)
-        | Op::StopGradient
-        | Op::Settled(_)
-        | Op::Dim(_)
-        | Op::Pack(_)
-        | Op::Unpack(_)
-        | Op::Iota => Values::new(),
-        Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Fused => {
-            unreachable!("instructions with blocks are followed inside")
-        }
+        op if op.facts().cuts => Values::new(),
+        _ => args.clone(),
     }
 }
 

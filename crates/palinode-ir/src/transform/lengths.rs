@@ -3,7 +3,8 @@
 //! Input: a linear array. Output: integer values that are its lengths, from the first of these that there is: a known array of the
 //! same shape (the primal of a tangent), lengths that an instruction names, the lengths of what it was made from.
 
-use crate::op::{Axis, IntOp, Linalg, Op};
+use crate::fast::FastMap;
+use crate::op::{IntOp, Length, Lengths, Linear, Op, lengths};
 use crate::program::{Inst, Value};
 use crate::transform::shape::Root;
 use crate::transform::split::Splitter;
@@ -61,101 +62,60 @@ impl Splitter<'_> {
         let Some(inst) = self.definitions.get(&value).cloned() else {
             return self.no_lengths(Span::NONE, rank);
         };
-        let args = &inst.args;
-        match &inst.op {
-            Op::Read(axes) => self.read_lengths(axes, args),
-            Op::Permute(axes) => {
-                let from = self.lengths_of(args[0]);
-                axes.iter().map(|&axis| from[usize::from(axis)]).collect()
+        // An array with the same lengths, or these, if that is known.
+        match self.shapes.root(value) {
+            Root::Lengths(lengths) => return lengths,
+            Root::Array(array) if array != value => return self.lengths_of(array),
+            Root::Array(_) => {}
+        }
+        let ranks: Vec<u8> = inst.args.iter().map(|&arg| self.b.ty(arg).rank).collect();
+        match lengths(&inst.op, &ranks) {
+            Lengths::Each(each) if inst.op.facts().linear != Linear::No => {
+                let mut known = FastMap::default();
+                each[0].iter().map(|&length| self.derived_length(length, &inst.args, &mut known)).collect()
             }
-            Op::Concat(axis) => {
-                let mut total = self.lengths_of(args[0]);
-                for &part in &args[1..] {
-                    let more = self.lengths_of(part)[usize::from(*axis)];
-                    let place = &mut total[usize::from(*axis)];
-                    *place = self.b.integer(IntOp::Add, *place, more);
-                }
-                total
-            }
-            Op::Reduce(_, axes) => {
-                let from = self.lengths_of(args[0]);
-                let staying = (0..from.len()).filter(|&axis| !axes.contains(&(axis as u8)));
-                staying.map(|axis| from[axis]).collect()
-            }
-            Op::MatMul { a_transposed, b_transposed, .. } => {
-                let (a, b) = (self.lengths_of(args[0]), self.lengths_of(args[1]));
-                let mut lengths = Vec::new();
-                if a.len() == 2 {
-                    lengths.push(a[usize::from(*a_transposed)]);
-                }
-                if b.len() == 2 {
-                    lengths.push(b[usize::from(!*b_transposed)]);
-                }
-                lengths
-            }
-            Op::Outer { .. } => vec![self.lengths_of(args[0])[0], self.lengths_of(args[1])[0]],
-            Op::Linalg(
-                Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
-            ) => self.lengths_of(args[1]),
-            Op::Push => {
-                let mut total = self.lengths_of(args[0])[0];
-                for &part in &args[1..] {
-                    let one = self.b.int(1);
-                    let lengths = self.lengths_of(part);
-                    let size =
-                        lengths.iter().fold(one, |size, &length| self.b.integer(IntOp::Mul, size, length));
-                    total = self.b.integer(IntOp::Add, total, size);
-                }
-                vec![total]
-            }
-            Op::Resize | Op::Unpack(_) => vec![args[1]],
-            Op::Map(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            | Op::Broadcast(_)
-            | Op::Reshape => {
-                // Shapes follows these; what it ends at is derived here.
-                match self.shapes.root(value) {
-                    Root::Lengths(lengths) => lengths,
-                    Root::Array(array) if array != value => self.lengths_of(array),
-                    Root::Array(_) => self.no_lengths(inst.span, rank),
-                }
-            }
-            Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::If
-            | Op::Call(_)
-            | Op::Const(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::Pack(_)
-            | Op::Linalg(_)
-            | Op::Fused => self.no_lengths(inst.span, rank),
+            Lengths::Each(_) | Lengths::Alike | Lengths::Inside => self.no_lengths(inst.span, rank),
         }
     }
 
-    fn read_lengths(&mut self, axes: &[Axis], args: &[Value]) -> Vec<Value> {
-        let whole = if axes.contains(&Axis::All) { self.lengths_of(args[0]) } else { Vec::new() };
-        let mut operands = args[1..].iter().copied();
-        let mut lengths = Vec::new();
-        for (at, axis) in axes.iter().enumerate() {
-            let mine: Vec<Value> = operands.by_ref().take(axis.operands()).collect();
-            match axis {
-                Axis::At => {}
-                Axis::Range => lengths.push(mine[1]),
-                Axis::All => lengths.push(whole[at]),
-                Axis::List => lengths.push(self.length(mine[0], 0)),
+    /// A length of the result of an instruction; `known` are the lengths of its operands, as far as they were asked for.
+    fn derived_length(
+        &mut self,
+        length: Length,
+        args: &[Value],
+        known: &mut FastMap<usize, Vec<Value>>,
+    ) -> Value {
+        let mut of = |this: &mut Self, arg: usize| match known.get(&arg) {
+            Some(lengths) => lengths.clone(),
+            None => {
+                let lengths = this.lengths_of(args[arg]);
+                known.insert(arg, lengths.clone());
+                lengths
             }
+        };
+        match length {
+            Length::Of(arg, axis) => of(self, arg)[usize::from(axis)],
+            Length::Int(arg) => args[arg],
+            Length::Sum(axis) => {
+                let first = of(self, 0)[usize::from(axis)];
+                (1..args.len()).fold(first, |sum, arg| {
+                    let more = of(self, arg)[usize::from(axis)];
+                    self.b.integer(IntOp::Add, sum, more)
+                })
+            }
+            // Of a log, which operand 0 is.
+            Length::Elements => {
+                let first = of(self, 0)[0];
+                (1..args.len()).fold(first, |total, arg| {
+                    let one = self.b.int(1);
+                    let lengths = of(self, arg);
+                    let size =
+                        lengths.iter().fold(one, |size, &length| self.b.integer(IntOp::Mul, size, length));
+                    self.b.integer(IntOp::Add, total, size)
+                })
+            }
+            Length::Words(_) | Length::Least => unreachable!("nothing linear has such a length"),
         }
-        lengths
     }
 
     /// Notes that the lengths of a linear array cannot be known beforehand; tangent code never comes here.

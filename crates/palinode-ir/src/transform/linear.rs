@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use palinode_core::rules::Row;
 
 use crate::fast::{FastMap, FastSet, Marks};
-use crate::op::{FuncId, Linalg, Literal, Op, Reduction};
+use crate::op::{FuncId, Linear, Literal, Op};
 use crate::passes;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::transform::TransformError;
@@ -109,34 +109,21 @@ impl Zeros<'_> {
         let mut zero: FastSet<Value> = FastSet::default();
         function.body.for_each_inst(&mut |inst| {
             let is = |at: usize| zero.contains(&inst.args[at]);
-            let all = || inst.args.iter().all(|arg| zero.contains(arg));
             let gives = match &inst.op {
                 Op::Const(Literal::Real(value)) => *value == 0.0,
-                Op::Map(rule) => match rule.row {
-                    Row::StrongMul => is(0) || is(1),
-                    Row::Add | Row::Subtract | Row::Negate => all(),
-                    _ => false,
-                },
-                Op::Broadcast(_)
-                | Op::Convert(_)
-                | Op::Reshape
-                | Op::Permute(_)
-                | Op::Reduce(Reduction::Sum, _)
-                | Op::Read(_) => is(0),
-                Op::Select => is(1) && is(2),
-                Op::Write(_) | Op::AddAt(_) => is(0) && is(1),
-                Op::Concat(_) => all(),
-                Op::MatMul { strong: true, .. } | Op::Outer { strong: true } => is(0) || is(1),
-                Op::Linalg(
-                    Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
-                ) => is(1),
                 Op::Call(callee) => {
                     let given = self.called(*callee);
                     let pairs = inst.results.iter().zip(given);
                     zero.extend(pairs.filter(|(_, given)| *given).map(|(&result, _)| result));
                     false
                 }
-                _ => false,
+                // Zero by zero is not zero.
+                Op::Map(rule) if rule.row == Row::Divide => false,
+                op => match op.facts().linear {
+                    Linear::No => false,
+                    Linear::Jointly(from, to) => (from..to.min(inst.args.len())).all(is),
+                    Linear::Each { strong } => strong && (is(0) || is(1)),
+                },
             };
             if gives {
                 zero.extend(&inst.results);
@@ -209,41 +196,14 @@ impl Check<'_> {
             // What is known must not look at what is linear, but for its shape.
             Op::Dim(_) => true,
             _ if !gives => false,
-            Op::Map(rule) => match rule.row {
-                Row::Add | Row::Subtract => self.all_fit(args),
-                Row::Negate => true,
-                Row::Multiply | Row::StrongMul => self.is(args[0]) != self.is(args[1]),
-                Row::Divide => !self.is(args[1]),
-                _ => false,
+            op => match op.facts().linear {
+                Linear::No => false,
+                Linear::Jointly(from, to) => args
+                    .iter()
+                    .enumerate()
+                    .all(|(at, &arg)| if (from..to).contains(&at) { self.fits(arg) } else { !self.is(arg) }),
+                Linear::Each { .. } => self.is(args[0]) != self.is(args[1]),
             },
-            Op::Select => !self.is(args[0]) && self.all_fit(&args[1..]),
-            Op::Concat(_) | Op::Push => self.all_fit(args),
-            Op::Write(_) | Op::AddAt(_) => self.all_fit(&args[..2]),
-            Op::Convert(_)
-            | Op::Broadcast(_)
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Reduce(Reduction::Sum, _)
-            | Op::Read(_)
-            | Op::Resize => self.is(args[0]),
-            Op::MatMul { .. } | Op::Outer { .. } => self.is(args[0]) != self.is(args[1]),
-            Op::Linalg(
-                Linalg::Solve { .. } | Linalg::SolveChecked { .. } | Linalg::SolveTriangular { .. },
-            ) => !self.is(args[0]),
-            Op::Reduce(Reduction::Max | Reduction::Min, _)
-            | Op::Linalg(_)
-            | Op::Const(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::StopGradient
-            | Op::Settled(_)
-            | Op::Iota
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            // Unrolled first.
-            | Op::Sweep { .. }
-            | Op::Fused => false,
         };
         if holds { Ok(()) } else { Check::refuse(inst) }
     }

@@ -37,7 +37,7 @@ mod tangent;
 mod transpose;
 mod unsweep;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::builder::FunctionBuilder;
 use crate::op::{FuncId, Op};
@@ -56,7 +56,9 @@ pub use margins::{Margins, with_margins};
 pub use matrix::{hessian, jacobian};
 pub use room::with_room;
 pub use rounds::{Rounds, with_rounds};
-pub use storage::{Choice, Recompute, Storage};
+pub use storage::{Choice, Storage};
+
+pub use crate::op::Recompute;
 
 /// Why a program cannot be transformed as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -202,14 +204,14 @@ fn prepared(program: Program) -> (Program, Function) {
 }
 
 /// Puts a new entry function in place of the old one.
-fn with_entry(mut functions: Vec<Function>, at: FuncId, entry: Function, outputs: Vec<Rc<str>>) -> Program {
+fn with_entry(mut functions: Vec<Function>, at: FuncId, entry: Function, outputs: Vec<Arc<str>>) -> Program {
     functions[at.index()] = entry;
     functions.iter_mut().for_each(Function::renumber);
     passes::without_dead(Program { functions, entry: at, outputs })
 }
 
 /// `d` and the name, for tangents.
-fn tangent_name(name: &str) -> Rc<str> {
+fn tangent_name(name: &str) -> Arc<str> {
     format!("d{name}").into()
 }
 

@@ -6,10 +6,10 @@
 use smallvec::smallvec;
 
 use crate::fast::{FastMap, FastSet};
+use crate::op::Recompute;
 use crate::op::{Axis, IntOp, Narrow, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::split::{KnownHalf, Splitter, Thread, read_log};
-use crate::transform::storage::Recompute;
 use crate::types::{Elem, Span, Type};
 
 /// What to do about the known values that a linear block uses.

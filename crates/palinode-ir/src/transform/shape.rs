@@ -10,7 +10,6 @@ use crate::fast::FastMap;
 use crate::op::Op;
 use crate::program::{Block, Function, Value};
 use crate::transform::activity::carried;
-use crate::verify::is_elementwise;
 
 /// What is known of an array's shape.
 #[derive(Clone, Debug)]
@@ -83,7 +82,7 @@ impl Shapes {
                         }
                     }
                 }
-                op if is_elementwise(op) => {
+                op if op.is_elementwise() => {
                     let rank = function.ty(inst.results[0]).rank;
                     let is_alike = |arg: &Value| rank > 0 && function.ty(*arg).rank == rank;
                     let alike: Vec<Value> = inst.args.iter().copied().filter(is_alike).collect();

@@ -5,35 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use palinode_core::rules::Row;
-
 use super::rounds::Rounds;
 use crate::fast::FastSet;
-use crate::op::{Axis, Linalg, Narrow, Op};
+use crate::op::{Axis, Narrow, Op, Recompute};
 use crate::program::{Inst, Value};
 use crate::transform::split::Splitter;
 use crate::types::{Elem, Type};
-
-/// What the reverse of a loop computes again instead of keeping it from the forward sweep, from least to most. What is not computed again is kept in
-/// logs, an entry a round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Recompute {
-    /// Nothing but constants, indices and conditions: most memory, least work.
-    Nothing,
-    /// What costs about as little as reading it back: sums, products, elements of arrays that nothing changes.
-    #[default]
-    Cheap,
-    /// Every elementwise function too.
-    Elementwise,
-    /// Whatever does not change an array or contain a loop: products of matrices, reductions, decompositions. Least memory.
-    Anything,
-}
-
-impl Recompute {
-    /// Every choice, from most memory to least.
-    pub const ALL: [Recompute; 4] =
-        [Recompute::Nothing, Recompute::Cheap, Recompute::Elementwise, Recompute::Anything];
-}
 
 /// What to do with one variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,72 +114,16 @@ impl Splitter<'_> {
         };
         // Lengths must be there before the arrays that have them.
         let is_real = inst.results.iter().all(|&result| self.b.ty(result).is_real());
-        let if_real = |effort: Recompute| is_real.then_some(effort);
-        match &inst.op {
-            Op::Const(_)
-            | Op::Int(_)
-            | Op::Compare(_)
-            | Op::Logical(_)
-            | Op::Convert(_)
-            | Op::Iota
-            | Op::Broadcast(_) => Some(Recompute::Nothing),
-            Op::Dim(_) => stays(&inst.args[0]).then_some(Recompute::Nothing),
-            Op::Select => Some(Recompute::Cheap),
-            Op::Map(rule) => Some(if is_cheap(rule.row) { Recompute::Cheap } else { Recompute::Elementwise }),
-            Op::Read(axes) if stays(&inst.args[0]) => match axes.iter().all(|axis| *axis == Axis::At) {
-                true => Some(Recompute::Cheap),
-                false => if_real(Recompute::Elementwise),
-            },
-            // A part of an array that is computed again, or of one that is kept.
-            Op::Read(_) if !self.consumed.contains(&inst.args[0]) => if_real(Recompute::Anything),
-            Op::StopGradient => if_real(Recompute::Cheap),
-            Op::Reshape | Op::Permute(_) | Op::Concat(_) | Op::Outer { .. } => {
-                if_real(Recompute::Elementwise)
+        let effort = match &inst.op {
+            Op::Dim(_) if !stays(&inst.args[0]) => None,
+            Op::Read(axes) if stays(&inst.args[0]) => {
+                let one = axes.iter().all(|axis| *axis == Axis::At);
+                Some(if one { Recompute::Cheap } else { Recompute::Elementwise })
             }
-            Op::Reduce(..) | Op::MatMul { .. } => if_real(Recompute::Anything),
-            Op::Linalg(kind) => match kind {
-                Linalg::Solve { .. }
-                | Linalg::SolveChecked { .. }
-                | Linalg::SolveTriangular { .. }
-                | Linalg::Inverse
-                | Linalg::Determinant
-                | Linalg::Cofactors
-                | Linalg::LogDet
-                | Linalg::Cholesky => if_real(Recompute::Anything),
-                // They have several results.
-                Linalg::Qr | Linalg::SymmetricEigen | Linalg::Svd => None,
-            },
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::AddAt(_)
-            // What it looks at is more than what it gives.
-            | Op::Settled(_)
-            | Op::Push
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::If
-            | Op::Call(_)
-            | Op::Fused => None,
-        }
+            // A part of an array that is computed again, or of one that is kept.
+            Op::Read(_) if self.consumed.contains(&inst.args[0]) => None,
+            op => op.facts().again,
+        };
+        effort.filter(|&effort| is_real || effort <= Recompute::Cheap)
     }
-}
-
-fn is_cheap(row: Row) -> bool {
-    matches!(
-        row,
-        Row::Add
-            | Row::Subtract
-            | Row::Multiply
-            | Row::StrongMul
-            | Row::Negate
-            | Row::Abs
-            | Row::Min
-            | Row::Max
-            | Row::Recip
-            | Row::Divide
-    )
 }

@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::rules::Row;
 use palinode_core::{Constant, Logic, Scalar};
@@ -72,7 +72,7 @@ impl Formula {
 /// How many formulas are kept: there are fewer rows, but powers have as many exponents as a source names.
 const KEPT: usize = 4096;
 
-fn formula(rule: Rule, which: usize, arity: usize) -> Rc<Formula> {
+fn formula(rule: Rule, which: usize, arity: usize) -> Arc<Formula> {
     let key = (rule, which, arity);
     if let Some(found) = known_formulas(|known| known.get(&key).cloned()).flatten() {
         return found;
@@ -81,18 +81,18 @@ fn formula(rule: Rule, which: usize, arity: usize) -> Rc<Formula> {
     let args: Vec<Symbol> = (0..arity).map(|at| Symbol(note(Expression::Operand(at)))).collect();
     let result = Symbol(note(Expression::Result));
     let root = rule.row.partial(rule.parameter, which, &args, result).0 as usize;
-    let formula = Rc::new(Formula { root, expressions: ManuallyDrop::into_inner(EXPRESSIONS.take()) });
+    let formula = Arc::new(Formula { root, expressions: ManuallyDrop::into_inner(EXPRESSIONS.take()) });
     known_formulas(|known| {
         if known.len() >= KEPT {
             known.clear();
         }
-        known.insert(key, Rc::clone(&formula));
+        known.insert(key, Arc::clone(&formula));
     });
     formula
 }
 
 /// Nothing is kept any more when the thread ends.
-fn known_formulas<R>(f: impl FnOnce(&mut FastMap<(Rule, usize, usize), Rc<Formula>>) -> R) -> Option<R> {
+fn known_formulas<R>(f: impl FnOnce(&mut FastMap<(Rule, usize, usize), Arc<Formula>>) -> R) -> Option<R> {
     FORMULAS.try_with(|known| f(&mut known.borrow_mut())).ok()
 }
 
@@ -100,7 +100,7 @@ thread_local! {
     /// Empty but while a formula is evaluated, so that there is nothing to drop when a thread ends and destructors can still differentiate.
     static EXPRESSIONS: RefCell<ManuallyDrop<Vec<Expression>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
-    static FORMULAS: RefCell<FastMap<(Rule, usize, usize), Rc<Formula>>> = RefCell::default();
+    static FORMULAS: RefCell<FastMap<(Rule, usize, usize), Arc<Formula>>> = RefCell::default();
 }
 
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 //!
 //! Functions that are called (recursive ones, or with a tangent rule) get a differentiated version each.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::rules::Row;
 
@@ -131,7 +131,7 @@ struct Writer<'a> {
     tangent: Table<Value>,
     primal: FastMap<Value, Value>,
     /// What the tangents of a name are called.
-    names: FastMap<Rc<str>, Rc<str>>,
+    names: FastMap<Arc<str>, Arc<str>>,
     shared: &'a mut Differentiator,
 }
 

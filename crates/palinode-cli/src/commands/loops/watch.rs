@@ -6,7 +6,7 @@
 //! with `palinode grad`, too.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use palinode_core::Budget;
@@ -28,7 +28,7 @@ pub(super) struct Outermost {
     pub(super) span: Span,
     pub(super) is_while: bool,
     /// The names of what it carries.
-    carried: Vec<Rc<str>>,
+    carried: Vec<Arc<str>>,
 }
 
 /// What was seen of one on the way back.
@@ -199,7 +199,7 @@ fn is_over_budget(kind: &RunErrorKind) -> bool {
 
 /// The size of the cotangent of what the loop carries; what it adds up for captured values does not count.
 fn norm(round: &RoundBack, of: &Outermost) -> f64 {
-    let is_carried = |name: &Option<Rc<str>>| {
+    let is_carried = |name: &Option<Arc<str>>| {
         name.as_ref()
             .and_then(|name| name.strip_prefix('d'))
             .is_some_and(|name| of.carried.iter().any(|own| **own == *name))

@@ -7,7 +7,7 @@
 //! Limits in bytes count on states as long as the first. If they turn out longer, the sweep measures them and goes on with fewer snapshots, once: after that none can be too long. The first state is
 //! always kept, and one snapshot is enough to go back, so that a limit works if the first state fits.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::Real;
 use palinode_core::dense::norm_of;
@@ -47,7 +47,7 @@ pub struct RoundBack {
     /// How many rounds have been run forwards until now to get states back.
     pub advanced: u64,
     /// The norms of the cotangents before this round, with their names.
-    pub cotangents: Vec<(Option<Rc<str>>, f64)>,
+    pub cotangents: Vec<(Option<Arc<str>>, f64)>,
 }
 
 /// A sweep on its way.
@@ -327,7 +327,7 @@ impl<R: Real> Machine<'_, R> {
     }
 
     fn round_back(&self, frame: &Frame, site: &SweepSite, round: u64, running: &Running<R>) -> RoundBack {
-        let one = |(place, name): &(Place, Option<Rc<str>>)| {
+        let one = |(place, name): &(Place, Option<Arc<str>>)| {
             let at = frame.bases[place.kind as usize] + place.slot as usize;
             let norm = match place.kind {
                 Kind::Real => self.reals[at].to_f64().abs(),

@@ -15,11 +15,11 @@ use crate::pal::{LengthSpec, Output};
 use crate::program::{Function, Value};
 use crate::types::{Elem, Span, Type};
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A variable of the body, whatever declared it.
 pub(super) struct Variable {
-    pub(super) name: Rc<str>,
+    pub(super) name: Arc<str>,
     pub(super) span: Span,
     /// None once it is poison.
     pub(super) ty: Option<Type>,
@@ -51,7 +51,7 @@ pub(super) type VarId = usize;
 #[derive(Clone)]
 pub(super) enum Binding {
     Variable(VarId),
-    View(Rc<Place>, Span),
+    View(Arc<Place>, Span),
     Poison(Span),
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Body<'m, 'a> {
     pub(super) b: FunctionBuilder,
     pub(super) variables: Vec<Variable>,
     pub(super) state: State,
-    pub(super) scopes: Vec<HashMap<Rc<str>, Binding>>,
+    pub(super) scopes: Vec<HashMap<Arc<str>, Binding>>,
     pub(super) problems: Vec<Diagnostic>,
     /// The instance; none for the top level.
     pub(super) instance: Option<usize>,
@@ -194,7 +194,7 @@ impl<'m, 'a> Body<'m, 'a> {
 
     pub(super) fn define_global(
         &mut self,
-        name: &Rc<str>,
+        name: &Arc<str>,
         span: Span,
         kind: VariableKind,
         val: Option<Val>,
@@ -213,7 +213,7 @@ impl<'m, 'a> Body<'m, 'a> {
 
     pub(super) fn new_variable(
         &mut self,
-        name: Rc<str>,
+        name: Arc<str>,
         span: Span,
         kind: VariableKind,
         val: Option<Val>,

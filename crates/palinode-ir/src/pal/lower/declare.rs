@@ -8,10 +8,10 @@ use crate::pal::syntax::ast::{Annotation, Expr, ExprKind, Length, Name, Scalar, 
 use crate::pal::{Argument, Default, LengthSpec, Role};
 use crate::types::{Elem, Span, Type};
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 pub(super) struct Global<'a> {
-    pub(super) name: Rc<str>,
+    pub(super) name: Arc<str>,
     pub(super) span: Span,
     pub(super) kind: GlobalKind<'a>,
 }
@@ -66,7 +66,7 @@ impl<'a> Module<'a> {
         name: &Name,
         annotation: Option<&Annotation>,
         default: Option<&Expr>,
-        constants: &HashMap<Rc<str>, &Expr>,
+        constants: &HashMap<Arc<str>, &Expr>,
         span: Span,
     ) -> Argument {
         let value = default.and_then(|expr| match constant::evaluate(expr, constants) {
@@ -119,7 +119,7 @@ impl<'a> Module<'a> {
         self.problems.push(problem);
     }
 
-    fn length_spec(&mut self, length: &Length, constants: &HashMap<Rc<str>, &Expr>) -> LengthSpec {
+    fn length_spec(&mut self, length: &Length, constants: &HashMap<Arc<str>, &Expr>) -> LengthSpec {
         match length {
             Length::Known(n, span) => usize::try_from(*n).map(LengthSpec::Known).unwrap_or_else(|_| {
                 self.problems.push(Diagnostic::error("PAL0211", *span, "a length is not negative"));
@@ -195,7 +195,7 @@ impl<'a> Module<'a> {
     }
 
     /// Counts a param or an input as used; a length counts for its array.
-    pub(super) fn use_global(&mut self, name: &Rc<str>) {
+    pub(super) fn use_global(&mut self, name: &Arc<str>) {
         let Some(&at) = self.global_of.get(name) else { return };
         let argument = match self.globals[at].kind {
             GlobalKind::Argument(index) | GlobalKind::Length { argument: index, .. } => index,
@@ -205,7 +205,7 @@ impl<'a> Module<'a> {
     }
 
     /// The globals that must be passed to a function which mentions `name`.
-    pub(super) fn passed_for(&self, name: &Rc<str>) -> Option<usize> {
+    pub(super) fn passed_for(&self, name: &Arc<str>) -> Option<usize> {
         let at = *self.global_of.get(name)?;
         match self.globals[at].kind {
             GlobalKind::Argument(_) | GlobalKind::Length { .. } => Some(at),

@@ -43,7 +43,7 @@ use crate::types::{Span, Type};
 use body::Body;
 use declare::Global;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 use value::annotated;
 
 /// How many levels of syntax may be open at once, all functions on the way together.
@@ -97,21 +97,21 @@ struct Source<'a> {
 
 struct Module<'a> {
     sources: Vec<Source<'a>>,
-    source_of: HashMap<Rc<str>, usize>,
+    source_of: HashMap<Arc<str>, usize>,
     globals: Vec<Global<'a>>,
-    global_of: HashMap<Rc<str>, usize>,
+    global_of: HashMap<Arc<str>, usize>,
     arguments: Vec<Argument>,
     instances: Vec<Instance>,
     instance_of: HashMap<(usize, Vec<Type>), usize>,
-    used_names: HashSet<Rc<str>>,
+    used_names: HashSet<Arc<str>>,
     builder: ProgramBuilder,
     /// Fixed points and roots, by the instance and the place where they stand.
     equations: Vec<((Option<usize>, Span), Equation)>,
     problems: Vec<Diagnostic>,
     /// Names that statements which could not be read would have defined.
-    broken: HashSet<Rc<str>>,
+    broken: HashSet<Arc<str>>,
     /// The variables of the top level, which functions do not see.
-    variables: HashMap<Rc<str>, Span>,
+    variables: HashMap<Arc<str>, Span>,
     /// Counts facts.
     epoch: u32,
     attempts: u32,
@@ -222,7 +222,7 @@ impl<'a> Module<'a> {
             self.sources.iter().map(|source| Mentions::of(&source.function.body.stmts)).collect();
         let mut uses: Vec<HashSet<usize>> = Vec::new();
         for (source, mentions) in self.sources.iter().zip(&mentions) {
-            let own = |name: &Rc<str>| source.function.params.iter().any(|(param, _)| param.text == *name);
+            let own = |name: &Arc<str>| source.function.params.iter().any(|(param, _)| param.text == *name);
             let names = mentions.names.iter().filter(|name| !own(name));
             uses.push(names.flat_map(|name| self.passed_for(name)).collect());
         }

@@ -10,7 +10,7 @@ use crate::pal::Output;
 use crate::pal::names;
 use crate::pal::syntax::ast::{Annotation, BinaryOp, Binder, Expr, ExprKind, Length, Name, Stmt, StmtKind};
 use crate::types::{Elem, Span, Type};
-use std::rc::Rc;
+use std::sync::Arc;
 
 impl Body<'_, '_> {
     pub(super) fn top_level(&mut self, stmts: &[Stmt]) -> Vec<(Output, Val)> {
@@ -187,7 +187,7 @@ impl Body<'_, '_> {
                 self.report(problem);
                 Binding::Poison(name.span)
             }
-            Some(place) => Binding::View(Rc::new(place), name.span),
+            Some(place) => Binding::View(Arc::new(place), name.span),
             None => Binding::Poison(name.span),
         };
         self.define(name, binding);

@@ -4,12 +4,12 @@ use crate::implicit::Form;
 use crate::op::Search;
 use crate::pal::units::Unit;
 use crate::types::Span;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A name where it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
-    pub(crate) text: Rc<str>,
+    pub(crate) text: Arc<str>,
     pub(crate) span: Span,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum ExprKind {
     /// A number with a unit.
     Quantity(f64, Unit),
     Bool(bool),
-    Name(Rc<str>),
+    Name(Arc<str>),
     List(Vec<Expr>),
     Unary(UnaryOp, Box<Expr>),
     /// `first op a op b ...`, worked off from the left: a sum of any length is one node, so that nothing that walks a tree goes deeper
@@ -203,7 +203,7 @@ pub(crate) enum StmtKind {
     Break,
     Continue,
     Return(Vec<Expr>),
-    Function(Rc<Function>),
+    Function(Arc<Function>),
     Output {
         is_loss: bool,
         name: Name,

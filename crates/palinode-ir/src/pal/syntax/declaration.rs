@@ -5,7 +5,7 @@ use super::lexer::Kind;
 use super::parser::{Failed, KEYWORDS, MAX_RANK, Parsed, Parser};
 use crate::diagnostic::Diagnostic;
 use crate::pal::units::Unit;
-use std::rc::Rc;
+use std::sync::Arc;
 
 impl Parser<'_> {
     pub(super) fn function(&mut self) -> Parsed<StmtKind> {
@@ -32,7 +32,7 @@ impl Parser<'_> {
             None
         };
         let body = self.block()?;
-        Ok(StmtKind::Function(Rc::new(Function { name, params, returns, body })))
+        Ok(StmtKind::Function(Arc::new(Function { name, params, returns, body })))
     }
 
     pub(super) fn optional_annotation(&mut self) -> Parsed<Option<Annotation>> {

@@ -7,7 +7,7 @@ use super::ast::{BinaryOp, Binder, Block, Expr, ExprKind, Name, Stmt, StmtKind};
 use super::lexer::{self, Kind, Token};
 use crate::diagnostic::Diagnostic;
 use crate::types::Span;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// How many brackets, blocks and operators may be inside each other.
 pub(crate) const MAX_DEPTH: u16 = 100;
@@ -162,7 +162,7 @@ impl Parser<'_> {
         if token.kind != Kind::Word {
             return self.unexpected(what, None);
         }
-        let text: Rc<str> = self.text(token).into();
+        let text: Arc<str> = self.text(token).into();
         if RESERVED.contains(&&*text) {
             self.report(reserved(token.span, &text));
             return Err(Failed);

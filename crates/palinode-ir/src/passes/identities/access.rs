@@ -36,38 +36,7 @@ pub(super) fn read(w: &mut Writer<'_>, places: &[Axis], args: &[Value]) -> Optio
         Op::Broadcast(axes) if w.is_single_use(array) => {
             read_of_repeated(w, axes, from[0], places, &args[1..])
         }
-        Op::Const(_)
-        | Op::Map(_)
-        | Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Select
-        | Op::Convert(_)
-        | Op::StopGradient
-        | Op::Settled(_)
-        | Op::Dim(_)
-        | Op::Iota
-        | Op::Broadcast(_)
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Read(_)
-        | Op::Write(_)
-        | Op::AddAt(_)
-        | Op::Push
-        | Op::Resize
-        | Op::Pack(_)
-        | Op::Unpack(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::For { .. }
-        | Op::While { .. }
-        | Op::Sweep { .. }
-        | Op::If
-        | Op::Call(_)
-        | Op::Fused => None,
+        _ => None,
     }
 }
 

@@ -21,7 +21,7 @@ mod scalar;
 
 use super::each;
 use super::rewrite::{Enter, Rules, Writer, rewrite};
-use crate::op::{Logical, Op};
+use crate::op::{Kind, Logical, Op};
 use crate::program::{Function, Inst, Program, Value};
 
 /// Applies identities.
@@ -48,19 +48,13 @@ impl Rules for Identities {
 
     fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>> {
         let one = match &inst.op {
-            Op::Map(rule) => {
-                scalar::real(w, *rule, &inst.args, inst.results[0]).or_else(|| array::fills(w, inst))
-            }
-            Op::Int(op) => scalar::int(w, *op, &inst.args, inst.results[0]).or_else(|| array::fills(w, inst)),
-            Op::Compare(op) => {
-                scalar::compare(w, *op, &inst.args, inst.results[0]).or_else(|| array::fills(w, inst))
-            }
-            Op::Logical(op) => {
-                scalar::logical(w, *op, &inst.args, inst.results[0]).or_else(|| array::fills(w, inst))
-            }
-            Op::Select => scalar::select(w, inst).or_else(|| array::fills(w, inst)),
-            Op::Convert(elem) => scalar::convert(w, *elem, inst.args[0]).or_else(|| array::fills(w, inst)),
-            Op::StopGradient => scalar::stop_gradient(w, inst.args[0]).or_else(|| array::fills(w, inst)),
+            Op::Map(rule) => scalar::real(w, *rule, &inst.args, inst.results[0]),
+            Op::Int(op) => scalar::int(w, *op, &inst.args, inst.results[0]),
+            Op::Compare(op) => scalar::compare(w, *op, &inst.args, inst.results[0]),
+            Op::Logical(op) => scalar::logical(w, *op, &inst.args, inst.results[0]),
+            Op::Select => scalar::select(w, inst),
+            Op::Convert(elem) => scalar::convert(w, *elem, inst.args[0]),
+            Op::StopGradient => scalar::stop_gradient(w, inst.args[0]),
             Op::Broadcast(_) => array::broadcast(w, inst),
             Op::Reshape => array::reshape(w, inst),
             Op::Permute(_) => array::permute(w, inst),
@@ -73,22 +67,10 @@ impl Rules for Identities {
                 array::fills_of_fused(w, inst);
                 None
             }
-            Op::Const(_)
-            | Op::Settled(_)
-            | Op::Dim(_)
-            | Op::Iota
-            | Op::AddAt(_)
-            | Op::Resize
-            | Op::Pack(_)
-            | Op::Unpack(_)
-            | Op::MatMul { .. }
-            | Op::Outer { .. }
-            | Op::Linalg(_)
-            | Op::For { .. }
-            | Op::While { .. }
-            | Op::Sweep { .. }
-            | Op::Call(_) => None,
+            _ => None,
         };
+        let is_filled = one.is_none() && inst.op.facts().kind == Kind::Elementwise;
+        let one = if is_filled { array::fills(w, inst) } else { one };
         one.map(|value| vec![value])
     }
 }

@@ -87,7 +87,7 @@ impl<'p> Walk<'p> {
             let most = if descending { n - 1 - forgets_from.min(n - 1) } else { n - 1 };
             let counter = if forgot { Thing::UpTo(most as i64) } else { Thing::Int(Some(k as i64)) };
             self.set(body.params[0], counter);
-            let shapes = steady::lengths(&carried, self.ledger());
+            let shapes = steady::measured(&carried, self.ledger());
             let tried = round - if forgot { forgets_from } else { 0 };
             let tries = may_jump && tried < TRIES;
             let before_round = Counts {

@@ -82,7 +82,7 @@ impl Walk<'_> {
 
     /// What the kernel takes while it runs.
     fn workspace(&self, inst: &Inst, args: &[Thing]) -> Walked<u64> {
-        if !workspace::works_apart(&inst.op) {
+        if !inst.op.facts().works_apart {
             return Ok(0);
         }
         let mut shapes: Vec<Vec<usize>> = Vec::new();
