@@ -11,15 +11,13 @@ pub(crate) struct Count {
     pub(crate) peak: usize,
 }
 
-const NOTHING: Cell<Count> = Cell::new(Count { calls: 0, live: 0, peak: 0 });
-
 /// Which of the counts.
 pub(crate) const ARRAYS: usize = 0;
 pub(crate) const OTHERS: usize = 1;
 pub(crate) const ALL: usize = 2;
 
 thread_local! {
-    static COUNTS: [Cell<Count>; 3] = const { [NOTHING; 3] };
+    static COUNTS: [Cell<Count>; 3] = const { [const { Cell::new(Count { calls: 0, live: 0, peak: 0 }) }; 3] };
 }
 
 fn count(layout: Layout, change: impl Fn(&mut Count)) {
