@@ -94,7 +94,7 @@ pub(crate) fn gradient(
 fn stopping(asked: &Asked, of: Target<'_>, limits: &Limits) -> Result<Gradient, NoGradient> {
     let mut ways = Ways::new(asked, of, limits.budget);
     let mut refused = None;
-    while let Some(mut way) = between_runs(|| ways.next())? {
+    while let Some(mut way) = between_runs(|| ways.try_next())? {
         if let Way::Count(code) = way {
             let counted = code.count_rounds(of.inputs, &plan::to_count(limits));
             drop(code);

@@ -86,7 +86,7 @@ impl<'a> Ways<'a> {
     ///
     /// # Errors
     /// If there is no gradient.
-    pub fn next(&mut self) -> Result<Option<Way>, TransformError> {
+    pub fn try_next(&mut self) -> Result<Option<Way>, TransformError> {
         let levels = self.asked.levels();
         let back = |program: &Program, level: Recompute, kept: Kept| {
             let storage = self.asked.storage(level);
@@ -102,7 +102,7 @@ impl<'a> Ways<'a> {
                 self.next = Next::Part(0);
                 match counter(self.of.program) {
                     Some(code) => Ok(Some(Way::Count(code))),
-                    None => self.next(),
+                    None => self.try_next(),
                 }
             }
             Next::Part(at) => {
