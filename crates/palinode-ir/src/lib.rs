@@ -14,17 +14,18 @@
 //! Absent from this package: clocks, files, the terminal, machine code.
 
 mod builder;
+mod checked;
 mod diagnostic;
 mod fast;
 mod implicit;
 pub mod interp;
+mod liveness;
 mod named;
 mod op;
 pub mod pal;
 pub mod passes;
 pub mod plan;
 mod program;
-mod rows;
 mod schedule;
 pub mod text;
 pub mod trace;

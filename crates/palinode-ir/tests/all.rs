@@ -8,6 +8,8 @@ mod agree;
 mod agree_precisely;
 #[path = "all/calls.rs"]
 mod calls;
+#[path = "all/facts.rs"]
+mod facts;
 #[path = "all/implicit.rs"]
 mod implicit;
 #[path = "all/inplace.rs"]
