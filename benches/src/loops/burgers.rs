@@ -121,7 +121,7 @@ fn plain(u: &mut Vec<f64>, next: &mut Vec<f64>, steps: u64) -> f64 {
 }
 
 pub(super) fn lines(size: Size) -> Vec<Line> {
-    let (n, steps, rounds) = if size == Size::Full { (1000, 10_000_u64, 4) } else { (1000, 300, 1) };
+    let (n, steps, rounds) = if size == Size::Full { (1000, 10_000_u64, 10) } else { (1000, 300, 1) };
     let initial = Field::new(start(n));
     let loss = |field: &Field<Var<f64>>| field.u.iter().map(|&u| u * u).sum::<Var<f64>>();
     let by_tape = Rollout::new(Burgers).steps(steps).budget(BUDGET);

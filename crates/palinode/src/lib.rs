@@ -54,6 +54,7 @@ mod documents {
     }
     documents! {
         Readme = "README.md";
+        WhatExists = "docs/book/what-exists.md";
         FirstGradients = "docs/book/first-gradients.md";
         Tapes = "docs/book/tapes.md";
         Arrays = "docs/book/arrays.md";

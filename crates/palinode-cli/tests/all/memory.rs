@@ -434,12 +434,14 @@ fn memory_and_loop_name_budgets_that_work_with_grad() {
     assert!(loops >= 4 && below == 2, "{loops} {below}");
 }
 
-/// The page about memory says how many states fit into some budgets of a loop, and how often the way back runs it: from the lengths of states, and by the formula of binomial schedules.
+/// The page about memory says how many snapshots fit into some budgets of a loop, and how often the reverse sweep runs
+/// it: from the sizes of snapshots, and by the formula of binomial schedules.
 #[test]
 fn the_page_about_loops_with_budgets_is_true() {
     let page = std::fs::read_to_string(examples().join("../docs/book/memory.md")).unwrap();
     let (_, rest) = page.split_once("## A budget for one loop\n\n```text\n").unwrap();
     let (source, rest) = rest.split_once("```").unwrap();
+    let rest = rest.split_whitespace().collect::<Vec<_>>().join(" ");
     let memory = |source: &str| {
         let model = written("page.pal", source);
         let (answer, code) = json(&["memory", &model]);
@@ -448,7 +450,7 @@ fn the_page_about_loops_with_budgets_is_true() {
         answer["gradient"].clone()
     };
     let mut said = Vec::new();
-    for (budget, words) in [("1MiB", "1 MiB has"), ("64KiB", "64 KiB has"), ("4KiB", "4 KiB has")] {
+    for (budget, words) in [("1MiB", "1 MiB holds"), ("64KiB", "64 KiB holds"), ("4KiB", "4 KiB holds")] {
         let kept = &memory(&source.replace("4KiB", budget))["snapshots"][0];
         let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["slots"]));
         // Advances are r n - C(s + r, s + 1), with the least r for which C(s + r, s) >= n; then each round is run once more.
@@ -457,7 +459,7 @@ fn the_page_about_loops_with_budgets_is_true() {
         let sweeps = r as f64 - binomial(s + r, r - 1) / n as f64 + 1.0;
         let states = if s < 1000 { s.to_string() } else { format!("{},{:03}", s / 1000, s % 1000) };
         said.push(format!(
-            "{words} room for {states} states, and the way back runs the loop {sweeps:.1} times"
+            "{words} {states} snapshots, and the reverse sweep runs the loop {sweeps:.1} times"
         ));
     }
     let log = bytes(&memory(&source.replace(" budget 4KiB", ""))["peak_bytes"]) as f64 / 1048576.0;

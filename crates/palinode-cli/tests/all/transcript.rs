@@ -1,8 +1,9 @@
 //! Transcripts: `$ palinode ...` and what must come back.
 //!
-//! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's pages about the command and about memory run in `examples`. Standard output comes
-//! first, then standard error, then `[exit 3]` unless the exit code is 0. Times, steps, amounts of memory and high counts of agreeing
-//! digits are measured and not compared: they are for others to improve. `PALINODE_BLESS=1 cargo test -p palinode-cli` writes what came back into the files.
+//! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's pages about the command and about memory in
+//! `examples`, those of the README at the root. Standard output comes first, then standard error, then `[exit 3]` unless
+//! the exit code is 0. Times, steps, amounts of memory and high counts of agreeing digits are measured and not compared.
+//! `PALINODE_BLESS=1 cargo test -p palinode-cli` writes what came back into the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -152,12 +153,14 @@ fn cases() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The blocks of the book's pages that show commands.
+/// The blocks of the README and of the book's pages that show commands.
 #[test]
 fn the_book_shows_what_happens() {
-    let folder = package().join("../../examples");
-    for page in ["command.md", "memory.md"] {
-        let path = package().join("../../docs/book").join(page);
+    let root = package().join("../..");
+    for (page, folder) in
+        [("docs/book/command.md", "examples"), ("docs/book/memory.md", "examples"), ("README.md", "")]
+    {
+        let (path, folder) = (root.join(page), root.join(folder));
         let before = fs::read_to_string(&path).unwrap();
         let mut after = String::new();
         let mut lines = before.lines();

@@ -176,6 +176,13 @@ impl Seen {
         if self.ignores_vague(vague) { self.agrees & !self.vaguely } else { self.agrees }
     }
 
+    /// With which sides the part may go together with others. A vague end says nothing, so it does not part it from
+    /// them either, if a clear end agrees with the part.
+    fn going_with(&self, vague: Vague) -> u32 {
+        let agreeing = self.agreeing(vague);
+        if agreeing & SIDES == 0 { agreeing } else { self.agrees }
+    }
+
     fn is_between(&self, found: f64, vague: Vague) -> bool {
         let Interval(low, high) = self.between[usize::from(!self.ignores_vague(vague))];
         (low..=high).contains(&found)
@@ -298,7 +305,7 @@ impl Verdict {
         }
         let disagree = |bit: u32| {
             function.clone().filter(move |&part| {
-                self.seen[part].ends > 0 && self.seen[part].agreeing(vague) >> bit & 1 == 0
+                self.seen[part].ends > 0 && self.seen[part].going_with(vague) >> bit & 1 == 0
             })
         };
         // Those with the fewest to excuse first.

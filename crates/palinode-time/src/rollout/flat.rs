@@ -97,6 +97,17 @@ pub(super) fn is_same<T: Inner>(value: &impl Reals<Passive<T>>, flat: &Flat<T>) 
                 None => false,
             };
         }
+        fn reals(&mut self, numbers: &[Passive<T>]) {
+            let Some((expected, rest)) = self.reals.split_at_checked(numbers.len()) else {
+                self.same = false;
+                return;
+            };
+            self.reals = rest;
+            // Without an early end, so that many are compared at once.
+            let pairs = numbers.iter().zip(expected);
+            self.same &= pairs
+                .fold(true, |same, (number, &expected)| same & same_bits(&[number.primal()], &[expected]));
+        }
         fn word(&mut self, word: u64) {
             self.same &= self.plain.split_first().is_some_and(|(&expected, rest)| {
                 self.plain = rest;

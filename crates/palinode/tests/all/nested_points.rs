@@ -190,7 +190,8 @@ fn right_or_refused() {
     let cases: u64 = std::env::var("PALINODE_NESTED").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
     let count = DRIVERS.len() as u64;
     let (mut right, mut refused, mut wrong) = (0, 0, Vec::new());
-    for case in 0..cases {
+    // The last one was refused once, because the clear ends of its parts are those of different directions.
+    for case in (0..cases).chain([3755]) {
         let (outer, inner) = ((case / count % count) as usize, (case % count) as usize);
         let key = Key::from_seed(7000 + case);
         let pair = |at: u64| [entry(key, at), entry(key, at + 1)];

@@ -3,7 +3,7 @@
 //! Input: the state that a unit ends in when it is run again, and that from which the unit after it was recorded. Output: an error if they differ, and whether that is because a library computes
 //! something else with recorded numbers: then, and only then, is another attempt worth while, in which steps are advanced by recording.
 //!
-//! Invariant: every way back compares what it runs again anyway. A rule runs nothing again, so now and then a step is, to look: at least one of a loop, and a thirty-second of all evaluations.
+//! Invariant: every way back compares what it runs again anyway. A rule runs nothing again, so now and then a step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
 
 use super::{Advance, Backend, Engine, Error, Fixed, Flat, Inner, Passive, Reals, Step};
 use crate::rollout::backend::{Alike, records_otherwise};
@@ -12,7 +12,7 @@ use crate::rollout::forward::taken_well;
 use palinode_core::Snapshot;
 
 /// One step in so many is run again only to look where it ends.
-const ONE_IN: u64 = 32;
+const ONE_IN: u64 = 64;
 
 /// The states that units have to end in.
 pub(super) struct Ends<T> {
