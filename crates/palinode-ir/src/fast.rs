@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::program::Value;
+use crate::types::Value;
 
 /// A set of values: a mark for each.
 #[derive(Clone, Debug, Default)]

@@ -16,17 +16,18 @@
 
 mod builder;
 pub mod check;
+mod checked;
 mod diagnostic;
 mod fast;
 mod implicit;
 pub mod interp;
+mod liveness;
 mod named;
 mod op;
 pub mod pal;
 pub mod passes;
 pub mod plan;
 mod program;
-mod rows;
 mod schedule;
 pub mod text;
 pub mod trace;

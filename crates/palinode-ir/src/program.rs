@@ -14,16 +14,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// A value of a function, assigned exactly once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Value(pub u32);
-
-impl Value {
-    /// As an index into [`Function::values`].
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+pub use crate::types::Value;
 
 /// A few values. Up to four are in place: nearly every instruction has fewer operands, and a long program has millions.
 pub type Values = SmallVec<[Value; 4]>;
@@ -329,5 +320,4 @@ impl Inst {
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Program>();
-    shared::<crate::interp::Code>();
 };

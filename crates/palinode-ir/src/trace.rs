@@ -16,7 +16,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssi
 use std::sync::atomic::{self, AtomicU64};
 
 use palinode_core::rules::Row;
-use palinode_core::{Constant, Real, Scalar};
+use palinode_core::{Constant, Real, Scalar, functions_by_row};
 
 use crate::builder::FunctionBuilder;
 use crate::interp::{Datum, RunError, run};
@@ -524,5 +524,5 @@ impl Scalar for Traced {
     fn select(condition: bool, if_true: Self, if_false: Self) -> Self {
         if condition { if_true } else { if_false }
     }
-    crate::rows::functions_by_row!();
+    functions_by_row!();
 }

@@ -1,4 +1,4 @@
-//! What a value of a program can be, and where in a source it came from.
+//! Values of a program: what they can be, and where in a source they came from.
 
 use core::fmt;
 
@@ -105,6 +105,17 @@ impl fmt::Display for Type {
             f.write_str("]")?;
         }
         Ok(())
+    }
+}
+
+/// A value of a function, assigned exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub u32);
+
+impl Value {
+    /// As an index into [`crate::Function::values`].
+    pub fn index(self) -> usize {
+        self.0 as usize
     }
 }
 

@@ -71,20 +71,6 @@ pub fn verify(program: &Program) -> Result<(), Invalid> {
     if problems.is_empty() { Ok(()) } else { Err(Invalid { problems }) }
 }
 
-/// [`verify`] where invalidity is a mistake of our own: after each transform, in debug builds and tests.
-///
-/// # Panics
-/// If the program is invalid.
-#[allow(dead_code)] // removed by the first transform
-pub(crate) fn verified(program: Program, after: &str) -> Program {
-    if cfg!(debug_assertions)
-        && let Err(invalid) = verify(&program)
-    {
-        panic!("{after} made an invalid program: {invalid}\n{}", crate::text::print(&program));
-    }
-    program
-}
-
 struct Check<'a> {
     program: &'a Program,
     function: &'a Function,

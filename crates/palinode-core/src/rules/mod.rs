@@ -14,6 +14,7 @@ mod row;
 mod table;
 
 pub use row::{Row, RuleVisitor};
+pub(crate) use table::functions_by_row;
 pub use table::*;
 
 use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};

@@ -17,12 +17,12 @@
 mod search;
 
 use crate::builder::FunctionBuilder;
+use crate::checked::verified;
 use crate::op::{Axis, Comparison, FuncId, IntOp, Linalg, Op, Reduction, Search};
 use crate::passes;
 use crate::program::{Block, Function, Program, Value};
 use crate::transform::Differentiator;
 use crate::types::{Span, Type};
-use crate::verify::verified;
 use palinode_core::rules::Row;
 
 /// By so much may the partials change over the error of a solution, relative to the largest of its equation, and still give a derivative.

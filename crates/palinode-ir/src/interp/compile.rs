@@ -17,8 +17,8 @@ use palinode_core::rules;
 
 use super::bookkeeping::Registers;
 use super::code::{CallSite, FunctionCode, General, Ins, Kind, Operand, Place, Slot, Target};
+use crate::liveness::{BlockMarks, InstMarks};
 use crate::op::{Axis, Comparison, IntOp, Literal, Logical, Op, Rule};
-use crate::plan::liveness::{BlockMarks, InstMarks};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 

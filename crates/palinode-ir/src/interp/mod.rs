@@ -53,9 +53,9 @@ pub use store_rule::Event;
 pub use tensor::{Datum, Tensor};
 
 use crate::fast::FastMap;
-use crate::plan::liveness::{self, BlockMarks};
+use crate::liveness::{self, BlockMarks};
 use crate::program::{Function, Program};
-use crate::transform::Rounds;
+use crate::types::Span;
 use ledger::Record;
 
 /// The bytes of counting at one place, with what a table leaves free.
@@ -282,6 +282,23 @@ impl Code {
     }
 }
 
+/// How often a `while` went round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// The loop.
+    pub span: Span,
+    /// The fewest rounds.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+// Code is run by several threads at once.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Code>();
+};
+
 /// Compiles a program and runs it once, with the default limits.
 ///
 /// # Errors
@@ -297,7 +314,7 @@ mod planted {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::plan::liveness::InstMarks;
+    use crate::liveness::InstMarks;
 
     /// No guard for last uses: whatever is used, dies.
     fn everything_dies(function: &Function) -> BlockMarks {

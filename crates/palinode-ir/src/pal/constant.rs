@@ -145,7 +145,7 @@ impl Evaluator<'_> {
                 Ok(Default::Array { shape, data })
             }
             _ if values.len() == 1 => {
-                let name = super::lower::rule_alias(name).unwrap_or(name);
+                let name = super::spelling::rule_alias(name).unwrap_or(name);
                 match rules::Row::named(name) {
                     Some(row)
                         if row.arity() == 1 && !matches!(row, rules::Row::Powi | rules::Row::Polygamma) =>

@@ -12,6 +12,7 @@ mod constant;
 mod format;
 mod lower;
 mod names;
+mod spelling;
 mod ssa;
 mod syntax;
 mod units;

@@ -192,5 +192,5 @@ pub(crate) fn suggestion(name: &str) -> Option<String> {
     }
     let other_case =
         UNITS.iter().find(|entry| entry.0.eq_ignore_ascii_case(name)).map(|entry| entry.0.to_string());
-    other_case.or_else(|| super::names::closest(name, UNITS.iter().map(|entry| entry.0)))
+    other_case.or_else(|| super::spelling::closest(name, UNITS.iter().map(|entry| entry.0)))
 }

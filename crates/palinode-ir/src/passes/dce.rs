@@ -8,9 +8,9 @@
 //! Marking walks from the results to the definitions, each value once; then the rest is swept.
 
 use super::inline::without_unreachable;
+use crate::checked::verified;
 use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::verify::verified;
 
 /// Removes what no result depends on.
 pub fn dce(program: &Program) -> Program {

@@ -85,10 +85,8 @@ fn find(function: &Function) -> (Found, Concats) {
                 found.stands.insert(inst.results[0], inst.args[0]);
             }
         }
-        Op::Resize => {
-            if shapes.len(inst.args[0], 0) == shapes.int(inst.args[1]) {
-                found.stands.insert(inst.results[0], inst.args[0]);
-            }
+        Op::Resize if shapes.len(inst.args[0], 0) == shapes.int(inst.args[1]) => {
+            found.stands.insert(inst.results[0], inst.args[0]);
         }
         _ => {}
     });

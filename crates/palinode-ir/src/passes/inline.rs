@@ -6,10 +6,10 @@
 //! and counts for nothing; one of at most [`TINY`] instructions is always copied. Functions that nothing reaches any more are removed.
 
 use super::copy::Copier;
+use crate::checked::verified;
 use crate::fast::FastMap;
 use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
-use crate::verify::verified;
 
 /// How many instructions copies of bodies may add to any program.
 const GROWTH: usize = 10_000;

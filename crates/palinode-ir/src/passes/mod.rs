@@ -57,9 +57,9 @@ pub use inline::inline;
 pub use schedule::schedule;
 pub use unroll::unroll;
 
+use crate::checked::verified;
 use crate::fast::FastSet;
 use crate::program::{Function, Program};
-use crate::verify::verified;
 pub(crate) use dce::without_dead;
 
 /// A program to a program.

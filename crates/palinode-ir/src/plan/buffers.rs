@@ -7,20 +7,19 @@ use std::rc::Rc;
 
 use crate::interp::{bookkeeping, store_rule};
 use crate::op::FuncId;
-use crate::plan::known::Ints;
+use crate::plan::known::{Id, Ints, Thing};
 use crate::program::Value;
 use crate::types::Elem;
 
-/// The number of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Id(u32);
+/// Lengths, as far as they are known.
+pub(super) type Shape = Vec<Option<u64>>;
 
 /// An array of the imagined run.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     pub(super) elem: Elem,
     /// Lengths, as far as they are known.
-    pub(super) shape: Vec<Option<u64>>,
+    pub(super) shape: Shape,
     /// Whether the lengths are bounds: a branch on data decides them.
     pub(super) at_most: bool,
     /// Integers and truth values of a vector, as far as they are known.
@@ -293,4 +292,32 @@ impl Ledger {
         found.sort_by_key(|buffer| buffer.born);
         found
     }
+}
+
+impl Thing {
+    /// Whether it is only bounded, or its lengths are.
+    pub(super) fn is_at_most(self, ledger: &Ledger) -> bool {
+        match self {
+            Thing::UpTo(_) => true,
+            Thing::Array(id) => ledger.get(id).at_most,
+            Thing::Unset | Thing::Real | Thing::Int(_) => false,
+        }
+    }
+
+    /// The lengths of an array; nothing for a scalar.
+    pub(super) fn shape(self, ledger: &Ledger) -> Shape {
+        match self {
+            Thing::Array(id) => ledger.get(id).shape.clone(),
+            Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) ledger: Ledger,
+    /// The registers of the functions that are running, outermost first. They hold all arrays that are live between two instructions.
+    pub(super) frames: Vec<Vec<Thing>>,
+    /// What the snapshots of the sweeps that are running hold, outermost sweep first.
+    pub(super) snapshots: Vec<Vec<Thing>>,
 }

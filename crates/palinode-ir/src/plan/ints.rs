@@ -4,7 +4,7 @@
 
 use crate::interp::scalar_ops::{compare_ints, integer};
 use crate::op::{IntOp, Literal, Logical, Op};
-use crate::plan::walk::Thing;
+use crate::plan::known::Thing;
 use crate::types::Type;
 
 /// What an operation makes of bounds: where it grows with its operands, a bound.

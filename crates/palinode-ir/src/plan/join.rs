@@ -10,8 +10,8 @@
 use std::rc::Rc;
 
 use crate::fast::FastMap;
-use crate::plan::buffers::{Buffer, Id, Ledger};
-use crate::plan::walk::{State, Thing};
+use crate::plan::buffers::{Buffer, Ledger, State};
+use crate::plan::known::{Id, Thing};
 
 /// Goes on from either state.
 pub(super) fn joined(a: &State, b: &State) -> State {

@@ -3,7 +3,46 @@
 //! A loop that appends to a log appends the same numbers in each round, or numbers that grow by the same step. So a log of a thousand million
 //! entries is known from its first three rounds.
 
-use crate::plan::walk::Thing;
+/// The number of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Id(pub(super) u32);
+
+/// What a register of the imagined run holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Thing {
+    Unset,
+    Real,
+    /// An integer or truth value, if it is known.
+    Int(Option<i64>),
+    /// An integer that depends on data but is not negative and not larger than this.
+    UpTo(i64),
+    Array(Id),
+}
+
+impl Thing {
+    pub(super) fn int(self) -> Option<i64> {
+        match self {
+            Thing::Int(value) => value,
+            Thing::Unset | Thing::Real | Thing::UpTo(_) | Thing::Array(_) => None,
+        }
+    }
+
+    /// The most that an integer can be, if that is known.
+    pub(super) fn most(self) -> Option<i64> {
+        match self {
+            Thing::Int(value) => value,
+            Thing::UpTo(most) => Some(most),
+            Thing::Unset | Thing::Real | Thing::Array(_) => None,
+        }
+    }
+
+    pub(super) fn id(self) -> Option<Id> {
+        match self {
+            Thing::Array(id) => Some(id),
+            Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => None,
+        }
+    }
+}
 
 /// Known integers. Truth values are 0 and 1.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,6 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `liveness` | where each array is used for the last time; the interpreter frees by it |
 //! | `walk`, `steady` | an imagined run without numbers; loops whose rounds are alike are not walked to their end |
 //! | `join` | what follows a branch on data |
 //! | `copies` | why an update copies |
@@ -37,7 +36,6 @@ mod join;
 mod known;
 mod ladder;
 mod lifetimes;
-pub(crate) mod liveness;
 mod narrow;
 mod remat;
 mod sizes;

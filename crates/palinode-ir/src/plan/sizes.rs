@@ -5,11 +5,8 @@
 //! Mistakes of the program (lengths that do not fit) are not looked for here: the run reports them.
 
 use crate::op::{Length, Lengths, Op, lengths};
-use crate::plan::buffers::{Ledger, elements};
-use crate::plan::walk::Thing;
-
-/// Lengths, as far as they are known.
-pub(super) type Shape = Vec<Option<u64>>;
+use crate::plan::buffers::{Ledger, Shape, elements};
+use crate::plan::known::Thing;
 
 /// The shapes of the results of an instruction that makes new arrays. A scalar result has shape `[]`.
 pub(super) fn result_shapes(op: &Op, args: &[Thing], results: usize, ledger: &Ledger) -> Vec<Shape> {

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::op::{IntOp, Length, Lengths, Literal, Op, lengths, reached};
 use crate::plan::buffers::Ledger;
-use crate::plan::walk::Thing;
+use crate::plan::known::Thing;
 use crate::program::{Block, Function, Inst, Value};
 
 /// How something goes on from round to round.

@@ -23,11 +23,10 @@ use std::rc::Rc;
 
 use crate::interp::bookkeeping::{self, Registers};
 use crate::interp::{Datum, Event, check_inputs};
+use crate::liveness::{self, BlockMarks, InstMarks};
 use crate::op::{FuncId, Op};
-use crate::plan::buffers::{Buffer, Id, Ledger, elements};
-use crate::plan::known::Ints;
-use crate::plan::liveness::{self, BlockMarks, InstMarks};
-use crate::plan::sizes::Shape;
+use crate::plan::buffers::{Buffer, Ledger, Shape, State, elements};
+use crate::plan::known::{Id, Ints, Thing};
 use crate::plan::{Copied, Growth, PlanError, Snapshots, join};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
@@ -39,69 +38,6 @@ pub(super) const EFFORT: u64 = 40_000;
 const WORK_PER_INST: f64 = 20.0;
 /// What it takes to copy and to join the state at a branch: one instruction for so many registers and buffers.
 const THINGS_PER_INST: usize = 16;
-
-/// What a register of the imagined run holds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Thing {
-    Unset,
-    Real,
-    /// An integer or truth value, if it is known.
-    Int(Option<i64>),
-    /// An integer that depends on data but is not negative and not larger than this.
-    UpTo(i64),
-    Array(Id),
-}
-
-impl Thing {
-    pub(super) fn int(self) -> Option<i64> {
-        match self {
-            Thing::Int(value) => value,
-            Thing::Unset | Thing::Real | Thing::UpTo(_) | Thing::Array(_) => None,
-        }
-    }
-
-    /// The most that an integer can be, if that is known.
-    pub(super) fn most(self) -> Option<i64> {
-        match self {
-            Thing::Int(value) => value,
-            Thing::UpTo(most) => Some(most),
-            Thing::Unset | Thing::Real | Thing::Array(_) => None,
-        }
-    }
-
-    pub(super) fn id(self) -> Option<Id> {
-        match self {
-            Thing::Array(id) => Some(id),
-            Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => None,
-        }
-    }
-
-    /// Whether it is only bounded, or its lengths are.
-    fn is_at_most(self, ledger: &Ledger) -> bool {
-        match self {
-            Thing::UpTo(_) => true,
-            Thing::Array(id) => ledger.get(id).at_most,
-            Thing::Unset | Thing::Real | Thing::Int(_) => false,
-        }
-    }
-
-    /// The lengths of an array; nothing for a scalar.
-    pub(super) fn shape(self, ledger: &Ledger) -> Shape {
-        match self {
-            Thing::Array(id) => ledger.get(id).shape.clone(),
-            Thing::Unset | Thing::Real | Thing::Int(_) | Thing::UpTo(_) => Vec::new(),
-        }
-    }
-}
-
-#[derive(Clone)]
-pub(super) struct State {
-    pub(super) ledger: Ledger,
-    /// The registers of the functions that are running, outermost first. They hold all arrays that are live between two instructions.
-    pub(super) frames: Vec<Vec<Thing>>,
-    /// What the snapshots of the sweeps that are running hold, outermost sweep first.
-    pub(super) snapshots: Vec<Vec<Thing>>,
-}
 
 /// A walk through a program.
 pub(super) struct Walk<'p> {

@@ -1,7 +1,7 @@
 //! Text -> words and marks with their places.
 
+use super::ParseError;
 use super::name::is_plain;
-use super::parse::ParseError;
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

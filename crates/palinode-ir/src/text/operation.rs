@@ -1,9 +1,8 @@
 //! The name of an operation -> the operation and how its operands are written.
 
-use palinode_core::rules;
+use palinode_core::{Constant, rules};
 
 use super::lex::Kind;
-use super::print::CONSTANTS;
 use crate::op::{Axis, Literal, Op, Reduction, Rule};
 use crate::types::Elem;
 
@@ -128,6 +127,20 @@ impl Operation {
             | Form::Fused => None,
         }
     }
+}
+
+/// The constants that have a name in the text form.
+const CONSTANTS: [(Constant, &str); 5] = [
+    (Constant::Pi, "pi"),
+    (Constant::E, "e"),
+    (Constant::Ln2, "ln2"),
+    (Constant::Ln10, "ln10"),
+    (Constant::TwoOverSqrtPi, "two_over_sqrt_pi"),
+];
+
+/// How the text form calls a named constant.
+pub(super) fn constant_name(constant: Constant) -> &'static str {
+    CONSTANTS.iter().find(|(other, _)| *other == constant).map_or("unknown", |(_, name)| name)
 }
 
 /// The literal that the next pieces of the text stand for.

@@ -7,9 +7,9 @@
 //! Limits: blocks nest at most 128 deep, arrays have at most 255 axes.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
+use super::ParseError;
 use super::lex::{Kind, Token, lex};
 use super::name::{decode, name_in};
 use super::operation::{Form, Operation, literal, operation};
@@ -21,28 +21,6 @@ use crate::verify::verify;
 
 /// How deep blocks may nest: a text from elsewhere must not overflow the stack.
 const MAX_DEPTH: usize = 128;
-
-/// A mistake in a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    /// The line, from 1; 0 if the mistake belongs to the program as a whole.
-    pub line: usize,
-    /// The column, from 1, in characters.
-    pub column: usize,
-    /// What is wrong; a sentence without a full stop.
-    pub message: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line == 0 {
-            return f.write_str(&self.message);
-        }
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 /// The program that a text is the form of, verified.
 ///

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use palinode_core::Constant;
-
 use super::name::{encode, label};
-use super::operation::{Form, form};
+use super::operation::{Form, constant_name, form};
 use crate::op::{Axis, Literal, Op, Room};
 use crate::program::{Block, Function, Inst, Program, Value};
 
@@ -261,18 +259,4 @@ fn literal_text(literal: Literal) -> String {
         Literal::Int(value) => format!("{value}i"),
         Literal::Bool(value) => value.to_string(),
     }
-}
-
-/// The constants that have a name in the text form.
-pub(super) const CONSTANTS: [(Constant, &str); 5] = [
-    (Constant::Pi, "pi"),
-    (Constant::E, "e"),
-    (Constant::Ln2, "ln2"),
-    (Constant::Ln10, "ln10"),
-    (Constant::TwoOverSqrtPi, "two_over_sqrt_pi"),
-];
-
-/// How the text form calls a named constant.
-fn constant_name(constant: Constant) -> &'static str {
-    CONSTANTS.iter().find(|(other, _)| *other == constant).map_or("unknown", |(_, name)| name)
 }

@@ -16,7 +16,7 @@ use palinode_core::rules::Row;
 use crate::builder::FunctionBuilder;
 use crate::op::{Comparison, IntOp, Linalg, Op, Reduction};
 use crate::program::Value;
-use crate::transform::tangent::zero;
+use crate::transform::zero;
 use crate::types::Elem;
 
 pub(crate) fn tangents(

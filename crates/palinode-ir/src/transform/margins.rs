@@ -6,11 +6,11 @@
 
 use palinode_core::rules::Row;
 
+use crate::checked::verified;
 use crate::fast::FastMap;
 use crate::op::{Comparison, Literal, Logical, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Span, Type};
-use crate::verify::verified;
 
 /// Where the margins of a loop are among the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Whole matrices of partials: a loop over directions around tangent code.
 
 use crate::builder::FunctionBuilder;
+use crate::checked::verified;
 use crate::op::{Axis, FuncId, IntOp, Op};
 use crate::passes;
 use crate::program::{Function, Program, Value};
 use crate::transform::{TransformError, check_wrt, grad, jvp};
 use crate::types::Type;
-use crate::verify::verified;
 
 /// A program that gives all partials of all real results: for each real result (outer) and each argument in `wrt` (inner) an
 /// array whose first axes are the result's and whose last axes are the argument's. Forward mode, a direction at a time.

@@ -43,21 +43,22 @@ use crate::builder::FunctionBuilder;
 use crate::op::{FuncId, Op};
 use crate::passes;
 
+use crate::checked::verified;
 use crate::program::{Block, Function, Program, Value};
-use crate::types::{Span, Type};
-use crate::verify::verified;
+use crate::types::{Elem, Span, Type};
 use split::Splitter;
-use split_calls::Versions;
+use split::Versions;
+pub(crate) use tangent::Differentiator;
 use tangent::Tangents;
-pub(crate) use tangent::{Differentiator, zeros_like};
 use unsweep::unsweep;
 
 pub use margins::{Margins, with_margins};
 pub use matrix::{hessian, jacobian};
 pub use room::with_room;
-pub use rounds::{Rounds, with_rounds};
+pub use rounds::with_rounds;
 pub use storage::{Choice, Storage};
 
+pub use crate::interp::Rounds;
 pub use crate::op::Recompute;
 
 /// Why a program cannot be transformed as asked.
@@ -208,6 +209,27 @@ fn with_entry(mut functions: Vec<Function>, at: FuncId, entry: Function, outputs
     functions[at.index()] = entry;
     functions.iter_mut().for_each(Function::renumber);
     passes::without_dead(Program { functions, entry: at, outputs })
+}
+
+/// A zero of the type and shape of `value`.
+pub(crate) fn zeros_like(builder: &mut FunctionBuilder, value: Value) -> Value {
+    let ty = builder.ty(value);
+    let lengths: Vec<Value> = (0..ty.rank).map(|axis| builder.dim(value, axis)).collect();
+    let zero = zero(builder, ty.elem);
+    builder.fill(zero, &lengths)
+}
+
+/// A scalar zero.
+pub(crate) fn zero(builder: &mut FunctionBuilder, elem: Elem) -> Value {
+    match elem {
+        Elem::F64 => builder.real(0.0),
+        Elem::F32 => {
+            let wide = builder.real(0.0);
+            builder.convert(Elem::F32, wide)
+        }
+        Elem::Int => builder.int(0),
+        Elem::Bool => builder.bool(false),
+    }
 }
 
 /// `d` and the name, for tangents.

@@ -7,22 +7,12 @@
 //! A `while` that always took the same number of rounds becomes a `for` of that number. Of one that took now more, now fewer, each round up to the most is gone
 //! through only if the condition still holds; once it does not, nothing changes any more, so that it does not hold again.
 
+use crate::checked::verified;
 use crate::fast::FastMap;
+use crate::interp::Rounds;
 use crate::op::{Literal, Op};
 use crate::program::{Block, Function, Inst, Program};
 use crate::types::{Span, Type};
-use crate::verify::verified;
-
-/// How often a `while` went round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rounds {
-    /// The loop.
-    pub span: Span,
-    /// The fewest rounds.
-    pub least: u64,
-    /// The most.
-    pub most: u64,
-}
 
 /// The program with loops of known length instead of those that were counted. For other inputs than those of the run it may compute something else.
 ///

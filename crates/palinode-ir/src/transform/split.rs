@@ -17,12 +17,13 @@
 
 use crate::builder::FunctionBuilder;
 use crate::fast::{FastMap, FastSet, Marks, Table};
-use crate::op::{Axis, Op};
+use crate::op::{Axis, FuncId, Kind, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::activity::{active, useful};
 use crate::transform::shape::Shapes;
-use crate::transform::split_calls::Versions;
-use crate::transform::tangent::zero;
+use crate::transform::storage::Storage;
+use crate::transform::tangent::Differentiator;
+use crate::transform::zero;
 use crate::types::{Elem, Span, Type};
 
 /// Current cotangents of linear values.
@@ -54,6 +55,22 @@ pub(crate) enum Around {
         regular: bool,
     },
     Branch,
+}
+
+/// Transposed and known versions of functions that are called.
+pub(crate) struct Versions {
+    pub(crate) differentiator: Differentiator,
+    pub(crate) transposed: FastMap<(FuncId, Vec<bool>), FuncId>,
+    pub(crate) known: FastMap<(FuncId, Vec<bool>), FuncId>,
+    pub(crate) not_linear: Option<(Span, String)>,
+    pub(crate) storage: Storage,
+}
+
+impl Versions {
+    pub(crate) fn new(differentiator: Differentiator, storage: Storage) -> Versions {
+        let (transposed, known) = (FastMap::default(), FastMap::default());
+        Versions { differentiator, transposed, known, not_linear: None, storage }
+    }
 }
 
 /// Cuts one function.
@@ -107,7 +124,7 @@ impl<'a> Splitter<'a> {
             if let Some(at) = inst.op.consumes() {
                 consumed.insert(inst.args[at]);
             }
-            if matches!(inst.op, Op::For { .. } | Op::While { .. } | Op::Call(_)) {
+            if matches!(inst.op.facts().kind, Kind::Repeats(_) | Kind::Calls) {
                 consumed.extend(&inst.args);
             }
         });

@@ -6,26 +6,9 @@
 use crate::fast::FastMap;
 use crate::op::{FuncId, Op};
 use crate::program::{Block, Function, Inst, Value};
-use crate::transform::split::{Cotangents, KnownHalf, Splitter};
-use crate::transform::storage::Storage;
-use crate::transform::tangent::Differentiator;
-use crate::types::Span;
-
-/// Transposed and known versions of functions that are called.
-pub(crate) struct Versions {
-    pub(crate) differentiator: Differentiator,
-    transposed: FastMap<(FuncId, Vec<bool>), FuncId>,
-    known: FastMap<(FuncId, Vec<bool>), FuncId>,
-    pub(crate) not_linear: Option<(Span, String)>,
-    pub(crate) storage: Storage,
-}
+use crate::transform::split::{Cotangents, KnownHalf, Splitter, Versions};
 
 impl Versions {
-    pub(crate) fn new(differentiator: Differentiator, storage: Storage) -> Versions {
-        let (transposed, known) = (FastMap::default(), FastMap::default());
-        Versions { differentiator, transposed, known, not_linear: None, storage }
-    }
-
     fn reserve(&mut self, base: &str, suffix: &str) -> FuncId {
         let functions = &mut self.differentiator.functions;
         let id = FuncId(functions.len() as u32);

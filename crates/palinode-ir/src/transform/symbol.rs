@@ -13,7 +13,7 @@ use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
 use std::sync::Arc;
 
 use palinode_core::rules::Row;
-use palinode_core::{Constant, Logic, Scalar};
+use palinode_core::{Constant, Logic, Scalar, functions_by_row};
 
 use crate::builder::FunctionBuilder;
 use crate::fast::FastMap;
@@ -252,5 +252,5 @@ impl Scalar for Symbol {
     fn select(condition: Truth, if_true: Self, if_false: Self) -> Self {
         Symbol(note(Expression::Apply(Op::Select, vec![condition.0, if_true.0, if_false.0])))
     }
-    crate::rows::functions_by_row!();
+    functions_by_row!();
 }

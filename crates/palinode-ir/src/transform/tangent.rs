@@ -18,7 +18,7 @@ use crate::op::{Comparison, FuncId, Literal, Op, Reduction, Rule};
 use crate::program::{Block, Function, Inst, Value};
 use crate::transform::activity::{Swept, active, carried, swept};
 use crate::transform::symbol::{Partial, partial};
-use crate::transform::tangent_name;
+use crate::transform::{tangent_name, zero, zeros_like};
 use crate::types::Elem;
 
 /// A function that also computes tangents.
@@ -101,27 +101,6 @@ impl Differentiator {
         self.pairs.insert(id, primal);
         self.functions[id.index()] = function;
         id
-    }
-}
-
-/// A zero of the type and shape of `value`.
-pub(crate) fn zeros_like(builder: &mut FunctionBuilder, value: Value) -> Value {
-    let ty = builder.ty(value);
-    let lengths: Vec<Value> = (0..ty.rank).map(|axis| builder.dim(value, axis)).collect();
-    let zero = zero(builder, ty.elem);
-    builder.fill(zero, &lengths)
-}
-
-/// A scalar zero.
-pub(crate) fn zero(builder: &mut FunctionBuilder, elem: Elem) -> Value {
-    match elem {
-        Elem::F64 => builder.real(0.0),
-        Elem::F32 => {
-            let wide = builder.real(0.0);
-            builder.convert(Elem::F32, wide)
-        }
-        Elem::Int => builder.int(0),
-        Elem::Bool => builder.bool(false),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::op::{Axis, IntOp, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::transform::activity::{Swept, swept};
 use crate::transform::split::read_log;
-use crate::transform::tangent::zero;
+use crate::transform::zero;
 use crate::types::{Elem, Type};
 
 /// Replaces every sweep.

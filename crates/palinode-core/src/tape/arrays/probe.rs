@@ -7,6 +7,7 @@
 //! The rule's text runs once on [`Probe`]s, which compute nothing and remember where they come from. Comparisons are
 //! unknown, so both sides of a choice count: the answer may name too much, never too little.
 
+use crate::rules::{Row, functions_by_row};
 use core::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};
 use palinode_num::{Constant, Logic, Scalar};
 
@@ -35,8 +36,8 @@ impl Probe {
         Probe::Computed(self.mask() | other.mask())
     }
 
-    fn alone(self) -> Probe {
-        Probe::Computed(self.mask())
+    fn apply(_: Row, _: i32, args: &[Probe]) -> Probe {
+        Probe::Computed(args.iter().fold(0, |mask, arg| mask | arg.mask()))
     }
 }
 
@@ -67,7 +68,7 @@ impl Neg for Probe {
     fn neg(self) -> Probe {
         match self {
             Probe::Integer(n) => n.checked_neg().map_or(Probe::Computed(0), Probe::Integer),
-            other => other.alone(),
+            other => Probe::Computed(other.mask()),
         }
     }
 }
@@ -100,17 +101,6 @@ impl Not for Unknown {
     }
 }
 
-macro_rules! functions {
-    (one [$($one:ident)*] two [$($two:ident)*]) => {
-        $(fn $one(self) -> Probe {
-            self.alone()
-        })*
-        $(fn $two(self, other: Probe) -> Probe {
-            self.with(other)
-        })*
-    };
-}
-
 impl Scalar for Probe {
     type Bool = Unknown;
 
@@ -138,20 +128,7 @@ impl Scalar for Probe {
     fn select(condition: Unknown, if_true: Probe, if_false: Probe) -> Probe {
         Probe::Computed(condition.0 | if_true.mask() | if_false.mask())
     }
-    fn mul_add(self, factor: Probe, addend: Probe) -> Probe {
-        self.with(factor).with(addend)
-    }
-    fn powi(self, _: i32) -> Probe {
-        self.alone()
-    }
-    fn polygamma(self, _: u32) -> Probe {
-        self.alone()
-    }
-    functions! {
-        one [abs signum floor ceil round trunc sqrt cbrt exp exp2 exp_m1 ln ln_1p log2 log10 sin cos tan asin acos atan sinh
-            cosh tanh asinh acosh atanh erf erfc lgamma logistic softplus relu fract recip]
-        two [strong_mul copysign min max powf hypot atan2]
-    }
+    functions_by_row!();
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::Lower;
 use crate::interp::code::{FusedResult, FusedSite, Ins, Kind, Operand, Place, Slot, SweepSite};
 use crate::interp::store_rule::fused_reuses;
+use crate::liveness::{BlockMarks, InstMarks};
 use crate::op::{Op, Room};
-use crate::plan::liveness::{BlockMarks, InstMarks};
 use crate::program::{Block, Inst, Value};
 use crate::types::Elem;
 

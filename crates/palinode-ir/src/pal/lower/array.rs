@@ -1,122 +1,91 @@
 //! Functions that make, measure, move and combine arrays, and dense linear algebra.
 
 use super::body::Body;
+use super::builtin::Call;
 use super::value::{Val, describe, describe_rank};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Axis, Comparison, IntOp, Linalg, Logical, Op, Reduction};
 use crate::pal::syntax::MAX_RANK;
+use crate::program::Value;
 use crate::types::{Elem, Span, Type};
 use palinode_core::rules;
 
 impl Body<'_, '_> {
-    pub(super) fn array_function(
-        &mut self,
-        name: &str,
-        vals: &[Val],
-        spans: &[Span],
-        span: Span,
-    ) -> Option<Vec<Val>> {
-        let one = &vals[0];
-        let single = match name {
-            "zeros" => self.filled(&Val::real(0.0), vals, spans, span),
-            "ones" => self.filled(&Val::real(1.0), vals, spans, span),
-            "fill" => {
-                if one.ty.rank != 0 {
-                    return self.needs(name, "a single number first", one, spans[0]);
-                }
-                self.filled(one, &vals[1..], &spans[1..], span)
-            }
-            "eye" => self.eye(one, spans[0], span),
-            "range" | "iota" => self.range(vals, spans, span),
-            "linspace" => self.linspace(vals, spans, span),
-            "len" => {
-                let axis = match vals.get(1) {
-                    Some(axis) => self.axis(axis, one.ty.rank, spans[1])?,
-                    None => 0,
-                };
-                self.need_array(name, one, spans[0])?;
-                Some(self.length(one, axis))
-            }
-            "shape" => {
-                self.need_array(name, one, spans[0])?;
-                return Some((0..one.ty.rank).map(|axis| self.length(one, axis)).collect());
-            }
-            "sum" | "mean" | "min" | "max" | "min_axis" | "max_axis" => {
-                self.reduction(name, vals, spans, span)
-            }
-            "prod" | "cumsum" | "argmin" | "argmax" => self.scan(name, one, spans[0], span),
-            "any" | "all" | "count" => self.truths(name, one, spans[0], span),
-            "logsumexp" => self.logsumexp(one, spans[0], span),
-            "softmax" => {
-                let log = self.logsumexp(one, spans[0], span)?;
-                let shifted = self.rule(rules::Row::Subtract, &[one, &log]);
-                Some(self.rule(rules::Row::Exp, &[&shifted]))
-            }
-            "dot" => {
-                for (val, place) in vals.iter().zip(spans) {
-                    if val.ty.rank != 1 {
-                        return self.needs(name, "two vectors", val, *place);
-                    }
-                }
-                self.matmul(one, &vals[1], (spans[0], spans[1]), span)
-            }
-            "matmul" => self.matmul(one, &vals[1], (spans[0], spans[1]), span),
-            "norm" => {
-                self.need_numbers(name, one, spans[0])?;
-                if one.ty.rank == 0 {
-                    return Some(vec![self.rule(rules::Row::Abs, &[one])]);
-                }
-                let squares = self.rule(rules::Row::Multiply, &[one, one]);
-                let sum = self.reduce_all(Reduction::Sum, &squares);
-                Some(self.rule(rules::Row::Sqrt, &[&sum]))
-            }
-            "outer" => {
-                for (val, place) in vals.iter().zip(spans) {
-                    if val.ty.rank != 1 || val.ty.elem == Elem::Bool {
-                        return self.needs(name, "two vectors of numbers", val, *place);
-                    }
-                }
-                let (a, b) = (self.realized(one), self.realized(&vals[1]));
-                let lens = vec![a.lens[0], b.lens[0]];
-                Some(self.emit(Op::Outer { strong: false }, &[&a, &b]).with_lens(lens))
-            }
-            "transpose" => {
-                if one.ty.rank != 2 {
-                    return self.needs(name, "a matrix", one, spans[0]);
-                }
-                let lens = vec![one.lens[1], one.lens[0]];
-                Some(self.emit(Op::Permute(vec![1, 0]), &[one]).with_lens(lens))
-            }
-            "reshape" => {
-                self.need_array(name, one, spans[0])?;
-                let lengths = self.lengths_of(&vals[1..], &spans[1..])?;
-                self.reshaped(one, &lengths, span)
-            }
-            "flatten" => {
-                self.need_array(name, one, spans[0])?;
-                Some(self.flat(one))
-            }
-            "reverse" => {
-                self.need_array(name, one, spans[0])?;
-                Some(self.reversed(one))
-            }
-            "concat" | "vcat" => self.concat(0, vals, spans, span),
-            "hcat" => self.concat(1, vals, spans, span),
-            "append" => self.append(vals, spans),
-            "broadcast" => self.broadcast(vals, spans),
-            "repeat_rows" | "repeat_columns" => self.repeat(name, vals, spans),
-            "diag" => self.diag(one, spans[0], span),
-            "trace" => {
-                if one.ty.rank != 2 {
-                    return self.needs(name, "a matrix", one, spans[0]);
-                }
-                let diagonal = self.diag(one, spans[0], span)?;
-                let diagonal = self.realized(&diagonal);
-                Some(self.reduce_all(Reduction::Sum, &diagonal))
-            }
-            _ => return self.linalg(name, vals, spans, span),
+    pub(super) fn filled_with(&mut self, call: &Call<'_>) -> Option<Val> {
+        if call.vals[0].ty.rank != 0 {
+            return self.needs(call.name, "a single number first", &call.vals[0], call.spans[0]);
+        }
+        self.filled(&call.vals[0], &call.vals[1..], &call.spans[1..], call.span)
+    }
+
+    pub(super) fn len(&mut self, call: &Call<'_>) -> Option<Val> {
+        let one = &call.vals[0];
+        let axis = match call.vals.get(1) {
+            Some(axis) => self.axis(axis, one.ty.rank, call.spans[1])?,
+            None => 0,
         };
-        single.map(|val| vec![val])
+        self.need_array(call)?;
+        Some(self.length(one, axis))
+    }
+
+    pub(super) fn shape(&mut self, call: &Call<'_>) -> Option<Vec<Val>> {
+        self.need_array(call)?;
+        Some((0..call.vals[0].ty.rank).map(|axis| self.length(&call.vals[0], axis)).collect())
+    }
+
+    pub(super) fn softmax(&mut self, call: &Call<'_>) -> Option<Val> {
+        let log = self.logsumexp(call)?;
+        let shifted = self.rule(rules::Row::Subtract, &[&call.vals[0], &log]);
+        Some(self.rule(rules::Row::Exp, &[&shifted]))
+    }
+
+    pub(super) fn dot(&mut self, call: &Call<'_>) -> Option<Val> {
+        for (val, place) in call.vals.iter().zip(call.spans) {
+            if val.ty.rank != 1 {
+                return self.needs(call.name, "two vectors", val, *place);
+            }
+        }
+        self.matmul(&call.vals[0], &call.vals[1], (call.spans[0], call.spans[1]), call.span)
+    }
+
+    pub(super) fn norm(&mut self, call: &Call<'_>) -> Option<Val> {
+        let one = &call.vals[0];
+        self.need_numbers(call.name, one, call.spans[0])?;
+        if one.ty.rank == 0 {
+            return Some(self.rule(rules::Row::Abs, &[one]));
+        }
+        let squares = self.rule(rules::Row::Multiply, &[one, one]);
+        let sum = self.reduce_all(Reduction::Sum, &squares);
+        Some(self.rule(rules::Row::Sqrt, &[&sum]))
+    }
+
+    pub(super) fn outer(&mut self, call: &Call<'_>) -> Option<Val> {
+        for (val, place) in call.vals.iter().zip(call.spans) {
+            if val.ty.rank != 1 || val.ty.elem == Elem::Bool {
+                return self.needs(call.name, "two vectors of numbers", val, *place);
+            }
+        }
+        let (a, b) = (self.realized(&call.vals[0]), self.realized(&call.vals[1]));
+        let lens = vec![a.lens[0], b.lens[0]];
+        Some(self.emit(Op::Outer { strong: false }, &[&a, &b]).with_lens(lens))
+    }
+
+    pub(super) fn transposed(&mut self, call: &Call<'_>) -> Option<Val> {
+        let one = self.need_matrix(call)?;
+        let lens = vec![one.lens[1], one.lens[0]];
+        Some(self.emit(Op::Permute(vec![1, 0]), &[one]).with_lens(lens))
+    }
+
+    pub(super) fn flattened(&mut self, call: &Call<'_>) -> Option<Val> {
+        self.need_array(call)?;
+        Some(self.flat(&call.vals[0]))
+    }
+
+    pub(super) fn trace(&mut self, call: &Call<'_>) -> Option<Val> {
+        self.need_matrix(call)?;
+        let diagonal = self.diag(call)?;
+        let diagonal = self.realized(&diagonal);
+        Some(self.reduce_all(Reduction::Sum, &diagonal))
     }
 
     fn needs<T>(&mut self, name: &str, what: &str, val: &Val, span: Span) -> Option<T> {
@@ -124,8 +93,14 @@ impl Body<'_, '_> {
         self.error(Diagnostic::error("PAL0210", span, message))
     }
 
-    fn need_array(&mut self, name: &str, val: &Val, span: Span) -> Option<()> {
-        if val.ty.rank == 0 { self.needs(name, "an array", val, span) } else { Some(()) }
+    fn need_array(&mut self, call: &Call<'_>) -> Option<()> {
+        let val = &call.vals[0];
+        if val.ty.rank == 0 { self.needs(call.name, "an array", val, call.spans[0]) } else { Some(()) }
+    }
+
+    fn need_matrix<'c>(&mut self, call: &Call<'c>) -> Option<&'c Val> {
+        let val = &call.vals[0];
+        if val.ty.rank == 2 { Some(val) } else { self.needs(call.name, "a matrix", val, call.spans[0]) }
     }
 
     fn need_numbers(&mut self, name: &str, val: &Val, span: Span) -> Option<()> {
@@ -152,7 +127,7 @@ impl Body<'_, '_> {
         Some(lengths)
     }
 
-    fn filled(&mut self, x: &Val, lengths: &[Val], spans: &[Span], span: Span) -> Option<Val> {
+    pub(super) fn filled(&mut self, x: &Val, lengths: &[Val], spans: &[Span], span: Span) -> Option<Val> {
         let lengths = self.lengths_of(lengths, spans)?;
         self.b.at(span);
         Some(self.fill(x, &lengths))
@@ -183,25 +158,28 @@ impl Body<'_, '_> {
         self.emit(Op::Reshape, &[val, &size]).with_lens(lens)
     }
 
-    fn reshaped(&mut self, val: &Val, lengths: &[Val], span: Span) -> Option<Val> {
+    pub(super) fn reshaped(&mut self, call: &Call<'_>) -> Option<Val> {
+        self.need_array(call)?;
+        let val = &call.vals[0];
+        let lengths = self.lengths_of(&call.vals[1..], &call.spans[1..])?;
         let lens: Vec<Option<i64>> = lengths.iter().map(Val::known_int).collect();
         let product = |lens: &[Option<i64>]| lens.iter().try_fold(1_i64, |n, len| n.checked_mul((*len)?));
         if let (Some(old), Some(new)) = (product(&val.lens), product(&lens))
             && old != new
         {
             let message = format!("{old} elements cannot be arranged as {new}");
-            return self.error(Diagnostic::error("PAL0211", span, message));
+            return self.error(Diagnostic::error("PAL0211", call.span, message));
         }
-        let args: Vec<&Val> = core::iter::once(val).chain(lengths).collect();
+        let args: Vec<&Val> = core::iter::once(val).chain(&lengths).collect();
         Some(self.emit(Op::Reshape, &args).with_lens(lens))
     }
 
-    fn range(&mut self, vals: &[Val], spans: &[Span], span: Span) -> Option<Val> {
+    pub(super) fn range(&mut self, call: &Call<'_>) -> Option<Val> {
         let mut bounds = Vec::new();
-        for (val, &place) in vals.iter().zip(spans) {
+        for (val, &place) in call.vals.iter().zip(call.spans) {
             bounds.push(self.fit(val, Type::INT, place, "a bound of `range`")?);
         }
-        self.b.at(span);
+        self.b.at(call.span);
         let (start, n) = match &bounds[..] {
             [n] => (Val::int(0), n.clone()),
             [lo, hi, ..] => (lo.clone(), self.int(IntOp::Sub, hi, lo)),
@@ -213,7 +191,8 @@ impl Body<'_, '_> {
         Some(self.int(IntOp::Add, &count, &start))
     }
 
-    fn linspace(&mut self, vals: &[Val], spans: &[Span], span: Span) -> Option<Val> {
+    pub(super) fn linspace(&mut self, call: &Call<'_>) -> Option<Val> {
+        let Call { vals, spans, span, .. } = *call;
         for at in 0..2 {
             if vals[at].ty.rank != 0 || vals[at].ty.elem == Elem::Bool {
                 return self.needs("linspace", "two numbers and a length", &vals[at], spans[at]);
@@ -235,7 +214,26 @@ impl Body<'_, '_> {
         self.emit(Op::Reduce(kind, (0..val.ty.rank).collect()), &[val])
     }
 
-    fn reduction(&mut self, name: &str, vals: &[Val], spans: &[Span], span: Span) -> Option<Val> {
+    pub(super) fn mean(&mut self, call: &Call<'_>) -> Option<Val> {
+        let sum = self.reduction_of(Reduction::Sum, call, false)?;
+        let val = &call.vals[0];
+        let n = match call.vals.get(1) {
+            None => self.size(val),
+            Some(axis) => {
+                let axis = self.axis(axis, val.ty.rank, call.spans[1])?;
+                self.length(val, axis)
+            }
+        };
+        Some(self.rule(rules::Row::Divide, &[&sum, &n]))
+    }
+
+    pub(super) fn reduction(&mut self, kind: Reduction, call: &Call<'_>) -> Option<Val> {
+        self.reduction_of(kind, call, true)
+    }
+
+    /// A reduction; of integers it is one, if that is wanted.
+    fn reduction_of(&mut self, kind: Reduction, call: &Call<'_>, integers: bool) -> Option<Val> {
+        let Call { name, vals, spans, span } = *call;
         let val = &vals[0];
         if val.ty.rank == 0 {
             let help = if matches!(name, "min" | "max") {
@@ -249,37 +247,24 @@ impl Body<'_, '_> {
             return self.error(problem);
         }
         self.need_numbers(name, val, spans[0])?;
-        let kind = match name {
-            "min" | "min_axis" => Reduction::Min,
-            "max" | "max_axis" => Reduction::Max,
-            _ => Reduction::Sum,
-        };
         let axis = match vals.get(1) {
             Some(axis) => Some(self.axis(axis, val.ty.rank, spans[1])?),
             None => None,
         };
         self.b.at(span);
-        if val.ty.elem == Elem::Int && axis.is_none() && name != "mean" {
+        if val.ty.elem == Elem::Int && axis.is_none() && integers {
             return Some(self.integer_reduction(kind, val));
         }
         let real = self.realized(val);
-        let (axes, lens, count) = match axis {
-            None => ((0..val.ty.rank).collect(), Vec::new(), None),
+        let (axes, lens) = match axis {
+            None => ((0..val.ty.rank).collect(), Vec::new()),
             Some(axis) => {
                 let mut lens = val.lens.clone();
                 lens.remove(usize::from(axis));
-                (vec![axis], lens, Some(axis))
+                (vec![axis], lens)
             }
         };
-        let result = self.emit(Op::Reduce(kind, axes), &[&real]).with_lens(lens);
-        if name != "mean" {
-            return Some(result);
-        }
-        let n = match count {
-            None => self.size(val),
-            Some(axis) => self.length(val, axis),
-        };
-        Some(self.rule(rules::Row::Divide, &[&result, &n]))
+        Some(self.emit(Op::Reduce(kind, axes), &[&real]).with_lens(lens))
     }
 
     /// Integers are not rounded on the way.
@@ -303,77 +288,92 @@ impl Body<'_, '_> {
         Val::new(result[0], Type::INT)
     }
 
-    fn scan(&mut self, name: &str, val: &Val, place: Span, span: Span) -> Option<Val> {
-        self.need_array(name, val, place)?;
-        self.need_numbers(name, val, place)?;
-        if name != "prod" && val.ty.rank != 1 {
-            return self.needs(name, "a vector", val, place);
+    /// The elements of an array of numbers in order, and how many there are, to go through.
+    fn elements(&mut self, call: &Call<'_>, vector: bool) -> Option<(Value, Value)> {
+        let val = &call.vals[0];
+        self.need_array(call)?;
+        self.need_numbers(call.name, val, call.spans[0])?;
+        if vector && val.ty.rank != 1 {
+            return self.needs(call.name, "a vector", val, call.spans[0]);
         }
-        self.b.at(span);
-        let lens = val.lens.clone();
+        self.b.at(call.span);
         let real = self.realized(val);
         let flat = self.flat(&real);
         let n = self.length(&flat, 0);
-        let (a, n) = (self.operand(&flat), self.operand(&n));
-        Some(match name {
-            "prod" => {
-                let start = self.b.real(1.0);
-                let result = self.b.for_loop(n, &[start], |b, k, state| {
-                    let element = b.index(a, &[k]);
-                    vec![b.mul(state[0], element)]
-                });
-                Val::new(result[0], Type::REAL)
-            }
-            "cumsum" => {
-                let zero = self.b.real(0.0);
-                let out = self.b.fill(zero, &[n]);
-                let result = self.b.for_loop(n, &[zero, out], |b, k, state| {
-                    let element = b.index(a, &[k]);
-                    let sum = b.add(state[0], element);
-                    vec![sum, b.update(state[1], &[k], sum)]
-                });
-                Val::new(result[1], Type::array(Elem::F64, 1)).with_lens(lens)
-            }
-            _ => {
-                let start = self.b.int(0);
-                let largest = name == "argmax";
-                let result = self.b.for_loop(n, &[start], |b, k, state| {
-                    let (best, here) = (b.index(a, &[state[0]]), b.index(a, &[k]));
-                    let (x, y) = if largest { (best, here) } else { (here, best) };
-                    let better = b.compare(Comparison::Less, x, y);
-                    vec![b.select(better, k, state[0])]
-                });
-                Val::new(result[0], Type::INT)
-            }
-        })
+        Some((self.operand(&flat), self.operand(&n)))
     }
 
-    fn truths(&mut self, name: &str, val: &Val, place: Span, span: Span) -> Option<Val> {
+    pub(super) fn product_of_all(&mut self, call: &Call<'_>) -> Option<Val> {
+        let (a, n) = self.elements(call, false)?;
+        let start = self.b.real(1.0);
+        let result = self.b.for_loop(n, &[start], |b, k, state| {
+            let element = b.index(a, &[k]);
+            vec![b.mul(state[0], element)]
+        });
+        Some(Val::new(result[0], Type::REAL))
+    }
+
+    pub(super) fn running_sum(&mut self, call: &Call<'_>) -> Option<Val> {
+        let (a, n) = self.elements(call, true)?;
+        let zero = self.b.real(0.0);
+        let out = self.b.fill(zero, &[n]);
+        let result = self.b.for_loop(n, &[zero, out], |b, k, state| {
+            let element = b.index(a, &[k]);
+            let sum = b.add(state[0], element);
+            vec![sum, b.update(state[1], &[k], sum)]
+        });
+        Some(Val::new(result[1], Type::array(Elem::F64, 1)).with_lens(call.vals[0].lens.clone()))
+    }
+
+    /// The index of the first that is smallest or largest.
+    pub(super) fn place_of(&mut self, kind: Reduction, call: &Call<'_>) -> Option<Val> {
+        let (a, n) = self.elements(call, true)?;
+        let start = self.b.int(0);
+        let result = self.b.for_loop(n, &[start], |b, k, state| {
+            let (best, here) = (b.index(a, &[state[0]]), b.index(a, &[k]));
+            let (x, y) = if kind == Reduction::Max { (best, here) } else { (here, best) };
+            let better = b.compare(Comparison::Less, x, y);
+            vec![b.select(better, k, state[0])]
+        });
+        Some(Val::new(result[0], Type::INT))
+    }
+
+    /// How many of an array of truth values are this, as a real number.
+    fn hits(&mut self, call: &Call<'_>, wanted: bool) -> Option<Val> {
+        let val = &call.vals[0];
         if val.ty.elem != Elem::Bool || val.ty.rank == 0 {
-            return self.needs(name, "an array of truth values", val, place);
+            return self.needs(call.name, "an array of truth values", val, call.spans[0]);
         }
-        self.b.at(span);
-        let hits = match name {
-            "all" => self.emit(Op::Select, &[val, &Val::real(0.0), &Val::real(1.0)]),
-            _ => self.emit(Op::Select, &[val, &Val::real(1.0), &Val::real(0.0)]),
-        };
-        let sum = self.reduce_all(Reduction::Sum, &hits);
-        Some(match name {
-            "count" => self.emit(Op::Convert(Elem::Int), &[&sum]),
-            "any" => self.emit(Op::Compare(Comparison::Less), &[&Val::real(0.0), &sum]),
-            _ => {
-                let some = self.emit(Op::Compare(Comparison::Less), &[&Val::real(0.0), &sum]);
-                self.emit(Op::Logical(Logical::Not), &[&some])
-            }
-        })
+        self.b.at(call.span);
+        let [yes, no] = [wanted, !wanted].map(|counts| Val::real(if counts { 1.0 } else { 0.0 }));
+        let hits = self.emit(Op::Select, &[val, &yes, &no]);
+        Some(self.reduce_all(Reduction::Sum, &hits))
+    }
+
+    pub(super) fn count(&mut self, call: &Call<'_>) -> Option<Val> {
+        let sum = self.hits(call, true)?;
+        Some(self.emit(Op::Convert(Elem::Int), &[&sum]))
+    }
+
+    /// Whether one of them is this.
+    pub(super) fn any(&mut self, call: &Call<'_>, wanted: bool) -> Option<Val> {
+        let sum = self.hits(call, wanted)?;
+        Some(self.emit(Op::Compare(Comparison::Less), &[&Val::real(0.0), &sum]))
+    }
+
+    pub(super) fn all(&mut self, call: &Call<'_>) -> Option<Val> {
+        let some = self.any(call, false)?;
+        Some(self.emit(Op::Logical(Logical::Not), &[&some]))
     }
 
     /// Shifted by the largest, so that nothing overflows.
-    fn logsumexp(&mut self, val: &Val, place: Span, span: Span) -> Option<Val> {
-        self.need_array("logsumexp", val, place)?;
-        self.need_numbers("logsumexp", val, place)?;
-        self.b.at(span);
-        let val = self.realized(val);
+    pub(super) fn logsumexp(&mut self, call: &Call<'_>) -> Option<Val> {
+        // `softmax` is made of it.
+        let call = Call { name: "logsumexp", ..*call };
+        self.need_array(&call)?;
+        self.need_numbers(call.name, &call.vals[0], call.spans[0])?;
+        self.b.at(call.span);
+        let val = self.realized(&call.vals[0]);
         let largest = self.reduce_all(Reduction::Max, &val);
         let largest = self.emit(Op::StopGradient, &[&largest]);
         let shifted = self.rule(rules::Row::Subtract, &[&val, &largest]);
@@ -383,17 +383,20 @@ impl Body<'_, '_> {
         Some(self.rule(rules::Row::Add, &[&log, &largest]))
     }
 
-    fn reversed(&mut self, val: &Val) -> Val {
+    pub(super) fn reversed(&mut self, call: &Call<'_>) -> Option<Val> {
+        self.need_array(call)?;
+        let val = &call.vals[0];
         let n = self.length(val, 0);
         let last = self.int(IntOp::Sub, &n, &Val::int(1));
         let count = self.emit(Op::Iota, &[&n]);
         let list = self.emit(Op::Int(IntOp::Sub), &[&last, &count]);
         let mut axes = vec![Axis::List];
         axes.resize(usize::from(val.ty.rank), Axis::All);
-        self.emit(Op::Read(axes), &[val, &list]).with_lens(val.lens.clone())
+        Some(self.emit(Op::Read(axes), &[val, &list]).with_lens(val.lens.clone()))
     }
 
-    fn concat(&mut self, axis: u8, vals: &[Val], spans: &[Span], span: Span) -> Option<Val> {
+    pub(super) fn concat(&mut self, axis: u8, call: &Call<'_>) -> Option<Val> {
+        let Call { vals, spans, span, .. } = *call;
         let rank = vals[0].ty.rank;
         if rank <= axis {
             let help = "`append(a, x)` adds a number to a vector; `[x, y]` makes a vector";
@@ -433,15 +436,16 @@ impl Body<'_, '_> {
         Some(vals.iter().map(|val| self.realized(val)).collect())
     }
 
-    fn append(&mut self, vals: &[Val], spans: &[Span]) -> Option<Val> {
-        if vals[0].ty.rank != 1 {
-            return self.needs("append", "a vector first", &vals[0], spans[0]);
+    pub(super) fn append(&mut self, call: &Call<'_>) -> Option<Val> {
+        if call.vals[0].ty.rank != 1 {
+            return self.needs(call.name, "a vector first", &call.vals[0], call.spans[0]);
         }
-        let vals = self.one_kind(vals, spans[0])?;
+        let vals = self.one_kind(call.vals, call.spans[0])?;
         Some(self.emit(Op::Push, &vals.iter().collect::<Vec<_>>()))
     }
 
-    fn broadcast(&mut self, vals: &[Val], spans: &[Span]) -> Option<Val> {
+    pub(super) fn broadcast(&mut self, call: &Call<'_>) -> Option<Val> {
+        let Call { vals, spans, .. } = *call;
         let lengths = self.lengths_of(&vals[1..], &spans[1..])?;
         let (rank, to) = (vals[0].ty.rank, lengths.len() as u8);
         if rank > to {
@@ -453,22 +457,23 @@ impl Body<'_, '_> {
         Some(self.emit(Op::Broadcast((to - rank..to).collect()), &args).with_lens(lens))
     }
 
-    fn repeat(&mut self, name: &str, vals: &[Val], spans: &[Span]) -> Option<Val> {
+    /// A vector, as axis `axis` of a matrix that repeats it.
+    pub(super) fn repeat(&mut self, axis: u8, call: &Call<'_>) -> Option<Val> {
+        let Call { name, vals, spans, .. } = *call;
         let val = &vals[0];
         if val.ty.rank != 1 {
             return self.needs(name, "a vector", val, spans[0]);
         }
         let count = self.lengths_of(&vals[1..], &spans[1..])?.remove(0);
         let own = self.length(val, 0);
-        let (axes, lengths) =
-            if name == "repeat_rows" { (vec![1], [count, own]) } else { (vec![0], [own, count]) };
+        let lengths = if axis == 1 { [count, own] } else { [own, count] };
         let lens = lengths.iter().map(Val::known_int).collect();
-        Some(self.emit(Op::Broadcast(axes), &[val, &lengths[0], &lengths[1]]).with_lens(lens))
+        Some(self.emit(Op::Broadcast(vec![axis]), &[val, &lengths[0], &lengths[1]]).with_lens(lens))
     }
 
-    fn eye(&mut self, n: &Val, place: Span, span: Span) -> Option<Val> {
-        let n = self.lengths_of(core::slice::from_ref(n), &[place])?.remove(0);
-        self.b.at(span);
+    pub(super) fn eye(&mut self, call: &Call<'_>) -> Option<Val> {
+        let n = self.lengths_of(call.vals, call.spans)?.remove(0);
+        self.b.at(call.span);
         Some(self.diagonal_matrix(&Val::real(1.0), &n))
     }
 
@@ -483,11 +488,12 @@ impl Body<'_, '_> {
     }
 
     /// The diagonal of a matrix, or the matrix with a diagonal.
-    fn diag(&mut self, val: &Val, place: Span, span: Span) -> Option<Val> {
+    pub(super) fn diag(&mut self, call: &Call<'_>) -> Option<Val> {
+        let val = &call.vals[0];
         if val.ty.elem == Elem::Bool || !matches!(val.ty.rank, 1 | 2) {
-            return self.needs("diag", "a matrix or a vector of numbers", val, place);
+            return self.needs("diag", "a matrix or a vector of numbers", val, call.spans[0]);
         }
-        self.b.at(span);
+        self.b.at(call.span);
         let n = self.length(val, 0);
         if val.ty.rank == 1 {
             return Some(self.diagonal_matrix(val, &n));
@@ -500,20 +506,8 @@ impl Body<'_, '_> {
         Some(self.emit(Op::Read(vec![Axis::Range]), &[&flat, &Val::int(0), &count, &step]).with_lens(lens))
     }
 
-    fn linalg(&mut self, name: &str, vals: &[Val], spans: &[Span], span: Span) -> Option<Vec<Val>> {
-        let op = match name {
-            "solve" => Linalg::Solve { transposed: false },
-            "solve_lower" => Linalg::SolveTriangular { lower: true, transposed: false },
-            "solve_upper" => Linalg::SolveTriangular { lower: false, transposed: false },
-            "inv" => Linalg::Inverse,
-            "det" => Linalg::Determinant,
-            "logdet" => Linalg::LogDet,
-            "cholesky" => Linalg::Cholesky,
-            "qr" => Linalg::Qr,
-            "eigh" => Linalg::SymmetricEigen,
-            "svd" => Linalg::Svd,
-            _ => return None,
-        };
+    pub(super) fn linalg(&mut self, op: Linalg, call: &Call<'_>) -> Option<Vec<Val>> {
+        let Call { name, vals, spans, span } = *call;
         for (at, (val, &place)) in vals.iter().zip(spans).enumerate() {
             self.need_numbers(name, val, place)?;
             if at == 0 && val.ty.rank != 2 {

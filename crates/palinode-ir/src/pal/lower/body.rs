@@ -1,21 +1,27 @@
 //! One attempt at a body: its variables, scopes and open blocks.
 
 use super::declare::GlobalKind;
-use super::equation::RootFrame;
+use super::place::Place;
 use super::state::State;
-use super::value::{Known, Val, describe, describe_rank};
-use super::view::Place;
+use super::value::{Known, Val, VarId, describe, describe_rank};
 use super::{Facts, MAX_LEVELS, Module, defined_twice};
 use crate::builder::FunctionBuilder;
 use crate::diagnostic::Diagnostic;
 use crate::op::{Literal, Op};
-use crate::pal::names;
 use crate::pal::syntax::ast::Name;
 use crate::pal::{LengthSpec, Output};
 use crate::program::{Function, Value};
 use crate::types::{Elem, Span, Type};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// The block of a `root` that is being lowered.
+pub(super) struct RootFrame {
+    /// How many scopes are open where its equations stand.
+    pub(super) scopes: usize,
+    /// What is 0, and where that is written.
+    pub(super) equations: Vec<(Option<Val>, Span)>,
+}
 
 /// A variable of the body, whatever declared it.
 pub(super) struct Variable {
@@ -45,8 +51,6 @@ pub(super) enum VariableKind {
     /// Made by the lowering: flags and results.
     Hidden,
 }
-
-pub(super) type VarId = usize;
 
 #[derive(Clone)]
 pub(super) enum Binding {
@@ -335,28 +339,6 @@ impl<'m, 'a> Body<'m, 'a> {
     pub(super) fn is_unknown(&self, name: &str) -> bool {
         let defined = self.scopes.iter().any(|scope| scope.contains_key(name));
         !defined && !self.module.global_of.contains_key(name) && !self.module.broken.contains(name)
-    }
-
-    fn unknown(&mut self, name: &str, span: Span) {
-        let mut problem = Diagnostic::error("PAL0205", span, format!("`{name}` is not defined"));
-        let visible = self.scopes.iter().flat_map(|scope| scope.keys()).map(|name| &**name);
-        let best = names::closest(name, visible.chain(["pi"]));
-        problem.help = if let Some(best) = best {
-            Some(format!("did you mean `{best}`?"))
-        } else if self.module.source_of.contains_key(name) || super::builtin::exists(name) {
-            Some(format!("`{name}` is a function: call it, `{name}(x)`"))
-        } else if self.instance.is_some() {
-            if let Some(&place) = self.module.variables.get(name) {
-                problem.labels.push((place, "a variable of the file".into()));
-            }
-            problem.notes.push(
-                "a function sees its parameters and the params, inputs and constants of the file".into(),
-            );
-            Some(format!("pass `{name}` as an argument"))
-        } else {
-            Some(format!("define it with `let {name} = ...`, or declare `param {name}` or `input {name}`"))
-        };
-        self.report(problem);
     }
 
     pub(super) fn report(&mut self, problem: Diagnostic) {

@@ -7,100 +7,108 @@ use super::body::Body;
 use super::operator::common_lens;
 use super::value::{Known, Val, describe};
 use crate::diagnostic::Diagnostic;
-use crate::op::{IntOp, Op, Rule};
+use crate::op::{IntOp, Linalg, Op, Reduction, Rule};
+use crate::pal::spelling::{ALIASES, rule_alias};
 use crate::pal::syntax::ast::{Expr, Name};
 use crate::types::{Elem, Span, Type};
 use crate::typing;
 use palinode_core::rules;
 
-/// A function that is not a row of the rule table, and how many arguments it takes.
-pub(super) const FUNCTIONS: &[(&str, usize, usize)] = &[
-    ("pow", 2, 2),
-    ("square", 1, 1),
-    ("powi", 2, 2),
-    ("polygamma", 2, 2),
-    ("digamma", 1, 1),
-    ("trigamma", 1, 1),
-    ("floor", 1, 1),
-    ("ceil", 1, 1),
-    ("round", 1, 1),
-    ("trunc", 1, 1),
-    ("int", 1, 1),
-    ("real", 1, 1),
-    ("abs", 1, 1),
-    ("min", 1, MANY),
-    ("max", 1, MANY),
-    ("select", 3, 3),
-    ("stop_gradient", 1, 1),
-    ("zeros", 1, MANY),
-    ("ones", 1, MANY),
-    ("fill", 2, MANY),
-    ("eye", 1, 1),
-    ("range", 1, 2),
-    ("iota", 1, 1),
-    ("linspace", 3, 3),
-    ("len", 1, 2),
-    ("shape", 1, 1),
-    ("sum", 1, 2),
-    ("mean", 1, 2),
-    ("min_axis", 2, 2),
-    ("max_axis", 2, 2),
-    ("prod", 1, 1),
-    ("cumsum", 1, 1),
-    ("argmin", 1, 1),
-    ("argmax", 1, 1),
-    ("any", 1, 1),
-    ("all", 1, 1),
-    ("count", 1, 1),
-    ("logsumexp", 1, 1),
-    ("softmax", 1, 1),
-    ("dot", 2, 2),
-    ("norm", 1, 1),
-    ("outer", 2, 2),
-    ("matmul", 2, 2),
-    ("transpose", 1, 1),
-    ("reshape", 2, MANY),
-    ("flatten", 1, 1),
-    ("reverse", 1, 1),
-    ("concat", 1, MANY),
-    ("vcat", 1, MANY),
-    ("hcat", 1, MANY),
-    ("append", 2, MANY),
-    ("broadcast", 2, MANY),
-    ("repeat_rows", 2, 2),
-    ("repeat_columns", 2, 2),
-    ("diag", 1, 1),
-    ("trace", 1, 1),
-    ("solve", 2, 2),
-    ("solve_lower", 2, 2),
-    ("solve_upper", 2, 2),
-    ("inv", 1, 1),
-    ("det", 1, 1),
-    ("logdet", 1, 1),
-    ("cholesky", 1, 1),
-    ("qr", 1, 1),
-    ("eigh", 1, 1),
-    ("svd", 1, 1),
+/// A call of a function, with what its arguments are.
+pub(super) struct Call<'a> {
+    pub(super) name: &'static str,
+    pub(super) vals: &'a [Val],
+    pub(super) spans: &'a [Span],
+    pub(super) span: Span,
+}
+
+/// What a function becomes.
+enum Lowering {
+    /// Of numbers whose ranks go together, element by element.
+    Numbers(fn(&mut Body<'_, '_>, &[Val]) -> Val),
+    One(fn(&mut Body<'_, '_>, &Call<'_>) -> Option<Val>),
+    Many(fn(&mut Body<'_, '_>, &Call<'_>) -> Option<Vec<Val>>),
+    Dense(Linalg),
+}
+
+use Lowering::{Dense, Many, Numbers, One};
+
+/// The functions that are not rows of the rule table: the name, the fewest and the most arguments, and what becomes of it.
+const FUNCTIONS: &[(&str, usize, usize, Lowering)] = &[
+    ("pow", 2, 2, Numbers(|b, v| b.power(&v[0], &v[1]))),
+    ("square", 1, 1, Numbers(|b, v| b.product(&v[0], &v[0]))),
+    ("powi", 2, 2, One(|b, c| b.with_parameter(rules::Row::Powi, &c.vals[0], &c.vals[1], c.spans[1]))),
+    (
+        "polygamma",
+        2,
+        2,
+        One(|b, c| b.with_parameter(rules::Row::Polygamma, &c.vals[1], &c.vals[0], c.spans[0])),
+    ),
+    ("digamma", 1, 1, Numbers(|b, v| b.rule(Rule { row: rules::Row::Polygamma, parameter: 0 }, &[&v[0]]))),
+    ("trigamma", 1, 1, Numbers(|b, v| b.rule(Rule { row: rules::Row::Polygamma, parameter: 1 }, &[&v[0]]))),
+    ("floor", 1, 1, Numbers(|b, v| b.rounded(rules::Row::Floor, &v[0]))),
+    ("ceil", 1, 1, Numbers(|b, v| b.rounded(rules::Row::Ceil, &v[0]))),
+    ("round", 1, 1, Numbers(|b, v| b.rounded(rules::Row::Round, &v[0]))),
+    ("trunc", 1, 1, Numbers(|b, v| b.rounded(rules::Row::Trunc, &v[0]))),
+    ("int", 1, 1, Numbers(|b, v| b.rounded(rules::Row::Trunc, &v[0]))),
+    ("real", 1, 1, Numbers(|b, v| b.realized(&v[0]))),
+    ("abs", 1, 1, Numbers(|b, v| b.absolute(&v[0]))),
+    ("min", 1, MANY, One(|b, c| b.extreme(Reduction::Min, c))),
+    ("max", 1, MANY, One(|b, c| b.extreme(Reduction::Max, c))),
+    ("select", 3, 3, One(|b, c| b.select(c.vals, c.spans))),
+    ("stop_gradient", 1, 1, One(|b, c| Some(b.stopped(&c.vals[0])))),
+    ("zeros", 1, MANY, One(|b, c| b.filled(&Val::real(0.0), c.vals, c.spans, c.span))),
+    ("ones", 1, MANY, One(|b, c| b.filled(&Val::real(1.0), c.vals, c.spans, c.span))),
+    ("fill", 2, MANY, One(|b, c| b.filled_with(c))),
+    ("eye", 1, 1, One(|b, c| b.eye(c))),
+    ("range", 1, 2, One(|b, c| b.range(c))),
+    ("iota", 1, 1, One(|b, c| b.range(c))),
+    ("linspace", 3, 3, One(|b, c| b.linspace(c))),
+    ("len", 1, 2, One(|b, c| b.len(c))),
+    ("shape", 1, 1, Many(|b, c| b.shape(c))),
+    ("sum", 1, 2, One(|b, c| b.reduction(Reduction::Sum, c))),
+    ("mean", 1, 2, One(|b, c| b.mean(c))),
+    ("min_axis", 2, 2, One(|b, c| b.reduction(Reduction::Min, c))),
+    ("max_axis", 2, 2, One(|b, c| b.reduction(Reduction::Max, c))),
+    ("prod", 1, 1, One(|b, c| b.product_of_all(c))),
+    ("cumsum", 1, 1, One(|b, c| b.running_sum(c))),
+    ("argmin", 1, 1, One(|b, c| b.place_of(Reduction::Min, c))),
+    ("argmax", 1, 1, One(|b, c| b.place_of(Reduction::Max, c))),
+    ("any", 1, 1, One(|b, c| b.any(c, true))),
+    ("all", 1, 1, One(|b, c| b.all(c))),
+    ("count", 1, 1, One(|b, c| b.count(c))),
+    ("logsumexp", 1, 1, One(|b, c| b.logsumexp(c))),
+    ("softmax", 1, 1, One(|b, c| b.softmax(c))),
+    ("dot", 2, 2, One(|b, c| b.dot(c))),
+    ("norm", 1, 1, One(|b, c| b.norm(c))),
+    ("outer", 2, 2, One(|b, c| b.outer(c))),
+    ("matmul", 2, 2, One(|b, c| b.matmul(&c.vals[0], &c.vals[1], (c.spans[0], c.spans[1]), c.span))),
+    ("transpose", 1, 1, One(|b, c| b.transposed(c))),
+    ("reshape", 2, MANY, One(|b, c| b.reshaped(c))),
+    ("flatten", 1, 1, One(|b, c| b.flattened(c))),
+    ("reverse", 1, 1, One(|b, c| b.reversed(c))),
+    ("concat", 1, MANY, One(|b, c| b.concat(0, c))),
+    ("vcat", 1, MANY, One(|b, c| b.concat(0, c))),
+    ("hcat", 1, MANY, One(|b, c| b.concat(1, c))),
+    ("append", 2, MANY, One(|b, c| b.append(c))),
+    ("broadcast", 2, MANY, One(|b, c| b.broadcast(c))),
+    ("repeat_rows", 2, 2, One(|b, c| b.repeat(1, c))),
+    ("repeat_columns", 2, 2, One(|b, c| b.repeat(0, c))),
+    ("diag", 1, 1, One(|b, c| b.diag(c))),
+    ("trace", 1, 1, One(|b, c| b.trace(c))),
+    ("solve", 2, 2, Dense(Linalg::Solve { transposed: false })),
+    ("solve_lower", 2, 2, Dense(Linalg::SolveTriangular { lower: true, transposed: false })),
+    ("solve_upper", 2, 2, Dense(Linalg::SolveTriangular { lower: false, transposed: false })),
+    ("inv", 1, 1, Dense(Linalg::Inverse)),
+    ("det", 1, 1, Dense(Linalg::Determinant)),
+    ("logdet", 1, 1, Dense(Linalg::LogDet)),
+    ("cholesky", 1, 1, Dense(Linalg::Cholesky)),
+    ("qr", 1, 1, Dense(Linalg::Qr)),
+    ("eigh", 1, 1, Dense(Linalg::SymmetricEigen)),
+    ("svd", 1, 1, Dense(Linalg::Svd)),
 ];
 
 const MANY: usize = usize::MAX;
-
-/// Everyday names of rows of the rule table.
-const ALIASES: &[(&str, &str)] = &[
-    ("log", "ln"),
-    ("log1p", "ln_1p"),
-    ("expm1", "exp_m1"),
-    ("sigmoid", "logistic"),
-    ("sign", "signum"),
-    ("arcsin", "asin"),
-    ("arccos", "acos"),
-    ("arctan", "atan"),
-    ("arctan2", "atan2"),
-    ("arcsinh", "asinh"),
-    ("arccosh", "acosh"),
-    ("arctanh", "atanh"),
-    ("fma", "mul_add"),
-];
 
 /// What a function of other languages is called here.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
@@ -154,11 +162,6 @@ pub(super) fn absent(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The row that an everyday name stands for.
-pub(crate) fn rule_alias(name: &str) -> Option<&'static str> {
-    ALIASES.iter().find(|alias| alias.0 == name).map(|alias| alias.1)
-}
-
 /// The row of the rule table that a function is.
 fn row(name: &str) -> Option<rules::Row> {
     let row = rules::Row::named(rule_alias(name).unwrap_or(name))?;
@@ -185,15 +188,21 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<Vec<Val>> {
         let function = FUNCTIONS.iter().find(|function| function.0 == &*name.text);
-        let Some(&(text, least, most)) = function else {
+        let Some((name, least, most, lowering)) = function else {
             return self.row_function(name, args, vals, span).map(|val| vec![val]);
         };
-        self.check_count(text, least, most, vals.len(), span)?;
+        self.check_count(name, *least, *most, vals.len(), span)?;
         let spans: Vec<Span> = args.iter().map(|arg| arg.span).collect();
-        if let Some(result) = self.elementwise(text, vals, &spans) {
-            return result.map(|val| vec![val]);
+        let call = Call { name, vals, spans: &spans, span };
+        match lowering {
+            Numbers(lower) => {
+                self.check_numbers(name, vals, &spans)?;
+                Some(vec![lower(self, vals)])
+            }
+            One(lower) => lower(self, &call).map(|val| vec![val]),
+            Many(lower) => lower(self, &call),
+            Dense(kind) => self.linalg(*kind, &call),
         }
-        self.array_function(text, vals, &spans, span)
     }
 
     fn check_count(&mut self, name: &str, least: usize, most: usize, found: usize, span: Span) -> Option<()> {
@@ -233,51 +242,27 @@ impl Body<'_, '_> {
         Some(())
     }
 
-    /// Functions that treat every element alike; none if the function is not one.
-    fn elementwise(&mut self, name: &str, vals: &[Val], spans: &[Span]) -> Option<Option<Val>> {
-        let one = &vals[0];
-        let result = match name {
-            "pow" | "square" | "floor" | "ceil" | "round" | "trunc" | "int" | "real" | "abs" | "digamma"
-            | "trigamma" => {
-                if self.check_numbers(name, vals, spans).is_none() {
-                    return Some(None);
-                }
-                match name {
-                    "pow" => self.power(&vals[0], &vals[1]),
-                    "square" if one.ty.elem == Elem::Int => self.int(IntOp::Mul, one, one),
-                    "square" => self.rule(rules::Row::Multiply, &[one, one]),
-                    "floor" => self.rounded(rules::Row::Floor, one),
-                    "ceil" => self.rounded(rules::Row::Ceil, one),
-                    "round" => self.rounded(rules::Row::Round, one),
-                    "trunc" | "int" => self.rounded(rules::Row::Trunc, one),
-                    "real" => self.realized(one),
-                    "digamma" => self.rule(Rule { row: rules::Row::Polygamma, parameter: 0 }, &[one]),
-                    "trigamma" => self.rule(Rule { row: rules::Row::Polygamma, parameter: 1 }, &[one]),
-                    _ if one.ty.elem == Elem::Int => {
-                        let negative = self.int(IntOp::Sub, &Val::int(0), one);
-                        self.int(IntOp::Max, one, &negative)
-                    }
-                    _ => self.rule(rules::Row::Abs, &[one]),
-                }
-            }
-            "powi" => return Some(self.with_parameter(rules::Row::Powi, &vals[0], &vals[1], spans[1])),
-            "polygamma" => {
-                return Some(self.with_parameter(rules::Row::Polygamma, &vals[1], &vals[0], spans[0]));
-            }
-            "min" | "max" if vals.len() > 1 => {
-                if self.check_numbers(name, vals, spans).is_none() {
-                    return Some(None);
-                }
-                self.extreme(name == "max", vals)
-            }
-            "select" => return Some(self.select(vals, spans)),
-            "stop_gradient" if one.ty.is_real() => {
-                self.emit(Op::StopGradient, &[one]).with_lens(one.lens.clone())
-            }
-            "stop_gradient" => one.clone(),
-            _ => return None,
-        };
-        Some(Some(result))
+    fn product(&mut self, a: &Val, b: &Val) -> Val {
+        match a.ty.elem {
+            Elem::Int => self.int(IntOp::Mul, a, b),
+            _ => self.rule(rules::Row::Multiply, &[a, b]),
+        }
+    }
+
+    fn absolute(&mut self, val: &Val) -> Val {
+        if val.ty.elem != Elem::Int {
+            return self.rule(rules::Row::Abs, &[val]);
+        }
+        let negative = self.int(IntOp::Sub, &Val::int(0), val);
+        self.int(IntOp::Max, val, &negative)
+    }
+
+    fn stopped(&mut self, val: &Val) -> Val {
+        if val.ty.is_real() {
+            self.emit(Op::StopGradient, &[val]).with_lens(val.lens.clone())
+        } else {
+            val.clone()
+        }
     }
 
     /// A whole number: rounded as the row says, then an integer.
@@ -308,18 +293,22 @@ impl Body<'_, '_> {
         }
     }
 
-    fn extreme(&mut self, largest: bool, vals: &[Val]) -> Val {
-        let integers = vals.iter().all(|val| val.ty.elem == Elem::Int);
-        let mut result = vals[0].clone();
-        for val in &vals[1..] {
-            result = match (integers, largest) {
-                (true, true) => self.int(IntOp::Max, &result, val),
-                (true, false) => self.int(IntOp::Min, &result, val),
-                (false, true) => self.rule(rules::Row::Max, &[&result, val]),
-                (false, false) => self.rule(rules::Row::Min, &[&result, val]),
-            };
+    /// The smallest or largest of several numbers, or of the elements of an array.
+    fn extreme(&mut self, kind: Reduction, call: &Call<'_>) -> Option<Val> {
+        if call.vals.len() == 1 {
+            return self.reduction(kind, call);
         }
-        result
+        self.check_numbers(call.name, call.vals, call.spans)?;
+        let integers = call.vals.iter().all(|val| val.ty.elem == Elem::Int);
+        let (int, row) = match kind {
+            Reduction::Max => (IntOp::Max, rules::Row::Max),
+            _ => (IntOp::Min, rules::Row::Min),
+        };
+        let mut result = call.vals[0].clone();
+        for val in &call.vals[1..] {
+            result = if integers { self.int(int, &result, val) } else { self.rule(row, &[&result, val]) };
+        }
+        Some(result)
     }
 
     fn select(&mut self, vals: &[Val], spans: &[Span]) -> Option<Val> {

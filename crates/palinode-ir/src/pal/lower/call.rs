@@ -9,6 +9,7 @@ use super::{Facts, Instance, Module, Status, builtin};
 use crate::diagnostic::Diagnostic;
 use crate::op::Op;
 use crate::pal::names;
+use crate::pal::spelling;
 use crate::pal::syntax::ast::{Expr, Function, Length, Name, Stmt, StmtKind};
 use crate::types::{Elem, Span, Type};
 use std::collections::HashMap;
@@ -29,6 +30,29 @@ fn is_direct(stmts: &[Stmt]) -> bool {
 }
 
 impl Body<'_, '_> {
+    /// Reports a name that nothing defines.
+    pub(super) fn unknown(&mut self, name: &str, span: Span) {
+        let mut problem = Diagnostic::error("PAL0205", span, format!("`{name}` is not defined"));
+        let visible = self.scopes.iter().flat_map(|scope| scope.keys()).map(|name| &**name);
+        let best = spelling::closest(name, visible.chain(["pi"]));
+        problem.help = if let Some(best) = best {
+            Some(format!("did you mean `{best}`?"))
+        } else if self.module.source_of.contains_key(name) || builtin::exists(name) {
+            Some(format!("`{name}` is a function: call it, `{name}(x)`"))
+        } else if self.instance.is_some() {
+            if let Some(&place) = self.module.variables.get(name) {
+                problem.labels.push((place, "a variable of the file".into()));
+            }
+            problem.notes.push(
+                "a function sees its parameters and the params, inputs and constants of the file".into(),
+            );
+            Some(format!("pass `{name}` as an argument"))
+        } else {
+            Some(format!("define it with `let {name} = ...`, or declare `param {name}` or `input {name}`"))
+        };
+        self.report(problem);
+    }
+
     pub(super) fn call(&mut self, name: &Name, args: &[Expr], span: Span) -> Option<Vec<Val>> {
         if let Some(&source) = self.module.source_of.get(&name.text) {
             return self.call_source(source, args, span);
@@ -57,7 +81,7 @@ impl Body<'_, '_> {
             Some(instead.to_string())
         } else {
             let foreign = builtin::elsewhere(&name.text);
-            let best = foreign.map(str::to_string).or_else(|| names::closest(&name.text, candidates));
+            let best = foreign.map(str::to_string).or_else(|| spelling::closest(&name.text, candidates));
             Some(best.map_or_else(
                 || format!("define it, `fn {}(x) {{ return ... }}`", name.text),
                 |best| format!("did you mean `{best}`?"),

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::body::{Body, VarId, VariableKind};
-use super::value::{Slot, Val, describe};
+use super::body::{Body, VariableKind};
+use super::value::{Slot, Val, VarId, describe};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Logical, Op};
 use crate::pal::names;

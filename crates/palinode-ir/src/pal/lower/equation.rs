@@ -1,9 +1,9 @@
 //! `fixed_point` and `root`: the block becomes a function of its unknowns and of what it reads besides; the search and the derivative are
 //! written when all functions are there ([`crate::implicit`]).
 
-use super::body::{Body, VarId, VariableKind};
-use super::value::{Slot, Val, describe};
-use super::view::Base;
+use super::body::{Body, RootFrame, VariableKind};
+use super::place::Base;
+use super::value::{Slot, VarId, describe};
 use crate::diagnostic::Diagnostic;
 use crate::implicit::{self, Form, Functions};
 use crate::op::Op;
@@ -12,14 +12,6 @@ use crate::pal::syntax::ast::{Block, Equation, Expr, ExprKind, Name, Stmt, StmtK
 use crate::program::Value;
 use crate::types::{Elem, Span, Type};
 use std::collections::HashMap;
-
-/// The block of a `root` that is being lowered.
-pub(super) struct RootFrame {
-    /// How many scopes are open where its equations stand.
-    scopes: usize,
-    /// What is 0, and where that is written.
-    equations: Vec<(Option<Val>, Span)>,
-}
 
 const CODE: &str = "PAL0224";
 

@@ -1,8 +1,8 @@
 //! Expressions.
 
 use super::body::{Binding, Body};
+use super::place::Base;
 use super::value::{Val, describe, describe_rank};
-use super::view::Base;
 use crate::diagnostic::Diagnostic;
 use crate::op::{Literal, Op};
 use crate::pal::names;

@@ -1,12 +1,12 @@
 //! Loops. A variable that is assigned in a loop is carried by it. A `for` that can be left early becomes a `while` with a counter
 //! and flags.
 
-use super::body::{Binding, Body, LoopFrame, VarId, VariableKind};
+use super::body::{Binding, Body, LoopFrame, VariableKind};
 use super::control::needs_flag;
 use super::expr::may_fail;
+use super::place::Base;
 use super::state::Mark;
-use super::value::{Known, Slot, Val, describe};
-use super::view::Base;
+use super::value::{Known, Slot, Val, VarId, describe};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Axis, IntOp, Logical, Op, Room};
 use crate::pal::names;

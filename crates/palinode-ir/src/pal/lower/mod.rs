@@ -24,12 +24,11 @@ mod equation;
 mod expr;
 mod loops;
 mod operator;
+mod place;
 mod state;
 mod stmt;
 mod value;
 mod view;
-
-pub(crate) use builtin::rule_alias;
 
 use super::names::Mentions;
 use super::syntax::ast::{Annotation, Function, Stmt, StmtKind};

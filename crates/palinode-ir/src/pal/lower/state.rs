@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-use super::body::VarId;
-use super::value::Slot;
+use super::value::{Slot, VarId};
 
 /// What every variable is.
 #[derive(Default)]

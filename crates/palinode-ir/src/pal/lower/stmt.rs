@@ -1,9 +1,9 @@
 //! Statements without control flow: definitions, assignments, outputs.
 
-use super::body::{Binding, Body, VarId, VariableKind};
+use super::body::{Binding, Body, VariableKind};
 use super::equation::is_zero;
-use super::value::{Slot, Val, annotated, describe};
-use super::view::{Base, Place};
+use super::place::{Base, Place};
+use super::value::{Slot, Val, VarId, annotated, describe};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Op, Room};
 use crate::pal::Output;

@@ -4,6 +4,8 @@ use crate::pal::syntax::ast::{Annotation, Scalar};
 use crate::program::Value;
 use crate::types::{Elem, Type};
 
+pub(super) type VarId = usize;
+
 /// A number that is known before the program runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Known {

@@ -1,100 +1,16 @@
-//! Places: elements and parts of arrays, and views of them, as index maps on their base.
+//! Reading and writing places.
 //!
 //! Reading a place is one read of the base, writing it one update of the base, however many views lie between; so an alias is
 //! explicit in the program and an element of a view costs what an element costs. What lies outside a view but inside its base is
 //! refused: such an index becomes -1, which no array has.
 
-use super::body::{Binding, Body, VarId};
+use super::body::{Binding, Body};
+use super::place::{Along, Base, Place};
 use super::value::{Slot, Val, describe, describe_rank};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Axis, Comparison, IntOp, Logical, Op};
 use crate::pal::syntax::ast::{Expr, ExprKind, Index, Range};
 use crate::types::{Elem, Span, Type};
-
-#[derive(Clone)]
-pub(super) enum Base {
-    Variable(VarId),
-    /// A value without a name.
-    Temporary(Val),
-}
-
-/// What a place takes along one axis of its base.
-#[derive(Clone)]
-pub(super) enum Along {
-    At(Val),
-    Range { start: Val, len: Val, step: Val },
-    All,
-    List(Val),
-}
-
-impl Along {
-    fn stays(&self) -> bool {
-        !matches!(self, Along::At(_))
-    }
-}
-
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) base: Base,
-    /// One for each axis of the base.
-    along: Vec<Along>,
-    /// Axis `j` of the place is the axis number `order[j]` of those that stay.
-    order: Vec<u8>,
-}
-
-impl Place {
-    fn whole(base: Base, rank: u8) -> Place {
-        Place { base, along: vec![Along::All; usize::from(rank)], order: (0..rank).collect() }
-    }
-
-    /// The variable that it is a place of.
-    pub(super) fn variable(&self) -> Option<VarId> {
-        match self.base {
-            Base::Variable(id) => Some(id),
-            Base::Temporary(_) => None,
-        }
-    }
-
-    pub(super) fn rank(&self) -> u8 {
-        self.order.len() as u8
-    }
-
-    /// Whether it is all of its base, in order.
-    pub(super) fn is_whole(&self) -> bool {
-        self.along.iter().all(|along| matches!(along, Along::All)) && self.in_order()
-    }
-
-    fn in_order(&self) -> bool {
-        self.order.iter().enumerate().all(|(at, &axis)| usize::from(axis) == at)
-    }
-
-    /// The axis of the base behind axis `j` of the place.
-    fn base_axis(&self, j: usize) -> usize {
-        let stays = self.along.iter().enumerate().filter(|(_, along)| along.stays());
-        stays.map(|(axis, _)| axis).nth(usize::from(self.order[j])).expect("the axis stays")
-    }
-
-    /// The axes and operands of an access.
-    fn access(&self) -> (Vec<Axis>, Vec<&Val>) {
-        let mut operands = Vec::new();
-        let axes = self.along.iter().map(|along| match along {
-            Along::At(index) => {
-                operands.push(index);
-                Axis::At
-            }
-            Along::Range { start, len, step } => {
-                operands.extend([start, len, step]);
-                Axis::Range
-            }
-            Along::All => Axis::All,
-            Along::List(list) => {
-                operands.push(list);
-                Axis::List
-            }
-        });
-        (axes.collect(), operands)
-    }
-}
 
 impl Body<'_, '_> {
     /// The place that an expression means.

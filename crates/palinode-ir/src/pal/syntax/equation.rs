@@ -7,7 +7,7 @@ use super::lexer::Kind;
 use super::parser::{Parsed, Parser};
 use crate::implicit::Form;
 use crate::op::Search;
-use crate::pal::names;
+use crate::pal::spelling;
 
 /// The words that say how to search.
 const WORDS: &[&str] = &["by", "tolerance", "rounds"];
@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
         let short =
             WORDS.iter().find(|word| text.len() > 2 && word.starts_with(text)).map(ToString::to_string);
-        short.or_else(|| names::closest(text, WORDS.iter().copied())).map_or(
+        short.or_else(|| spelling::closest(text, WORDS.iter().copied())).map_or(
             "an equation reads `fixed_point x by anderson tolerance 1e-10 rounds 500 { ... }`".into(),
             |word| format!("did you mean `{word}`?"),
         )
@@ -83,7 +83,7 @@ impl Parser<'_> {
             }
             None => {
                 let ways = "there are `by picard`, `by anderson` and `by newton`";
-                let meant = names::closest(self.text(token), Search::ALL.map(Search::name));
+                let meant = spelling::closest(self.text(token), Search::ALL.map(Search::name));
                 let help = meant.map_or(ways.into(), |way| format!("did you mean `{way}`? {ways}"));
                 self.unexpected("a way to search", Some(&help))
             }

@@ -8,7 +8,7 @@ use super::ast::{LoopBudget, Over, Range, StmtKind};
 use super::lexer::{Kind, Token};
 use super::parser::{Failed, Parsed, Parser};
 use crate::diagnostic::Diagnostic;
-use crate::pal::names;
+use crate::pal::spelling;
 use crate::types::Span;
 
 /// The words of a header over a range, in their order.
@@ -75,7 +75,7 @@ impl Parser<'_> {
         let meant = match text {
             _ if is_budget && budget.is_none() => Some("budget".to_string()),
             "step" | "steps" | "stride" if words.contains(&"by") => Some("by".to_string()),
-            _ => names::closest(text, candidates),
+            _ => spelling::closest(text, candidates),
         };
         meant.map_or(READS.into(), |word| format!("did you mean `{word}`?"))
     }

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Stop, Thing, Walk, Walked};
+use super::{Stop, Walk, Walked};
 use crate::interp::Event;
+use crate::liveness::InstMarks;
 use crate::op::FuncId;
 use crate::plan::buffers::mixed;
-use crate::plan::known::Ints;
-use crate::plan::liveness::InstMarks;
+use crate::plan::known::{Ints, Thing};
 use crate::plan::{Copied, Growth, PlanError, cost, join, steady};
 use crate::program::{Block, Inst, Value};
 use crate::types::Span;

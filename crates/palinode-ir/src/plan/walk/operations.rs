@@ -2,13 +2,13 @@
 
 use smallvec::SmallVec;
 
-use super::{Thing, Walk, Walked};
+use super::{Walk, Walked};
 use crate::interp::{store_rule, workspace};
+use crate::liveness::InstMarks;
 use crate::op::{Axis, Op};
-use crate::plan::buffers::{Buffer, Id, elements};
-use crate::plan::known::Ints;
-use crate::plan::liveness::InstMarks;
-use crate::plan::sizes::{Shape, result_shapes};
+use crate::plan::buffers::{Buffer, Shape, elements};
+use crate::plan::known::{Id, Ints, Thing};
+use crate::plan::sizes::result_shapes;
 use crate::plan::{Copied, PlanError, copies, cost, ints};
 use crate::program::{Inst, Value};
 use crate::types::{Elem, Type};

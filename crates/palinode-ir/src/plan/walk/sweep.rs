@@ -14,10 +14,11 @@ use palinode_core::schedule::Action;
 
 use crate::interp::bookkeeping::{self, snapshot};
 use crate::interp::store_rule::{most_held, slots_of, slots_of_growing};
+use crate::liveness::InstMarks;
 use crate::op::{FuncId, Room};
 use crate::plan::buffers::mixed;
-use crate::plan::liveness::InstMarks;
-use crate::plan::walk::{Thing, Walk, Walked};
+use crate::plan::known::Thing;
+use crate::plan::walk::{Walk, Walked};
 use crate::plan::{PlanError, Snapshots, cost, steady};
 use crate::program::{Block, Inst, Value};
 use crate::schedule::{advances, schedule};

@@ -3,10 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use palinode_core::rules::Row;
-use palinode_ir::{
-    Axis, Block, Comparison, Function, IntOp, Linalg, Literal, Logical, Op, Program, Reduction, Value,
-};
+use palinode_ir::{Axis, Block, Function, Linalg, Op, Program, Value};
 
 /// How many programs used what.
 pub(crate) struct Coverage {
@@ -20,75 +17,22 @@ fn labels(op: &Op) -> Vec<String> {
     match op {
         Op::Read(axes) | Op::Write(axes) | Op::AddAt(axes) => by_axes(axes),
         Op::For { descending: true, .. } => vec!["for down".to_string()],
-        Op::Const(_)
-        | Op::Map(_)
-        | Op::Int(_)
-        | Op::Compare(_)
-        | Op::Logical(_)
-        | Op::Select
-        | Op::Convert(_)
-        | Op::StopGradient
-        | Op::Settled(_)
-        | Op::Dim(_)
-        | Op::Iota
-        | Op::Broadcast(_)
-        | Op::Reshape
-        | Op::Permute(_)
-        | Op::Concat(_)
-        | Op::Reduce(..)
-        | Op::Push
-        | Op::Resize
-        | Op::Pack(_)
-        | Op::Unpack(_)
-        | Op::MatMul { .. }
-        | Op::Outer { .. }
-        | Op::Linalg(_)
-        | Op::For { descending: false, .. }
-        | Op::While { .. }
-        | Op::Sweep { .. }
-        | Op::If
-        | Op::Call(_)
-        | Op::Fused => vec![op.name().to_string()],
+        _ => vec![op.name().to_string()],
     }
 }
 
-/// Every operation there is. Whoever adds one to [`labels`] adds it here. (`pack`, `unpack`, `sweep`, and what equations are made of
-/// are made on request only; `plan.rs`, `sweeps.rs` and `implicit.rs` test them.)
+/// Every operation that the generator and transforms make. (`pack`, `unpack`, `sweep`, and what equations are made of are made on request only;
+/// `plan.rs`, `sweeps.rs` and `implicit.rs` test them.)
 fn every_operation() -> Vec<Op> {
-    let mut ops = vec![
-        Op::Const(Literal::Int(0)),
-        Op::Select,
-        Op::Convert(palinode_ir::Elem::F64),
-        Op::StopGradient,
-        Op::Dim(0),
-        Op::Iota,
-        Op::Broadcast(Vec::new()),
-        Op::Reshape,
-        Op::Permute(Vec::new()),
-        Op::Concat(0),
-        Op::Push,
-        Op::Resize,
-        Op::For { descending: false, room: None },
-        Op::For { descending: true, room: None },
-        Op::While { room: None },
-        Op::If,
-        Op::Call(palinode_ir::FuncId(0)),
-        Op::Fused,
-    ];
-    for strong in [false, true] {
-        ops.extend([Op::MatMul { a_transposed: false, b_transposed: false, strong }, Op::Outer { strong }]);
-    }
-    for axis in [Axis::At, Axis::Range, Axis::All, Axis::List] {
-        ops.extend([Op::Read(vec![axis]), Op::Write(vec![axis]), Op::AddAt(vec![axis])]);
-    }
-    ops.extend(Row::ALL.iter().map(|&row| Op::rule(row)));
-    ops.extend(IntOp::ALL.map(Op::Int));
-    ops.extend(Comparison::ALL.map(Op::Compare));
-    ops.extend(Logical::ALL.map(Op::Logical));
-    ops.extend(Reduction::ALL.map(|kind| Op::Reduce(kind, Vec::new())));
-    let plain = |kind: &Linalg| !matches!(kind, Linalg::SolveChecked { .. });
-    ops.extend(Linalg::ALL.into_iter().filter(plain).map(Op::Linalg));
-    ops
+    let on_request = |op: &Op| {
+        matches!(op, Op::Pack(_) | Op::Unpack(_) | Op::Sweep { .. } | Op::Settled(_))
+            || matches!(op, Op::Linalg(Linalg::SolveChecked { .. }))
+    };
+    let axes = [Axis::At, Axis::Range, Axis::All, Axis::List];
+    let access =
+        axes.into_iter().flat_map(|axis| [Op::Read, Op::Write, Op::AddAt].map(|make| make(vec![axis])));
+    let down = Op::For { descending: true, room: None };
+    Op::all().into_iter().filter(|op| !on_request(op)).chain(access).chain([down]).collect()
 }
 
 impl Coverage {
