@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
 
-use crate::MEMORY;
 use crate::args::{ModelArgs, SumArgs};
+use crate::reserve::MEMORY;
 
 /// A run that came to its end.
 pub(crate) struct Ran {

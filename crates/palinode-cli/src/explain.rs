@@ -9,8 +9,9 @@ use palinode_ir::{Function, Span};
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
 use crate::problem::{Exit, Failed, Problem};
+use crate::reserve::MEMORY;
 use crate::sources::FileId;
-use crate::{MEMORY, numbers, storage};
+use crate::{numbers, storage};
 
 /// The function of the model that a place is in, which may have been put into others to run; none for the model itself.
 fn function_of(place: Span, loaded: &Loaded) -> Option<&str> {

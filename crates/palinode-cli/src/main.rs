@@ -56,11 +56,8 @@ use serde_json::json;
 
 use args::{Cli, Color, Command};
 use problem::{Exit, Failed, Problem};
-use reserve::Memory;
+use reserve::MEMORY;
 use session::Session;
-
-#[global_allocator]
-static MEMORY: Memory = Memory;
 
 fn main() -> ExitCode {
     MEMORY.keep_reserve();

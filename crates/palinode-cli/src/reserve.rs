@@ -16,6 +16,10 @@ const SMALL: usize = 1 << 16;
 
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
+/// The allocator of the process.
+#[global_allocator]
+pub(crate) static MEMORY: Memory = Memory;
+
 pub(crate) struct Memory;
 
 impl Memory {

@@ -14,8 +14,9 @@ use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::plan::{Asked, Target, Within, less};
 
 use crate::args::Mode;
+use crate::execute;
 use crate::gradient::{NoGradient, entry, gradient};
-use crate::{MEMORY, execute};
+use crate::reserve::MEMORY;
 
 /// What a look to the sides may take.
 pub(crate) struct Allowed<'a> {
