@@ -64,7 +64,7 @@ fn datum(ty: Type, key: Key, special: bool) -> Datum<f64> {
     let count = 3_usize.pow(ty.rank.into());
     let real = |at: usize| match special {
         true => SPECIAL[key.below(SPECIAL.len() as u64, at as u64) as usize],
-        false => key.gaussian(at as u64) * 0.3 + if ty.rank == 2 && at % 4 == 0 { 4.0 } else { 0.0 },
+        false => key.gaussian(at as u64) * 0.3 + if ty.rank == 2 && at.is_multiple_of(4) { 4.0 } else { 0.0 },
     };
     let shape = vec![3; ty.rank.into()];
     let numbers = 0..count;
