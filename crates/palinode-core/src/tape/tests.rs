@@ -118,7 +118,7 @@ fn arena_and_twin_agree_bit_for_bit() {
 
         // In pieces, as custom operations make them.
         let mut in_pieces = lanes.clone();
-        let middle = 4 + random.below(nodes as usize - 4) as u32;
+        let middle = 4 + random.below(nodes - 4) as u32;
         let mut walk = Reverse::new(&arena);
         walk.down_to(&mut in_pieces, middle);
         walk.down_to(&mut in_pieces, 1);

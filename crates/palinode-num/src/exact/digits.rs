@@ -117,10 +117,10 @@ impl<const N: usize> Digits<N> {
 
     /// The number of these bytes, as many as [`BYTES`](Self::BYTES); `None` if no sum of as many terms as there may be is so large.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let words = bytes.as_chunks().0.iter().map(|&word| i64::from(u32::from_le_bytes(word)));
+        let mut words = bytes.as_chunks().0.iter().map(|&word| i64::from(u32::from_le_bytes(word)));
         let mut digits = Self::ZERO;
         digits.digits.iter_mut().zip(words.clone()).for_each(|(digit, word)| *digit = word);
-        digits.digits[N - 1] |= words.last()? << 32;
+        digits.digits[N - 1] |= words.next_back()? << 32;
         let is_possible = i32::try_from(digits.digits[N - 1]).is_ok();
         is_possible.then_some(digits)
     }

@@ -113,7 +113,7 @@ impl Machine<'_> {
                     _ => x >= y,
                 }
             }
-            Condition::Divides(counter, by) => self.count(counter) % by == 0,
+            Condition::Divides(counter, by) => self.count(counter).is_multiple_of(*by),
             Condition::Both(a, b) => self.condition(a) && self.condition(b),
             Condition::Either(a, b) => self.condition(a) || self.condition(b),
             Condition::Not(a) => !self.condition(a),
