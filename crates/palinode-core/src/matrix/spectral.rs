@@ -167,6 +167,9 @@ pub fn symmetric_eigen<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<(Vec<
     a.make_symmetric();
     let scale = scale_of(&a)?;
     let (values, vectors) = eigen_in_any_order(a, scale)?;
+    if !are_finite(&values) {
+        return None;
+    }
     let order = sorted(n, |i| values[i]);
     let values: Vec<S> = order.iter().map(|&i| values[i]).collect();
     let mut picked = picked_columns(&vectors, &order);
@@ -179,6 +182,11 @@ pub fn symmetric_eigen<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<(Vec<
         }
     }
     Some((values, picked))
+}
+
+/// Whether no value is beyond the format, as one of large but finite entries may be.
+fn are_finite<S: Scalar>(values: &[S]) -> bool {
+    values.iter().all(|&value| primal(value).is_finite())
 }
 
 /// Eigenvalues and vectors of a symmetric matrix that has entries up to about `scale`.
@@ -322,6 +330,9 @@ pub fn svd<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> Option<(Matrix<S>, Vec<S>, 
     let wide = a.rows < a.columns;
     // Of a wide matrix the transpose is decomposed.
     let (mut u, s, mut v) = columns_made_orthogonal(if wide { a.transposed() } else { a.clone() })?;
+    if !are_finite(&s) {
+        return None;
+    }
     if wide {
         core::mem::swap(&mut u, &mut v);
     }
