@@ -90,13 +90,7 @@ pub(super) fn is_same<T: Inner>(value: &impl Reals<Passive<T>>, flat: &Flat<T>) 
     }
     impl<T: Inner> Sink<Passive<T>> for Compared<'_, T> {
         fn real(&mut self, number: Passive<T>) {
-            self.same &= match self.reals.split_first() {
-                Some((&expected, rest)) => {
-                    self.reals = rest;
-                    same_bits(&[number.primal()], &[expected])
-                }
-                None => false,
-            };
+            self.reals(&[number]);
         }
         fn reals(&mut self, numbers: &[Passive<T>]) {
             let Some((expected, rest)) = self.reals.split_at_checked(numbers.len()) else {
