@@ -1,12 +1,15 @@
-//! `cargo bench -p benches --bench exact`: exact sums and dot products against naive ones and other crates, one run, ratios to naive.
+//! `cargo bench -p benches --bench exact`: exact sums and dot products against naive ones and other crates,
+//! one run, ratios to naive.
 //!
-//! Naive is a plain scalar loop with one addition after the other, in a function of its own. Every contestant takes its turn in every round and
-//! the fastest round counts. Three kinds of data: standard normals, numbers spread over 512 binades, where shortcuts do not help, and
-//! subnormals (times normals: products of which two-product loses bits). Lengths from 100 on: what a sum costs once weighs on short lists.
+//! Naive is a plain scalar loop with one addition after the other, in a function of its own. Every contestant
+//! takes its turn in every round and the fastest round counts. Three kinds of data: standard normals, numbers
+//! spread over 512 binades, where shortcuts do not help, and subnormals (times normals: products of which
+//! two-product loses bits). Lengths from 100 on: what a sum costs once weighs on short lists.
 //!
-//! Answers are held to big integers (`reference`). The bars hold for 1000 terms and more of every kind; from which length on they are met is said at
-//! the end. On normals ours must also be faster than every other crate's exact one. A missed bar, or a wrong answer of ours, makes the run fail.
-//! `-- --quick` is for CI: shorter lists, fewer rounds, and times that are missed are only said.
+//! Answers are held to big integers (`reference`). The bars hold for 1000 terms and more of every kind; from
+//! which length on they are met is said at the end. On normals ours must also be faster than every other
+//! crate's exact one. A missed bar, or a wrong answer of ours, makes the run fail. `-- --quick` is for CI:
+//! shorter lists, fewer rounds, and times that are missed are only said.
 
 use accurate::dot::{Dot2, OnlineExactDot};
 use accurate::sum::{OnlineExactSum, Sum2};

@@ -1,5 +1,5 @@
-//! `cargo bench -p benches --bench loops`: loops inside a budget, against plain f64, a tape that stores everything, and echidna's
-//! checkpointing, in one run. `--quick` takes short loops, for CI.
+//! `cargo bench -p benches --bench loops`: loops inside a budget, against plain f64, a tape that stores
+//! everything, and echidna's checkpointing, in one run. `--quick` takes short loops, for CI.
 
 use benches::heap;
 use benches::loops::{self, Size};

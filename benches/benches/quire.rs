@@ -1,13 +1,15 @@
-//! `cargo bench -p benches --bench quire [-- --quick]`: exact dot products of posits, ours and the other crates', in one run.
+//! `cargo bench -p benches --bench quire [-- --quick]`: exact dot products of posits, ours and the other
+//! crates', in one run.
 //!
-//! Time: nanoseconds per multiply-add of dot products of 100, 1000 and 4096 terms, the rounding at their end included; the minimum over rounds
-//! in which everyone takes a turn, one thread. Two kinds of data: factors between 2^-8 and 2^8, as in a network, and
-//! uniformly random encodings, which are mostly of such a size but reach both ends of the range.
+//! Time: nanoseconds per multiply-add of dot products of 100, 1000 and 4096 terms, the rounding at their end
+//! included; the minimum over rounds in which everyone takes a turn, one thread. Two kinds of data: factors
+//! between 2^-8 and 2^8, as in a network, and uniformly random encodings, which are mostly of such a size but
+//! reach both ends of the range.
 //!
 //! Also counted: single products whose rounding out of the quire is not the rounded product.
 //!
-//! Bars, for every length: at most 10 ns, and below both other crates. A missed one, or a wrong rounding of ours, makes the run fail; with `--quick` times that are
-//! missed are only said.
+//! Bars, for every length: at most 10 ns, and below both other crates. A missed one, or a wrong rounding of
+//! ours, makes the run fail; with `--quick` times that are missed are only said.
 
 use benches::bars::Held;
 use benches::rng::Draws;

@@ -1,11 +1,13 @@
-//! The bars Palinode is held to, as ratios inside one run: those of the table, printed, and [`Held`], by which a bench fails.
+//! The bars Palinode is held to, as ratios inside one run: those of the table, printed, and [`Held`], by
+//! which a bench fails.
 
 use crate::measure::Row;
 use crate::peer::{Kind, name};
 use crate::table::figure;
 use std::process::ExitCode;
 
-/// Time / plain of the best C++ tape (CoDiPack 3.1, g++ -O3 -march=native) at the full sizes, measured elsewhere.
+/// Time / plain of the best C++ tape (CoDiPack 3.1, g++ -O3 -march=native) at the full sizes, measured
+/// elsewhere.
 const CPP_TAPE: [(&str, f64); 4] = [("nchain", 2.1), ("lorenz", 21.0), ("gmm", 12.3), ("lstm", 2.7)];
 /// How far behind the best C++ tape is still accepted.
 const CPP_FLOOR: f64 = 1.3;
@@ -38,8 +40,8 @@ impl Bar {
     }
 }
 
-/// Bars by which a bench fails: a time that is missed in a full run, a wrong answer in every run. Quick runs are for machines that do
-/// other things as well, so they say what is missed and go on.
+/// Bars by which a bench fails: a time that is missed in a full run, a wrong answer in every run. Quick runs
+/// are for machines that do other things as well, so they say what is missed and go on.
 pub struct Held {
     quick: bool,
     failed: bool,
@@ -121,8 +123,9 @@ fn of_row(row: &Row) -> Vec<Bar> {
     bars
 }
 
-/// Bytes per iteration of echidna's `Reverse` without the slack of its growing vectors: 8 a statement, 12 an operand
-/// (multiplier and index), 8 a cotangent. The byte bar uses it where it is the smaller, so that slack does not help us.
+/// Bytes per iteration of echidna's `Reverse` without the slack of its growing vectors: 8 a statement, 12 an
+/// operand (multiplier and index), 8 a cotangent. The byte bar uses it where it is the smaller, so that slack
+/// does not help us.
 fn echidna_exact_bytes(row: &Row) -> f64 {
     let c = row.counts;
     (16 * c.operations + 12 * c.operands) as f64 / row.iterations as f64

@@ -1,10 +1,11 @@
 //! Counting allocator: live bytes, peak bytes and number of allocations of the process.
 //!
-//! It forwards `alloc_zeroed` and `realloc` to the system, because replacing them by alloc-and-fill would touch pages
-//! a peer never touches and copy what the kernel can remap: both would slow the peers we compare with.
+//! It forwards `alloc_zeroed` and `realloc` to the system, because replacing them by alloc-and-fill would
+//! touch pages a peer never touches and copy what the kernel can remap: both would slow the peers we compare
+//! with.
 //!
-//! A grown buffer counts as its new size only (large ones are remapped, not copied), a favour to peers whose tape
-//! is a growing `Vec`.
+//! A grown buffer counts as its new size only (large ones are remapped, not copied), a favour to peers whose
+//! tape is a growing `Vec`.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};

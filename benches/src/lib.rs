@@ -1,7 +1,8 @@
 //! The benchmark behind `cargo bench -p benches`: every peer, every problem, one table, one run.
 //!
-//! `problem` holds the functions, written once over `num::Num`; `peer` holds one file per derivative crate; `measure`
-//! times and weighs them; `table` and `bars` print. To add a peer: write its file and add one line to `peer::all`.
+//! `problem` holds the functions, written once over `num::Num`; `peer` holds one file per derivative crate;
+//! `measure` times and weighs them; `table` and `bars` print. To add a peer: write its file and add one line
+//! to `peer::all`.
 
 pub mod args;
 pub mod bars;

@@ -1,11 +1,11 @@
 //! Times and weighs every peer on one problem.
 //!
-//! Time: rounds in which plain f64 and every peer take their turn, minimum over rounds, one thread. Peers keep what their
-//! crate lets them keep between calls, so this is the steady state, after a warm-up call.
+//! Time: rounds in which plain f64 and every peer take their turn, minimum over rounds, one thread. Peers
+//! keep what their crate lets them keep between calls, so this is the steady state, after a warm-up call.
 //!
-//! First: preparing and one gradient in a thread of its own, so that no pool is warm yet: what a program that wants a
-//! single gradient pays, page faults and all. Bytes: the heap's peak above what was there before, in the same run. It
-//! holds nodes, cotangents and growth slack.
+//! First: preparing and one gradient in a thread of its own, so that no pool is warm yet: what a program that
+//! wants a single gradient pays, page faults and all. Bytes: the heap's peak above what was there before, in
+//! the same run. It holds nodes, cotangents and growth slack.
 
 use crate::heap;
 use crate::num::Num;
@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 const MEMORY_CAP: f64 = 6.0 * (1u64 << 30) as f64;
 /// Fresh threads tried for the first-gradient time.
 const FIRST_TRIES: usize = 3;
-/// Rounds: at least the one, at most the other, and in between until this much time is spent. Many short rounds are what
-/// makes the minimum repeat on a machine with other work on it.
+/// Rounds: at least the one, at most the other, and in between until this much time is spent. Many short
+/// rounds are what makes the minimum repeat on a machine with other work on it.
 const MIN_ROUNDS: usize = 5;
 const MAX_ROUNDS: usize = 60;
 const TIMING: Duration = Duration::from_secs(6);
@@ -287,7 +287,8 @@ fn time_all<P: Problem>(
     (plain_ns, times.collect())
 }
 
-/// A function of its own, so that plain f64 is compiled as a user's function is, not merged with the timing loop.
+/// A function of its own, so that plain f64 is compiled as a user's function is, not merged with the timing
+/// loop.
 #[inline(never)]
 fn evaluate<P: Problem, T: Num>(p: &P, x: &[T]) -> T {
     p.eval(x)

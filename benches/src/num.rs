@@ -1,10 +1,12 @@
 //! The arithmetic the problems are written in: `Num`.
 //!
-//! Each problem is written once, generic over `Num`, so every peer differentiates the same expression in the same
-//! order. The trait is deliberately small and belongs to the benchmark: no peer's own trait is privileged.
+//! Each problem is written once, generic over `Num`, so every peer differentiates the same expression in the
+//! same order. The trait is deliberately small and belongs to the benchmark: no peer's own trait is
+//! privileged.
 //!
-//! Operations with an `f64` constant are methods, not operators, because a peer's type and `f64` are both foreign
-//! here (`impl Add<f64> for adr` is not ours to write). A peer overrides a default wherever it has a cheaper form.
+//! Operations with an `f64` constant are methods, not operators, because a peer's type and `f64` are both
+//! foreign here (`impl Add<f64> for adr` is not ours to write). A peer overrides a default wherever it has a
+//! cheaper form.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -18,8 +20,8 @@ pub trait Num:
     + Neg<Output = Self>
     + 'static
 {
-    /// True where `sum`, `dot` and `dot_const` are single nodes. Problems then use their row forms; otherwise they
-    /// use the column forms, which plain `f64` vectorises.
+    /// True where `sum`, `dot` and `dot_const` are single nodes. Problems then use their row forms; otherwise
+    /// they use the column forms, which plain `f64` vectorises.
     const NARY: bool = false;
 
     /// A constant (inactive) value.
@@ -122,7 +124,8 @@ impl Num for f64 {
 
 /// `ln(sum(exp(x)))`, shifted by the largest entry so that it cannot overflow.
 ///
-/// The shift is picked by comparison: its derivative cancels exactly in theory, but it is active, as in ADBench.
+/// The shift is picked by comparison: its derivative cancels exactly in theory, but it is active, as in
+/// ADBench.
 #[inline]
 pub fn log_sum_exp<T: Num>(x: &[T]) -> T {
     let shift = x.iter().skip(1).fold(x[0], |m, &v| m.pick_max(v));

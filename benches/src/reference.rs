@@ -1,6 +1,7 @@
 //! Sums and dot products by big integers: slow, and sharing nothing with what is measured.
 //!
-//! Input: finite numbers. Output: the nearest `f64` to the real sum, ties to even. The mantissas of one exponent are added as integers.
+//! Input: finite numbers. Output: the nearest `f64` to the real sum, ties to even. The mantissas of one
+//! exponent are added as integers.
 
 use num_bigint::BigInt;
 
@@ -46,7 +47,8 @@ impl Sum {
         self.0[exponent] += mantissa;
     }
 
-    /// The nearest number, where exponent 0 means `2^unit`, of which there are at least as many bits as of an `f64`.
+    /// The nearest number, where exponent 0 means `2^unit`, of which there are at least as many bits as of an
+    /// `f64`.
     fn nearest(&self, unit: i32) -> f64 {
         let total = self.0.iter().rev().fold(BigInt::ZERO, |sum, integer| (sum << 1u32) + integer);
         let size = total.magnitude();

@@ -1,4 +1,5 @@
-//! Every peer's gradient of every problem agrees with central differences of plain f64, and with every other peer.
+//! Every peer's gradient of every problem agrees with central differences of plain f64, and with every other
+//! peer.
 
 use benches::measure::{distance, gradient_once};
 use benches::num::Num;

@@ -1,4 +1,5 @@
-//! Collects the pages of the error codes, so that `palinode help PAL0253` needs neither the book nor a network.
+//! Collects the pages of the error codes, so that `palinode help PAL0253` needs neither the book nor a
+//! network.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -5,7 +5,8 @@ use crate::heap;
 use palinode::prelude::*;
 use palinode::time::{Number, Rollout, Step};
 
-/// A linear system of three numbers whose product of steps is known: rotation in a plane with decay, and decay alone.
+/// A linear system of three numbers whose product of steps is known: rotation in a plane with decay, and
+/// decay alone.
 struct Spiral;
 
 impl Step for Spiral {

@@ -120,7 +120,8 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     );
     let evaluations = gradient.report.forward as f64;
     let advanced = evaluations - n;
-    // What recording, sweeping and stepping take without a driver is in the tape that stores all, and in the plain loop.
+    // What recording, sweeping and stepping take without a driver is in the tape that stores all, and in the
+    // plain loop.
     let overhead = (taped - stored - advanced * plain_ns / n) / evaluations;
     let calls = heap::calls();
     black_box(run.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));

@@ -1,7 +1,7 @@
 //! `ad_trait`: reverse mode (`adr`) and forward mode with as many tangents as inputs (`adfn<N>`).
 //!
-//! The calls are those of its `ReverseAD` and `ForwardADMulti` engines, without their wrapper. `adr` records on a
-//! thread-local graph; resetting it keeps the memory, so every recording after the first reuses it.
+//! The calls are those of its `ReverseAD` and `ForwardADMulti` engines, without their wrapper. `adr` records
+//! on a thread-local graph; resetting it keeps the memory, so every recording after the first reuses it.
 
 use super::{Gradient, Refusal, by_input_count};
 use crate::num::Num;

@@ -1,8 +1,9 @@
 //! `echidna`: the Adept-style tape (`grad`) and the bytecode tape (`record`, `gradient_with_buf`).
 //!
-//! `grad` takes its tape from a thread-local pool, so every call after the first reuses it. The bytecode tape has no
-//! reuse across recordings; its documented use is to record once and evaluate often, so it appears twice: recording
-//! every time, and replaying a tape recorded, and optimised as its documentation recommends, before timing.
+//! `grad` takes its tape from a thread-local pool, so every call after the first reuses it. The bytecode tape
+//! has no reuse across recordings; its documented use is to record once and evaluate often, so it appears
+//! twice: recording every time, and replaying a tape recorded, and optimised as its documentation recommends,
+//! before timing.
 
 use super::{Gradient, Refusal};
 use crate::num::Num;
@@ -10,8 +11,8 @@ use crate::problem::Problem;
 use ::echidna::{BReverse, Reverse};
 use num_traits::Float;
 
-/// Its common subexpression pass keeps a hash map over all entries: skipped beyond this many, as memory would be the
-/// map's and not the tape's. (Only nchain is longer, and it has nothing to share.)
+/// Its common subexpression pass keeps a hash map over all entries: skipped beyond this many, as memory would
+/// be the map's and not the tape's. (Only nchain is longer, and it has nothing to share.)
 const OPTIMIZE_UP_TO: usize = 20_000_000;
 
 macro_rules! num_for {

@@ -1,7 +1,8 @@
 //! The peers: one file per derivative crate.
 //!
-//! A peer turns a problem into a `Gradient`: a closure from inputs to the gradient. Whatever its crate lets a user keep
-//! between calls (a pooled tape, a recorded program, a buffer) is kept inside; making it is not timed, calling it is.
+//! A peer turns a problem into a `Gradient`: a closure from inputs to the gradient. Whatever its crate lets a
+//! user keep between calls (a pooled tape, a recorded program, a buffer) is kept inside; making it is not
+//! timed, calling it is.
 
 pub mod ad_trait;
 pub mod echidna;
@@ -65,7 +66,8 @@ pub fn all<P: Problem>() -> Vec<Peer<P>> {
     ]
 }
 
-/// Forward mode is compared where all directions fit in one pass; beyond that it would only measure the input count.
+/// Forward mode is compared where all directions fit in one pass; beyond that it would only measure the input
+/// count.
 fn too_many_inputs(n: usize) -> Refusal {
     format!("forward mode: {n} inputs")
 }

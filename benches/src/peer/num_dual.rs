@@ -1,4 +1,5 @@
-//! `num-dual`: forward mode with a statically sized gradient (`DualSVec64<N>`), through its `gradient` function.
+//! `num-dual`: forward mode with a statically sized gradient (`DualSVec64<N>`), through its `gradient`
+//! function.
 
 use super::{Gradient, Refusal, by_input_count};
 use crate::num::Num;

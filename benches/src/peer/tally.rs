@@ -1,5 +1,5 @@
-//! Not a peer: counts the active operations of a problem, so that bytes can be given per operation, and so that a tape's
-//! exact size can be worked out where its heap holds growth slack.
+//! Not a peer: counts the active operations of a problem, so that bytes can be given per operation, and so
+//! that a tape's exact size can be worked out where its heap holds growth slack.
 
 use crate::num::Num;
 use crate::problem::Problem;

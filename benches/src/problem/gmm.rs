@@ -1,8 +1,8 @@
 //! Log posterior of a Gaussian mixture with a Wishart prior: GradBench's `gmm` eval in its ADBench form.
 //!
-//! Parameters, in order: alphas (K), means (K x d), icf (K x d(d+1)/2: d log-diagonals, then the strictly lower
-//! triangle by columns). Wishart gamma = 1, m = 0. Later GradBench versions flip the prior's sign and transpose the
-//! factor; the operations, and so the cost, are the same.
+//! Parameters, in order: alphas (K), means (K x d), icf (K x d(d+1)/2: d log-diagonals, then the strictly
+//! lower triangle by columns). Wishart gamma = 1, m = 0. Later GradBench versions flip the prior's sign and
+//! transpose the factor; the operations, and so the cost, are the same.
 
 use super::{Problem, Size};
 use crate::num::{Num, log_sum_exp};

@@ -70,8 +70,8 @@ impl Problem for Nchain {
     }
 }
 
-/// Explicit Euler on the Lorenz system, dt = 0.001, 1e6 steps from (1,1,1) with (10, 10, 8/3); loss x^2+y^2+z^2 at the
-/// end; gradient with respect to the three initial values and the three parameters.
+/// Explicit Euler on the Lorenz system, dt = 0.001, 1e6 steps from (1,1,1) with (10, 10, 8/3); loss
+/// x^2+y^2+z^2 at the end; gradient with respect to the three initial values and the three parameters.
 pub struct Lorenz {
     steps: usize,
 }

@@ -1,7 +1,8 @@
-//! GradBench's `lstm` eval: an LSTM whose weight matrices are diagonal, 14 characters, trained to predict the next one.
+//! GradBench's `lstm` eval: an LSTM whose weight matrices are diagonal, 14 characters, trained to predict the
+//! next one.
 //!
-//! Parameters, in order: for each layer 4 x b weights (forget, in, out, change) then 4 x b biases; then the input
-//! weights, output weights and output biases (b each). The initial state and the sequence are data.
+//! Parameters, in order: for each layer 4 x b weights (forget, in, out, change) then 4 x b biases; then the
+//! input weights, output weights and output biases (b each). The initial state and the sequence are data.
 
 use super::{Problem, Size};
 use crate::num::Num;

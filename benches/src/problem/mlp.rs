@@ -1,7 +1,8 @@
-//! A small perceptron on scalars: relu hidden layer, softmax cross-entropy, gradient with respect to all weights.
+//! A small perceptron on scalars: relu hidden layer, softmax cross-entropy, gradient with respect to all
+//! weights.
 //!
-//! Parameters, in order: hidden weights (inputs x hidden), hidden biases, output weights (hidden x outputs), output
-//! biases. Weights are stored by input, so that the column form runs along contiguous rows.
+//! Parameters, in order: hidden weights (inputs x hidden), hidden biases, output weights (hidden x outputs),
+//! output biases. Weights are stored by input, so that the column form runs along contiguous rows.
 
 use super::{Problem, Size};
 use crate::num::{Num, log_sum_exp};
@@ -69,8 +70,8 @@ fn column<T: Num>(w: &[T], width: usize, j: usize) -> impl Iterator<Item = T> {
     w[j..].iter().step_by(width).copied()
 }
 
-/// `out = w' x + bias`; `x` is data in the first layer and active after it, hence `mul` (column form) and `unit` (the
-/// n-ary form: unit `j` without its bias) from the caller.
+/// `out = w' x + bias`; `x` is data in the first layer and active after it, hence `mul` (column form) and
+/// `unit` (the n-ary form: unit `j` without its bias) from the caller.
 #[inline]
 fn dense<T: Num, X: Copy>(
     w: &[T],
@@ -87,8 +88,9 @@ fn dense<T: Num, X: Copy>(
         return;
     }
     out.copy_from_slice(bias);
-    // Four inputs a pass keep plain f64's partial sums in registers, instead of storing and reloading them for each
-    // input (which also made its time depend on how `out` happened to be aligned). The order of each sum is unchanged.
+    // Four inputs a pass keep plain f64's partial sums in registers, instead of storing and reloading them
+    // for each input (which also made its time depend on how `out` happened to be aligned). The order of each
+    // sum is unchanged.
     const PASS: usize = 4;
     let width = out.len();
     for (rows, xs) in w.chunks(PASS * width).zip(x.chunks(PASS)) {

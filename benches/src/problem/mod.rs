@@ -1,4 +1,5 @@
-//! The problems, each written once over `Num`. Each type says what it computes, from where, and why those numbers.
+//! The problems, each written once over `Num`. Each type says what it computes, from where, and why those
+//! numbers.
 
 mod gmm;
 mod loops;

@@ -1,4 +1,5 @@
-//! Answers as text and as JSON, written as they are read: an array is not copied to be written, so that showing it takes no memory.
+//! Answers as text and as JSON, written as they are read: an array is not copied to be written, so that
+//! showing it takes no memory.
 //!
 //! Objects and lists of objects are indented; arrays of numbers are on one line.
 

@@ -232,7 +232,8 @@ const SUMS: [(Accumulator, &str, &str); 3] = [
 /// How a model adds up.
 #[derive(Debug, Args)]
 pub(crate) struct SumArgs {
-    /// How `sum`, `mean`, `dot` and products of matrices add up, in derivatives too; not what a loop adds up itself
+    /// How `sum`, `mean`, `dot` and products of matrices add up, in derivatives too; not what a loop adds up
+    /// itself
     #[arg(long, default_value = "naive", value_name = "HOW", value_parser = one_of(SUMS))]
     pub(crate) accumulate: Accumulator,
 }
@@ -249,7 +250,8 @@ pub(crate) struct DerivativeArgs {
     pub(crate) of: Option<String>,
 }
 
-/// What loops compute again on the way back instead of keeping it: the word, what it means, what loops do then.
+/// What loops compute again on the way back instead of keeping it: the word, what it means, what loops do
+/// then.
 pub(crate) const LEVELS: [(Recompute, &str, &str, &str); 4] = [
     (
         Recompute::Nothing,
@@ -304,7 +306,8 @@ pub(crate) struct StorageArgs {
     #[arg(long, value_name = "NAME=HOW", value_delimiter = ',')]
     pub(crate) store: Vec<String>,
 
-    /// Keep a variable that the way back needs in fewer bits: `h=f32` or `h=bf16`; the gradient is rounded then
+    /// Keep a variable that the way back needs in fewer bits: `h=f32` or `h=bf16`; the gradient is rounded
+    /// then
     #[arg(long, value_name = "NAME=FORMAT", value_delimiter = ',')]
     pub(crate) narrow: Vec<String>,
 }
@@ -332,7 +335,8 @@ pub(crate) struct LoopArgs {
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 
-    /// Keep so many snapshots of each loop at once, whatever the model says; 10 unless a budget, or the model, says otherwise
+    /// Keep so many snapshots of each loop at once, whatever the model says; 10 unless a budget, or the
+    /// model, says otherwise
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "budget")]
     pub(crate) snapshots: Option<u64>,
 }

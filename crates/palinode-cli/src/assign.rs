@@ -23,8 +23,8 @@ pub(crate) struct Assignment {
     pub(crate) value_range: Range<usize>,
 }
 
-/// Reads what followed each `option`; `names` are what may be assigned, for suggestions. Infinities and NaN are refused unless
-/// `nonfinite` allows them.
+/// Reads what followed each `option`; `names` are what may be assigned, for suggestions. Infinities and NaN
+/// are refused unless `nonfinite` allows them.
 pub(crate) fn parse(
     session: &mut Session,
     option: &str,
@@ -267,7 +267,8 @@ pub(crate) const ROUNDED: &str =
 /// What to do about it.
 pub(crate) const WRITE_ROUNDED: &str = "of a real input that may be rounded, write it with an exponent or a point, `1.2e19`; whole numbers do not go further";
 
-/// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which may be.
+/// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which
+/// may be.
 pub(crate) fn is_rounded(text: &str, x: f64) -> bool {
     let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
     let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,6 +1,8 @@
-//! The law of budgets: from the first run to the written answer, the heap of the whole process holds no more than the budget, beside what it held when the run began, which is printed.
+//! The law of budgets: from the first run to the written answer, the heap of the whole process holds no more
+//! than the budget, beside what it held when the run began, which is printed.
 //!
-//! The allocator that counts is the command's own. A process that runs nothing but the command is needed for that: this test starts itself again.
+//! The allocator that counts is the command's own. A process that runs nothing but the command is needed for
+//! that: this test starts itself again.
 
 use std::process::Command as Process;
 
@@ -75,7 +77,8 @@ impl Drop for Folder {
     }
 }
 
-/// The least budget that is named is kept, too: what `--check` holds beside its runs is in it, whether it is looked at corners, or a tie from the sides.
+/// The least budget that is named is kept, too: what `--check` holds beside its runs is in it, whether it is
+/// looked at corners, or a tie from the sides.
 #[test]
 fn the_least_that_is_named_is_kept() {
     let folder = Folder::new("least");
@@ -113,7 +116,8 @@ fn held(text: &str) -> f64 {
     (words[at - 2].parse::<f64>().unwrap() + 0.6 * 0.1_f64.powi(decimals as i32)) * unit
 }
 
-/// The runs after the gradient are within the budget as well, where memory depends on data: differences, the exact gradient beside a rounded one, and how a loop ended.
+/// The runs after the gradient are within the budget as well, where memory depends on data: differences, the
+/// exact gradient beside a rounded one, and how a loop ended.
 #[test]
 fn what_is_run_later_is_within_the_budget() {
     let folder = Folder::new("later");
@@ -161,7 +165,8 @@ fn other_ways_to_a_gradient_are_within_the_budget() {
     }
 }
 
-/// Where memory depends on data, gradients are made between runs. For a long program with few data that takes much more than the runs do; it is in what is printed.
+/// Where memory depends on data, gradients are made between runs. For a long program with few data that takes
+/// much more than the runs do; it is in what is printed.
 #[test]
 fn making_gradients_between_runs_is_printed() {
     let folder = Folder::new("made");

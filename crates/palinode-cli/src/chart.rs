@@ -1,7 +1,7 @@
 //! Lifetimes as bars: time runs to the right, forwards and then backwards.
 //!
-//! Input: when each array is there and when it is used. Output: lines of text, at most [`WIDTH`] columns of time. Pure text: nothing here knows
-//! about programs.
+//! Input: when each array is there and when it is used. Output: lines of text, at most [`WIDTH`] columns of
+//! time. Pure text: nothing here knows about programs.
 
 /// The most columns of time.
 pub(crate) const WIDTH: usize = 60;

@@ -43,7 +43,8 @@ impl Cost {
     }
 }
 
-/// When to give up, as the command line says. The steps are those of the model itself: derivative code is run when the model has come to its end, and ends as well.
+/// When to give up, as the command line says. The steps are those of the model itself: derivative code is run
+/// when the model has come to its end, and ends as well.
 pub(crate) fn limits(args: &ModelArgs) -> Limits {
     Limits { steps: args.max_rounds, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
 }
@@ -53,7 +54,8 @@ pub(crate) fn limits_and_sums(model: &ModelArgs, sums: &SumArgs) -> Limits {
     Limits { accumulator: sums.accumulate, ..limits(model) }
 }
 
-/// Runs it. A search for a fixed point or a root may leave a domain and come back: only what comes out must be finite then.
+/// Runs it. A search for a fixed point or a root may leave a domain and come back: only what comes out must
+/// be finite then.
 pub(crate) fn run(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
     match run_once(code, inputs, limits) {
         Err(error) if matches!(error.kind, RunErrorKind::NonFinite { .. }) && code.searches() => {
@@ -104,9 +106,10 @@ pub(crate) fn highest_of_runs() -> usize {
     HIGHEST.load(Ordering::Relaxed)
 }
 
-/// Runs derivative code of a program that itself runs without a stop; its first `values` results are no derivatives. Infinities
-/// on ways that do not matter in the end are no reason to stop: only if they reach a derivative, the place where they arose is
-/// the error. Those that arise nowhere, because the model contains them, have no place.
+/// Runs derivative code of a program that itself runs without a stop; its first `values` results are no
+/// derivatives. Infinities on ways that do not matter in the end are no reason to stop: only if they reach a
+/// derivative, the place where they arose is the error. Those that arise nowhere, because the model contains
+/// them, have no place.
 pub(crate) fn run_derivative(
     code: &Code,
     inputs: &[Datum<f64>],

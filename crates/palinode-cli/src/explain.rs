@@ -1,4 +1,5 @@
-//! Why programs were not run, differentiated or planned as asked: errors of the libraries -> problems, with places in the model.
+//! Why programs were not run, differentiated or planned as asked: errors of the libraries -> problems, with
+//! places in the model.
 
 use palinode_core::Error;
 use palinode_ir::interp::{RunError, RunErrorKind};
@@ -13,7 +14,8 @@ use crate::reserve::MEMORY;
 use crate::sources::FileId;
 use crate::{numbers, storage};
 
-/// The function of the model that a place is in, which may have been put into others to run; none for the model itself.
+/// The function of the model that a place is in, which may have been put into others to run; none for the
+/// model itself.
 fn function_of(place: Span, loaded: &Loaded) -> Option<&str> {
     let program = &loaded.model.program;
     let holds = |function: &&Function| {

@@ -11,7 +11,8 @@ use crate::problem::{Exit, Failed, Problem};
 /// Texts are read up to this size: what goes on for longer is no file of numbers but a device, or a mistake.
 const LONGEST: usize = 1 << 30;
 
-/// The text of a file, without a byte order mark; `-` is standard input. It is looked at while it is read, so that what has no end (`/dev/zero`) is refused all the same.
+/// The text of a file, without a byte order mark; `-` is standard input. It is looked at while it is read, so
+/// that what has no end (`/dev/zero`) is refused all the same.
 pub(crate) fn read(path: &Path, what: &str) -> Result<String, Failed> {
     let done = if path == Path::new("-") {
         match closed::INPUT.is_closed() {
@@ -127,7 +128,8 @@ fn neighbour(path: &Path) -> Option<String> {
     Some(path.with_file_name(best).display().to_string())
 }
 
-/// Replaces the text of a file, or leaves it as it was: whatever happens on the way (a full disk, a kill), there is never half of it.
+/// Replaces the text of a file, or leaves it as it was: whatever happens on the way (a full disk, a kill),
+/// there is never half of it.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failed> {
     replace(path, text).map_err(|error| {
         let message = format!("{} cannot be written", path.display());

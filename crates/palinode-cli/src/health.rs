@@ -1,4 +1,5 @@
-//! How a gradient fares on its way back through a loop, in words and as a line to look at. What is known of it is `palinode_time::Health`.
+//! How a gradient fares on its way back through a loop, in words and as a line to look at. What is known of
+//! it is `palinode_time::Health`.
 
 use palinode_time::{Health, Verdict};
 
@@ -88,7 +89,8 @@ pub(crate) fn words(health: &Health, is_finite: bool) -> String {
     }
 }
 
-/// The verdict; of what becomes zero before the first round only, which a start of zeros or a first round that overwrites it does, that of the rounds before.
+/// The verdict; of what becomes zero before the first round only, which a start of zeros or a first round
+/// that overwrites it does, that of the rounds before.
 pub(crate) fn trend(health: &Health) -> Verdict {
     match (health.verdict(), health.vanished_at()) {
         (Verdict::Vanished, Some(0)) => health.trend(),

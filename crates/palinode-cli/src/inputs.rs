@@ -1,7 +1,8 @@
 //! Where the values of params and inputs come from: `--set`, then data files, then defaults of the model.
 //!
-//! Input: a model, the words of the command line. Output: a value for each argument of the program, in SI. Lengths are checked
-//! here against what the declarations say, before anything runs; every problem is reported, not just the first.
+//! Input: a model, the words of the command line. Output: a value for each argument of the program, in SI.
+//! Lengths are checked here against what the declarations say, before anything runs; every problem is
+//! reported, not just the first.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -115,7 +116,8 @@ fn named(spec: &LengthSpec) -> Option<&str> {
     }
 }
 
-/// A column or field that nobody asked for and that is named almost like an argument with a default may be meant.
+/// A column or field that nobody asked for and that is named almost like an argument with a default may be
+/// meant.
 fn warn_of_unused(
     session: &mut Session,
     arguments: &[Argument],

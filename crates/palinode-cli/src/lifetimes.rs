@@ -1,7 +1,8 @@
 //! The arrays of a program as a table and as a chart: when they are born, used, changed, and let go.
 //!
-//! Input: the lifetimes that `palinode_ir::plan` finds, a row for each version of an array. Output: text and JSON. Versions that lie in the same memory,
-//! one after the other, are one row for people; programs get each version.
+//! Input: the lifetimes that `palinode_ir::plan` finds, a row for each version of an array. Output: text and
+//! JSON. Versions that lie in the same memory, one after the other, are one row for people; programs get each
+//! version.
 
 use std::collections::BTreeMap;
 

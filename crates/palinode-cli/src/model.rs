@@ -1,4 +1,5 @@
-//! A model file -> a compiled model, its default data files, and which of its outputs and arguments are meant.
+//! A model file -> a compiled model, its default data files, and which of its outputs and arguments are
+//! meant.
 
 use std::path::Path;
 
@@ -103,7 +104,8 @@ impl Loaded {
         if problems.is_empty() { Ok(found) } else { Err(Failed(problems)) }
     }
 
-    /// The position of the output to differentiate: the one named by `--of`, the loss, or the only real number.
+    /// The position of the output to differentiate: the one named by `--of`, the loss, or the only real
+    /// number.
     pub(crate) fn objective(&self, name: Option<&str>) -> Result<usize, Failed> {
         let outputs = &self.model.outputs;
         let is_scalar = |output: &Output| output.ty.is_real() && output.ty.is_scalar();

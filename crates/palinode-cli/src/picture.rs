@@ -1,7 +1,7 @@
 //! A schedule as a picture: rounds to the right, the way back downwards.
 //!
-//! Input: the actions of a schedule. Output: lines of text. A line is one run from a kept state to the next round that is gone back through; lines whose run would not be seen at
-//! this width are left out.
+//! Input: the actions of a schedule. Output: lines of text. A line is one run from a kept state to the next
+//! round that is gone back through; lines whose run would not be seen at this width are left out.
 
 use palinode_core::schedule::{Action, Slot};
 

@@ -1,7 +1,7 @@
 //! What went wrong, as data: a code, a message, places in files, and the next step.
 //!
-//! Input: findings of the front end, the interpreter, the transforms and the command itself. Output: [`Problem`]s, which
-//! `render.rs` shows. Nothing here writes anything.
+//! Input: findings of the front end, the interpreter, the transforms and the command itself. Output:
+//! [`Problem`]s, which `render.rs` shows. Nothing here writes anything.
 
 use std::ops::Range;
 

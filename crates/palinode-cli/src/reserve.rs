@@ -1,7 +1,9 @@
-//! The command's allocator: it counts the heap, for the lines about memory, and keeps a megabyte for the time when there is no more.
+//! The command's allocator: it counts the heap, for the lines about memory, and keeps a megabyte for the time
+//! when there is no more.
 //!
-//! Arrays that find no room are errors, which say what to do. But when the last array has taken all but some bytes, the next small allocation finds none, and Rust ends the
-//! process without a word. The reserve is given back then: enough to say what happened.
+//! Arrays that find no room are errors, which say what to do. But when the last array has taken all but some
+//! bytes, the next small allocation finds none, and Rust ends the process without a word. The reserve is
+//! given back then: enough to say what happened.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
@@ -58,7 +60,8 @@ fn or_from_reserve(found: *mut u8, size: usize, again: impl FnOnce() -> *mut u8)
     again()
 }
 
-// SAFETY: every call goes to an allocator that keeps the contract, with what the caller gave; the second call follows one that gave nothing and changed nothing.
+// SAFETY: every call goes to an allocator that keeps the contract, with what the caller gave; the second call
+// follows one that gave nothing and changed nothing.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,6 +1,7 @@
 //! One run of the command: where texts are kept, and how results and problems leave.
 //!
-//! Invariant: an answer that could not be written is a failure. Only a reader that has gone away is none: it has what it wanted.
+//! Invariant: an answer that could not be written is a failure. Only a reader that has gone away is none: it
+//! has what it wanted.
 
 use std::cell::Cell;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -45,7 +46,8 @@ impl Session {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Gives an answer without a derivative: `text` for people, or an object of `fields` for programs. Only what is asked for is made.
+    /// Gives an answer without a derivative: `text` for people, or an object of `fields` for programs. Only
+    /// what is asked for is made.
     pub(crate) fn answer<'a, T: Into<Text<'a>>>(
         &self,
         text: impl FnOnce() -> T,
@@ -54,7 +56,8 @@ impl Session {
         self.answer_meaning(|| Value::Null, text, fields)
     }
 
-    /// Gives an answer with a derivative, and says what it means: `unit` of the value, and what was `held_fixed`.
+    /// Gives an answer with a derivative, and says what it means: `unit` of the value, and what was
+    /// `held_fixed`.
     pub(crate) fn answer_meaning<'a, T: Into<Text<'a>>>(
         &self,
         meaning: impl FnOnce() -> Value,
@@ -130,7 +133,8 @@ fn write_json(head: Value, fields: Json<'_>) -> io::Result<()> {
     to_stdout(|out| all.write(out).and_then(|()| out.write_all(b"\n")))
 }
 
-/// Writes to standard output; colours only on a terminal. What was closed from the start takes nothing, though Rust would not say so.
+/// Writes to standard output; colours only on a terminal. What was closed from the start takes nothing,
+/// though Rust would not say so.
 fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     if closed::OUTPUT.is_closed() {
         return Err(io::Error::other("it is closed"));

@@ -1,12 +1,13 @@
 //! Derivatives along a way that a model takes only at these inputs.
 //!
-//! Input: whether a comparison of the model was suspicious (an exact tie, or a zero beside a tiny threshold) when it ran, and how to get its derivative. Output:
-//! nothing, or why that derivative is not the model's.
+//! Input: whether a comparison of the model was suspicious (an exact tie, or a zero beside a tiny threshold)
+//! when it ran, and how to get its derivative. Output: nothing, or why that derivative is not the model's.
 //!
-//! The comparisons are those of the model itself: a derivative has others, such as the conventions at kinks, which are no decisions. What is differentiated by is moved, in
-//! place, data are not.
+//! The comparisons are those of the model itself: a derivative has others, such as the conventions at kinks,
+//! which are no decisions. What is differentiated by is moved, in place, data are not.
 //!
-//! Within a budget, what such a look keeps ([`points::kept_bytes`]) is taken off it for the runs to the sides.
+//! Within a budget, what such a look keeps ([`points::kept_bytes`]) is taken off it for the runs to the
+//! sides.
 
 use palinode_core::points::{self, Account, Parts};
 use palinode_ir::Program;
@@ -62,7 +63,8 @@ pub(crate) fn check_gradient(
     })
 }
 
-/// Looks to the sides of the inputs at `wrt`. `values` runs the model, `derivative` adds all numbers of the derivative at some inputs to a list, `of` says what these numbers are, and the highest order.
+/// Looks to the sides of the inputs at `wrt`. `values` runs the model, `derivative` adds all numbers of the
+/// derivative at some inputs to a list, `of` says what these numbers are, and the highest order.
 pub(crate) fn check(
     values: &Code,
     (inputs, wrt): (&mut [Datum<f64>], &[usize]),
@@ -83,7 +85,8 @@ pub(crate) fn check(
             (0..inputs[at].elements()).zip(&mut numbers).for_each(|(k, &x)| *entry(&mut inputs[at], k) = x);
         }
     };
-    // Whether more is kept than was planned for, or a run takes more: other failures of a run beside the point say nothing, so this is remembered.
+    // Whether more is kept than was planned for, or a run takes more: other failures of a run beside the
+    // point say nothing, so this is remembered.
     let mut is_over = false;
     let found = points::verified_within(&account, &point, of, |point, parts| {
         moved(inputs, point);

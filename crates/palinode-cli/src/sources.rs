@@ -34,7 +34,8 @@ impl Sources {
         self.push(name.into(), text.into(), 1, 0)
     }
 
-    /// A line of a longer file, of which `range` (in bytes) will be pointed at; gives the range in what is kept.
+    /// A line of a longer file, of which `range` (in bytes) will be pointed at; gives the range in what is
+    /// kept.
     pub(crate) fn add_line(
         &mut self,
         name: &str,

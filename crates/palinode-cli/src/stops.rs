@@ -1,7 +1,7 @@
 //! How close `while` loops came to another number of rounds, where the gradient may jump.
 //!
-//! Input: a program and its inputs. Output: for each loop by how much its condition held before the last round and failed at the end, and which argument would have to move how far to
-//! change that, to first order.
+//! Input: a program and its inputs. Output: for each loop by how much its condition held before the last
+//! round and failed at the end, and which argument would have to move how far to change that, to first order.
 
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::transform::{self, Margins};

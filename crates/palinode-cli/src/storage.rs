@@ -1,6 +1,7 @@
 //! What a gradient may keep: `--budget`, `--recompute`, `--store`, `--narrow`, and what was chosen, in words.
 //!
-//! Input: the words of the command line, or what `palinode_ir::plan` decided. Output: what is asked of it, or its answer in words.
+//! Input: the words of the command line, or what `palinode_ir::plan` decided. Output: what is asked of it, or
+//! its answer in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -269,7 +270,8 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
             numbers::plural(checkpoint.slots, "snapshot"),
             numbers::plural(checkpoint.rounds, "round")
         );
-        // How often it is run through in all depends on the loop around it, too; the multiple of the work counts that.
+        // How often it is run through in all depends on the loop around it, too; the multiple of the work
+        // counts that.
         if fitted.checkpoints.iter().any(is_around) {
             return format!("{kept} for each round back of the loop around it");
         }

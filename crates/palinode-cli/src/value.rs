@@ -1,4 +1,5 @@
-//! Values as JSON: numbers as the shortest text that is read back the same, infinities and NaN as strings, arrays nested.
+//! Values as JSON: numbers as the shortest text that is read back the same, infinities and NaN as strings,
+//! arrays nested.
 
 use palinode_ir::interp::{Datum, Tensor};
 use palinode_ir::pal::{Output, Unit};

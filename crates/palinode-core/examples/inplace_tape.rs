@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p palinode-core --example inplace_tape`
 //!
-//! Prints the time of one update, recorded and swept, and the ratio to the smallest M. What is O(M) and no update (the
-//! inputs, the sum, the cotangents) is measured without updates and taken off. Then two other ways for comparison: a list of
-//! `Var`s, and a copy before every write.
+//! Prints the time of one update, recorded and swept, and the ratio to the smallest M. What is O(M) and no
+//! update (the inputs, the sum, the cotangents) is measured without updates and taken off. Then two other
+//! ways for comparison: a list of `Var`s, and a copy before every write.
 
 use palinode_core::{Array, Key, Tape, Var, WhenOverwritten};
 use std::time::Instant;

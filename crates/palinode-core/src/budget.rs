@@ -1,13 +1,15 @@
 //! `Budget`: how many bytes something may take.
 //!
-//! Input: a number of bytes, or text such as `64KiB`. Output: bytes, and text that reads back as the same bytes.
+//! Input: a number of bytes, or text such as `64KiB`. Output: bytes, and text that reads back as the same
+//! bytes.
 //!
-//! Text is a decimal number, spaces or none, and a unit or none: `KiB`, `MiB`, `GiB`, `TiB`, `PiB`, `EiB` are powers of
-//! 1024; `kB`, `MB`, `GB`, `TB`, `PB`, `EB` are powers of 1000; `B` and nothing are bytes. Upper and lower case mean the
-//! same, because nobody gives a budget in bits. What is left of a byte is left out: `1.2MiB` is 1258291 bytes. `K`, `M` and the like are refused: they mean 1000 to some and 1024 to others.
+//! Text is a decimal number, spaces or none, and a unit or none: `KiB`, `MiB`, `GiB`, `TiB`, `PiB`, `EiB` are
+//! powers of 1024; `kB`, `MB`, `GB`, `TB`, `PB`, `EB` are powers of 1000; `B` and nothing are bytes. Upper
+//! and lower case mean the same, because nobody gives a budget in bits. What is left of a byte is left out:
+//! `1.2MiB` is 1258291 bytes. `K`, `M` and the like are refused: they mean 1000 to some and 1024 to others.
 //!
-//! Invariants: the number is read and printed in decimal, exactly, never by way of a float; `Budget::UNLIMITED` stays
-//! unlimited under arithmetic, and no sum becomes unlimited by accident.
+//! Invariants: the number is read and printed in decimal, exactly, never by way of a float;
+//! `Budget::UNLIMITED` stays unlimited under arithmetic, and no sum becomes unlimited by accident.
 
 use core::fmt;
 use thiserror::Error;
@@ -104,8 +106,8 @@ impl Budget {
         }
     }
 
-    /// The amount to one decimal in the largest binary unit that fits, such as `47.1 KiB`. A whole number of units is printed
-    /// without a decimal.
+    /// The amount to one decimal in the largest binary unit that fits, such as `47.1 KiB`. A whole number of
+    /// units is printed without a decimal.
     pub fn rounded(self) -> String {
         if self.is_unlimited() {
             return self.to_string();
@@ -121,7 +123,8 @@ impl Budget {
         format!("{}.{} {name}", tenths(unit) / 10, tenths(unit) % 10)
     }
 
-    /// The amount in this unit, in decimal and exactly; `None` if it needs more digits than a number of bytes has.
+    /// The amount in this unit, in decimal and exactly; `None` if it needs more digits than a number of bytes
+    /// has.
     fn in_unit(self, unit: u64) -> Option<String> {
         let (bytes, unit) = (self.0 as u128, u128::from(unit));
         let mut text = (bytes / unit).to_string();
@@ -200,8 +203,8 @@ pub(crate) fn parse(text: &str) -> Result<usize, BudgetMistake> {
     usize::try_from(bytes).ok().filter(|&bytes| bytes < usize::MAX).ok_or(BudgetMistake::TooLarge)
 }
 
-/// The whole bytes in `0.fraction` of a unit: decimal multiplication as on paper, from the last digit. What each digit leaves of a byte never
-/// adds up to one, so that it is exact for any number of digits.
+/// The whole bytes in `0.fraction` of a unit: decimal multiplication as on paper, from the last digit. What
+/// each digit leaves of a byte never adds up to one, so that it is exact for any number of digits.
 fn fraction_bytes(fraction: &str, unit: u64) -> u64 {
     // At most 10 units, and ten of the largest unit are below 2^64.
     fraction.bytes().rev().fold(0, |carry: u64, digit| (u64::from(digit - b'0') * unit + carry) / 10)

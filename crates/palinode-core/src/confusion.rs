@@ -2,12 +2,15 @@
 //!
 //! Input: a forward driver that starts inside another one of the same number. Output: nothing, or an error.
 //!
-//! A `Dual` does not say which driver its tangent belongs to. Where the closure of an inner driver uses a number of the outer one, its tangent is
-//! taken for the inner one's, and what the answer owes to it is lost. Types keep levels apart if every inner driver works on the number of the outer one
-//! (`Dual<Dual<f64>>`, with `lift` for what is captured); where two drivers of one number run one inside the other, this looks whether anything is captured: with no
-//! tangents of its own, no output may have one, neither at the point nor beside it, to any side.
+//! A `Dual` does not say which driver its tangent belongs to. Where the closure of an inner driver uses a
+//! number of the outer one, its tangent is taken for the inner one's, and what the answer owes to it is lost.
+//! Types keep levels apart if every inner driver works on the number of the outer one (`Dual<Dual<f64>>`,
+//! with `lift` for what is captured); where two drivers of one number run one inside the other, this looks
+//! whether anything is captured: with no tangents of its own, no output may have one, neither at the point
+//! nor beside it, to any side.
 //!
-//! Invariants: a driver that is not inside another one of its number pays for a push and a pop; the runs that look are seen by no scope.
+//! Invariants: a driver that is not inside another one of its number pays for a push and a pop; the runs that
+//! look are seen by no scope.
 //!
 //! Known limits: drivers are known by thread; a number that is carried to another one is not found.
 
@@ -23,8 +26,8 @@ use palinode_num::Scalar;
 const KNOWN: usize = 16;
 
 thread_local! {
-    /// The numbers that the forward drivers which run now have seeded, and how many these are. It needs no destructor, so it is there
-    /// in those of other thread-locals.
+    /// The numbers that the forward drivers which run now have seeded, and how many these are. It needs no
+    /// destructor, so it is there in those of other thread-locals.
     static SEEDED: [Cell<Option<TypeId>>; KNOWN] = const { [const { Cell::new(None) }; KNOWN] };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
@@ -62,8 +65,8 @@ impl<N: 'static> Seeded<N> {
         self.is_nested
     }
 
-    /// Looks for numbers from outside, if this driver is inside another one of its number: `parts` runs at a point with no tangents of its own, and
-    /// gives the derivative parts of what comes out.
+    /// Looks for numbers from outside, if this driver is inside another one of its number: `parts` runs at a
+    /// point with no tangents of its own, and gives the derivative parts of what comes out.
     #[inline]
     pub fn check<S: Scalar>(
         &self,
@@ -87,13 +90,15 @@ fn look<N, S: Scalar>(
     x: &[S],
     parts: &mut dyn FnMut(&[S]) -> Vec<f64>,
 ) -> Result<(), Error> {
-    // To both sides, which a kink keeps apart; also all inputs up or down, for what is defined on one side of zero only; and at least so far that a small point is left.
+    // To both sides, which a kink keeps apart; also all inputs up or down, for what is defined on one side of
+    // zero only; and at least so far that a small point is left.
     let ways: [fn(usize) -> f64; 4] = [weight, |i| -weight(i), |i| weight(i).abs(), |i| -weight(i).abs()];
     let leasts: &[f64] = if scales(x).any(|scale| scale < BESIDE) { &[0.0, BESIDE] } else { &[0.0] };
     let distances = leasts.iter().map(|&least| Distance { relative: BESIDE, least });
     let beside = distances.flat_map(|by| ways.map(|way| moved(x, by, way)));
     for point in beside.chain([x.to_vec()]) {
-        // A run that panics or is not a number beside the point says nothing; at the point it will do so again.
+        // A run that panics or is not a number beside the point says nothing; at the point it will do so
+        // again.
         let Some((found, _)) = decision::beside(0, || parts(&point)) else { continue };
         if found.iter().any(|&part| part != 0.0 && !part.is_nan()) {
             return Err(Error::Confused { driver, number: short_name(type_name::<N>()) });

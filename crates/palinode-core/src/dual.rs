@@ -1,8 +1,8 @@
 //! Forward mode in one direction: a primal with its tangent.
 //!
 //! Input: a primal and a tangent. Output: the same computation with both. Follows the rule table; a tangent
-//! of zero times any partial is zero (strong zero). `Dual<Dual<S>>` and `Dual<Var<S>>` nest: each level is a type of
-//! its own, so two perturbations cannot be taken for one another.
+//! of zero times any partial is zero (strong zero). `Dual<Dual<S>>` and `Dual<Var<S>>` nest: each level is a
+//! type of its own, so two perturbations cannot be taken for one another.
 
 use crate::number::{derivative_number, sum_by_folding};
 use crate::rules::{Binary, Differentiable, Ternary, Unary};

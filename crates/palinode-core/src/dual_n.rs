@@ -27,8 +27,8 @@ pub struct DualN<S, const N: usize> {
 
 /// An array of tangents that stands apart from the primal.
 ///
-/// Without the alignment the compiler packs the primal and an odd number of tangents into one vector register; the
-/// next primal then waits for all tangents, which made long chains 40 % slower.
+/// Without the alignment the compiler packs the primal and an odd number of tangents into one vector
+/// register; the next primal then waits for all tangents, which made long chains 40 % slower.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(16))]
 pub struct Lanes<S, const N: usize>(pub [S; N]);
@@ -127,7 +127,8 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
         DualN { value: z, tangents: Lanes(S::strong_combine(dx, x.tangents.0, dy, y.tangents.0)) }
     }
 
-    /// The row of the table; only that a product's partials are its factors is used to test them both at once.
+    /// The row of the table; only that a product's partials are its factors is used to test them both at
+    /// once.
     #[inline(always)]
     fn product(x: Self, y: Self) -> Self {
         let z = Multiply {}.value(x.value, y.value);

@@ -29,7 +29,8 @@ pub enum Error {
         /// "be square" and the like.
         must: &'static str,
     },
-    /// An input, or an entry of a direction or of output cotangents, is infinite or NaN, so no derivative exists there.
+    /// An input, or an entry of a direction or of output cotangents, is infinite or NaN, so no derivative
+    /// exists there.
     #[error("PAL0102: {what} {position} is {value}; a derivative needs finite inputs: check what was passed")]
     NonFiniteInput {
         /// "input", "direction" or "output cotangent".
@@ -63,7 +64,8 @@ pub enum Error {
         /// What the derivative is.
         value: f64,
     },
-    /// What was asked for instead of a single partial derivative is infinite or NaN although the value is finite.
+    /// What was asked for instead of a single partial derivative is infinite or NaN although the value is
+    /// finite.
     #[error(
         "PAL0104: the {what} {position} is {value}: the function has a vertical slope or an undefined \
          derivative here (sqrt at 0, a division by 0 on the way); move off that point"
@@ -303,7 +305,8 @@ pub enum Error {
         left: f64,
         /// What it was compared with; NaN if it was not compared, but looked at (`is_nan`).
         right: f64,
-        /// Which number of the derivative, from 0: an entry of a gradient, of a Jacobian row by row, an order and so on.
+        /// Which number of the derivative, from 0: an entry of a gradient, of a Jacobian row by row, an order
+        /// and so on.
         part: usize,
         /// What it is at the point.
         here: f64,
@@ -323,7 +326,8 @@ pub enum Error {
         /// What it was compared with; NaN if it was not compared, but looked at.
         right: f64,
     },
-    /// A comparison went as it does at this point and nowhere beside it, and what followed is infinite or NaN, which it is not beside the point.
+    /// A comparison went as it does at this point and nowhere beside it, and what followed is infinite or
+    /// NaN, which it is not beside the point.
     #[error(
         "PAL0119: {}, goes as it does at this point only, and what follows is infinite or NaN; beside the point it is finite. Use an operation that knows its own \
          derivative (such as those of `linalg`), or move the point a little", compared(*decision, *left, *right)
@@ -439,7 +443,8 @@ pub(crate) fn same_length(what: &'static str, expected: usize, found: usize) -> 
     if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }
 
-/// What was decided: a comparison, or a look at what kind of number a value is, which has nothing that it is compared with.
+/// What was decided: a comparison, or a look at what kind of number a value is, which has nothing that it is
+/// compared with.
 fn compared(decision: usize, left: f64, right: f64) -> String {
     if right.is_nan() {
         format!("comparison {decision} of active values, a look at {left:?} by itself")

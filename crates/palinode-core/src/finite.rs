@@ -1,10 +1,12 @@
-//! Finiteness checks that every driver shares. What is not finite is noted: where a comparison led to it, `points` looks at that.
+//! Finiteness checks that every driver shares. What is not finite is noted: where a comparison led to it,
+//! `points` looks at that.
 
 use crate::decision::note_undefined;
 use crate::error::Error;
 use palinode_num::Scalar;
 
-/// The primal, if it is infinite or NaN; symbols pass. Nothing but an error depends on it, so it is no look at the number.
+/// The primal, if it is infinite or NaN; symbols pass. Nothing but an error depends on it, so it is no look
+/// at the number.
 fn non_finite<S: Scalar>(x: S) -> Option<f64> {
     x.glance().filter(|value| !value.is_finite())
 }
@@ -37,7 +39,8 @@ pub(crate) fn row<S: Scalar>(output: usize, row: &[S]) -> Result<(), Error> {
     first_bad(row).map_or(Ok(()), |(input, value)| Err(Error::NonFiniteDerivative { output, input, value }))
 }
 
-/// An error that names the first derivative which is not finite as `what` and its position, counted from `start`.
+/// An error that names the first derivative which is not finite as `what` and its position, counted from
+/// `start`.
 pub(crate) fn derivatives<S: Scalar>(what: &'static str, start: usize, found: &[S]) -> Result<(), Error> {
     first_bad(found)
         .map_or(Ok(()), |(i, value)| Err(Error::NonFiniteDerivativeOf { what, position: start + i, value }))

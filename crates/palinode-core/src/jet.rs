@@ -2,12 +2,14 @@
 //!
 //! Input: the Taylor coefficients of the arguments. Output: those of the result, to the same order.
 //!
-//! With `z = f(x)` the rule table gives `z' = f'(x) x'`; comparing coefficients, `k z_k = sum_j j x_j p_(k-j)`
-//! where `p` are the coefficients of the rule's own partial, evaluated on jets. A partial that looks
-//! at the result is evaluated anew for each order, because each needs the coefficients of `z` below it; any other is evaluated
-//! once. Products and quotients use their direct recurrences (Griewank and Walther, *Evaluating Derivatives*, ch. 13).
+//! With `z = f(x)` the rule table gives `z' = f'(x) x'`; comparing coefficients,
+//! `k z_k = sum_j j x_j p_(k-j)` where `p` are the coefficients of the rule's own partial, evaluated on jets.
+//! A partial that looks at the result is evaluated anew for each order, because each needs the coefficients
+//! of `z` below it; any other is evaluated once. Products and quotients use their direct recurrences
+//! (Griewank and Walther, *Evaluating Derivatives*, ch. 13).
 //!
-//! Invariant: coefficients above `known` are zero and mean nothing; they appear only while a result is being built.
+//! Invariant: coefficients above `known` are zero and mean nothing; they appear only while a result is being
+//! built.
 
 use crate::number::{derivative_number, sum_by_folding};
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
@@ -114,7 +116,8 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     }
 }
 
-/// One argument of a rule while the result is being built: the curve, and its partial if that is known already.
+/// One argument of a rule while the result is being built: the curve, and its partial if that is known
+/// already.
 struct Argument<'a, S, const K: usize> {
     x: &'a Jet<S, K>,
     partial: Option<Jet<S, K>>,

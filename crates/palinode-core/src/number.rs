@@ -1,18 +1,19 @@
 //! What every derivative number has in common, written once: operators, functions, literals, comparisons.
 //!
-//! Input: a type that implements [`Differentiable`](crate::rules::Differentiable) and a few inherent
-//! methods (`lift`, `primal`, `is_active`, `pick`, `check_use`; `MAY_REST`: whether a number that depends on an input can look like a constant), and the `Scalar` methods that it does better than the
-//! default. Output: `Scalar`, `Real`, the operators with numbers,
-//! references and `f64` on either side, and every function of the rule table as an inherent method.
+//! Input: a type that implements [`Differentiable`](crate::rules::Differentiable) and a few inherent methods
+//! (`lift`, `primal`, `is_active`, `pick`, `check_use`; `MAY_REST`: whether a number that depends on an input
+//! can look like a constant), and the `Scalar` methods that it does better than the default. Output:
+//! `Scalar`, `Real`, the operators with numbers, references and `f64` on either side, and every function of
+//! the rule table as an inherent method.
 //!
 //! Invariant: there is no derivative formula in this file; each function is the table row of its name.
 
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use palinode_num::{Accumulator, Logic, Scalar};
 
-/// Whether operations on a number with so many levels stay out of line. An operation on a `Var<Var<f64>>` is some
-/// twenty operations on `Var<f64>`, and inlining all of them everywhere took rustc gigabytes of memory; in debug builds
-/// nothing is worth inlining.
+/// Whether operations on a number with so many levels stay out of line. An operation on a `Var<Var<f64>>` is
+/// some twenty operations on `Var<f64>`, and inlining all of them everywhere took rustc gigabytes of memory;
+/// in debug builds nothing is worth inlining.
 const fn stays_out_of_line(depth: u32) -> bool {
     depth > 1 || cfg!(debug_assertions)
 }
@@ -74,7 +75,8 @@ pub(crate) fn ordering<N: Scalar>(a: N, b: N) -> Option<core::cmp::Ordering> {
     }
 }
 
-/// How a number compares with an `f64` that is infinite or NaN: as floats do. Posits have no such number to compare with.
+/// How a number compares with an `f64` that is infinite or NaN: as floats do. Posits have no such number to
+/// compare with.
 #[cold]
 pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Ordering> {
     if !a.carries_nothing() {
@@ -88,8 +90,8 @@ macro_rules! derivative_number {
     ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
         crate::rules::rule_table! { derivative_number! { [$($generics)*] [$Number] [$S] { $($scalar_methods)* } } }
 
-        // No `From<$S>`: rustc would advise `.into()` where a closure returns `x.value()` instead of `x`, and the derivative would be gone.
-        // A constant is made by `lift` or `from_f64`.
+        // No `From<$S>`: rustc would advise `.into()` where a closure returns `x.value()` instead of `x`, and
+        // the derivative would be gone. A constant is made by `lift` or `from_f64`.
 
         impl<$($generics)*> Default for $Number {
             fn default() -> Self {
@@ -203,7 +205,8 @@ macro_rules! derivative_number {
             }
         }
 
-        // What num-traits has under the same name: as inherent methods they are not ambiguous where both are imported.
+        // What num-traits has under the same name: as inherent methods they are not ambiguous where both are
+        // imported.
         impl<$($generics)*> $Number {
             /// Zero, a constant.
             #[inline(always)]
@@ -220,8 +223,8 @@ macro_rules! derivative_number {
             pub fn from_f64(v: f64) -> Self {
                 Self::lift($S::from_f64(v))
             }
-            /// The primal as an `f64`, NaN for a symbol. Of an active value this is a decision: what is computed from
-            /// it has no derivative.
+            /// The primal as an `f64`, NaN for a symbol. Of an active value this is a decision: what is
+            /// computed from it has no derivative.
             #[inline]
             pub fn to_f64(self) -> f64 {
                 self.check_use(self);
@@ -232,7 +235,8 @@ macro_rules! derivative_number {
                 // Not by a glance: the number inside may be one that guards what is done with it.
                 crate::decision::uncounted(|| self.primal().peek()).unwrap_or(f64::NAN)
             }
-            /// Whether it is the constant `of`, with no derivative. The hook is told this answer, not that the primals are equal.
+            /// Whether it is the constant `of`, with no derivative. The hook is told this answer, not that
+            /// the primals are equal.
             #[inline]
             pub(crate) fn is_exactly(&self, of: $S, carries: impl FnOnce(&Self) -> bool) -> bool
             where
@@ -467,7 +471,8 @@ macro_rules! sum_by_folding {
     ([$($generics:tt)*] $Number:ty) => {
         impl<$($generics)*> core::iter::Sum for $Number {
             fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
-                // Of no terms it is minus zero, the zero that changes no bit of what it is added to, as for plain numbers.
+                // Of no terms it is minus zero, the zero that changes no bit of what it is added to, as for
+                // plain numbers.
                 terms.reduce(|a, b| a + b).unwrap_or_else(|| -Self::default())
             }
         }

@@ -1,16 +1,19 @@
 //! A number that only computes, the way an active number would.
 //!
-//! Input: a primal. Output: the same computation, bit for bit what the primal of a `Var` or a `Dual` is, and nothing else.
+//! Input: a primal. Output: the same computation, bit for bit what the primal of a `Var` or a `Dual` is, and
+//! nothing else.
 //!
-//! Why not the inner number itself: generic libraries take other paths for `f64` than for a wrapper (nalgebra's matrix product
-//! does), so a loop that is advanced in `f64` and recorded with `Var`s can differ in the last bit. A `Passive<f64>` takes
-//! the wrapper's path at the speed of `f64`, and its decisions pass the hook as those of an active number do.
+//! Why not the inner number itself: generic libraries take other paths for `f64` than for a wrapper
+//! (nalgebra's matrix product does), so a loop that is advanced in `f64` and recorded with `Var`s can differ
+//! in the last bit. A `Passive<f64>` takes the wrapper's path at the speed of `f64`, and its decisions pass
+//! the hook as those of an active number do.
 
 use crate::number::derivative_number;
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use palinode_num::Scalar;
 
-/// A number without a derivative that behaves like one with: for advancing a loop whose steps are recorded elsewhere.
+/// A number without a derivative that behaves like one with: for advancing a loop whose steps are recorded
+/// elsewhere.
 ///
 /// ```
 /// use palinode_core::{Passive, decision};

@@ -1,11 +1,12 @@
 //! Compensated and exact sums of numbers with derivatives.
 //!
-//! Input: numbers, and an [`Accumulator`] that is not naive. Output: the sum or the dot product, whose value and whose every tangent are
-//! accumulated that way, each by the inner number: with [`Accumulator::Exact`] each is rounded once. `number.rs` calls it for
-//! `Scalar::sum_with` and `Scalar::dot_with`; naive sums do not come here.
+//! Input: numbers, and an [`Accumulator`] that is not naive. Output: the sum or the dot product, whose value
+//! and whose every tangent are accumulated that way, each by the inner number: with [`Accumulator::Exact`]
+//! each is rounded once. `number.rs` calls it for `Scalar::sum_with` and `Scalar::dot_with`; naive sums do
+//! not come here.
 //!
-//! Invariants: no derivative formula: the partials of a product are those of its row in the rule table (power series multiply by
-//! convolution, as in `jet.rs`). A tangent of zero adds nothing, whatever its partial is.
+//! Invariants: no derivative formula: the partials of a product are those of its row in the rule table (power
+//! series multiply by convolution, as in `jet.rs`). A tangent of zero adds nothing, whatever its partial is.
 
 use crate::array::Array;
 use crate::number::Accumulated;
@@ -38,7 +39,8 @@ impl<S: Scalar> Products<S> {
         }
     }
 
-    /// Strong, as products of tangents and partials are: an inner number may be a zero that still has derivatives.
+    /// Strong, as products of tangents and partials are: an inner number may be a zero that still has
+    /// derivatives.
     fn total(&self, how: Accumulator) -> S {
         S::strong_dot_with(&self.0, &self.1, how)
     }

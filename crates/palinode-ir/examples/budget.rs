@@ -1,4 +1,5 @@
-//! Value and gradient of a network under budgets from the smallest to the one that keeps everything: peak bytes against time.
+//! Value and gradient of a network under budgets from the smallest to the one that keeps everything: peak
+//! bytes against time.
 //!
 //! `cargo run --release -p palinode-ir --example budget [layers width batch steps]`
 

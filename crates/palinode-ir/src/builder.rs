@@ -1,7 +1,8 @@
 //! Building functions by hand: one of the three ways to make a program, and what the other two use.
 //!
-//! Input: operations and operands. Output: a verified [`Program`]. A mistake does not stop the building: it is kept, the
-//! operation gives a value of a plausible type, and [`ProgramBuilder::finish`] reports all mistakes at once.
+//! Input: operations and operands. Output: a verified [`Program`]. A mistake does not stop the building: it
+//! is kept, the operation gives a value of a plausible type, and [`ProgramBuilder::finish`] reports all
+//! mistakes at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;

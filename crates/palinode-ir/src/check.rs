@@ -1,12 +1,15 @@
 //! A gradient of a program against differences, argument by argument.
 //!
-//! Input: a program, its arguments, a gradient. Output: for each argument the worst [`Comparison`] of its entries.
+//! Input: a program, its arguments, a gradient. Output: for each argument the worst [`Comparison`] of its
+//! entries.
 //!
-//! Of a large array a few entries are compared one by one, and all of them at once along a direction. Entries of an
-//! array are measured against its largest one: where the others are tiny, differences cannot see their digits.
+//! Of a large array a few entries are compared one by one, and all of them at once along a direction. Entries
+//! of an array are measured against its largest one: where the others are tiny, differences cannot see their
+//! digits.
 //!
-//! A program that decides anything is run on numbers that pass the hook of decisions, so that steps which change one are told from those
-//! which do not. Where differences cannot tell, forward mode is asked beside the point.
+//! A program that decides anything is run on numbers that pass the hook of decisions, so that steps which
+//! change one are told from those which do not. Where differences cannot tell, forward mode is asked beside
+//! the point.
 
 use std::cell::Cell;
 
@@ -28,7 +31,8 @@ const SOME: usize = 6;
 pub struct Checked {
     /// For each argument, in the order of `wrt`.
     pub parts: Vec<Part>,
-    /// What the model decided by values that depend on the arguments; none if finding out takes more than the budget.
+    /// What the model decided by values that depend on the arguments; none if finding out takes more than the
+    /// budget.
     pub decisions: Option<Decisions>,
     /// Whether forward mode, where it was needed, was within the budget.
     pub has_room: bool,
@@ -54,7 +58,8 @@ impl Checked {
     }
 }
 
-/// A program that is to be checked, as it is run: made ready before the first run, so that it can be held beside a budget.
+/// A program that is to be checked, as it is run: made ready before the first run, so that it can be held
+/// beside a budget.
 pub struct Checker<'a> {
     value: Code,
     /// The same with tangents of the arguments at `wrt`.
@@ -63,7 +68,8 @@ pub struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Of a program of one result, and of the same with nothing computed again, whose tangents [`least_bytes`] counts.
+    /// Of a program of one result, and of the same with nothing computed again, whose tangents
+    /// [`least_bytes`] counts.
     ///
     /// # Errors
     /// If the program has no derivative by these arguments.
@@ -82,7 +88,8 @@ const FEW: usize = 4096;
 /// And for each argument: what is found of it, and the descriptions of its copies.
 const OF_ARGUMENT: usize = 512;
 
-/// The bytes that a check holds beside each run of the values: the gradient, and of the longest argument that is moved as a whole its start and its direction.
+/// The bytes that a check holds beside each run of the values: the gradient, and of the longest argument that
+/// is moved as a whole its start and its direction.
 pub fn held_bytes(inputs: &[Datum<f64>], wrt: &[usize]) -> usize {
     let lengths = || wrt.iter().map(|&at| inputs[at].elements());
     let longest = lengths().filter(|&length| length > ALL_UP_TO).max().unwrap_or(0);
@@ -90,7 +97,8 @@ pub fn held_bytes(inputs: &[Datum<f64>], wrt: &[usize]) -> usize {
     lengths().sum::<usize>() * size_of::<f64>() + along + FEW + OF_ARGUMENT * inputs.len()
 }
 
-/// The smallest budget for all that a check does, where that is known: values, which take `values`, forward mode, and the count of decisions.
+/// The smallest budget for all that a check does, where that is known: values, which take `values`, forward
+/// mode, and the count of decisions.
 pub fn least_bytes(program: &Program, wrt: &[usize], inputs: &[Datum<f64>], values: u64) -> u64 {
     let program = plan::simplified(program);
     let tangents = wrt.iter().map(|&at| &inputs[at]);
@@ -113,9 +121,9 @@ fn copied_bytes<'a, R: 'a>(data: impl IntoIterator<Item = &'a Datum<R>>, each: u
 }
 
 impl Checker<'_> {
-    /// Compares a gradient with differences. The inputs are moved, and put back. The budget of `limits` is for what is there beside
-    /// inputs and what the check holds ([`held_bytes`]). `progress` is called after each of its
-    /// [`comparisons`].
+    /// Compares a gradient with differences. The inputs are moved, and put back. The budget of `limits` is
+    /// for what is there beside inputs and what the check holds ([`held_bytes`]). `progress` is called after
+    /// each of its [`comparisons`].
     pub fn check(
         &self,
         inputs: &mut Vec<Datum<f64>>,
@@ -128,8 +136,8 @@ impl Checker<'_> {
         let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
         let has_room = Cell::new(true);
         let mut tester = Tester { checker: self, inputs: watched.collect(), limits, has_room: &has_room };
-        // A program without decisions is run on plain numbers, which is faster. What is decided by values at rest (`abs` at 0) may be
-        // decided otherwise beside the point.
+        // A program without decisions is run on plain numbers, which is faster. What is decided by values at
+        // rest (`abs` at 0) may be decided otherwise beside the point.
         let (_, seen) = decision::watch(|| self.value.run(&tester.inputs, &limits));
         let of_watched = (seen.count() > 0).then(|| tester.parts(gradient, progress));
         *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
@@ -221,7 +229,8 @@ impl<R: Real> Tester<'_, R> {
         Some(Sample { value, path: seen.path }).filter(|_| value.is_finite())
     }
 
-    /// The slope along a direction of the argument `at` of those that are differentiated by, by forward mode; none if that fails or takes more than the budget.
+    /// The slope along a direction of the argument `at` of those that are differentiated by, by forward mode;
+    /// none if that fails or takes more than the budget.
     fn slope(&self, at: usize, direction: impl Fn(usize) -> f64) -> Option<f64> {
         let wrt = self.checker.wrt;
         let copied = self.inputs.iter().chain(wrt.iter().map(|&at| &self.inputs[at]));
@@ -342,7 +351,8 @@ impl<R: Real> Line for Along<'_, '_, R> {
     }
 }
 
-/// What a program decides by values that depend on these arguments: tangents along a direction like no other show which do. None if that takes more than the budget.
+/// What a program decides by values that depend on these arguments: tangents along a direction like no other
+/// show which do. None if that takes more than the budget.
 fn decisions(code: &Code, inputs: &[Datum<f64>], wrt: &[usize], limits: &Limits) -> Option<Decisions> {
     let bytes = copied_bytes(inputs, size_of::<Dual<f64>>());
     let limits = Limits { budget: limits.budget.checked_sub(bytes)?, ..*limits };
@@ -379,7 +389,8 @@ fn size<R: Real>(data: &[R]) -> f64 {
     data.iter().fold(0.0_f64, |largest, x| largest.max(x.to_f64().abs()))
 }
 
-/// How far one may reasonably move numbers of this size, which are some of an array with entries of that size.
+/// How far one may reasonably move numbers of this size, which are some of an array with entries of that
+/// size.
 fn reach(moved: f64, all: f64) -> f64 {
     let scale = moved.max(0.1 * all);
     if scale > 0.0 && scale.is_finite() { scale } else { 1.0 }

@@ -1,7 +1,9 @@
-//! Tables keyed by values and other small numbers of our own: [`Marks`] and [`Table`] where most values of a function are in them, [`FastSet`] and [`FastMap`] where few are.
+//! Tables keyed by values and other small numbers of our own: [`Marks`] and [`Table`] where most values of a
+//! function are in them, [`FastSet`] and [`FastMap`] where few are.
 //!
-//! The hash is a multiplication per word: nobody crafts these keys, so the protection that the standard hash pays for (five times as long) protects nothing. Whatever is
-//! written in the order of such a table must be sorted first, as with any other; then programs do not depend on it.
+//! The hash is a multiplication per word: nobody crafts these keys, so the protection that the standard hash
+//! pays for (five times as long) protects nothing. Whatever is written in the order of such a table must be
+//! sorted first, as with any other; then programs do not depend on it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

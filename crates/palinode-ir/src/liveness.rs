@@ -1,7 +1,8 @@
 //! Where each array is used for the last time.
 //!
-//! Input: a function. Output: for every operand and block result whether the array is needed afterwards, and where
-//! arrays that nothing uses any more are to be released. Scalars are not tracked: copying them costs nothing.
+//! Input: a function. Output: for every operand and block result whether the array is needed afterwards, and
+//! where arrays that nothing uses any more are to be released. Scalars are not tracked: copying them costs
+//! nothing.
 //!
 //! Invariants, on which O(1) updates rest:
 //! - on every path an array is either taken at its last use or released, exactly once;
@@ -46,8 +47,8 @@ pub(crate) fn mark(function: &Function) -> BlockMarks {
     marks
 }
 
-/// Marks as if every array were needed to the end: nothing is taken or released, so every update copies. The reference for what
-/// [`mark`] allows.
+/// Marks as if every array were needed to the end: nothing is taken or released, so every update copies. The
+/// reference for what [`mark`] allows.
 pub(crate) fn mark_nothing(function: &Function) -> BlockMarks {
     needed_to_the_end(&function.body)
 }

@@ -1,8 +1,9 @@
 //! The program: functions of blocks of instructions in single assignment, with structured loops.
 //!
-//! A [`Function`] owns a table of its values; everything else refers to them by [`Value`]. A [`Block`] is a list of
-//! instructions with parameters and results; loops and branches are instructions that hold blocks. A block sees the
-//! values of the blocks around it (it *captures* them). There are no jumps and no mutable cells.
+//! A [`Function`] owns a table of its values; everything else refers to them by [`Value`]. A [`Block`] is a
+//! list of instructions with parameters and results; loops and branches are instructions that hold blocks. A
+//! block sees the values of the blocks around it (it *captures* them). There are no jumps and no mutable
+//! cells.
 //!
 //! Invariants are established by [`crate::verify`]; nothing else in the package checks them again.
 
@@ -16,7 +17,8 @@ use std::sync::Arc;
 
 pub use crate::types::Value;
 
-/// A few values. Up to four are in place: nearly every instruction has fewer operands, and a long program has millions.
+/// A few values. Up to four are in place: nearly every instruction has fewer operands, and a long program has
+/// millions.
 pub type Values = SmallVec<[Value; 4]>;
 
 /// What is known of a value.
@@ -179,7 +181,8 @@ impl Function {
         self.body.results.iter().map(|&v| self.ty(v)).collect()
     }
 
-    /// A number that is the same for the same instructions on the same arguments, and most likely another for others. Names and places do not count.
+    /// A number that is the same for the same instructions on the same arguments, and most likely another for
+    /// others. Names and places do not count.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = Numbers::default();
         // All other types follow.

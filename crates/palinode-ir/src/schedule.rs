@@ -1,6 +1,7 @@
 //! The order in which a sweep keeps states, computes them again, and goes back through rounds.
 //!
-//! Input: the number of rounds, and of states that may be kept. Output: actions; of [`palinode_core::schedule`], the binomial schedule, which advances least. Here a round is recorded and
+//! Input: the number of rounds, and of states that may be kept. Output: actions; of
+//! [`palinode_core::schedule`], the binomial schedule, which advances least. Here a round is recorded and
 //! reversed in one go, so that `Record` means nothing. Where there is no state, nothing has to be kept.
 
 use palinode_core::schedule::{Action, Binomial, binomial, binomial_bytes, binomial_cost};

@@ -1,11 +1,12 @@
 //! Generic Rust code -> program, by running it once.
 //!
-//! Input: a closure over [`Traced`] numbers and a point. Output: a [`Trace`]: the straight-line program of the operations that were
-//! done, and a guard for each decision that was taken by a traced value (a comparison, a conversion to a plain number or to text).
-//! Running the program at another point checks the guards first and refuses if the code would have gone another way there.
+//! Input: a closure over [`Traced`] numbers and a point. Output: a [`Trace`]: the straight-line program of
+//! the operations that were done, and a guard for each decision that was taken by a traced value (a
+//! comparison, a conversion to a plain number or to text). Running the program at another point checks the
+//! guards first and refuses if the code would have gone another way there.
 //!
-//! Limits: loops are unrolled, because the code ran them; a plain number that was got by [`Real::to_f64`], [`Scalar::peek`] or as text is fixed, and
-//! guarded to be the same, the sign of a zero included.
+//! Limits: loops are unrolled, because the code ran them; a plain number that was got by [`Real::to_f64`],
+//! [`Scalar::peek`] or as text is fixed, and guarded to be the same, the sign of a zero included.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -79,8 +80,9 @@ struct Recorder {
 }
 
 thread_local! {
-    /// The traces that are being made on this thread, innermost last. There is nothing to drop when a thread ends, because every trace has been closed by
-    /// then; so destructors of other thread-locals can still make traces.
+    /// The traces that are being made on this thread, innermost last. There is nothing to drop when a thread
+    /// ends, because every trace has been closed by then; so destructors of other thread-locals can still
+    /// make traces.
     static OPEN: RefCell<ManuallyDrop<Vec<(u64, Recorder)>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
@@ -91,7 +93,8 @@ static SCOPES: AtomicU64 = AtomicU64::new(0);
 /// A program that was made by running code, with what it decided.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Takes an array of inputs; gives each output, then the number of the first decision that would differ (or -1).
+    /// Takes an array of inputs; gives each output, then the number of the first decision that would differ
+    /// (or -1).
     pub program: Program,
     /// The decisions, in order.
     pub decisions: Vec<Decision>,
@@ -209,8 +212,8 @@ impl Trace {
         Ok(outputs[..self.outputs].iter().filter_map(Datum::as_real).collect())
     }
 
-    /// The first output and its gradient at another point. `transform::grad` of [`Trace::program`] gives the gradient without the
-    /// guard; this refuses to answer where the code would take another way.
+    /// The first output and its gradient at another point. `transform::grad` of [`Trace::program`] gives the
+    /// gradient without the guard; this refuses to answer where the code would take another way.
     ///
     /// # Errors
     /// If the code would take another way there, the point has another length, or there is no output.

@@ -1,7 +1,8 @@
 //! The type of an operation's results from the types of its operands.
 //!
-//! Input: an operation without blocks or calls, and operand types. Output: result types, or what is wrong. The builder, the
-//! verifier, the text parser and the `.pal` front end all ask here, so a typing rule is written once.
+//! Input: an operation without blocks or calls, and operand types. Output: result types, or what is wrong.
+//! The builder, the verifier, the text parser and the `.pal` front end all ask here, so a typing rule is
+//! written once.
 
 use crate::op::{Axis, Linalg, Literal, Logical, Op};
 use crate::types::{Elem, Type};

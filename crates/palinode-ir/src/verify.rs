@@ -1,19 +1,24 @@
-//! The verifier. It runs after every transform in debug builds and tests, and after parsing and building always.
+//! The verifier. It runs after every transform in debug builds and tests, and after parsing and building
+//! always.
 //!
 //! A program that passes satisfies:
 //!
-//! 1. every value is defined exactly once, by a parameter or an instruction, and has an entry in its function's table;
+//! 1. every value is defined exactly once, by a parameter or an instruction, and has an entry in its
+//!    function's table;
 //! 2. every use is preceded by its definition in the same block or one around it (no use outside the block);
 //! 3. operand and result types agree with [`crate::typing`];
-//! 4. loops: `for` has `1 + n` operands, one block with an `int` and `n` carried parameters, `n` block results and `n`
-//!    results of the same types; `while` has `n` operands, a condition block that gives one `bool`, and a body likewise;
-//!    `sweep` has a number, a state and cotangents as operands, a block that maps a counter and a state to a state, and one that maps a counter, a state and
-//!    cotangents to cotangents, which are its results;
-//! 5. `if` has a `bool` operand and two blocks without parameters whose results have the types of its own results;
-//! 6. `fused` has one block of elementwise scalar instructions, a parameter for each operand, captures nothing, and its results have
-//!    the rank of its operands;
+//! 4. loops: `for` has `1 + n` operands, one block with an `int` and `n` carried parameters, `n` block
+//!    results and `n` results of the same types; `while` has `n` operands, a condition block that gives one
+//!    `bool`, and a body likewise; `sweep` has a number, a state and cotangents as operands, a block that
+//!    maps a counter and a state to a state, and one that maps a counter, a state and cotangents to
+//!    cotangents, which are its results;
+//! 5. `if` has a `bool` operand and two blocks without parameters whose results have the types of its own
+//!    results;
+//! 6. `fused` has one block of elementwise scalar instructions, a parameter for each operand, captures
+//!    nothing, and its results have the rank of its operands;
 //! 7. calls agree with the callee's types; function names are unique and not empty; the entry exists;
-//! 8. a tangent rule takes the arguments and a tangent for each real one, and gives a tangent for each real result;
+//! 8. a tangent rule takes the arguments and a tangent for each real one, and gives a tangent for each real
+//!    result;
 //! 9. the program names as many outputs as its entry has results.
 //!
 //! It does not check lengths (they are known when the program runs) nor that recursion terminates.

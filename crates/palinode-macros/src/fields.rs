@@ -1,7 +1,7 @@
 //! What the two derives share: variants, fields, patterns, and which type parameters a type names.
 //!
-//! Input: a struct or an enum. Output: its variants with a name for each field, and the text of the four methods, given what to write for one field. A struct is a type with one variant
-//! that needs no word.
+//! Input: a struct or an enum. Output: its variants with a name for each field, and the text of the four
+//! methods, given what to write for one field. A struct is a type with one variant that needs no word.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

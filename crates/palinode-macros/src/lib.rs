@@ -1,7 +1,7 @@
 //! Palinode's macros.
 //!
-//! Input: the text of a type or a function. Output: the implementation that would otherwise be written by hand, or an error at the place
-//! of the mistake.
+//! Input: the text of a type or a function. Output: the implementation that would otherwise be written by
+//! hand, or an error at the place of the mistake.
 //!
 //! | macro | writes |
 //! |---|---|
@@ -9,8 +9,9 @@
 //! | [`#[derive(Plain)]`](macro@Plain) | the same for a type without |
 //! | [`#[step]`](macro@step) | a `Step` from a generic function |
 //!
-//! Invariants: what is written uses public items by their full paths, so nothing has to be imported; it works for packages that depend on
-//! `palinode` and for those that depend on `palinode-core` and `palinode-time`. Absent: calculus.
+//! Invariants: what is written uses public items by their full paths, so nothing has to be imported; it works
+//! for packages that depend on `palinode` and for those that depend on `palinode-core` and `palinode-time`.
+//! Absent: calculus.
 
 mod fields;
 mod paths;
@@ -23,8 +24,9 @@ use syn::{DeriveInput, ItemFn, parse_macro_input};
 
 /// Writes `Reals<S>` for a struct or an enum, where `S` is the first type parameter.
 ///
-/// A field whose type names `S` holds numbers and must be `Reals<S>`; any other field is data and must be `Plain`. An enum writes
-/// which variant it is as a word. What is reloaded keeps its memory where the shape (the variant, for an enum) is the same.
+/// A field whose type names `S` holds numbers and must be `Reals<S>`; any other field is data and must be
+/// `Plain`. An enum writes which variant it is as a word. What is reloaded keeps its memory where the shape
+/// (the variant, for an enum) is the same.
 ///
 /// ```
 /// use palinode_core::Snapshot;
@@ -60,8 +62,9 @@ use syn::{DeriveInput, ItemFn, parse_macro_input};
 /// assert_eq!(other, ball);
 /// ```
 ///
-/// Other type parameters, constants, lifetimes and `where` clauses pass through; another type parameter must be `Plain`, or `Reals<S>` if it stands in a type that
-/// names `S` as well. Refused are a type without a type parameter, which has no number to find,
+/// Other type parameters, constants, lifetimes and `where` clauses pass through; another type parameter must
+/// be `Plain`, or `Reals<S>` if it stands in a type that names `S` as well. Refused are a type without a type
+/// parameter, which has no number to find,
 ///
 /// ```compile_fail
 /// #[derive(palinode_macros::Reals)]
@@ -83,7 +86,8 @@ pub fn derive_reals(input: TokenStream) -> TokenStream {
     written(reals::derive(&parse_macro_input!(input as DeriveInput)))
 }
 
-/// Writes `Plain` for a struct or an enum whose fields are all `Plain`: data without numbers to differentiate by.
+/// Writes `Plain` for a struct or an enum whose fields are all `Plain`: data without numbers to differentiate
+/// by.
 ///
 /// ```
 /// use palinode_core::Plain as _;
@@ -108,9 +112,9 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 
 /// Makes a generic function one step of a loop: a `Step` of `palinode-time`.
 ///
-/// The function takes the state as `&mut`, then the parameters, then what enters at one step; the last two may be missing. It may take them by
-/// reference or, if they can be copied, by value. An argument whose type does not name the number is data that is not differentiated by
-/// (`PlainInput` around it).
+/// The function takes the state as `&mut`, then the parameters, then what enters at one step; the last two
+/// may be missing. It may take them by reference or, if they can be copied, by value. An argument whose type
+/// does not name the number is data that is not differentiated by (`PlainInput` around it).
 ///
 /// ```
 /// use palinode_core::Real;
@@ -138,7 +142,8 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 /// assert!(state.speed < 0.0);
 /// ```
 ///
-/// Because `swing` is then the name of a value, no variable of its module can be called `swing`. With a name of its own the step leaves the function as it is:
+/// Because `swing` is then the name of a value, no variable of its module can be called `swing`. With a name
+/// of its own the step leaves the function as it is:
 ///
 /// ```
 /// # use palinode_core::Real;
@@ -154,7 +159,8 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 /// assert_eq!(x, 0.5625);
 /// ```
 ///
-/// Refused are functions that are not generic, that do not begin with `&mut`, that are `async`, `unsafe` or `const`, or that return something:
+/// Refused are functions that are not generic, that do not begin with `&mut`, that are `async`, `unsafe` or
+/// `const`, or that return something:
 ///
 /// ```compile_fail
 /// # use palinode_core::Real;

@@ -1,7 +1,7 @@
 //! Where the traits are, seen from the package that uses a macro.
 //!
-//! Input: the manifest of that package. Output: a path. The package itself is named from outside as well (`::palinode_core`), which also holds in its
-//! tests and examples.
+//! Input: the manifest of that package. Output: a path. The package itself is named from outside as well
+//! (`::palinode_core`), which also holds in its tests and examples.
 
 use proc_macro_crate::{FoundCrate, crate_name};
 use proc_macro2::{Span, TokenStream};

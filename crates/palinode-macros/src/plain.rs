@@ -1,6 +1,7 @@
 //! `#[derive(Plain)]`.
 //!
-//! Input: a struct or an enum without numbers to differentiate by. Output: `impl Plain`, field by field; every type parameter that a field names must be `Plain`.
+//! Input: a struct or an enum without numbers to differentiate by. Output: `impl Plain`, field by field;
+//! every type parameter that a field names must be `Plain`.
 
 use crate::fields::{Part, PerField, Shapes, method, names};
 use crate::paths;

@@ -1,9 +1,10 @@
 //! `#[derive(Reals)]`.
 //!
-//! Input: a struct or an enum over a number. Output: `impl Reals<S>`: fields that name `S` by `Reals<S>`, the others by `Plain`.
+//! Input: a struct or an enum over a number. Output: `impl Reals<S>`: fields that name `S` by `Reals<S>`, the
+//! others by `Plain`.
 //!
-//! The bounds are on type parameters, not on the types of fields: those would make a type that contains itself (a tree) ask for its own implementation without end, and
-//! would show private types to the outside.
+//! The bounds are on type parameters, not on the types of fields: those would make a type that contains
+//! itself (a tree) ask for its own implementation without end, and would show private types to the outside.
 
 use crate::fields::{Part, PerField, Shapes, method, names};
 use crate::paths;

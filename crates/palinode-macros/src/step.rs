@@ -1,7 +1,7 @@
 //! `#[step]`.
 //!
-//! Input: a generic function that changes its first argument. Output: a unit struct that is a `Step`, and the function: as `call` of that struct, or left as it is if
-//! the attribute names the struct (`#[step(Name)]`).
+//! Input: a generic function that changes its first argument. Output: a unit struct that is a `Step`, and the
+//! function: as `call` of that struct, or left as it is if the attribute names the struct (`#[step(Name)]`).
 
 use crate::fields::names;
 use crate::paths;

@@ -1,7 +1,8 @@
 //! How many numbers are added up: naive, compensated or exact, behind one trait and one choice.
 //!
-//! Input: terms or products, one by one, by slices, or as partial sums to merge. Output: a total. [`Accumulate`] is for code that
-//! keeps sums of its own (a gradient's entries over a batch); [`Accumulator`] is the choice as a value, with `sum`, `dot` and `matmul`.
+//! Input: terms or products, one by one, by slices, or as partial sums to merge. Output: a total.
+//! [`Accumulate`] is for code that keeps sums of its own (a gradient's entries over a batch); [`Accumulator`]
+//! is the choice as a value, with `sum`, `dot` and `matmul`.
 //!
 //! | | error of a sum of n terms | depends on the order | ns a term, naive = 1 |
 //! |---|---|---|---|
@@ -9,8 +10,8 @@
 //! | [`Compensated`] | u times the total, and (n u)^2 times the sum of sizes | yes | 2 |
 //! | [`ExactSum`], [`ExactDot`] | half a unit in the last place of the total | no | about 1, products 3; over 512 binades 3 and 6 |
 //!
-//! (u is 2^-53 for `f64`.) Papers: Neumaier (1974) and Ogita, Rump and Oishi, "Accurate sum and dot product" (2005), for the
-//! compensated ones.
+//! (u is 2^-53 for `f64`.) Papers: Neumaier (1974) and Ogita, Rump and Oishi, "Accurate sum and dot product"
+//! (2005), for the compensated ones.
 //!
 //! Known limits: a compensated sum that overflows on the way stays infinite.
 
@@ -89,7 +90,8 @@ impl<T: Scalar + Send + Sync> AccumulateProducts<T> for Naive<T> {
     }
 }
 
-/// Additions with their rounding errors summed beside them: as accurate as twice the precision, rounded at the end.
+/// Additions with their rounding errors summed beside them: as accurate as twice the precision, rounded at
+/// the end.
 ///
 /// ```
 /// use palinode_num::{Accumulate, Compensated};
@@ -253,8 +255,8 @@ impl Accumulator {
         }
     }
 
-    /// The product of two matrices, stored row by row: `a` is `rows` by `inner`, `b` is `inner` by `columns`. Every entry is a
-    /// [`dot`](Self::dot).
+    /// The product of two matrices, stored row by row: `a` is `rows` by `inner`, `b` is `inner` by `columns`.
+    /// Every entry is a [`dot`](Self::dot).
     ///
     /// ```
     /// use palinode_num::Accumulator;

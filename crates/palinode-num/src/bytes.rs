@@ -1,7 +1,7 @@
 //! Exact sums as bytes: to keep one, send it, and go on from it.
 //!
-//! Input: a sum. Output: bytes that are the same for the same sum, in whatever order and grouping it came about, on every platform; and
-//! the sum again, or an error for bytes that are none.
+//! Input: a sum. Output: bytes that are the same for the same sum, in whatever order and grouping it came
+//! about, on every platform; and the sum again, or an error for bytes that are none.
 //!
 //! | bytes | hold |
 //! |---|---|

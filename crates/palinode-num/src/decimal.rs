@@ -1,7 +1,7 @@
 //! Decimal digits, exactly: what reading and writing numbers is done with.
 //!
-//! Input -> output: text that `f64` is able to read in, digits out; sums, differences and roundings of them; text in positional
-//! or scientific form out.
+//! Input -> output: text that `f64` is able to read in, digits out; sums, differences and roundings of them;
+//! text in positional or scientific form out.
 
 /// A decimal number that is not negative: `0.d1 d2 d3 ... * 10^point`.
 #[derive(Clone, Debug)]

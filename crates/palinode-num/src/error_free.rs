@@ -45,7 +45,8 @@ pub(crate) fn two_product_split(a: f64, b: f64) -> (f64, f64) {
     (product, error)
 }
 
-/// [`two_product`] for factors of any size: where splitting would overflow, they are scaled, exactly. Provided the product does not overflow.
+/// [`two_product`] for factors of any size: where splitting would overflow, they are scaled, exactly.
+/// Provided the product does not overflow.
 #[inline]
 pub(crate) fn two_product_of_any(a: f64, b: f64) -> (f64, f64) {
     const LARGE: f64 = f64::MAX / (1_u64 << 40) as f64;
@@ -53,7 +54,8 @@ pub(crate) fn two_product_of_any(a: f64, b: f64) -> (f64, f64) {
     if a.abs() < LARGE && b.abs() < LARGE {
         return two_product(a, b);
     }
-    // The other factor is small, or the product would overflow: scaling the large one down and the error up loses nothing.
+    // The other factor is small, or the product would overflow: scaling the large one down and the error up
+    // loses nothing.
     let (large, other) = if a.abs() >= b.abs() { (a, b) } else { (b, a) };
     let (_, error) = two_product(large * DOWN, other);
     (a * b, error / DOWN)

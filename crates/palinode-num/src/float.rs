@@ -4,9 +4,10 @@
 //! come from `libm`, `polygamma` from [`crate::special`]. `acosh` and `atanh` come from `libm` because the
 //! standard library's lose up to half their digits next to 1 and -1, `asinh` because its overflows early.
 //!
-//! Invariants: same bits for same bits on one machine and one standard library, so `powi` avoids
-//! `f64::powi`, whose rounding may differ between constant folding and run time. Lanes (the tangents of `DualN`) are
-//! combined by fused multiply-add in builds whose target has it, so their last bits depend on the target features.
+//! Invariants: same bits for same bits on one machine and one standard library, so `powi` avoids `f64::powi`,
+//! whose rounding may differ between constant folding and run time. Lanes (the tangents of `DualN`) are
+//! combined by fused multiply-add in builds whose target has it, so their last bits depend on the target
+//! features.
 //!
 //! Known limits: the accuracy of the platform's mathematical library (1 or 2 units in the last place);
 //! `lgamma` is accurate relative to 1, not to itself, next to its zeros at negative arguments. `f32` takes
@@ -17,9 +18,9 @@ use crate::special::{self, F64_SERIES};
 
 /// The rare part of `strong_mul`, kept out of line so that the common path stays a multiplication and a test.
 ///
-/// Rare parts are `extern "C"` because such functions do not unwind. One instance is shared between crates, so that the compiler may not see the
-/// body; a call that might unwind made it keep what loops carry in memory, and chains of products took twice as long as soon as another
-/// crate had used them too.
+/// Rare parts are `extern "C"` because such functions do not unwind. One instance is shared between crates,
+/// so that the compiler may not see the body; a call that might unwind made it keep what loops carry in
+/// memory, and chains of products took twice as long as soon as another crate had used them too.
 #[cold]
 #[inline(never)]
 extern "C" fn zero_wins<S: Scalar<Bool = bool>>(a: S, b: S, product: S) -> S {
@@ -48,8 +49,8 @@ extern "C" fn cold_combine<S: Scalar, const N: usize>(
     *lanes = core::array::from_fn(|i| p.strong_mul(a[i]) + q.strong_mul(b[i]));
 }
 
-/// Calls it with copies and copies what it returns. Without the copies the common path would keep its lanes in memory too: up to
-/// twice as slow on chains of products.
+/// Calls it with copies and copies what it returns. Without the copies the common path would keep its lanes
+/// in memory too: up to twice as slow on chains of products.
 #[inline(always)]
 fn rare_combine<S: Scalar, const N: usize>(p: S, a: [S; N], q: S, b: [S; N]) -> [S; N] {
     let (a, b, mut lanes) = (a, b, [S::zero(); N]);
@@ -59,8 +60,9 @@ fn rare_combine<S: Scalar, const N: usize>(p: S, a: [S; N], q: S, b: [S; N]) -> 
 
 /// `p * a + q * b`, with one rounding less where that is an instruction.
 ///
-/// Besides being shorter, it keeps the two products apart: LLVM may swap the terms of a sum, and swaps those of some
-/// lanes in order to pack lanes and primals into one vector, which costs more in shuffles than it saves.
+/// Besides being shorter, it keeps the two products apart: LLVM may swap the terms of a sum, and swaps those
+/// of some lanes in order to pack lanes and primals into one vector, which costs more in shuffles than it
+/// saves.
 #[inline(always)]
 fn sum_of_products<S: Scalar>(p: S, a: S, q: S, b: S) -> S {
     if cfg!(target_feature = "fma") { q.mul_add(b, p * a) } else { p * a + q * b }
@@ -117,8 +119,9 @@ macro_rules! functions_through_f64 {
 
 macro_rules! impl_scalar {
     ($float:ident, $bits:ident) => {
-        /// Below [`TAME`] exactly if the factor is neither zero, nor infinite, nor NaN, so that a plain product with it is
-        /// a strong one: without the sign, the bits of such numbers lie strictly between those of 0 and infinity.
+        /// Below [`TAME`] exactly if the factor is neither zero, nor infinite, nor NaN, so that a plain
+        /// product with it is a strong one: without the sign, the bits of such numbers lie strictly between
+        /// those of 0 and infinity.
         #[inline(always)]
         fn wildness(factor: $float) -> $bits {
             (factor.to_bits() << 1).wrapping_sub(1)
@@ -251,7 +254,8 @@ macro_rules! impl_scalar {
             fn polygamma(self, order: u32) -> Self {
                 special::polygamma(f64::from(self), order, &F64_SERIES) as Self
             }
-            // Out of line, where the compiler makes one call of the two; inlined, it may move the cosine behind a branch.
+            // Out of line, where the compiler makes one call of the two; inlined, it may move the cosine
+            // behind a branch.
             #[inline(never)]
             fn sin_cos(self) -> (Self, Self) {
                 Self::sin_cos(self)

@@ -1,19 +1,19 @@
 //! Random numbers as a pure function: key and counter in, bits out.
 //!
-//! Input: a [`Key`] and a counter. Output: the same bits for the same pair, on every machine, in any order and on any
-//! thread. Nothing is stored, so a draw can be made again wherever it is needed: in a replay, in a reverse sweep, or for
-//! every parameter of a random direction.
+//! Input: a [`Key`] and a counter. Output: the same bits for the same pair, on every machine, in any order
+//! and on any thread. Nothing is stored, so a draw can be made again wherever it is needed: in a replay, in a
+//! reverse sweep, or for every parameter of a random direction.
 //!
-//! The generator is Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): ten
-//! rounds of multiplications, a 128-bit key, a 256-bit counter, four words a block. Its key is wide enough that the keys of
-//! even 2^50 children are all different but for a chance of 2^-28. Logarithm, sine and cosine come from `libm`, which is the same
-//! code on every platform.
+//! The generator is Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+//! 3", 2011): ten rounds of multiplications, a 128-bit key, a 256-bit counter, four words a block. Its key is
+//! wide enough that the keys of even 2^50 children are all different but for a chance of 2^-28. Logarithm,
+//! sine and cosine come from `libm`, which is the same code on every platform.
 //!
-//! Invariants: draws use the blocks whose last counter word is 0; children of a key come from blocks whose last word is not,
-//! so no draw tells about a child.
+//! Invariants: draws use the blocks whose last counter word is 0; children of a key come from blocks whose
+//! last word is not, so no draw tells about a child.
 //!
-//! Known limits: not for secrets. A stream has 2^64 draws of each kind. Draws of different kinds at one counter are made of
-//! the same bits: use a child for each purpose.
+//! Known limits: not for secrets. A stream has 2^64 draws of each kind. Draws of different kinds at one
+//! counter are made of the same bits: use a child for each purpose.
 
 use core::f64::consts::TAU;
 

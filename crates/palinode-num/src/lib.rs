@@ -1,8 +1,8 @@
 //! The numbers Palinode computes with.
 //!
-//! Input: nothing. Output: [`Scalar`], the only vocabulary a derivative rule may use; [`Real`], what
-//! people write generic code in; the leaf numbers that implement them; ways to add many of them up ([`Accumulator`]); and random
-//! numbers as a function of a [`Key`].
+//! Input: nothing. Output: [`Scalar`], the only vocabulary a derivative rule may use; [`Real`], what people
+//! write generic code in; the leaf numbers that implement them; ways to add many of them up
+//! ([`Accumulator`]); and random numbers as a function of a [`Key`].
 //!
 //! Invariant: this package knows no calculus. There is no derivative, tangent or tape in it.
 

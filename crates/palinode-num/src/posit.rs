@@ -14,17 +14,17 @@
 //! | `text.rs`, `big.rs` | decimal text that reads back |
 //!
 //! Invariants
-//! - Every operation computes the exact real result, or enough of it to know where it lies, and rounds once: to the
-//!   nearest encoding, ties to the even encoding, numbers beyond the ends to the ends. What is not zero never becomes
-//!   zero, and nothing that is a real number becomes NaR.
-//! - es = 2 for every width, so a narrow posit is a wide one whose last bits are zero. All the work is done on 64-bit
-//!   patterns that are aligned at the sign bit, once for all widths.
-//! - There is one zero and one NaR ("not a real"). NaR is what has no real value: `0/0`, `1/0`, `sqrt(-1)`, and any
-//!   operation on NaR.
+//! - Every operation computes the exact real result, or enough of it to know where it lies, and rounds once:
+//!   to the nearest encoding, ties to the even encoding, numbers beyond the ends to the ends. What is not
+//!   zero never becomes zero, and nothing that is a real number becomes NaR.
+//! - es = 2 for every width, so a narrow posit is a wide one whose last bits are zero. All the work is done
+//!   on 64-bit patterns that are aligned at the sign bit, once for all widths.
+//! - There is one zero and one NaR ("not a real"). NaR is what has no real value: `0/0`, `1/0`, `sqrt(-1)`,
+//!   and any operation on NaR.
 //!
-//! Known limits: precision tapers. Next to 1 a posit of `n` bits has `n - 5` bits of fraction, and one less for every
-//! factor of 16 away from there; the last numbers before the ends are powers of 4 and 16. A sum that should be exact belongs into a
-//! [`Quire`](crate::Quire).
+//! Known limits: precision tapers. Next to 1 a posit of `n` bits has `n - 5` bits of fraction, and one less
+//! for every factor of 16 away from there; the last numbers before the ends are powers of 4 and 16. A sum
+//! that should be exact belongs into a [`Quire`](crate::Quire).
 
 mod arithmetic;
 mod big;
@@ -40,7 +40,8 @@ pub(crate) use pattern::Unpacked;
 pub use text::ParsePositError;
 pub use width::PositWidth;
 
-/// A posit that is stored in the integer `W`; use the names [`Posit8`], [`Posit16`], [`Posit32`] and [`Posit64`].
+/// A posit that is stored in the integer `W`; use the names [`Posit8`], [`Posit16`], [`Posit32`] and
+/// [`Posit64`].
 ///
 /// ```
 /// use palinode_num::{Posit16, Posit32, Scalar};

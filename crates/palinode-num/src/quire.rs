@@ -2,17 +2,19 @@
 //!
 //! Input -> output: posits in; their exact sum, difference, or sum of products inside; one rounding out.
 //!
-//! The standard's quire for posits of `n` bits is a fixed-point number of `16n` bits: a sign, 31 bits for carries, `8n - 16` bits
-//! before and `8n - 16` bits after the point. Every product of two posits fits, and so do `2^31 - 1` products of the
-//! largest numbers. What would leave this range is NaR, and NaR stays, until [`Quire::clear`].
+//! The standard's quire for posits of `n` bits is a fixed-point number of `16n` bits: a sign, 31 bits for
+//! carries, `8n - 16` bits before and `8n - 16` bits after the point. Every product of two posits fits, and
+//! so do `2^31 - 1` products of the largest numbers. What would leave this range is NaR, and NaR stays, until
+//! [`Quire::clear`].
 //!
-//! How it is stored: digits of weight `2^32`, each in an `i128` that takes carries later. A product of posits of up to 32 bits is shifted
-//! by less than 32 and added to *one* digit: no carry runs, whatever the signs are. `room` says how many more
-//! products can be added before the range could be left (2^31 at most, so no digit overflows); only then are carries moved
-//! and the range looked at. So the answer is that of a quire which checks every step.
+//! How it is stored: digits of weight `2^32`, each in an `i128` that takes carries later. A product of posits
+//! of up to 32 bits is shifted by less than 32 and added to *one* digit: no carry runs, whatever the signs
+//! are. `room` says how many more products can be added before the range could be left (2^31 at most, so no
+//! digit overflows); only then are carries moved and the range looked at. So the answer is that of a quire
+//! which checks every step.
 //!
-//! Invariants: the value is the exact sum of what was added, and its bits do not depend on the order, as long as no
-//! partial sum leaves the range. `room` is 0 if the quire is NaR.
+//! Invariants: the value is the exact sum of what was added, and its bits do not depend on the order, as long
+//! as no partial sum leaves the range. `room` is 0 if the quire is NaR.
 
 mod accumulate;
 mod digits;
@@ -24,7 +26,8 @@ use core::marker::PhantomData;
 use core::ops::{AddAssign, SubAssign};
 use digits::{DIGIT_BITS, Layout, Long};
 
-/// An exact sum of posits and products of posits; use the names [`Quire8`], [`Quire16`], [`Quire32`] and [`Quire64`].
+/// An exact sum of posits and products of posits; use the names [`Quire8`], [`Quire16`], [`Quire32`] and
+/// [`Quire64`].
 ///
 /// ```
 /// use palinode_num::{Posit32, Quire32};
@@ -57,18 +60,21 @@ pub type Quire32 = Quire<i32>;
 /// 1024 bits, for posits of 64 bits.
 pub type Quire64 = Quire<i64>;
 
-/// The scale and the magnitude, in units of `2^(scale - 30)`, of a posit of up to 32 bits, aligned at the sign bit.
+/// The scale and the magnitude, in units of `2^(scale - 30)`, of a posit of up to 32 bits, aligned at the
+/// sign bit.
 ///
-/// Without the sign bit, an encoding is a signed integer whose conversion to `f64` finds the end of the regime: a run of ones makes it a small
-/// negative number. Exponent and mantissa of the float then are regime, exponent and fraction in one piece, counted
-/// down instead of up where regime and sign differ. A magnitude of exactly 2 comes out at a scale of one less, which is the
-/// same number. No branch, no shift by a variable: the compiler does several at once.
+/// Without the sign bit, an encoding is a signed integer whose conversion to `f64` finds the end of the
+/// regime: a run of ones makes it a small negative number. Exponent and mantissa of the float then are
+/// regime, exponent and fraction in one piece, counted down instead of up where regime and sign differ. A
+/// magnitude of exactly 2 comes out at a scale of one less, which is the same number. No branch, no shift by
+/// a variable: the compiler does several at once.
 #[inline(always)]
 fn narrow_parts(bits: i32) -> (i64, i64) {
     let body = bits << 1;
     let float = f64::from(body).to_bits() as i64 & i64::MAX;
     let down = i64::from((bits ^ body) >> 31);
-    // Regime 0 ends at bit 30 of 31: the exponent of the float is 1023 + 31 for it, and counts 4 scales a step.
+    // Regime 0 ends at bit 30 of 31: the exponent of the float is 1023 + 31 for it, and counts 4 scales a
+    // step.
     const ZERO: i64 = 4 * (1023 + 31);
     let fraction = float >> 20 & ((1 << 30) - 1);
     let magnitude = (fraction ^ down) - down + (1 << 30) + (down & (1 << 30));
@@ -132,7 +138,8 @@ impl<W: PositWidth> Quire<W> {
         self.accumulate(a, b, true);
     }
 
-    /// Adds `times * a * b`, exactly: what `times` calls of [`add_product`](Self::add_product) do, in one step.
+    /// Adds `times * a * b`, exactly: what `times` calls of [`add_product`](Self::add_product) do, in one
+    /// step.
     ///
     /// ```
     /// use palinode_num::{Posit32, Quire32};
@@ -342,7 +349,8 @@ impl<W: PositWidth> Quire<W> {
         long.unpacked(&Self::LAYOUT).map_or(Posit::ZERO, Posit::nearest)
     }
 
-    /// The standard's encoding: a two's complement number of `16 * BITS` bits in 64-bit words, lowest first. NaR is the sign bit alone.
+    /// The standard's encoding: a two's complement number of `16 * BITS` bits in 64-bit words, lowest first.
+    /// NaR is the sign bit alone.
     #[must_use]
     pub fn to_words(&self) -> Vec<u64> {
         let count = W::BITS as usize / 4;
@@ -359,7 +367,8 @@ impl<W: PositWidth> Quire<W> {
 
 /// As bytes.
 impl<W: PositWidth> Quire<W> {
-    /// The value as bytes, the same however it came about: the frame of [`ExactSum::to_bytes`](crate::ExactSum::to_bytes), with the bits of a posit for the kind, around
+    /// The value as bytes, the same however it came about: the frame of
+    /// [`ExactSum::to_bytes`](crate::ExactSum::to_bytes), with the bits of a posit for the kind, around
     /// [`to_words`](Self::to_words).
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

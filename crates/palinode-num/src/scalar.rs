@@ -93,8 +93,8 @@ pub trait Scalar:
     fn constant(name: Constant) -> Self;
     /// Data: the nearest number to `v`. Rules use [`Scalar::from_int`] and [`Scalar::constant`] instead.
     fn from_f64(v: f64) -> Self;
-    /// The primal as an `f64` for messages, margins and tables; `None` for a symbol. What is decided by it is not seen as a decision; that
-    /// something was looked at is.
+    /// The primal as an `f64` for messages, margins and tables; `None` for a symbol. What is decided by it is
+    /// not seen as a decision; that something was looked at is.
     #[inline(always)]
     fn peek(self) -> Option<f64> {
         self.glance()
@@ -187,8 +187,8 @@ pub trait Scalar:
     fn strong_combine<const N: usize>(p: Self, a: [Self; N], q: Self, b: [Self; N]) -> [Self; N] {
         core::array::from_fn(|i| q.strong_add_to(b[i], p.strong_mul(a[i])))
     }
-    /// [`strong_combine`](Self::strong_combine) where `pq` is the product `p * q`, which may tell about both factors: how
-    /// the product rule does.
+    /// [`strong_combine`](Self::strong_combine) where `pq` is the product `p * q`, which may tell about both
+    /// factors: how the product rule does.
     #[inline(always)]
     fn strong_combine_of_product<const N: usize>(
         _pq: Self,
@@ -223,7 +223,8 @@ pub trait Scalar:
     fn min(self, other: Self) -> Self;
     /// The larger of the two; a NaN is ignored.
     fn max(self, other: Self) -> Self;
-    /// `self` held between `low` and `high`. Unlike `f64::clamp` it does not panic when `low > high`: `high` wins.
+    /// `self` held between `low` and `high`. Unlike `f64::clamp` it does not panic when `low > high`: `high`
+    /// wins.
     #[inline(always)]
     fn clamp(self, low: Self, high: Self) -> Self {
         let at_least_low = Self::select(self.less(low), low, self);
@@ -337,8 +338,9 @@ pub trait Scalar:
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         a.iter().zip(b).fold(Self::zero(), |sum, (&x, &y)| sum + x * y)
     }
-    /// [`sum_of`](Self::sum_of), accumulated as asked for. A number with derivatives accumulates its value and every tangent that way.
-    /// Numbers that only write down what is computed (symbols) have no sum to choose, and add one after the other.
+    /// [`sum_of`](Self::sum_of), accumulated as asked for. A number with derivatives accumulates its value
+    /// and every tangent that way. Numbers that only write down what is computed (symbols) have no sum to
+    /// choose, and add one after the other.
     ///
     /// ```
     /// use palinode_num::{Accumulator, Scalar};
@@ -360,8 +362,9 @@ pub trait Scalar:
         let _ = how;
         Self::dot(a, b)
     }
-    /// [`dot_with`](Self::dot_with) of strong products: a zero factor wins over everything, as in [`strong_mul`](Self::strong_mul), also a zero
-    /// that carries derivatives. Infinities and NaNs that are left count as the accumulator says.
+    /// [`dot_with`](Self::dot_with) of strong products: a zero factor wins over everything, as in
+    /// [`strong_mul`](Self::strong_mul), also a zero that carries derivatives. Infinities and NaNs that are
+    /// left count as the accumulator says.
     ///
     /// ```
     /// use palinode_num::{Accumulator, Scalar};
@@ -385,7 +388,8 @@ pub trait Scalar:
             return pairs().fold(Self::zero(), |sum, (x, y)| x.strong_add_to(y, sum));
         }
         let counts = |&(x, y): &(Self, Self)| !x.vanishes() && !y.vanishes();
-        // A zero with derivatives does not vanish, and its value wins all the same: their strong product is a term of the sum.
+        // A zero with derivatives does not vanish, and its value wins all the same: their strong product is a
+        // term of the sum.
         let wins = |x: Self, y: Self| x.glance() == Some(0.0) && !y.glance().is_some_and(f64::is_finite);
         let factors = |(x, y)| if wins(x, y) || wins(y, x) { (x.strong_mul(y), Self::one()) } else { (x, y) };
         let (a, b): (Vec<Self>, Vec<Self>) = pairs().filter(counts).map(factors).unzip();
@@ -449,7 +453,8 @@ pub trait Real:
     + Product
     + for<'a> Product<&'a Self>
 {
-    /// The primal as an `f64`. Of an active value this is a decision: what is computed from it has no derivative.
+    /// The primal as an `f64`. Of an active value this is a decision: what is computed from it has no
+    /// derivative.
     fn to_f64(self) -> f64;
     /// Whether the primal is NaN.
     #[inline]

@@ -1,8 +1,9 @@
-//! `Wide`: a binary floating-point number of 192 bits, the workshop in which double-double functions are made.
+//! `Wide`: a binary floating-point number of 192 bits, the workshop in which double-double functions are
+//! made.
 //!
-//! Input -> output: exact numbers of up to 192 bits in, results with a relative error of a few units of 2^-190
-//! (arithmetic) or better than 2^-170 (functions) out, so that rounding them to 106 bits is right but for
-//! inputs nobody meets.
+//! Input -> output: exact numbers of up to 192 bits in, results with a relative error of a few units of
+//! 2^-190 (arithmetic) or better than 2^-170 (functions) out, so that rounding them to 106 bits is right but
+//! for inputs nobody meets.
 //!
 //! Invariants: the top bit of a nonzero mantissa is set; the exponent is never exhausted (`i64`), so nothing
 //! overflows or underflows on the way; there is no infinity and no NaN, callers deal with those.

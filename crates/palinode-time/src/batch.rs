@@ -1,15 +1,19 @@
 //! Gradients of batches: a closure per sample, sums over samples, on one thread or many.
 //!
-//! Input: parameters, a number of samples, a closure that gives the loss of one sample. Output: the sum of losses and the sum of gradients.
+//! Input: parameters, a number of samples, a closure that gives the loss of one sample. Output: the sum of
+//! losses and the sum of gradients.
 //!
-//! Invariants: with [`Accumulator::Exact`] the sums are rounded once, so the bits depend on the samples alone: not on their order, not on
-//! the number of threads, not on which thread took which. With the others they do. Of several samples that fail the first is named, whatever the threads do.
-//! What is given is finite: a sum that overflows is an error, as a sample that does is. Posits do not overflow: a sum beyond the largest is the largest.
+//! Invariants: with [`Accumulator::Exact`] the sums are rounded once, so the bits depend on the samples
+//! alone: not on their order, not on the number of threads, not on which thread took which. With the others
+//! they do. Of several samples that fail the first is named, whatever the threads do. What is given is
+//! finite: a sum that overflows is an error, as a sample that does is. Posits do not overflow: a sum beyond
+//! the largest is the largest.
 //!
 //! Numbers: `f64`, `f32` and posits, whose exact sums are quires.
 //!
-//! Memory: a tape and a sum per parameter for every piece of the batch that is under way (560 bytes a parameter if exact). With
-//! [`Batch::accumulate_within`] a sweep holds a sum for every number of its sample that waits to be swept (1096 bytes each if exact, in `f64`).
+//! Memory: a tape and a sum per parameter for every piece of the batch that is under way (560 bytes a
+//! parameter if exact). With [`Batch::accumulate_within`] a sweep holds a sum for every number of its sample
+//! that waits to be swept (1096 bytes each if exact, in `f64`).
 
 use crate::forward_gradient::{Directions, EstimateError, ForwardGradient, Perturbed};
 use crate::forward_gradient::{finite_answer, finite_parameters, non_finite, slopes_of};
@@ -78,9 +82,10 @@ impl Batch {
         Batch { accumulator, ..self }
     }
 
-    /// How the reverse sweep of a single sample adds up cotangents, as in [`Tape::accumulate`]: naive if nothing else is said, which is much faster. For
-    /// samples that use a parameter many times; what is the same in any order of the samples is so in either case.
-    /// [`forward_gradient`](Self::forward_gradient) has no reverse sweep, and does not look at it.
+    /// How the reverse sweep of a single sample adds up cotangents, as in [`Tape::accumulate`]: naive if
+    /// nothing else is said, which is much faster. For samples that use a parameter many times; what is the
+    /// same in any order of the samples is so in either case. [`forward_gradient`](Self::forward_gradient)
+    /// has no reverse sweep, and does not look at it.
     ///
     /// ```
     /// use palinode_core::{Accumulator, Array};
@@ -106,7 +111,8 @@ impl Batch {
         Batch { parallel: true, ..self }
     }
 
-    /// The value and the gradient, summed over samples: `loss(p, i)` is recorded and swept for each sample `i`.
+    /// The value and the gradient, summed over samples: `loss(p, i)` is recorded and swept for each sample
+    /// `i`.
     ///
     /// ```
     /// use palinode_core::{Posit16, Scalar};
@@ -119,7 +125,8 @@ impl Batch {
     /// ```
     ///
     /// # Errors
-    /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606); a sum that overflows (PAL0608; in posits none does).
+    /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606); a sum that
+    /// overflows (PAL0608; in posits none does).
     pub fn value_and_grad<S: Summand<Bool = bool>>(
         &self,
         parameters: &[S],
@@ -141,11 +148,13 @@ impl Batch {
         Ok(BatchGradient { value, gradient, samples: self.samples })
     }
 
-    /// The forward gradient of the sum over samples: the same `K` directions for every sample, and slopes summed. How a sample adds up is its
-    /// closure's affair: [`accumulate_within`](Self::accumulate_within) is for reverse sweeps.
+    /// The forward gradient of the sum over samples: the same `K` directions for every sample, and slopes
+    /// summed. How a sample adds up is its closure's affair: [`accumulate_within`](Self::accumulate_within)
+    /// is for reverse sweeps.
     ///
     /// # Errors
-    /// Those of [`forward_gradient`](crate::forward_gradient), with the number of the sample (PAL0606); a sum that overflows (PAL0608; in posits none does).
+    /// Those of [`forward_gradient`](crate::forward_gradient), with the number of the sample (PAL0606); a sum
+    /// that overflows (PAL0608; in posits none does).
     pub fn forward_gradient<'a, const K: usize>(
         &self,
         parameters: &[f64],
@@ -170,7 +179,8 @@ impl Batch {
         finite_parameters(parameters)?;
         let draw = directions.draw::<K>(key, parameters.len())?;
         let piece = |samples: Range<usize>, sums: &mut dyn FnMut(S, &[S])| {
-            // A draw remembers its last block, so each piece has its own; the same key makes the same directions.
+            // A draw remembers its last block, so each piece has its own; the same key makes the same
+            // directions.
             let draw = directions.draw::<K>(key, parameters.len()).expect("it was drawn before");
             for sample in samples {
                 let answer =
@@ -185,7 +195,8 @@ impl Batch {
         ForwardGradient::new(value, slopes, draw)
     }
 
-    /// Sums over all samples: of a value and of `width` more numbers called `name`, which `piece` gives sample by sample.
+    /// Sums over all samples: of a value and of `width` more numbers called `name`, which `piece` gives
+    /// sample by sample.
     fn add_up<S: Summand>(
         &self,
         width: usize,

@@ -31,7 +31,8 @@ pub enum Error {
     BudgetTooSmall {
         /// What was allowed.
         budget: Budget,
-        /// The smallest budget that works; more, if 16 times the budget (or 16 MiB) did not hold the residuals of one step.
+        /// The smallest budget that works; more, if 16 times the budget (or 16 MiB) did not hold the
+        /// residuals of one step.
         smallest: Budget,
         /// Bytes for the live state, parameters and cotangents.
         states: usize,
@@ -156,7 +157,8 @@ pub enum Error {
     NonFiniteLoss {
         /// What it is.
         value: f64,
-        /// The first step after which the state has a number that is not finite; `None` if there is no such step.
+        /// The first step after which the state has a number that is not finite; `None` if there is no such
+        /// step.
         step: Option<u64>,
     },
     /// Two things that were asked for do not go together.

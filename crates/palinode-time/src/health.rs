@@ -1,14 +1,15 @@
 //! How a gradient fares on its way back through a loop: whether it vanishes, explodes or stays.
 //!
-//! Input: the norm of the cotangent after each reversed step. Output: a growth rate per step, a thinned list of norms for a chart, and a
-//! verdict in plain words.
+//! Input: the norm of the cotangent after each reversed step. Output: a growth rate per step, a thinned list
+//! of norms for a chart, and a verdict in plain words.
 //!
-//! Invariant: the memory is fixed, whatever the number of steps: when the list is full, every second norm is dropped and from then on
-//! only every second one is kept.
+//! Invariant: the memory is fixed, whatever the number of steps: when the list is full, every second norm is
+//! dropped and from then on only every second one is kept.
 //!
-//! The growth rate is the slope of `ln norm` over the steps, by least squares over all norms that were kept at some time. For a long loop
-//! of a chaotic system it is an estimate of the largest Lyapunov exponent per step. Norms of zero and those with fewer digits than
-//! others (below 2.3e-308) say nothing about it, nor about how far norms are apart.
+//! The growth rate is the slope of `ln norm` over the steps, by least squares over all norms that were kept
+//! at some time. For a long loop of a chaotic system it is an estimate of the largest Lyapunov exponent per
+//! step. Norms of zero and those with fewer digits than others (below 2.3e-308) say nothing about it, nor
+//! about how far norms are apart.
 
 use core::fmt;
 
@@ -114,8 +115,9 @@ impl Health {
         *self = Health { kept, ..Health::empty() };
     }
 
-    /// Notes the norm of the cotangent of the state before `step`, after it was carried over so many steps; that of finite numbers is finite
-    /// ([`norm_of`](palinode_core::dense::norm_of)). The logarithm is taken of few.
+    /// Notes the norm of the cotangent of the state before `step`, after it was carried over so many steps;
+    /// that of finite numbers is finite ([`norm_of`](palinode_core::dense::norm_of)). The logarithm is taken
+    /// of few.
     #[inline]
     pub fn see(&mut self, step: u64, steps: u64, norm: f64) {
         self.count += steps;

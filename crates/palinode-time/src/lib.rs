@@ -1,7 +1,7 @@
 //! Palinode over time: gradients of loops of any length inside a budget.
 //!
-//! Input: a step, written once over any number, a state and parameters. Output: the gradient of a loss of what the loop reaches, in the
-//! bytes that were allowed.
+//! Input: a step, written once over any number, a state and parameters. Output: the gradient of a loss of
+//! what the loop reaches, in the bytes that were allowed.
 //!
 //! | part | holds |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! One step of a loop, written once over any number.
 //!
-//! Input: a state, parameters and what enters at this step. Output: the state, changed in place. The driver chooses the number: a
-//! [`Passive`](palinode_core::Passive) to advance, a [`Var`](palinode_core::Var) to record, a [`Dual`](palinode_core::Dual) for
-//! sensitivities.
+//! Input: a state, parameters and what enters at this step. Output: the state, changed in place. The driver
+//! chooses the number: a [`Passive`](palinode_core::Passive) to advance, a [`Var`](palinode_core::Var) to
+//! record, a [`Dual`](palinode_core::Dual) for sensitivities.
 
 use crate::implicit::number::Number;
 use palinode_core::{Plain, Reals, Sink, Source};
@@ -28,11 +28,11 @@ use std::cell::{Cell, RefCell};
 /// }
 /// ```
 ///
-/// The trait gives a `S: Number`; an implementation may ask for less, and `S: Real` is what to write: with the feature `nalgebra`, calls like `x.sin()` on a `Number`
-/// are ambiguous.
+/// The trait gives a `S: Number`; an implementation may ask for less, and `S: Real` is what to write: with
+/// the feature `nalgebra`, calls like `x.sin()` on a `Number` are ambiguous.
 ///
-/// A step must compute the same from the same arguments each time: it is run again when its state is needed again. Random keys, counters and
-/// caches belong into the state.
+/// A step must compute the same from the same arguments each time: it is run again when its state is needed
+/// again. Random keys, counters and caches belong into the state.
 pub trait Step {
     /// What changes from step to step.
     type State<S: Number>: Reals<S>;
@@ -44,7 +44,8 @@ pub trait Step {
     /// Takes one step.
     fn step<S: Number>(&self, state: &mut Self::State<S>, params: &Self::Params<S>, input: &Self::Input<S>);
 
-    /// What the step notes for the rollout. A step that cannot fail and takes no memory to speak of has nothing to note.
+    /// What the step notes for the rollout. A step that cannot fail and takes no memory to speak of has
+    /// nothing to note.
     #[inline(always)]
     fn notes(&self) -> Option<&Notes> {
         None
@@ -83,7 +84,8 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// The step could not be taken, and left its state alone. The rollout ends with this reason, or with that of the first failure.
+    /// The step could not be taken, and left its state alone. The rollout ends with this reason, or with that
+    /// of the first failure.
     pub fn fail(&self, reason: impl Into<String>) {
         self.failure.borrow_mut().get_or_insert_with(|| reason.into());
     }
@@ -99,7 +101,8 @@ impl Notes {
         self.failure.borrow().is_some()
     }
 
-    /// A step or its rule took so many heap bytes while it ran, beyond its arguments. The largest number counts in the budget.
+    /// A step or its rule took so many heap bytes while it ran, beyond its arguments. The largest number
+    /// counts in the budget.
     pub fn took(&self, bytes: usize) {
         self.bytes.set(self.bytes.get().max(bytes));
     }
@@ -151,7 +154,8 @@ impl<S, P: Plain> Reals<S> for PlainInput<P> {
     }
 }
 
-/// A step that knows its own reverse, for where a hand-written one is faster than a tape: a stencil, a solver.
+/// A step that knows its own reverse, for where a hand-written one is faster than a tape: a stencil, a
+/// solver.
 ///
 /// ```
 /// use palinode_time::{Number, Step, StepRule};
@@ -177,8 +181,9 @@ impl<S, P: Plain> Reals<S> for PlainInput<P> {
 ///
 /// A rule is checked against the tape by `Rollout::check_rule`.
 pub trait StepRule: Step {
-    /// Carries cotangents back over one step. `before` is the state before the step. `of_state` holds the cotangent of the state after
-    /// it and must become that of the state before it; to `of_params` and `of_input` this step's part is *added*.
+    /// Carries cotangents back over one step. `before` is the state before the step. `of_state` holds the
+    /// cotangent of the state after it and must become that of the state before it; to `of_params` and
+    /// `of_input` this step's part is *added*.
     ///
     /// The state before and the state after must have the same shape.
     fn reverse<S: Number>(
@@ -194,8 +199,8 @@ pub trait StepRule: Step {
 
 /// A step that can be undone, so that a reverse sweep needs no snapshots.
 ///
-/// In floating point an inverse undoes only up to rounding; what that comes to is measured and reported. On integers (a leapfrog on a lattice)
-/// it is exact.
+/// In floating point an inverse undoes only up to rounding; what that comes to is measured and reported. On
+/// integers (a leapfrog on a lattice) it is exact.
 pub trait ReversibleStep: Step {
     /// Undoes [`Step::step`]: the state after a step becomes the state before it.
     fn step_back<S: Number>(

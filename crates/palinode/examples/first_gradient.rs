@@ -5,8 +5,9 @@
 use palinode::prelude::*;
 use palinode::{Error, Tape, decision};
 
-/// The distance at which a ball with quadratic drag comes down. State is overwritten at every step, and nobody knows
-/// beforehand how many steps there are. Ordinary generic code: it runs on `f64` and on every derivative number.
+/// The distance at which a ball with quadratic drag comes down. State is overwritten at every step, and
+/// nobody knows beforehand how many steps there are. Ordinary generic code: it runs on `f64` and on every
+/// derivative number.
 fn distance<S: Real>(speed: S, angle: S, drag: S) -> S {
     let dt = 0.001;
     let (mut x, mut y) = (S::zero(), S::from_f64(1.0));

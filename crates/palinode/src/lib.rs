@@ -1,7 +1,7 @@
 //! Palinode: exact gradients of programs with memory and state, in stable Rust.
 //!
-//! This is the package to depend on. It holds no logic: it names what the others make. What most programs need is in [`prelude`], and the rest in modules by
-//! what it is about.
+//! This is the package to depend on. It holds no logic: it names what the others make. What most programs
+//! need is in [`prelude`], and the rest in modules by what it is about.
 //!
 //! ```
 //! use palinode::prelude::*;
@@ -56,7 +56,8 @@ pub mod forward {
     pub use palinode_core::{Dual, DualN, Jet, Lanes, Operand, Passive};
 }
 
-/// The dynamic tape: recordings, their sweeps, tables and compressed forms; operations with rules of their own.
+/// The dynamic tape: recordings, their sweeps, tables and compressed forms; operations with rules of their
+/// own.
 pub mod tape {
     pub use palinode_core::{
         Boundary, CompressedRecord, Compression, CompressionReport, CompressionStep, CustomRule, MAX_NODES,
@@ -85,8 +86,8 @@ pub mod budget {
 
 /// What most programs need: `use palinode::prelude::*`.
 ///
-/// Errors are not in it: there is one of tapes, [`Error`], and one of loops, `palinode::time::Error`, which holds the other, and
-/// whoever imports all of `palinode::time` means that one.
+/// Errors are not in it: there is one of tapes, [`Error`], and one of loops, `palinode::time::Error`, which
+/// holds the other, and whoever imports all of `palinode::time` means that one.
 pub mod prelude {
     pub use palinode_core::{
         Array, Budget, Dual, DualN, Jet, Real, Scalar, Tape, Var, check_gradient, derivatives, grad, hessian,

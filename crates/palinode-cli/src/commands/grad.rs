@@ -67,7 +67,8 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let ladder = Ladder { asked: &asked, of, also };
     let planner = Planner { ladder, also: words, loaded: &loaded, session };
     let Ahead { within, values: of_value, sides: beside } = planner.plan()?;
-    // All that is computed after the gradient is made ready before the first run, so that it is held beside the budget.
+    // All that is computed after the gradient is made ready before the first run, so that it is held beside
+    // the budget.
     let no_forward = |error: TransformError| explain::transform(&error, loaded.file);
     let checker = match args.check {
         true => Some(Checker::new(&of_value, &plan::simplified(&program), &wrt).map_err(no_forward)?),

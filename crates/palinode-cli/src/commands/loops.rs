@@ -1,4 +1,5 @@
-//! `palinode loop`: how the way back through a model's loops goes: which snapshots are kept, how often rounds are computed again, and how the gradient fares.
+//! `palinode loop`: how the way back through a model's loops goes: which snapshots are kept, how often rounds
+//! are computed again, and how the gradient fares.
 
 mod watch;
 

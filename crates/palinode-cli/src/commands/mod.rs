@@ -41,7 +41,8 @@ impl ShowArgs {
 pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
     let program = &loaded.model.program;
     match run_program(&plan::simplified(program), inputs, limits) {
-        // What was simplified may have lost its place; the model as it is written says where. A limit has no place that matters, and a second run would take as long.
+        // What was simplified may have lost its place; the model as it is written says where. A limit has no
+        // place that matters, and a second run would take as long.
         Err(error) if !is_limit(&error.kind) => run_values(loaded, program, inputs, limits),
         done => values(loaded, done, limits),
     }
@@ -76,7 +77,8 @@ fn run_program(program: &Program, inputs: &[Datum<f64>], limits: &Limits) -> Res
 
 fn values(loaded: &Loaded, ran: Result<Ran, RunError>, limits: &Limits) -> Result<Ran, Failed> {
     let ran = ran.map_err(|error| explain::run(&error, loaded))?;
-    // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by itself, but NaN is no result.
+    // The run stops where finite numbers give an infinity or NaN. An `inf` of the model is no mistake by
+    // itself, but NaN is no result.
     if limits.trap_nonfinite {
         let is_nan =
             |datum: &Datum<f64>| datum.as_vector().is_some_and(|data| data.iter().any(|x| x.is_nan()));

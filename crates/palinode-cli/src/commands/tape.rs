@@ -1,7 +1,7 @@
 //! `palinode tape`: the execution trace, forwards and backwards.
 //!
-//! The program is run by the interpreter on a traced dynamic tape, so the rows are what really happened: loops unrolled,
-//! branches taken. The cotangents come from the rows' own partials, swept backwards.
+//! The program is run by the interpreter on a traced dynamic tape, so the rows are what really happened:
+//! loops unrolled, branches taken. The cotangents come from the rows' own partials, swept backwards.
 
 use palinode_core::{Tape, Var, decision};
 use palinode_ir::interp::{Code, Datum, Limits, RunError};
@@ -102,7 +102,8 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
     session.answer_meaning(told, text, fields)
 }
 
-/// Runs the program on a tape; gives the rows and which of them is the result, if any is. A way that is taken only at these inputs is refused, as `palinode grad` does.
+/// Runs the program on a tape; gives the rows and which of them is the result, if any is. A way that is taken
+/// only at these inputs is refused, as `palinode grad` does.
 fn record(
     code: &Code,
     wrt: &[usize],

@@ -1,10 +1,12 @@
 //! CSV: a header names the columns; without one the file as a whole must be named (`X=file.csv`).
 //!
-//! Commas, semicolons or tabs separate; blanks around cells do not count; a cell in quotes may hold separators and line ends, and `""` for a quote. A line that starts with `#` and a blank is a
-//! comment.
+//! Commas, semicolons or tabs separate; blanks around cells do not count; a cell in quotes may hold
+//! separators and line ends, and `""` for a quote. A line that starts with `#` and a blank is a comment.
 //!
-//! Invariant: nothing is skipped or mended in silence. A line is a comment, a row, or blank before the first row or after the last; anything else is an error with its line and column. That is why
-//! rows are cut here and not by a crate: those that there are repair quotes and drop lines ([0032](../../../../docs/adr/0032-strict-data.md)).
+//! Invariant: nothing is skipped or mended in silence. A line is a comment, a row, or blank before the first
+//! row or after the last; anything else is an error with its line and column. That is why rows are cut here
+//! and not by a crate: those that there are repair quotes and drop lines
+//! ([0032](../../../../docs/adr/0032-strict-data.md)).
 
 use std::ops::Range;
 
@@ -32,8 +34,8 @@ impl Row {
     }
 }
 
-/// Binds columns to names: `t` to an argument `t` of one axis, `x0`, `x1` ... to a matrix `x` or `X`. Gives what it found, and the
-/// names of all columns.
+/// Binds columns to names: `t` to an argument `t` of one axis, `x0`, `x1` ... to a matrix `x` or `X`. Gives
+/// what it found, and the names of all columns.
 pub(super) fn by_name(
     reader: &mut Reader<'_>,
     wanted: &[Wanted],
@@ -110,7 +112,8 @@ fn columns_of(
     }
 }
 
-/// The file is for one argument. A header names it, or counts its columns; what is neither may be a row gone wrong. Gives what it found, and the names of the columns that were not read.
+/// The file is for one argument. A header names it, or counts its columns; what is neither may be a row gone
+/// wrong. Gives what it found, and the names of the columns that were not read.
 pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<(Vec<Found>, Vec<String>), Failed> {
     let table = read(reader)?;
     let Some(first) = table.first() else {
@@ -138,7 +141,8 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<(Vec<Found>
     Ok((vec![Found { name: one.name.clone(), numbers, origin: reader.file.to_string() }], unread))
 }
 
-/// The columns that the header of a file for one argument names: the one that is called like it, or all, counted from 0 and taken in the order of their numbers.
+/// The columns that the header of a file for one argument names: the one that is called like it, or all,
+/// counted from 0 and taken in the order of their numbers.
 fn named_columns(reader: &mut Reader<'_>, header: &Row, one: &Wanted) -> Result<Vec<usize>, Failed> {
     let mut columns = columns_of(reader, header, one, std::slice::from_ref(one))?;
     // Of a table for several arguments, one column may be taken; a matrix would get another shape.
@@ -177,7 +181,8 @@ fn empty(reader: &Reader<'_>) -> Problem {
     reader.whole("PAL0287", "the data file has no data").help("put a header and rows of numbers into it")
 }
 
-/// Whether the first line has names. One with names and numbers, or with what is neither (`1_000`, `$12`, `1e5x`), may be a row, and a guess would lose it.
+/// Whether the first line has names. One with names and numbers, or with what is neither (`1_000`, `$12`,
+/// `1e5x`), may be a row, and a guess would lose it.
 fn is_header(reader: &mut Reader<'_>, first: &Row) -> Result<bool, Failed> {
     let is_word = |cell: &&Cell| cell.text.parse::<f64>().is_err() && !is_missing(&cell.text);
     let Some(name) = first.cells.iter().find(is_word) else { return Ok(false) };
@@ -431,7 +436,8 @@ fn bad_cell(reader: &mut Reader<'_>, cell: &Cell, bad: Bad, title: &str) -> Prob
     }
 }
 
-/// The columns `name0`, `name1`, ... in this order; the name may be in lower case and followed by `_`. A column that looks like one of them and is none would be lost.
+/// The columns `name0`, `name1`, ... in this order; the name may be in lower case and followed by `_`. A
+/// column that looks like one of them and is none would be lost.
 fn family(
     reader: &mut Reader<'_>,
     header: &Row,

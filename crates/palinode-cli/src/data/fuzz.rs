@@ -1,7 +1,8 @@
 //! Random data files: what is read is what is there, or it is refused with a place.
 //!
-//! The truth comes from readers of others: the `csv` crate and `serde_json`. What was read is written back and read by them, and must be what they read in the original. Files that are one argument as a whole,
-//! with a header or without, are held to a count of their lines. `PALINODE_DATA_FILES=1000000` tries more.
+//! The truth comes from readers of others: the `csv` crate and `serde_json`. What was read is written back
+//! and read by them, and must be what they read in the original. Files that are one argument as a whole, with
+//! a header or without, are held to a count of their lines. `PALINODE_DATA_FILES=1000000` tries more.
 
 use super::*;
 use crate::answer::Json;
@@ -287,7 +288,8 @@ fn tables_are_read_whole_or_refused() {
     );
 }
 
-/// A file that is one argument as a whole: every line is a comment, the header, which names it or all its columns, or a row; a word that may be either is refused.
+/// A file that is one argument as a whole: every line is a comment, the header, which names it or all its
+/// columns, or a row; a word that may be either is refused.
 #[test]
 fn single_arguments_are_read_whole_or_refused() {
     let first = [

@@ -1,7 +1,9 @@
 //! JSON: an object gives arguments by name; nested arrays of numbers are arrays.
 //!
-//! Invariant: nothing is lost in silence. A field that is there twice, more after the end, rows that are not alike and numbers that a 64-bit one cannot hold are errors with their line and column. That
-//! is why the text is read here and not by `serde_json`, which takes the last of two fields and turns 1e-400 into 0 ([0032](../../../../docs/adr/0032-strict-data.md)).
+//! Invariant: nothing is lost in silence. A field that is there twice, more after the end, rows that are not
+//! alike and numbers that a 64-bit one cannot hold are errors with their line and column. That is why the
+//! text is read here and not by `serde_json`, which takes the last of two fields and turns 1e-400 into 0
+//! ([0032](../../../../docs/adr/0032-strict-data.md)).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -109,7 +111,8 @@ pub(super) fn lengths(reader: &mut Reader<'_>, names: &[&str]) -> Result<Vec<Sta
     Ok(all)
 }
 
-/// The whole document, or its field of that name, is one argument. Gives what it found, and the names of the fields that were not read.
+/// The whole document, or its field of that name, is one argument. Gives what it found, and the names of the
+/// fields that were not read.
 pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<(Vec<Found>, Vec<String>), Failed> {
     let (start, unread) = match fields(reader)? {
         None => (0, Vec::new()),
@@ -132,7 +135,8 @@ pub(super) fn whole(reader: &mut Reader<'_>, one: &Wanted) -> Result<(Vec<Found>
 /// Names, and the bytes of their values.
 type Fields = Vec<(String, Range<usize>)>;
 
-/// Reads the document through. The fields of an object, in their order, and the bytes of their values; nothing if it is none.
+/// Reads the document through. The fields of an object, in their order, and the bytes of their values;
+/// nothing if it is none.
 fn fields(reader: &mut Reader<'_>) -> Result<Option<Fields>, Failed> {
     let mut scan = Scan { text: reader.text, at: 0 };
     scan.blanks();
@@ -368,7 +372,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The numbers of a value, in a text that was read through; gives their shape. On a mistake, `path` says in which element.
+    /// The numbers of a value, in a text that was read through; gives their shape. On a mistake, `path` says
+    /// in which element.
     fn numbers(
         &mut self,
         one: &Wanted,
@@ -437,7 +442,8 @@ mod tests {
         read.is_ok() && scan.at == text.len()
     }
 
-    /// What is JSON here is JSON for another reader, but for numbers beyond 64 bits and names that are there twice.
+    /// What is JSON here is JSON for another reader, but for numbers beyond 64 bits and names that are there
+    /// twice.
     #[test]
     fn the_same_texts_are_json() {
         let pieces = [

@@ -1,7 +1,7 @@
 //! Data files -> numbers by name.
 //!
-//! Input: a CSV or JSON file and the names that may be bound. Output: for each name found its numbers, and where they are.
-//! Only cells that are used are read as numbers: a table may have columns of words.
+//! Input: a CSV or JSON file and the names that may be bound. Output: for each name found its numbers, and
+//! where they are. Only cells that are used are read as numbers: a table may have columns of words.
 
 mod csv;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! `--check` against models whose derivatives are known in closed form: away from jumps and kinks, near them, and on them.
+//! `--check` against models whose derivatives are known in closed form: away from jumps and kinks, near them,
+//! and on them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -170,7 +171,8 @@ fn arrays_with_decisions_inside() {
     assert_eq!(check["status"], "kink");
 }
 
-/// What a term is at a point, `t` being the distance from it: its text, its derivative there by the conventions of the rule table, its slopes to the left and to the right, and by how much it jumps.
+/// What a term is at a point, `t` being the distance from it: its text, its derivative there by the
+/// conventions of the rule table, its slopes to the left and to the right, and by how much it jumps.
 const CORNERS: &[(&str, f64, [f64; 2], f64)] = &[
     ("relu(t)", 0.0, [0.0, 1.0], 0.0),
     ("relu(-t)", 0.0, [-1.0, 0.0], 0.0),
@@ -197,7 +199,8 @@ fn draws(seed: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Kinks and jumps, of rules and of decisions, several at one point. What is right is never called wrong; what is wrong, because the gradient of a term is stopped or another one is added, never right.
+/// Kinks and jumps, of rules and of decisions, several at one point. What is right is never called wrong;
+/// what is wrong, because the gradient of a term is stopped or another one is added, never right.
 #[test]
 fn random_corners() {
     let models: u64 = std::env::var("PALINODE_CHECKS").ok().and_then(|word| word.parse().ok()).unwrap_or(25);
@@ -225,7 +228,8 @@ fn random_corners() {
         if jumps && close(jump, 0.0) {
             continue;
         }
-        // Kinks that cancel leave a smooth function: what is chosen at each of them is not its derivative, and that is told.
+        // Kinks that cancel leave a smooth function: what is chosen at each of them is not its derivative,
+        // and that is told.
         let cancel = !jumps && close(sides[0], sides[1]) && !close(slope, sides[0]);
         let branches =
             "var up = 0.0\nif t > 0 {\n  up = 3*t + 2\n}\nvar low = -2*t\nif t < 0 {\n  low = t*t\n}\n";
@@ -252,7 +256,8 @@ fn random_corners() {
     assert!(seen.iter().filter(|one| *one == "crossed").count() * 4 < seen.len(), "{seen:?}");
 }
 
-/// Sums of terms with known derivatives, at random points, on jumps and next to them. What is right is never called wrong; what is wrong (a term whose gradient is stopped) is.
+/// Sums of terms with known derivatives, at random points, on jumps and next to them. What is right is never
+/// called wrong; what is wrong (a term whose gradient is stopped) is.
 #[test]
 fn random_models() {
     let models: u64 = std::env::var("PALINODE_CHECKS").ok().and_then(|word| word.parse().ok()).unwrap_or(60);

@@ -153,7 +153,8 @@ fn collect(value: &Value, all: &mut Vec<f64>) {
     }
 }
 
-/// What the program text looks like is for the transforms and passes to decide; that it is the right one is for us.
+/// What the program text looks like is for the transforms and passes to decide; that it is the right one is
+/// for us.
 #[test]
 fn derivatives_are_shown_as_programs() {
     for (what, outputs) in [

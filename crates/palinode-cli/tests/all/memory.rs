@@ -368,7 +368,8 @@ fn forward_mode_is_taken_where_the_way_back_has_no_room() {
 
 #[test]
 fn a_look_to_the_sides_is_within_the_budget() {
-    // Without the tie the gradient alone fits; with it the budget is refused, and the one that is named works.
+    // Without the tie the gradient alone fits; with it the budget is refused, and the one that is named
+    // works.
     let source = |x: f64| {
         format!(
             "param x = {x}\nparam w: [4000] = fill(0.1, 4000)\nvar s = x\nif x <= 0.5 {{ s = x * 2 }} else {{ s = x * 2.0 }}\nloss y = s * sum(w * w)\n"
@@ -434,8 +435,8 @@ fn memory_and_loop_name_budgets_that_work_with_grad() {
     assert!(loops >= 4 && below == 2, "{loops} {below}");
 }
 
-/// The page about memory says how many snapshots fit into some budgets of a loop, and how often the reverse sweep runs
-/// it: from the sizes of snapshots, and by the formula of binomial schedules.
+/// The page about memory says how many snapshots fit into some budgets of a loop, and how often the reverse
+/// sweep runs it: from the sizes of snapshots, and by the formula of binomial schedules.
 #[test]
 fn the_page_about_loops_with_budgets_is_true() {
     let page = std::fs::read_to_string(examples().join("../docs/book/memory.md")).unwrap();
@@ -453,7 +454,8 @@ fn the_page_about_loops_with_budgets_is_true() {
     for (budget, words) in [("1MiB", "1 MiB holds"), ("64KiB", "64 KiB holds"), ("4KiB", "4 KiB holds")] {
         let kept = &memory(&source.replace("4KiB", budget))["snapshots"][0];
         let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["slots"]));
-        // Advances are r n - C(s + r, s + 1), with the least r for which C(s + r, s) >= n; then each round is run once more.
+        // Advances are r n - C(s + r, s + 1), with the least r for which C(s + r, s) >= n; then each round is
+        // run once more.
         let binomial = |n: u64, k: u64| (0..k).fold(1.0, |all, i| all * (n - i) as f64 / (i + 1) as f64);
         let r = (1..).find(|&r| binomial(s + r, r) >= n as f64).unwrap();
         let sweeps = r as f64 - binomial(s + r, r - 1) / n as f64 + 1.0;

@@ -67,7 +67,8 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("PAL0609"));
 }
 
-/// Standard output that is closed is no better than one that is full; standard error that is closed changes no exit code.
+/// Standard output that is closed is no better than one that is full; standard error that is closed changes
+/// no exit code.
 #[cfg(target_os = "linux")]
 #[test]
 fn closed_streams_are_noticed() {

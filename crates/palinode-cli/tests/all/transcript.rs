@@ -1,8 +1,9 @@
 //! Transcripts: `$ palinode ...` and what must come back.
 //!
-//! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's pages about the command and about memory in
-//! `examples`, those of the README at the root. Standard output comes first, then standard error, then `[exit 3]` unless
-//! the exit code is 0. Times, steps, amounts of memory and high counts of agreeing digits are measured and not compared.
+//! `tests/cases/*.txt` run in `tests/models`, the blocks of the book's pages about the command and about
+//! memory in `examples`, those of the README at the root. Standard output comes first, then standard error,
+//! then `[exit 3]` unless the exit code is 0. Times, steps, amounts of memory and high counts of agreeing
+//! digits are measured and not compared.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -186,7 +187,8 @@ fn codes(text: &str, before: &str) -> BTreeSet<String> {
     text.split(&word).skip(1).filter_map(|rest| rest.get(..3)).map(|rest| format!("PAL0{rest}")).collect()
 }
 
-/// Every code that a package uses has a page in the book, every page a code, and both lists of pages have them all.
+/// Every code that a package uses has a page in the book, every page a code, and both lists of pages have
+/// them all.
 #[test]
 fn codes_and_pages_are_the_same() {
     let (crates, book) = (package().join(".."), package().join("../../docs/book"));

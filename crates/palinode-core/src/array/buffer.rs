@@ -1,10 +1,11 @@
 //! The memory of an array, and when it may be written to.
 //!
-//! Input: reads and writes of slots. Output: values, and a copy exactly when somebody still needs the old ones.
+//! Input: reads and writes of slots. Output: values, and a copy exactly when somebody still needs the old
+//! ones.
 //!
-//! A [`Buffer`] is what all views of one array share. It has values, and a storage (a run of cotangents) once something
-//! active has been written to it. Copies of an array share values and storage until one of them is written to.
-//! Who is who is decided by reference counts and by what the tape keeps, never by guessing:
+//! A [`Buffer`] is what all views of one array share. It has values, and a storage (a run of cotangents) once
+//! something active has been written to it. Copies of an array share values and storage until one of them is
+//! written to. Who is who is decided by reference counts and by what the tape keeps, never by guessing:
 //!
 //! | who else has the values | a write |
 //! |---|---|
@@ -12,7 +13,8 @@
 //! | a copy of the array | goes into a copy; the storage forks |
 //! | a rule on the tape | as the tape's [`WhenOverwritten`] says |
 //!
-//! Invariants: values that a rule keeps are never changed; a storage belongs to one buffer when it is written to.
+//! Invariants: values that a rule keeps are never changed; a storage belongs to one buffer when it is written
+//! to.
 
 use super::charge;
 #[cfg(test)]
@@ -183,8 +185,8 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
         }
     }
 
-    /// Whether something can be added to its slots with their cotangents left where they are: it is active, and the storage
-    /// is its own.
+    /// Whether something can be added to its slots with their cotangents left where they are: it is active,
+    /// and the storage is its own.
     pub(super) fn accumulates(&self) -> bool {
         self.policy.get() != WhenOverwritten::AlwaysCopy
             && self.storage.borrow().as_ref().is_some_and(|storage| Rc::strong_count(storage) == 1)
@@ -220,8 +222,9 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
         alone && self.policy.get() != WhenOverwritten::AlwaysCopy
     }
 
-    /// Makes the storage this buffer's own. Where only a part is written the new one begins as a copy of the old one, and what the write itself reads of
-    /// this array it must read from there: so that cotangents are added up in the order in which they are in a storage that nobody shares.
+    /// Makes the storage this buffer's own. Where only a part is written the new one begins as a copy of the
+    /// old one, and what the write itself reads of this array it must read from there: so that cotangents are
+    /// added up in the order in which they are in a storage that nobody shares.
     pub(super) fn fork_storage(&self, extent: Extent) {
         if !self.owns_storage()
             && let Some(old) = self.storage()
@@ -336,7 +339,8 @@ impl<S> Drop for Buffer<S> {
     }
 }
 
-/// Ends the recording with an error. If it is closed already, its record keeps the old values and this write copies them.
+/// Ends the recording with an error. If it is closed already, its record keeps the old values and this write
+/// copies them.
 fn refuse<S: Scalar>(need: Need, write: Write) {
     if !need.stamp.is_open() {
         return;

@@ -2,8 +2,8 @@
 //!
 //! Input: positions and numbers. Output: values; a step on the tape per element if something is active.
 //!
-//! A read becomes a node at once, because a later write changes what the slot means. A number that is written becomes a
-//! node if it is not one yet.
+//! A read becomes a node at once, because a later write changes what the slot means. A number that is written
+//! becomes a node if it is not one yet.
 
 use super::Array;
 use super::buffer::{Extent, Write};
@@ -99,7 +99,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// Overwrites an element.
     ///
     /// # Panics
-    /// If there is no such element, the array is a broadcast view, or number and array belong to different tapes.
+    /// If there is no such element, the array is a broadcast view, or number and array belong to different
+    /// tapes.
     #[track_caller]
     #[inline]
     pub fn set(&mut self, position: impl Position, value: impl Operand<Var<S>>) {
@@ -185,8 +186,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.assign(ArrayOperand::Number(value.operand()));
     }
 
-    /// Overwrites every element by those of another array, or by one number. The other one is read first, so the two may
-    /// overlap.
+    /// Overwrites every element by those of another array, or by one number. The other one is read first, so
+    /// the two may overlap.
     ///
     /// # Panics
     /// If the shapes differ, this is a broadcast view, or the two belong to different tapes.
@@ -211,7 +212,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         }
     }
 
-    /// What comes before the regions of a write to all its slots are asked for: see [`Buffer::fork_storage`](super::buffer::Buffer::fork_storage).
+    /// What comes before the regions of a write to all its slots are asked for: see
+    /// [`Buffer::fork_storage`](super::buffer::Buffer::fork_storage).
     pub(super) fn begin_write(&self) {
         if !self.is_whole() {
             self.buffer.fork_storage(Extent::Part);
@@ -277,8 +279,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         Some(value)
     }
 
-    /// Shortens a vector to its first `len` elements; nothing happens if it is no longer than that. Views of what is cut off
-    /// panic when they are used.
+    /// Shortens a vector to its first `len` elements; nothing happens if it is no longer than that. Views of
+    /// what is cut off panic when they are used.
     ///
     /// # Panics
     /// As [`Array::push`].

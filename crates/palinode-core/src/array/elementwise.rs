@@ -1,7 +1,7 @@
 //! Elementwise operations by the rule table, on new memory or in place.
 //!
-//! Input: a rule, and arrays of one shape or numbers that stand for every element. Output: values, and one entry on the tape
-//! if an argument is active, with what its partials look at and nothing else (`probe.rs`).
+//! Input: a rule, and arrays of one shape or numbers that stand for every element. Output: values, and one
+//! entry on the tape if an argument is active, with what its partials look at and nothing else (`probe.rs`).
 //!
 //! | a partial is | kept |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | an argument or the result (`*`, `exp`) | that array, without a copy |
 //! | computed (`sin`, `/`) | the arrays that it looks at; the partials themselves if they are fewer |
 //!
-//! In place, what an operation overwrites and still needs is saved: the old memory becomes the residual and the result goes to
-//! new memory, or, for a part of an array, its elements are saved.
+//! In place, what an operation overwrites and still needs is saved: the old memory becomes the residual and
+//! the result goes to new memory, or, for a part of an array, its elements are saved.
 
 use super::buffer::Write;
 use super::{Array, count_saved, need_at, owned};
@@ -25,8 +25,8 @@ use palinode_num::Scalar;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// An argument of an elementwise operation: an array, or a number that stands for every element. Made by `into()` from
-/// `&Array<S>`, `Var<S>` and `f64`.
+/// An argument of an elementwise operation: an array, or a number that stands for every element. Made by
+/// `into()` from `&Array<S>`, `Var<S>` and `f64`.
 pub enum ArrayOperand<'a, S> {
     /// An array of the same shape.
     Array(&'a Array<S>),
@@ -124,8 +124,8 @@ struct Plan<S> {
     keeps: u8,
 }
 
-/// Works out the partials of an operation on these operands. The first operand's region may be left out, where its partial is
-/// one and its cotangents stay where they are.
+/// Works out the partials of an operation on these operands. The first operand's region may be left out,
+/// where its partial is one and its cotangents stay where they are.
 fn plan<S: Scalar<Bool = bool>>(
     formula: &Arc<dyn Formula<S>>,
     operands: &[ArrayOperand<'_, S>],
@@ -404,8 +404,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         apply(Arc::new(Two(rule)), self.shape(), &[self.into(), other.into()])
     }
 
-    /// A rule of two arguments on every element and another array's, or a number, in place. The other one is read first, so
-    /// the two may overlap.
+    /// A rule of two arguments on every element and another array's, or a number, in place. The other one is
+    /// read first, so the two may overlap.
     ///
     /// # Panics
     /// As [`Array::zip_with`], and if this is a broadcast view.

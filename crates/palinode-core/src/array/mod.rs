@@ -1,7 +1,8 @@
 //! Arrays on the dynamic tape: eager, of any rank, written in place, with views that alias.
 //!
-//! Input: ordinary array code: elementwise operations, products, reductions, slices, writes. Output: values at once, and
-//! entries of the tape with the granularity of the operation: one for a product of two matrices, one for an element written.
+//! Input: ordinary array code: elementwise operations, products, reductions, slices, writes. Output: values
+//! at once, and entries of the tape with the granularity of the operation: one for a product of two matrices,
+//! one for an element written.
 //!
 //! ```text
 //! Array (mod.rs): a View of a Buffer (buffer.rs)
@@ -10,19 +11,21 @@
 //! ../tape/arrays/: the steps that a recording keeps of arrays, residuals, sweeps
 //! ```
 //!
-//! Three kinds of sharing, none of which changes a gradient ([0015](../../../../docs/adr/0015-arrays-on-the-tape.md)):
-//! - a *view* ([`Array::slice`], [`Array::row`], ...) is another name for the same elements: writes through one are seen by
-//!   all;
+//! Three kinds of sharing, none of which changes a gradient
+//! ([0015](../../../../docs/adr/0015-arrays-on-the-tape.md)):
+//! - a *view* ([`Array::slice`], [`Array::row`], ...) is another name for the same elements: writes through
+//!   one are seen by all;
 //! - a *copy* ([`Array::clone`]) is another array; it shares memory until one of the two is written to;
-//! - a *residual* is what a reverse rule needs; it shares memory until the program overwrites it, then the tape's
-//!   [`WhenOverwritten`] decides.
+//! - a *residual* is what a reverse rule needs; it shares memory until the program overwrites it, then the
+//!   tape's [`WhenOverwritten`] decides.
 //!
-//! Invariants: a write of one element costs one step forwards and one backwards, whatever the length; what is copied for
-//! residuals is never more than what the operations that need them went through; gradients do not depend on the policy.
-//! No derivative formula is written here.
+//! Invariants: a write of one element costs one step forwards and one backwards, whatever the length; what is
+//! copied for residuals is never more than what the operations that need them went through; gradients do not
+//! depend on the policy. No derivative formula is written here.
 //!
-//! Known limits: an array has at most 2^32 - 1 elements (and no axes whose lengths other than 0 would make more). Second order by a tape in a tape records single numbers on the outer one.
-//! A shape that does not fit panics with what, where and why; the error type is for what depends on data.
+//! Known limits: an array has at most 2^32 - 1 elements (and no axes whose lengths other than 0 would make
+//! more). Second order by a tape in a tape records single numbers on the outer one. A shape that does not fit
+//! panics with what, where and why; the error type is for what depends on data.
 
 mod buffer;
 mod elements;
@@ -52,7 +55,8 @@ use std::sync::Arc;
 /// An array whose operations are recorded on a [`Tape`](crate::Tape), as single entries.
 ///
 /// It holds the numbers that a `Var<S>` holds, in any shape, and mixes with `Var`s: [`Array::get`] gives one,
-/// [`Array::set`] takes one. It can be written in place; where the reverse sweep needs what is overwritten, it is kept.
+/// [`Array::set`] takes one. It can be written in place; where the reverse sweep needs what is overwritten,
+/// it is kept.
 ///
 /// ```
 /// use palinode_core::{Array, value_and_grad};
@@ -140,7 +144,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.len() == 0
     }
 
-    /// Whether it depends on an input of its tape, as far as the tape knows: something active has been written to it.
+    /// Whether it depends on an input of its tape, as far as the tape knows: something active has been
+    /// written to it.
     pub fn is_active(&self) -> bool {
         self.buffer.storage().is_some()
     }
@@ -235,8 +240,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         with_recorder(stamp, |recorder: &mut Recorder<S>| recorder.push_whole(Whole::Linear(linear)));
     }
 
-    /// Its values for a rule to keep: the memory itself if that is all of it, else a copy of the elements. The
-    /// copy costs no more than the operation; keeping the memory could make a later write copy all of it.
+    /// Its values for a rule to keep: the memory itself if that is all of it, else a copy of the elements.
+    /// The copy costs no more than the operation; keeping the memory could make a later write copy all of it.
     fn keep(&self, need: Need) -> Residual<S> {
         if self.is_whole() {
             return Residual::Values { kept: self.buffer.keep(need), view: View::whole(self.shape()) };
@@ -246,7 +251,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     }
 }
 
-/// An empty list with the capacity for so many numbers. Broadcast views show elements that nobody has allocated, so there may be none.
+/// An empty list with the capacity for so many numbers. Broadcast views show elements that nobody has
+/// allocated, so there may be none.
 #[track_caller]
 fn reserved<S>(elements: usize) -> Vec<S> {
     let mut list = Vec::new();

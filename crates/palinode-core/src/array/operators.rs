@@ -1,6 +1,7 @@
 //! Operators and functions of arrays, each the row of the rule table of its name.
 //!
-//! Input: arrays, owned or borrowed, `Var`s and `f64`s on either side. Output: an array. There is no derivative here.
+//! Input: arrays, owned or borrowed, `Var`s and `f64`s on either side. Output: an array. There is no
+//! derivative here.
 
 use super::Array;
 use super::elementwise::ArrayOperand;

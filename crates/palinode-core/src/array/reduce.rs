@@ -1,8 +1,9 @@
 //! Reductions: sums, means, dot products, largest and smallest elements, of all elements or along an axis.
 //!
-//! Input: an array. Output: a `Var`, or an array with an axis less. One entry on the tape each. Sums go from the first
-//! element to the last, unless an [`Accumulator`] says otherwise; what it says is for values. In reverse a sum has nothing to add up, in
-//! a forward sweep over the tape tangents are added one after the other.
+//! Input: an array. Output: a `Var`, or an array with an axis less. One entry on the tape each. Sums go from
+//! the first element to the last, unless an [`Accumulator`] says otherwise; what it says is for values. In
+//! reverse a sum has nothing to add up, in a forward sweep over the tape tangents are added one after the
+//! other.
 //!
 //! Elements that tie for the largest or smallest share its derivative equally, as in programs.
 
@@ -36,8 +37,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.sum_with(Accumulator::Naive)
     }
 
-    /// The sum of all elements, accumulated as asked for. Its cotangent goes to every element as it is, so there is nothing to
-    /// accumulate on the way back.
+    /// The sum of all elements, accumulated as asked for. Its cotangent goes to every element as it is, so
+    /// there is nothing to accumulate on the way back.
     ///
     /// ```
     /// use palinode_core::{Accumulator, Array, value_and_grad};
@@ -79,7 +80,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.dot_with(other, Accumulator::Naive)
     }
 
-    /// [`dot`](Self::dot), accumulated as asked for. On the way back every element gets one product, so there is nothing to accumulate.
+    /// [`dot`](Self::dot), accumulated as asked for. On the way back every element gets one product, so there
+    /// is nothing to accumulate.
     ///
     /// # Panics
     /// If the shapes differ, or the arrays belong to different tapes.

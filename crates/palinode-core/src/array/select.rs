@@ -1,6 +1,7 @@
 //! Elements by lists of positions: gather and scatter; and arrays put together.
 //!
-//! Input: arrays and positions. Output: arrays; one entry on the tape each, or one per part of a concatenation.
+//! Input: arrays and positions. Output: arrays; one entry on the tape each, or one per part of a
+//! concatenation.
 
 use super::Array;
 use super::buffer::Write;
@@ -34,7 +35,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// Overwrites the elements at these positions of a vector.
     ///
     /// # Panics
-    /// If a position comes twice (which value should win?), the number of values differs, or as [`Array::gather`].
+    /// If a position comes twice (which value should win?), the number of values differs, or as
+    /// [`Array::gather`].
     #[track_caller]
     pub fn scatter(&mut self, positions: &[usize], values: &Array<S>) {
         let mut sorted = positions.to_vec();

@@ -1,7 +1,7 @@
 //! Views: other names for elements of an array. Reads and writes go through to the array.
 //!
-//! Input: an array. Output: another [`Array`] on the same buffer. Nothing is recorded and nothing is copied: the tape sees
-//! slots of one storage, so gradients of overlapping views need no special care.
+//! Input: an array. Output: another [`Array`] on the same buffer. Nothing is recorded and nothing is copied:
+//! the tape sees slots of one storage, so gradients of overlapping views need no special care.
 
 use super::Array;
 use crate::tape::arrays::View;
@@ -147,14 +147,16 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// The same elements in another shape.
     ///
     /// # Panics
-    /// If the shape has another number of elements, or the elements do not lie in order (a transposed or strided view): take
-    /// [`Array::copied`] first. So a reshaped array is always a view and never sometimes a copy.
+    /// If the shape has another number of elements, or the elements do not lie in order (a transposed or
+    /// strided view): take [`Array::copied`] first. So a reshaped array is always a view and never sometimes
+    /// a copy.
     #[track_caller]
     pub fn reshaped(&self, shape: &[usize]) -> Array<S> {
         self.seen_as(self.view.reshaped(shape))
     }
 
-    /// Repeated along new axes in front and along axes of length 1, to fit this shape. Such a view is read only.
+    /// Repeated along new axes in front and along axes of length 1, to fit this shape. Such a view is read
+    /// only.
     ///
     /// # Panics
     /// If the shape does not fit, or has more than 2^32 - 1 elements.

@@ -1,17 +1,22 @@
 //! Differences where a function need not be smooth: at kinks, at jumps, and close to them.
 //!
-//! Input: a line through a point at which plain differences did not agree with the exact derivative. Output: a [`Comparison`].
+//! Input: a line through a point at which plain differences did not agree with the exact derivative. Output:
+//! a [`Comparison`].
 //!
-//! Each side is looked at alone, as far as it goes by one path of decisions. Where both sides are of one smooth function, central differences by that path are compared. Otherwise the point is a
-//! corner, of a rule (`abs`, `relu`, `max`) or of a decision, perhaps of both at once; then a slope of a side need not be the derivative, which at a corner of a rule is what the rule table says. So the derivative is
-//! compared with that of differentiation at the point, and differentiation with differences beside it, where the function is smooth again: what follows from right rules is right.
+//! Each side is looked at alone, as far as it goes by one path of decisions. Where both sides are of one
+//! smooth function, central differences by that path are compared. Otherwise the point is a corner, of a rule
+//! (`abs`, `relu`, `max`) or of a decision, perhaps of both at once; then a slope of a side need not be the
+//! derivative, which at a corner of a rule is what the rule table says. So the derivative is compared with
+//! that of differentiation at the point, and differentiation with differences beside it, where the function
+//! is smooth again: what follows from right rules is right.
 
 use super::estimate::{Comparison, Estimate, Line, Sample, Verdict, digits, extrapolate, judge, noise, step};
 
 /// How many steps are tried, each half of the one before: the last is about 1e-11 of `reach`.
 const LEVELS: usize = 34;
 
-/// The step at which forward mode stands for the limit at the point: it subtracts nothing, so the step may be tiny (a dozen units in the last place of the point).
+/// The step at which forward mode stands for the limit at the point: it subtracts nothing, so the step may be
+/// tiny (a dozen units in the last place of the point).
 const BESIDE: usize = 46;
 
 /// Compares by steps on each side that took the same decisions.
@@ -41,7 +46,8 @@ pub(super) fn compare(exact: f64, line: &mut dyn Line, center: Sample, reach: f6
         }
         _ => Comparison::of(Verdict::Crossed, None),
     };
-    // Noise may look like a slope, or like a kink: in a chaotic loop differences of large steps come together by accident.
+    // Noise may look like a slope, or like a kink: in a chaotic loop differences of large steps come together
+    // by accident.
     let is_right = is_one_path
         && found.verdict == Verdict::Disagrees
         && [(&down, -reach), (&up, reach)].into_iter().all(|(samples, reach)| {
@@ -93,7 +99,8 @@ struct Side {
 }
 
 impl Side {
-    /// From samples at steps that halve, which begin at a fifth of `reach` (negative to the left). The value at the point itself is not used: it may belong to the other side.
+    /// From samples at steps that halve, which begin at a fifth of `reach` (negative to the left). The value
+    /// at the point itself is not used: it may belong to the other side.
     fn of(samples: &[Option<Sample>], path: u64, reach: f64) -> Option<Side> {
         let same =
             |level: usize| samples[level].filter(|sample| sample.path == path).map(|sample| sample.value);
@@ -179,13 +186,15 @@ impl Corner<'_> {
             (_, false) => Verdict::Crossed,
             _ if jumps => jump(!(0..2).any(|at| (is_open || own[at]) && agrees[at])),
             _ if (left.slope - right.slope).abs() > slack => kink,
-            // The function goes on with one slope, and the derivative is another: that of a way taken only here, or of kinks that cancel.
+            // The function goes on with one slope, and the derivative is another: that of a way taken only
+            // here, or of kinks that cancel.
             _ if self.is_continuous() => Verdict::Disagrees,
             _ => Verdict::Crossed,
         }
     }
 
-    /// Whose decisions the point took, of the left and of the right: by their path, or else by its value, or else by its derivative.
+    /// Whose decisions the point took, of the left and of the right: by their path, or else by its value, or
+    /// else by its derivative.
     fn own(&mut self, here: f64, jumps: bool) -> [bool; 2] {
         let sides = [self.left, self.right];
         let by_path = sides.map(|side| side.path == self.center.path);
@@ -211,7 +220,9 @@ impl Corner<'_> {
     }
 }
 
-/// Whether forward mode gives the slope of the function on a side: by the trapezoidal rule its average between two samples is their difference quotient. Two steps in a row must agree; none if rounding hides it.
+/// Whether forward mode gives the slope of the function on a side: by the trapezoidal rule its average
+/// between two samples is their difference quotient. Two steps in a row must agree; none if rounding hides
+/// it.
 fn follows(
     line: &mut dyn Line,
     samples: &[Option<Sample>],
@@ -221,7 +232,8 @@ fn follows(
 ) -> Option<bool> {
     let mut before: Option<(f64, f64)> = None;
     let (mut seen, mut good) = (None, 0);
-    // A slope that vanishes at the point is measured against what it was at some larger steps: against itself the rule stays as far off as it was.
+    // A slope that vanishes at the point is measured against what it was at some larger steps: against itself
+    // the rule stays as far off as it was.
     let mut sizes = [scale.abs(); 10];
     for (level, sample) in samples.iter().enumerate() {
         let h = step(reach, level);

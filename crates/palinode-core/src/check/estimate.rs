@@ -1,9 +1,10 @@
 //! Derivatives by differences, and how they compare with exact ones.
 //!
-//! Input: values of a function at steps that halve. Output: an [`Estimate`] of its slope, or a [`Verdict`] about a derivative.
-//! Differences are extrapolated to step 0 (Richardson's scheme; Ridders 1982 is the same idea with an early stop), and the entry of
-//! the table with the smallest error estimate wins, where the rounding of the function values counts as error. Known limit: noise
-//! larger than rounding (a loop that stops at a tolerance) is seen only through the scatter of the table.
+//! Input: values of a function at steps that halve. Output: an [`Estimate`] of its slope, or a [`Verdict`]
+//! about a derivative. Differences are extrapolated to step 0 (Richardson's scheme; Ridders 1982 is the same
+//! idea with an early stop), and the entry of the table with the smallest error estimate wins, where the
+//! rounding of the function values counts as error. Known limit: noise larger than rounding (a loop that
+//! stops at a tolerance) is seen only through the scatter of the table.
 
 /// A value of a function, and a fingerprint of the decisions on the way to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +44,8 @@ pub enum Verdict {
         /// The slope to the right.
         right: f64,
     },
-    /// They cannot tell: the values on both sides differ; the derivative is the slope on its side, unless there is a kink as well.
+    /// They cannot tell: the values on both sides differ; the derivative is the slope on its side, unless
+    /// there is a kink as well.
     Jump {
         /// The value to the left.
         left: f64,
@@ -52,7 +54,8 @@ pub enum Verdict {
         /// Whether there is a kink at the same point.
         has_kink: bool,
     },
-    /// They cannot tell: every step, however small, takes other decisions than the point, and the slopes there are not the derivative.
+    /// They cannot tell: every step, however small, takes other decisions than the point, and the slopes
+    /// there are not the derivative.
     Crossed,
     /// They cannot tell: the function fails around the point.
     Unknown,
@@ -99,8 +102,8 @@ impl Comparison {
 /// How many steps are tried, each half of the one before.
 const LEVELS: usize = 15;
 
-/// Estimates a derivative at 0 of `f`, a function that may fail; `reach` is how far one may reasonably go. Where that turns out
-/// too far, it looks closer.
+/// Estimates a derivative at 0 of `f`, a function that may fail; `reach` is how far one may reasonably go.
+/// Where that turns out too far, it looks closer.
 pub(super) fn estimate(f: &mut dyn FnMut(f64) -> Option<f64>, reach: f64) -> Option<Estimate> {
     let mut best: Option<Estimate> = None;
     let mut reach = reach;
@@ -118,8 +121,9 @@ pub(super) fn estimate(f: &mut dyn FnMut(f64) -> Option<f64>, reach: f64) -> Opt
     best
 }
 
-/// Whether an estimate by smaller steps is to be preferred: it knows better, or it is clear and contradicts the other. What looks smooth from afar may not be: in a chaotic loop
-/// differences of large steps come together by accident.
+/// Whether an estimate by smaller steps is to be preferred: it knows better, or it is clear and contradicts
+/// the other. What looks smooth from afar may not be: in a chaotic loop differences of large steps come
+/// together by accident.
 fn is_better(closer: Estimate, farther: Estimate) -> bool {
     let apart = (closer.value - farther.value).abs() > 20.0 * (closer.error + farther.error);
     closer.error < farther.error || (closer.is_clear() && apart)
@@ -161,8 +165,9 @@ pub(super) fn noise(values: [f64; 3], h: f64) -> f64 {
     4.0 * f64::EPSILON * size / h
 }
 
-/// Slopes with their rounding errors, at steps that halve -> the slope at step 0, its error, and the row that gave it. The error of a slope is a series in the step whose terms shrink by powers of `ratio`
-/// when the step halves. A gap starts the table anew.
+/// Slopes with their rounding errors, at steps that halve -> the slope at step 0, its error, and the row that
+/// gave it. The error of a slope is a series in the step whose terms shrink by powers of `ratio` when the
+/// step halves. A gap starts the table anew.
 pub(super) fn extrapolate(slopes: &[Option<(f64, f64)>], ratio: f64) -> Option<(f64, f64, usize)> {
     let mut best: Option<(f64, f64, usize)> = None;
     let mut above: Vec<f64> = Vec::new();
@@ -217,7 +222,8 @@ pub(super) fn judge(exact: f64, estimate: Option<Estimate>, scale: f64) -> Verdi
         let between = exact >= left.min(right) - slack && exact <= left.max(right) + slack;
         between.then_some(Verdict::Kink { left, right })
     });
-    // At a kink with equal weights the differences hit the middle, and so may the derivative: that is no agreement.
+    // At a kink with equal weights the differences hit the middle, and so may the derivative: that is no
+    // agreement.
     let plain = sides.is_some_and(|(left, right)| (right - left).abs() > 1e-3 * left.abs().max(right.abs()));
     match (digits, kink) {
         (Some(digits), _) if digits >= 5 && exact != 0.0 && !plain => Verdict::Agrees { digits },

@@ -1,7 +1,8 @@
 //! Gradients against differences.
 //!
-//! Input: a function and a point, or a [`Line`] through one: values by the distance from it, each with the path of decisions by which it
-//! was computed, and the slope that differentiation gives there. Output: a [`Comparison`] for each derivative.
+//! Input: a function and a point, or a [`Line`] through one: values by the distance from it, each with the
+//! path of decisions by which it was computed, and the slope that differentiation gives there. Output: a
+//! [`Comparison`] for each derivative.
 //!
 //! | file | |
 //! |---|---|
@@ -9,8 +10,9 @@
 //! | `estimate.rs` | slopes by differences, and verdicts |
 //! | `corners.rs` | a closer look at kinks, jumps and what is close to them |
 //!
-//! A derivative follows the decisions that were taken, so a step that changes one says nothing about it. First all steps are taken,
-//! central: what agrees across decisions agrees. Otherwise `corners.rs` looks closer, at each side alone.
+//! A derivative follows the decisions that were taken, so a step that changes one says nothing about it.
+//! First all steps are taken, central: what agrees across decisions agrees. Otherwise `corners.rs` looks
+//! closer, at each side alone.
 
 mod corners;
 mod estimate;
@@ -56,8 +58,9 @@ impl fmt::Display for CheckedGradient {
     }
 }
 
-/// Computes a gradient, and compares every entry of it with differences: for functions with [rules of their own](crate::custom), with
-/// values held fixed, or with foreign code inside. It takes some dozens of runs of `f` for each input.
+/// Computes a gradient, and compares every entry of it with differences: for functions with [rules of their
+/// own](crate::custom), with values held fixed, or with foreign code inside. It takes some dozens of runs of
+/// `f` for each input.
 ///
 /// ```
 /// use palinode_core::{check_gradient, check::Verdict, Var};
@@ -117,8 +120,9 @@ impl<F: FnMut(&[Var<f64>]) -> Var<f64>> Line for Along<'_, F> {
     }
 }
 
-/// Compares an exact derivative at distance 0 of a line; `reach` is how far one may reasonably go, `scale` the size of the largest
-/// derivative of its kind: digits are counted against it, where it is larger than the derivative itself.
+/// Compares an exact derivative at distance 0 of a line; `reach` is how far one may reasonably go, `scale`
+/// the size of the largest derivative of its kind: digits are counted against it, where it is larger than the
+/// derivative itself.
 pub fn compare(exact: f64, line: &mut dyn Line, reach: f64, scale: f64) -> Comparison {
     let Some(center) = line.sample(0.0) else { return Comparison::of(Verdict::Unknown, None) };
     let mut crossed = false;

@@ -58,7 +58,8 @@ fn jumps_and_kinks_at_decisions_are_told_apart() {
     assert_eq!(two(parabola, sine, 5.0), Verdict::Disagrees);
 }
 
-/// A function, its slope, and its derivative at 0 by the conventions of the rule table (0 for `relu` and `abs`): with kinks of rules, jumps, and both.
+/// A function, its slope, and its derivative at 0 by the conventions of the rule table (0 for `relu` and
+/// `abs`): with kinks of rules, jumps, and both.
 type Bent = (fn(f64) -> (f64, u64), fn(f64) -> f64);
 
 fn relu(x: f64) -> f64 {
@@ -109,7 +110,8 @@ fn at_corners_right_derivatives_are_not_called_wrong_nor_wrong_ones_right() {
         let right = compare(exact, &mut By(f, |x| Some(slope(x))), 1.0, 0.0);
         assert!(matches!(right.verdict, Verdict::Kink { .. } | Verdict::Jump { .. }), "{at}: {right:?}");
         for by in [0.01, -0.01, 1.0, -2.0] {
-            // A gradient that is off, one of rules that are off by a factor, and one of rules that lack a term.
+            // A gradient that is off, one of rules that are off by a factor, and one of rules that lack a
+            // term.
             let more = by * slope(0.1).abs().max(slope(-0.1).abs());
             let off = compare(exact + more, &mut By(f, |x| Some(slope(x))), 1.0, 0.0);
             let factor = compare((1.0 + by) * exact, &mut By(f, |x| Some((1.0 + by) * slope(x))), 1.0, 0.0);

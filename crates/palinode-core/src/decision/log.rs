@@ -1,4 +1,5 @@
-//! How the comparisons of a run went, in their order, and which of them are suspicious. `points` compares the logs of several runs.
+//! How the comparisons of a run went, in their order, and which of them are suspicious. `points` compares the
+//! logs of several runs.
 //!
 //! Invariant: a log takes no more bytes than it was given; what is beyond is missing, and it says so.
 
@@ -11,7 +12,8 @@ use core::cmp::Ordering;
 pub enum Suspicion {
     /// Not at all.
     None,
-    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small themselves.
+    /// Something small beside a tiny threshold. Loops end so; it says something only at points that are small
+    /// themselves.
     Small,
     /// A tie, an exact zero beside a tiny threshold, or a value that is infinite or NaN.
     Exact,
@@ -35,7 +37,8 @@ impl Suspect {
         self.left == self.right
     }
 
-    /// Whether it may be of the point though no side can tell. An order at a tie is not: that is how kinks are written, and numbers sorted.
+    /// Whether it may be of the point though no side can tell. An order at a tie is not: that is how kinks
+    /// are written, and numbers sorted.
     pub(crate) fn may_be_of_point(&self) -> bool {
         self.is_equality || !self.is_tie()
     }

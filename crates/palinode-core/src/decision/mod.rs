@@ -6,8 +6,10 @@
 //! A gradient follows the path that was taken. Where a decision depends on what is differentiated, that
 //! gradient is right only while the decision stays the same; this is where a caller finds out.
 //!
-//! It also notes whether a comparison was *suspicious*: an exact tie, an exact zero or something very small against a tiny threshold, or an active value that is
-//! infinite or NaN. Such an outcome may exist only at this point, and then its branch is not the function's; `points` looks to the sides, with the log that is kept here.
+//! It also notes whether a comparison was *suspicious*: an exact tie, an exact zero or something very small
+//! against a tiny threshold, or an active value that is infinite or NaN. Such an outcome may exist only at
+//! this point, and then its branch is not the function's; `points` looks to the sides, with the log that is
+//! kept here.
 //!
 //! | file | |
 //! |---|---|
@@ -16,8 +18,8 @@
 //! | `noted.rs` | what is noted of a run without being asked, and scopes |
 //!
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
-//! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to look to the sides
-//! (`logged`, `beside`) is seen by no scope but its own.
+//! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to
+//! look to the sides (`logged`, `beside`) is seen by no scope but its own.
 
 mod log;
 mod noted;
@@ -44,11 +46,15 @@ pub struct Decisions {
     pub smallest_margin: f64,
     /// Comparisons with NaN, and NaN turned into a plain number: what was decided by them means nothing.
     pub undefined: u64,
-    /// Active values that were looked at by what is no decision of the program's own, or is one without a margin: [`Scalar::less`](crate::Scalar::less),
-    /// `is_finite`, [`Scalar::peek`](crate::Scalar::peek), `vanishes`, text made of it, a gradient that was stopped. Where there are none of these and no decisions, what is computed is one formula, whatever the numbers.
+    /// Active values that were looked at by what is no decision of the program's own, or is one without a
+    /// margin: [`Scalar::less`](crate::Scalar::less), `is_finite`, [`Scalar::peek`](crate::Scalar::peek),
+    /// `vanishes`, text made of it, a gradient that was stopped. Where there are none of these and no
+    /// decisions, what is computed is one formula, whatever the numbers.
     pub looks: u64,
-    /// A fingerprint of what was decided, in order: how each comparison came out, between which jumps each rounded value lay, the whole part of each conversion. Two runs of a
-    /// program with the same fingerprint went the same way, so a difference of their results crosses no decision (up to a chance of about 2^-64).
+    /// A fingerprint of what was decided, in order: how each comparison came out, between which jumps each
+    /// rounded value lay, the whole part of each conversion. Two runs of a program with the same fingerprint
+    /// went the same way, so a difference of their results crosses no decision (up to a chance of about
+    /// 2^-64).
     pub path: u64,
 }
 
@@ -97,14 +103,16 @@ fn mixed(path: u64, outcome: u64) -> u64 {
 const WATCHED: u8 = 1;
 const LOGGED: u8 = 2;
 
-/// An exact zero that is compared with at most this much is suspicious: thresholds of rounding, whatever the scale of a problem within reason.
-/// Wider ones are dead zones that somebody wanted.
+/// An exact zero that is compared with at most this much is suspicious: thresholds of rounding, whatever the
+/// scale of a problem within reason. Wider ones are dead zones that somebody wanted.
 pub(crate) const TINY: f64 = 1e-6;
 
-/// What is small beside a threshold is at most this much of it: larger numbers may be of the threshold's own scale.
+/// What is small beside a threshold is at most this much of it: larger numbers may be of the threshold's own
+/// scale.
 const SMALL: f64 = 0.1;
 
-/// So many runs to the side may be inside one another, each verified: beyond, drivers take what they find. It bounds the runs that nested drivers make.
+/// So many runs to the side may be inside one another, each verified: beyond, drivers take what they find. It
+/// bounds the runs that nested drivers make.
 const MOST_BESIDE: u8 = 2;
 
 thread_local! {
@@ -161,7 +169,8 @@ pub fn watch<R>(f: impl FnOnce() -> R) -> (R, Decisions) {
     (result, seen)
 }
 
-/// Runs `f` and takes every derivative in it as its path gives it, also where that path exists only at this point (PAL0119).
+/// Runs `f` and takes every derivative in it as its path gives it, also where that path exists only at this
+/// point (PAL0119).
 ///
 /// ```
 /// use palinode_core::{decision, grad, Var};
@@ -222,8 +231,9 @@ pub(crate) fn equated(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [
     }
 }
 
-/// Two values were compared by order that have no derivative here: constants, or, if they `may_rest`, values whose derivative is zero just at this point. No
-/// decision of an active value, but one that may be of the point.
+/// Two values were compared by order that have no derivative here: constants, or, if they `may_rest`, values
+/// whose derivative is zero just at this point. No decision of an active value, but one that may be of the
+/// point.
 #[inline(always)]
 pub(crate) fn compared_at_rest(may_rest: bool, values: impl FnOnce() -> (Option<f64>, Option<f64>)) {
     if may_rest {
@@ -247,14 +257,16 @@ fn at_rest((a, b): (Option<f64>, Option<f64>), asked: Asked) {
     }
 }
 
-/// Two plain numbers were compared by code that does not know which of them matter (an interpreter): suspicious or not, never counted.
+/// Two plain numbers were compared by code that does not know which of them matter (an interpreter):
+/// suspicious or not, never counted.
 #[doc(hidden)]
 #[inline(always)]
 pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
     at_rest((a, b), if is_equality { Asked::Equality } else { Asked::Order });
 }
 
-/// Values of a decomposition were looked at whether some coincide, in which case its vectors are arbitrary: suspicious, never counted. It is logged as NaN compared with NaN.
+/// Values of a decomposition were looked at whether some coincide, in which case its vectors are arbitrary:
+/// suspicious, never counted. It is logged as NaN compared with NaN.
 #[doc(hidden)]
 pub fn coincided(do_they: bool) {
     let suspicion = if do_they { Suspicion::Exact } else { Suspicion::None };
@@ -266,7 +278,8 @@ pub fn coincided(do_they: bool) {
     }
 }
 
-/// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`); [`admits`] says what it answers to a tie.
+/// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`); [`admits`]
+/// says what it answers to a tie.
 #[inline]
 pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
     if answer {
@@ -289,7 +302,8 @@ pub(crate) fn classified(value: Option<f64>, may_matter: impl FnOnce() -> bool) 
     }
 }
 
-/// Such a value was turned into a plain number, and nobody sees what that is compared with: with zero, if anything.
+/// Such a value was turned into a plain number, and nobody sees what that is compared with: with zero, if
+/// anything.
 #[inline(always)]
 pub(crate) fn made_plain(value: Option<f64>, may_matter: impl FnOnce() -> bool) {
     if let Some(value) = value
@@ -412,7 +426,8 @@ pub(crate) fn rounded_by_two<R: Binary>(rule: R, x: Option<f64>, y: Option<f64>)
     }
 }
 
-/// The nearest jump is at this distance, infinite if there is none near; the value lies in this cell between jumps.
+/// The nearest jump is at this distance, infinite if there is none near; the value lies in this cell between
+/// jumps.
 fn rounded(distance: f64, cell: f64) {
     note(
         || distance,

@@ -1,9 +1,12 @@
 //! What is noted of a run without being asked, and the scopes in which runs are looked at.
 //!
-//! Input: a run. Output: how suspicious its comparisons were; whether a zero with a derivative said that it is none, and what came of that.
+//! Input: a run. Output: how suspicious its comparisons were; whether a zero with a derivative said that it
+//! is none, and what came of that.
 //!
-//! `is_zero` and `is_one` say no to a number that carries a derivative, so that nobody skips it. For plain numbers they say yes, and some code relies on that: it divides by what is not zero. If numbers come out that
-//! are infinite or NaN, the same run is made once more with the answers of plain numbers ([`plainly`]), and those are suspicious as every tie is.
+//! `is_zero` and `is_one` say no to a number that carries a derivative, so that nobody skips it. For plain
+//! numbers they say yes, and some code relies on that: it divides by what is not zero. If numbers come out
+//! that are infinite or NaN, the same run is made once more with the answers of plain numbers ([`plainly`]),
+//! and those are suspicious as every tie is.
 
 use super::log::{Log, Suspicion};
 use super::{ACCEPTED, BESIDE, KEPT, LOG, LOGGED, NOTED, is_verified, with};
@@ -51,7 +54,8 @@ pub(crate) fn has_denied() -> bool {
     NOTED.get().has_denied
 }
 
-/// A number that carries a derivative was asked whether it is a constant that it ties with. No, unless the answers are those of plain numbers.
+/// A number that carries a derivative was asked whether it is a constant that it ties with. No, unless the
+/// answers are those of plain numbers.
 #[inline]
 pub(crate) fn admits() -> bool {
     let answers_plainly = PLAINLY.get();
@@ -70,7 +74,8 @@ thread_local! {
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Something was compared with NaN. Loops that wait for a number to become small never end then: a run that a zero with a derivative has led there is given up.
+/// Something was compared with NaN. Loops that wait for a number to become small never end then: a run that a
+/// zero with a derivative has led there is given up.
 #[cold]
 pub(super) fn compared_with_nan() {
     let noted = NOTED.get();
@@ -83,7 +88,8 @@ pub(super) fn compared_with_nan() {
     }
 }
 
-/// Runs `f`, and catches a panic: a closure may panic at numbers that are none (sorting, `unwrap`), or be given up.
+/// Runs `f`, and catches a panic: a closure may panic at numbers that are none (sorting, `unwrap`), or be
+/// given up.
 #[inline]
 pub(crate) fn attempt<R>(f: impl FnOnce() -> R) -> std::thread::Result<R> {
     let _outer = with(&CAUGHT, true);
@@ -101,7 +107,8 @@ pub(crate) fn plainly<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Runs `f`, and says what was noted. The scope around sees that too, but for what is undefined: that is for the driver inside to tell.
+/// Runs `f`, and says what was noted. The scope around sees that too, but for what is undefined: that is for
+/// the driver inside to tell.
 #[inline]
 pub(crate) fn suspecting<R>(f: impl FnOnce() -> R) -> (R, Noted) {
     /// Gives the scope around what it knew, with what was found inside, also on a panic.
@@ -134,13 +141,15 @@ pub(crate) fn uncounted<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Runs `f` whose comparisons are no decisions of the program that is looked at: they are neither counted nor logged nor suspicious.
+/// Runs `f` whose comparisons are no decisions of the program that is looked at: they are neither counted nor
+/// logged nor suspicious.
 pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
     let _outer = (with(&KEPT, 0), with(&NOTED, NOTED.get()));
     f()
 }
 
-/// Runs `f` with no effect on any scope around it, and logs its comparisons in at most so many bytes. No log where the thread is coming down: then there is nothing to be seen.
+/// Runs `f` with no effect on any scope around it, and logs its comparisons in at most so many bytes. No log
+/// where the thread is coming down: then there is nothing to be seen.
 pub(crate) fn logged<R>(budget: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     /// The log of a run around this one, put back when it is over.
     struct OuterLog(Log);
@@ -158,7 +167,8 @@ pub(crate) fn logged<R>(budget: usize, f: impl FnOnce() -> R) -> Option<(R, Log)
 /// The same of a run beside the point; no result if it panics.
 pub(crate) fn beside<R>(budget: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     let _outer = with(&BESIDE, BESIDE.get().saturating_add(1));
-    // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the point.
+    // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the
+    // point.
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| logged(budget, f))).ok().flatten()
 }
 

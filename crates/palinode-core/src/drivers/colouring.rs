@@ -1,10 +1,10 @@
 //! Colourings: which columns of a sparse matrix one sweep can compute together.
 //!
-//! Input: a sparsity pattern. Output: a colour per column (or per row and column, for symmetric matrices) such that every
-//! entry can be read off the compressed products.
+//! Input: a sparsity pattern. Output: a colour per column (or per row and column, for symmetric matrices)
+//! such that every entry can be read off the compressed products.
 //!
-//! Follows Gebremedhin, Manne and Pothen, *What color is your Jacobian?* (SIAM Review 2005): partial distance-2
-//! colouring for Jacobians, star colouring for Hessians; greedy, vertices of large degree first.
+//! Follows Gebremedhin, Manne and Pothen, *What color is your Jacobian?* (SIAM Review 2005): partial
+//! distance-2 colouring for Jacobians, star colouring for Hessians; greedy, vertices of large degree first.
 
 /// A colour for each column or vertex, and their number.
 pub(super) struct Colouring {
@@ -36,8 +36,9 @@ pub(super) fn columns(rows: &[Vec<usize>], columns: &[Vec<usize>]) -> Colouring 
     })
 }
 
-/// Colours the vertices of a symmetric pattern so that neighbours differ and no path of four vertices has only two
-/// colours; then each entry of the matrix is alone in one of the two compressed places where it appears.
+/// Colours the vertices of a symmetric pattern so that neighbours differ and no path of four vertices has
+/// only two colours; then each entry of the matrix is alone in one of the two compressed places where it
+/// appears.
 pub(super) fn star(neighbours: &[Vec<usize>]) -> Colouring {
     greedy(neighbours, |v, colour, forbid| {
         for &w in neighbours[v].iter().filter(|&&w| w != v) {

@@ -21,7 +21,8 @@ pub fn grad<S: Scalar<Bool = bool>>(f: impl FnMut(&[Var<S>]) -> Var<S>, x: &[S])
     value_and_grad(f, x).map(|(_, gradient)| gradient)
 }
 
-/// The value and the gradient of a scalar function. [`Tape::accumulate`] is for gradients whose every entry is rounded once.
+/// The value and the gradient of a scalar function. [`Tape::accumulate`] is for gradients whose every entry
+/// is rounded once.
 pub fn value_and_grad<S: Scalar<Bool = bool>>(
     f: impl FnMut(&[Var<S>]) -> Var<S>,
     x: &[S],
@@ -41,8 +42,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Ok((value, gradient))
     }
 
-    /// The value, with the gradient written to `gradient`; later calls of the same size allocate nothing, unless sums are asked for
-    /// ([`Tape::accumulate`]).
+    /// The value, with the gradient written to `gradient`; later calls of the same size allocate nothing,
+    /// unless sums are asked for ([`Tape::accumulate`]).
     pub fn gradient_into(
         &mut self,
         mut f: impl FnMut(&[Var<S>]) -> Var<S>,
@@ -141,8 +142,8 @@ pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
     })
 }
 
-/// The Jacobian, a row per output. One recording; sweeps in reverse if there are fewer outputs than inputs, else
-/// forward, several at a time.
+/// The Jacobian, a row per output. One recording; sweeps in reverse if there are fewer outputs than inputs,
+/// else forward, several at a time.
 ///
 /// ```
 /// let j = palinode_core::jacobian(|x| [x[0] * x[1], x[0] - x[1]], &[2.0, 5.0])?;
@@ -165,7 +166,8 @@ pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
 }
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {
-    /// The Jacobian of this recording, a row per output. If the tape adds up by sums ([`Tape::accumulate`]), all sweeps are in reverse.
+    /// The Jacobian of this recording, a row per output. If the tape adds up by sums ([`Tape::accumulate`]),
+    /// all sweeps are in reverse.
     pub fn jacobian(&self) -> Result<Vec<Vec<S>>, Error> {
         let (rows, columns) = (self.output_count(), self.input_count());
         let mut jacobian = vec![vec![S::zero(); columns]; rows];

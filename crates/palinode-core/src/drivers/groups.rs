@@ -1,9 +1,11 @@
 //! Narrow recordings: few groups of inputs such that no output depends on two inputs of one group.
 //!
-//! Input: a recording. Output: the group of each input and the outputs that depend on it; or nothing, if more than
-//! [`MOST_GROUPS`] groups would be needed. One forward number with a direction per group then tells all partials.
+//! Input: a recording. Output: the group of each input and the outputs that depend on it; or nothing, if more
+//! than [`MOST_GROUPS`] groups would be needed. One forward number with a direction per group then tells all
+//! partials.
 //!
-//! Invariants: it takes no more bytes than it may, and as many whatever it may; a recording that is wide is given up at its first wide node.
+//! Invariants: it takes no more bytes than it may, and as many whatever it may; a recording that is wide is
+//! given up at its first wide node.
 
 use crate::tape::{Record, SINK};
 use palinode_num::Scalar;
@@ -57,11 +59,13 @@ pub struct Looked {
 }
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {
-    /// Sorts the inputs into at most [`MOST_GROUPS`] groups, such that no output depends on two inputs of one group. So few inputs are a group
-    /// each, in their order, and all outputs are taken to depend on them. `None` if more groups are needed, or if a recording of more inputs has
-    /// custom operations, arrays, or a node that depends on more than [`MOST_GROUPS`] of them.
+    /// Sorts the inputs into at most [`MOST_GROUPS`] groups, such that no output depends on two inputs of one
+    /// group. So few inputs are a group each, in their order, and all outputs are taken to depend on them.
+    /// `None` if more groups are needed, or if a recording of more inputs has custom operations, arrays, or a
+    /// node that depends on more than [`MOST_GROUPS`] of them.
     ///
-    /// It may take an output to depend on an input where the derivative happens to be zero, and never misses one.
+    /// It may take an output to depend on an input where the derivative happens to be zero, and never misses
+    /// one.
     ///
     /// ```
     /// use palinode_core::{Tape, Var};
@@ -228,7 +232,8 @@ fn join(set: &mut Set, other: &Set) -> bool {
     true
 }
 
-/// A group for each input, greedily: those with many outputs first, as in Gebremedhin, Manne and Pothen's colourings.
+/// A group for each input, greedily: those with many outputs first, as in Gebremedhin, Manne and Pothen's
+/// colourings.
 fn grouped(starts: &[u32], outputs: &[u32], row: impl Fn(u32) -> Set) -> Option<(Vec<u8>, usize)> {
     const UNGROUPED: u8 = u8::MAX;
     let inputs = starts.len() - 1;

@@ -9,7 +9,8 @@ use crate::points::{Parts, add_parts, verified};
 use crate::tape::{Record, Tape, Var};
 use palinode_num::Scalar;
 
-/// The value, the gradient and the Hessian times `v`, by forward over reverse: about twice the cost of a gradient.
+/// The value, the gradient and the Hessian times `v`, by forward over reverse: about twice the cost of a
+/// gradient.
 ///
 /// ```
 /// let (y, g, hv) = palinode_core::hvp(|x| x[0] * x[0] * x[1], &[3.0, 2.0], &[1.0, 0.0])?;
@@ -75,7 +76,8 @@ pub fn hessian<S: Scalar<Bool = bool>>(
     })
 }
 
-/// Records the computation of a gradient, reverse sweep included, as it is at this point, and hands that recording over.
+/// Records the computation of a gradient, reverse sweep included, as it is at this point, and hands that
+/// recording over.
 pub(super) fn record_gradient<S: Scalar<Bool = bool>, R>(
     f: impl FnOnce(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],

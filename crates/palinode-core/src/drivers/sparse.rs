@@ -1,9 +1,10 @@
-//! Sparse Jacobians and Hessians: find the pattern on the tape, colour it, sweep once per colour, read off the entries.
+//! Sparse Jacobians and Hessians: find the pattern on the tape, colour it, sweep once per colour, read off
+//! the entries.
 //!
 //! Input: a closure and a point. Output: the entries that can be nonzero, and how many sweeps they took.
 //!
-//! The pattern comes from the recording itself, so it holds for the path that was taken; it may contain entries that
-//! happen to be zero and never misses one.
+//! The pattern comes from the recording itself, so it holds for the path that was taken; it may contain
+//! entries that happen to be zero and never misses one.
 
 use super::colouring::{self, Colouring};
 use super::{LANES, second};
@@ -94,8 +95,8 @@ fn hessian_of<S: Scalar<Bool = bool>>(record: &Record<'_, S>) -> Result<Sparse<S
     let rows = symmetric(record.pattern(), n);
     let Colouring { colour, count } = colouring::star(&rows);
     let compressed = products(count, &colour, |seeds| record.reverse_many(seeds))?;
-    // Entry (i, j) stands in row i under colour j, alone unless another column of that colour has an entry in row i;
-    // then, by the star property, it is alone in row j under colour i.
+    // Entry (i, j) stands in row i under colour j, alone unless another column of that colour has an entry in
+    // row i; then, by the star property, it is alone in row j under colour i.
     let mut last_with_colour = vec![(usize::MAX, usize::MAX); count];
     let mut entries = Vec::new();
     for (i, row) in rows.iter().enumerate() {
@@ -115,7 +116,8 @@ fn hessian_of<S: Scalar<Bool = bool>>(record: &Record<'_, S>) -> Result<Sparse<S
 /// At most so many parts of a sparse matrix, unless it has more columns.
 const MOST_PARTS: usize = 1 << 20;
 
-/// Weighted sums of each column over groups of rows to the parts: the pattern may be another one beside the point.
+/// Weighted sums of each column over groups of rows to the parts: the pattern may be another one beside the
+/// point.
 fn add_sums<S: Scalar>(parts: Option<&mut Vec<f64>>, matrix: &Sparse<S>) {
     if let Some(parts) = parts {
         let start = parts.len();
@@ -130,7 +132,8 @@ fn add_sums<S: Scalar>(parts: Option<&mut Vec<f64>>, matrix: &Sparse<S>) {
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// The Jacobian of this recording by its pattern: forward sweeps over groups of columns or reverse sweeps
-    /// over groups of rows, whichever are fewer; always in reverse if the tape adds up by sums ([`Tape::accumulate`]).
+    /// over groups of rows, whichever are fewer; always in reverse if the tape adds up by sums
+    /// ([`Tape::accumulate`]).
     pub fn sparse_jacobian(&self) -> Result<Sparse<S>, Error> {
         let (rows, columns) = (self.output_count(), self.input_count());
         let pattern = self.pattern();
@@ -156,7 +159,8 @@ fn finish<S: Scalar>(matrix: Sparse<S>) -> Result<Sparse<S>, Error> {
     Ok(matrix)
 }
 
-/// The products of a matrix with the sums of unit vectors of each colour: for each row of the result, a value per colour.
+/// The products of a matrix with the sums of unit vectors of each colour: for each row of the result, a value
+/// per colour.
 fn products<S: Scalar>(
     colours: usize,
     colour: &[usize],

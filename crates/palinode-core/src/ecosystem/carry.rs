@@ -36,7 +36,8 @@ impl<S: Scalar<Bool = bool>> Carry for Var<S> {
     }
 }
 
-/// It has no derivative to lose. (And nalgebra tells by `is_zero` that memory need not be read: a zero must be one.)
+/// It has no derivative to lose. (And nalgebra tells by `is_zero` that memory need not be read: a zero must
+/// be one.)
 impl<S: Scalar> Carry for Passive<S> {
     fn carries(&self) -> bool {
         false

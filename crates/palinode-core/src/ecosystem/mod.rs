@@ -11,8 +11,8 @@
 //! | `num_traits.rs`, `num_float.rs` | num-traits: identities and conversions, `Float` and its constants |
 //! | `nalgebra.rs`, `nalgebra_field.rs` | simba and approx: conversions and comparisons, `RealField` (feature `nalgebra`) |
 //!
-//! Invariants: there is no derivative formula here, every function is a row of the rule table; every comparison,
-//! rounding and conversion of an active value passes the hook in [`decision`](crate::decision).
+//! Invariants: there is no derivative formula here, every function is a row of the rule table; every
+//! comparison, rounding and conversion of an active value passes the hook in [`decision`](crate::decision).
 //!
 //! Where a library decides by `is_zero`, a zero that carries a derivative is *not* zero: an algorithm that
 //! skips zeros may not skip it.

@@ -8,21 +8,22 @@
 //!
 //! # What nalgebra's algorithms do to derivatives
 //!
-//! A decomposition is a program with branches: pivots are compared, small numbers are set to zero,
-//! iterations stop when a test passes. The derivative follows the path that was taken. Where the *result* is smooth and the
-//! path is not, part of a derivative can be lost. Two places are worth knowing:
+//! A decomposition is a program with branches: pivots are compared, small numbers are set to zero, iterations
+//! stop when a test passes. The derivative follows the path that was taken. Where the *result* is smooth and
+//! the path is not, part of a derivative can be lost. Two places are worth knowing:
 //!
-//! - **A column of zeros in a Householder step** (`symmetric_eigen`, `svd`, `hessenberg` of a matrix
-//!   that already has zeros below the diagonal). The norm of the column has a corner there, so the first-order
+//! - **A column of zeros in a Householder step** (`symmetric_eigen`, `svd`, `hessenberg` of a matrix that
+//!   already has zeros below the diagonal). The norm of the column has a corner there, so the first-order
 //!   motion of the zeros is lost: it never moves a single eigenvalue or singular value, but it does turn
 //!   eigenvectors, and it splits eigenvalues that coincide.
 //! - **Deflation**: an off-diagonal entry below `epsilon` counts as zero, with its derivative. For distinct
-//!   eigenvalues what is dropped is of second order. For coinciding ones it is all there is: the eigenvalues of `I + t
-//!   sigma_x` at `t = 0` move by +1 and -1, and nalgebra's algorithm on any derivative number gives 0 and 0.
+//!   eigenvalues what is dropped is of second order. For coinciding ones it is all there is: the eigenvalues
+//!   of `I + t sigma_x` at `t = 0` move by +1 and -1, and nalgebra's algorithm on any derivative number gives
+//!   0 and 0.
 //!
-//! That 0 is not silent. The algorithm looks at the sign of the entry that it then drops (`to_exp`), or compares it with
-//! `epsilon`; both are decisions by an active value, with a margin of zero or of rounding size, and
-//! [`decision::watch`](crate::decision::watch) reports them:
+//! That 0 is not silent. The algorithm looks at the sign of the entry that it then drops (`to_exp`), or
+//! compares it with `epsilon`; both are decisions by an active value, with a margin of zero or of rounding
+//! size, and [`decision::watch`](crate::decision::watch) reports them:
 //!
 //! ```
 //! use nalgebra::Matrix2;
@@ -34,16 +35,18 @@
 //! assert_eq!(seen.smallest_margin, 0.0); // this says that it is not to be trusted
 //! ```
 //!
-//! A margin of exactly zero means that some decision stood on its edge. A margin of rounding size
-//! alone does not: every iteration that converges ends with such a test. Symmetric functions of coinciding eigenvalues
+//! A margin of exactly zero means that some decision stood on its edge. A margin of rounding size alone does
+//! not: every iteration that converges ends with such a test. Symmetric functions of coinciding eigenvalues
 //! (trace, determinant, `ln det` by Cholesky) are right in any case.
 //!
-//! A forward number reports a decision only while its tangent is not zero, and the square of a moving zero has none: a guard on
-//! `v.norm_squared()` at `v = 0` (a rotation by a zero vector is one: nalgebra answers with the constant identity) is
-//! seen on a `Var` and not on a `Dual`.
+//! A forward number reports a decision only while its tangent is not zero, and the square of a moving zero
+//! has none: a guard on `v.norm_squared()` at `v = 0` (a rotation by a zero vector is one: nalgebra answers
+//! with the constant identity) is seen on a `Var` and not on a `Dual`.
 //!
-//! Where a library asks `is_zero` of a zero that carries a derivative, the answer is no, so that it is not skipped. A pivot that is zero only by accident then gives infinities or NaN; the
-//! drivers run again with the answers of plain numbers, look at that from the sides, and give the derivative or name the decision (PAL0119).
+//! Where a library asks `is_zero` of a zero that carries a derivative, the answer is no, so that it is not
+//! skipped. A pivot that is zero only by accident then gives infinities or NaN; the drivers run again with
+//! the answers of plain numbers, look at that from the sides, and give the derivative or name the decision
+//! (PAL0119).
 
 use super::FormatLimits;
 use approx::{AbsDiffEq, RelativeEq, UlpsEq};

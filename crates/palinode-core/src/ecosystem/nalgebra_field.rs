@@ -1,7 +1,7 @@
 //! nalgebra's `ComplexField` and `RealField` for every derivative number.
 //!
-//! Input: nalgebra's generic algorithms. Output: rows of the rule table; branches as they are for `f64`, by `<` and
-//! so through the decision hook. What this means for decompositions is told in `nalgebra.rs`.
+//! Input: nalgebra's generic algorithms. Output: rows of the rule table; branches as they are for `f64`, by
+//! `<` and so through the decision hook. What this means for decompositions is told in `nalgebra.rs`.
 
 use super::FormatLimits;
 use super::num_traits::is_negative;
@@ -10,10 +10,11 @@ use core::fmt::Display;
 use palinode_num::Scalar;
 use simba::scalar::{ComplexField, RealField};
 
-/// `1 + c x^2/3! + x^4/5! + c x^6/7! ...` with `c` the sign of the square: `sin(x)/x` and `sinh(x)/x` for `|x| < 1`.
+/// `1 + c x^2/3! + x^4/5! + c x^6/7! ...` with `c` the sign of the square: `sin(x)/x` and `sinh(x)/x` for
+/// `|x| < 1`.
 ///
-/// The quotient itself loses its derivatives next to 0 and is NaN there. 14 terms are below 2^-106 at 1, and carry the
-/// Taylor coefficients of a jet at 0 up to order 27.
+/// The quotient itself loses its derivatives next to 0 and is NaN there. 14 terms are below 2^-106 at 1, and
+/// carry the Taylor coefficients of a jet at 0 up to order 27.
 fn cardinal_series<N: Scalar>(signed_square: N) -> N {
     (1..=14).rev().fold(N::one(), |sum, k| N::one() + signed_square * sum / N::from_int(2 * k * (2 * k + 1)))
 }

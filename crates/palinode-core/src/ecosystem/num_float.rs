@@ -1,7 +1,7 @@
 //! num-traits: `Float`, `FloatCore` and `FloatConst` of every derivative number.
 //!
-//! Input: generic numerical code. Output: rows of the rule table. FormatLimits and special values are those of the
-//! inner number; classification looks at the primal only.
+//! Input: generic numerical code. Output: rows of the rule table. FormatLimits and special values are those
+//! of the inner number; classification looks at the primal only.
 
 use super::FormatLimits;
 use super::num_traits::is_negative;
@@ -18,7 +18,8 @@ fn classify<N: FormatLimits>(x: f64) -> FpCategory {
     }
 }
 
-/// The same functions for both traits: `Float` asks for all of them, `FloatCore` has slower defaults for some.
+/// The same functions for both traits: `Float` asks for all of them, `FloatCore` has slower defaults for
+/// some.
 macro_rules! shared {
     ($Number:ty) => {
         #[inline(always)]

@@ -94,7 +94,8 @@ macro_rules! num_traits {
             fn one() -> Self {
                 Self::lift(S::one())
             }
-            /// True only if this is the constant one: an algorithm that skips a factor of one would skip its derivative too.
+            /// True only if this is the constant one: an algorithm that skips a factor of one would skip its
+            /// derivative too.
             #[inline]
             fn is_one(&self) -> bool {
                 self.is_exactly(S::one(), |x| x.carries())
@@ -189,7 +190,8 @@ macro_rules! num_traits {
             }
         }
 
-        /// Of an active value each of these is a decision: what is computed from the answer has no derivative.
+        /// Of an active value each of these is a decision: what is computed from the answer has no
+        /// derivative.
         impl<$($generics)*> ToPrimitive for $Number {
             conversions! { @to
                 to_i8 -> i8; to_i16 -> i16; to_i32 -> i32; to_i64 -> i64; to_i128 -> i128; to_isize -> isize;

@@ -1,10 +1,10 @@
 //! The Cholesky factor of a symmetric positive definite matrix.
 //!
-//! `A = L L^T`, as a function of the symmetric part `(A + A^T) / 2`: both triangles are read, and a cotangent is
-//! spread evenly over an entry and its mirror image. Tangent: `L^-1 dA L^-T = L^-1 dL + (L^-1 dL)^T`, and `L^-1 dL` is
-//! lower triangular, so `dL = L F(L^-1 dA L^-T)` where `F` takes the lower triangle with half the diagonal. Cotangent:
-//! `F` is its own adjoint on lower triangles, so `A' = sym(L^-T F(L^T L') L^-1)` (Giles 2008, 2.2.6; Murray 2016,
-//! *Differentiation of the Cholesky decomposition*).
+//! `A = L L^T`, as a function of the symmetric part `(A + A^T) / 2`: both triangles are read, and a cotangent
+//! is spread evenly over an entry and its mirror image. Tangent: `L^-1 dA L^-T = L^-1 dL + (L^-1 dL)^T`, and
+//! `L^-1 dL` is lower triangular, so `dL = L F(L^-1 dA L^-T)` where `F` takes the lower triangle with half
+//! the diagonal. Cotangent: `F` is its own adjoint on lower triangles, so `A' = sym(L^-T F(L^T L') L^-1)`
+//! (Giles 2008, 2.2.6; Murray 2016, *Differentiation of the Cholesky decomposition*).
 //!
 //! Saved: `L`.
 

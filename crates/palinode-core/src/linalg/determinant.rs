@@ -1,14 +1,17 @@
 //! The determinant, and the logarithm of its absolute value.
 //!
-//! `d = det A`. Tangent: `dd = <C, dA>` with the matrix of cofactors `C` (Jacobi). Cotangent: `A' = d' C`. `C` is a polynomial in the entries of `A`, of singular ones too: of rank one if `A`
-//! lacks one rank, zero if it lacks more; and so are its own derivatives.
-//! `l = ln |det A|`. Tangent: `dl = <A^-T, dA>`. Cotangent: `A' = l' A^-T` (Giles 2008, 2.2.5).
+//! `d = det A`. Tangent: `dd = <C, dA>` with the matrix of cofactors `C` (Jacobi). Cotangent: `A' = d' C`.
+//! `C` is a polynomial in the entries of `A`, of singular ones too: of rank one if `A` lacks one rank, zero
+//! if it lacks more; and so are its own derivatives. `l = ln |det A|`. Tangent: `dl = <A^-T, dA>`. Cotangent:
+//! `A' = l' A^-T` (Giles 2008, 2.2.5).
 //!
 //! Saved: `C`, or the factorisation for the logarithm.
 //!
-//! `C = d A^-T` where `A` is invertible and nothing more is asked than `C`. Otherwise (derivatives of `d A^-T` divide by what is nearly zero twice and more): `A` is turned by the singular vectors of its primal so that a
-//! well-conditioned block `E` stands before a small rest, and with the rest's Schur complement `B`, `C` is made of `E^-1` and the cofactors of `B`. These are found without
-//! division (`matrix::expanded`), or in the same way if `B` is large.
+//! `C = d A^-T` where `A` is invertible and nothing more is asked than `C`. Otherwise (derivatives of
+//! `d A^-T` divide by what is nearly zero twice and more): `A` is turned by the singular vectors of its
+//! primal so that a well-conditioned block `E` stands before a small rest, and with the rest's Schur
+//! complement `B`, `C` is made of `E^-1` and the cofactors of `B`. These are found without division
+//! (`matrix::expanded`), or in the same way if `B` is large.
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
@@ -19,7 +22,8 @@ use nalgebra::DMatrix;
 
 /// The determinant of a square matrix; 1 for an empty one.
 ///
-/// It has derivatives also where it is zero. For large matrices it overflows long before [`log_determinant`] does.
+/// It has derivatives also where it is zero. For large matrices it overflows long before [`log_determinant`]
+/// does.
 ///
 /// ```
 /// use nalgebra::DMatrix;

@@ -1,8 +1,9 @@
 //! One eigenvalue of a symmetric matrix, with its vector.
 //!
-//! `A v = w v`, `|v| = 1`, as a function of the symmetric part. Where `w` coincides with no other eigenvalue both are smooth, whatever the others do: with `B = [[A - w I, v], [v^T, 0]]`, which is
-//! regular there, `B [dv; -dw] = [-dA v; 0]`. Cotangent: with `[y; .] = B^-1 [v'; -w']`, `A' = -sym(y v^T)` (Magnus 1985). No other vector is asked for, so derivatives
-//! of every order come from those of a solve.
+//! `A v = w v`, `|v| = 1`, as a function of the symmetric part. Where `w` coincides with no other eigenvalue
+//! both are smooth, whatever the others do: with `B = [[A - w I, v], [v^T, 0]]`, which is regular there,
+//! `B [dv; -dw] = [-dA v; 0]`. Cotangent: with `[y; .] = B^-1 [v'; -w']`, `A' = -sym(y v^T)` (Magnus 1985).
+//! No other vector is asked for, so derivatives of every order come from those of a solve.
 //!
 //! Where it does coincide, both maps refuse; a cotangent of zero asks for nothing. Saved: `A`, `w` and `v`.
 
@@ -24,8 +25,9 @@ pub struct Eigenpair<T> {
 
 /// The eigenvalue with this place in ascending order, and its vector, of the symmetric part of `a`.
 ///
-/// It has derivatives of every order, forward and in reverse, unless it coincides with another eigenvalue; that others coincide does not matter, as it does for
-/// [`symmetric_eigen`](super::symmetric_eigen()) of forward numbers.
+/// It has derivatives of every order, forward and in reverse, unless it coincides with another eigenvalue;
+/// that others coincide does not matter, as it does for [`symmetric_eigen`](super::symmetric_eigen()) of
+/// forward numbers.
 ///
 /// ```
 /// use nalgebra::{DMatrix, DVector};

@@ -1,13 +1,20 @@
 //! Eigenvalues of a real matrix that need not be symmetric.
 //!
-//! An eigenvalue `w` that is simple moves by `dw = l^T dA x / l^T x`, where `A x = w x` and `l^T A = w l^T` (Wilkinson 1965, 2.5; Magnus 1985): real and imaginary part by those of
-//! `G = l x^T / l^T x`. Tangent: `<G, dA>`; cotangent: `A' = sum re' Re G + im' Im G`. The two vectors solve bordered systems `[[A - w I, b], [c^T, 0]]` with constant `b` and `c`, which are
-//! regular where `w` is simple and smooth in `A` and `w`: so derivatives of every order come from those of a solve. A complex system is a real one of twice the size.
+//! An eigenvalue `w` that is simple moves by `dw = l^T dA x / l^T x`, where `A x = w x` and `l^T A = w l^T`
+//! (Wilkinson 1965, 2.5; Magnus 1985): real and imaginary part by those of `G = l x^T / l^T x`. Tangent:
+//! `<G, dA>`; cotangent: `A' = sum re' Re G + im' Im G`. The two vectors solve bordered systems
+//! `[[A - w I, b], [c^T, 0]]` with constant `b` and `c`, which are regular where `w` is simple and smooth in
+//! `A` and `w`: so derivatives of every order come from those of a solve. A complex system is a real one of
+//! twice the size.
 //!
-//! Eigenvalues that coincide have no derivative one by one (the roots of `w^2 = a_21` at 0), and rounding tells no pair apart that is nearer than its error: `eps |A| / c` where
-//! `c = |l^T x| / |l| |x|`, which is small near a defective matrix. Those are refused, by both maps, also where the gap leaves too few digits ([`super::spectrum`]); cotangents that are zero ask for nothing (a zero wins over an infinite
-//! derivative, as everywhere: the sum of squares of the eigenvalues of `[[0, 1], [0, 0]]` gets the gradient 0. The trace of `A A` has the right one). Where one
-//! eigenvalue coincides with others and has as many vectors (that of the identity), a cotangent `b` that they share passes: all eigenvalues together move with the trace, so it is `b I` and what the others have beyond `b`.
+//! Eigenvalues that coincide have no derivative one by one (the roots of `w^2 = a_21` at 0), and rounding
+//! tells no pair apart that is nearer than its error: `eps |A| / c` where `c = |l^T x| / |l| |x|`, which is
+//! small near a defective matrix. Those are refused, by both maps, also where the gap leaves too few digits
+//! ([`super::spectrum`]); cotangents that are zero ask for nothing (a zero wins over an infinite derivative,
+//! as everywhere: the sum of squares of the eigenvalues of `[[0, 1], [0, 0]]` gets the gradient 0. The trace
+//! of `A A` has the right one). Where one eigenvalue coincides with others and has as many vectors (that of
+//! the identity), a cotangent `b` that they share passes: all eigenvalues together move with the trace, so it
+//! is `b I` and what the others have beyond `b`.
 //!
 //! Saved: `A` and the eigenvalues. Known limit: `O(n^3)` for each eigenvalue whose derivative is wanted.
 
@@ -29,8 +36,9 @@ pub struct Eigenvalues<T> {
 
 /// The eigenvalues of a square matrix, as often as they occur.
 ///
-/// Where one coincides with another as far as rounding can tell it has no derivative: forward numbers get an error here, a reverse sweep gives it if that eigenvalue has a cotangent. For a symmetric
-/// matrix take [`symmetric_eigenvalues`](super::symmetric_eigenvalues).
+/// Where one coincides with another as far as rounding can tell it has no derivative: forward numbers get an
+/// error here, a reverse sweep gives it if that eigenvalue has a cotangent. For a symmetric matrix take
+/// [`symmetric_eigenvalues`](super::symmetric_eigenvalues).
 ///
 /// ```
 /// use nalgebra::DMatrix;
@@ -162,7 +170,8 @@ impl<S: Kernel> EigenvaluesRule<S> {
         let value = (self.values.re[i], self.values.im[i]);
         let size = dense::largest(dense::constants(&self.a).iter());
         let size = if size == 0.0 { 1.0 } else { size };
-        // First with a border that is as good as any, then with the vectors themselves, the best one there is.
+        // First with a border that is as good as any, then with the vectors themselves, the best one there
+        // is.
         let some = |shift: f64| -> Parts<S> {
             let entry = |k: usize, more: f64| size * (0.7 + 0.3 * (shift + 2.3 * k as f64 + more).sin());
             let column = |more: f64| (0..n).map(|k| S::from_f64(entry(k, more))).collect();
@@ -250,7 +259,8 @@ impl<S: Kernel> EigenvaluesRule<S> {
         Ok(a)
     }
 
-    /// The eigenvalues that coincide with the `i`-th and the cotangent that they share, if they are real and have as many vectors as they are.
+    /// The eigenvalues that coincide with the `i`-th and the cotangent that they share, if they are real and
+    /// have as many vectors as they are.
     fn shared(&self, i: usize, outputs: &[DMatrix<S>]) -> Result<Option<(Vec<usize>, S)>, Error> {
         let n = self.a.nrows();
         let value = |x: S| x.glance().unwrap_or(f64::NAN);

@@ -1,11 +1,14 @@
 //! Functions of square matrices: the exponential and the principal square root.
 //!
-//! `X = f(A)`. The derivative in a direction is a block of the function of a larger matrix: `f([[A, E], [0, A]]) = [[f(A), L(A, E)], [0, f(A)]]` (Mathias 1996; Higham 2008, *Functions of
-//! Matrices*, 3.2). Tangent: `L(A, dA)`. Cotangent: `L(A^T, X')`, its adjoint. Nothing is divided by differences of eigenvalues, so repeated and defective ones are as good as
-//! others, at every order.
+//! `X = f(A)`. The derivative in a direction is a block of the function of a larger matrix:
+//! `f([[A, E], [0, A]]) = [[f(A), L(A, E)], [0, f(A)]]` (Mathias 1996; Higham 2008, *Functions of Matrices*,
+//! 3.2). Tangent: `L(A, dA)`. Cotangent: `L(A^T, X')`, its adjoint. Nothing is divided by differences of
+//! eigenvalues, so repeated and defective ones are as good as others, at every order.
 //!
-//! On plain numbers. Exponential: `A` is halved until its norm is at most 1/2, then a diagonal Padé approximant of the order that the number's rounding error asks for,
-//! then squared back (Golub and Van Loan, 11.3.1). Square root: Denman and Beavers's iteration in product form, scaled by determinants (Cheng, Higham, Kenney and Laub 2001).
+//! On plain numbers. Exponential: `A` is halved until its norm is at most 1/2, then a diagonal Padé
+//! approximant of the order that the number's rounding error asks for, then squared back (Golub and Van Loan,
+//! 11.3.1). Square root: Denman and Beavers's iteration in product form, scaled by determinants (Cheng,
+//! Higham, Kenney and Laub 2001).
 //!
 //! Saved: `A`. Known limit: a derivative costs eight times the function.
 
@@ -59,7 +62,8 @@ pub enum MatrixFunction {
     Exponential,
     /// The principal square root of a matrix that may have none.
     SquareRoot,
-    /// That of `[[A, E], [0, A]]` where `A` has one: the eigenvalues of the whole are those of `A` twice, which rounding tears apart.
+    /// That of `[[A, E], [0, A]]` where `A` has one: the eigenvalues of the whole are those of `A` twice,
+    /// which rounding tears apart.
     SquareRootOfBlocks,
 }
 
@@ -95,7 +99,8 @@ fn plain_exponential<S: Kernel>(a: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
     let squarings = if norm > 0.5 { (norm.log2().floor() + 2.0).min(2000.0) as i32 } else { 0 };
     let halved = dense::scaled(a, S::half().powi(squarings));
     let n = a.nrows();
-    // exp(x) = p(x) / p(-x) with p_k = (2q - k)! q! / ((2q)! k! (q - k)!) x^k, up to (q!)^2 / ((2q)! (2q + 1)!) x^(2q + 1).
+    // exp(x) = p(x) / p(-x) with p_k = (2q - k)! q! / ((2q)! k! (q - k)!) x^k, up to (q!)^2 / ((2q)! (2q +
+    // 1)!) x^(2q + 1).
     let order = pade_order(S::epsilon());
     let (mut numerator, mut denominator) = (dense::identity::<S>(n), dense::identity::<S>(n));
     let (mut power, mut coefficient) = (dense::identity::<S>(n), S::one());
@@ -188,7 +193,8 @@ impl<S: Kernel> FunctionRule<S> {
     /// `L(a, e)`.
     fn in_direction(&self, a: &DMatrix<S>, e: &DMatrix<S>) -> Result<DMatrix<S>, Error> {
         let n = a.nrows();
-        // It is linear in `e`, which is brought to the size of `a` first: a function of the whole should not be about `e` alone.
+        // It is linear in `e`, which is brought to the size of `a` first: a function of the whole should not
+        // be about `e` alone.
         let (large, own) = (dense::largest(e.iter()), dense::largest(a.iter()));
         let ratio = if own > 0.0 && own.is_finite() { large / own } else { large };
         let scale = if ratio.is_normal() { ratio.log2().floor().clamp(-1000.0, 1000.0).exp2() } else { 1.0 };

@@ -1,11 +1,14 @@
 //! The LU factors of an invertible matrix, rows exchanged for size.
 //!
 //! `P A = L U` with ones on the diagonal of `L`; `P` is constant near `A`. Tangent: with
-//! `G = L^-1 P dA U^-1 = L^-1 dL + dU U^-1`, whose first term is strictly lower and whose second is upper triangular,
-//! `dL = L lower(G)` and `dU = upper(L^-1 P dA - lower(G) U)`. Cotangent: `A' = P^T L^-T (U' + lower(L^T L' - U' U^T) U^-T)`
-//! (de Hoog, Anderssen and Lukas 2011, *Differentiation of matrix functionals using triangular factorization*; written so that nothing is divided by a pivot and multiplied with it again).
+//! `G = L^-1 P dA U^-1 = L^-1 dL + dU U^-1`, whose first term is strictly lower and whose second is upper
+//! triangular, `dL = L lower(G)` and `dU = upper(L^-1 P dA - lower(G) U)`. Cotangent:
+//! `A' = P^T L^-T (U' + lower(L^T L' - U' U^T) U^-T)` (de Hoog, Anderssen and Lukas 2011, *Differentiation of
+//! matrix functionals using triangular factorization*; written so that nothing is divided by a pivot and
+//! multiplied with it again).
 //!
-//! Saved: `P`, `L` and `U`. Known limit: where two candidate pivots tie, the factors jump; the result follows the pivots taken.
+//! Saved: `P`, `L` and `U`. Known limit: where two candidate pivots tie, the factors jump; the result follows
+//! the pivots taken.
 
 use super::kernel::Kernel;
 use super::lifted::{Layout, Lifted, Rule, inner_of};

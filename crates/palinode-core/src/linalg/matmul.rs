@@ -1,7 +1,8 @@
 //! The product of two matrices.
 //!
-//! `C = A B`. Tangent: `dC = dA B + A dB`. Cotangent: `<C', dA B> = <C' B^T, dA>` and `<C', A dB> = <A^T C', dB>`,
-//! so `A' = C' B^T` and `B' = A^T C'` (Giles 2008, *Collected matrix derivative results*, 2.2.2).
+//! `C = A B`. Tangent: `dC = dA B + A dB`. Cotangent: `<C', dA B> = <C' B^T, dA>` and
+//! `<C', A dB> = <A^T C', dB>`, so `A' = C' B^T` and `B' = A^T C'` (Giles 2008, *Collected matrix derivative
+//! results*, 2.2.2).
 //!
 //! Saved: `A` and `B`. If one of them is constant, its cotangent is not computed.
 
@@ -30,7 +31,8 @@ pub fn matmul<T: LinearAlgebra>(a: &DMatrix<T>, b: &DMatrix<T>) -> Result<DMatri
     matmul_with(a, b, Accumulator::Naive)
 }
 
-/// The product `a b`, with every entry accumulated as asked for; so are the entries of the tangent and of both cotangents.
+/// The product `a b`, with every entry accumulated as asked for; so are the entries of the tangent and of
+/// both cotangents.
 ///
 /// ```
 /// use nalgebra::DMatrix;

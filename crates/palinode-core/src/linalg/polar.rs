@@ -1,8 +1,10 @@
 //! The polar decomposition: `A = Q P`, `Q` with orthonormal columns, `P` symmetric positive definite.
 //!
-//! Both are smooth wherever `A` has full column rank, also where singular values coincide. Tangent: with `B = Q^T dA`, the turn `W = Q^T dQ` is antisymmetric and solves
-//! `P W + W P = B - B^T`; `dP = B - W P` and `dQ = Q W + (I - Q Q^T) dA P^-1`. Cotangent: with `C = Q^T Q' - sym(P') P` and `H` of `P H + H P = C - C^T`,
-//! `A' = Q (sym(P') + H) + (I - Q Q^T) Q' P^-1` (Higham 2008, *Functions of Matrices*, 8.1; the differential of `A = Q P`).
+//! Both are smooth wherever `A` has full column rank, also where singular values coincide. Tangent: with
+//! `B = Q^T dA`, the turn `W = Q^T dQ` is antisymmetric and solves `P W + W P = B - B^T`; `dP = B - W P` and
+//! `dQ = Q W + (I - Q Q^T) dA P^-1`. Cotangent: with `C = Q^T Q' - sym(P') P` and `H` of
+//! `P H + H P = C - C^T`, `A' = Q (sym(P') + H) + (I - Q Q^T) Q' P^-1` (Higham 2008, *Functions of Matrices*,
+//! 8.1; the differential of `A = Q P`).
 //!
 //! Saved: `Q` and `P`.
 

@@ -1,9 +1,12 @@
 //! The pseudo-inverse of Moore and Penrose.
 //!
-//! `X = A^+`. Where the rank does not change, the tangent is `dX = -X dA X + X X^T dA^T (I - A X) + (I - X A) dA^T X^T X`, and the cotangent
-//! `A' = -X^T X' X^T + (I - A X) X'^T X X^T + X^T X X'^T (I - X A)` (Golub and Pereyra 1973). Where it changes, `X` jumps: near a matrix of rank `r < min(m, n)` lie matrices
-//! of larger rank with arbitrarily large pseudo-inverses.
-//! - forward, a direction that keeps the rank has a derivative: `(I - A X) dA (I - X A) = 0`, in every component of the number. Others are refused.
+//! `X = A^+`. Where the rank does not change, the tangent is
+//! `dX = -X dA X + X X^T dA^T (I - A X) + (I - X A) dA^T X^T X`, and the cotangent
+//! `A' = -X^T X' X^T + (I - A X) X'^T X X^T + X^T X X'^T (I - X A)` (Golub and Pereyra 1973). Where it
+//! changes, `X` jumps: near a matrix of rank `r < min(m, n)` lie matrices of larger rank with arbitrarily
+//! large pseudo-inverses.
+//! - forward, a direction that keeps the rank has a derivative: `(I - A X) dA (I - X A) = 0`, in every
+//!   component of the number. Others are refused.
 //! - in reverse there is a gradient by all entries only if the rank is full; else it is refused.
 //!
 //! Saved: `A` and `X`.
@@ -17,8 +20,8 @@ use nalgebra::{DMatrix, DVector};
 
 /// The pseudo-inverse: of all `x` that bring `a x` closest to `b`, the shortest is `pseudo_inverse(a) b`.
 ///
-/// Singular values within rounding of zero count as zero. If the rank is not full, a derivative exists only in directions that keep it: forward numbers get it or an error,
-/// a reverse sweep gives the error.
+/// Singular values within rounding of zero count as zero. If the rank is not full, a derivative exists only
+/// in directions that keep it: forward numbers get it or an error, a reverse sweep gives the error.
 ///
 /// ```
 /// use nalgebra::DMatrix;
@@ -63,8 +66,8 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
 }
 
 impl<S: Kernel> PseudoInverse<S> {
-    /// `I - A X` and `I - X A`: onto what `A` does not reach, and onto what it loses. Nothing if the rank is that of all rows, or all columns: rounding errors would be multiplied with squares
-    /// of the condition.
+    /// `I - A X` and `I - X A`: onto what `A` does not reach, and onto what it loses. Nothing if the rank is
+    /// that of all rows, or all columns: rounding errors would be multiplied with squares of the condition.
     fn outside(&self) -> Result<(DMatrix<S>, DMatrix<S>), Error> {
         let (m, n) = self.a.shape();
         let rank = self.deficient.unwrap_or(m.min(n));

@@ -1,11 +1,13 @@
 //! The thin QR factors of a matrix of full column rank.
 //!
-//! `A = Q R`, `A` with at least as many rows as columns, `Q^T Q = I`, the diagonal of `R` positive, so the factors are unique.
-//! Tangent: with `C = dA R^-1` and `X = Q^T C = Q^T dQ + dR R^-1`, the first term is antisymmetric and the second
-//! upper triangular, so `Q^T dQ = W = lower(X) - lower(X)^T`, `dR = Q^T dA - W R` and `dQ = Q W + (C - Q X)`. Cotangent: with
-//! `N = Q^T Q' + R R'^T`, `A' = Q (R' + lower(N - N^T) R^-T) + (I - Q Q^T) Q' R^-T`
-//! (Walter and Lehmann 2010, *Algorithmic differentiation of linear algebra functions*, with what cancels taken out: nothing is divided by `R` and multiplied with it again, and the last terms of `dQ` and `A'`, which lie outside the columns of `Q`,
-//! are left away for square matrices, which have none; so a small pivot of `R` disturbs only what depends on it).
+//! `A = Q R`, `A` with at least as many rows as columns, `Q^T Q = I`, the diagonal of `R` positive, so the
+//! factors are unique. Tangent: with `C = dA R^-1` and `X = Q^T C = Q^T dQ + dR R^-1`, the first term is
+//! antisymmetric and the second upper triangular, so `Q^T dQ = W = lower(X) - lower(X)^T`,
+//! `dR = Q^T dA - W R` and `dQ = Q W + (C - Q X)`. Cotangent: with `N = Q^T Q' + R R'^T`,
+//! `A' = Q (R' + lower(N - N^T) R^-T) + (I - Q Q^T) Q' R^-T` (Walter and Lehmann 2010, *Algorithmic
+//! differentiation of linear algebra functions*, with what cancels taken out: nothing is divided by `R` and
+//! multiplied with it again, and the last terms of `dQ` and `A'`, which lie outside the columns of `Q`, are
+//! left away for square matrices, which have none; so a small pivot of `R` disturbs only what depends on it).
 //!
 //! Saved: `Q` and `R`.
 

@@ -1,12 +1,17 @@
 //! Rotations of space from and to scaled axes: a vector along the axis, as long as the angle.
 //!
-//! Input: vectors, rotation matrices, unit quaternions of nalgebra. Output: the same of the same number. The formulas are smooth where the functions are, so there is no rule: derivatives of every
-//! order are those of the formulas. With `s = |v|^2`, the matrix is `I + c_1(s) K + c_2(s) K^2` and the quaternion `(c_0(s / 4), c_1(s / 4) v / 2)`, where `K x = v x x` and `c_k(s) = sum_j (-s)^j / (2j + k)!` (Stumpff's
-//! functions: `cos`, `sin(x) / x`, `(1 - cos x) / x^2` of the root). Near zero they are summed; a library that asks whether the angle is zero and then answers with a constant loses the derivative there.
-//! Back: `v = 2 atan2(|u|, w) u / |u|` of a quaternion `(w, u)` of any length with `w >= 0`, near zero by the series of the arc tangent; a matrix gives a quaternion from its largest entry (Shepperd 1978), which keeps all digits up to half a
-//! turn.
+//! Input: vectors, rotation matrices, unit quaternions of nalgebra. Output: the same of the same number. The
+//! formulas are smooth where the functions are, so there is no rule: derivatives of every order are those of
+//! the formulas. With `s = |v|^2`, the matrix is `I + c_1(s) K + c_2(s) K^2` and the quaternion
+//! `(c_0(s / 4), c_1(s / 4) v / 2)`, where `K x = v x x` and `c_k(s) = sum_j (-s)^j / (2j + k)!` (Stumpff's
+//! functions: `cos`, `sin(x) / x`, `(1 - cos x) / x^2` of the root). Near zero they are summed; a library
+//! that asks whether the angle is zero and then answers with a constant loses the derivative there. Back:
+//! `v = 2 atan2(|u|, w) u / |u|` of a quaternion `(w, u)` of any length with `w >= 0`, near zero by the
+//! series of the arc tangent; a matrix gives a quaternion from its largest entry (Shepperd 1978), which keeps
+//! all digits up to half a turn.
 //!
-//! A half turn has two scaled axes and no derivative: an error for active numbers. Known limit: by single entries of a matrix that may leave the rotations, the derivatives back are those of the formula that was
+//! A half turn has two scaled axes and no derivative: an error for active numbers. Known limit: by single
+//! entries of a matrix that may leave the rotations, the derivatives back are those of the formula that was
 //! taken; along rotations all agree.
 
 use super::LinearAlgebra;
@@ -67,7 +72,8 @@ pub fn quaternion_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<U
 
 /// The scaled axis of a rotation matrix; its length, the angle, is at most half a turn.
 ///
-/// An error if the matrix is no rotation as far as can be expected of its digits, or if it is a half turn and active: there are two axes then, and no derivative.
+/// An error if the matrix is no rotation as far as can be expected of its digits, or if it is a half turn and
+/// active: there are two axes then, and no derivative.
 ///
 /// ```
 /// use nalgebra::Vector3;
@@ -83,7 +89,8 @@ pub fn scaled_axis_of_rotation<T: LinearAlgebra>(rotation: &Rotation3<T>) -> Res
     finite("scaled_axis_of_rotation's matrix", r.as_slice())?;
     refuse_no_rotation(r)?;
     let one = <T as Scalar>::one();
-    // Four times a component squared on one place, four times products with it on the others: a quaternion of some length.
+    // Four times a component squared on one place, four times products with it on the others: a quaternion of
+    // some length.
     let trace = r[(0, 0)] + r[(1, 1)] + r[(2, 2)];
     let sizes = [trace, r[(0, 0)], r[(1, 1)], r[(2, 2)]].map(value_of);
     let difference = |i: usize, j: usize| r[(i, j)] - r[(j, i)];
@@ -99,7 +106,8 @@ pub fn scaled_axis_of_rotation<T: LinearAlgebra>(rotation: &Rotation3<T>) -> Res
     scaled_axis_of(w, Vector3::from(u))
 }
 
-/// The scaled axis of a unit quaternion; its length, the angle, is at most half a turn. A quaternion and its negative are the same rotation.
+/// The scaled axis of a unit quaternion; its length, the angle, is at most half a turn. A quaternion and its
+/// negative are the same rotation.
 ///
 /// An error if it is a half turn and active: there are two axes then, and no derivative.
 pub fn scaled_axis_of_quaternion<T: LinearAlgebra>(

@@ -3,9 +3,10 @@
 //! `X = op(A)^-1 B`, where `op` transposes or does nothing. Tangent: `op(A) X = B` gives
 //! `dX = op(A)^-1 (dB - op(dA) X)`. Cotangent: `B' = op(A)^-T X'`, `op(A)' = -B' X^T` (Giles 2008, 2.2.4).
 //!
-//! Saved: the factorisation `P A = L U`, which both directions solve with, and `X`. The factorisation itself is never
-//! differentiated: the derivative of a solve is a solve with the same factors, at every order, so a derivative number's
-//! [`Factored`] is its inner number's factors together with the matrix whose derivative is to flow.
+//! Saved: the factorisation `P A = L U`, which both directions solve with, and `X`. The factorisation itself
+//! is never differentiated: the derivative of a solve is a solve with the same factors, at every order, so a
+//! derivative number's [`Factored`] is its inner number's factors together with the matrix whose derivative
+//! is to flow.
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
@@ -76,7 +77,8 @@ pub(super) fn lifted<T: Lifted>(
     T::apply_for_one(&[&factored.matrix, b], x, rule)
 }
 
-/// The tangent of the solution of a system with any matrix, triangular ones too, given those of the matrix and the right side.
+/// The tangent of the solution of a system with any matrix, triangular ones too, given those of the matrix
+/// and the right side.
 pub(super) fn tangent<S: Kernel>(
     inputs: &[DMatrix<S>],
     transposed: bool,

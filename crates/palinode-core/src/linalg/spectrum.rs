@@ -1,15 +1,18 @@
 //! Spectra in which values coincide: which do, and whether a derivative exists all the same.
 //!
-//! Input: eigenvalues or singular values in order, tangents and cotangents. Output: runs of values that coincide
-//! as far as rounding can tell, and the error that names a pair of them.
+//! Input: eigenvalues or singular values in order, tangents and cotangents. Output: runs of values that
+//! coincide as far as rounding can tell, and the error that names a pair of them.
 //!
-//! Inside a run the vectors are any basis of a space, so only what does not depend on the basis has a derivative: the
-//! same cotangent for each value, no cotangent that turns the vectors into one another. The kernels turn the basis of every run so that
-//! none stands out ([`matrix::turn`]). The tests look at every
+//! Inside a run the vectors are any basis of a space, so only what does not depend on the basis has a
+//! derivative: the same cotangent for each value, no cotangent that turns the vectors into one another. The
+//! kernels turn the basis of every run so that none stands out ([`matrix::turn`]). The tests look at every
 //! component of a number (tangents, partials), so that a derivative of higher order is not taken for zero.
 //!
-//! Beside a run, values that are merely near have derivatives of their own, large ones: a function that does not depend on the basis cancels them, and digits with them, as many as a quotient of the order of the derivative
-//! by the gap makes. Where more than six of ten digits would go that way, it is refused as well: forward numbers by the gap alone, since what becomes of them is not known; in reverse by what the gap does to the cotangent.
+//! Beside a run, values that are merely near have derivatives of their own, large ones: a function that does
+//! not depend on the basis cancels them, and digits with them, as many as a quotient of the order of the
+//! derivative by the gap makes. Where more than six of ten digits would go that way, it is refused as well:
+//! forward numbers by the gap alone, since what becomes of them is not known; in reverse by what the gap does
+//! to the cotangent.
 
 use super::dense;
 use super::kernel::Kernel;
@@ -79,7 +82,8 @@ impl Clusters {
         (1..self.values.len()).find(is_near).map_or(Ok(()), |i| Err(self.error(i - 1, i)))
     }
 
-    /// An error if a cotangent of a pair of vectors, of size `scale(i, j)`, was divided by so small a `gap(i, j)` that its rounding error counts in a result of size `found`.
+    /// An error if a cotangent of a pair of vectors, of size `scale(i, j)`, was divided by so small a
+    /// `gap(i, j)` that its rounding error counts in a result of size `found`.
     pub(super) fn refuse_lost<S: Kernel>(
         &self,
         scale: impl Fn(usize, usize) -> f64,
@@ -141,8 +145,8 @@ pub(super) fn narrowest<S: Kernel>() -> f64 {
     (S::epsilon() / kept::<S>()).powf(1.0 / f64::from(S::DEPTH + 1))
 }
 
-/// Whether the rounding error of a cotangent of this scale counts in a result of size `found`, when it is divided by a gap between values of this size, and differentiated as often as
-/// the number does.
+/// Whether the rounding error of a cotangent of this scale counts in a result of size `found`, when it is
+/// divided by a gap between values of this size, and differentiated as often as the number does.
 pub(super) fn is_lost<S: Kernel>(scale: f64, gap: f64, size: f64, found: f64) -> bool {
     let error = S::epsilon() * scale / gap * (size / gap).powi(S::DEPTH as i32);
     gap < narrowest::<S>() * size && error > kept::<S>() * found

@@ -1,23 +1,29 @@
 //! The thin singular value decomposition.
 //!
-//! `A = U diag(s) V^T`, `s` descending and not negative, `k = min(m, n)` columns in `U` and `V`. With `P = U^T dA V`, its
-//! symmetric part `Y` and its antisymmetric part `Z`: tangent `ds = diag(P)`, and off the diagonal
-//! `(U^T dU)_ij = Y_ij / (s_j - s_i) + Z_ij / (s_j + s_i)`, `(V^T dV)_ij = Y_ij / (s_j - s_i) - Z_ij / (s_j + s_i)`, to which
-//! `(I - U U^T) dA V S^-1` is added in `dU` if `m > k`, and `(I - V V^T) dA^T U S^-1` in `dV` if `n > k`. Cotangent: the adjoint of
-//! each term; with `x = U^T U' - U'^T U` and `y = V^T V' - V'^T V`, `P'_ij = ((x + y)_ij / (s_j - s_i) + (x - y)_ij / (s_j + s_i)) / 2`
-//! (Townsend 2016, *Differentiating the singular value decomposition*, with `s_j^2 - s_i^2` split into its factors, which shows what
-//! stays defined where singular values coincide).
+//! `A = U diag(s) V^T`, `s` descending and not negative, `k = min(m, n)` columns in `U` and `V`. With
+//! `P = U^T dA V`, its symmetric part `Y` and its antisymmetric part `Z`: tangent `ds = diag(P)`, and off the
+//! diagonal `(U^T dU)_ij = Y_ij / (s_j - s_i) + Z_ij / (s_j + s_i)`,
+//! `(V^T dV)_ij = Y_ij / (s_j - s_i) - Z_ij / (s_j + s_i)`, to which `(I - U U^T) dA V S^-1` is added in `dU`
+//! if `m > k`, and `(I - V V^T) dA^T U S^-1` in `dV` if `n > k`. Cotangent: the adjoint of each term; with
+//! `x = U^T U' - U'^T U` and `y = V^T V' - V'^T V`,
+//! `P'_ij = ((x + y)_ij / (s_j - s_i) + (x - y)_ij / (s_j + s_i)) / 2` (Townsend 2016, *Differentiating the
+//! singular value decomposition*, with `s_j^2 - s_i^2` split into its factors, which shows what stays defined
+//! where singular values coincide).
 //!
 //! Where they coincide, or are zero (there `s` is an absolute value):
-//! - forward in one direction (`Dual`), a run of equal values moves by the eigenvalues of its block of `Y`, zeros by the singular values
-//!   of `dA` between the null spaces, descending. The vectors' tangents are refused.
-//! - in reverse, cotangents that do not depend on the basis pass (equal ones for a run, `x + y = 0` inside it, such as those of
-//!   `U V^T`; none for zeros), the rest is refused. Where a value passes through zero one of its two vectors turns round, so what is made of it and of vectors of the other
-//!   side (`U V^T` again) jumps: refused, though it may be even in each.
-//! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run moves as one.
+//! - forward in one direction (`Dual`), a run of equal values moves by the eigenvalues of its block of `Y`,
+//!   zeros by the singular values of `dA` between the null spaces, descending. The vectors' tangents are
+//!   refused.
+//! - in reverse, cotangents that do not depend on the basis pass (equal ones for a run, `x + y = 0` inside
+//!   it, such as those of `U V^T`; none for zeros), the rest is refused. Where a value passes through zero
+//!   one of its two vectors turns round, so what is made of it and of vectors of the other side (`U V^T`
+//!   again) jumps: refused, though it may be even in each.
+//! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run
+//!   moves as one.
 //!
-//! Saved: `U`, `s`, `V^T`. Known limits: the largest component of each left vector is positive, so signs change where two are equal; second derivatives where singular
-//! values coincide are refused, also of functions that have them.
+//! Saved: `U`, `s`, `V^T`. Known limits: the largest component of each left vector is positive, so signs
+//! change where two are equal; second derivatives where singular values coincide are refused, also of
+//! functions that have them.
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
@@ -42,8 +48,8 @@ pub struct Svd<T> {
 
 /// The thin singular value decomposition of any matrix.
 ///
-/// If singular values coincide or are zero, a reverse sweep gives an error unless its cotangents allow for it; forward
-/// numbers get the error here, because the vectors have no tangent then: see [`singular_values`].
+/// If singular values coincide or are zero, a reverse sweep gives an error unless its cotangents allow for
+/// it; forward numbers get the error here, because the vectors have no tangent then: see [`singular_values`].
 ///
 /// ```
 /// use nalgebra::DMatrix;
@@ -60,7 +66,8 @@ pub fn svd<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Svd<T>, Error> {
     T::svd(a)
 }
 
-/// The singular values of any matrix, descending. Forward in one direction they have derivatives also where they coincide or vanish.
+/// The singular values of any matrix, descending. Forward in one direction they have derivatives also where
+/// they coincide or vanish.
 ///
 /// ```
 /// use nalgebra::DMatrix;
@@ -269,7 +276,8 @@ impl<S: Kernel> Rule<S> for SvdRule<S> {
         if dense::largest(zeros.iter()) > negligible::<S>(scale) {
             return Err(clusters.error(rank, rank + 1));
         }
-        // The vector of a zero on one side is a branch that goes on, but not beside vectors of the other side.
+        // The vector of a zero on one side is a branch that goes on, but not beside vectors of the other
+        // side.
         let has_weight =
             |m: &DMatrix<S>, i: usize| dense::largest(m.column(i).iter()) > negligible::<S>(scale);
         let of_both = !dense::vanishes(u_cotangent) && !dense::vanishes(v_cotangent);
@@ -312,8 +320,9 @@ impl<S: Kernel> SvdRule<S> {
         self.svd.singular_values.iter().next().and_then(|s| s.peek()).unwrap_or(0.0)
     }
 
-    /// The first singular value that is zero, or so near to it that tangents of vectors which are divided by it have lost their digits. Those of a square matrix are divided by sums
-    /// of two, and the last of them alone is no such sum.
+    /// The first singular value that is zero, or so near to it that tangents of vectors which are divided by
+    /// it have lost their digits. Those of a square matrix are divided by sums of two, and the last of them
+    /// alone is no such sum.
     fn first_narrow(&self, rank: usize) -> Option<usize> {
         let s = &self.svd.singular_values;
         let (m, n) = self.shape();
@@ -325,7 +334,8 @@ impl<S: Kernel> SvdRule<S> {
         (0..s.len()).find(|&i| i >= rank || divisor(i) < limit)
     }
 
-    /// An error if the rounding error of a cotangent, divided by a gap, a sum or a singular value, counts in the result.
+    /// An error if the rounding error of a cotangent, divided by a gap, a sum or a singular value, counts in
+    /// the result.
     fn refuse_lost(
         &self,
         clusters: &Clusters,
@@ -348,7 +358,8 @@ impl<S: Kernel> SvdRule<S> {
         (0..rank).find(is_lost).map_or(Ok(()), |i| Err(self.zero_error(i)))
     }
 
-    /// An error if a vector of a singular value that is zero has a cotangent outside the basis: it is divided by zero.
+    /// An error if a vector of a singular value that is zero has a cotangent outside the basis: it is divided
+    /// by zero.
     fn refuse_zero_columns(&self, outside: &DMatrix<S>, rank: usize, scale: f64) -> Result<(), Error> {
         let has_weight = |&i: &usize| dense::largest(outside.column(i).iter()) > negligible::<S>(scale);
         (rank..outside.ncols()).find(has_weight).map_or(Ok(()), |i| Err(self.zero_error(i)))

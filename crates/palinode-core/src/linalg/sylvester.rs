@@ -1,8 +1,11 @@
-//! Sylvester's equation with one symmetric positive definite matrix: `P Y + Y P = C`, for an antisymmetric `C`; so is `Y`. It is what the derivatives of [`super::polar()`] solve.
+//! Sylvester's equation with one symmetric positive definite matrix: `P Y + Y P = C`, for an antisymmetric
+//! `C`; so is `Y`. It is what the derivatives of [`super::polar()`] solve.
 //!
-//! Tangent: `P dY + dY P = dC - dP Y - Y dP`. Cotangent: with `Z` of `P Z + Z P = Y'`, `C' = Z` and `P' = -(Z Y^T + Y^T Z)`. Unlike eigenvectors of `P`, the solution
-//! is smooth where eigenvalues of `P` coincide, so this is an operation of its own. On plain numbers, in the eigenbasis of `P` each entry is divided by a sum of two eigenvalues; that there is nothing
-//! on the diagonal, where the sum is twice one that may be small, is why only antisymmetric matrices go.
+//! Tangent: `P dY + dY P = dC - dP Y - Y dP`. Cotangent: with `Z` of `P Z + Z P = Y'`, `C' = Z` and
+//! `P' = -(Z Y^T + Y^T Z)`. Unlike eigenvectors of `P`, the solution is smooth where eigenvalues of `P`
+//! coincide, so this is an operation of its own. On plain numbers, in the eigenbasis of `P` each entry is
+//! divided by a sum of two eigenvalues; that there is nothing on the diagonal, where the sum is twice one
+//! that may be small, is why only antisymmetric matrices go.
 //!
 //! Saved: `P` and `Y`.
 

@@ -1,19 +1,23 @@
 //! Eigenvalues and eigenvectors of a symmetric matrix.
 //!
-//! `A = V diag(w) V^T`, `w` ascending, `V^T V = I`, as a function of the symmetric part `(A + A^T) / 2`: both triangles are
-//! read, and a cotangent is spread evenly over an entry and its mirror image. With `P = V^T dA V` and `F_ij = 1 / (w_j - w_i)`
-//! off the diagonal, zero on it: tangent `dw = diag(P)`, `dV = V (F o P)`; cotangent
-//! `A' = V (diag(w') + sym(F o V^T V')) V^T` (Giles 2008, 3.1; Walter and Lehmann 2010).
+//! `A = V diag(w) V^T`, `w` ascending, `V^T V = I`, as a function of the symmetric part `(A + A^T) / 2`: both
+//! triangles are read, and a cotangent is spread evenly over an entry and its mirror image. With
+//! `P = V^T dA V` and `F_ij = 1 / (w_j - w_i)` off the diagonal, zero on it: tangent `dw = diag(P)`,
+//! `dV = V (F o P)`; cotangent `A' = V (diag(w') + sym(F o V^T V')) V^T` (Giles 2008, 3.1; Walter and Lehmann
+//! 2010).
 //!
 //! Where eigenvalues coincide, `V` is any basis of their space:
-//! - forward in one direction (`Dual`), the eigenvalues move by the eigenvalues of that space's block of `P`, ascending, for a
-//!   step forwards (degenerate perturbation theory). The vectors' tangents depend on second derivatives of `A`: refused.
-//! - in reverse, cotangents that do not depend on the basis pass (equal ones for the eigenvalues of a run, none that
-//!   turns its vectors into each other); everything else has no gradient and is refused.
-//! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run moves as one.
+//! - forward in one direction (`Dual`), the eigenvalues move by the eigenvalues of that space's block of `P`,
+//!   ascending, for a step forwards (degenerate perturbation theory). The vectors' tangents depend on second
+//!   derivatives of `A`: refused.
+//! - in reverse, cotangents that do not depend on the basis pass (equal ones for the eigenvalues of a run,
+//!   none that turns its vectors into each other); everything else has no gradient and is refused.
+//! - forward over a tape or in many directions at once the derivative must be linear: refused, unless the run
+//!   moves as one.
 //!
-//! Saved: `w` and `V`. Known limits: the largest component of each vector is positive, so its sign changes where two are equal; second derivatives where
-//! eigenvalues coincide are refused, also of functions that have them ([`super::eigenpair`] gives those of one that does not).
+//! Saved: `w` and `V`. Known limits: the largest component of each vector is positive, so its sign changes
+//! where two are equal; second derivatives where eigenvalues coincide are refused, also of functions that
+//! have them ([`super::eigenpair`] gives those of one that does not).
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
@@ -34,8 +38,9 @@ pub struct SymmetricEigen<T> {
 
 /// The eigenvalues and eigenvectors of the symmetric part of `a`.
 ///
-/// If eigenvalues coincide, a reverse sweep gives an error unless its cotangents treat them alike; forward numbers
-/// get the error here, because the vectors have no tangent then: see [`symmetric_eigenvalues`], and [`symmetric_eigenpair`](super::symmetric_eigenpair) for one that coincides with no other.
+/// If eigenvalues coincide, a reverse sweep gives an error unless its cotangents treat them alike; forward
+/// numbers get the error here, because the vectors have no tangent then: see [`symmetric_eigenvalues`], and
+/// [`symmetric_eigenpair`](super::symmetric_eigenpair) for one that coincides with no other.
 ///
 /// ```
 /// use nalgebra::DMatrix;

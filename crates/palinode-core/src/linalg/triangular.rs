@@ -1,8 +1,8 @@
 //! Systems with a triangular matrix.
 //!
 //! `X = op(T)^-1 B`, where `op` transposes or does nothing. Tangent: `op(T) X = B` gives
-//! `dX = op(T)^-1 (dB - op(dT) X)`. Cotangent: `B' = op(T)^-T X'`, `op(T)' = -B' X^T` on the triangle that is read
-//! (Giles 2008, 2.2.4, restricted to a triangle).
+//! `dX = op(T)^-1 (dB - op(dT) X)`. Cotangent: `B' = op(T)^-T X'`, `op(T)' = -B' X^T` on the triangle that is
+//! read (Giles 2008, 2.2.4, restricted to a triangle).
 //!
 //! Saved: `T` and `X`. The other triangle of `T` is neither read nor given a cotangent.
 

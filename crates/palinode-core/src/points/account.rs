@@ -2,7 +2,8 @@
 //!
 //! Input: what is about to be allocated. Output: leave to do so, or the error with which looking stops.
 //!
-//! Invariant: what looking takes besides the runs themselves (points, parts, logs, the verdict) is charged before it is allocated.
+//! Invariant: what looking takes besides the runs themselves (points, parts, logs, the verdict) is charged
+//! before it is allocated.
 
 use crate::decision;
 use crate::error::Error;
@@ -13,7 +14,8 @@ use core::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub struct Account {
     limit: usize,
-    /// What a log of comparisons may take; a longer one is cut. Without it, a log beyond the budget is refused.
+    /// What a log of comparisons may take; a longer one is cut. Without it, a log beyond the budget is
+    /// refused.
     of_log: Option<usize>,
     held: Cell<usize>,
     most: Cell<usize>,
@@ -42,7 +44,8 @@ impl Account {
         }
     }
 
-    /// What [`kept_bytes`](super::kept_bytes) says, and so many bytes more for logs of comparisons, which are cut where they are beyond: what is missing is not told apart.
+    /// What [`kept_bytes`](super::kept_bytes) says, and so many bytes more for logs of comparisons, which are
+    /// cut where they are beyond: what is missing is not told apart.
     pub fn for_kept(point: &[f64], order: usize, more: usize) -> Self {
         let of_log = super::LEAST_LOG.saturating_add(more / super::most_runs(point, order));
         let limit = super::kept_bytes(point, order).saturating_add(more);
@@ -64,7 +67,8 @@ impl Account {
         self.most.get()
     }
 
-    /// Takes so many bytes until what it gives is dropped; `None`, and looking stops, if there are not so many left.
+    /// Takes so many bytes until what it gives is dropped; `None`, and looking stops, if there are not so
+    /// many left.
     pub fn charge(&self, bytes: usize) -> Option<Charge<'_>> {
         if self.has_refused() {
             return None;

@@ -1,11 +1,15 @@
 //! Where is looked: directions and distances.
 //!
-//! Input: a derivative as a function of the point, which had something suspicious there. Output: the derivative, or an error.
+//! Input: a derivative as a function of the point, which had something suspicious there. Output: the
+//! derivative, or an error.
 //!
-//! Distances begin at the cube root of the number's precision, which is best for first derivatives, and grow by 16, two times at least, up to what is best for the highest order. They are beyond the thresholds that
-//! were compared with. If a comparison goes everywhere as at the point, and the point has small entries, it is looked farther: a rotation by 1e-9 is as none for code that computes its cosine.
+//! Distances begin at the cube root of the number's precision, which is best for first derivatives, and grow
+//! by 16, two times at least, up to what is best for the highest order. They are beyond the thresholds that
+//! were compared with. If a comparison goes everywhere as at the point, and the point has small entries, it
+//! is looked farther: a rotation by 1e-9 is as none for code that computes its cosine.
 //!
-//! Where the closure fails to one side, the other one speaks; where it fails on both, other directions and smaller distances do.
+//! Where the closure fails to one side, the other one speaks; where it fails on both, other directions and
+//! smaller distances do.
 
 use super::side::{Beside, Found, Side};
 use super::verdict::{Here, Sides, Vague, Verdict, known, named};
@@ -151,7 +155,8 @@ pub(super) fn nearest<S: Scalar>(log: &Log) -> Distance {
     Distance { relative: epsilon::<S>().powf(1.0 / 3.0), least: 64.0 * threshold }
 }
 
-/// At how many distances a derivative of this order is computed to each side, if thresholds do not ask for more.
+/// At how many distances a derivative of this order is computed to each side, if thresholds do not ask for
+/// more.
 pub(super) fn levels(epsilon: f64, order: usize) -> usize {
     let best = epsilon.powf(1.0 / (order.max(1) + 2) as f64);
     3 + (1..).take_while(|&k| epsilon.powf(1.0 / 3.0) * FAR.powi(k) < 0.5 * best).count()
@@ -170,7 +175,8 @@ pub(super) fn charge_of<'a>(
     account.charge(parts.capacity() * size_of::<f64>() + log.taken_of(budget))
 }
 
-/// Last, so that a closure leaves behind what it left at the point. Drivers inside the closure verify what they answer, as they did in the first run.
+/// Last, so that a closure leaves behind what it left at the point. Drivers inside the closure verify what
+/// they answer, as they did in the first run.
 pub(super) fn once_more<S: Scalar, R, E>(x: &[S], run: &mut Run<'_, S, R, E>) -> Result<R, E> {
     decision::uncounted(|| run(x, None))
 }
@@ -199,7 +205,8 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         drop(first);
         if self.refused.is_none() {
             self.refusal_of(&verdict, Vague::Never)?;
-            // Where many kinks meet (equal numbers that are sorted) a single direction passes by most of them; and what is rounding is another number each time.
+            // Where many kinks meet (equal numbers that are sorted) a single direction passes by most of
+            // them; and what is rounding is another number each time.
             let n = self.x.len();
             // Not evenly: a matrix of equal entries would stay one of low rank.
             let in_order = |i: usize| 0.5 + (i as f64 + 0.5 * weight(i).abs()) / n as f64;
@@ -219,7 +226,8 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
     }
 
     fn refusal_of(&mut self, verdict: &Verdict, vague: Vague) -> Option<Error> {
-        // A partial derivative is right if no comparison is of the point along its own input: then it is that of the branch.
+        // A partial derivative is right if no comparison is of the point along its own input: then it is that
+        // of the branch.
         let (account, here, x, run) = (self.account, &self.here, self.x, &mut *self.run);
         let (tried, trials, at) = (&mut self.tried_alone, &mut self.trials, self.nearest.times(FAR));
         let mut is_ordinary = |group: Group<'_>| {
@@ -258,7 +266,8 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
     /// The first direction along which something can be computed.
     fn first_sides(&mut self) -> Option<Sides<'a>> {
         let at = self.nearest;
-        // Also upwards only, for what is defined for positive numbers, and all alike, for what must stay symmetric.
+        // Also upwards only, for what is defined for positive numbers, and all alike, for what must stay
+        // symmetric.
         let ways: [fn(usize) -> f64; 3] = [weight, |i| weight(i).abs(), |_| 1.0];
         for way in ways {
             let sides = self.sides(&way, at);
@@ -338,7 +347,8 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         (side.runs.len() > 1).then_some(side)
     }
 
-    /// If a comparison goes everywhere as at the point, and entries of the point are small: up to what is next to 1.
+    /// If a comparison goes everywhere as at the point, and entries of the point are small: up to what is
+    /// next to 1.
     fn look_farther(&mut self, sides: &mut Sides<'a>, way: &dyn Fn(usize) -> f64) {
         let nearest = self.nearest;
         if !super::has_small(self.x) {
@@ -432,7 +442,8 @@ impl<'i> Group<'i> {
         self.inputs[from..to].iter().step_by(self.stride).copied()
     }
 
-    /// Every other one, or those before the middle; and the others. What is compared together is often next to each other.
+    /// Every other one, or those before the middle; and the others. What is compared together is often next
+    /// to each other.
     fn halves(self, by_turns: bool) -> [Self; 2] {
         let (Group { places: (from, to), stride, .. }, count) = (self, self.each().count());
         if by_turns {
@@ -444,7 +455,8 @@ impl<'i> Group<'i> {
         }
     }
 
-    /// Whether all inputs are ordinary: all together, or each half, which is made by turns or not, and then the other way. It ends with the first one that is not.
+    /// Whether all inputs are ordinary: all together, or each half, which is made by turns or not, and then
+    /// the other way. It ends with the first one that is not.
     fn are_all(
         self,
         by_turns: bool,

@@ -1,12 +1,16 @@
-//! Paths that exist only at a point ([0028](../../../../docs/adr/0028-points.md), [0037](../../../../docs/adr/0037-points-again.md)).
+//! Paths that exist only at a point ([0028](../../../../docs/adr/0028-points.md),
+//! [0037](../../../../docs/adr/0037-points-again.md)).
 //!
-//! Input: a derivative as a function of the point, its parts as plain numbers. Output: the derivative, or an error that names the decision.
+//! Input: a derivative as a function of the point, its parts as plain numbers. Output: the derivative, or an
+//! error that names the decision.
 //!
-//! Code takes short cuts: `if x == 0`, `if |off| <= epsilon`, `if q.is_nan()`. A branch that is taken only there is not the function's, and its
-//! derivative is not the function's either. So where the hook noted a suspicious comparison (`decision/`), and only there, the derivative is computed
-//! again to both sides along a pseudo-random direction, at two distances at least. Extrapolated to the point, these are the one-sided derivatives.
-//! What is found at the point must lie between them, where it lies at a kink; and if a comparison went as it goes on neither side, all its parts together must be
-//! those of one of the two, or on the way from one to the other. Before anything is refused, other directions are looked along.
+//! Code takes short cuts: `if x == 0`, `if |off| <= epsilon`, `if q.is_nan()`. A branch that is taken only
+//! there is not the function's, and its derivative is not the function's either. So where the hook noted a
+//! suspicious comparison (`decision/`), and only there, the derivative is computed again to both sides along
+//! a pseudo-random direction, at two distances at least. Extrapolated to the point, these are the one-sided
+//! derivatives. What is found at the point must lie between them, where it lies at a kink; and if a
+//! comparison went as it goes on neither side, all its parts together must be those of one of the two, or on
+//! the way from one to the other. Before anything is refused, other directions are looked along.
 //!
 //! | file | |
 //! |---|---|
@@ -17,12 +21,15 @@
 //! | `verdict.rs` | whether what was found agrees with the sides |
 //! | `undefined.rs` | what is infinite or NaN at the point, because of a comparison |
 //!
-//! Invariants: nothing suspicious costs nothing and allocates nothing; the last run is the one at the point, so that whatever a closure leaves behind is what it
-//! left there; runs to the sides are seen by no other scope. Drivers inside the closure verify their own level in all of these runs, and one that refuses beside the point makes
-//! the outer one refuse. If nothing can be computed beside the point, that is refused, too.
+//! Invariants: nothing suspicious costs nothing and allocates nothing; the last run is the one at the point,
+//! so that whatever a closure leaves behind is what it left there; runs to the sides are seen by no other
+//! scope. Drivers inside the closure verify their own level in all of these runs, and one that refuses beside
+//! the point makes the outer one refuse. If nothing can be computed beside the point, that is refused, too.
 //!
-//! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules do so too) or `Scalar::peek`, or read from the text of a number; after paths diverged with different numbers of decisions, later ones cannot
-//! be told apart, and orders among them count as kinks; rows of more than 32 outputs of a recording are added up in groups, and those of a step with a large state in one.
+//! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules
+//! do so too) or `Scalar::peek`, or read from the text of a number; after paths diverged with different
+//! numbers of decisions, later ones cannot be told apart, and orders among them count as kinks; rows of more
+//! than 32 outputs of a recording are added up in groups, and those of a step with a large state in one.
 
 mod account;
 mod look;
@@ -71,7 +78,8 @@ pub fn verified<S: Scalar, R, E: From<Error>>(
     verified_within(&Account::default(), x, of, run)
 }
 
-/// The same, and what looking takes is charged. A run that makes its list of parts exactly as long as it has to be, and asks for the bytes of it before, stays within the account.
+/// The same, and what looking takes is charged. A run that makes its list of parts exactly as long as it has
+/// to be, and asks for the bytes of it before, stays within the account.
 #[doc(hidden)]
 #[inline]
 pub fn verified_within<S: Scalar, R, E: From<Error>>(
@@ -115,22 +123,24 @@ fn matters(suspicion: Suspicion, has_small: impl FnOnce() -> bool) -> bool {
     suspicion == Suspicion::Exact || (suspicion == Suspicion::Small && has_small())
 }
 
-/// Runs `f` on a point, and says whether something in it is to be [`verified`]. That is for long runs, which are then taken again in parts.
-/// The point is asked for afterwards, if at all.
+/// Runs `f` on a point, and says whether something in it is to be [`verified`]. That is for long runs, which
+/// are then taken again in parts. The point is asked for afterwards, if at all.
 #[doc(hidden)]
 pub fn suspicious<R>(point: impl IntoIterator<Item = f64>, f: impl FnOnce() -> R) -> (R, bool) {
     let (result, suspicion) = suspicion_of(f);
     (result, is_suspicious(suspicion, point))
 }
 
-/// Runs `f`, and says how suspicious its comparisons were: whether that matters depends on the points of its parts. What plain numbers may do better is to be verified in any case.
+/// Runs `f`, and says how suspicious its comparisons were: whether that matters depends on the points of its
+/// parts. What plain numbers may do better is to be verified in any case.
 #[doc(hidden)]
 pub fn suspicion_of<R>(f: impl FnOnce() -> R) -> (R, Suspicion) {
     let (result, noted) = decision::suspecting(f);
     (result, if noted.is_in_vain() { Suspicion::Exact } else { noted.suspicion })
 }
 
-/// A run came to numbers that nobody refuses for being infinite or NaN. If they are, and a zero with a derivative was said to be none on the way, that is noted.
+/// A run came to numbers that nobody refuses for being infinite or NaN. If they are, and a zero with a
+/// derivative was said to be none on the way, that is noted.
 #[doc(hidden)]
 #[inline]
 pub fn note(are_finite: impl FnOnce() -> bool) {
@@ -158,13 +168,15 @@ pub fn again<R>(f: impl FnOnce() -> R) -> R {
     decision::uncounted(f)
 }
 
-/// Runs code that was made of the program that is looked at, such as its derivative: its comparisons are not the program's.
+/// Runs code that was made of the program that is looked at, such as its derivative: its comparisons are not
+/// the program's.
 #[doc(hidden)]
 pub fn unseen<R>(f: impl FnOnce() -> R) -> R {
     decision::unseen(f)
 }
 
-/// The lists of a few entries each, all together: two of runs, with a capacity of twice what they hold at most, and some of less.
+/// The lists of a few entries each, all together: two of runs, with a capacity of twice what they hold at
+/// most, and some of less.
 const FEW: usize = 2 * 8 * size_of::<side::Beside<'static>>() + 256;
 
 /// Enough for the log of a few comparisons.
@@ -172,17 +184,20 @@ const LEAST_LOG: usize = 256;
 
 /// What is known of each input.
 const fn of_input<S>() -> usize {
-    // A point beside this one, whether the input is looked at alone, and its sign; later, its number in a list of those that are.
+    // A point beside this one, whether the input is looked at alone, and its sign; later, its number in a
+    // list of those that are.
     size_of::<S>() + size_of::<Option<bool>>() + size_of::<f64>()
 }
 
-/// How many runs are kept at once, at most: that at the point, those to both sides with a nearer one each, and the next one.
+/// How many runs are kept at once, at most: that at the point, those to both sides with a nearer one each,
+/// and the next one.
 fn most_runs(point: &[f64], order: usize) -> usize {
     let farther = if has_small(point) { 2 * look::MOST_STRIDES } else { 0 };
     2 + 2 * (1 + look::levels(f64::EPSILON, order) + look::MORE_LEVELS + farther)
 }
 
-/// The bytes that a look to the sides of a point keeps while a derivative of this order by all its numbers is computed: the point itself and what is made of it, what is found in all runs, and short logs.
+/// The bytes that a look to the sides of a point keeps while a derivative of this order by all its numbers is
+/// computed: the point itself and what is made of it, what is found in all runs, and short logs.
 #[doc(hidden)]
 pub fn kept_bytes(point: &[f64], order: usize) -> usize {
     let (numbers, runs) = (point.len(), most_runs(point, order));

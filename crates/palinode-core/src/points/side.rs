@@ -1,6 +1,7 @@
 //! The derivative on one side of a point.
 //!
-//! Input: the parts of a derivative and the log of its comparisons, at growing distances. Output: each part extrapolated to the point, with a bound of its error.
+//! Input: the parts of a derivative and the log of its comparisons, at growing distances. Output: each part
+//! extrapolated to the point, with a bound of its error.
 
 use super::Charge;
 use crate::decision::{Log, Outcome, Suspect, Suspicion};
@@ -8,18 +9,22 @@ use crate::decision::{Log, Outcome, Suspect, Suspicion};
 /// The least gap that counts, relative to the part: what converged loops leave over is below.
 const LEAST_GAP: f64 = 1e-6;
 
-/// What should be zero is rounding, which a division by the distance may have made this large, relative to the largest part of the row. That is believed up to so many times what
-/// is left of the part's change with the distance once a line is taken off: so small parts beside large ones are seen, curved or not.
+/// What should be zero is rounding, which a division by the distance may have made this large, relative to
+/// the largest part of the row. That is believed up to so many times what is left of the part's change with
+/// the distance once a line is taken off: so small parts beside large ones are seen, curved or not.
 const OF_LARGEST: f64 = 1e-7;
 const CHANGES: f64 = 32.0;
 
-/// An extrapolation that takes a square root for a line, at 16 times the distance, is wrong by 0.27 of the change.
+/// An extrapolation that takes a square root for a line, at 16 times the distance, is wrong by 0.27 of the
+/// change.
 const OF_CHANGE: f64 = 0.3;
 
-/// If a part may be wrong by more than this much of itself, one run more is made, nearer: a power of the distance with a large factor may hide a wrong slope.
+/// If a part may be wrong by more than this much of itself, one run more is made, nearer: a power of the
+/// distance with a large factor may hide a wrong slope.
 const UNSURE: f64 = 1e-3;
 
-/// What changes by a power of the distance changes from run to run, towards the point, by at most so much of its change before; and that ratio is the same each time, up to this much of it.
+/// What changes by a power of the distance changes from run to run, towards the point, by at most so much of
+/// its change before; and that ratio is the same each time, up to this much of it.
 const SLOWEST: f64 = 0.6;
 const ALIKE: f64 = 0.2;
 
@@ -67,14 +72,18 @@ pub(super) struct Side<'a> {
     pub(super) runs: Vec<Beside<'a>>,
     /// The runs from which is extrapolated, each with the next one: those beyond the thresholds.
     pairs: Vec<usize>,
-    /// How many comparisons go as at the point before the first that does not, in the run whose comparisons are looked at.
+    /// How many comparisons go as at the point before the first that does not, in the run whose comparisons
+    /// are looked at.
     same_until: usize,
-    /// A run before the first, nearer by the factor by which the first is nearer than the second, if a part was unsure without.
+    /// A run before the first, nearer by the factor by which the first is nearer than the second, if a part
+    /// was unsure without.
     nearer: Option<Found<'a>>,
 }
 
-/// A part of a one-sided derivative, and how wrong it may be: by its change between two runs, or between two extrapolations, whichever is less. That is enough for curvature of any kind
-/// down to a square root, by lines; or for lower powers of the distance, which four runs show. What grows without end towards the point is farther away.
+/// A part of a one-sided derivative, and how wrong it may be: by its change between two runs, or between two
+/// extrapolations, whichever is less. That is enough for curvature of any kind down to a square root, by
+/// lines; or for lower powers of the distance, which four runs show. What grows without end towards the point
+/// is farther away.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: f64,
@@ -103,7 +112,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// What rounding and converged loops leave over of a part that is this much at the point, and this much so near to it.
+    /// What rounding and converged loops leave over of a part that is this much at the point, and this much
+    /// so near to it.
     fn rounding(&self, at: f64, near: f64, relative: f64) -> f64 {
         let found = self.found.abs();
         let by_distance = 32.0 * self.epsilon / relative.powi(self.order);
@@ -121,8 +131,9 @@ impl<'a> Side<'a> {
         side
     }
 
-    /// Looks which runs are beyond the thresholds. Within one a suspicious comparison goes as at the point, and from some distance on it does not; or, at a small point, the run has more suspicious
-    /// comparisons of its own than one farther away. If there is none beyond, the farthest is taken.
+    /// Looks which runs are beyond the thresholds. Within one a suspicious comparison goes as at the point,
+    /// and from some distance on it does not; or, at a small point, the run has more suspicious comparisons
+    /// of its own than one farther away. If there is none beyond, the farthest is taken.
     pub(super) fn settle(&mut self, here: &Log) {
         let goes_as = |run: &Beside<'_>, n: usize| run.found.goes_as(here, n);
         let is_left_later = |i: usize, n: usize| {
@@ -171,7 +182,8 @@ impl<'a> Side<'a> {
         if !end.is_vague(&scale) {
             return Some(end);
         }
-        // Where paths diverge, a run may only seem to be within a threshold: another comparison has the number of that at the point. So runs that are nearer may speak against what was found, not for it.
+        // Where paths diverge, a run may only seem to be within a threshold: another comparison has the
+        // number of that at the point. So runs that are nearer may speak against what was found, not for it.
         let is_left_out = |&pair: &usize| self.runs[pair].to_next.is_some() && !self.pairs.contains(&pair);
         let nearer = (0..self.runs.len()).filter(is_left_out).map(|pair| self.end_of(pair, i, scale));
         let against = nearer.filter(|end| !end.is_vague(&scale) && !end.is(scale.found));
@@ -193,7 +205,8 @@ impl<'a> Side<'a> {
         End { at, error: error + rounding + of_largest }
     }
 
-    /// The same of what grows by a power of the distance, as four runs show it (Aitken's extrapolation, two times).
+    /// The same of what grows by a power of the distance, as four runs show it (Aitken's extrapolation, two
+    /// times).
     fn end_of_power(&self, i: usize, scale: Scale) -> Option<End> {
         let parts = |run: usize| self.runs[run].found.parts[i];
         let (nearest, near, far, farther) = (self.nearer.as_ref()?.parts[i], parts(0), parts(1), parts(2));
@@ -243,8 +256,8 @@ impl<'a> Side<'a> {
         first.into_iter().flatten().fold(0.0, |largest: f64, part| largest.max(part.abs()))
     }
 
-    /// How the comparison went on this side, if it can be told which one it is there: up to where the paths diverge, or to the end if both
-    /// runs made as many.
+    /// How the comparison went on this side, if it can be told which one it is there: up to where the paths
+    /// diverge, or to the end if both runs made as many.
     fn outcome(&self, here: &Log, number: usize) -> Option<Outcome> {
         let there = self.log();
         let is_known = here.count == there.count || number <= self.same_until;
@@ -275,7 +288,8 @@ pub(super) fn is_of_point(suspect: &Suspect, here: &Log, sides: &[&Side<'_>]) ->
         // What is left to one side is left to the other, too, if that is not known.
         return outcomes().flatten().next().map(|_| true);
     }
-    // Of an order it is not known which of `<`, `<=` was asked: each of them goes as on one of two different sides.
+    // Of an order it is not known which of `<`, `<=` was asked: each of them goes as on one of two different
+    // sides.
     let [one, other] = sides else { return None };
     let outcome = |side: &Side<'_>| side.outcome(here, suspect.number);
     outcome(one).zip(outcome(other)).map(|(one, other)| one == other)

@@ -1,10 +1,12 @@
 //! What is infinite or NaN at a point, because of how a comparison goes there.
 //!
-//! Input: a derivative as a function of the point, which failed there. Output: the derivative as plain numbers find it, looked at from the sides; an error that names a
-//! comparison, if it goes as it does at the point only and all is finite beside it; or what it was.
+//! Input: a derivative as a function of the point, which failed there. Output: the derivative as plain
+//! numbers find it, looked at from the sides; an error that names a comparison, if it goes as it does at the
+//! point only and all is finite beside it; or what it was.
 //!
-//! A zero that carries a derivative says that it is not zero (`ecosystem/carry.rs`), and code that asked divides by it: a zero pivot, a column without length. Plain numbers take
-//! another way there, and the function has a value.
+//! A zero that carries a derivative says that it is not zero (`ecosystem/carry.rs`), and code that asked
+//! divides by it: a zero pivot, a column without length. Plain numbers take another way there, and the
+//! function has a value.
 
 use super::look::{charge_of, nearest, once_more};
 use super::side::{Beside, Found, Side, is_of_point};
@@ -14,11 +16,13 @@ use crate::decision::{self, Suspicion};
 use crate::error::Error;
 use palinode_num::Scalar;
 
-/// How much farther away is looked to see whether something grows without end towards the point, and by how much it may grow.
+/// How much farther away is looked to see whether something grows without end towards the point, and by how
+/// much it may grow.
 const FAR: f64 = 16.0;
 const GROWTH: f64 = 2.0;
 
-/// The derivative with the answers of plain numbers, if there is one. Where it is a short cut, that is found as everywhere.
+/// The derivative with the answers of plain numbers, if there is one. Where it is a short cut, that is found
+/// as everywhere.
 #[cold]
 pub(super) fn plainly<S: Scalar, R, E: From<Error>>(
     account: &Account,
@@ -40,7 +44,8 @@ pub(super) fn plainly<S: Scalar, R, E: From<Error>>(
     .unwrap_or_else(|| explained(account, x, run))
 }
 
-/// The comparison that is to blame, or what the run says itself: of plain numbers, so that nobody is told to keep inside a domain that he is in.
+/// The comparison that is to blame, or what the run says itself: of plain numbers, so that nobody is told to
+/// keep inside a domain that he is in.
 #[cold]
 pub(super) fn explained<S: Scalar, R, E: From<Error>>(
     account: &Account,
@@ -56,7 +61,8 @@ pub(super) fn explained<S: Scalar, R, E: From<Error>>(
     })
 }
 
-/// A comparison that goes on neither side as at the point, if all is finite on both sides and does not grow towards the point.
+/// A comparison that goes on neither side as at the point, if all is finite on both sides and does not grow
+/// towards the point.
 fn blamed<S: Scalar, R, E: From<Error>>(
     account: &Account,
     x: &[S],

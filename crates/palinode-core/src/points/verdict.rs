@@ -1,14 +1,19 @@
 //! Whether the derivative that was found at a point agrees with the sides.
 //!
-//! Input: its parts, the log of its comparisons, and sides along one or several directions. Output: nothing, or an error that names a comparison and a part.
+//! Input: its parts, the log of its comparisons, and sides along one or several directions. Output: nothing,
+//! or an error that names a comparison and a part.
 //!
-//! A part is right if it is that of a side. Where the sides differ there is a kink: a part between them is a convention, as those of the rule table are.
+//! A part is right if it is that of a side. Where the sides differ there is a kink: a part between them is a
+//! convention, as those of the rule table are.
 //!
-//! Some ends are vague: they were taken from far away, or closer to the point another path is taken. Where a part is one and the same number, exactly, on both sides along some direction, vague ends say nothing of it: a wrong part may lie within
-//! what they leave open.
+//! Some ends are vague: they were taken from far away, or closer to the point another path is taken. Where a
+//! part is one and the same number, exactly, on both sides along some direction, vague ends say nothing of
+//! it: a wrong part may lie within what they leave open.
 //!
-//! That is enough unless a comparison is of the point, or may be: one of equality, or with a threshold, that no direction could find again. Then all parts of a function together must be those of one and
-//! the same side, or lie on the way from one side to the other (a norm that is guarded at zero: 0 is between `d` and `-d`); apart from those between the sides by inputs along which no comparison is of the point.
+//! That is enough unless a comparison is of the point, or may be: one of equality, or with a threshold, that
+//! no direction could find again. Then all parts of a function together must be those of one and the same
+//! side, or lie on the way from one side to the other (a norm that is guarded at zero: 0 is between `d` and
+//! `-d`); apart from those between the sides by inputs along which no comparison is of the point.
 
 use super::side::{End, Scale, Side, is_of_point};
 use super::{Charge, Kind, Parts};
@@ -34,7 +39,8 @@ pub(super) fn known<'s, 'a>(sides: &'s Sides<'a>) -> Vec<&'s Side<'a>> {
     sides.iter().flatten().filter(|side| side.is_known()).collect()
 }
 
-/// The number and the operands of a suspicious comparison, as an error names them; none if it was beyond what is logged.
+/// The number and the operands of a suspicious comparison, as an error names them; none if it was beyond what
+/// is logged.
 pub(super) fn named(suspect: Option<&Suspect>) -> (usize, f64, f64) {
     suspect.map_or((0, f64::NAN, f64::NAN), |suspect| (suspect.number + 1, suspect.left, suspect.right))
 }
@@ -103,7 +109,8 @@ impl Here<'_> {
         side.is_unsure(self.rows().flat_map(|row| self.scales_of(row, &[side])))
     }
 
-    /// Whether no comparison is of the point, as seen from these sides. One that may be, and cannot be found again by its number, must still be made of the same numbers.
+    /// Whether no comparison is of the point, as seen from these sides. One that may be, and cannot be found
+    /// again by its number, must still be made of the same numbers.
     pub(super) fn is_ordinary(&self, sides: &Sides<'_>) -> bool {
         let known: Vec<&Side<'_>> = sides.iter().flatten().collect();
         let is_ordinary = |suspect: &Suspect| match is_of_point(suspect, &self.log, &known) {
@@ -119,7 +126,8 @@ impl Here<'_> {
 /// What all sides together say of a part.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// Of which sides the part is, and on the way of which directions it lies: a bit for each, three for a direction.
+    /// Of which sides the part is, and on the way of which directions it lies: a bit for each, three for a
+    /// direction.
     agrees: u32,
     /// Which of these are told by vague ends.
     vaguely: u32,
@@ -180,8 +188,8 @@ impl Seen {
         if self.ignores_vague(vague) { self.agrees & !self.vaguely } else { self.agrees }
     }
 
-    /// With which sides the part may go together with others. A vague end says nothing, so it does not part it from
-    /// them either, if a clear end agrees with the part.
+    /// With which sides the part may go together with others. A vague end says nothing, so it does not part
+    /// it from them either, if a clear end agrees with the part.
     fn going_with(&self, vague: Vague) -> u32 {
         let agreeing = self.agreeing(vague);
         if agreeing & SIDES == 0 { agreeing } else { self.agrees }
@@ -196,7 +204,8 @@ impl Seen {
 /// What is seen along one direction after the other.
 pub(super) struct Verdict {
     seen: Vec<Seen>,
-    /// Of each suspicious comparison, whether it goes on neither side as it went, along each direction that can tell.
+    /// Of each suspicious comparison, whether it goes on neither side as it went, along each direction that
+    /// can tell.
     of_point: Vec<Option<bool>>,
     directions: u32,
 }
@@ -265,7 +274,8 @@ impl Verdict {
         }
     }
 
-    /// What is wrong with the derivative. A part that lies between the sides may be excused, if all those of these inputs are.
+    /// What is wrong with the derivative. A part that lies between the sides may be excused, if all those of
+    /// these inputs are.
     pub(super) fn refusal(
         &self,
         here: &Here<'_>,
@@ -296,7 +306,8 @@ impl Verdict {
         seen.ends == 0 || seen.agreeing(vague) & SIDES != 0 || seen.is_between(here.parts[part], vague)
     }
 
-    /// A part of a function that does not go with the others, if a comparison is of the point: no side has all of them, and they are on no way from one to the other.
+    /// A part of a function that does not go with the others, if a comparison is of the point: no side has
+    /// all of them, and they are on no way from one to the other.
     fn wrong_part(
         &self,
         here: &Here<'_>,
@@ -332,7 +343,8 @@ impl Verdict {
     }
 }
 
-/// How far on the way from one side to the other the part is that changes most, in its errors. None if there is no such way.
+/// How far on the way from one side to the other the part is that changes most, in its errors. None if there
+/// is no such way.
 fn share(found: &[f64], ends: impl Iterator<Item = (usize, [Option<End>; 2])>) -> Option<f64> {
     let mut widest: Option<(f64, usize, End, End)> = None;
     for (part, ends) in ends {

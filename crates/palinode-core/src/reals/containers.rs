@@ -11,7 +11,8 @@ impl<S, T> Reals<S> for PhantomData<T> {
     }
 }
 
-/// So few items are saved and loaded one by one, without a loop: the compiler can then keep them in registers.
+/// So few items are saved and loaded one by one, without a loop: the compiler can then keep them in
+/// registers.
 const FEW: usize = 8;
 
 impl<S, R: Reals<S>, const N: usize> Reals<S> for [R; N] {

@@ -1,14 +1,15 @@
 //! Values with numbers inside: any state, as a stream of numbers and words.
 //!
-//! Input: a value such as `Pendulum<f64>`. Output: its numbers in a fixed order, and words for the rest: lengths, variants of enums,
-//! integers. The same stream read with another number type gives the same value over it, so one trait serves snapshots,
-//! hashes, files and the way from `State<f64>` to `State<Var<f64>>` and back.
+//! Input: a value such as `Pendulum<f64>`. Output: its numbers in a fixed order, and words for the rest:
+//! lengths, variants of enums, integers. The same stream read with another number type gives the same value
+//! over it, so one trait serves snapshots, hashes, files and the way from `State<f64>` to `State<Var<f64>>`
+//! and back.
 //!
-//! Invariants: what [`Reals::save`] writes, [`Reals::load`] reads, in the same order, whatever the number type; a value that is
-//! loaded into one of the same shape allocates nothing.
+//! Invariants: what [`Reals::save`] writes, [`Reals::load`] reads, in the same order, whatever the number
+//! type; a value that is loaded into one of the same shape allocates nothing.
 //!
-//! `#[derive(Reals)]` (package `palinode-macros`) writes the implementation: a field whose type names the type parameter holds numbers,
-//! any other field is [`Plain`].
+//! `#[derive(Reals)]` (package `palinode-macros`) writes the implementation: a field whose type names the
+//! type parameter holds numbers, any other field is [`Plain`].
 
 mod containers;
 #[cfg(feature = "nalgebra")]
@@ -60,7 +61,8 @@ pub trait Source<S> {
 /// Items may have no words at all, as `()` has none; a list of more of them is damaged.
 const MOST_WITHOUT_WORDS: usize = 1 << 24;
 
-/// Reads how many items come next. If that cannot be, the source is read to its end and beyond, and there are none.
+/// Reads how many items come next. If that cannot be, the source is read to its end and beyond, and there are
+/// none.
 #[inline]
 fn read_len<S>(from: &mut impl Source<S>) -> usize {
     let len = from.word() as usize;
@@ -73,7 +75,8 @@ fn read_len<S>(from: &mut impl Source<S>) -> usize {
     0
 }
 
-/// Reads items until there are so many, or no more come. What says how many there are may be damaged, so no memory is asked for that cannot be had.
+/// Reads items until there are so many, or no more come. What says how many there are may be damaged, so no
+/// memory is asked for that cannot be had.
 fn read_until<S, R: Reals<S>>(items: &mut Vec<R>, len: usize, from: &mut impl Source<S>) {
     let _ = items.try_reserve_exact(len.saturating_sub(items.len()));
     while items.len() < len && !from.is_short() {

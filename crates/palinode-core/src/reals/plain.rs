@@ -82,7 +82,8 @@ impl Plain for String {
     }
 }
 
-/// The capacity for so many items, or a panic: what says how many may be damaged, and that must not end the process.
+/// The capacity for so many items, or a panic: what says how many may be damaged, and that must not end the
+/// process.
 fn reserve<P>(items: &mut Vec<P>, more: usize) {
     let takes_memory = size_of::<P>() > 0 || more <= super::MOST_WITHOUT_WORDS;
     assert!(

@@ -8,7 +8,8 @@
 //! so a forward and a reverse formula cannot disagree.
 //!
 //! Invariants: a partial is a pure function of the arguments and the result; it is evaluated only if its
-//! argument is active (`DualN` evaluates all of them); nothing here knows about tangents, cotangents or tapes.
+//! argument is active (`DualN` evaluates all of them); nothing here knows about tangents, cotangents or
+//! tapes.
 
 mod row;
 mod table;
@@ -116,8 +117,8 @@ pub trait Unary: Copy + 'static {
         let z = self.value(x);
         (z, self.dx(x, z))
     }
-    /// How far `x` is from the nearest point where the value jumps; infinite if it jumps nowhere near. What goes through
-    /// such a rule is a decision of the program.
+    /// How far `x` is from the nearest point where the value jumps; infinite if it jumps nowhere near. What
+    /// goes through such a rule is a decision of the program.
     #[inline(always)]
     fn jump_distance(self, _x: f64) -> f64 {
         f64::INFINITY

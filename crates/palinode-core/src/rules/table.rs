@@ -1,10 +1,11 @@
 //! The rule table: every operation that Palinode differentiates, one row each.
 //!
-//! A row reads: the rule's name, the method it belongs to, its arguments with their domains, the name of
-//! the result, then one line `d argument = partial;` per argument. `via z` says that the partial
-//! looks at the result (otherwise it must not). `together` is a cheaper way to get value and partial at
-//! once; a test holds it to the same bits. `jump` is how far the arguments are from where the value jumps, `in` a number that changes across a jump and nowhere else. A `kink` line names a point without a derivative and
-//! the partials given there by convention.
+//! A row reads: the rule's name, the method it belongs to, its arguments with their domains, the name of the
+//! result, then one line `d argument = partial;` per argument. `via z` says that the partial looks at the
+//! result (otherwise it must not). `together` is a cheaper way to get value and partial at once; a test holds
+//! it to the same bits. `jump` is how far the arguments are from where the value jumps, `in` a number that
+//! changes across a jump and nowhere else. A `kink` line names a point without a derivative and the partials
+//! given there by convention.
 //!
 //! To add an operation: a method in `Scalar`, a row here, and what the compiler then asks for.
 //!
@@ -246,8 +247,9 @@ macro_rules! rule_table {
 }
 pub(crate) use rule_table;
 
-/// The methods of [`Scalar`] that are rows, inside an `impl Scalar`, by `Self::apply(row, parameter, arguments)`: for numbers that note what is
-/// done with them. It must be in scope by its own name.
+/// The methods of [`Scalar`] that are rows, inside an `impl Scalar`, by
+/// `Self::apply(row, parameter, arguments)`: for numbers that note what is done with them. It must be in
+/// scope by its own name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! functions_by_row {
@@ -291,7 +293,8 @@ fn over_square<S: Scalar>(a: S, r: S) -> S {
     S::select(r.equal(S::zero()), S::zero(), a / r / r)
 }
 
-/// `1 - x^2`. Its own derivative cancels if it is written as a product at small `x`, its value if it is not at large `x`.
+/// `1 - x^2`. Its own derivative cancels if it is written as a product at small `x`, its value if it is not
+/// at large `x`.
 #[inline(always)]
 fn one_minus_square<S: Scalar>(x: S) -> S {
     let square = x * x;

@@ -23,7 +23,8 @@ pub struct Slot {
 /// It has one *live state*, at first the one before step 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Run steps `from..to` and keep nothing. The live state goes from that before `from` to that before `to`.
+    /// Run steps `from..to` and keep nothing. The live state goes from that before `from` to that before
+    /// `to`.
     Advance {
         /// The first step to run.
         from: u64,
@@ -44,7 +45,8 @@ pub enum Action {
         /// Where it is kept.
         slot: Slot,
     },
-    /// Run `step` from the live state and keep its residuals until it is reversed. The live state moves to `step + 1`.
+    /// Run `step` from the live state and keep its residuals until it is reversed. The live state moves to
+    /// `step + 1`.
     Record {
         /// The step to run.
         step: u64,

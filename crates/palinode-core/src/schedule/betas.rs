@@ -1,4 +1,5 @@
-//! Binomial coefficients kept in a table that grows by addition, for those who ask for many costs: no division.
+//! Binomial coefficients kept in a table that grows by addition, for those who ask for many costs: no
+//! division.
 
 use super::binomial;
 
@@ -11,7 +12,8 @@ const MOST_ROWS: usize = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Betas {
     width: usize,
-    /// No more rows than these, which have their memory from the start; what needs more is computed by the closed form.
+    /// No more rows than these, which have their memory from the start; what needs more is computed by the
+    /// closed form.
     most_rows: usize,
     /// `beta(s, r)` at `r * width + s`.
     rows: Vec<u64>,
@@ -41,8 +43,8 @@ impl Betas {
         betas
     }
 
-    /// The fewest advances over `steps` steps: `r n - beta(s + 1, r - 1)` with the least `r` for which `beta(s, r) >= n`.
-    /// `near` is where to look for that `r`, and where it was found.
+    /// The fewest advances over `steps` steps: `r n - beta(s + 1, r - 1)` with the least `r` for which
+    /// `beta(s, r) >= n`. `near` is where to look for that `r`, and where it was found.
     pub(super) fn advances(&mut self, steps: u64, snapshots: u64, near: &mut usize) -> u64 {
         // With one or two snapshots `r` is large, and its closed form is at hand.
         if snapshots <= 2 || steps <= snapshots + 1 {

@@ -1,10 +1,13 @@
-//! The fewest forward evaluations with `s` snapshots (Griewank & Walther, Algorithm 799, "revolve"), in closed form.
+//! The fewest forward evaluations with `s` snapshots (Griewank & Walther, Algorithm 799, "revolve"), in
+//! closed form.
 //!
-//! With `s` snapshots, the first state among them, and no step advanced over more than `r` times, `beta(s, r) = C(s + r, s)`
-//! steps can be reversed. With the least such `r`, the fewest advances for `n` steps are `r n - C(s + r, r - 1)`.
+//! With `s` snapshots, the first state among them, and no step advanced over more than `r` times,
+//! `beta(s, r) = C(s + r, s)` steps can be reversed. With the least such `r`, the fewest advances for `n`
+//! steps are `r n - C(s + r, r - 1)`.
 //!
-//! Input: numbers of steps and snapshots. Output: actions, costs, the snapshots that a factor needs. Memory: O(snapshots). No
-//! intermediate overflows: binomial coefficients are kept below twice the steps they are compared with, or saturate.
+//! Input: numbers of steps and snapshots. Output: actions, costs, the snapshots that a factor needs. Memory:
+//! O(snapshots). No intermediate overflows: binomial coefficients are kept below twice the steps they are
+//! compared with, or saturate.
 
 use super::sweep::{Choice, Held, Plan, Sweep, actions, stack_bytes};
 use super::{Cost, PerTier, Tier};
@@ -38,8 +41,9 @@ impl Snapshots {
 
 actions!(Binomial);
 
-/// The optimal schedule with at most `snapshots` snapshots in memory, the first state among them, and one step's residuals.
-/// Among the schedules with the fewest evaluations it is one with the fewest snapshots taken.
+/// The optimal schedule with at most `snapshots` snapshots in memory, the first state among them, and one
+/// step's residuals. Among the schedules with the fewest evaluations it is one with the fewest snapshots
+/// taken.
 ///
 /// ```
 /// use palinode_core::schedule::{self, Action, binomial};
@@ -67,8 +71,8 @@ pub fn binomial_bytes(snapshots: u32) -> usize {
     stack_bytes(snapshots as usize)
 }
 
-/// The fewest snapshots with which [`binomial`] takes at most `factor` forward evaluations a step; none if `factor` is below
-/// what snapshots before every step take.
+/// The fewest snapshots with which [`binomial`] takes at most `factor` forward evaluations a step; none if
+/// `factor` is below what snapshots before every step take.
 ///
 /// ```
 /// use palinode_core::schedule::{binomial_cost, fewest_snapshots_for};
@@ -156,8 +160,8 @@ fn peak(steps: u64, snapshots: u64) -> u64 {
     snapshots.min(steps.saturating_sub(1))
 }
 
-/// How far to advance from a snapshot over the next `steps` steps (at least 2) with `snapshots` snapshots, that of the snapshot
-/// among them: within the optimal range, where the fewest snapshots are taken.
+/// How far to advance from a snapshot over the next `steps` steps (at least 2) with `snapshots` snapshots,
+/// that of the snapshot among them: within the optimal range, where the fewest snapshots are taken.
 pub(super) fn split(steps: u64, snapshots: u64) -> u64 {
     if steps <= snapshots + 1 {
         return 1;

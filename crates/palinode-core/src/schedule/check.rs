@@ -1,7 +1,8 @@
-//! Is a stream of actions a schedule? It is followed without data: where the live state is, what each slot holds, whose
-//! residuals are kept.
+//! Is a stream of actions a schedule? It is followed without data: where the live state is, what each slot
+//! holds, whose residuals are kept.
 //!
-//! Input: actions, the number of steps, the snapshots that exist. Output: its [`Cost`], or the first [`Mistake`].
+//! Input: actions, the number of steps, the snapshots that exist. Output: its [`Cost`], or the first
+//! [`Mistake`].
 
 use super::cost::{Counter, PerTier};
 use super::{Action, Cost, Slot, Tier};

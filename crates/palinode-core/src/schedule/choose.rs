@@ -1,8 +1,8 @@
 //! From bytes to a method: which schedule takes the fewest forward evaluations within a budget.
 //!
-//! Input: steps, sizes, bytes. Output: a [`Method`] with its cost and bytes, or the smallest budget that works. The bytes are
-//! those of snapshots and residuals beside the live state and the residuals of one step, and those of the plan itself:
-//! a table that is larger than what it saves is not worth it.
+//! Input: steps, sizes, bytes. Output: a [`Method`] with its cost and bytes, or the smallest budget that
+//! works. The bytes are those of snapshots and residuals beside the live state and the residuals of one step,
+//! and those of the plan itself: a table that is larger than what it saves is not worth it.
 
 use super::binomial::useful;
 use super::{Action, Binomial, binomial};
@@ -41,7 +41,8 @@ pub struct Chosen {
     pub method: Method,
     /// What it costs.
     pub cost: Cost,
-    /// The most bytes of snapshots and residuals at once, beside the live state and the residuals of one step.
+    /// The most bytes of snapshots and residuals at once, beside the live state and the residuals of one
+    /// step.
     pub kept_bytes: u64,
     /// Bytes of the schedule itself.
     pub plan_bytes: u64,
@@ -49,7 +50,8 @@ pub struct Chosen {
     sizes: Sizes,
 }
 
-/// The method with the fewest forward evaluations whose snapshots, residuals and plan take at most `bytes` bytes.
+/// The method with the fewest forward evaluations whose snapshots, residuals and plan take at most `bytes`
+/// bytes.
 ///
 /// ```
 /// use palinode_core::schedule::{Method, Sizes, choose};

@@ -1,7 +1,7 @@
 //! What a stream of actions costs, found by walking it.
 //!
-//! Input: actions. Output: [`Cost`]. The closed forms of the methods give the same numbers without a walk; tests hold the
-//! two to each other. Nothing is checked here: that is [`check`](super::check()).
+//! Input: actions. Output: [`Cost`]. The closed forms of the methods give the same numbers without a walk;
+//! tests hold the two to each other. Nothing is checked here: that is [`check`](super::check()).
 
 use super::{Action, Tier};
 
@@ -90,8 +90,8 @@ pub fn cost(actions: impl IntoIterator<Item = Action>) -> Cost {
     counter.cost()
 }
 
-/// The most bytes of snapshots in memory and residuals that a stream keeps at once, the live step's residuals included,
-/// the live state not.
+/// The most bytes of snapshots in memory and residuals that a stream keeps at once, the live step's residuals
+/// included, the live state not.
 pub fn peak_bytes(actions: impl IntoIterator<Item = Action>, sizes: Sizes) -> u64 {
     let mut counter = Counter::default();
     let mut peak = 0;

@@ -1,24 +1,30 @@
 //! The best place to divide a stretch of steps, for the dynamic programs of mixed and two-tier schedules.
 //!
-//! Input: what the right part costs by its length, then, one length after the other, what the left part costs. Output: for
-//! each length the least sum, the length of the left part there, and a number that no division is below.
+//! Input: what the right part costs by its length, then, one length after the other, what the left part
+//! costs. Output: for each length the least sum, the length of the left part there, and a number that no
+//! division is below.
 //!
-//! - **A bound first.** The costs are not convex, but nearly: the least sum of their hulls (the largest convex functions below them) is found in a few moves from that of
-//!   the length before, and no division costs less. If costs are whole numbers of some unit, the next of those. Most often what was best for
-//!   the length before, or one step more, costs just that, and nothing else is looked at.
+//! - **A bound first.** The costs are not convex, but nearly: the least sum of their hulls (the largest
+//!   convex functions below them) is found in a few moves from that of the length before, and no division
+//!   costs less. If costs are whole numbers of some unit, the next of those. Most often what was best for the
+//!   length before, or one step more, costs just that, and nothing else is looked at.
 //! - **Then only where the hulls leave hope**, which is between two places.
-//! - **And there only kinks.** Let `g(i) = left(i) + right(n - i)`. Where neither `left` at `i` nor `right` at `n - i` has a slope that rises,
-//!   `g` is no lower at `i` than at both its neighbours unless it is flat, and then it is as low at the next such place or at an end. So the
-//!   least sum is at an end, at a place where the slope of `left` rises, or at one where that of `right` does. Where kinks are many, all places are tried, many at a time.
+//! - **And there only kinks.** Let `g(i) = left(i) + right(n - i)`. Where neither `left` at `i` nor `right`
+//!   at `n - i` has a slope that rises, `g` is no lower at `i` than at both its neighbours unless it is flat,
+//!   and then it is as low at the next such place or at an end. So the least sum is at an end, at a place
+//!   where the slope of `left` rises, or at one where that of `right` does. Where kinks are many, all places
+//!   are tried, many at a time.
 //!
-//! If that takes too long, no more than the first of these is done: the sums found are those of real divisions, and hulls of bounds give a
-//! bound again. It does not get worse from one slot to the next: the hull of the least sums is the least sum of the hulls.
+//! If that takes too long, no more than the first of these is done: the sums found are those of real
+//! divisions, and hulls of bounds give a bound again. It does not get worse from one slot to the next: the
+//! hull of the least sums is the least sum of the hulls.
 
 use super::hull::Hull;
 
 /// Lists of two costs, with the places at which their slopes rise, and their hulls.
 pub(super) struct Division {
-    /// The cost of the right part of `n` steps, at `longest - n`: so that both lists are read in one direction.
+    /// The cost of the right part of `n` steps, at `longest - n`: so that both lists are read in one
+    /// direction.
     right: Vec<f64>,
     /// The cost of the left part of `n` steps: to advance over it, and to come back for it.
     left: Vec<f64>,
@@ -86,8 +92,8 @@ impl Division {
         2 * ((longest + 1) * (size_of::<f64>() + size_of::<u32>()) + Hull::bytes_for(longest + 1))
     }
 
-    /// From here on the right part of `n` steps, `least` or more, costs `costs[n]` and not less than `bounds[n]`, and no cost of a left part is known.
-    /// Costs are finite up to some length.
+    /// From here on the right part of `n` steps, `least` or more, costs `costs[n]` and not less than
+    /// `bounds[n]`, and no cost of a left part is known. Costs are finite up to some length.
     pub(super) fn begin(&mut self, costs: &[f64], bounds: &[f64], least: usize) {
         self.right.clear();
         self.right.extend(costs.iter().rev());
@@ -120,7 +126,8 @@ impl Division {
         }
     }
 
-    /// The least cost of a stretch of `n` steps that is divided. All shorter left parts have been pushed; `hint` is a left part that may be good, or 0.
+    /// The least cost of a stretch of `n` steps that is divided. All shorter left parts have been pushed;
+    /// `hint` is a left part that may be good, or 0.
     pub(super) fn best(&mut self, n: usize, hint: usize) -> Best {
         let mut best = Best { cost: f64::INFINITY, bound: f64::INFINITY, left: 0 };
         let Some((shortest, longest)) = self.lefts(n) else { return best };
@@ -152,7 +159,8 @@ impl Division {
         self.lefts(n).map_or(f64::INFINITY, |(shortest, longest)| self.least_of_hulls(n, shortest, longest))
     }
 
-    /// How long the left part of `n` steps may be: both parts are known, and the right one has as many steps as it must.
+    /// How long the left part of `n` steps may be: both parts are known, and the right one has as many steps
+    /// as it must.
     fn lefts(&self, n: usize) -> Option<(usize, usize)> {
         let shortest = n.saturating_sub(self.right_hull.end()).max(1);
         let longest = n.saturating_sub(self.least_right).min(self.left.len() - 1);
@@ -205,7 +213,8 @@ impl Division {
         left_hull.value(left, near.0) + right_hull.value(n - left, near.1)
     }
 
-    /// The shortest and the longest left part for which the sum of the hulls, `least` in the middle, is not above `hope`.
+    /// The shortest and the longest left part for which the sum of the hulls, `least` in the middle, is not
+    /// above `hope`.
     fn hopeful(&self, n: usize, least: f64, hope: f64, shortest: usize, longest: usize) -> (usize, usize) {
         let (left_hull, right_hull) = (&self.left_hull, &self.right_hull);
         let (mut from, mut sum, mut near) = (self.middle, least, self.near);
@@ -264,7 +273,8 @@ impl Division {
 /// A part of a unit: more than what rounding does to a sum.
 const ROUNDING: f64 = 1e-3;
 
-/// How many of the next `far` places have a sum of at most `hope`, if it rises by `rise` from one to the next; `sum` becomes that of the last of them.
+/// How many of the next `far` places have a sum of at most `hope`, if it rises by `rise` from one to the
+/// next; `sum` becomes that of the last of them.
 fn within(sum: &mut f64, rise: f64, far: usize, hope: f64) -> usize {
     let end = *sum + rise * far as f64;
     if end <= hope {
@@ -275,7 +285,8 @@ fn within(sum: &mut f64, rise: f64, far: usize, hope: f64) -> usize {
     (((hope - *sum) / rise) as usize).min(far - 1)
 }
 
-/// The least sum of two numbers at the same place; in lanes, because the order of comparisons binds the compiler.
+/// The least sum of two numbers at the same place; in lanes, because the order of comparisons binds the
+/// compiler.
 fn least_sum(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut least = [f64::INFINITY; LANES];
@@ -300,7 +311,8 @@ mod tests {
         move || random.below(most as usize) as f64
     }
 
-    /// Costs of any form, in wholes and in halves: with a search the least sum is found, without one it lies between bound and cost.
+    /// Costs of any form, in wholes and in halves: with a search the least sum is found, without one it lies
+    /// between bound and cost.
     #[test]
     fn the_least_sum_is_found_or_bounded() {
         const LONGEST: usize = 90;

@@ -1,16 +1,21 @@
-//! Mixed places of equal sizes in closed form: with `s` places, each of which holds a snapshot or the residuals of a step.
+//! Mixed places of equal sizes in closed form: with `s` places, each of which holds a snapshot or the
+//! residuals of a step.
 //!
-//! A schedule is a tree. Its root is the whole loop; a stretch is divided into a left part, over which it is advanced once more, and
-//! a right part, for which a slot less is free; a leaf is recorded as a whole. A leaf that was reached by `q` left and `b` right turns holds up to `s - b + 1` steps,
-//! each advanced over `q` times. Let `cum(q)` be the steps that leaves with at most `q` left turns hold; the advances are the sum over `q` of what of `n` is beyond `cum(q)`.
-//! To divide such a leaf makes `cum(q)` less by one and each further `cum` more by `s - b`, which is at least one: it never costs more than it
-//! saves while `cum(q + 1) < n`. So all leaves with fewer than `r - 2` left turns are divided, where `r` is the least number with `C(s + r, s) >= n`,
-//! and of those with `r - 2` as few as are enough: those with the fewest right turns first, of which there are `C(b + r - 2, b)` that add `s - b` each.
-//! If `k` are divided, the forward evaluations are `r n - C(s + r - 2, s + 1) - C(s + r - 1, s) + k`.
+//! A schedule is a tree. Its root is the whole loop; a stretch is divided into a left part, over which it is
+//! advanced once more, and a right part, for which a slot less is free; a leaf is recorded as a whole. A leaf
+//! that was reached by `q` left and `b` right turns holds up to `s - b + 1` steps, each advanced over `q`
+//! times. Let `cum(q)` be the steps that leaves with at most `q` left turns hold; the advances are the sum
+//! over `q` of what of `n` is beyond `cum(q)`. To divide such a leaf makes `cum(q)` less by one and each
+//! further `cum` more by `s - b`, which is at least one: it never costs more than it saves while
+//! `cum(q + 1) < n`. So all leaves with fewer than `r - 2` left turns are divided, where `r` is the least
+//! number with `C(s + r, s) >= n`, and of those with `r - 2` as few as are enough: those with the fewest
+//! right turns first, of which there are `C(b + r - 2, b)` that add `s - b` each. If `k` are divided, the
+//! forward evaluations are `r n - C(s + r - 2, s + 1) - C(s + r - 1, s) + k`.
 
 use super::binomial::{mul_div, repetitions};
 
-/// How far to advance over a stretch that is too long to be recorded as a whole: more than `places + 1` steps, with a slot at least.
+/// How far to advance over a stretch that is too long to be recorded as a whole: more than `places + 1`
+/// steps, with a slot at least.
 pub(super) fn split(steps: u64, places: u64) -> u64 {
     let (r, before) = repetitions(steps, places);
     if r == 2 {

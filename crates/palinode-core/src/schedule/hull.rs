@@ -58,7 +58,8 @@ impl Hull {
         (self.values[piece + 1] - self.values[piece]) / f64::from(long)
     }
 
-    /// The piece that goes on to the right of `place`, which is not the last one; looked for from the piece `near`.
+    /// The piece that goes on to the right of `place`, which is not the last one; looked for from the piece
+    /// `near`.
     pub(super) fn after(&self, place: usize, near: usize) -> usize {
         let mut piece = near.min(self.pieces() - 1);
         while self.place(piece) > place {

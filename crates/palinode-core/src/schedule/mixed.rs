@@ -1,18 +1,23 @@
-//! A slot may hold a snapshot or the residuals of a step, whichever saves more, with their real sizes in bytes.
+//! A slot may hold a snapshot or the residuals of a step, whichever saves more, with their real sizes in
+//! bytes.
 //!
-//! With a budget of `b` bytes, a stretch of `n` steps is either recorded as a whole (if the residuals of all but the last
-//! fit into `b`), or its first state is kept, `i` steps are advanced over, the other `n - i` are done with the budget that is
-//! left, and the snapshot gives its bytes back for the `i`. The recurrence of Maddison ("step-based checkpointing with mixed
-//! slots") also lets a single first step be recorded and kept while the rest is divided. That is never better: keep the
-//! state before that step instead, let the other part have the bytes of the residuals and one step more, and no step is
-//! run more often. So the plan needs one level for each snapshot, not for each number of bytes.
+//! With a budget of `b` bytes, a stretch of `n` steps is either recorded as a whole (if the residuals of all
+//! but the last fit into `b`), or its first state is kept, `i` steps are advanced over, the other `n - i` are
+//! done with the budget that is left, and the snapshot gives its bytes back for the `i`. The recurrence of
+//! Maddison ("step-based checkpointing with mixed slots") also lets a single first step be recorded and kept
+//! while the rest is divided. That is never better: keep the state before that step instead, let the other
+//! part have the bytes of the residuals and one step more, and no step is run more often. So the plan needs
+//! one level for each snapshot, not for each number of bytes.
 //!
-//! Input: steps, sizes, bytes. Output: actions, cost, and a lower bound. Equal sizes have a closed form (`equal.rs`), optimal whatever the number of steps.
-//! Other sizes are exact up to [`Mixed::EXACT_STEPS`] steps by dynamic programming, or off by a few evaluations if that would take more than about a second;
-//! longer loops and those with more than 400 snapshots are divided by capacities. The gap to a bound is reported.
+//! Input: steps, sizes, bytes. Output: actions, cost, and a lower bound. Equal sizes have a closed form
+//! (`equal.rs`), optimal whatever the number of steps. Other sizes are exact up to [`Mixed::EXACT_STEPS`]
+//! steps by dynamic programming, or off by a few evaluations if that would take more than about a second;
+//! longer loops and those with more than 400 snapshots are divided by capacities. The gap to a bound is
+//! reported.
 //!
-//! The bound, where no dynamic program has one: let `cap(q)` be the most steps that can be reversed if none is advanced over more than `q` times. Of any `n`
-//! steps, at least `n - cap(q)` are advanced over more than `q` times, so there are at least the sum over `q` of those advances.
+//! The bound, where no dynamic program has one: let `cap(q)` be the most steps that can be reversed if none
+//! is advanced over more than `q` times. Of any `n` steps, at least `n - cap(q)` are advanced over more than
+//! `q` times, so there are at least the sum over `q` of those advances.
 
 use super::divide::{A_SECOND, BOUND, Division};
 use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
@@ -48,8 +53,9 @@ pub struct Mixed {
 actions!(Mixed);
 
 impl Mixed {
-    /// Up to so many steps a schedule for unequal sizes is optimal, or nearly if that would take more than about a second:
-    /// [`is_exact`](Self::is_exact) and [`gap`](Self::gap) tell. One for equal sizes always is.
+    /// Up to so many steps a schedule for unequal sizes is optimal, or nearly if that would take more than
+    /// about a second: [`is_exact`](Self::is_exact) and [`gap`](Self::gap) tell. One for equal sizes always
+    /// is.
     pub const EXACT_STEPS: u64 = 20_000;
     /// A table has at most so many entries.
     const MOST_ENTRIES: usize = 1 << 22;
@@ -61,19 +67,21 @@ impl Mixed {
 
     /// A schedule with a budget of `bytes` bytes for snapshots and residuals.
     ///
-    /// To find the optimum for unequal sizes takes some 50 nanoseconds for each snapshot and step, and a table of
-    /// `2 * snapshots * steps` bytes; [`Mixed::near`] takes microseconds and little memory. Equal sizes take neither.
+    /// To find the optimum for unequal sizes takes some 50 nanoseconds for each snapshot and step, and a
+    /// table of `2 * snapshots * steps` bytes; [`Mixed::near`] takes microseconds and little memory. Equal
+    /// sizes take neither.
     pub fn with_sizes(steps: u64, sizes: Sizes, bytes: u64) -> Result<Mixed, Error> {
         Mixed::made(steps, sizes, bytes, Count::Recursion)
     }
 
-    /// [`Mixed::new`] for those who will follow it and have a budget: the cost is found by walking, which takes as long as following and no memory.
-    /// Making it takes no more than [`Mixed::bytes_for`] says.
+    /// [`Mixed::new`] for those who will follow it and have a budget: the cost is found by walking, which
+    /// takes as long as following and no memory. Making it takes no more than [`Mixed::bytes_for`] says.
     pub fn walked(steps: u64, places: u32) -> Result<Mixed, Error> {
         Mixed::made(steps, Sizes { snapshot: 1, residual: 1 }, places.into(), Count::Walk)
     }
 
-    /// The heap bytes that [`Mixed::walked`] takes at most, and the most snapshots and residuals that it keeps.
+    /// The heap bytes that [`Mixed::walked`] takes at most, and the most snapshots and residuals that it
+    /// keeps.
     pub fn bytes_for(steps: u64, places: u32) -> (PlanBytes, u64, u64) {
         let levels = match levels(steps, places.into(), Sizes { snapshot: 1, residual: 1 }) {
             // Nothing is recorded twice: no snapshots.
@@ -98,8 +106,8 @@ impl Mixed {
         Ok(Mixed::of(Blocks::Sized { most: most.clone(), rule }, steps, bound.max(least), count))
     }
 
-    /// As [`with_sizes`](Self::with_sizes), but unequal sizes are divided by capacities whatever the number of steps: a few percent from
-    /// the optimum, quickly planned.
+    /// As [`with_sizes`](Self::with_sizes), but unequal sizes are divided by capacities whatever the number
+    /// of steps: a few percent from the optimum, quickly planned.
     pub fn near(steps: u64, sizes: Sizes, bytes: u64) -> Result<Mixed, Error> {
         let blocks = Blocks::by_formula(steps, sizes, bytes)?;
         let bound = blocks.bound(steps);
@@ -170,7 +178,8 @@ fn rows(steps: u64, levels: u64) -> usize {
 enum Blocks {
     /// So many places of one size: by the closed form.
     Equal { places: u64 },
-    /// `most[a]`: the most steps that can be recorded as a whole while `a` snapshots are held. It falls with `a`.
+    /// `most[a]`: the most steps that can be recorded as a whole while `a` snapshots are held. It falls with
+    /// `a`.
     Sized { most: Box<[u64]>, rule: Rule },
 }
 
@@ -278,8 +287,8 @@ impl Blocks {
     }
 }
 
-/// As far as possible within the range in which no step is repeated more often than needed: the stretch that is done
-/// with the larger budget is the longer one.
+/// As far as possible within the range in which no step is repeated more often than needed: the stretch that
+/// is done with the larger budget is the longer one.
 fn left_by_capacity(most: &[u64], cap: &[u64], steps: u64, level: usize) -> u64 {
     let levels = most.len();
     let repeats = cap.iter().skip(level).step_by(levels).take_while(|&&cap| cap < steps).count();
@@ -289,7 +298,8 @@ fn left_by_capacity(most: &[u64], cap: &[u64], steps: u64, level: usize) -> u64 
     cap(repeats - 1, level).min(steps.saturating_sub(cap(repeats - 1, level + 1))).max(least)
 }
 
-/// The dynamic program: for every level and length, the best place to come back to; and the fewest evaluations that there can be.
+/// The dynamic program: for every level and length, the best place to come back to; and the fewest
+/// evaluations that there can be.
 fn best_lefts(steps: usize, most: &[u64]) -> (Rule, u64) {
     let stride = steps + 1;
     let mut lefts = vec![0_u16; most.len() * stride];

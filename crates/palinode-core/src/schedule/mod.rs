@@ -1,8 +1,8 @@
-//! Schedules of snapshots: which states of a loop to keep, and when to run which steps again, so that the loop can be
-//! reversed within a memory limit.
+//! Schedules of snapshots: which states of a loop to keep, and when to run which steps again, so that the
+//! loop can be reversed within a memory limit.
 //!
-//! Input: numbers (steps, snapshots, bytes, costs). Output: a stream of [`Action`]s that any driver can follow, and its
-//! [`Cost`], computed. No data, no files: a schedule does not know what a state is.
+//! Input: numbers (steps, snapshots, bytes, costs). Output: a stream of [`Action`]s that any driver can
+//! follow, and its [`Cost`], computed. No data, no files: a schedule does not know what a state is.
 //!
 //! | method | keeps | forward evaluations |
 //! |---|---|---|
@@ -14,11 +14,13 @@
 //! | [`Online`] | `s` snapshots of a loop whose length is unknown | at most 1.08 times the fewest (s >= 3) |
 //! | [`nested`] | snapshots for each loop of a nest | the best division of a total |
 //!
-//! [`choose`] finds the method and its parameters for a number of bytes, [`check()`] tells whether a stream is a schedule.
+//! [`choose`] finds the method and its parameters for a number of bytes, [`check()`] tells whether a stream
+//! is a schedule.
 //!
-//! Every stream is made by one loop (`sweep.rs`): methods differ only in how they divide a stretch of steps. How
-//! evaluations are counted: every run of a step counts, recorded or not. The schedules for a known length record the last
-//! step when they first reach it; after an [`Online`] sweep the loop has run to its end, so all steps are run once more at least.
+//! Every stream is made by one loop (`sweep.rs`): methods differ only in how they divide a stretch of steps.
+//! How evaluations are counted: every run of a step counts, recorded or not. The schedules for a known length
+//! record the last step when they first reach it; after an [`Online`] sweep the loop has run to its end, so
+//! all steps are run once more at least.
 
 mod action;
 mod betas;

@@ -1,11 +1,13 @@
 //! Loops inside loops: each level has its own schedule and its own snapshots.
 //!
-//! A step of an outer loop is a whole inner loop. To advance over it costs its inner steps; to record and reverse it is to
-//! run the inner schedule. So with lengths `n1, n2, ...` and binomial schedules, each innermost step is run once to be
-//! recorded, and level `k` adds `advances(nk, sk) / nk` runs of it: a sum of parts, each of which depends on the snapshots of
-//! one level only. The best division of a total is found exactly, level by level, keeping what no other division beats.
+//! A step of an outer loop is a whole inner loop. To advance over it costs its inner steps; to record and
+//! reverse it is to run the inner schedule. So with lengths `n1, n2, ...` and binomial schedules, each
+//! innermost step is run once to be recorded, and level `k` adds `advances(nk, sk) / nk` runs of it: a sum of
+//! parts, each of which depends on the snapshots of one level only. The best division of a total is found
+//! exactly, level by level, keeping what no other division beats.
 //!
-//! Input: lengths and sizes of snapshots, outermost first, and a total. Output: snapshots for each level, cost of the whole.
+//! Input: lengths and sizes of snapshots, outermost first, and a total. Output: snapshots for each level,
+//! cost of the whole.
 
 use super::binomial::{Binomial, advances, binomial};
 use super::{Cost, PerTier};
@@ -39,8 +41,8 @@ pub struct Nested {
     bytes: u64,
 }
 
-/// The best schedules for loops inside each other, outermost first, whose snapshots together take at most `bytes` bytes
-/// (or snapshots, if each takes 1).
+/// The best schedules for loops inside each other, outermost first, whose snapshots together take at most
+/// `bytes` bytes (or snapshots, if each takes 1).
 pub fn nested(levels: &[Level], bytes: u64) -> Result<Nested, Error> {
     /// A division of bytes among the levels so far.
     #[derive(Clone)]
@@ -104,8 +106,8 @@ impl Nested {
         self.bytes
     }
 
-    /// The schedule of one level, 0 being the outermost. A driver runs the inner schedule where the outer one says
-    /// `Record` and `Reverse`, which follow each other.
+    /// The schedule of one level, 0 being the outermost. A driver runs the inner schedule where the outer one
+    /// says `Record` and `Reverse`, which follow each other.
     pub fn schedule(&self, level: usize) -> Result<Binomial, Error> {
         binomial(self.levels[level].steps, self.snapshots[level])
     }

@@ -1,12 +1,13 @@
 //! Snapshots for a loop whose length is not known until it stops.
 //!
-//! Before a step, the live state may be kept: in a free slot, or in place of the snapshot whose loss costs least if the
-//! loop stops after this step. Nothing depends on data, and most steps need no decision: [`Online::next_action_at`] says
-//! when the next one is due. The first state is always kept.
+//! Before a step, the live state may be kept: in a free slot, or in place of the snapshot whose loss costs
+//! least if the loop stops after this step. Nothing depends on data, and most steps need no decision:
+//! [`Online::next_action_at`] says when the next one is due. The first state is always kept.
 //!
-//! Input: how far the loop has come. Output: actions before a step, then the way back. A decision costs O(snapshots), and with ten
-//! snapshots there is one in 8 steps at first and in 26 after ten million. Measured (tests hold it): at most 1.08 times the evaluations of a schedule that knows the length
-//! for 3 snapshots or more, 1.05 for 8 or more.
+//! Input: how far the loop has come. Output: actions before a step, then the way back. A decision costs
+//! O(snapshots), and with ten snapshots there is one in 8 steps at first and in 26 after ten million.
+//! Measured (tests hold it): at most 1.08 times the evaluations of a schedule that knows the length for 3
+//! snapshots or more, 1.05 for 8 or more.
 
 use super::betas::Betas;
 use super::binomial::{Snapshots, advances, known};
@@ -114,7 +115,8 @@ impl Online {
         })
     }
 
-    /// The heap bytes that a schedule with so many snapshots and its way back hold at most, however long the loop is.
+    /// The heap bytes that a schedule with so many snapshots and its way back hold at most, however long the
+    /// loop is.
     pub fn bytes_for(snapshots: u32) -> usize {
         let of_snapshot = size_of::<Kept>() + size_of::<Gap>();
         // Longer lists are moved when they grow.
@@ -143,7 +145,8 @@ impl Online {
         self.next
     }
 
-    /// To be called before the next step is run, once it is certain that it will be: what to do with the live state.
+    /// To be called before the next step is run, once it is certain that it will be: what to do with the live
+    /// state.
     #[inline]
     pub fn before_step(&mut self) -> Due {
         let step = self.steps;
@@ -151,8 +154,8 @@ impl Online {
         if step < self.next { Due::default() } else { self.act(step) }
     }
 
-    /// So many further steps are run without asking. Up to [`next_action_at`](Self::next_action_at) nothing would have
-    /// been done; beyond it the schedule is right but not as good.
+    /// So many further steps are run without asking. Up to [`next_action_at`](Self::next_action_at) nothing
+    /// would have been done; beyond it the schedule is right but not as good.
     pub fn skip(&mut self, steps: u64) {
         self.steps += steps;
     }
@@ -230,8 +233,8 @@ impl Online {
         u64::from(self.snapshots) - place as u64
     }
 
-    /// Which snapshot, neither the first nor the last, costs least if it is given up for one at the end: how much more it
-    /// then costs to go back, but for what lies between the last one and the end.
+    /// Which snapshot, neither the first nor the last, costs least if it is given up for one at the end: how
+    /// much more it then costs to go back, but for what lies between the last one and the end.
     fn least_loss(&self) -> Option<(i64, usize)> {
         let mut best: Option<(i64, usize)> = None;
         // What the gaps after `place` gain by a slot more.
@@ -260,8 +263,8 @@ impl Online {
         }
     }
 
-    /// Costs of the gaps, after the snapshot at `given_up` made way for the last one. Those to its right moved one place
-    /// to the left; what they cost there is known already.
+    /// Costs of the gaps, after the snapshot at `given_up` made way for the last one. Those to its right
+    /// moved one place to the left; what they cost there is known already.
     fn update_gaps(&mut self, given_up: Option<usize>) {
         let last = self.kept.len() - 1;
         let first = match given_up {
@@ -299,8 +302,8 @@ impl Online {
         self.betas = Some(betas);
     }
 
-    /// The step before which giving up a snapshot first makes the way back cheaper, all snapshots being in use. The
-    /// snapshot at `given_up` was given up for the last one.
+    /// The step before which giving up a snapshot first makes the way back cheaper, all snapshots being in
+    /// use. The snapshot at `given_up` was given up for the last one.
     fn next_decision(&mut self, given_up: Option<usize>) -> u64 {
         let last = self.kept.len() - 1;
         if last == 0 {
@@ -310,7 +313,8 @@ impl Online {
         self.least = self.least_loss();
         let loss = self.least.map(|(loss, _)| loss);
         let (gap, here) = (self.gap(last - 1), self.gaps[last - 1].here);
-        // `beyond` steps after the last snapshot, and the one that is about to be run, with one slot: or with two.
+        // `beyond` steps after the last snapshot, and the one that is about to be run, with one slot: or with
+        // two.
         let pays = |beyond: u64| {
             let kept = signed(advances(beyond + 1, 1));
             let by_other = loss.is_some_and(|loss| loss + signed(advances(beyond, 2)) < kept);

@@ -1,7 +1,7 @@
 //! A snapshot every `k` steps; each block of `k` is recorded as a whole on the way back.
 //!
-//! Two forward evaluations a step, `n / k` snapshots and the residuals of `k` steps: the classic way, good if memory grows
-//! with the square root of `n` (`k` near `sqrt(n * snapshot / residual)`).
+//! Two forward evaluations a step, `n / k` snapshots and the residuals of `k` steps: the classic way, good if
+//! memory grows with the square root of `n` (`k` near `sqrt(n * snapshot / residual)`).
 
 use super::sweep::{Choice, Held, Plan, Sweep, actions};
 use super::{Cost, PerTier, Tier};

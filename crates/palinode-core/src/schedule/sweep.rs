@@ -1,10 +1,11 @@
 //! The one loop behind every schedule: a stack of snapshots, walked from the last step to the first.
 //!
-//! Input: a [`Plan`], which says for a stretch of steps either "record all of it" or "keep its first state, advance, and
-//! come back". Output: actions. Memory: one entry for each slot, allocated once; nothing is allocated by `next`.
+//! Input: a [`Plan`], which says for a stretch of steps either "record all of it" or "keep its first state,
+//! advance, and come back". Output: actions. Memory: one entry for each slot, allocated once; nothing is
+//! allocated by `next`.
 //!
-//! Invariant: the snapshots on the stack are sorted by step, the last one is where the next restart begins, and snapshots of a
-//! tier are taken and given back in the order of a stack.
+//! Invariant: the snapshots on the stack are sorted by step, the last one is where the next restart begins,
+//! and snapshots of a tier are taken and given back in the order of a stack.
 
 use super::{Action, Cost, Slot, Tier, cost};
 
@@ -39,14 +40,15 @@ impl Held {
 pub(super) enum Choice {
     /// Record every step of it, then reverse them.
     Record,
-    /// Keep the first state in a slot of this tier, advance `left` steps, do the rest, come back for the first `left`.
+    /// Keep the first state in a slot of this tier, advance `left` steps, do the rest, come back for the
+    /// first `left`.
     Split { left: u64, tier: Tier },
 }
 
 /// How stretches are divided.
 pub(super) trait Plan {
-    /// What to do with `steps` steps (at least 1) while `held` snapshots are in use by earlier snapshots. `stored` says
-    /// where the first state is kept already; that slot is not counted in `held`.
+    /// What to do with `steps` steps (at least 1) while `held` snapshots are in use by earlier snapshots.
+    /// `stored` says where the first state is kept already; that slot is not counted in `held`.
     fn choose(&self, steps: u64, held: Held, stored: Option<Tier>) -> Choice;
 }
 
@@ -113,8 +115,8 @@ impl<P: Plan> Sweep<P> {
         Sweep::at(plan, steps, Vec::with_capacity(snapshots), Box::default(), phase)
     }
 
-    /// Only the way back: all `steps` steps have been run, and these snapshots in memory are left. `order` begins with
-    /// their snapshots and goes on with the free ones.
+    /// Only the way back: all `steps` steps have been run, and these snapshots in memory are left. `order`
+    /// begins with their snapshots and goes on with the free ones.
     pub(super) fn back(plan: P, steps: u64, kept: Vec<Kept>, order: Box<[u32]>) -> Self {
         let phase = if steps == 0 { Phase::Done } else { Phase::Restore };
         Sweep::at(plan, steps, kept, order, phase)
@@ -212,7 +214,8 @@ impl<P: Plan> Sweep<P> {
     }
 }
 
-/// What following a plan costs, found by walking it: as many actions as a few times its steps, and no memory but the stack.
+/// What following a plan costs, found by walking it: as many actions as a few times its steps, and no memory
+/// but the stack.
 pub(super) fn walked<P: Plan>(plan: &P, steps: u64, snapshots: usize) -> Cost {
     let mut sweep = Sweep::new(plan, steps, snapshots);
     cost(core::iter::from_fn(|| sweep.next()))

@@ -1,12 +1,12 @@
-//! The cost of a plan by recursion over its stretches: each different stretch is counted once, so a loop of a billion
-//! steps costs as many evaluations as it has kinds of stretches.
+//! The cost of a plan by recursion over its stretches: each different stretch is counted once, so a loop of a
+//! billion steps costs as many evaluations as it has kinds of stretches.
 
 use super::sweep::{Choice, Held, Plan};
 use super::{Cost, PerTier, Tier};
 use std::collections::HashMap;
 
-/// What a sweep over `steps` steps will cost. `known` may give the cost of a stretch by a formula, given the choice for
-/// it; its peaks count from nothing.
+/// What a sweep over `steps` steps will cost. `known` may give the cost of a stretch by a formula, given the
+/// choice for it; its peaks count from nothing.
 pub(super) fn tally<P: Plan>(
     plan: &P,
     steps: u64,

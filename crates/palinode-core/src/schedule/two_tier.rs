@@ -1,13 +1,15 @@
 //! Snapshots in memory and on disk, where a write and a read cost time (H-Revolve; Herrmann & Pallez).
 //!
-//! A stretch whose first state is live is done in memory alone, by the closed form, or its first state is written to disk,
-//! it is divided, and the state is read again for the left part. Inside a stretch that is done in memory nothing goes to
-//! disk.
+//! A stretch whose first state is live is done in memory alone, by the closed form, or its first state is
+//! written to disk, it is divided, and the state is read again for the left part. Inside a stretch that is
+//! done in memory nothing goes to disk.
 //!
-//! Input: steps, snapshots of each tier, costs of a write and a read in forward steps. Output: actions. Disk snapshots are freed
-//! with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps, or off by a few steps if that would take more than about a second, with the gap to a bound.
-//! Longer loops, and those with more than 400 snapshots on disk, are divided at multiples of a block of steps only; the bound is then that of any number of snapshots on disk, or
-//! (beyond a million steps, and in rollouts) of a disk that costs nothing.
+//! Input: steps, snapshots of each tier, costs of a write and a read in forward steps. Output: actions. Disk
+//! snapshots are freed with their last read. Exact up to [`TwoTier::EXACT_STEPS`] steps, or off by a few
+//! steps if that would take more than about a second, with the gap to a bound. Longer loops, and those with
+//! more than 400 snapshots on disk, are divided at multiples of a block of steps only; the bound is then that
+//! of any number of snapshots on disk, or (beyond a million steps, and in rollouts) of a disk that costs
+//! nothing.
 
 use super::divide::{A_SECOND, BOUND, Division};
 use super::sweep::{Choice, Held, Plan, PlanBytes, Sweep, actions, stack_bytes, walked};
@@ -26,8 +28,9 @@ pub struct TwoTier {
 
 actions!(TwoTier);
 
-/// The best schedule with `ram_snapshots` snapshots in memory and `disk_snapshots` on disk, if a write to disk costs as much as
-/// `write_cost` forward steps and a read as much as `read_cost`. The first state takes a slot, too, in either tier.
+/// The best schedule with `ram_snapshots` snapshots in memory and `disk_snapshots` on disk, if a write to
+/// disk costs as much as `write_cost` forward steps and a read as much as `read_cost`. The first state takes
+/// a slot, too, in either tier.
 ///
 /// ```
 /// use palinode_core::schedule::two_tier;
@@ -53,8 +56,10 @@ pub fn two_tier(
     Ok(TwoTier::of(plan, steps, ram, cost, total))
 }
 
-/// [`two_tier`] for those who will follow it and have a budget: divided at no more than `blocks` places (fewer, but not below 2000, if that would take longer than some
-/// tens of milliseconds), and its cost found by walking, which takes as long as following and no memory. Making it takes no more than [`two_tier_bytes`] says.
+/// [`two_tier`] for those who will follow it and have a budget: divided at no more than `blocks` places
+/// (fewer, but not below 2000, if that would take longer than some tens of milliseconds), and its cost found
+/// by walking, which takes as long as following and no memory. Making it takes no more than
+/// [`two_tier_bytes`] says.
 pub fn two_tier_walked(
     steps: u64,
     ram_snapshots: u32,
@@ -118,7 +123,8 @@ fn unit(write: f64, read: f64) -> f64 {
 /// Of loops up to so long [`bound_of_any`] takes no more than a tenth of a second.
 const MOST_BOUNDED: u64 = 1 << 20;
 
-/// What no schedule takes less than, however many snapshots there are on disk: what is to the right of a division has as many as the whole.
+/// What no schedule takes less than, however many snapshots there are on disk: what is to the right of a
+/// division has as many as the whole.
 fn bound_of_any(steps: u64, ram: u32, (write, read): (f64, f64)) -> f64 {
     let mut division = Division::new(steps as usize, unit(write, read), 0);
     division.begin(&[], &[], 2);
@@ -152,14 +158,16 @@ fn checked(
     if block == 1 {
         return Ok((plan, ram, total));
     }
-    // Other places are not looked at: what is known is how many forward evaluations it takes if the disk costs nothing.
+    // Other places are not looked at: what is known is how many forward evaluations it takes if the disk
+    // costs nothing.
     let free = binomial::known(steps, u64::from(ram_snapshots) + u64::from(disk_snapshots)).forward;
     Ok((plan, ram, Total { bound: free as f64, is_least: false }))
 }
 
 impl TwoTier {
-    /// Up to so many steps the schedule is optimal, or nearly if that would take more than about a second: [`is_exact`](Self::is_exact) and
-    /// [`gap`](Self::gap) tell. Longer loops are divided at so many places at most.
+    /// Up to so many steps the schedule is optimal, or nearly if that would take more than about a second:
+    /// [`is_exact`](Self::is_exact) and [`gap`](Self::gap) tell. Longer loops are divided at so many places
+    /// at most.
     pub const EXACT_STEPS: u64 = 20_000;
 
     fn of(plan: Tiers, steps: u64, ram: u32, cost: Cost, least: Total) -> TwoTier {
@@ -205,8 +213,8 @@ struct Tiers {
     read: f64,
     /// Steps are divided at multiples of this.
     block: u64,
-    /// For `m` disk snapshots and `k` blocks, at `(m - 1) * stride + k`: how many blocks to advance over from a state on disk
-    /// (0: do it in memory), and [`TO_DISK`] if a live state is worth writing.
+    /// For `m` disk snapshots and `k` blocks, at `(m - 1) * stride + k`: how many blocks to advance over from
+    /// a state on disk (0: do it in memory), and [`TO_DISK`] if a live state is worth writing.
     lefts: Vec<u16>,
     stride: usize,
 }

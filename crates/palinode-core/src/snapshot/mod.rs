@@ -1,7 +1,7 @@
 //! A state as words; where such words are kept is in `store.rs`.
 //!
-//! Input: a value with numbers inside ([`Reals`]). Output: its numbers and its other data, each as a list of words, bit for bit; a hash
-//! of them; the value again, over any number made of the same words.
+//! Input: a value with numbers inside ([`Reals`]). Output: its numbers and its other data, each as a list of
+//! words, bit for bit; a hash of them; the value again, over any number made of the same words.
 //!
 //! Invariant: a snapshot that is filled again with a state of the same size allocates nothing.
 
@@ -142,7 +142,8 @@ impl Snapshot {
         (self.reals.len() + self.plain.len()) * size_of::<u64>()
     }
 
-    /// A hash of every bit: equal states have equal hashes, and states that differ in any one word have different ones.
+    /// A hash of every bit: equal states have equal hashes, and states that differ in any one word have
+    /// different ones.
     #[inline]
     pub fn hash(&self) -> u64 {
         let start = mix((self.reals.len() as u64) << 32 ^ self.plain.len() as u64);
@@ -150,8 +151,8 @@ impl Snapshot {
     }
 }
 
-/// A bijection of words in which every bit of the input changes about half of the output (the finisher of splitmix64), moved so
-/// that zero is not its own image.
+/// A bijection of words in which every bit of the input changes about half of the output (the finisher of
+/// splitmix64), moved so that zero is not its own image.
 #[inline(always)]
 fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -366,7 +367,8 @@ mod tests {
         let _: [f64; 2] = Snapshot::of(&[1.0, 2.0, 3.0]).loaded::<f64, _>();
     }
 
-    /// Lengths that no value has, and words that are missing or too many, for every container that reads a length: never an abort, never a value.
+    /// Lengths that no value has, and words that are missing or too many, for every container that reads a
+    /// length: never an abort, never a value.
     #[test]
     fn words_that_do_not_fit_are_an_error() {
         fn check<R: Reals<f64> + Clone>(value: R) {

@@ -1,27 +1,31 @@
 //! Where snapshots are kept, and what can go wrong there.
 //!
-//! Invariants: a store gives back what was put, or an error that names the step. This file knows no files: stores on disk are in `palinode-time`.
+//! Invariants: a store gives back what was put, or an error that names the step. This file knows no files:
+//! stores on disk are in `palinode-time`.
 
 use super::{Snapshot, SnapshotWords};
 use core::time::Duration;
 use thiserror::Error;
 
-/// Where snapshots are kept between the time they are taken and the time they are needed: slots, numbered from 0.
+/// Where snapshots are kept between the time they are taken and the time they are needed: slots, numbered
+/// from 0.
 ///
-/// A store must give back every bit, unless it says that it is lossy. It may be asked for a slot as often as one likes until the slot is
-/// freed or put to again.
+/// A store must give back every bit, unless it says that it is lossy. It may be asked for a slot as often as
+/// one likes until the slot is freed or put to again.
 pub trait SnapshotStore {
     /// Keeps a copy of the state before `step` in a slot, in place of what was there.
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError>;
     /// Fills the snapshot with what the slot holds, which must be the state before `step`.
     fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError>;
-    /// The words of what the slot holds, if it is the state before `step` and lies in memory as it was put: for reading without a copy.
+    /// The words of what the slot holds, if it is the state before `step` and lies in memory as it was put:
+    /// for reading without a copy.
     #[inline]
     fn view(&self, _slot: u32, _step: u64) -> Option<(&[u64], &[u64])> {
         None
     }
-    /// Like `put`, without a copy: `fill` writes the words of the state before `step` where they are kept, so many for its numbers and so many
-    /// for everything else. False if the store keeps words otherwise; then nothing has happened.
+    /// Like `put`, without a copy: `fill` writes the words of the state before `step` where they are kept, so
+    /// many for its numbers and so many for everything else. False if the store keeps words otherwise; then
+    /// nothing has happened.
     #[inline]
     fn put_with(
         &mut self,
@@ -40,8 +44,8 @@ pub trait SnapshotStore {
     fn heap_bytes(&self) -> usize;
     /// The heap bytes that it will hold at most for so many snapshots of this size.
     fn heap_bytes_for(&self, snapshots: usize, reals: usize, plain: usize) -> usize;
-    /// Waits until everything that was put is where it belongs. A store that writes in the background tells of a failure at its next call;
-    /// this is the call for those who have no other to make.
+    /// Waits until everything that was put is where it belongs. A store that writes in the background tells
+    /// of a failure at its next call; this is the call for those who have no other to make.
     fn flush(&mut self) -> Result<(), SnapshotError> {
         Ok(())
     }
@@ -122,8 +126,8 @@ pub struct StoreStats {
 }
 
 impl StoreStats {
-    /// The part of the time of reading and writing that went by while the caller computed: 1 if it never waited. `None` if nothing
-    /// was read or written.
+    /// The part of the time of reading and writing that went by while the caller computed: 1 if it never
+    /// waited. `None` if nothing was read or written.
     pub fn hidden(&self) -> Option<f64> {
         let io = self.io_time.as_secs_f64();
         (io > 0.0).then(|| (1.0 - self.waited.as_secs_f64() / io).max(0.0))

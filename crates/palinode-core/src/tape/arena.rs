@@ -1,19 +1,20 @@
 //! The tape's memory: an append-only arena of edges in chunks.
 //!
-//! Input: nodes, each a short list of (parent, partial). Output: the same edges in the same order, for the sweeps in
-//! `sweep.rs`.
+//! Input: nodes, each a short list of (parent, partial). Output: the same edges in the same order, for the
+//! sweeps in `sweep.rs`.
 //!
 //! A node is the run of edges from one marked [`FIRST`] to the next; it has no header, its number is its
-//! position. An edge is a partial and a parent, in two parallel arrays, so one costs `size_of::<S>() + 4` bytes.
-//! Node 0 is a sink that no one reads: leaves have one edge to it with partial 0.
+//! position. An edge is a partial and a parent, in two parallel arrays, so one costs `size_of::<S>() + 4`
+//! bytes. Node 0 is a sink that no one reads: leaves have one edge to it with partial 0.
 //!
-//! Invariants: a parent's number is below its node's; a node's edges lie in one chunk; chunks are never moved or
-//! freed while recording, and are used again by the next recording. The arena does not know `Var`,
-//! rules or values.
+//! Invariants: a parent's number is below its node's; a node's edges lie in one chunk; chunks are never moved
+//! or freed while recording, and are used again by the next recording. The arena does not know `Var`, rules
+//! or values.
 //!
-//! The first of these is what the sweeps rest on, so it is held here, where edges are written, and nowhere else: `push`, `push_many` and `extend`
-//! compare the highest parent with the node before the edges count ([0027](../../../../docs/adr/0027-the-gate-of-edges.md)). Whoever records, by
-//! mistake or on purpose, a handle of another recording gets a panic and never a sweep out of bounds.
+//! The first of these is what the sweeps rest on, so it is held here, where edges are written, and nowhere
+//! else: `push`, `push_many` and `extend` compare the highest parent with the node before the edges count
+//! ([0027](../../../../docs/adr/0027-the-gate-of-edges.md)). Whoever records, by mistake or on purpose, a
+//! handle of another recording gets a panic and never a sweep out of bounds.
 //!
 //! Known limit: at most 2^31 - 1 nodes.
 
@@ -180,7 +181,8 @@ impl<S: Scalar> Arena<S> {
         if bytes > self.byte_limit { Err(self.too_many(bytes)) } else { Ok(()) }
     }
 
-    /// An error if the recording is incomplete, or if what has been set aside leaves too little for its cotangents.
+    /// An error if the recording is incomplete, or if what has been set aside leaves too little for its
+    /// cotangents.
     pub(crate) fn check_limits(&self) -> Result<(), Error> {
         match &self.failure {
             Some(error) => Err(error.clone()),
@@ -206,7 +208,8 @@ impl<S: Scalar> Arena<S> {
         }
         for k in 0..N {
             let mark = if k == 0 { FIRST } else { 0 };
-            // SAFETY: `space` is within the capacity of both vectors of the current chunk and `len + k < space`.
+            // SAFETY: `space` is within the capacity of both vectors of the current chunk and
+            // `len + k < space`.
             unsafe {
                 self.parents.add(self.len + k).write(parents[k] | mark);
                 self.partials.add(self.len + k).write(partials[k]);
@@ -228,8 +231,9 @@ impl<S: Scalar> Arena<S> {
         for (parent, partial) in edges.take(most) {
             highest = highest.max(parent);
             let mark = if end == self.len { FIRST } else { 0 };
-            // SAFETY: `take` keeps the number of edges within the space that was made, which is within the capacity of both
-            // vectors of the current chunk; the iterator cannot reach this arena, which is borrowed.
+            // SAFETY: `take` keeps the number of edges within the space that was made, which is within the
+            // capacity of both vectors of the current chunk; the iterator cannot reach this arena, which is
+            // borrowed.
             unsafe {
                 self.parents.add(end).write(parent | mark);
                 self.partials.add(end).write(partial);
@@ -249,16 +253,16 @@ impl<S: Scalar> Arena<S> {
         self.next_node - 1
     }
 
-    /// Adds one edge, or two unless the second's parent is [`SINK`], to a node that is still the last one. Otherwise they
-    /// become a new node, which also points to the one given, if any. `one` is the number 1.
+    /// Adds one edge, or two unless the second's parent is [`SINK`], to a node that is still the last one.
+    /// Otherwise they become a new node, which also points to the one given, if any. `one` is the number 1.
     #[inline(always)]
     pub(crate) fn extend(&mut self, open: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
         let highest = first.0.max(second.0);
         if !self.is_last(open) || (self.space - self.len < 2) | (highest >= open.node) {
             return self.extend_slowly(open, one, first, second);
         }
-        // SAFETY: two more edges fit into `space`, which is within the capacity of both vectors of the current chunk.
-        // The second may be written and not counted.
+        // SAFETY: two more edges fit into `space`, which is within the capacity of both vectors of the
+        // current chunk. The second may be written and not counted.
         unsafe {
             self.parents.add(self.len).write(first.0);
             self.partials.add(self.len).write(first.1);
@@ -269,8 +273,8 @@ impl<S: Scalar> Arena<S> {
         OpenNode { node: open.node, end: self.len }
     }
 
-    /// Takes a node that is still the last one back, if it has no more than two edges, and gives these; one to [`SINK`] with
-    /// partial `zero` stands for none.
+    /// Takes a node that is still the last one back, if it has no more than two edges, and gives these; one
+    /// to [`SINK`] with partial `zero` stands for none.
     pub(crate) fn take_back(&mut self, open: OpenNode, zero: S) -> Option<[(u32, S); 2]> {
         if self.failure.is_some() || !self.is_last(open) {
             return None;
@@ -313,7 +317,8 @@ impl<S: Scalar> Arena<S> {
         OpenNode { node, end: self.len }
     }
 
-    /// Makes space for one more node with so many edges, in this chunk or another; false if there can be none.
+    /// Makes space for one more node with so many edges, in this chunk or another; false if there can be
+    /// none.
     ///
     /// # Panics
     /// If the highest of its parents is not below it.
@@ -362,8 +367,8 @@ impl<S: Scalar> Arena<S> {
         self.chunks.get(self.current).map_or(0, Chunk::capacity)
     }
 
-    /// Takes back space that would allow more nodes than the limit: a node has at least one edge, so while the space is
-    /// no larger than the number of nodes left, the hot path need not count nodes.
+    /// Takes back space that would allow more nodes than the limit: a node has at least one edge, so while
+    /// the space is no larger than the number of nodes left, the hot path need not count nodes.
     #[inline]
     fn keep_node_limit(&mut self) {
         self.space = self.space.min(self.len.saturating_add(self.nodes_left()));
@@ -401,14 +406,15 @@ impl<S: Scalar> Arena<S> {
     fn add_chunk(&mut self, edges: usize) -> Result<(), Error> {
         let edge = size_of::<S>() + size_of::<u32>();
         let usual = FIRST_CHUNK.checked_shl(self.chunks.len() as u32).unwrap_or(LARGEST_CHUNK);
-        // The sweep will need a cotangent for the node at hand. One more chunk is one more entry in their list, which grows by
-        // one for that reason.
+        // The sweep will need a cotangent for the node at hand. One more chunk is one more entry in their
+        // list, which grows by one for that reason.
         let so_far = self.bytes() + size_of::<Chunk<S>>() + (self.next_node as usize + 1) * self.cotangent;
         let left = self.byte_limit.saturating_sub(so_far + self.set_aside);
         if left / edge < edges {
             return Err(self.too_many(so_far + self.set_aside + edges * edge));
         }
-        // A node has at least one edge, so edges are allowed for with a cotangent each, unless only this node fits.
+        // A node has at least one edge, so edges are allowed for with a cotangent each, unless only this node
+        // fits.
         let affordable = left / (edge + self.cotangent);
         let size = usual.clamp(FIRST_CHUNK, LARGEST_CHUNK).min(affordable).max(edges);
         let no_memory = |_| Error::OutOfMemory { bytes: size * edge };
@@ -430,9 +436,10 @@ impl<S: Scalar> Arena<S> {
 
     /// Heap bytes that are enough for these edges on a new arena, with any limit that leaves so many.
     ///
-    /// Chunks become smaller as the limit comes near, each takes more than half of what was left, so there are few more than the
-    /// usual ones. Each has its entry in the list. Its end is lost to a node that was too long for it, each time another one; and
-    /// a sum may go on in a new node there, with an edge and a cotangent more.
+    /// Chunks become smaller as the limit comes near, each takes more than half of what was left, so there
+    /// are few more than the usual ones. Each has its entry in the list. Its end is lost to a node that was
+    /// too long for it, each time another one; and a sum may go on in a new node there, with an edge and a
+    /// cotangent more.
     pub(crate) fn enough_bytes(&self) -> usize {
         let edge = size_of::<S>() + size_of::<u32>();
         let edges = self.edges();

@@ -1,10 +1,12 @@
 //! Boundaries inside a recording: what crosses one becomes inputs of what follows.
 //!
-//! Input: the numbers that a part of a recording hands to the next. Output: the same numbers, each a node of its own that no earlier part
-//! and no other number uses. The sweeps over the whole then compute bit for bit what sweeps over one recording per part would.
+//! Input: the numbers that a part of a recording hands to the next. Output: the same numbers, each a node of
+//! its own that no earlier part and no other number uses. The sweeps over the whole then compute bit for bit
+//! what sweeps over one recording per part would.
 //!
-//! Why nodes of their own: a number that shares its node with another, or with an input of the whole, would add its cotangent there term by
-//! term instead of as one sum; and a constant would let what follows be recorded in another form than an input does.
+//! Why nodes of their own: a number that shares its node with another, or with an input of the whole, would
+//! add its cotangent there term by term instead of as one sum; and a constant would let what follows be
+//! recorded in another form than an input does.
 
 use super::Var;
 use super::arena::SINK;
@@ -65,8 +67,8 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
     /// The numbers become inputs of what follows.
     ///
     /// # Panics
-    /// If one of them belongs to another recording than the one that has begun (one that was kept from an earlier recording, say), or that is not
-    /// open on this thread.
+    /// If one of them belongs to another recording than the one that has begun (one that was kept from an
+    /// earlier recording, say), or that is not open on this thread.
     pub fn cross(&mut self, numbers: &mut [Var<S>]) {
         // Those that have come unchanged from elsewhere have not been looked at yet.
         joined(self.stamp, numbers);
@@ -74,7 +76,8 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
             return;
         }
         let (stamp, last) = (self.stamp, self.last);
-        // A number keeps its node if that is new, and no other number has it: which is seen at once where nodes ascend.
+        // A number keeps its node if that is new, and no other number has it: which is seen at once where
+        // nodes ascend.
         let own_node = |number: &Var<S>| {
             let ([i, j], [p, _]) = (number.parents(), number.partials());
             (i != SINK && j == SINK && (p - S::one()).vanishes()).then_some(i)
@@ -89,7 +92,8 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
         let least_later = self.least_later.iter().rev();
         self.last = with_recorder(stamp, |recorder: &mut Recorder<S>| {
             let written = recorder.arena.next_node() - 1;
-            // Pending forms first, copies after them: so copies are swept before, as seeds are in a recording of one part.
+            // Pending forms first, copies after them: so copies are swept before, as seeds are in a recording
+            // of one part.
             for number in numbers.iter_mut() {
                 if let [i, j] = number.parents()
                     && i != SINK

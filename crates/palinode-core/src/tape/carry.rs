@@ -1,7 +1,7 @@
 //! Whether a `Var` still carries a derivative, found by looking back along the tape.
 //!
-//! Input: a `Var`. Output: false only if every path from it to an input crosses a partial of zero, so that its
-//! derivative is zero whatever is asked for. Example: `x*x + y*y + z*z` where all three are 0.
+//! Input: a `Var`. Output: false only if every path from it to an input crosses a partial of zero, so that
+//! its derivative is zero whatever is asked for. Example: `x*x + y*y + z*z` where all three are 0.
 //!
 //! Libraries guard divisions by `is_zero`. If such a sum were "not zero" because it is on the tape, they
 //! would divide 0 by 0 where the plain program does not.

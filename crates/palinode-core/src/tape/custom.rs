@@ -4,8 +4,8 @@
 //! Output: `Var`s for the outputs. Dense linear algebra is built from this, and so can be anything else whose
 //! adjoint is known as a whole: a solver, a lookup table, a call into another language.
 //!
-//! The rule is stated once, in reverse. Forward sweeps over a tape derive from it, one output at a time, unless
-//! the operation says how to do better.
+//! The rule is stated once, in reverse. Forward sweeps over a tape derive from it, one output at a time,
+//! unless the operation says how to do better.
 
 use crate::error::Error;
 use palinode_num::Scalar;
@@ -147,7 +147,8 @@ impl<S: Scalar> CustomNode<S> {
         Ok(())
     }
 
-    /// The bytes that a sweep needs for a while: the cotangents that its rule is given and gives. What the rule takes itself is not known.
+    /// The bytes that a sweep needs for a while: the cotangents that its rule is given and gives. What the
+    /// rule takes itself is not known.
     pub(crate) fn scratch_bytes(&self) -> usize {
         (self.inputs.len() + self.outputs as usize) * size_of::<S>()
     }

@@ -101,8 +101,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Tape::with_limits(MAX_NODES, usize::MAX)
     }
 
-    /// A tape that stays within a budget: edges, cotangents and lists. Recording or sweeping gives an error before the first byte
-    /// too many. What custom operations save is counted when the recording ends.
+    /// A tape that stays within a budget: edges, cotangents and lists. Recording or sweeping gives an error
+    /// before the first byte too many. What custom operations save is counted when the recording ends.
     ///
     /// ```
     /// use palinode_core::{Tape, Var};
@@ -145,11 +145,13 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         Tape { traced: true, ..Tape::new() }
     }
 
-    /// How the reverse sweeps of this tape's recordings add up cotangents, and with them [`value_and_grad`](Tape::value_and_grad) and Jacobians. With
-    /// [`Accumulator::Exact`] each cotangent is the sum of all that arrives at a number of the recording, products of partials and cotangents among them,
-    /// rounded once. It then does not depend on the order in which that number was used, as that of a parameter in many samples, or of
-    /// a number that is broadcast over an array. What the recording multiplied out is rounded before: an expression of one or two numbers is recorded
-    /// with its derivative, whose terms [`Var`] adds one after the other, such as `x * 1e100 + x * 3.0 - x * 1e100` below.
+    /// How the reverse sweeps of this tape's recordings add up cotangents, and with them
+    /// [`value_and_grad`](Tape::value_and_grad) and Jacobians. With [`Accumulator::Exact`] each cotangent is
+    /// the sum of all that arrives at a number of the recording, products of partials and cotangents among
+    /// them, rounded once. It then does not depend on the order in which that number was used, as that of a
+    /// parameter in many samples, or of a number that is broadcast over an array. What the recording
+    /// multiplied out is rounded before: an expression of one or two numbers is recorded with its derivative,
+    /// whose terms [`Var`] adds one after the other, such as `x * 1e100 + x * 3.0 - x * 1e100` below.
     /// [`Tape::set_accumulator`] changes it on a tape that is there already.
     ///
     /// ```
@@ -172,11 +174,13 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     /// # Ok::<(), palinode_core::Error>(())
     /// ```
     ///
-    /// Values are added up as their operations were asked to (`sum_with`, `matmul_with`, ...), and so are forward sweeps; Jacobians are swept in reverse, whatever
-    /// their shape. [`Record::reverse_onto`] rounds once per call.
+    /// Values are added up as their operations were asked to (`sum_with`, `matmul_with`, ...), and so are
+    /// forward sweeps; Jacobians are swept in reverse, whatever their shape. [`Record::reverse_onto`] rounds
+    /// once per call.
     ///
-    /// An exact sum takes 1088 bytes (`f64`), for as long as its number waits to be swept; a tape with a budget refuses to record what needs more than fits if all
-    /// of them are there at once. Such sweeps allocate, and are much slower.
+    /// An exact sum takes 1088 bytes (`f64`), for as long as its number waits to be swept; a tape with a
+    /// budget refuses to record what needs more than fits if all of them are there at once. Such sweeps
+    /// allocate, and are much slower.
     #[must_use]
     pub fn accumulate(mut self, how: Accumulator) -> Self
     where
@@ -211,15 +215,18 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
         self.recorder.arena.set_cotangent_bytes(bytes);
     }
 
-    /// What to do when an array is overwritten while a reverse rule still needs it, in recordings from now on.
+    /// What to do when an array is overwritten while a reverse rule still needs it, in recordings from now
+    /// on.
     pub fn set_when_overwritten(&mut self, policy: WhenOverwritten) {
         self.recorder.arrays.policy = policy;
     }
 
-    /// Records what the closure does with these inputs. The previous recording is forgotten, its memory used again.
+    /// Records what the closure does with these inputs. The previous recording is forgotten, its memory used
+    /// again.
     ///
-    /// The closure may return a `Var`, or an array, a `Vec` or a tuple of them. Where it compares an active number and an exact tie, or an exact zero, decides,
-    /// it runs again beside the point: a derivative that exists only at the point is an error (PAL0119).
+    /// The closure may return a `Var`, or an array, a `Vec` or a tuple of them. Where it compares an active
+    /// number and an exact tie, or an exact zero, decides, it runs again beside the point: a derivative that
+    /// exists only at the point is an error (PAL0119).
     pub fn record<O: Outputs<S>>(
         &mut self,
         inputs: &[S],
@@ -319,7 +326,8 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
 
 // Functions of the number alone, so that there is one copy for all closures.
 
-/// Reserves memory for so many in an empty list. The old one goes first: nothing in it is needed, and both would be held while it is moved.
+/// Reserves memory for so many in an empty list. The old one goes first: nothing in it is needed, and both
+/// would be held while it is moved.
 fn reserve<T>(list: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
     debug_assert!(list.is_empty());
     if list.capacity() < count {

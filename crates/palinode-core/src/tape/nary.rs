@@ -1,11 +1,12 @@
 //! Sums, dot products and affine combinations as one node, however many terms they have.
 //!
-//! Input: slices or iterators of `Var`s. Output: one `Var`, one node with an edge per pending parent; no node if there are
-//! at most two parents, which a pending form can hold. The value is computed left to right.
+//! Input: slices or iterators of `Var`s. Output: one `Var`, one node with an edge per pending parent; no node
+//! if there are at most two parents, which a pending form can hold. The value is computed left to right.
 //!
-//! An iterator can be walked only once, and may record nodes of its own on the way. So its sum is a node that stays open
-//! at the end of the tape; if something else is recorded in between, the sum goes on in a new node. Because products are pending pairs, a plain
-//! `a.iter().zip(b).map(|(x, y)| x * y).sum()` costs no more than a dot product.
+//! An iterator can be walked only once, and may record nodes of its own on the way. So its sum is a node that
+//! stays open at the end of the tape; if something else is recorded in between, the sum goes on in a new
+//! node. Because products are pending pairs, a plain `a.iter().zip(b).map(|(x, y)| x * y).sum()` costs no
+//! more than a dot product.
 
 use super::Var;
 use super::arena::{OpenNode, SINK};

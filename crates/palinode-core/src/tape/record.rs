@@ -13,8 +13,8 @@ use crate::finite;
 use crate::points;
 use palinode_num::Scalar;
 
-/// What a differentiated closure may return: any number of numbers `N` (a `Var`, or a `Dual` for `jvp`) in a fixed
-/// order.
+/// What a differentiated closure may return: any number of numbers `N` (a `Var`, or a `Dual` for `jvp`) in a
+/// fixed order.
 pub trait Outputs<S, N = Var<S>> {
     /// Shows each output in order.
     fn for_each(&self, see: &mut dyn FnMut(N));
@@ -84,8 +84,8 @@ pub struct Size {
     pub nodes: usize,
     /// Edges: partials saved for the reverse sweep.
     pub edges: usize,
-    /// Bytes that these nodes and edges need, with a cotangent for each node (a sum, if the tape was asked for sums: [`Tape::accumulate`]), and what
-    /// custom operations and arrays need.
+    /// Bytes that these nodes and edges need, with a cotangent for each node (a sum, if the tape was asked
+    /// for sums: [`Tape::accumulate`]), and what custom operations and arrays need.
     pub bytes: usize,
 }
 
@@ -110,10 +110,12 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         self.tape.outputs.len()
     }
 
-    /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs, added up as [`Tape::accumulate`] says.
+    /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs, added up as
+    /// [`Tape::accumulate`] says.
     ///
     /// # Errors
-    /// If there are not as many as outputs (`PAL0101`), or one of them is infinite or NaN (`PAL0102`), as in every other sweep here.
+    /// If there are not as many as outputs (`PAL0101`), or one of them is infinite or NaN (`PAL0102`), as in
+    /// every other sweep here.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
         self.check_cotangents(cotangents.as_chunks::<1>().0)?;
         let (inputs, cotangents_in_all) = (self.input_count(), self.tape.recorder.cotangents());
@@ -136,7 +138,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         Ok(&tape.gradient)
     }
 
-    /// What `points` compares of a recording: the gradients of its outputs, or of weighted sums of groups of them.
+    /// What `points` compares of a recording: the gradients of its outputs, or of weighted sums of groups of
+    /// them.
     #[doc(hidden)]
     pub fn add_parts(&mut self, parts: Option<&mut Vec<f64>>) {
         let Some(parts) = parts else { return };
@@ -149,18 +152,21 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         }
     }
 
-    /// Reverse sweep that goes on where others stopped: the cotangents of the inputs start from what is in `inputs`, and end there.
+    /// Reverse sweep that goes on where others stopped: the cotangents of the inputs start from what is in
+    /// `inputs`, and end there.
     ///
-    /// This is how the cotangents of parameters that many recordings share are summed: one after the other, in the order in which a
-    /// single recording of all of them would. With sums ([`Tape::accumulate`]) each call rounds once: what is in `inputs` is a term of the
-    /// sum, and the cotangents that many calls add up have been rounded as often.
+    /// This is how the cotangents of parameters that many recordings share are summed: one after the other,
+    /// in the order in which a single recording of all of them would. With sums ([`Tape::accumulate`]) each
+    /// call rounds once: what is in `inputs` is a term of the sum, and the cotangents that many calls add up
+    /// have been rounded as often.
     pub fn reverse_onto(&mut self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
         self.check_cotangents(outputs.as_chunks::<1>().0)?;
         finite::given("input cotangent", inputs)?;
         self.go_on_onto(outputs, inputs)
     }
 
-    /// [`Record::reverse_onto`] for cotangents that a sweep has given: where they are not finite, whoever began says so at the end.
+    /// [`Record::reverse_onto`] for cotangents that a sweep has given: where they are not finite, whoever
+    /// began says so at the end.
     #[doc(hidden)]
     pub fn go_on_onto(&mut self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
         same_length("the list of output cotangents", self.output_count(), outputs.len())?;
@@ -206,7 +212,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         Ok(all[1..=inputs].to_vec())
     }
 
-    /// [`reverse_many`](Self::reverse_many) over sums, a lane after the other: sums of several lanes would share nothing.
+    /// [`reverse_many`](Self::reverse_many) over sums, a lane after the other: sums of several lanes would
+    /// share nothing.
     fn reverse_lanes<const N: usize>(
         &self,
         sweep: SummedSweep<S>,
@@ -246,8 +253,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         Ok(self.tape.outputs.iter().map(|&node| all[node as usize]).collect())
     }
 
-    /// For each output the inputs that it depends on, in ascending order, found from the recording alone. It may
-    /// name an input whose derivative happens to be zero here, and never misses one.
+    /// For each output the inputs that it depends on, in ascending order, found from the recording alone. It
+    /// may name an input whose derivative happens to be zero here, and never misses one.
     pub fn pattern(&self) -> Vec<Vec<usize>> {
         let parents = Parents::of(self.tape);
         if !self.tape.recorder.arrays.is_empty() {
@@ -277,8 +284,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         rows
     }
 
-    /// The inputs that a node depends on, found by going back over everything once: slots of arrays mean something else at
-    /// different times.
+    /// The inputs that a node depends on, found by going back over everything once: slots of arrays mean
+    /// something else at different times.
     fn inputs_of(&self, output: u32, parents: &Parents) -> Vec<usize> {
         let recorder = &self.tape.recorder;
         let nodes = self.node_count();
@@ -318,9 +325,10 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         self.tape.recorder.arrays.counts
     }
 
-    /// A budget within which this can be recorded, on a new tape, and swept in reverse. For a large recording that is what it
-    /// needs, [`Record::size`], and less than a per cent for the ends of chunks; for a small one up to twice as much. Where cotangents are sums
-    /// ([`Tape::accumulate`]) that is one for every number at once. Several sweeps in one ([`Record::reverse_many`], Jacobians) need more.
+    /// A budget within which this can be recorded, on a new tape, and swept in reverse. For a large recording
+    /// that is what it needs, [`Record::size`], and less than a per cent for the ends of chunks; for a small
+    /// one up to twice as much. Where cotangents are sums ([`Tape::accumulate`]) that is one for every number
+    /// at once. Several sweeps in one ([`Record::reverse_many`], Jacobians) need more.
     pub fn budget(&self) -> Budget {
         let arena = &self.tape.recorder.arena;
         let lists = self.input_count() * (size_of::<Var<S>>() + size_of::<S>())

@@ -1,10 +1,11 @@
-//! What a recording writes to: the arena of edges, the custom operations, the steps of arrays, and the trace if one is kept.
+//! What a recording writes to: the arena of edges, the custom operations, the steps of arrays, and the trace
+//! if one is kept.
 //!
 //! Input: pushes from `Var`s and arrays. Output: sweeps over everything in order.
 //!
 //! Invariants: the outputs of a custom operation are leaves of the arena, written together; its rule runs
-//! between the nodes after them and the nodes before them. So do the steps of arrays; one that says the same place as the end
-//! of a custom operation's outputs came after it.
+//! between the nodes after them and the nodes before them. So do the steps of arrays; one that says the same
+//! place as the end of a custom operation's outputs came after it.
 
 mod arrays;
 
@@ -108,14 +109,15 @@ impl<S: Scalar> Recorder<S> {
         self.arena.next_node() as usize + self.arrays.slots()
     }
 
-    /// The bytes that a sweep needs for a while, besides cotangents: for an operation on whole arrays or a custom one.
+    /// The bytes that a sweep needs for a while, besides cotangents: for an operation on whole arrays or a
+    /// custom one.
     pub(crate) fn scratch_bytes(&self) -> usize {
         let of_custom = self.custom.iter().map(CustomNode::scratch_bytes).max().unwrap_or(0);
         of_custom.max(self.arrays.scratch_bytes())
     }
 
-    /// Takes a node back that has few edges and is still the last; see [`Arena::take_back`]. Not if something has been recorded after it that is no node:
-    /// the place of that among the nodes would be lost.
+    /// Takes a node back that has few edges and is still the last; see [`Arena::take_back`]. Not if something
+    /// has been recorded after it that is no node: the place of that among the nodes would be lost.
     pub(crate) fn take_back(&mut self, node: OpenNode, zero: S) -> Option<[(u32, S); 2]> {
         let next = self.arena.next_node();
         let is_followed = self.arrays.steps().next_back().is_some_and(|step| step.at >= next)

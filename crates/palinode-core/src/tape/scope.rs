@@ -2,9 +2,9 @@
 //!
 //! Input: a recorder to open a scope with, then stamps. Output: the recorder that is being recorded into.
 //!
-//! Invariants: a stamp stands for one `Recorder<S>` with one `S` (a `Var<S>` gets its stamp only from a scope of
-//! an `Recorder<S>`, and whatever carries a stamp is invariant in `S`: see [`Invariant`]); a pointer is valid for exactly as long as its
-//! scope is open (`stamp.rs` sees to it that nobody finds it later).
+//! Invariants: a stamp stands for one `Recorder<S>` with one `S` (a `Var<S>` gets its stamp only from a scope
+//! of an `Recorder<S>`, and whatever carries a stamp is invariant in `S`: see [`Invariant`]); a pointer is
+//! valid for exactly as long as its scope is open (`stamp.rs` sees to it that nobody finds it later).
 
 #![allow(unsafe_code)] // named in ARCHITECTURE.md: turns a stamp's pointer back into the recorder it came from
 
@@ -13,9 +13,9 @@ use super::recorder::Recorder;
 use super::stamp::Stamp;
 use palinode_num::Scalar;
 
-/// What carries a stamp of a `Recorder<S>` has one of these: it cannot become the same thing over a subtype or supertype of `S`. Two types that differ
-/// in lifetimes only (`for<'a> fn(&'a ())` and `fn(&'static ())`, say) can be different numbers, and the stamp would lead one to the recorder of the
-/// other.
+/// What carries a stamp of a `Recorder<S>` has one of these: it cannot become the same thing over a subtype
+/// or supertype of `S`. Two types that differ in lifetimes only (`for<'a> fn(&'a ())` and `fn(&'static ())`,
+/// say) can be different numbers, and the stamp would lead one to the recorder of the other.
 ///
 /// ```
 /// fn shortened<'a>(x: Option<&'static str>) -> Option<&'a str> { x } // what is covariant can
@@ -75,8 +75,8 @@ impl Stamp {
     }
 }
 
-/// The recorder of a scope that was open on this thread when the operation at hand began. A scope cannot end inside an
-/// operation, so within it no second check is needed; it must not be kept beyond.
+/// The recorder of a scope that was open on this thread when the operation at hand began. A scope cannot end
+/// inside an operation, so within it no second check is needed; it must not be kept beyond.
 #[derive(Clone, Copy)]
 pub(crate) struct Open<S>(*mut Recorder<S>);
 
@@ -85,8 +85,8 @@ impl<S: Scalar> Open<S> {
     #[inline(always)]
     pub(crate) fn push<const N: usize>(self, parents: [u32; N], partials: [S; N]) -> u32 {
         debug_assert!(!self.0.is_null(), "a constant has no tape");
-        // SAFETY: as in `with_recorder`: the scope is still open (see the type), and `push` calls no method of `S`, so
-        // nothing reaches this recorder meanwhile.
+        // SAFETY: as in `with_recorder`: the scope is still open (see the type), and `push` calls no method
+        // of `S`, so nothing reaches this recorder meanwhile.
         unsafe { (*self.0).arena.push(parents, partials) }
     }
 
@@ -109,13 +109,13 @@ impl<S: Scalar> Open<S> {
 
 /// Runs `f` with the recorder of an open scope.
 ///
-/// While it runs the scope counts as busy: whatever `f` calls (a number type of the user's, a custom rule) panics if it
-/// uses a `Var` of this scope, instead of reaching the same recorder a second time.
+/// While it runs the scope counts as busy: whatever `f` calls (a number type of the user's, a custom rule)
+/// panics if it uses a `Var` of this scope, instead of reaching the same recorder a second time.
 pub(crate) fn with_recorder<S: 'static, R>(stamp: Stamp, f: impl FnOnce(&mut Recorder<S>) -> R) -> R {
     stamp.busy(|recorder| {
-        // SAFETY: the scope is open on this thread, so the pointer is that of the `&mut Recorder<S>` which the
-        // scope borrows, with the same `S` (module invariant). Nothing else uses it now: while the slot is
-        // busy every other way to it fails its check, and `Open` does not outlive its operation.
+        // SAFETY: the scope is open on this thread, so the pointer is that of the `&mut Recorder<S>` which
+        // the scope borrows, with the same `S` (module invariant). Nothing else uses it now: while the slot
+        // is busy every other way to it fails its check, and `Open` does not outlive its operation.
         f(unsafe { &mut *recorder.cast::<Recorder<S>>() })
     })
 }

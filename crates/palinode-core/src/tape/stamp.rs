@@ -1,13 +1,15 @@
 //! How a `Var` finds its tape: a stamp that names one open scope on one thread.
 //!
-//! Input: a stamp. Output: the pointer that the scope was opened with, or a panic that names both sides. `scope.rs` knows what it points to.
+//! Input: a stamp. Output: the pointer that the scope was opened with, or a panic that names both sides.
+//! `scope.rs` knows what it points to.
 //!
 //! A thread-local table holds a slot per open scope. A stamp carries its slot and a number that is never
 //! used twice, so one comparison of the slot's stamp with the handle's says at once: this scope, still
 //! open, on this thread. Constants carry stamp 0, which slot 0 always matches.
 //!
-//! Invariants, on which the `unsafe` of `scope.rs` relies: a pointer is found from when its scope is opened to when it is closed, on the thread that opened
-//! it, by its own stamp and no other, and not while it is busy.
+//! Invariants, on which the `unsafe` of `scope.rs` relies: a pointer is found from when its scope is opened
+//! to when it is closed, on the thread that opened it, by its own stamp and no other, and not while it is
+//! busy.
 
 use core::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
@@ -40,8 +42,8 @@ thread_local! {
     static NEXT: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// The names of the threads that own the blocks (block `b` belongs to thread `owners[b - 1]`), and the blocks of threads
-/// that have ended, with how many of their numbers are used.
+/// The names of the threads that own the blocks (block `b` belongs to thread `owners[b - 1]`), and the blocks
+/// of threads that have ended, with how many of their numbers are used.
 struct Blocks {
     owners: Vec<String>,
     free: Vec<(u64, u64)>,

@@ -1,13 +1,14 @@
 //! Reverse sweeps whose cotangents are compensated or exact sums.
 //!
-//! Input: a finished recording and cotangents of its outputs. Output: those of its inputs, from a sum per node and slot ([`SummedSweep`], which a
-//! [`Tape`](super::Tape) holds if it was asked for). A cotangent is the sum of all
-//! contributions to it, products of a partial and a cotangent among them, and is rounded when the operation that made the value passes it on.
-//! So with exact sums it does not depend on the order in which the value was used.
+//! Input: a finished recording and cotangents of its outputs. Output: those of its inputs, from a sum per
+//! node and slot ([`SummedSweep`], which a [`Tape`](super::Tape) holds if it was asked for). A cotangent is
+//! the sum of all contributions to it, products of a partial and a cotangent among them, and is rounded when
+//! the operation that made the value passes it on. So with exact sums it does not depend on the order in
+//! which the value was used.
 //!
-//! Invariants: the same order and the same strong zeros as the ordinary sweep (`sweep.rs`, `recorder.rs`); no `unsafe`: this is for exactness, not for
-//! speed. A sum is made when something arrives and given back when it has been passed on, so that a long computation of
-//! few values at a time needs few of them.
+//! Invariants: the same order and the same strong zeros as the ordinary sweep (`sweep.rs`, `recorder.rs`); no
+//! `unsafe`: this is for exactness, not for speed. A sum is made when something arrives and given back when
+//! it has been passed on, so that a long computation of few values at a time needs few of them.
 
 use super::arena::{Arena, FIRST, SINK};
 use super::arrays::Arrays;
@@ -16,8 +17,8 @@ use super::sums::Sums;
 use crate::error::Error;
 use palinode_num::{AccumulateProducts, Accumulator, Compensated, Scalar, Summand};
 
-/// How the reverse sweeps of a tape add up, where that is not one after the other. Functions, so that a tape of numbers that have no such sums
-/// (duals, say) is the same type.
+/// How the reverse sweeps of a tape add up, where that is not one after the other. Functions, so that a tape
+/// of numbers that have no such sums (duals, say) is the same type.
 #[derive(Clone, Copy)]
 pub(super) struct SummedSweep<S> {
     run: Run<S>,

@@ -1,7 +1,8 @@
-//! Sweeps over the arena: walks that carry cotangents down, or tangents up, and can stop and go on at any node.
+//! Sweeps over the arena: walks that carry cotangents down, or tangents up, and can stop and go on at any
+//! node.
 //!
-//! Input: an arena and a cotangent (or tangent) per node, `N` at a time. Output: the same array, with what the nodes
-//! passed on. Custom operations run between two parts of one walk, so a walk keeps its place.
+//! Input: an arena and a cotangent (or tangent) per node, `N` at a time. Output: the same array, with what
+//! the nodes passed on. Custom operations run between two parts of one walk, so a walk keeps its place.
 //!
 //! Invariant: a walk borrows the arena, so the recording cannot change under it.
 
@@ -41,10 +42,10 @@ impl<'a, S: Scalar> Reverse<'a, S> {
                 let received = unsafe { *base.add(node as usize) };
                 loop {
                     edge -= 1;
-                    // SAFETY: a chunk holds the edges of its nodes and no others, and the first edge of each is marked, so
-                    // the walk over the edges of the nodes down to `last` stays within the chunk: `edge` starts at most at
-                    // its length and the marks stop it in time. A parent's number is below its node's, hence below
-                    // `next_node`.
+                    // SAFETY: a chunk holds the edges of its nodes and no others, and the first edge of each
+                    // is marked, so the walk over the edges of the nodes down to `last` stays within the
+                    // chunk: `edge` starts at most at its length and the marks stop it in time. A parent's
+                    // number is below its node's, hence below `next_node`.
                     unsafe {
                         let word = *parents.get_unchecked(edge);
                         let target = base.add((word & !FIRST) as usize);
@@ -77,7 +78,8 @@ impl<'a, S: Scalar> Forward<'a, S> {
         Forward { arena, chunk: 0, edge: 0, node: 1 }
     }
 
-    /// Goes on up to node `to`, not included: each node's tangent becomes the sum over its parents. Leaves keep theirs.
+    /// Goes on up to node `to`, not included: each node's tangent becomes the sum over its parents. Leaves
+    /// keep theirs.
     pub(crate) fn up_to<const N: usize>(&mut self, tangents: &mut [[S; N]], to: u32) {
         while self.node < to {
             let (_, parents, partials) = self.arena.chunk(self.chunk);

@@ -1,7 +1,8 @@
 //! The tape as a table: index, operation, inputs, output, saved values.
 //!
-//! Input: a recording. Output: text. A traced tape ([`Tape::traced`](crate::Tape::traced)) has a row per operation, with its
-//! value; any other tape has a row per node, because operations in between were merged while recording.
+//! Input: a recording. Output: text. A traced tape ([`Tape::traced`](crate::Tape::traced)) has a row per
+//! operation, with its value; any other tape has a row per node, because operations in between were merged
+//! while recording.
 
 mod arrays;
 

@@ -1,5 +1,5 @@
-//! The unsafe parts of the tape against a safe twin: a plain list of lists, swept by indexing. Miri runs these
-//! (`scripts/miri`), so they are short and use no files, clocks or proptest.
+//! The unsafe parts of the tape against a safe twin: a plain list of lists, swept by indexing. Miri runs
+//! these (`scripts/miri`), so they are short and use no files, clocks or proptest.
 
 use super::arena::{Arena, OpenNode, SINK};
 use super::sweep::{Forward, Reverse};
@@ -71,8 +71,8 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> 
                 let open = arena.extend(open, 1.0, b, c);
                 arena.push([d.0], [d.1]);
                 let open = arena.extend(open, 1.0, a, (SINK, 0.0));
-                // Where a chunk ends the sum has one more node, so the twin takes the division into nodes from the arena
-                // and checks that no edge is missing.
+                // Where a chunk ends the sum has one more node, so the twin takes the division into nodes
+                // from the arena and checks that no edge is missing.
                 let mut parts = Vec::new();
                 arena.for_each_node(|node, parents, partials| {
                     if node >= below {

@@ -2,12 +2,13 @@
 //!
 //! Input: ordinary arithmetic. Output: nodes on the tape, as few as possible.
 //!
-//! A handle carries its value and a *pending* linear form in at most two tape nodes: `d value = p0 d node0 +
-//! p1 d node1`. An operation multiplies partials into that form and writes nothing, until a result would
-//! depend on three or more nodes; then the result becomes a node with those edges, and its handle points to it. So
-//! a chain of unary operations costs no memory, `x = sin(x) * a + b` costs one node, and a loop that depends on two
-//! nodes only costs none. This is preaccumulation (Griewank and Walther, *Evaluating Derivatives*, ch. 10), done
-//! while recording; it needs no knowledge of how often a `Copy` handle is used, because every copy carries the whole form.
+//! A handle carries its value and a *pending* linear form in at most two tape nodes:
+//! `d value = p0 d node0 + p1 d node1`. An operation multiplies partials into that form and writes nothing,
+//! until a result would depend on three or more nodes; then the result becomes a node with those edges, and
+//! its handle points to it. So a chain of unary operations costs no memory, `x = sin(x) * a + b` costs one
+//! node, and a loop that depends on two nodes only costs none. This is preaccumulation (Griewank and Walther,
+//! *Evaluating Derivatives*, ch. 10), done while recording; it needs no knowledge of how often a `Copy`
+//! handle is used, because every copy carries the whole form.
 //!
 //! Invariants: `parents[0] == SINK` exactly if nothing is pending (a constant), then `parents[1] == SINK` and
 //! the partials are zero; `parents[0] > parents[1]` otherwise. On a traced tape every operation is a node.
@@ -22,8 +23,8 @@ use palinode_num::Scalar;
 
 /// A number whose operations are recorded on a [`Tape`](crate::Tape).
 ///
-/// It behaves like an `f64`: `Copy`, literals on either side, `+=`, comparisons, every function of the rule table.
-/// It is also `Send` and `Sync`, because generic libraries ask for that; using one outside the closure
+/// It behaves like an `f64`: `Copy`, literals on either side, `+=`, comparisons, every function of the rule
+/// table. It is also `Send` and `Sync`, because generic libraries ask for that; using one outside the closure
 /// that records it, on another thread or together with a `Var` of another tape panics with both names.
 ///
 /// ```
@@ -204,7 +205,8 @@ fn merge<S: Scalar<Bool = bool>>(
     Var::of_node(z, node, stamp)
 }
 
-/// A node with three parents. Inlined: a call, even one that is not made, would have a loop keep what it carries in memory.
+/// A node with three parents. Inlined: a call, even one that is not made, would have a loop keep what it
+/// carries in memory.
 #[inline(always)]
 fn write3<S: Scalar<Bool = bool>>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
     open.push([i, j, k], [p, q, r])
@@ -234,7 +236,8 @@ fn write_merged<S: Scalar<Bool = bool>>(
     }
 }
 
-/// On a traced tape every operation is a node, with its name and value. `SINK` stands for an inactive argument.
+/// On a traced tape every operation is a node, with its name and value. `SINK` stands for an inactive
+/// argument.
 #[cold]
 #[inline(never)]
 pub(super) fn traced<S: Scalar<Bool = bool>>(
@@ -252,8 +255,9 @@ pub(super) fn traced<S: Scalar<Bool = bool>>(
     })
 }
 
-/// [`traced`] for one or two arguments that travel in registers, so that the hot path keeps nothing in memory for it. `extern "C"`, because such a
-/// function does not unwind: with a call that might, logistic takes half as long again.
+/// [`traced`] for one or two arguments that travel in registers, so that the hot path keeps nothing in memory
+/// for it. `extern "C"`, because such a function does not unwind: with a call that might, logistic takes half
+/// as long again.
 #[cold]
 #[inline(never)]
 #[allow(improper_ctypes_definitions)] // a name, and never called from C

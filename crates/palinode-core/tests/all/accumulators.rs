@@ -1,4 +1,5 @@
-//! Sums, dot products and products of matrices by naive, compensated and exact accumulation, on every number and on the tape.
+//! Sums, dot products and products of matrices by naive, compensated and exact accumulation, on every number
+//! and on the tape.
 
 use palinode_core::{
     Accumulator, Array, CustomRule, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar,
@@ -198,7 +199,8 @@ fn arrays_and_numbers_agree_in_every_way_of_adding_up() {
     }
 }
 
-/// Forward and reverse sweeps over an exact product, with tangents and cotangents that cancel, give the exact sums.
+/// Forward and reverse sweeps over an exact product, with tangents and cotangents that cancel, give the exact
+/// sums.
 #[test]
 fn sweeps_over_exact_products_are_exact() {
     let (m, k, n) = (2, 12, 3);
@@ -258,14 +260,16 @@ fn zeros_win_in_sweeps_of_every_kind() {
     }
 }
 
-/// Infinite values and tangents that are left when zeros have won count as the accumulator says, in derivative numbers, too.
+/// Infinite values and tangents that are left when zeros have won count as the accumulator says, in
+/// derivative numbers, too.
 #[test]
 fn infinities_in_strong_products_are_accumulated_as_asked_for() {
     let (a, b) = ([f64::INFINITY, 1e200, 1e200, 0.0], [1.0, 1e200, -1e200, f64::NAN]);
     let dual = |x: &[f64]| -> Vec<Dual<f64>> { x.iter().map(|&x| Dual::new(x, 0.0)).collect() };
     assert_eq!(Dual::strong_dot_with(&dual(&a), &dual(&b), Accumulator::Exact).value, f64::INFINITY);
     assert!(Dual::strong_dot_with(&dual(&a), &dual(&b), Accumulator::Naive).value.is_nan());
-    // A zero that moves wins over the value beside it; its tangent times that value counts. The rest is still one sum.
+    // A zero that moves wins over the value beside it; its tangent times that value counts. The rest is still
+    // one sum.
     let (moving, infinite) = (Dual::new(0.0, 1.0), Dual::new(f64::INFINITY, 0.0));
     let found = Dual::strong_dot_with(
         &[dual(&[1e200, 1.0]), vec![moving], dual(&[-1e200])].concat(),
@@ -279,7 +283,8 @@ fn infinities_in_strong_products_are_accumulated_as_asked_for() {
         let mut tape = Tape::new();
         let mut record =
             tape.record(&[1.0], |x| rows.matmul_with(&Array::from_vars(x), how).to_vars()).unwrap();
-        // Not as a sweep that is asked for, which refuses infinite cotangents: as one that goes on with what another has given.
+        // Not as a sweep that is asked for, which refuses infinite cotangents: as one that goes on with what
+        // another has given.
         let mut found = [0.0];
         record.go_on_onto(&a[..3], &mut found).unwrap();
         found[0]
@@ -288,7 +293,8 @@ fn infinities_in_strong_products_are_accumulated_as_asked_for() {
     assert!(sweep(Accumulator::Naive).is_nan());
 }
 
-/// The dot product of one pair is their strong product, in every part of every number and by every accumulator.
+/// The dot product of one pair is their strong product, in every part of every number and by every
+/// accumulator.
 #[test]
 fn strong_dot_products_are_made_of_strong_products() {
     fn agree<S: Scalar>(numbers: &[S], parts: impl Fn(S) -> Vec<f64>) {
@@ -325,7 +331,8 @@ fn strong_dot_products_are_made_of_strong_products() {
     assert_eq!((seen.looks, seen.comparisons), (0, 0));
 }
 
-/// Samples on one tape: parameters as numbers, or as an array that is read, multiplied, written to and summed.
+/// Samples on one tape: parameters as numbers, or as an array that is read, multiplied, written to and
+/// summed.
 fn patterns_of_sweeps(how: Accumulator, arrays: bool) -> usize {
     let samples: Vec<[f64; 4]> = (0..100)
         .map(|i| Key::from_seed(10).gaussians(i as u64).map(|x| x * 2f64.powi((i % 13) * 4 - 24)))
@@ -404,7 +411,8 @@ fn sweeps_add_up_custom_operations_products_and_posits() {
     assert_eq!(tape.record(&[p(1.0)], f).unwrap().reverse(&[p(1.0)]).unwrap(), [p(0.25)]);
 }
 
-/// Every sweep of a tape adds up as the tape does: gradients, Jacobians, and sweeps that go on where others stopped.
+/// Every sweep of a tape adds up as the tape does: gradients, Jacobians, and sweeps that go on where others
+/// stopped.
 #[test]
 fn all_sweeps_of_a_tape_add_up_as_it_was_asked_to() {
     // x[0] is broadcast over two arrays whose cotangents cancel but for 3 and 5.
@@ -463,7 +471,8 @@ fn a_sweep_that_does_not_fit_is_refused() {
     assert_eq!(tape.value_and_grad(chain, &[1.0, 2.0]).unwrap_err().code(), "PAL0107");
 }
 
-/// The size of a recording counts the sums that its sweep may hold, and what ordinary sweeps left behind is given back.
+/// The size of a recording counts the sums that its sweep may hold, and what ordinary sweeps left behind is
+/// given back.
 #[test]
 fn sizes_count_sums() {
     let f = |x: &[Var<f64>]| {

@@ -229,7 +229,8 @@ fn excesses(limits: &[usize], inputs: usize) -> Vec<String> {
     broken
 }
 
-/// The same with arrays. What the program itself holds (a few small arrays) is not the tape's; nor is what is computed again.
+/// The same with arrays. What the program itself holds (a few small arrays) is not the tape's; nor is what is
+/// computed again.
 fn array_excesses(limits: &[usize]) -> Vec<String> {
     const PROGRAM: usize = 4_000;
     let x = [0.5, 0.25, 0.125, 0.75, 0.3, 0.1];
@@ -298,7 +299,8 @@ impl CustomRule<f64> for Total {
     }
 }
 
-/// Sweeps over sums: of one cotangent, of several in one, and of a Jacobian's lanes, that take more than there may be besides the recording.
+/// Sweeps over sums: of one cotangent, of several in one, and of a Jacobian's lanes, that take more than
+/// there may be besides the recording.
 fn summed_excesses(name: &str, program: fn(&[Var<f64>]) -> Vec<Var<f64>>, how: Accumulator) -> Vec<String> {
     let x: Vec<f64> = (0..300).map(|i| 0.5 / (1.0 + f64::from(i))).collect();
     let (needed, outputs) = {

@@ -288,7 +288,8 @@ fn a_view_of_what_was_cut_off_panics() {
 
 // In place, and how much that costs.
 
-/// The benchmark `inplace`: N updates of single elements of M, and what they cost beyond making the array and its sum.
+/// The benchmark `inplace`: N updates of single elements of M, and what they cost beyond making the array and
+/// its sum.
 fn updates(n: usize, m: usize, confined: bool) -> ([usize; 7], Vec<f64>) {
     let reach = if confined { 1000 } else { m };
     let key = Key::from_seed(12345);

@@ -1,15 +1,18 @@
 //! [`Bounded`]: a posit that knows how wrong it may be.
 //!
-//! Input: a computation, on posits. Output: the same posits, bit for bit, each with a bound of its distance to what the computation gives in
-//! exact arithmetic: the running error of every rounding on the way, each carried through all that follows. Where numbers have few bits,
-//! counting roundings ([`crate::budget`]) bounds nothing: ten roundings of three bits each may be anything. What really happened in them is
-//! known, and much less.
+//! Input: a computation, on posits. Output: the same posits, bit for bit, each with a bound of its distance
+//! to what the computation gives in exact arithmetic: the running error of every rounding on the way, each
+//! carried through all that follows. Where numbers have few bits, counting roundings ([`crate::budget`])
+//! bounds nothing: ten roundings of three bits each may be anything. What really happened in them is known,
+//! and much less.
 //!
-//! How a bound is made: the operation is done in double-double at the posits, which tells the rounding, and at the ends of what
-//! the arguments may be, which tells the spread. Ends are enough: every function here is monotone or convex in each argument, between poles.
-//! A rounding counts at most for half the gap to the next posit, so that wrong arithmetic does not widen its own bound.
+//! How a bound is made: the operation is done in double-double at the posits, which tells the rounding, and
+//! at the ends of what the arguments may be, which tells the spread. Ends are enough: every function here is
+//! monotone or convex in each argument, between poles. A rounding counts at most for half the gap to the next
+//! posit, so that wrong arithmetic does not widen its own bound.
 //!
-//! Known limits: comparisons look at the posits. A rule that takes another branch than it would exactly must be right on both.
+//! Known limits: comparisons look at the posits. A rule that takes another branch than it would exactly must
+//! be right on both.
 
 use crate::leaf::Leaf;
 use palinode_core::rules::{Binary, Ternary, Unary};
@@ -107,7 +110,8 @@ impl<W: PositWidth> Bounded<W> {
 
 /// The larger distance of two neighbours.
 fn spread_of_two(above: DoubleDouble, below: DoubleDouble, at: DoubleDouble) -> f64 {
-    // Next to the ends of the range one neighbour is NaR: the other, of a smaller gap, is not the one that counts.
+    // Next to the ends of the range one neighbour is NaR: the other, of a smaller gap, is not the one that
+    // counts.
     spread(at, [above, below])
 }
 
@@ -198,8 +202,8 @@ impl<W: PositWidth> Scalar for Bounded<W> {
         if condition { if_true } else { if_false }
     }
     fn vanishes(self) -> bool {
-        // What vanishes is left out, as a tape leaves out factors that are 1 less nothing. A zero that was rounded must stay, or its error is
-        // left out, too.
+        // What vanishes is left out, as a tape leaves out factors that are 1 less nothing. A zero that was
+        // rounded must stay, or its error is left out, too.
         self.posit.is_zero() && self.error == 0.0
     }
     fn strong_mul(self, other: Self) -> Self {
@@ -330,7 +334,8 @@ fn bounds_hold_and_are_not_much_more() {
         let exact = (one / (three * three) - one / ten) * (one / three).exp();
         let error = (found.wide() - exact).abs().hi();
         assert!(error <= found.error, "{error:e} {found:?}");
-        // Four roundings of what is next to 1/9, magnified nine times by the difference, and a few of the result.
+        // Four roundings of what is next to 1/9, magnified nine times by the difference, and a few of the
+        // result.
         let few = 64.0 * <Posit<W> as Leaf>::EPSILON * exact.abs().hi();
         assert!(found.error < few, "{found:?} {few:e}");
     }

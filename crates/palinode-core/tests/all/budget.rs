@@ -1,20 +1,23 @@
 //! How wrong a result may be, in ulp, and why.
 //!
-//! The unit is `epsilon * size`: half of it is what one correctly rounded operation may lose. Counted per row:
+//! The unit is `epsilon * size`: half of it is what one correctly rounded operation may lose. Counted per
+//! row:
 //!
-//! - `value`: half for one arithmetic operation, 1 for an elementary function (what `palinode-num` and the platform
-//!   promise), their sum for what is composed of several.
+//! - `value`: half for one arithmetic operation, 1 for an elementary function (what `palinode-num` and the
+//!   platform promise), their sum for what is composed of several.
 //! - `first`: the same count over the formula of the partial.
-//! - `second`: `2 * first + 2`. Nesting differentiates that formula: each product of the chain rule has a factor with
-//!   the error of the partial and another built from the same evaluations, and one rounding each for products and sums.
-//! - *condition*: an inner rounding that the outer function magnifies is added: `exp(-x^2)` turns half an ulp of
-//!   `x^2` into `x^2 / 2` ulp; `x^(y - 1)` turns half an ulp of `y - 1` into `|y - 1| |ln x| / 2`.
+//! - `second`: `2 * first + 2`. Nesting differentiates that formula: each product of the chain rule has a
+//!   factor with the error of the partial and another built from the same evaluations, and one rounding each
+//!   for products and sums.
+//! - *condition*: an inner rounding that the outer function magnifies is added: `exp(-x^2)` turns half an ulp
+//!   of `x^2` into `x^2 / 2` ulp; `x^(y - 1)` turns half an ulp of `y - 1` into `|y - 1| |ln x| / 2`.
 //! - *size*: where a derivative is a difference of larger terms (it crosses zero, or nesting differentiates a
 //!   quotient), the error is measured against the terms. Each such case is named in [`size_of_terms`].
-//! - *taper*: precision of posits falls away from 1, and what an intermediate loses is lost. Their unit is one ulp at the square of
-//!   the [`reach`], the largest magnitude or reciprocal of one among arguments and results: terms of first and second order
-//!   are products of at most two such. For all other numbers it is one ulp of 1. Of 8 bits nothing is left of that: they carry their errors
-//!   along ([`crate::bounded`]), as 16 bits do in a second check.
+//! - *taper*: precision of posits falls away from 1, and what an intermediate loses is lost. Their unit is
+//!   one ulp at the square of the [`reach`], the largest magnitude or reciprocal of one among arguments and
+//!   results: terms of first and second order are products of at most two such. For all other numbers it is
+//!   one ulp of 1. Of 8 bits nothing is left of that: they carry their errors along ([`crate::bounded`]), as
+//!   16 bits do in a second check.
 //! - *floor*: an intermediate as small as an argument or its reciprocal is known to one smallest number
 //!   only. This matters next to the ends of the range, and for double-double below 1e-292.
 
@@ -32,7 +35,8 @@ pub(crate) struct Allowed {
     pub(crate) epsilon: f64,
 }
 
-/// What a number that knows its own error may be off by: that, and what the double-double of the reference is.
+/// What a number that knows its own error may be off by: that, and what the double-double of the reference
+/// is.
 pub(crate) fn known<S: Leaf>(bound: f64, target: f64, counted: Allowed) -> Allowed {
     // The unit cancels. What is far below all numbers of `S` may be a subnormal `f64`, which would not.
     let size = if target == 0.0 { 1.0 } else { target.max(S::SMALLEST) };
@@ -125,7 +129,8 @@ fn size_of_terms(sample: &Sample, which: &[usize]) -> f64 {
     match (sample.op.as_str(), which) {
         // Product and addend cancel; double-double rounds the product first.
         ("mul_add", []) => (arg(0) * arg(1)).abs().max(arg(2).abs()),
-        // ln|gamma| crosses zero at 1, 2 and between poles among terms of size 1, its slope at 1.46 and between poles.
+        // ln|gamma| crosses zero at 1, 2 and between poles among terms of size 1, its slope at 1.46 and
+        // between poles.
         ("lgamma", []) => 1.0,
         ("lgamma", [_]) => polygamma_terms(arg(0), 0),
         ("lgamma", [_, _]) => polygamma_terms(arg(0), 1),

@@ -1,7 +1,8 @@
 //! The checkers: any rule against any samples, in every mode of differentiation.
 //!
-//! Input: a rule (a row of the table or a planted bug) and the reference samples of an operation. Output: what is
-//! wrong, as [`Finding`]s that name the operation, the region, the mode and the partial, and how far off the worst result was.
+//! Input: a rule (a row of the table or a planted bug) and the reference samples of an operation. Output:
+//! what is wrong, as [`Finding`]s that name the operation, the region, the mode and the partial, and how far
+//! off the worst result was.
 //!
 //! Invariant: rows and planted bugs go through the same functions here; nothing looks at which it is.
 
@@ -113,8 +114,8 @@ impl fmt::Display for Finding {
 pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     pub(crate) worst: BTreeMap<(&'static str, String, &'static str), f64>,
-    /// How many results of each operation and order of derivative were compared with a bound that says something: one that
-    /// neither zero nor twice the truth would pass.
+    /// How many results of each operation and order of derivative were compared with a bound that says
+    /// something: one that neither zero nor twice the truth would pass.
     pub(crate) telling: BTreeMap<(&'static str, String, usize), usize>,
 }
 
@@ -173,7 +174,8 @@ fn second_name(i: usize, j: usize) -> String {
     format!("d{}{}", NAMES[i], NAMES[j])
 }
 
-/// A rule as functions over plain numbers, and over those of first order that every promise is about. The checkers are compiled once for each number, not for each rule.
+/// A rule as functions over plain numbers, and over those of first order that every promise is about. The
+/// checkers are compiled once for each number, not for each rule.
 #[allow(clippy::type_complexity)]
 struct FirstOrder<S: Leaf> {
     name: &'static str,
@@ -193,7 +195,8 @@ struct Lifted<S: Leaf> {
     dual_n: Box<dyn Fn(&[DualN<S, 3>]) -> DualN<S, 3>>,
     dual_dual: Box<dyn Fn(&[Dual<Dual<S>>]) -> Dual<Dual<S>>>,
     jet: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
-    /// The same through the method or operator of that name: products and quotients of jets have their own recurrences.
+    /// The same through the method or operator of that name: products and quotients of jets have their own
+    /// recurrences.
     jet_method: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
     nested_tapes: Option<NestedTapes<S>>,
 }
@@ -314,9 +317,9 @@ pub(crate) fn against_reference<S: Leaf, R: AnyRule>(rule: R, sample: &Sample, r
     }
 }
 
-/// The sample at arguments that `S` holds, with results from the row of the table in double-double, which is itself held to the
-/// reference: from the row of that name, not from the rule under test, which may be wrong. `None` where the results are not
-/// numbers, or `S` has too few bits for them.
+/// The sample at arguments that `S` holds, with results from the row of the table in double-double, which is
+/// itself held to the reference: from the row of that name, not from the rule under test, which may be wrong.
+/// `None` where the results are not numbers, or `S` has too few bits for them.
 fn at_rounded_arguments<S: Leaf>(sample: &Sample) -> Option<Sample> {
     let args: Vec<DoubleDouble> = sample.args.iter().map(|&v| S::from_f64(v).wide()).collect();
     let n = args.len();
@@ -457,8 +460,8 @@ fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mu
     }
 }
 
-/// What the table promises bit by bit: `together` is the value and the partial, a partial without `via z` does not
-/// look at the value, and every kink gives what its row says in every first-order mode.
+/// What the table promises bit by bit: `together` is the value and the partial, a partial without `via z`
+/// does not look at the value, and every kink gives what its row says in every first-order mode.
 pub(crate) fn promises<S: Leaf, R: AnyRule>(rule: R, samples: &[Sample], report: &mut Report) {
     promises_of(&FirstOrder::<S>::of(rule), samples, report);
 }

@@ -108,8 +108,8 @@ fn a_comparison_of_nested_numbers_counts_once() {
     assert_eq!((h.unwrap(), seen.comparisons, seen.smallest_margin), (vec![vec![2.0]], 1, 0.5));
 }
 
-/// An infinite `f64` is above every number, also beside posits, which have no infinity: for the posit, for numbers with derivatives over it that
-/// are active and that are not, and for those of floats.
+/// An infinite `f64` is above every number, also beside posits, which have no infinity: for the posit, for
+/// numbers with derivatives over it that are active and that are not, and for those of floats.
 #[test]
 fn infinities_compare_alike_in_every_number() {
     use palinode_core::{DualN, Posit16, Real};

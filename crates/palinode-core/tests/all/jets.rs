@@ -1,11 +1,13 @@
-//! Taylor jets: every unary row to order 8, against closed forms, against the function itself and against nesting.
+//! Taylor jets: every unary row to order 8, against closed forms, against the function itself and against
+//! nesting.
 
 use palinode_core::rules::{Domain, Row};
 use palinode_core::{DoubleDouble, Dual, Jet, Scalar, derivatives};
 
 const ORDER: usize = 8;
 
-/// Points inside a domain, well away from its ends and from kinks, so that the Taylor series converges beyond 1/16.
+/// Points inside a domain, well away from its ends and from kinks, so that the Taylor series converges beyond
+/// 1/16.
 fn points(op: Row) -> &'static [f64] {
     match op.domains()[0] {
         Domain::Reals => &[-1.3, -0.4, 0.3, 0.8, 2.2],
@@ -44,7 +46,8 @@ fn the_series_is_the_function() {
                 let step = DoubleDouble::from(h);
                 let sum = series.iter().rev().fold(DoubleDouble::from(0), |sum, &c| sum * step + c);
                 let rest = (sum - op.value(parameter, &[x + step])).abs().hi();
-                // The next term, with a coefficient that the radius of convergence keeps within 32 of the largest.
+                // The next term, with a coefficient that the radius of convergence keeps within 32 of the
+                // largest.
                 let allowed = 32.0 * largest * h.abs().powi(ORDER as i32 + 1) + 1e-30 * largest;
                 let name = op.name();
                 assert!(

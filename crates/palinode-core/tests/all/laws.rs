@@ -1,4 +1,5 @@
-//! The laws of the design on random programs: all modes agree, within bounds that are derived from the program itself.
+//! The laws of the design on random programs: all modes agree, within bounds that are derived from the
+//! program itself.
 
 use crate::programs::{Program, precise_gradient, program};
 use palinode_core::{DoubleDouble, Dual, DualN, Jet, Record, Table, TableRow, Tape, Var};
@@ -43,8 +44,8 @@ fn absolute_sweep(table: &Table, u: &[f64]) -> Absolute {
 }
 
 /// How far two ways to add up the same products of partials may differ, by input: each rounds at most
-/// `roundings` times by half an ulp on every path. Jets divide power series by a recurrence of their own, whose quotient rule
-/// rounds up to four times where a partial rounds once.
+/// `roundings` times by half an ulp on every path. Jets divide power series by a recurrence of their own,
+/// whose quotient rule rounds up to four times where a partial rounds once.
 fn bound(program: &Program, u: &[f64]) -> Vec<f64> {
     let mut traced = Tape::traced();
     let record = traced.record(&program.point, |x| program.run(x)).expect("room");
@@ -91,7 +92,8 @@ proptest! {
             for i in 0..n {
                 let duals: Vec<Dual<f64>> = x.iter().zip(unit(n, i)).map(|(&v, t)| Dual::new(v, t)).collect();
                 let dual = program.run(&duals)[output];
-                // The same bits, but for the sign of a zero: a strong product of nested numbers does not keep it.
+                // The same bits, but for the sign of a zero: a strong product of nested numbers does not keep
+                // it.
                 prop_assert_eq!(dual.value, record.values()[output]);
                 close("dual and reverse", dual.tangent, reverse[i], bounds[i])?;
                 close("dual and dual_n", dual.tangent, lanes.tangents[i], bounds[i])?;
@@ -237,8 +239,8 @@ proptest! {
     }
 }
 
-/// The rows of the recording of a whole gradient computation: every operation that the forward and reverse sweep of
-/// the first output performed is a row of the outer tape. The last rows are the gradient.
+/// The rows of the recording of a whole gradient computation: every operation that the forward and reverse
+/// sweep of the first output performed is a row of the outer tape. The last rows are the gradient.
 fn gradient_table(program: &Program) -> Table {
     let mut outer = Tape::traced();
     let record = outer.record(&program.point, |x| {
@@ -251,9 +253,9 @@ fn gradient_table(program: &Program) -> Table {
     record.expect("room").table()
 }
 
-/// First-order error analysis by a reverse sweep: rounding error number k enters the gradient with the adjoint of row k.
-/// Each row rounds by at most four ulp (elementary functions one or two, polygamma of these arguments four);
-/// doubled for what is of second order in the roundings and for the double-double side.
+/// First-order error analysis by a reverse sweep: rounding error number k enters the gradient with the
+/// adjoint of row k. Each row rounds by at most four ulp (elementary functions one or two, polygamma of these
+/// arguments four); doubled for what is of second order in the roundings and for the double-double side.
 fn rounding_bound(program: &Program) -> Vec<f64> {
     let rows = gradient_table(program).rows;
     let n = program.point.len();
@@ -278,8 +280,9 @@ fn rounding_bound(program: &Program) -> Vec<f64> {
         .collect()
 }
 
-/// How far two evaluations of a second derivative may differ, `[i][j]`: every row of the recorded gradient computation has partials
-/// with a relative error of a few ulp, which reach the answer through the product of absolute partials around it.
+/// How far two evaluations of a second derivative may differ, `[i][j]`: every row of the recorded gradient
+/// computation has partials with a relative error of a few ulp, which reach the answer through the product of
+/// absolute partials around it.
 fn second_order_bound(program: &Program) -> Vec<Vec<f64>> {
     let table = gradient_table(program);
     let n = program.point.len();

@@ -16,13 +16,14 @@ pub(crate) trait Leaf: Scalar<Bool = bool> + Differentiable + PartialOrd {
         let _ = fits_f32;
         true
     }
-    /// Whether the arguments of the reference do not fit, so that results are held to double-double at rounded ones.
+    /// Whether the arguments of the reference do not fit, so that results are held to double-double at
+    /// rounded ones.
     const ROUNDS_ARGUMENTS: bool = false;
-    /// Whether tapes are also nested, in each other and in duals. That is the same code for every number and takes longest to compile, so only one number does it, unless asked with
-    /// `--cfg long`.
+    /// Whether tapes are also nested, in each other and in duals. That is the same code for every number and
+    /// takes longest to compile, so only one number does it, unless asked with `--cfg long`.
     const NESTED_TAPES: bool = cfg!(long);
-    /// One ulp of numbers as large as `reach`, or as small as its reciprocal, relatively; `None` where too few bits are left
-    /// for a rounding to be a small error.
+    /// One ulp of numbers as large as `reach`, or as small as its reciprocal, relatively; `None` where too
+    /// few bits are left for a rounding to be a small error.
     fn epsilon_at(reach: f64) -> Option<f64> {
         let _ = reach;
         Some(Self::EPSILON)
@@ -114,8 +115,9 @@ impl<W: PositWidth> Leaf for Posit<W> {
     }
 }
 
-/// The error of `found` in ulp of `size`, which is at least the magnitude of `expected`; infinite if it is not even
-/// in the right place. An absolute error of `floor` is forgiven: it is what underflow costs. `epsilon` is one ulp, relatively.
+/// The error of `found` in ulp of `size`, which is at least the magnitude of `expected`; infinite if it is
+/// not even in the right place. An absolute error of `floor` is forgiven: it is what underflow costs.
+/// `epsilon` is one ulp, relatively.
 pub(crate) fn ulps<S: Leaf>(found: S, expected: DoubleDouble, size: f64, floor: f64, epsilon: f64) -> f64 {
     let found = found.wide();
     let target = expected.hi();

@@ -1,7 +1,7 @@
 //! Planted bugs: each must be caught by the checkers of the real rules, and named.
 //!
-//! A bug is a rule of its own, with the name of the row it spoils, or a leaf number that forgets the strong zero. The
-//! unspoilt rules go through the same function and must come out clean.
+//! A bug is a rule of its own, with the name of the row it spoils, or a leaf number that forgets the strong
+//! zero. The unspoilt rules go through the same function and must come out clean.
 
 use crate::bounded::Bounded;
 use crate::check::{AnyRule, Finding, One, Report, Three, Two, against_reference, promises};
@@ -31,8 +31,8 @@ fn examine_in<S: Leaf, R: AnyRule>(rule: R) -> Vec<Finding> {
     report.findings
 }
 
-/// The bug must be found in this mode and partial, in a place whose description contains `place`; and the finding says
-/// what was expected and what came.
+/// The bug must be found in this mode and partial, in a place whose description contains `place`; and the
+/// finding says what was expected and what came.
 #[track_caller]
 fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Finding> {
     let found = examine(bug);
@@ -45,7 +45,8 @@ fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Findin
     found
 }
 
-/// The bug must also be found where numbers have few bits: in this partial, on posits of 8 and of 16 bits, in the modes that nest and that do not.
+/// The bug must also be found where numbers have few bits: in this partial, on posits of 8 and of 16 bits, in
+/// the modes that nest and that do not.
 #[track_caller]
 fn caught_on_posits<R: AnyRule>(bug: R, what: &str) {
     fn on<S: Leaf, R: AnyRule>(bug: R, what: &str) {
@@ -253,7 +254,8 @@ fn a_partial_that_is_wrong_only_when_differentiated() {
     }
 }
 
-/// First order: sign, factor, constant, term, argument, partial. Second order: factor, sign, term, everything.
+/// First order: sign, factor, constant, term, argument, partial. Second order: factor, sign, term,
+/// everything.
 #[test]
 fn bugs_in_few_bits() {
     caught_on_posits(One(FlippedSign), "dx");

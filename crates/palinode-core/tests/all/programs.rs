@@ -1,10 +1,10 @@
 //! Random programs over every row of the rule table.
 //!
-//! Input: random indices. Output: a straight-line program that stays inside every operation's domain and away from
-//! kinks at its own point, to be evaluated over any number.
+//! Input: random indices. Output: a straight-line program that stays inside every operation's domain and away
+//! from kinks at its own point, to be evaluated over any number.
 //!
-//! A program is calibrated once in `f64`: arguments get constant scales (powers of two, so exact) and shifts. These are
-//! part of the program afterwards, so that every number type evaluates the very same function.
+//! A program is calibrated once in `f64`: arguments get constant scales (powers of two, so exact) and shifts.
+//! These are part of the program afterwards, so that every number type evaluates the very same function.
 
 use palinode_core::rules::{Domain, Row};
 use palinode_core::{DoubleDouble, Scalar};

@@ -26,10 +26,12 @@ impl<S: Leaf> ForRule for Promises<'_, S> {
     }
 }
 
-/// So many comparisons that say something, of each operation and each order of derivative at least, in every number.
+/// So many comparisons that say something, of each operation and each order of derivative at least, in every
+/// number.
 const FEWEST_TELLING: usize = 12;
 
-/// Samples for numbers of few bits, which hold little of the reference: arguments between 1/4 and 4, of both signs.
+/// Samples for numbers of few bits, which hold little of the reference: arguments between 1/4 and 4, of both
+/// signs.
 pub(crate) fn samples_next_to_one(op: &Row) -> impl Iterator<Item = Sample> {
     let (all, key) = (samples(op.name()), Key::from_seed(41));
     (0..200).map(move |i| {

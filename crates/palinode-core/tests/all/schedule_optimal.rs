@@ -1,4 +1,5 @@
-//! Schedules against independent dynamic programs, written here from the recurrences: as few evaluations as there can be.
+//! Schedules against independent dynamic programs, written here from the recurrences: as few evaluations as
+//! there can be.
 
 use palinode_core::schedule::{
     Action, Cost, Mixed, Online, PerTier, Sizes, binomial, binomial_cost, check, cost, online_cost, two_tier,
@@ -76,7 +77,8 @@ fn binomial_is_right(n: u64, s: u32) {
 #[test]
 fn binomial_streams() {
     for s in 1..=64 {
-        // All short loops, then a number of steps that meets no pattern, and around where a repetition more is needed.
+        // All short loops, then a number of steps that meets no pattern, and around where a repetition more
+        // is needed.
         let long = (80..=2000).step_by(61 + s as usize % 7);
         (1..80).chain(long).for_each(|n| binomial_is_right(n, s));
         for r in 2..=3 {
@@ -135,7 +137,8 @@ fn mixed_by_recurrence(slots: usize, steps: usize) -> Vec<Vec<u64>> {
     c
 }
 
-/// The same with sizes: the first step of a stretch may be recorded and kept, or its state kept, over all numbers of bytes.
+/// The same with sizes: the first step of a stretch may be recorded and kept, or its state kept, over all
+/// numbers of bytes.
 fn mixed_by_bytes(sizes: Sizes, bytes: u64, steps: usize) -> Option<u64> {
     const NEVER: u64 = u64::MAX / 4;
     let mut rows: Vec<Vec<u64>> = Vec::new();
@@ -190,7 +193,8 @@ fn mixed_is_optimal_to_2000_steps() {
     }
 }
 
-/// `r n - C(s + r - 2, s + 1) - C(s + r - 1, s) + k`, as `equal.rs` states it, with exact binomial coefficients.
+/// `r n - C(s + r - 2, s + 1) - C(s + r - 1, s) + k`, as `equal.rs` states it, with exact binomial
+/// coefficients.
 fn mixed_as_stated(n: u64, s: u64) -> u64 {
     let choose = |n: u64, k: u64| (1..=u128::from(k)).fold(1_u128, |c, j| c * (u128::from(n - k) + j) / j);
     if n <= s + 1 {
@@ -268,7 +272,8 @@ fn mixed_with_unequal_sizes_is_optimal_beyond_2000_steps() {
     }
 }
 
-/// Loops whose best schedule takes billions of looks if every division of every stretch is tried, as was done for these numbers, in another language.
+/// Loops whose best schedule takes billions of looks if every division of every stretch is tried, as was done
+/// for these numbers, in another language.
 #[test]
 fn the_best_is_found_where_trying_every_division_takes_too_long() {
     let mixed = Mixed::with_sizes(20_000, Sizes { snapshot: 1, residual: 2 }, 10).unwrap();

@@ -155,8 +155,9 @@ fn a_zero_wins_in_nested_numbers() {
     assert_eq!(hessian, [[2.0]]);
 }
 
-/// `DualN` tests the product to know about both factors; `Dual` tests each product of the rule. Powers of two, so that a
-/// fused sum of products has the bits of a plain one; none whose product overflows, where a fused sum knows better.
+/// `DualN` tests the product to know about both factors; `Dual` tests each product of the rule. Powers of
+/// two, so that a fused sum of products has the bits of a plain one; none whose product overflows, where a
+/// fused sum knows better.
 #[test]
 fn a_product_of_lanes_is_the_product_of_duals_for_every_kind_of_factor() {
     let kinds = [0.0, -0.0, 1.0, -2.0, 2f64.powi(500), 5e-324, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];

@@ -1,6 +1,7 @@
 //! Equations in programs: fixed points `x = f(x, p)` and roots `r(x, p) = 0`.
 //!
-//! Input: a function of unknowns and of what it reads besides, and how to search. Output: functions of the same program:
+//! Input: a function of unknowns and of what it reads besides, and how to search. Output: functions of the
+//! same program:
 //!
 //! | function | maps | by |
 //! |---|---|---|
@@ -8,11 +9,14 @@
 //! | the solution | that point, `p` -> the same point | nothing: it is there for its tangent rule |
 //! | the rule | point, `p`, their tangents -> the tangent of the point | `R_x dx = -R_p dp`, solved by [`Linalg::SolveChecked`] |
 //!
-//! No derivative goes through the search; the rule is the implicit function theorem. It is a program like any other: reverse mode is its transpose (with the transposed system),
-//! and second derivatives are derivatives of it. For them the rule takes the point through the solution, so that `R_x` and `R_p` move with it.
+//! No derivative goes through the search; the rule is the implicit function theorem. It is a program like any
+//! other: reverse mode is its transpose (with the transposed system), and second derivatives are derivatives
+//! of it. For them the rule takes the point through the solution, so that `R_x` and `R_p` move with it.
 //!
-//! Invariants: a point that comes out of a search was evaluated and found to satisfy the equation; a tangent or cotangent comes out of a system whose residual was computed from it. Limits: the matrix
-//! `R_x` is dense, made of one tangent for each unknown; it is made again in reverse. Run on numbers that carry derivatives, a program differentiates the rounds of the search instead.
+//! Invariants: a point that comes out of a search was evaluated and found to satisfy the equation; a tangent
+//! or cotangent comes out of a system whose residual was computed from it. Limits: the matrix `R_x` is dense,
+//! made of one tangent for each unknown; it is made again in reverse. Run on numbers that carry derivatives,
+//! a program differentiates the rounds of the search instead.
 
 mod search;
 
@@ -25,7 +29,8 @@ use crate::transform::Differentiator;
 use crate::types::{Span, Type};
 use palinode_core::rules::Row;
 
-/// By so much may the partials change over the error of a solution, relative to the largest of its equation, and still give a derivative.
+/// By so much may the partials change over the error of a solution, relative to the largest of its equation,
+/// and still give a derivative.
 const MOST_CHANGE: f64 = 0.1;
 
 /// What an equation says.
@@ -292,8 +297,9 @@ impl<'a> Writer<'a> {
         self.b.emit_blocks(op, &[count, start], vec![block], &types[1..])[0]
     }
 
-    /// The matrix, or zeros, which no system can be solved with, where the point is not known well enough for it: a search stops *near* a fold, where the matrix is regular
-    /// and the residual small, but the partials depend on where exactly it stopped. Newton's step from the point is taken as its error.
+    /// The matrix, or zeros, which no system can be solved with, where the point is not known well enough for
+    /// it: a search stops *near* a fold, where the matrix is regular and the residual small, but the partials
+    /// depend on where exactly it stopped. Newton's step from the point is taken as its error.
     fn trusted(&mut self, matrix: Value, x: Value) -> Value {
         let (matrix_here, x) =
             (self.b.emit(Op::StopGradient, &[matrix]), self.b.emit(Op::StopGradient, &[x]));
@@ -335,7 +341,8 @@ impl<'a> Writer<'a> {
         if self.is_number { sizes } else { self.b.emit(Op::Reduce(Reduction::Max, vec![1]), &[sizes]) }
     }
 
-    /// The largest absolute value; NaN if one of the numbers is infinite or NaN. It has no derivative: how long a search takes is no decision of the program.
+    /// The largest absolute value; NaN if one of the numbers is infinite or NaN. It has no derivative: how
+    /// long a search takes is no decision of the program.
     fn size(&mut self, vector: Value) -> Value {
         let vector = self.b.emit(Op::StopGradient, &[vector]);
         let sizes = self.b.map(Row::Abs, &[vector]);

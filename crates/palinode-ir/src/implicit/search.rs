@@ -1,9 +1,12 @@
 //! The search for a solution, as a loop: Picard, Anderson, Newton.
 //!
-//! Input: an equation, its map, and the map with tangents by its unknowns. Output: a function from a start and what the map reads to the solution. The loop ends when the residual (Picard, Anderson)
-//! or the step (Newton) is small against `1 + max |x|`, when the rounds are used up, or when a number is not finite; [`Op::Settled`] tells which.
+//! Input: an equation, its map, and the map with tangents by its unknowns. Output: a function from a start
+//! and what the map reads to the solution. The loop ends when the residual (Picard, Anderson) or the step
+//! (Newton) is small against `1 + max |x|`, when the rounds are used up, or when a number is not finite;
+//! [`Op::Settled`] tells which.
 //!
-//! Papers: Anderson (1965), as in Walker and Ni (2011), with the normal equations of steps scaled to length 1; Newton with the sufficient decrease of Armijo.
+//! Papers: Anderson (1965), as in Walker and Ni (2011), with the normal equations of steps scaled to length
+//! 1; Newton with the sufficient decrease of Armijo.
 
 use super::{Equation, Writer};
 use crate::op::{Axis, Comparison, FuncId, IntOp, Logical, Op, Reduction, Search};
@@ -13,14 +16,16 @@ use palinode_core::rules::Row;
 
 /// How many steps Anderson remembers.
 const MEMORY: i64 = 5;
-/// What is added to the diagonal of Anderson's equations: steps that differ by less than its root count as one.
+/// What is added to the diagonal of Anderson's equations: steps that differ by less than its root count as
+/// one.
 const RIDGE: f64 = 1e-10;
 /// The part of a step's length by which the residual must fall at least.
 const DECREASE: f64 = 1e-4;
 /// How often a step is halved at most.
 const HALVINGS: i64 = 40;
 
-/// What every search carries: the point, the last change, what it should become, the rounds so far and whether there is no way on.
+/// What every search carries: the point, the last change, what it should become, the rounds so far and
+/// whether there is no way on.
 struct State {
     x: Value,
     change: Value,
@@ -111,7 +116,8 @@ impl Writer<'_> {
         vec![x, change, bound, rounds, now.stuck]
     }
 
-    /// Anderson's memory at the start: differences of points and of steps by columns, the last point and the last step.
+    /// Anderson's memory at the start: differences of points and of steps by columns, the last point and the
+    /// last step.
     fn no_memory(&mut self, start: Value) -> [Value; 4] {
         let (most, least, zero) = (self.b.int(MEMORY), self.b.int(1), self.b.real(0.0));
         // More steps than unknowns depend on one another.
@@ -184,7 +190,8 @@ impl Writer<'_> {
         vec![x, change, bound, rounds, now.stuck, points, steps, now.x, step]
     }
 
-    /// The step estimates the error, whatever the scale of the residual. The last one is taken if that does not make things worse.
+    /// The step estimates the error, whatever the scale of the residual. The last one is taken if that does
+    /// not make things worse.
     fn newton(&mut self, now: &State) -> Vec<Value> {
         let (residual, _) = self.residual(now.x);
         let before = self.size(residual);

@@ -1,7 +1,7 @@
 //! Reading, writing and adding at the places that axes name.
 //!
-//! Input: an array, an [`Axis`] for each of its axes, their operands. Output: the elements, or the changed array.
-//! Cost: in proportion to the elements named, whatever the size of the array (once it is not shared).
+//! Input: an array, an [`Axis`] for each of its axes, their operands. Output: the elements, or the changed
+//! array. Cost: in proportion to the elements named, whatever the size of the array (once it is not shared).
 
 use palinode_core::Real;
 
@@ -89,7 +89,8 @@ fn check_once(indices: &[i64], axis: usize, memory: &Memory) -> Result<(), RunEr
     twice.map_or(Ok(()), |index| Err(RunErrorKind::DuplicateIndex { index, axis }))
 }
 
-/// Checks the operands of the axes against the lengths of the array; `once` says that nothing may be named twice.
+/// Checks the operands of the axes against the lengths of the array; `once` says that nothing may be named
+/// twice.
 fn region<'a, R: Real>(
     op: &'static str,
     axes: &[Axis],

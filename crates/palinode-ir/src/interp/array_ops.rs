@@ -267,7 +267,8 @@ fn shared<R: Real>(lane: &[R], best: R) -> R {
     if count < 2 || tied().all(|x| x.carries_nothing()) {
         return best;
     }
-    // The differences are 0, so the value stays what it is, bit by bit. They are added by groups, so that nothing is allocated.
+    // The differences are 0, so the value stays what it is, bit by bit. They are added by groups, so that
+    // nothing is allocated.
     let first = tied().next().expect("there are two");
     let mut differences = tied().map(|x| x - first);
     let mut total: Option<R> = None;

@@ -1,15 +1,17 @@
 //! What a run takes besides the elements of its arrays: the rules, also for the planner.
 //!
-//! Registers, what describes an array (its lengths, its list of chunks), the schedules and lists of sweeps, and the copies in which results are handed over. A budget is about
-//! all of it: the allocator sees no more than elements and this (`tests/all/peak.rs`). Each is an upper bound that depends only on the program, on lengths, and on how many
-//! arrays, snapshots and calls there are, so that a plan says the same as a run.
+//! Registers, what describes an array (its lengths, its list of chunks), the schedules and lists of sweeps,
+//! and the copies in which results are handed over. A budget is about all of it: the allocator sees no more
+//! than elements and this (`tests/all/peak.rs`). Each is an upper bound that depends only on the program, on
+//! lengths, and on how many arrays, snapshots and calls there are, so that a plan says the same as a run.
 
 use crate::op::{Literal, Op};
 use crate::program::Function;
 use crate::schedule::schedule_bytes;
 use crate::types::Elem;
 
-/// Whatever the program: the machine itself, the small lists of a kernel, the least room of the stacks of registers.
+/// Whatever the program: the machine itself, the small lists of a kernel, the least room of the stacks of
+/// registers.
 pub(crate) const RUN: u64 = 512;
 /// An array of however many elements: lengths of axes, buffers, counts of holders.
 pub(crate) const ARRAY: u64 = 208;
@@ -109,7 +111,8 @@ impl Registers {
     }
 }
 
-/// The registers of so many calls that are running, of so many bytes in all. A stack that grows is there twice for a moment, and then has room to spare.
+/// The registers of so many calls that are running, of so many bytes in all. A stack that grows is there
+/// twice for a moment, and then has room to spare.
 pub(crate) fn frames(calls: usize, bytes: u64) -> u64 {
     if calls <= 1 {
         return bytes;

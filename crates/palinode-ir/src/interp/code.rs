@@ -1,9 +1,9 @@
 //! Register code: what the interpreter runs.
 //!
-//! A frame has four register files: real scalars, integers, truth values and arrays; an instruction names slots of the
-//! file that its kind implies. Slots start with the parameters, then the constants. Control is flat: loops and branches are jumps. Every
-//! instruction is small and plain data; what does not fit is in a table of its own ([`General`], [`CallSite`],
-//! [`FusedSite`], lists of slots).
+//! A frame has four register files: real scalars, integers, truth values and arrays; an instruction names
+//! slots of the file that its kind implies. Slots start with the parameters, then the constants. Control is
+//! flat: loops and branches are jumps. Every instruction is small and plain data; what does not fit is in a
+//! table of its own ([`General`], [`CallSite`], [`FusedSite`], lists of slots).
 
 use std::sync::Arc;
 
@@ -54,7 +54,8 @@ pub(super) struct Operand {
     pub(super) take: bool,
 }
 
-/// One instruction. `d` is where the result goes; `a`, `b`, `c` are operands, `i`, `j`, `k` integers, `x` an element.
+/// One instruction. `d` is where the result goes; `a`, `b`, `c` are operands, `i`, `j`, `k` integers, `x` an
+/// element.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ins {
     Add {

@@ -2,7 +2,8 @@
 //!
 //! Every value gets a register; registers are shared only where that saves a move in a loop:
 //! - the parameters of a loop's blocks and the loop's results are one register each;
-//! - a scalar that a round hands on is computed right into the parameter, if that is not read any more by then;
+//! - a scalar that a round hands on is computed right into the parameter, if that is not read any more by
+//!   then;
 //! - a scalar that a branch gives is computed right into the result;
 //! - a changed version of an array that dies there stays in its register.
 //!

@@ -1,7 +1,8 @@
 //! Elementwise operations over arrays. Scalars count for every element; arrays must have the same lengths.
 //!
-//! A result is written into new memory or over an operand (the operand number `over`, which [`super::store_rule::reuses`] names); each
-//! element of an operand is read before the element of the result is written, so it makes no difference.
+//! A result is written into new memory or over an operand (the operand number `over`, which
+//! [`super::store_rule::reuses`] names); each element of an operand is read before the element of the result
+//! is written, so it makes no difference.
 
 use std::rc::Rc;
 
@@ -147,7 +148,8 @@ fn zip<T: Copy>(data: &mut [T], a: Term<'_, T>, b: Term<'_, T>, f: impl Fn(T, T)
     }
 }
 
-/// The arithmetic rows as closures, so that each gets a loop of its own; the others are looked up for each element.
+/// The arithmetic rows as closures, so that each gets a loop of its own; the others are looked up for each
+/// element.
 macro_rules! with_row {
     ($rule:expr, |$f:ident| $body:expr) => {{
         let Rule { row, parameter } = $rule;

@@ -55,7 +55,8 @@ fn spoken(op: &str) -> String {
     }
 }
 
-/// What shows that a matrix of partials is singular. Zeros stand for one that changes too much within the error of the solution.
+/// What shows that a matrix of partials is singular. Zeros stand for one that changes too much within the
+/// error of the solution.
 fn singular(condition: f64, residual: f64, tolerance: f64) -> String {
     if condition == f64::INFINITY {
         "the matrix of its linear system is singular (condition number inf), or another one within the error of the solution".into()

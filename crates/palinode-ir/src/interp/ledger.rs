@@ -1,11 +1,12 @@
 //! The account of a run: how many bytes its arrays take, how many they may take, and what was allocated when.
 //!
-//! Input: every allocation and release of a [`super::store::Buffer`], and the workspace of kernels. Output: [`Stats`], an error before
-//! the first byte beyond the budget, and the [`Event`]s of a recorded run.
+//! Input: every allocation and release of a [`super::store::Buffer`], and the workspace of kernels. Output:
+//! [`Stats`], an error before the first byte beyond the budget, and the [`Event`]s of a recorded run.
 //!
-//! Invariants: a buffer is charged before it is allocated and credited when it is dropped, on every path, errors included;
-//! `live` is the sum of all buffers and of the workspace charged at that moment. Bookkeeping (registers, lengths of axes, lists of chunks)
-//! is charged by the rules of `bookkeeping.rs`, and is in the budget, too.
+//! Invariants: a buffer is charged before it is allocated and credited when it is dropped, on every path,
+//! errors included; `live` is the sum of all buffers and of the workspace charged at that moment. Bookkeeping
+//! (registers, lengths of axes, lists of chunks) is charged by the rules of `bookkeeping.rs`, and is in the
+//! budget, too.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

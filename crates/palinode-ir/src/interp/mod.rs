@@ -1,8 +1,9 @@
 //! The reference interpreter: it runs a program on any number.
 //!
-//! Input: a verified [`Program`] and a [`Datum`] for each parameter of its entry. Output: a [`Datum`] for each result, or a
-//! [`RunError`] that names the instruction. The number decides what a run means: on `f64` it evaluates, on `Dual<f64>` it also
-//! moves a tangent, on `Var<f64>` it writes a tape, on a posit or a double-double it computes in that precision.
+//! Input: a verified [`Program`] and a [`Datum`] for each parameter of its entry. Output: a [`Datum`] for
+//! each result, or a [`RunError`] that names the instruction. The number decides what a run means: on `f64`
+//! it evaluates, on `Dual<f64>` it also moves a tangent, on `Var<f64>` it writes a tape, on a posit or a
+//! double-double it computes in that precision.
 //!
 //! | file | does |
 //! |---|---|
@@ -14,11 +15,12 @@
 //! | `store_rule`, `workspace`, `bookkeeping` | what memory a run takes: the rules, also for the planner |
 //! | `store`, `ledger` | elements in buffers and chunks; the account of their bytes |
 //!
-//! Invariants: a run changes nothing but its own arrays; an array is updated in place whenever its last use is the update;
-//! comparisons and truncations of active numbers go through [`Real`] and are counted as decisions there, pivoting and
-//! other choices inside kernels are not; a run does not use the native stack for calls. Results of kind `f32` are
-//! rounded after every operation; a reduction, a product or a decomposition is one operation. Every byte of an array is counted, and
-//! none beyond [`Limits::budget`] is taken; how much memory a run takes depends on lengths, trip counts and branches, never on other numbers.
+//! Invariants: a run changes nothing but its own arrays; an array is updated in place whenever its last use
+//! is the update; comparisons and truncations of active numbers go through [`Real`] and are counted as
+//! decisions there, pivoting and other choices inside kernels are not; a run does not use the native stack
+//! for calls. Results of kind `f32` are rounded after every operation; a reduction, a product or a
+//! decomposition is one operation. Every byte of an array is counted, and none beyond [`Limits::budget`] is
+//! taken; how much memory a run takes depends on lengths, trip counts and branches, never on other numbers.
 
 mod access;
 mod array_ops;
@@ -70,12 +72,12 @@ pub struct Limits {
     pub depth: u32,
     /// Stop at the first real operation that makes an infinity or NaN out of finite numbers.
     pub trap_nonfinite: bool,
-    /// How many bytes the run may take at once: arrays, what describes them, registers, and the copies in which results are handed over. The run stops
-    /// before the first byte beyond.
+    /// How many bytes the run may take at once: arrays, what describes them, registers, and the copies in
+    /// which results are handed over. The run stops before the first byte beyond.
     pub budget: Budget,
-    /// How the sums of reductions and of products of matrices (dot products among them) are computed, in derivatives, too. What a
-    /// program adds up itself, in a loop, it adds one after the other. Numbers with derivatives are taken apart for that in memory
-    /// that the budget does not see; plain numbers are not.
+    /// How the sums of reductions and of products of matrices (dot products among them) are computed, in
+    /// derivatives, too. What a program adds up itself, in a loop, it adds one after the other. Numbers with
+    /// derivatives are taken apart for that in memory that the budget does not see; plain numbers are not.
     pub accumulator: Accumulator,
 }
 
@@ -100,12 +102,13 @@ pub struct Stats {
     pub elements_copied: u64,
     /// Elements copied from the chunks of a log into one buffer, for an operation that needs one.
     pub elements_flattened: u64,
-    /// Elements that whole-array operations made: fills, slices, elementwise results and so on. Updates of single
-    /// elements and of slices do not count.
+    /// Elements that whole-array operations made: fills, slices, elementwise results and so on. Updates of
+    /// single elements and of slices do not count.
     pub elements_filled: u64,
     /// Those among them that are zeros by themselves: `zeros`, and what a `resize` appends.
     pub elements_zeroed: u64,
-    /// Elements of arrays that were added to elements of arrays: whole arrays and slices, not single elements.
+    /// Elements of arrays that were added to elements of arrays: whole arrays and slices, not single
+    /// elements.
     pub elements_added: u64,
     /// Rounds of loops and calls.
     pub steps: u64,
@@ -117,7 +120,8 @@ pub struct Stats {
     pub peak_bytes: usize,
     /// The bytes of the arrays that the run ends with: its results.
     pub result_bytes: usize,
-    /// The most bytes that the run took at once in all, which is what a budget is about: arrays and all that is needed besides them.
+    /// The most bytes that the run took at once in all, which is what a budget is about: arrays and all that
+    /// is needed besides them.
     pub heap_bytes: usize,
 }
 
@@ -151,8 +155,8 @@ impl Code {
         Code::marked(program, liveness::mark)
     }
 
-    /// Compiles a program so that nothing is updated in place and nothing is released early: every update copies its array. Slow, large, and
-    /// the reference: it gives the same bits as [`Code::new`].
+    /// Compiles a program so that nothing is updated in place and nothing is released early: every update
+    /// copies its array. Slow, large, and the reference: it gives the same bits as [`Code::new`].
     pub fn always_copying(program: &Program) -> Code {
         Code::marked(program, liveness::mark_nothing)
     }
@@ -221,8 +225,8 @@ impl Code {
             .map(|(outputs, stats, _)| (outputs, stats))
     }
 
-    /// Runs it, counts what it costs, and writes down everything that its memory depends on: how often loops went round, which way
-    /// branches went, how long new arrays were. Slower, and an event takes 16 bytes.
+    /// Runs it, counts what it costs, and writes down everything that its memory depends on: how often loops
+    /// went round, which way branches went, how long new arrays were. Slower, and an event takes 16 bytes.
     ///
     /// # Errors
     /// As [`Code::run`].
@@ -238,8 +242,8 @@ impl Code {
         Ok((outputs, stats, events))
     }
 
-    /// Runs it and counts how often each `while` of the function that is run went round: the fewest and the most rounds, by the place of the loop. What it
-    /// counts with is within the budget, too.
+    /// Runs it and counts how often each `while` of the function that is run went round: the fewest and the
+    /// most rounds, by the place of the loop. What it counts with is within the budget, too.
     ///
     /// # Errors
     /// As [`Code::run`].
@@ -275,7 +279,8 @@ impl Code {
         Ok((rounds, Stats { heap_bytes: stats.heap_bytes + besides, ..stats }))
     }
 
-    /// Whether it looks for fixed points or roots: on the way there, numbers that are not finite are no reason to stop.
+    /// Whether it looks for fixed points or roots: on the way there, numbers that are not finite are no
+    /// reason to stop.
     pub fn searches(&self) -> bool {
         let mut sites = self.functions.iter().flat_map(|function| &function.generals);
         sites.any(|site| matches!(site.op, crate::op::Op::Settled(_)))
@@ -309,7 +314,8 @@ pub fn run<R: Real>(program: &Program, inputs: &[Datum<R>]) -> Result<Vec<Datum<
 
 #[cfg(test)]
 mod planted {
-    //! Liveness with a planted bug is caught: the run that updates in place differs from the one that always copies, or stops.
+    //! Liveness with a planted bug is caught: the run that updates in place differs from the one that always
+    //! copies, or stops.
 
     use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,7 +1,7 @@
 //! Reals in fewer bits, several to an integer: how residuals are kept where that was asked for.
 //!
-//! A number is rounded to single precision (to nearest, ties to even), and for `bf16` once more to its upper half. Numbers beyond the
-//! range become infinities, NaN stays NaN. The first number is in the lowest bits.
+//! A number is rounded to single precision (to nearest, ties to even), and for `bf16` once more to its upper
+//! half. Numbers beyond the range become infinities, NaN stays NaN. The first number is in the lowest bits.
 
 use palinode_core::Real;
 
@@ -18,7 +18,8 @@ fn bits(narrow: Narrow, x: f64) -> u64 {
     match narrow {
         Narrow::F32 => u64::from(single),
         Narrow::Bf16 if x.is_nan() => u64::from((single >> 16) | 0x40),
-        // Half a unit of the upper half, less a bit if that is even; a carry runs into the exponent as it should.
+        // Half a unit of the upper half, less a bit if that is even; a carry runs into the exponent as it
+        // should.
         Narrow::Bf16 => u64::from((single + 0x7FFF + ((single >> 16) & 1)) >> 16),
     }
 }

@@ -1,6 +1,7 @@
 //! Running register code: inputs, frames and outputs. The loop over the instructions is in `execute`.
 //!
-//! Frames are windows of four stacks on the heap: a recursion as deep as the limits allow needs no native stack.
+//! Frames are windows of four stacks on the heap: a recursion as deep as the limits allow needs no native
+//! stack.
 
 mod execute;
 mod sweep;
@@ -213,7 +214,8 @@ pub(crate) fn check_inputs<R>(
 }
 
 impl<R: Real> Machine<'_, R> {
-    /// Charges the registers of a call that is about to be entered, with which so many are running. Stacks do not become smaller again.
+    /// Charges the registers of a call that is about to be entered, with which so many are running. Stacks do
+    /// not become smaller again.
     fn charge_frame(&mut self, function: usize, calls: usize) -> Result<(), RunErrorKind> {
         self.registers += self.functions[function].registers.bytes(size_of::<R>() as u64);
         let needed = bookkeeping::frames(calls, self.registers);

@@ -1,12 +1,14 @@
 //! The elements of an array: one buffer of exactly its size, or a log that grows by chunks.
 //!
-//! An array has one buffer, whose capacity is the number of its elements. `push` and a `resize` to more elements append; where there
-//! is no room they add a chunk instead of moving what is there. The chunks after the first buffer have fixed capacities
-//! ([`chunk_capacity`]), so that an element is found by its number. A `resize` to fewer elements frees the chunks that hold none any more. What an array
-//! takes is therefore a function of two numbers, [`super::store_rule::elements_held`].
+//! An array has one buffer, whose capacity is the number of its elements. `push` and a `resize` to more
+//! elements append; where there is no room they add a chunk instead of moving what is there. The chunks after
+//! the first buffer have fixed capacities ([`chunk_capacity`]), so that an element is found by its number. A
+//! `resize` to fewer elements frees the chunks that hold none any more. What an array takes is therefore a
+//! function of two numbers, [`super::store_rule::elements_held`].
 //!
-//! Invariants: every chunk but the last is full; the last one holds an element (or there is only one); arrays of other ranks than 1 have
-//! one buffer. Buffers are aligned to cache lines, and so that an allocator can tell them from bookkeeping.
+//! Invariants: every chunk but the last is full; the last one holds an element (or there is only one); arrays
+//! of other ranks than 1 have one buffer. Buffers are aligned to cache lines, and so that an allocator can
+//! tell them from bookkeeping.
 
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -20,7 +22,8 @@ use super::store_rule::{Event, chunk_capacity, chunk_of, elements_held};
 
 /// The alignment of every buffer, in bytes.
 const ALIGNMENT: usize = 64;
-/// No buffer can be larger. `aligned-vec` 0.6.4 forgets that sizes are rounded up to the alignment, so this is checked here.
+/// No buffer can be larger. `aligned-vec` 0.6.4 forgets that sizes are rounded up to the alignment, so this
+/// is checked here.
 const MOST_BYTES: usize = isize::MAX as usize - 4096;
 /// So many elements at once are worth the question whether there is memory for them.
 const MANY: usize = 1 << 20;
@@ -29,8 +32,8 @@ pub(super) fn elements_of(op: &'static str, shape: &[usize]) -> Result<usize, Ru
     counted(shape).ok_or_else(|| too_large(op, shape))
 }
 
-/// How many elements a shape has. None if they are too many to be counted; axes of length 0 are left out of that, so that what is counted along some of
-/// the axes (a stride, a lane) never overflows either.
+/// How many elements a shape has. None if they are too many to be counted; axes of length 0 are left out of
+/// that, so that what is counted along some of the axes (a stride, a lane) never overflows either.
 pub(super) fn counted(shape: &[usize]) -> Option<usize> {
     let full = shape.iter().filter(|&&length| length != 0);
     let product = full.copied().try_fold(1_usize, |product, length| product.checked_mul(length))?;
@@ -142,7 +145,8 @@ pub(super) struct Store<T> {
     tail: Buffer<T>,
     /// How many elements there are before `tail`.
     start: usize,
-    /// The buffer that the array was made with and the chunks between it and `tail`; empty as long as there is one buffer.
+    /// The buffer that the array was made with and the chunks between it and `tail`; empty as long as there
+    /// is one buffer.
     earlier: Vec<Buffer<T>>,
     /// How many elements the first of them has.
     made: usize,

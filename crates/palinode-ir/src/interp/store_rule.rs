@@ -1,19 +1,26 @@
 //! The rules by which a run takes memory, stated once for the interpreter and for the planner.
 //!
-//! 1. An array has a buffer of exactly its elements; without elements, none. Elements take the size of the run's real number, 8 bytes
-//!    (integers) or 1 (truth values).
-//! 2. Inputs are copied into buffers of the run when it starts; results count until the run ends, and are then copied out.
-//! 3. A result is allocated before the operands that die are released, unless [`reuses`] (for a fused loop, [`fused_reuses`]) says that it is in
-//!    the memory of an operand that is *free*: it dies there and nothing else holds it, no other register and no other operand of the
-//!    same instruction. `write`, `add_at`, `push`, `resize` and `reshape` change operand 0 if it is free, else a copy of it.
-//! 4. An array grows by chunks, and has room for [`elements_held`]. A copy is in one buffer again, of exactly its elements.
-//! 5. Operands in chunks are brought into one buffer first, in the order of the operands: a fresh array takes the place of the log in its
-//!    register. Not where [`takes_chunks`] says so.
-//! 6. A sweep has a buffer for the scalars of its snapshots, one for each kind, as long as it runs: [`slots_of`] times what the state has. A snapshot holds the
-//!    arrays of the state, as a register does; against a limit an array that grew counts as [`most_held`]. If a snapshot would take all of them over a limit in bytes, because states have become longer, all but the first are given up, the rounds
-//!    that are left are run once for the size of the largest state, and the sweep goes on from the first state with [`slots_of_growing`] and buffers for them.
+//! 1. An array has a buffer of exactly its elements; without elements, none. Elements take the size of the
+//!    run's real number, 8 bytes (integers) or 1 (truth values).
+//! 2. Inputs are copied into buffers of the run when it starts; results count until the run ends, and are
+//!    then copied out.
+//! 3. A result is allocated before the operands that die are released, unless [`reuses`] (for a fused loop,
+//!    [`fused_reuses`]) says that it is in the memory of an operand that is *free*: it dies there and nothing
+//!    else holds it, no other register and no other operand of the same instruction. `write`, `add_at`,
+//!    `push`, `resize` and `reshape` change operand 0 if it is free, else a copy of it.
+//! 4. An array grows by chunks, and has room for [`elements_held`]. A copy is in one buffer again, of exactly
+//!    its elements.
+//! 5. Operands in chunks are brought into one buffer first, in the order of the operands: a fresh array takes
+//!    the place of the log in its register. Not where [`takes_chunks`] says so.
+//! 6. A sweep has a buffer for the scalars of its snapshots, one for each kind, as long as it runs:
+//!    [`slots_of`] times what the state has. A snapshot holds the arrays of the state, as a register does;
+//!    against a limit an array that grew counts as [`most_held`]. If a snapshot would take all of them over a
+//!    limit in bytes, because states have become longer, all but the first are given up, the rounds that are
+//!    left are run once for the size of the largest state, and the sweep goes on from the first state with
+//!    [`slots_of_growing`] and buffers for them.
 //! 7. While a kernel runs, its [`super::workspace`] is charged.
-//! 8. What is needed besides elements is charged by the rules of [`super::bookkeeping`], and results once more when they are copied out, one after the other.
+//! 8. What is needed besides elements is charged by the rules of [`super::bookkeeping`], and results once
+//!    more when they are copied out, one after the other.
 
 use crate::op::{Kind, Op, Room};
 use crate::types::Elem;
@@ -25,7 +32,8 @@ pub enum Event {
     Trips(u64),
     /// The condition of an `if`, or of a round of a `while`.
     Holds(bool),
-    /// A fresh array of so many elements: an input, a result, a copy. Chunks that an array grows by have none.
+    /// A fresh array of so many elements: an input, a result, a copy. Chunks that an array grows by have
+    /// none.
     Elements(u64),
 }
 
@@ -36,7 +44,8 @@ pub(super) const LONGEST: usize = 4096;
 /// How many chunks there are before those of [`LONGEST`] elements begin; together they have room for as many.
 const GROWING: usize = (LONGEST / SHORTEST).ilog2() as usize + 1;
 
-/// The capacity of a chunk by its number: 32, 32, 64, 128, ... elements up to [`LONGEST`], then [`LONGEST`] each.
+/// The capacity of a chunk by its number: 32, 32, 64, 128, ... elements up to [`LONGEST`], then [`LONGEST`]
+/// each.
 pub(super) const fn chunk_capacity(number: usize) -> usize {
     match number {
         0 => SHORTEST,
@@ -66,8 +75,9 @@ pub(crate) fn chunks_held(made: u64, length: u64) -> u64 {
     }
 }
 
-/// How many elements an array has room for that was made (or copied, or brought into one buffer) with `made` elements and has `length` now:
-/// its first buffer, and the chunks that the elements after it need. Cut to nothing it has no room, and counts as made with 0 elements.
+/// How many elements an array has room for that was made (or copied, or brought into one buffer) with `made`
+/// elements and has `length` now: its first buffer, and the chunks that the elements after it need. Cut to
+/// nothing it has no room, and counts as made with 0 elements.
 pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
     const LARGE: u64 = LONGEST as u64;
     if length == 0 {
@@ -81,7 +91,8 @@ pub(crate) fn elements_held(made: u64, length: u64) -> u64 {
     })
 }
 
-/// No array that was made (or copied) with `made` elements or more and has `length` now has room for more, if it grew: a state that is run to again may have been copied elsewhere on the way.
+/// No array that was made (or copied) with `made` elements or more and has `length` now has room for more, if
+/// it grew: a state that is run to again may have been copied elsewhere on the way.
 pub(crate) fn most_held(made: u64, length: u64) -> u64 {
     if length <= made { made } else { length.saturating_add(length.max(SHORTEST as u64)) }
 }
@@ -94,8 +105,8 @@ pub(crate) fn held_at_most(length: u64) -> u64 {
     length.saturating_add(length.clamp(SHORTEST as u64, LONGEST as u64) - 1)
 }
 
-/// How many snapshots a sweep of so many rounds has room for, if a state of so many values takes `each` bytes; if not even one fits, the bytes that there are.
-/// One round needs none, nor does a state of nothing.
+/// How many snapshots a sweep of so many rounds has room for, if a state of so many values takes `each`
+/// bytes; if not even one fits, the bytes that there are. One round needs none, nor does a state of nothing.
 pub(crate) fn slots_of(room: Room, rounds: u64, values: usize, each: u64) -> Result<u64, u64> {
     let slots = match room {
         _ if rounds <= 1 || values == 0 => 0,
@@ -108,7 +119,8 @@ pub(crate) fn slots_of(room: Room, rounds: u64, values: usize, each: u64) -> Res
     Ok(slots.min(rounds))
 }
 
-/// How many snapshots `bytes` have room for, if the first state takes `first` of them and no other one more than `largest`.
+/// How many snapshots `bytes` have room for, if the first state takes `first` of them and no other one more
+/// than `largest`.
 pub(crate) fn slots_of_growing(bytes: u64, first: u64, largest: u64) -> u64 {
     1 + bytes.saturating_sub(first) / largest.max(1)
 }
@@ -117,10 +129,11 @@ fn is_kind(elem: Elem, wanted: Elem) -> bool {
     elem == wanted || (elem.is_real() && wanted.is_real())
 }
 
-/// The operand whose memory an operation uses for its result. Of each operand `free` says what kind it has, if it is an array
-/// that dies here and that nothing else holds.
+/// The operand whose memory an operation uses for its result. Of each operand `free` says what kind it has,
+/// if it is an array that dies here and that nothing else holds.
 ///
-/// Elementwise operations use the first one of the kind of the result (the condition of a `select` does not count).
+/// Elementwise operations use the first one of the kind of the result (the condition of a `select` does not
+/// count).
 pub(crate) fn reuses(op: &Op, result: Elem, free: &[Option<Elem>]) -> Option<usize> {
     let first = |from: usize| {
         let fits = |elem: &Option<Elem>| elem.is_some_and(|elem| is_kind(elem, result));
@@ -145,10 +158,12 @@ pub(super) fn is_identity(axes: &[u8]) -> bool {
     axes.windows(2).all(|pair| pair[0] < pair[1])
 }
 
-/// For each result of a fused loop the operand in whose memory it is if that is free; if it is held elsewhere, or if there is none, the
-/// result has a new buffer. `operands` are the array operands, each with its kind and whether it dies there (of several uses of one array, the last).
+/// For each result of a fused loop the operand in whose memory it is if that is free; if it is held
+/// elsewhere, or if there is none, the result has a new buffer. `operands` are the array operands, each with
+/// its kind and whether it dies there (of several uses of one array, the last).
 ///
-/// The choice is made before the program runs, among the operands that die: in order, the first of the kind of the result that is not taken yet.
+/// The choice is made before the program runs, among the operands that die: in order, the first of the kind
+/// of the result that is not taken yet.
 pub(crate) fn fused_reuses(operands: &[(Elem, bool)], results: &[Elem]) -> Vec<Option<usize>> {
     let mut taken = vec![false; operands.len()];
     let mut choose = |elem: Elem| {

@@ -5,7 +5,8 @@
 use crate::types::{Elem, Type};
 use palinode_core::Scalar;
 
-/// A dense array in row-major order: the last index runs fastest. A scalar has the shape `[]` and one element.
+/// A dense array in row-major order: the last index runs fastest. A scalar has the shape `[]` and one
+/// element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor<T> {
     /// The length along each axis.

@@ -1,6 +1,7 @@
 //! Values at run time: arrays that are shared until they are changed, and rounding to single precision.
 //!
-//! Invariant: an array is changed in place only if nothing else holds it; otherwise it is copied first, and the copy is counted.
+//! Invariant: an array is changed in place only if nothing else holds it; otherwise it is copied first, and
+//! the copy is counted.
 
 use std::rc::Rc;
 
@@ -96,7 +97,8 @@ impl<R: Copy> Array<R> {
         }
     }
 
-    /// Makes sure that nothing else holds the array, without counting what that takes as a copy: it is about to be overwritten.
+    /// Makes sure that nothing else holds the array, without counting what that takes as a copy: it is about
+    /// to be overwritten.
     pub(super) fn own(&mut self, op: &'static str, memory: &Memory) -> Result<(), RunErrorKind> {
         fn own<T: Copy>(
             store: &mut Rc<Store<T>>,
@@ -358,7 +360,8 @@ pub(super) fn round32<R: Real>(x: R) -> R {
         // x + (0 - x) would lose the sign of the zero.
         -(-x + exact)
     } else {
-        // The difference of a number and its rounding needs no more bits than the number: both steps are exact.
+        // The difference of a number and its rounding needs no more bits than the number: both steps are
+        // exact.
         x + (rounded - exact)
     }
 }

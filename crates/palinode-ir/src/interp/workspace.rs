@@ -1,17 +1,19 @@
 //! What kernels take besides their operands and results while they run.
 //!
-//! Products that need a factor transposed, reductions over axes that are not the last and writes to listed places allocate exactly this much.
-//! Linear algebra works in memory of its own; what is charged for it is an upper bound.
+//! Products that need a factor transposed, reductions over axes that are not the last and writes to listed
+//! places allocate exactly this much. Linear algebra works in memory of its own; what is charged for it is an
+//! upper bound.
 
 use crate::op::{Axis, Linalg, Op};
 
 /// Lists up to this length are checked for repeated places without further memory.
 pub(super) const SHORT_LIST: usize = 8;
 
-/// The bytes of workspace of an operation on operands with these lengths (none for scalars); `real` is the size of a real number.
+/// The bytes of workspace of an operation on operands with these lengths (none for scalars); `real` is the
+/// size of a real number.
 ///
-/// That of a `write` is given back before the array is copied, if it must be; the others last until the results are there. Wrong lengths are
-/// allowed: the operation refuses them itself.
+/// That of a `write` is given back before the array is copied, if it must be; the others last until the
+/// results are there. Wrong lengths are allowed: the operation refuses them itself.
 pub(crate) fn workspace(op: &Op, shapes: &[&[usize]], real: usize) -> usize {
     match op {
         Op::MatMul { a_transposed, b_transposed, .. } => {
@@ -52,7 +54,8 @@ fn product(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 
-/// An upper bound for the elements that a decomposition or solver holds at once, results included where they are made outside the account first.
+/// An upper bound for the elements that a decomposition or solver holds at once, results included where they
+/// are made outside the account first.
 fn linalg(kind: Linalg, shapes: &[&[usize]]) -> usize {
     let (rows, columns) = (shapes[0][0], shapes[0][1]);
     let (matrix, wide, narrow) = (rows * columns, rows.max(columns), rows.min(columns));
@@ -63,7 +66,8 @@ fn linalg(kind: Linalg, shapes: &[&[usize]]) -> usize {
         + match kind {
             // The matrix, its transpose, the right sides by columns and back.
             Linalg::Solve { .. } | Linalg::SolveTriangular { .. } => 2 * matrix + 3 * sides,
-            // The same, and plain copies of the matrix, its factors and its inverse, with the scales and sums of rows.
+            // The same, and plain copies of the matrix, its factors and its inverse, with the scales and sums
+            // of rows.
             Linalg::SolveChecked { .. } => 5 * matrix + 4 * sides + 8 * wide,
             Linalg::Inverse => 3 * matrix,
             Linalg::Determinant => 4 * matrix,

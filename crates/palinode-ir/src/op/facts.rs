@@ -1,8 +1,8 @@
 //! The table of operations: the name of each, samples of it, and what everybody else asks about it.
 //!
-//! Input: an operation. Output: [`Facts`]. Passes, plans and transforms ask for facts instead of listing operations, so that a new
-//! operation is a row here, and a case where something is done for each: lengths, typing, text, tangent, transpose, interpreter. The facts are
-//! held to runs by `tests/all/facts.rs`.
+//! Input: an operation. Output: [`Facts`]. Passes, plans and transforms ask for facts instead of listing
+//! operations, so that a new operation is a row here, and a case where something is done for each: lengths,
+//! typing, text, tangent, transpose, interpreter. The facts are held to runs by `tests/all/facts.rs`.
 
 use palinode_core::rules::Row;
 
@@ -24,7 +24,8 @@ pub enum Kind {
     Makes,
     /// It gives the elements of operand 0 another shape, in the same memory if nothing else needs them.
     Reshapes,
-    /// It *consumes* operand 0: the result is a changed version of it, in the same memory if nothing else needs it.
+    /// It *consumes* operand 0: the result is a changed version of it, in the same memory if nothing else
+    /// needs it.
     Updates,
     /// It does what its one block does with scalars, elementwise.
     Fuses,
@@ -50,18 +51,20 @@ pub enum Linear {
     },
 }
 
-/// What the reverse of a loop computes again instead of keeping it from the forward sweep, from least to most. What is not computed
-/// again is kept in logs, an entry a round.
+/// What the reverse of a loop computes again instead of keeping it from the forward sweep, from least to
+/// most. What is not computed again is kept in logs, an entry a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Recompute {
     /// Nothing but constants, indices and conditions: most memory, least work.
     Nothing,
-    /// What costs about as little as reading it back: sums, products, elements of arrays that nothing changes.
+    /// What costs about as little as reading it back: sums, products, elements of arrays that nothing
+    /// changes.
     #[default]
     Cheap,
     /// Every elementwise function too.
     Elementwise,
-    /// Whatever does not change an array or contain a loop: products of matrices, reductions, decompositions. Least memory.
+    /// Whatever does not change an array or contain a loop: products of matrices, reductions, decompositions.
+    /// Least memory.
     Anything,
 }
 
@@ -80,9 +83,11 @@ pub struct Facts {
     pub linear: Linear,
     /// `f(a, b)` is `f(b, a)`, bit by bit.
     pub commutes: bool,
-    /// It can stop a run, though its operands fit: it overflows, divides by zero, refuses a value, or makes an infinity where those are trapped.
+    /// It can stop a run, though its operands fit: it overflows, divides by zero, refuses a value, or makes
+    /// an infinity where those are trapped.
     pub may_fail: bool,
-    /// It makes real numbers that were not there: they are rounded if their kind is `f32`, and looked at if infinities are trapped.
+    /// It makes real numbers that were not there: they are rounded if their kind is `f32`, and looked at if
+    /// infinities are trapped.
     pub computes: bool,
     /// No derivative goes through it, though its operands and results may be real.
     pub cuts: bool,

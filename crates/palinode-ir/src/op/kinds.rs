@@ -1,4 +1,5 @@
-//! The parts that operations are told apart by: which integer arithmetic, which comparison, which decomposition.
+//! The parts that operations are told apart by: which integer arithmetic, which comparison, which
+//! decomposition.
 
 use crate::named::named;
 
@@ -102,7 +103,8 @@ pub enum Linalg {
         /// With the transpose of `A`.
         transposed: bool,
     },
-    /// `(A, b)`: the same for the matrix `A` of an equation's partials. An `A` that is singular to working precision, and an `x` whose residual is not small, stop the run.
+    /// `(A, b)`: the same for the matrix `A` of an equation's partials. An `A` that is singular to working
+    /// precision, and an `x` whose residual is not small, stop the run.
     SolveChecked {
         /// With the transpose of `A`.
         transposed: bool,

@@ -1,5 +1,5 @@
-//! The lengths of an operation's results, from its operands: stated once for passes, transforms and plans, which know lengths by name, as values
-//! or as numbers.
+//! The lengths of an operation's results, from its operands: stated once for passes, transforms and plans,
+//! which know lengths by name, as values or as numbers.
 
 use super::{Axis, Linalg, Narrow, Op};
 

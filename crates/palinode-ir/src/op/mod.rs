@@ -1,11 +1,12 @@
 //! The operations of a program.
 //!
 //! An operation is data: what it computes, without its operands. Real elementwise operations are the rows of
-//! the rule table ([`Op::Map`]); everything else here is linear in its real operands, moves elements, or concerns
-//! integers, truth values and control.
+//! the rule table ([`Op::Map`]); everything else here is linear in its real operands, moves elements, or
+//! concerns integers, truth values and control.
 //!
-//! `facts.rs` is the table of operations: their names and what everybody else asks about them. `lengths.rs` says how long their results are, `kinds.rs`
-//! holds the parts that tell operations apart. `_ =>` on [`Op`] stands only where it means "nothing special", which is right for every operation, or where it panics.
+//! `facts.rs` is the table of operations: their names and what everybody else asks about them. `lengths.rs`
+//! says how long their results are, `kinds.rs` holds the parts that tell operations apart. `_ =>` on [`Op`]
+//! stands only where it means "nothing special", which is right for every operation, or where it panics.
 
 mod facts;
 mod kinds;
@@ -88,7 +89,8 @@ impl core::hash::Hash for Literal {
     }
 }
 
-/// How many states of a loop its way back may keep at once. A loop that has such a limit keeps no residuals of its rounds: reverse mode makes an [`Op::Sweep`] of it.
+/// How many states of a loop its way back may keep at once. A loop that has such a limit keeps no residuals
+/// of its rounds: reverse mode makes an [`Op::Sweep`] of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Room {
     /// So many, the initial one included; 0 counts as 1.
@@ -110,8 +112,8 @@ impl FuncId {
 
 /// An operation. Operands are listed in the order in which an instruction holds them.
 ///
-/// *Elementwise* operations take scalars and arrays of one rank; scalars are used with every element, and arrays
-/// must have the same lengths when the program runs.
+/// *Elementwise* operations take scalars and arrays of one rank; scalars are used with every element, and
+/// arrays must have the same lengths when the program runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// A literal; no operands.
@@ -126,21 +128,23 @@ pub enum Op {
     Logical(Logical),
     /// `(condition, a, b)`: elementwise choice between two of one kind.
     Select,
-    /// Elementwise conversion to another kind. Real to integer truncates and is a decision; real to `f32` rounds.
+    /// Elementwise conversion to another kind. Real to integer truncates and is a decision; real to `f32`
+    /// rounds.
     Convert(Elem),
     /// The operand, as a constant for differentiation.
     StopGradient,
-    /// `(x, change, bound, rounds)`: the vector `x` that a search found, if it is finite and the last change, or the residual, of the search is at most the bound; otherwise the run
-    /// stops. Transforms take no derivative through it: a solution has that of its equation. Numbers that carry derivatives keep
-    /// those of the search.
+    /// `(x, change, bound, rounds)`: the vector `x` that a search found, if it is finite and the last change,
+    /// or the residual, of the search is at most the bound; otherwise the run stops. Transforms take no
+    /// derivative through it: a solution has that of its equation. Numbers that carry derivatives keep those
+    /// of the search.
     Settled(Search),
 
     /// The length of an array along an axis.
     Dim(u8),
     /// `n`: the integers `0..n`.
     Iota,
-    /// `(x, lengths...)`: `x` repeated. Axis `j` of `x` becomes axis `axes[j]` of the result, which has as many axes
-    /// as there are lengths; `axes` ascends. A scalar `x` fills an array.
+    /// `(x, lengths...)`: `x` repeated. Axis `j` of `x` becomes axis `axes[j]` of the result, which has as
+    /// many axes as there are lengths; `axes` ascends. A scalar `x` fills an array.
     Broadcast(Vec<u8>),
     /// `(x, lengths...)`: the same elements in the same order, of another shape.
     Reshape,
@@ -162,13 +166,15 @@ pub enum Op {
     /// `(log, n)`: a rank-1 array cut, or extended with zeros, to length `n`.
     Resize,
 
-    /// `x`, an array of reals: its elements in order in a narrower format, several to an integer. Carries no derivative: only what reverse mode
-    /// keeps is packed, and a program that packs is not differentiated again.
+    /// `x`, an array of reals: its elements in order in a narrower format, several to an integer. Carries no
+    /// derivative: only what reverse mode keeps is packed, and a program that packs is not differentiated
+    /// again.
     Pack(Narrow),
     /// `(words, n)`: the first `n` reals of what was packed, as a vector.
     Unpack(Narrow),
 
-    /// `(a, b)`: the matrix product of ranks 1 or 2, as in linear algebra; flags transpose rank-2 operands first.
+    /// `(a, b)`: the matrix product of ranks 1 or 2, as in linear algebra; flags transpose rank-2 operands
+    /// first.
     MatMul {
         /// Use the transpose of the first operand.
         a_transposed: bool,
@@ -185,28 +191,31 @@ pub enum Op {
     /// Dense linear algebra.
     Linalg(Linalg),
 
-    /// `(n, initial values...)` and one block `(k, carried values...)`: runs it for `k` in `0..n` and carries its
-    /// results to the next round. A negative `n` counts as 0.
+    /// `(n, initial values...)` and one block `(k, carried values...)`: runs it for `k` in `0..n` and carries
+    /// its results to the next round. A negative `n` counts as 0.
     For {
         /// `k` runs from `n - 1` down to 0.
         descending: bool,
         /// How much its way back may keep; nothing is said by default. It means nothing for the values.
         room: Option<Room>,
     },
-    /// `(initial values...)` and two blocks `(carried values...)`: while the first gives true, the second makes
-    /// the next values.
+    /// `(initial values...)` and two blocks `(carried values...)`: while the first gives true, the second
+    /// makes the next values.
     While {
         /// As of [`Op::For`].
         room: Option<Room>,
     },
-    /// `(n, initial state..., initial cotangents...)` and two blocks, `advance (k, state...)` and `back (k, state..., cotangents...)`: the way back
-    /// through a loop of which nothing was kept. With `x` the state, `x[k + 1] = advance(k, x[k])`; then `c = back(k, x[k], c)` for `k` from `n - 1`
-    /// down to 0. Gives the last `c`. How often a state is computed again depends on `room`; the result does not. A negative `n` counts as 0.
+    /// `(n, initial state..., initial cotangents...)` and two blocks, `advance (k, state...)` and
+    /// `back (k, state..., cotangents...)`: the way back through a loop of which nothing was kept. With `x`
+    /// the state, `x[k + 1] = advance(k, x[k])`; then `c = back(k, x[k], c)` for `k` from `n - 1` down to 0.
+    /// Gives the last `c`. How often a state is computed again depends on `room`; the result does not. A
+    /// negative `n` counts as 0.
     Sweep {
         /// How many states are kept at once.
         room: Room,
     },
-    /// `(condition)` and two blocks without parameters: the results of the first if it holds, else of the second.
+    /// `(condition)` and two blocks without parameters: the results of the first if it holds, else of the
+    /// second.
     If,
     /// Calls a function.
     Call(FuncId),

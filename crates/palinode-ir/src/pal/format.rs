@@ -1,7 +1,8 @@
 //! Source -> the same source, laid out.
 //!
-//! Works on tokens, so comments and the choice of lines stay: what changes is indentation, the space between tokens, the column
-//! of comments at the ends of lines, and runs of empty lines. Laying out twice changes nothing more.
+//! Works on tokens, so comments and the choice of lines stay: what changes is indentation, the space between
+//! tokens, the column of comments at the ends of lines, and runs of empty lines. Laying out twice changes
+//! nothing more.
 
 use super::syntax::lexer::{self, Kind, Token};
 use super::syntax::{KEYWORDS, parse};
@@ -192,7 +193,8 @@ impl<'a> Layout<'a> {
             return false;
         }
         match before.last() {
-            // No statement starts with a sign: on a line of its own it is a difference, unless the line before wants a value.
+            // No statement starts with a sign: on a line of its own it is a difference, unless the line
+            // before wants a value.
             None => self.goes_on,
             Some(last) => {
                 let text = self.of(*last);

@@ -6,7 +6,8 @@
 //! | [`format`](format()) | source -> the same source, laid out |
 //! | [`ssa`](ssa()) | source -> each line with the single assignments it became |
 //!
-//! The language is described in the book, `docs/book/language.md`. Nothing here reads files or knows the terminal.
+//! The language is described in the book, `docs/book/language.md`. Nothing here reads files or knows the
+//! terminal.
 
 mod constant;
 mod format;
@@ -120,8 +121,8 @@ impl Default {
 pub enum LengthSpec {
     /// It is this.
     Known(usize),
-    /// It is the same wherever the name stands. The program takes it from the first array that has it, or from an `input n: int`
-    /// of that name; that the others agree is checked when the data arrive.
+    /// It is the same wherever the name stands. The program takes it from the first array that has it, or
+    /// from an `input n: int` of that name; that the others agree is checked when the data arrive.
     Named(Arc<str>),
     /// It is whatever the data say.
     Any,

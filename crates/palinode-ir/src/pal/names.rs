@@ -11,8 +11,8 @@ pub(crate) struct Assigned {
     pub(crate) whole: bool,
 }
 
-/// The names that are assigned in a block and not defined there, in alphabetical order. Names of views defined in the block
-/// count as the names that they are views of.
+/// The names that are assigned in a block and not defined there, in alphabetical order. Names of views
+/// defined in the block count as the names that they are views of.
 pub(crate) fn assigned(block: &Block) -> BTreeMap<Arc<str>, Assigned> {
     let mut scan = AssignedScan { locals: vec![BTreeMap::new()], found: BTreeMap::new() };
     scan.block(block);
@@ -204,8 +204,8 @@ impl Mentions {
     }
 }
 
-/// Calls `each` with every expression below a statement, inner blocks included, and `inner` with every inner statement.
-/// Functions defined inside are left out.
+/// Calls `each` with every expression below a statement, inner blocks included, and `inner` with every inner
+/// statement. Functions defined inside are left out.
 pub(crate) fn walk_stmt(stmt: &Stmt, each: &mut dyn FnMut(&Expr), inner: &mut dyn FnMut(&Stmt)) {
     let mut block = |block: &Block, each: &mut dyn FnMut(&Expr)| {
         for stmt in &block.stmts {

@@ -1,8 +1,8 @@
 //! Source -> each line with the single assignments it became.
 //!
-//! Each variable's versions are numbered from 0 in the order of definition. A variable that a loop carries is a `phi` of its value
-//! before the loop and its value after the round before; after the loop its name is the same `phi`. A variable that a branch
-//! assigns is a `phi` of both sides, shown where the branch ends.
+//! Each variable's versions are numbered from 0 in the order of definition. A variable that a loop carries is
+//! a `phi` of its value before the loop and its value after the round before; after the loop its name is the
+//! same `phi`. A variable that a branch assigns is a `phi` of both sides, shown where the branch ends.
 
 use super::lower;
 use super::syntax;

@@ -1,7 +1,8 @@
 //! Units: names, prefixes and what they are worth in SI.
 //!
-//! Only the scale is known here; that lengths and times do not add up is for dimension inference. A scale is a quotient, so that
-//! `7 [ms]` is the number nearest to 0.007 and not a product of two rounded ones. Units with an offset (degrees Celsius) are left out.
+//! Only the scale is known here; that lengths and times do not add up is for dimension inference. A scale is
+//! a quotient, so that `7 [ms]` is the number nearest to 0.007 and not a product of two rounded ones. Units
+//! with an offset (degrees Celsius) are left out.
 
 use std::sync::Arc;
 

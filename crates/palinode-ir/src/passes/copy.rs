@@ -3,7 +3,8 @@
 use crate::fast::FastMap;
 use crate::program::{Block, Function, Inst, Value, ValueInfo};
 
-/// Copies blocks into a function. Values that the copied text defines are new; others are what the map says, or themselves.
+/// Copies blocks into a function. Values that the copied text defines are new; others are what the map says,
+/// or themselves.
 pub(super) struct Copier<'a> {
     /// Where the copy goes.
     pub(super) into: &'a mut Function,

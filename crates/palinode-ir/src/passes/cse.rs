@@ -1,10 +1,12 @@
 //! Common subexpressions.
 //!
-//! An instruction without blocks that repeats an earlier one (the same operation on the same operands; the order of the operands of sums and
-//! products does not matter) is replaced by it. The earlier one must be in the same block or one around it. Calls count too: functions are pure.
+//! An instruction without blocks that repeats an earlier one (the same operation on the same operands; the
+//! order of the operands of sums and products does not matter) is replaced by it. The earlier one must be in
+//! the same block or one around it. Calls count too: functions are pure.
 //!
-//! An array that may be consumed (updated, carried by a loop, given to a function, yielded) is not shared: two updates of one version would
-//! force a copy, which costs as much as computing it again and keeps it alive for longer.
+//! An array that may be consumed (updated, carried by a loop, given to a function, yielded) is not shared:
+//! two updates of one version would force a copy, which costs as much as computing it again and keeps it
+//! alive for longer.
 
 use std::hash::{Hash, Hasher};
 
@@ -51,7 +53,8 @@ struct Sharing {
     consumed: Vec<bool>,
     /// What stays of the open blocks, outermost first.
     open: Vec<Vec<Inst>>,
-    /// Where in `open` something has been computed, by [`key`]. Of two things with one key only the first can be shared.
+    /// Where in `open` something has been computed, by [`key`]. Of two things with one key only the first can
+    /// be shared.
     known: FastMap<u64, (u32, u32)>,
     stands: Vec<Value>,
 }

@@ -1,9 +1,10 @@
 //! Dead values, carried values, branches' results, parameters and functions.
 //!
-//! Nothing in a program has an effect but its results, so what no result depends on goes, together with the run error that it might have
-//! raised. A carried value of a loop lives only if its result is needed, or it feeds one that lives or the loop's condition; a loop none of
-//! whose carried values lives goes as a whole, also if it would never end. A parameter that a function does not use goes from it and from its
-//! calls, unless the function is the entry, has a tangent rule or is one.
+//! Nothing in a program has an effect but its results, so what no result depends on goes, together with the
+//! run error that it might have raised. A carried value of a loop lives only if its result is needed, or it
+//! feeds one that lives or the loop's condition; a loop none of whose carried values lives goes as a whole,
+//! also if it would never end. A parameter that a function does not use goes from it and from its calls,
+//! unless the function is the entry, has a tangent rule or is one.
 //!
 //! Marking walks from the results to the definitions, each value once; then the rest is swept.
 

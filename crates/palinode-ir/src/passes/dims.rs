@@ -1,11 +1,13 @@
 //! Lengths, from where they come from.
 //!
-//! `dim` of an array becomes the literal or integer that the array was made with, as far as [`super::shape`] can tell: through updates,
-//! elementwise operations, reads, reshapes, reductions, branches and loops that keep lengths. Where nothing is known but the array that
-//! the length belongs to, all `dim`s of it become one, taken right where that array is born: so asking for the length of a version never
-//! counts as a use after the update that consumes it. Transforms ask for lengths all the time (`zeros(dim a)`).
+//! `dim` of an array becomes the literal or integer that the array was made with, as far as [`super::shape`]
+//! can tell: through updates, elementwise operations, reads, reshapes, reductions, branches and loops that
+//! keep lengths. Where nothing is known but the array that the length belongs to, all `dim`s of it become
+//! one, taken right where that array is born: so asking for the length of a version never counts as a use
+//! after the update that consumes it. Transforms ask for lengths all the time (`zeros(dim a)`).
 //!
-//! A `dim` of a `concat` becomes a sum of lengths. A `reshape` or `resize` to the lengths that the array has anyway disappears.
+//! A `dim` of a `concat` becomes a sum of lengths. A `reshape` or `resize` to the lengths that the array has
+//! anyway disappears.
 
 use super::each;
 use super::shape::{Len, Shapes};
@@ -93,7 +95,8 @@ fn find(function: &Function) -> (Found, Concats) {
     (found, concats)
 }
 
-/// Makes sums of the lengths of `concat`s that are asked for; the lengths to add are taken where their arrays are born, too.
+/// Makes sums of the lengths of `concat`s that are asked for; the lengths to add are taken where their arrays
+/// are born, too.
 fn add_sums(function: &mut Function, found: &mut Found, concats: Concats) {
     let mut asked: Vec<(Value, u8, Value, Span)> = found
         .born

@@ -46,8 +46,8 @@ pub(super) fn truth(w: &Writer<'_>, value: Value) -> Option<bool> {
     }
 }
 
-/// Whether `x + 0` may be replaced by `x`: the only difference is that a zero of `x` keeps its minus sign, so either `x` is never
-/// -0, or that zero comes out of a strong product, whose sign is not kept.
+/// Whether `x + 0` may be replaced by `x`: the only difference is that a zero of `x` keeps its minus sign, so
+/// either `x` is never -0, or that zero comes out of a strong product, whose sign is not kept.
 pub(super) fn zero_has_no_sign(w: &Writer<'_>, value: Value) -> bool {
     Zeros { w, steps: MAX_STEPS }.never_minus(value)
 }

@@ -1,10 +1,11 @@
 //! What literals decide.
 //!
-//! - Operations on scalar literals become literals: integers (unless they overflow or divide by zero), truth values, and reals of kind
-//!   `f64`, computed by the same code that a run on `f64` uses. A real operation that makes an infinity or a NaN out of finite numbers stays, so that a
-//!   run can point to it. Named constants stay.
-//! - `select` and `if` with a literal condition become the chosen side; `for` over a literal of at most 0 and `while false` become their
-//!   initial values.
+//! - Operations on scalar literals become literals: integers (unless they overflow or divide by zero), truth
+//!   values, and reals of kind `f64`, computed by the same code that a run on `f64` uses. A real operation
+//!   that makes an infinity or a NaN out of finite numbers stays, so that a run can point to it. Named
+//!   constants stay.
+//! - `select` and `if` with a literal condition become the chosen side; `for` over a literal of at most 0 and
+//!   `while false` become their initial values.
 //! - A value that a loop hands on unchanged is captured instead of carried.
 
 use palinode_core::rules::Row;

@@ -1,8 +1,10 @@
 //! Chains of elementwise array operations, in one go; and back.
 //!
-//! [`fuse`]: an elementwise operation takes over the operations that made its operands, if nothing else uses these, and theirs in turn: `Op::Fused` with a block over
-//! scalars, so that no array is made in between. An operation is not taken over if an array that it reads is consumed before the place where it would read it then:
-//! that would force a copy. Nor is it if one operation would read more than [`MOST_ARRAYS`] arrays then: a sum of many, as cotangents are, would keep all of them until its end.
+//! [`fuse`]: an elementwise operation takes over the operations that made its operands, if nothing else uses
+//! these, and theirs in turn: `Op::Fused` with a block over scalars, so that no array is made in between. An
+//! operation is not taken over if an array that it reads is consumed before the place where it would read it
+//! then: that would force a copy. Nor is it if one operation would read more than [`MOST_ARRAYS`] arrays
+//! then: a sum of many, as cotangents are, would keep all of them until its end.
 //!
 //! [`unfuse`] turns every `Op::Fused` into elementwise instructions again: transforms know only these.
 

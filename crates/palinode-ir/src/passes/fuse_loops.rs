@@ -7,13 +7,18 @@
 //! The second loop may take part in the rounds of the first if
 //!
 //! 1. both run over the same number of rounds, in the same direction;
-//! 2. all it uses of the first loop's results is element `k` (its counter) of arrays which the first changes, in round `k`, only at `k` along the same
-//!    axis: after round `k` of the first, these elements are final. Anything else (another index, a carried value that starts from a result, a result as a whole) forbids it;
-//! 3. what stands between the loops can go before both (it does not depend on the first) or after both (the second does not depend on it),
-//!    without coming later than an instruction that consumes an array it reads;
+//! 2. all it uses of the first loop's results is element `k` (its counter) of arrays which the first changes,
+//!    in round `k`, only at `k` along the same axis: after round `k` of the first, these elements are final.
+//!    Anything else (another index, a carried value that starts from a result, a result as a whole) forbids
+//!    it;
+//! 3. what stands between the loops can go before both (it does not depend on the first) or after both (the
+//!    second does not depend on it), without coming later than an instruction that consumes an array it
+//!    reads;
 //! 4. the second does not carry on an array that the first needs: it would have to be copied.
 //!
-//! Loops whose bodies have more than [`MAX_SIZE`] instructions together stay apart. Loops that have nothing to do with each other stay apart: nothing is gained. If nothing else needs `y` as a whole, it disappears afterwards.
+//! Loops whose bodies have more than [`MAX_SIZE`] instructions together stay apart. Loops that have nothing
+//! to do with each other stay apart: nothing is gained. If nothing else needs `y` as a whole, it disappears
+//! afterwards.
 
 use super::each;
 use super::memory::taken;
@@ -24,7 +29,8 @@ use crate::program::{Block, Function, Inst, Program, Value};
 /// How many earlier loops of the block are tried.
 const LOOK_BACK: usize = 4;
 
-/// How large the body of a fused loop may become: to look at ever larger loops again and again would take quadratic time.
+/// How large the body of a fused loop may become: to look at ever larger loops again and again would take
+/// quadratic time.
 const MAX_SIZE: usize = 400;
 
 /// Fuses loops.
@@ -88,7 +94,8 @@ fn uses(inst: &Inst) -> FastSet<Value> {
     found
 }
 
-/// Whether the loop at `first` and the last instruction can be one; if so, which instructions between them go after it.
+/// Whether the loop at `first` and the last instruction can be one; if so, which instructions between them go
+/// after it.
 fn plan(function: &Function, insts: &[Inst], first: usize) -> Option<Vec<bool>> {
     let (one, two) = (&insts[first], insts.last()?);
     if one.blocks[0].size() + two.blocks[0].size() > MAX_SIZE {
@@ -156,7 +163,8 @@ struct Changes<'a> {
     /// What makes each value inside, and as which of its results.
     makers: FastMap<Value, (&'a Inst, usize)>,
     counter: Value,
-    /// What is known of results of branches, by result and base: branches after branches would otherwise be followed many times.
+    /// What is known of results of branches, by result and base: branches after branches would otherwise be
+    /// followed many times.
     branches: FastMap<(Value, Value), u64>,
 }
 
@@ -170,7 +178,8 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// The axes (as bits) along which `value` differs from `base` only at the counter; none if it is not known to be a version of it.
+    /// The axes (as bits) along which `value` differs from `base` only at the counter; none if it is not
+    /// known to be a version of it.
     fn axes(&mut self, value: Value, base: Value) -> u64 {
         let (mut value, mut axes) = (value, u64::MAX);
         // Versions form chains; only branches and inner loops recurse, no deeper than blocks nest.

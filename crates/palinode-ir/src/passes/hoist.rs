@@ -2,12 +2,15 @@
 //!
 //! An instruction of a loop's body moves before the loop if nothing it uses changes there, and
 //!
-//! - its results are scalars. Arrays stay: outside they would live as long as the loop, beside everything else in it, and one that the body
-//!   consumes would have to be copied in every round;
-//! - it is cheap and cannot fail, because the loop may run no round at all: literals, lengths, scalar arithmetic that is defined for all reals and does not grow
-//!   exponentially (so that a run which stops at the first infinity does not stop here), integer arithmetic that cannot overflow, comparisons, logic, choices;
-//! - or else the loop surely starts: everything in the condition of a `while` runs at least once, and so does the body of a `for` over a positive literal.
-//!   There, reads, reductions, divisions and the rest may move too: an error would have been raised in the first round. Not out of branches: they may not be taken.
+//! - its results are scalars. Arrays stay: outside they would live as long as the loop, beside everything
+//!   else in it, and one that the body consumes would have to be copied in every round;
+//! - it is cheap and cannot fail, because the loop may run no round at all: literals, lengths, scalar
+//!   arithmetic that is defined for all reals and does not grow exponentially (so that a run which stops at
+//!   the first infinity does not stop here), integer arithmetic that cannot overflow, comparisons, logic,
+//!   choices;
+//! - or else the loop surely starts: everything in the condition of a `while` runs at least once, and so does
+//!   the body of a `for` over a positive literal. There, reads, reductions, divisions and the rest may move
+//!   too: an error would have been raised in the first round. Not out of branches: they may not be taken.
 //!
 //! Inner loops come first, so an invariant of several loops leaves them all.
 
@@ -121,7 +124,8 @@ impl Hoist<'_> {
         }
     }
 
-    /// Whether a row is defined for these operands, whatever they are, and gives nothing huge for moderate ones.
+    /// Whether a row is defined for these operands, whatever they are, and gives nothing huge for moderate
+    /// ones.
     fn is_tame(&self, rule: Rule, args: &[Value]) -> bool {
         match rule.row {
             Row::Exp | Row::Exp2 | Row::ExpM1 | Row::Sinh | Row::Cosh => false,

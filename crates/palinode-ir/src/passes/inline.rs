@@ -1,9 +1,12 @@
 //! Calls -> bodies.
 //!
-//! A call is replaced by the body of its function unless the function is recursive or has a tangent rule (transforms call the rule
-//! instead of looking inside). So that the result does not grow exponentially with the depth of calls (functions that call each other twice, twenty
-//! deep), all copies together may take [`GROWTH`] instructions, and as many again as the program has; what goes beyond stays a call, which transforms differentiate as a call. The body of a function that is called in one place only moves there
-//! and counts for nothing; one of at most [`TINY`] instructions is always copied. Functions that nothing reaches any more are removed.
+//! A call is replaced by the body of its function unless the function is recursive or has a tangent rule
+//! (transforms call the rule instead of looking inside). So that the result does not grow exponentially with
+//! the depth of calls (functions that call each other twice, twenty deep), all copies together may take
+//! [`GROWTH`] instructions, and as many again as the program has; what goes beyond stays a call, which
+//! transforms differentiate as a call. The body of a function that is called in one place only moves there
+//! and counts for nothing; one of at most [`TINY`] instructions is always copied. Functions that nothing
+//! reaches any more are removed.
 
 use super::copy::Copier;
 use crate::checked::verified;
@@ -134,8 +137,8 @@ impl Inliner<'_> {
     }
 }
 
-/// The nodes of a graph so that what they point to comes first, and whether each is on a cycle (Tarjan's algorithm,
-/// without recursion).
+/// The nodes of a graph so that what they point to comes first, and whether each is on a cycle (Tarjan's
+/// algorithm, without recursion).
 fn components(graph: &[Vec<usize>]) -> (Vec<usize>, Vec<bool>) {
     const NEW: usize = usize::MAX;
     let count = graph.len();

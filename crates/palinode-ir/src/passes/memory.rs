@@ -1,13 +1,14 @@
 //! Who may take over the memory of an array.
 //!
-//! A run updates an array in place if nothing else needs it later. Passes that move or share instructions ask here, so that they
-//! do not make a copy necessary.
+//! A run updates an array in place if nothing else needs it later. Passes that move or share instructions ask
+//! here, so that they do not make a copy necessary.
 
 use crate::op::Kind;
 use crate::program::{Function, Inst, Value};
 
-/// The arrays whose memory an instruction may take over: what it consumes, reshapes, carries through a loop or gives to a function, and what a
-/// branch so takes from outside. What a loop's body takes from outside it has to copy anyway, because the next round needs it again.
+/// The arrays whose memory an instruction may take over: what it consumes, reshapes, carries through a loop
+/// or gives to a function, and what a branch so takes from outside. What a loop's body takes from outside it
+/// has to copy anyway, because the next round needs it again.
 pub(super) fn taken(function: &Function, inst: &Inst) -> Vec<Value> {
     let mut found = Vec::new();
     collect(function, inst, &mut found);

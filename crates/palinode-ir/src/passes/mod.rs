@@ -16,17 +16,19 @@
 //! | [`fuse`] | chains of elementwise array operations, in one go |
 //! | [`simplify`] | all of the above but `inline`, until nothing changes |
 //!
-//! **What "the same results" means.** If the program runs without an error on some inputs, so does the result, and every
-//! result is the same number, bit by bit (one NaN is as good as another). There is one exception: the *sign of a zero* that comes out of a strong
-//! product (which only derivative code contains) is not kept; see [`identities`]. Errors may vanish together with the instruction that
-//! would have raised them, if nothing else needs it; none is added. A loop that does not end may vanish likewise. Which of several
-//! errors is reported first may change.
+//! **What "the same results" means.** If the program runs without an error on some inputs, so does the
+//! result, and every result is the same number, bit by bit (one NaN is as good as another). There is one
+//! exception: the *sign of a zero* that comes out of a strong product (which only derivative code contains)
+//! is not kept; see [`identities`]. Errors may vanish together with the instruction that would have raised
+//! them, if nothing else needs it; none is added. A loop that does not end may vanish likewise. Which of
+//! several errors is reported first may change.
 //!
-//! Literals are folded as `f64`: on another number type (double-double, posits) `1.0 / 3.0` is then the `f64` nearest to a third.
-//! Named constants stay named.
+//! Literals are folded as `f64`: on another number type (double-double, posits) `1.0 / 3.0` is then the `f64`
+//! nearest to a third. Named constants stay named.
 //!
-//! Invariants: each pass is a pure function, deterministic, takes time about linear in the size of the program, and its result is
-//! verified in debug builds. Values keep their names and instructions their spans. Nothing here knows about derivatives but the strong product.
+//! Invariants: each pass is a pure function, deterministic, takes time about linear in the size of the
+//! program, and its result is verified in debug builds. Values keep their names and instructions their spans.
+//! Nothing here knows about derivatives but the strong product.
 
 mod copy;
 mod cse;
@@ -110,7 +112,8 @@ pub fn pipeline() -> impl Iterator<Item = (&'static str, Pass)> {
     ALL.iter().copied().filter(of_simplify).chain([("dce", dce as Pass)])
 }
 
-/// How often [`simplify`] goes round at most. Each round opens chances for the next, as a rule for two or three.
+/// How often [`simplify`] goes round at most. Each round opens chances for the next, as a rule for two or
+/// three.
 const MAX_ROUNDS: usize = 8;
 
 /// The standard pipeline, until nothing changes or 8 rounds are done.
@@ -142,8 +145,9 @@ pub fn simplify(program: &Program) -> Program {
     verified(dce::without_unneeded(program), "simplify")
 }
 
-/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead, invariants
-/// outside their loops (a trip count that never changes saves offsets), reads before the updates that consume their array.
+/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead,
+/// invariants outside their loops (a trip count that never changes saves offsets), reads before the updates
+/// that consume their array.
 pub(crate) fn prepared(program: Program) -> Program {
     let mut program = inline::inlined(program);
     program.functions.iter_mut().for_each(fuse::unfuse_function);

@@ -1,9 +1,11 @@
 //! The walk that rewriting passes share.
 //!
-//! Input: a function and [`Rules`]. Output: the function with every instruction replaced, changed or kept as the rules say.
+//! Input: a function and [`Rules`]. Output: the function with every instruction replaced, changed or kept as
+//! the rules say.
 //!
-//! The walk is in the order of definition, so when a rule sees an instruction its operands are final, and so are their definitions, which
-//! the rule may look at through [`Writer::def`]. Because a definition's operands are visible wherever its result is, a rule may use them.
+//! The walk is in the order of definition, so when a rule sees an instruction its operands are final, and so
+//! are their definitions, which the rule may look at through [`Writer::def`]. Because a definition's operands
+//! are visible wherever its result is, a rule may use them.
 
 use crate::op::{Literal, Op};
 use crate::program::{Block, Function, Inst, Value, Values};
@@ -27,8 +29,8 @@ pub(super) trait Rules {
         Enter::Blocks
     }
 
-    /// The values that stand for the results of `inst`, or `None` to keep it, changed or not. New instructions go before it
-    /// by [`Writer::emit`].
+    /// The values that stand for the results of `inst`, or `None` to keep it, changed or not. New
+    /// instructions go before it by [`Writer::emit`].
     fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>>;
 }
 
@@ -141,7 +143,8 @@ impl Writer<'_> {
         (self.function, self.open.last_mut().expect("a block is open"))
     }
 
-    /// Takes note of values that were added by [`Writer::raw`]; how they were computed stays unknown for this walk.
+    /// Takes note of values that were added by [`Writer::raw`]; how they were computed stays unknown for this
+    /// walk.
     pub(super) fn catch_up(&mut self) {
         let count = self.function.values.len();
         self.defs.resize(count, None);

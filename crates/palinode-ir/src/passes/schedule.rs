@@ -1,11 +1,13 @@
 //! Reads of an array, before the update that consumes it.
 //!
-//! An update can happen in place only if nothing needs the old version afterwards. So within each block, an instruction that reads a version
-//! after the instruction that takes it over (an update, or a loop or function that is given it) moves before that one, together with what it depends on,
-//! unless it depends on the update itself. Everything else keeps its order. What moves up never overtakes a read of a version that it
-//! consumes itself: such a read moves along.
+//! An update can happen in place only if nothing needs the old version afterwards. So within each block, an
+//! instruction that reads a version after the instruction that takes it over (an update, or a loop or
+//! function that is given it) moves before that one, together with what it depends on, unless it depends on
+//! the update itself. Everything else keeps its order. What moves up never overtakes a read of a version that
+//! it consumes itself: such a read moves along.
 //!
-//! The work is bounded: after [`STEPS`] instructions looked at for each one in the block, the rest stays as it is.
+//! The work is bounded: after [`STEPS`] instructions looked at for each one in the block, the rest stays as
+//! it is.
 
 use super::each;
 use super::memory::taken;
@@ -30,8 +32,8 @@ pub(super) fn schedule_function(function: &mut Function) {
     function.renumber();
 }
 
-/// The arrays that an instruction reads and leaves alone, its blocks included. Who takes an array over, or passes it on, gains nothing by being
-/// early.
+/// The arrays that an instruction reads and leaves alone, its blocks included. Who takes an array over, or
+/// passes it on, gains nothing by being early.
 fn reads(function: &Function, inst: &Inst) -> Vec<Value> {
     let mut seen: FastSet<Value> = taken(function, inst).into_iter().collect();
     let mut found = Vec::new();

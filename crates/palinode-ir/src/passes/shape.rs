@@ -1,11 +1,13 @@
 //! Where the lengths of arrays come from.
 //!
-//! Input: a function. Output: for each axis of each array a [`Len`]: two axes with equal `Len`s have equal lengths whenever the program runs
-//! without an error. A `Len` names the earliest thing that has the length: a literal, an integer value, or an axis of an array about which nothing
-//! more is known; whatever it names is visible wherever the array is.
+//! Input: a function. Output: for each axis of each array a [`Len`]: two axes with equal `Len`s have equal
+//! lengths whenever the program runs without an error. A `Len` names the earliest thing that has the length:
+//! a literal, an integer value, or an axis of an array about which nothing more is known; whatever it names
+//! is visible wherever the array is.
 //!
-//! A carried array is assumed to keep its lengths; where the loop's body breaks the assumption the analysis is repeated without it. After
-//! [`MAX_ROUNDS`] nothing is assumed any more, so the time is linear in the size of the function.
+//! A carried array is assumed to keep its lengths; where the loop's body breaks the assumption the analysis
+//! is repeated without it. After [`MAX_ROUNDS`] nothing is assumed any more, so the time is linear in the
+//! size of the function.
 
 use crate::fast::FastSet;
 use crate::op::{Length, Lengths, Literal, Op, lengths};
@@ -185,7 +187,8 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// As [`Self::carried`], for a state that two blocks are given and one makes the next of, and for cotangents of the second.
+    /// As [`Self::carried`], for a state that two blocks are given and one makes the next of, and for
+    /// cotangents of the second.
     fn swept(&mut self, inst: &Inst) {
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
         let state = advance.results.len();

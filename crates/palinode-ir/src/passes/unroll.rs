@@ -1,7 +1,8 @@
 //! Short loops of known length, written out.
 //!
-//! A `for` over a literal becomes as many copies of its body if there are at most [`MAX_COUNT`] rounds and the copies have at most
-//! [`MAX_SIZE`] instructions in all. So the size of a program does not grow with the length of its long loops. Inner loops come first.
+//! A `for` over a literal becomes as many copies of its body if there are at most [`MAX_COUNT`] rounds and
+//! the copies have at most [`MAX_SIZE`] instructions in all. So the size of a program does not grow with the
+//! length of its long loops. Inner loops come first.
 
 use super::copy::Copier;
 use super::each;

@@ -1,7 +1,8 @@
-//! What is planned before the first run of a gradient: itself, the values before it, and looks to the sides of a tie.
+//! What is planned before the first run of a gradient: itself, the values before it, and looks to the sides
+//! of a tie.
 //!
-//! Whoever computes gradients within a budget plans here and nowhere else, so that all refuse the same budgets, and a budget that one
-//! refusal names works everywhere.
+//! Whoever computes gradients within a budget plans here and nowhere else, so that all refuse the same
+//! budgets, and a budget that one refusal names works everywhere.
 
 use std::rc::Rc;
 

@@ -145,8 +145,8 @@ impl Asked {
     }
 }
 
-/// A program as it is run for its values: small functions do not cost a call. Whoever runs values runs them so, so that all count the
-/// same steps.
+/// A program as it is run for its values: small functions do not cost a call. Whoever runs values runs them
+/// so, so that all count the same steps.
 pub fn simplified(program: &Program) -> Program {
     passes::simplify(&passes::inline(program))
 }
@@ -160,8 +160,9 @@ pub struct Values {
     pub heap: Option<u64>,
 }
 
-/// The values of a program with at most so many bytes, if memory is known beforehand and that is possible; otherwise with as few as
-/// possible, or, where memory depends on data, as they are: such a run is stopped in time.
+/// The values of a program with at most so many bytes, if memory is known beforehand and that is possible;
+/// otherwise with as few as possible, or, where memory depends on data, as they are: such a run is stopped in
+/// time.
 pub fn values(program: &Program, inputs: &[Datum<f64>], bytes: u64) -> Values {
     let program = simplified(program);
     match rematerialize(&program, inputs, REAL, bytes) {

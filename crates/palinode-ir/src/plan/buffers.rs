@@ -1,7 +1,8 @@
 //! The buffers of an imagined run: how many bytes each has, who holds it, and how many are live at once.
 //!
-//! Input: what a run would allocate, share and release, in order. Output: live and peak bytes. Mirrors the memory model that
-//! `interp` states; no element is ever computed, except integers and truth values that lengths and loops depend on.
+//! Input: what a run would allocate, share and release, in order. Output: live and peak bytes. Mirrors the
+//! memory model that `interp` states; no element is ever computed, except integers and truth values that
+//! lengths and loops depend on.
 
 use std::rc::Rc;
 
@@ -29,11 +30,13 @@ pub(super) struct Buffer {
     pub(super) bytes: u64,
     /// What describes it.
     pub(super) beside: u64,
-    /// Which array it is: they are numbered as they are made. What follows a branch on data and differs between its sides is a new one.
+    /// Which array it is: they are numbered as they are made. What follows a branch on data and differs
+    /// between its sides is a new one.
     pub(super) born: u64,
     /// Whether it depends on data with how many elements it was made.
     pub(super) uneven: bool,
-    /// Whether it has changed its length since: then it may be in chunks, and have as much room as any that long.
+    /// Whether it has changed its length since: then it may be in chunks, and have as much room as any that
+    /// long.
     pub(super) loose: bool,
     /// The value that it holds: the latest that was defined in it.
     pub(super) value: Option<(FuncId, Value)>,
@@ -269,7 +272,8 @@ impl Ledger {
         }
     }
 
-    /// Counts an array that was made elsewhere as live, held by nothing yet; a new one if it differs between two courses.
+    /// Counts an array that was made elsewhere as live, held by nothing yet; a new one if it differs between
+    /// two courses.
     pub(super) fn adopt(&mut self, mut buffer: Rc<Buffer>, differs: bool) -> Id {
         if differs {
             Rc::make_mut(&mut buffer).born = self.birth();
@@ -316,7 +320,8 @@ impl Thing {
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) ledger: Ledger,
-    /// The registers of the functions that are running, outermost first. They hold all arrays that are live between two instructions.
+    /// The registers of the functions that are running, outermost first. They hold all arrays that are live
+    /// between two instructions.
     pub(super) frames: Vec<Vec<Thing>>,
     /// What the snapshots of the sweeps that are running hold, outermost sweep first.
     pub(super) snapshots: Vec<Vec<Thing>>,

@@ -1,9 +1,11 @@
 //! Loops that keep a few of their states, chosen so that a gradient fits into a budget.
 //!
-//! Input: a program, which loops keep how much, a budget. Output: a gradient in which the loops that keep most keep states instead of logs, each as many as fit.
+//! Input: a program, which loops keep how much, a budget. Output: a gradient in which the loops that keep
+//! most keep states instead of logs, each as many as fit.
 //!
-//! Tried are the loop that keeps most, the two that keep most, and so on; for each of these first as few states as are worth while ([`MOST_SWEEPS`]), then, loop by loop, as
-//! many as fit. Sweeps follow each other, so that they do not compete; one inside another's round does, and gets what the outer one leaves.
+//! Tried are the loop that keeps most, the two that keep most, and so on; for each of these first as few
+//! states as are worth while ([`MOST_SWEEPS`]), then, loop by loop, as many as fit. Sweeps follow each other,
+//! so that they do not compete; one inside another's round does, and gets what the outer one leaves.
 
 use crate::interp::Datum;
 use crate::op::{Op, Room};
@@ -31,7 +33,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// How many rounds are run forwards in all: for the values, to get states back, and before each round is gone through backwards.
+    /// How many rounds are run forwards in all: for the values, to get states back, and before each round is
+    /// gone through backwards.
     pub fn forward_rounds(&self) -> u64 {
         self.rounds.saturating_add(self.fewest_rounds())
     }
@@ -69,7 +72,8 @@ pub(super) struct Search<'a, R> {
 }
 
 impl<R> Search<'_, R> {
-    /// What it finds: gradients that fit, and others as small as they can be. `gradient` differentiates and simplifies a program; `growth` are the loops that keep something.
+    /// What it finds: gradients that fit, and others as small as they can be. `gradient` differentiates and
+    /// simplifies a program; `growth` are the loops that keep something.
     ///
     /// # Errors
     /// Those of `gradient`.
@@ -95,7 +99,8 @@ impl<R> Search<'_, R> {
                 inst.op.room().or_else(|| slots_of(&chosen, inst).map(Room::Slots))
             });
             let made = gradient(&marked)?;
-            // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give up the others.
+            // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give
+            // up the others.
             let fitted = rematerialize_within(&made, self.inputs, self.real_bytes, self.limit, self.effort);
             let Ok(Fitted { program: mut made, mut prediction, repeated, .. }) = fitted else { continue };
             if prediction.heap <= self.limit {
@@ -109,7 +114,8 @@ impl<R> Search<'_, R> {
         Ok(found)
     }
 
-    /// Gives a loop as many states as fit. The peak rises with their number, mostly by the same for each: that is where the next guess comes from.
+    /// Gives a loop as many states as fit. The peak rises with their number, mostly by the same for each:
+    /// that is where the next guess comes from.
     fn most_slots(
         &self,
         made: &mut Program,

@@ -8,7 +8,8 @@ use crate::program::Inst;
 /// The work of a round of a loop, besides what it computes: to count, to decide and to hand on.
 pub(super) const ROUND: f64 = 4.0;
 
-/// The work of an operation that makes `made` elements from operands of these numbers of elements. Loops, branches and calls are not work themselves.
+/// The work of an operation that makes `made` elements from operands of these numbers of elements. Loops,
+/// branches and calls are not work themselves.
 pub(super) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
     let (made, first) = (made as f64, operands.first().copied().unwrap_or(0) as f64);
     match &inst.op {

@@ -1,6 +1,7 @@
 //! How long a search for a plan may take: some milliseconds, or about as long as the run that it plans.
 //!
-//! It counts instructions that were walked through, not time: the same program and budget give the same plan on every machine.
+//! It counts instructions that were walked through, not time: the same program and budget give the same plan
+//! on every machine.
 
 use std::cell::Cell;
 

@@ -1,9 +1,10 @@
 //! A gradient within a budget.
 //!
-//! Input: a program, what to differentiate by, the shapes of its inputs, a budget. Output: the program of value and gradient that does the least work among
-//! those that fit, or a refusal that names the smallest budget that works. Tried are, in this order: keeping everything; computing more and
-//! more again in loops (`transform::Storage`); for each of these, computing values again outside of them (`remat`); and loops that keep
-//! a few states instead of something in each round (`checkpoint`).
+//! Input: a program, what to differentiate by, the shapes of its inputs, a budget. Output: the program of
+//! value and gradient that does the least work among those that fit, or a refusal that names the smallest
+//! budget that works. Tried are, in this order: keeping everything; computing more and more again in loops
+//! (`transform::Storage`); for each of these, computing values again outside of them (`remat`); and loops
+//! that keep a few states instead of something in each round (`checkpoint`).
 
 use palinode_core::Budget;
 
@@ -78,11 +79,12 @@ impl FittedGradient {
     }
 }
 
-/// Value and gradient of the first result within a budget, with the least work; the bits do not depend on the budget, unless `storage` asks for
-/// fewer bits.
+/// Value and gradient of the first result within a budget, with the least work; the bits do not depend on the
+/// budget, unless `storage` asks for fewer bits.
 ///
 /// # Errors
-/// If there is no gradient, if its memory depends on data, or if the budget is too small: then the error names the smallest that works.
+/// If there is no gradient, if its memory depends on data, or if the budget is too small: then the error
+/// names the smallest that works.
 pub fn fit_gradient<R>(
     program: &Program,
     wrt: &[usize],
@@ -94,7 +96,8 @@ pub fn fit_gradient<R>(
     Searched { program, wrt, inputs, real_bytes, storage, is_stored: false }.within(budget)
 }
 
-/// As [`fit_gradient`], but loops compute again exactly what `storage` says; only outside of them something may be computed again to save memory.
+/// As [`fit_gradient`], but loops compute again exactly what `storage` says; only outside of them something
+/// may be computed again to save memory.
 ///
 /// # Errors
 /// As [`fit_gradient`].
@@ -109,7 +112,8 @@ pub fn fit_stored_gradient<R>(
     Searched { program, wrt, inputs, real_bytes, storage, is_stored: true }.within(budget)
 }
 
-/// As [`fit_gradient`], or as [`fit_stored_gradient`] if it `is_stored`, with the least memory: `prediction.heap` bytes are the smallest budget.
+/// As [`fit_gradient`], or as [`fit_stored_gradient`] if it `is_stored`, with the least memory:
+/// `prediction.heap` bytes are the smallest budget.
 ///
 /// # Errors
 /// If there is no gradient, or if its memory depends on data.
@@ -181,7 +185,8 @@ impl<R> Searched<'_, R> {
             let Fitted { program, prediction, repeated, .. } = fitted;
             tried.note(recompute, Checkpointed { program, prediction, repeated, loops: Vec::new() });
         }
-        // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit, or do much again.
+        // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit,
+        // or do much again.
         effort.limit_to(1.0);
         if !is_stored && !tried.is_good() {
             for &recompute in levels {
@@ -199,7 +204,8 @@ impl<R> Searched<'_, R> {
             }
         }
         let Tried { best, smallest, .. } = tried;
-        // What is live at the peak is worth a walk only now. It may be longer than those of the search, and know more: also of the smallest one, which then may fit.
+        // What is live at the peak is worth a walk only now. It may be longer than those of the search, and
+        // know more: also of the smallest one, which then may fit.
         let mut found = best.or(smallest).expect("something was tried");
         let closer = predict(&found.program, inputs, real_bytes)?;
         if closer.heap <= found.prediction.heap {
@@ -209,7 +215,8 @@ impl<R> Searched<'_, R> {
     }
 }
 
-/// What a search has found. Every limit goes through the same candidates in the same order until one fits, so that all limits above the smallest peak work.
+/// What a search has found. Every limit goes through the same candidates in the same order until one fits, so
+/// that all limits above the smallest peak work.
 struct Tried {
     limit: u64,
     /// The work and the bytes of what keeps everything, and whether these are exact.

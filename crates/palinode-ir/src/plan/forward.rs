@@ -18,7 +18,8 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// The bytes of what describes an array of data: its place in a list, its lengths, and what the allocator rounds up.
+    /// The bytes of what describes an array of data: its place in a list, its lengths, and what the allocator
+    /// rounds up.
     const DESCRIBED: usize = 128;
 
     /// Makes it ready.

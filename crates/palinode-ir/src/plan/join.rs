@@ -1,11 +1,13 @@
 //! What follows a branch on data: a state that takes at least the memory of either side.
 //!
-//! Input: the states after both sides. Output: one state. An array that is different after the sides is as long as the longer one, and its lengths
-//! are bounds from then on. Arrays share memory only where they do after both sides: arrays that could be shared and are not take their memory now
-//! instead of when one of them is changed. Of integers that differ the larger one is a bound.
+//! Input: the states after both sides. Output: one state. An array that is different after the sides is as
+//! long as the longer one, and its lengths are bounds from then on. Arrays share memory only where they do
+//! after both sides: arrays that could be shared and are not take their memory now instead of when one of
+//! them is changed. Of integers that differ the larger one is a bound.
 //!
-//! Each array may be from another side, so that the bound can be above what any run takes. Keeping the larger side would be no bound at all: which one is
-//! larger depends on where the chunks of logs end, and a smaller one may share what is copied later.
+//! Each array may be from another side, so that the bound can be above what any run takes. Keeping the larger
+//! side would be no bound at all: which one is larger depends on where the chunks of logs end, and a smaller
+//! one may share what is copied later.
 
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
 //! The integers of a vector, as far as they are known: those at its head one by one, the rest by a pattern.
 //!
-//! A loop that appends to a log appends the same numbers in each round, or numbers that grow by the same step. So a log of a thousand million
-//! entries is known from its first three rounds.
+//! A loop that appends to a log appends the same numbers in each round, or numbers that grow by the same
+//! step. So a log of a thousand million entries is known from its first three rounds.
 
 /// The number of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,8 +11,8 @@ pub struct Ladder<'a> {
     pub asked: &'a Asked,
     /// Of what.
     pub of: Target<'a>,
-    /// The smallest budget for what is done besides values, gradient and looks to the sides, given what the values take; none if nobody
-    /// knows.
+    /// The smallest budget for what is done besides values, gradient and looks to the sides, given what the
+    /// values take; none if nobody knows.
     pub also: &'a dyn Fn(u64) -> Option<u64>,
 }
 
@@ -73,8 +73,8 @@ impl Ladder<'_> {
         })
     }
 
-    /// Budgets above the smallest, with less work: one in the middle, and one that keeps everything. `differs` says whether the work of one
-    /// is worth telling from that of the smallest.
+    /// Budgets above the smallest, with less work: one in the middle, and one that keeps everything.
+    /// `differs` says whether the work of one is worth telling from that of the smallest.
     pub fn above(&self, least: &Least, differs: &dyn Fn(&FittedGradient) -> bool) -> Vec<Works> {
         let most = (least.fitted.store_all.bytes() as u64).saturating_add(self.asked.beside.sides);
         let least = handy(least.bytes);

@@ -1,13 +1,16 @@
-//! The lifetime of every array of a program: where it is born, where it is used last forwards and backwards, what keeps it, what changes it, and where it would lie in
-//! one arena.
+//! The lifetime of every array of a program: where it is born, where it is used last forwards and backwards,
+//! what keeps it, what changes it, and where it would lie in one arena.
 //!
-//! Input: the program of a value, or of value and gradient, and its prediction. Output: a row for each array of the entry, in order of birth.
+//! Input: the program of a value, or of value and gradient, and its prediction. Output: a row for each array
+//! of the entry, in order of birth.
 //!
-//! Points are the entry's instructions in the order of the text, those of blocks after the instruction that holds them. What a loop uses of what is
-//! around it lives to the loop's end. *Backwards* begins where the first result is complete.
+//! Points are the entry's instructions in the order of the text, those of blocks after the instruction that
+//! holds them. What a loop uses of what is around it lives to the loop's end. *Backwards* begins where the
+//! first result is complete.
 //!
-//! Offsets are found by interval colouring: buffers in order of birth, each at the lowest place that nothing live covers. An
-//! array that is changed in place stays in its buffer, and so does one that a loop carries; an update that copies begins a new one.
+//! Offsets are found by interval colouring: buffers in order of birth, each at the lowest place that nothing
+//! live covers. An array that is changed in place stays in its buffer, and so does one that a loop carries;
+//! an update that copies begins a new one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -97,8 +100,8 @@ pub struct Lifetimes {
     pub arena: u64,
 }
 
-/// The lifetimes of the arrays of a program. `states` says of each argument what kind of state it is; `has_gradient`, that the results after the
-/// first come from a reverse sweep.
+/// The lifetimes of the arrays of a program. `states` says of each argument what kind of state it is;
+/// `has_gradient`, that the results after the first come from a reverse sweep.
 pub fn lifetimes(
     program: &Program,
     prediction: &Prediction,
@@ -277,7 +280,8 @@ fn row(
     }
 }
 
-/// What a loop carries into a round is as long as what lies in its memory otherwise: the walk notes results only.
+/// What a loop carries into a round is as long as what lies in its memory otherwise: the walk notes results
+/// only.
 fn fill(rows: &mut [Lifetime]) {
     let mut largest: HashMap<Value, (u64, Option<Vec<u64>>)> = HashMap::new();
     for row in rows.iter().filter(|row| row.shape.is_some()) {

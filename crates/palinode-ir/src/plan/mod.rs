@@ -1,7 +1,8 @@
 //! Plans: what a program needs of memory, before it runs.
 //!
-//! Input: a program and the shapes of its inputs. Output: predicted peak bytes and what is live then ([`predict`]), the lifetime of
-//! every array ([`lifetimes`](lifetimes())), a gradient within a budget ([`fit_gradient`]).
+//! Input: a program and the shapes of its inputs. Output: predicted peak bytes and what is live then
+//! ([`predict`]), the lifetime of every array ([`lifetimes`](lifetimes())), a gradient within a budget
+//! ([`fit_gradient`]).
 //!
 //! | file | does |
 //! |---|---|
@@ -19,8 +20,9 @@
 //! | `effort` | how long a search may take |
 //! | `buffers`, `sizes`, `ints`, `known` | what it keeps books of: bytes, lengths, integers |
 //!
-//! Invariant: the walk follows the memory model that `interp` states, so that for the same decisions it predicts every allocation. It knows
-//! no numbers: what depends on data comes from a recorded run, or makes the prediction a bound, or an error that says so.
+//! Invariant: the walk follows the memory model that `interp` states, so that for the same decisions it
+//! predicts every allocation. It knows no numbers: what depends on data comes from a recorded run, or makes
+//! the prediction a bound, or an error that says so.
 
 mod ahead;
 mod asked;
@@ -200,17 +202,21 @@ pub struct Prediction {
     pub real_bytes: usize,
     /// The most bytes of arrays that are live at once.
     pub peak: u64,
-    /// The most bytes in all, which is what a budget is about: arrays, what describes them, registers, snapshots, the copies of results.
+    /// The most bytes in all, which is what a budget is about: arrays, what describes them, registers,
+    /// snapshots, the copies of results.
     pub heap: u64,
-    /// Whether a run takes exactly that; otherwise it is a bound, and a run may take less: branches depend on data, or [`Prediction::is_quick`].
+    /// Whether a run takes exactly that; otherwise it is a bound, and a run may take less: branches depend on
+    /// data, or [`Prediction::is_quick`].
     pub exact: bool,
-    /// Whether rounds of loops that are unlike each other were taken for alike, because to follow each of them would take longer than the run.
+    /// Whether rounds of loops that are unlike each other were taken for alike, because to follow each of
+    /// them would take longer than the run.
     pub is_quick: bool,
     /// How many arrays it makes.
     pub allocations: u64,
     /// About how much it computes, in additions; for comparisons between programs.
     pub work: f64,
-    /// The instruction at which the peak is reached, by its first result; nothing while inputs are read or results given.
+    /// The instruction at which the peak is reached, by its first result; nothing while inputs are read or
+    /// results given.
     pub peak_at: Option<(FuncId, Value)>,
     /// What is live at the peak, oldest first; the latest may have no value yet.
     pub live: Vec<LiveArray>,
@@ -229,7 +235,8 @@ pub struct Prediction {
 /// Predicts the memory of a run with inputs of these shapes, on numbers of `real_bytes` bytes (8 for `f64`).
 ///
 /// # Errors
-/// If a length, a trip count or the depth of a recursion depends on data, or if the inputs are not what the program takes.
+/// If a length, a trip count or the depth of a recursion depends on data, or if the inputs are not what the
+/// program takes.
 pub fn predict<R>(
     program: &Program,
     inputs: &[Datum<R>],
@@ -272,7 +279,8 @@ fn predicted<R>(
     Ok(prediction)
 }
 
-/// Walks once: everything but what is live at the peak. Exactly, or, where that would take longer than the run, for a bound.
+/// Walks once: everything but what is live at the peak. Exactly, or, where that would take longer than the
+/// run, for a bound.
 fn walked<'p, R>(
     program: &'p Program,
     inputs: &[Datum<R>],

@@ -1,8 +1,9 @@
 //! Arrays that wait for the way back, in fewer bits.
 //!
-//! Input: the program of a value and its gradient, and the variables to narrow. Output: a program in which such an array, once it is not
-//! used forwards any more, is packed, and unpacked where it is first used backwards. (What loops keep round by round is narrowed when the
-//! gradient is made: `transform::Storage`.) The gradient is then rounded: [`narrowing_error`] measures by how much.
+//! Input: the program of a value and its gradient, and the variables to narrow. Output: a program in which
+//! such an array, once it is not used forwards any more, is packed, and unpacked where it is first used
+//! backwards. (What loops keep round by round is narrowed when the gradient is made: `transform::Storage`.)
+//! The gradient is then rounded: [`narrowing_error`] measures by how much.
 
 use std::collections::HashMap;
 
@@ -27,8 +28,8 @@ pub(super) fn turn(body: &Block) -> usize {
     turn
 }
 
-/// Packs arrays between their last use forwards and their first use backwards, as `storage` says. Arrays of loops, branches and functions
-/// stay as they are.
+/// Packs arrays between their last use forwards and their first use backwards, as `storage` says. Arrays of
+/// loops, branches and functions stay as they are.
 #[must_use]
 pub fn narrow_kept(program: &Program, storage: &Storage) -> Program {
     let mut program = program.clone();

@@ -1,16 +1,20 @@
-//! Rematerialisation: values that are live at the peak and needed only later are computed again instead of kept.
+//! Rematerialisation: values that are live at the peak and needed only later are computed again instead of
+//! kept.
 //!
-//! Input: a program, the shapes of its inputs, a budget. Output: a program that gives the same bits within the budget, or the smallest peak that was reached.
+//! Input: a program, the shapes of its inputs, a budget. Output: a program that gives the same bits within
+//! the budget, or the smallest peak that was reached.
 //!
-//! One step at a time: predict; look at the arrays that are live at the peak; of those that are not used there, that a repeatable
-//! operation made before and that something uses afterwards, take the one with the least work per byte freed; repeat its operation right before the first
-//! use after the peak, and what it needs in turn if that is no longer there. A value that was repeated is a value like any other and may be chosen
-//! again, so that the result ranges from keeping everything to checkpoints within checkpoints. This is the greedy scheme of
-//! Kirisame et al., *Dynamic tensor rematerialization* (2021), done ahead of time with exact sizes. Where there are many such arrays (code without loops, by the thousand), a step
-//! takes several of them that do not need each other: there are no more steps than for a short program.
+//! One step at a time: predict; look at the arrays that are live at the peak; of those that are not used
+//! there, that a repeatable operation made before and that something uses afterwards, take the one with the
+//! least work per byte freed; repeat its operation right before the first use after the peak, and what it
+//! needs in turn if that is no longer there. A value that was repeated is a value like any other and may be
+//! chosen again, so that the result ranges from keeping everything to checkpoints within checkpoints. This is
+//! the greedy scheme of Kirisame et al., *Dynamic tensor rematerialization* (2021), done ahead of time with
+//! exact sizes. Where there are many such arrays (code without loops, by the thousand), a step takes several
+//! of them that do not need each other: there are no more steps than for a short program.
 //!
-//! Limits: only within a block (a loop counts as one operation there; what loops keep round by round is chosen by
-//! `transform::Storage`). Common subexpressions must not be merged afterwards.
+//! Limits: only within a block (a loop counts as one operation there; what loops keep round by round is
+//! chosen by `transform::Storage`). Common subexpressions must not be merged afterwards.
 
 mod repeat;
 
@@ -87,7 +91,8 @@ pub(super) fn rematerialize_from<R>(
     let mut current = best.clone();
     let mut fruitless = 0;
     while current.prediction.heap > budget && fruitless < PATIENCE && !effort.is_over() {
-        // Fewer values may do for this budget. If they do not, all go, so that the way down is the same for every budget.
+        // Fewer values may do for this budget. If they do not, all go, so that the way down is the same for
+        // every budget.
         let excess = current.prediction.heap - budget;
         let Some(choices) = best_choices(&current) else { break };
         let few = enough(&choices.1, excess);

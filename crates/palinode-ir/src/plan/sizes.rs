@@ -1,8 +1,8 @@
 //! The lengths of an operation's results, from the lengths of its operands.
 //!
-//! Input: an operation and what is known of its operands. Output: the shape of each result; a length that depends on data is `None`, or the most that it
-//! can be.
-//! Mistakes of the program (lengths that do not fit) are not looked for here: the run reports them.
+//! Input: an operation and what is known of its operands. Output: the shape of each result; a length that
+//! depends on data is `None`, or the most that it can be. Mistakes of the program (lengths that do not fit)
+//! are not looked for here: the run reports them.
 
 use crate::op::{Length, Lengths, Op, lengths};
 use crate::plan::buffers::{Ledger, Shape, elements};

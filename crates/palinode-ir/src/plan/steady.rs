@@ -1,12 +1,15 @@
 //! When the rounds of a loop are alike, so that a few of them stand for all.
 //!
-//! Two questions. Of the walk ([`Round`]): did two rounds allocate the same, did what they carry change by the same, and is it arranged in memory the
-//! same way afterwards? Of the text ([`courses`]): does nothing that depends on the round's number decide a length, a trip count or a branch, and
-//! are the integers that go from round to round sums of each other and of constant multiples?
+//! Two questions. Of the walk ([`Round`]): did two rounds allocate the same, did what they carry change by
+//! the same, and is it arranged in memory the same way afterwards? Of the text ([`courses`]): does nothing
+//! that depends on the round's number decide a length, a trip count or a branch, and are the integers that go
+//! from round to round sums of each other and of constant multiples?
 //!
-//! Then every later round is like these. For the memory that is clear: a round finds the same arrangement and takes the same decisions. For integers: let
-//! *d* be how much each changed. A linear round makes of it *A d + b*; once that is *d*, it stays *d*. Of any other function (a quotient, a
-//! remainder, a minimum) the first rounds prove nothing: such an integer may not decide, and is not known after the loop.
+//! Then every later round is like these. For the memory that is clear: a round finds the same arrangement
+//! and takes the same decisions. For integers: let *d* be how much each changed. A linear round turns *d*
+//! into *A d* plus a constant; once that is *d*, it stays *d*. Of any other function (a quotient, a
+//! remainder, a minimum) the first rounds prove nothing: such an integer may not decide, and is not known
+//! after the loop.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +24,8 @@ pub(super) enum Course {
     /// It is the same in each round, or depends on data in each.
     #[default]
     Same,
-    /// It is a linear function of the round's number and of what is carried. Of an array: so is every entry that is appended.
+    /// It is a linear function of the round's number and of what is carried. Of an array: so is every entry
+    /// that is appended.
     Line,
     /// Anything else.
     Free,
@@ -40,9 +44,10 @@ impl Fact {
     }
 }
 
-/// How the contents of what a `for` carries go on, if its rounds are alike. `changes` are what the last two rounds changed of lengths and integers;
-/// `constant` says of an array of integers from around the loop whether all its entries are the same; `forgot`, that the round's number is any up to
-/// the last, the same in each round.
+/// How the contents of what a `for` carries go on, if its rounds are alike. `changes` are what the last two
+/// rounds changed of lengths and integers; `constant` says of an array of integers from around the loop
+/// whether all its entries are the same; `forgot`, that the round's number is any up to the last, the same in
+/// each round.
 pub(super) fn courses(
     function: &Function,
     body: &Block,
@@ -78,7 +83,8 @@ pub(super) fn courses(
         let mut holds = true;
         for (assumed, &next) in assumed.iter_mut().zip(&body.results) {
             let next = check.fact(next);
-            // An integer that did not change and is linear does not change (see above); a length must be shown to stay.
+            // An integer that did not change and is linear does not change (see above); a length must be
+            // shown to stay.
             let contents = if next.contents == Course::Free { Course::Free } else { assumed.contents };
             let now = Fact { length: assumed.length.max(next.length), contents };
             holds &= now == *assumed;
@@ -95,7 +101,8 @@ fn counter(forgot: bool) -> Course {
     if forgot { Course::Same } else { Course::Line }
 }
 
-/// Whether the rounds of a sweep are alike if the lengths of its state stay what they are: nothing that differs from round to round decides anything.
+/// Whether the rounds of a sweep are alike if the lengths of its state stay what they are: nothing that
+/// differs from round to round decides anything.
 pub(super) fn sweeps_alike(function: &Function, inst: &Inst, forgot: bool) -> bool {
     let mut check = Check { function, facts: HashMap::new(), constant: HashSet::new() };
     let line = Fact { contents: Course::Line, ..Fact::default() };
@@ -106,7 +113,8 @@ pub(super) fn sweeps_alike(function: &Function, inst: &Inst, forgot: bool) -> bo
     let first = inst.args[1..].iter().map(integer).collect();
     let state = inst.blocks[0].results.len();
     check.swept(inst, first).is_some_and(|all| {
-        // Of an array of integers the contents may change in the rounds, and of other arrays nothing is known anyway.
+        // Of an array of integers the contents may change in the rounds, and of other arrays nothing is known
+        // anyway.
         all[..state].iter().all(|fact| fact.length == Course::Same)
     })
 }
@@ -216,7 +224,8 @@ impl Check<'_> {
         Some(())
     }
 
-    /// What is known of the results of an operation. A length that an integer gives is the same in each round, else it would decide.
+    /// What is known of the results of an operation. A length that an integer gives is the same in each
+    /// round, else it would decide.
     fn operation(&self, op: &Op, inst: &Inst) -> Fact {
         let all = inst.args.iter().fold(Fact::default(), |all, &arg| all.or(self.fact(arg)));
         let first = inst.args.first().map_or(Fact::default(), |&arg| self.fact(arg));
@@ -253,7 +262,8 @@ impl Check<'_> {
                 inst.for_each_use(&mut |value| uses = uses.max(self.contents(value)));
                 if_same(uses)
             }
-            // Quotients, comparisons, elements of lists: if something changes there, it is no line. (Of real numbers a plan knows nothing.)
+            // Quotients, comparisons, elements of lists: if something changes there, it is no line. (Of real
+            // numbers a plan knows nothing.)
             _ => if_same(all.contents),
         };
         Fact { length, contents }
@@ -276,7 +286,8 @@ fn decides(function: &Function, inst: &Inst) -> Vec<Value> {
             let state = inst.args[1..=inst.blocks[0].results.len()].iter().copied();
             inst.args[..1].iter().copied().chain(state.filter(is_array)).collect()
         }
-        // A callee may use any of them. A branch on data is walked both ways, whatever the round; one on the round's number is not.
+        // A callee may use any of them. A branch on data is walked both ways, whatever the round; one on the
+        // round's number is not.
         Op::Call(_) | Op::If => inst.args.to_vec(),
         Op::Write(places) | Op::AddAt(places) => named(&reached(places, 2)),
         op => {
@@ -314,7 +325,8 @@ fn made_by(block: &Block, value: Value) -> Option<&Inst> {
     block.insts.iter().find(|inst| inst.results.contains(&value))
 }
 
-/// How much is added to a parameter at most to get a value, if nothing else is done with it, whichever way branches go: a count. `constant` knows integers that do not change.
+/// How much is added to a parameter at most to get a value, if nothing else is done with it, whichever way
+/// branches go: a count. `constant` knows integers that do not change.
 pub(super) fn most_added(
     block: &Block,
     value: Value,
@@ -416,7 +428,8 @@ impl Round {
         }
     }
 
-    /// Makes as if so many more such rounds had passed. `adds` says how much a round adds at most to what is carried at some place, if it does nothing else with it.
+    /// Makes as if so many more such rounds had passed. `adds` says how much a round adds at most to what is
+    /// carried at some place, if it does nothing else with it.
     pub(super) fn jump(
         &self,
         rounds: u64,

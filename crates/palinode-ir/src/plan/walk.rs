@@ -1,18 +1,21 @@
 //! An imagined run: the control flow, the lengths and the lifetimes of a program, without its numbers.
 //!
-//! Input: a program, the shapes of its inputs, and how to find out what depends on data: from the events of a real run, or not at all.
-//! Output: peak bytes, what is live at the peak, and the copies that remain. It follows the memory model that `interp` states, so for
-//! the same trip counts it predicts a real run exactly, allocation by allocation.
+//! Input: a program, the shapes of its inputs, and how to find out what depends on data: from the events of a
+//! real run, or not at all. Output: peak bytes, what is live at the peak, and the copies that remain. It
+//! follows the memory model that `interp` states, so for the same trip counts it predicts a real run exactly,
+//! allocation by allocation.
 //!
-//! A `for` whose rounds are alike is not walked to its end (`loops.rs`): three rounds, a jump that lets the logs grow, and the last round
-//! (`steady.rs` says when). A branch on data without a record is walked both ways; what follows is walked once, with at least the memory of either
-//! (`join.rs`): then the peak is a bound.
+//! A `for` whose rounds are alike is not walked to its end (`loops.rs`): three rounds, a jump that lets the
+//! logs grow, and the last round (`steady.rs` says when). A branch on data without a record is walked both
+//! ways; what follows is walked once, with at least the memory of either (`join.rs`): then the peak is a
+//! bound.
 //!
-//! A walk takes at most [`EFFORT`], or about as long as the run that it imagines. One that would take longer is made again as a bound ([`Walk::bounding`]): loops
-//! whose rounds are unlike each other forget the number of the round, and know only how large it can be; then their rounds are alike.
+//! A walk takes at most [`EFFORT`], or about as long as the run that it imagines. One that would take longer
+//! is made again as a bound ([`Walk::bounding`]): loops whose rounds are unlike each other forget the number
+//! of the round, and know only how large it can be; then their rounds are alike.
 //!
-//! Known limits: calls nested deeper than [`MAX_DEPTH`] are refused, because the walk uses the native stack; so are loops of which more
-//! rounds would have to be walked than a run takes time for.
+//! Known limits: calls nested deeper than [`MAX_DEPTH`] are refused, because the walk uses the native stack;
+//! so are loops of which more rounds would have to be walked than a run takes time for.
 
 mod loops;
 mod operations;
@@ -36,7 +39,8 @@ const MAX_DEPTH: usize = 300;
 pub(super) const EFFORT: u64 = 40_000;
 /// A run does about so much work (`Ledger::work`) while one instruction is walked through.
 const WORK_PER_INST: f64 = 20.0;
-/// What it takes to copy and to join the state at a branch: one instruction for so many registers and buffers.
+/// What it takes to copy and to join the state at a branch: one instruction for so many registers and
+/// buffers.
 const THINGS_PER_INST: usize = 16;
 
 /// A walk through a program.
@@ -66,7 +70,8 @@ pub(super) struct Walk<'p> {
     pub(super) running: Option<(FuncId, Value)>,
     /// Stop when so many bytes are live.
     stop_at: Option<u64>,
-    /// So many instructions may be walked through, whatever the run takes: [`EFFORT`], or each of a long program once or twice.
+    /// So many instructions may be walked through, whatever the run takes: [`EFFORT`], or each of a long
+    /// program once or twice.
     least: u64,
     /// How many instructions have been walked through.
     pub(super) effort: u64,
@@ -79,7 +84,8 @@ pub(super) struct Walk<'p> {
     trials: sweep::Trials,
     /// Which functions hold no array and no snapshots, and call none that does.
     scalar: Vec<bool>,
-    /// What calls of them with real arguments gave and how much work they were, by how deep they are and what registers there are then: the next one is the same.
+    /// What calls of them with real arguments gave and how much work they were, by how deep they are and what
+    /// registers there are then: the next one is the same.
     scalar_calls: HashMap<(FuncId, usize, u64), (Vec<Thing>, f64)>,
 }
 
@@ -460,7 +466,8 @@ impl<'p> Walk<'p> {
         Ok(self.state.clone())
     }
 
-    /// Notes what the walk takes; ends it if a run would have been quicker. A recorded run has an end, and was waited for.
+    /// Notes what the walk takes; ends it if a run would have been quicker. A recorded run has an end, and
+    /// was waited for.
     fn spend(&mut self, effort: u64) -> Walked {
         self.effort += effort;
         let most = self.least as f64 + self.ledger().work / WORK_PER_INST;

@@ -1,9 +1,10 @@
-//! Ways to a gradient whose memory depends on data, and ways through loops that keep snapshots: from the least work to the least memory,
-//! until one is within the budget.
+//! Ways to a gradient whose memory depends on data, and ways through loops that keep snapshots: from the
+//! least work to the least memory, until one is within the budget.
 //!
-//! Of gradients, first those with the least work: loops keep a log, of less and less. Then a plan with the rounds that a run of the values
-//! counts, which is for these very inputs: beside them a loop may take another number of rounds. Where there is none, loops keep snapshots
-//! in a part of the budget. At last forward mode, which keeps nothing, if it may take its time.
+//! Of gradients, first those with the least work: loops keep a log, of less and less. Then a plan with the
+//! rounds that a run of the values counts, which is for these very inputs: beside them a loop may take
+//! another number of rounds. Where there is none, loops keep snapshots in a part of the budget. At last
+//! forward mode, which keeps nothing, if it may take its time.
 
 use std::rc::Rc;
 
@@ -133,7 +134,8 @@ impl<'a> Ways<'a> {
         match (kept, &error.kind) {
             (Kept::Counted(_), _) => false,
             (_, RunErrorKind::OverBudget { .. }) => true,
-            // A part of the budget was too small for a snapshot, not the budget of a loop that the source names.
+            // A part of the budget was too small for a snapshot, not the budget of a loop that the source
+            // names.
             (Kept::Snapshots(_), RunErrorKind::SnapshotOverBudget { .. }) => {
                 !has_own_budget(self.of.program, error.span)
             }
@@ -168,11 +170,12 @@ pub fn to_count(limits: &Limits) -> Limits {
     Limits { trap_nonfinite: false, ..*limits }
 }
 
-/// To say which budget works, a run of the values may take so much more than a budget that is too small for it.
+/// To say which budget works, a run of the values may take so much more than a budget that is too small for
+/// it.
 const TO_SAY: usize = 64 << 20;
 
-/// A budget that works with the rounds that a run of the values counts, if that can be said: not where a comparison is a tie, which is
-/// looked at from the sides.
+/// A budget that works with the rounds that a run of the values counts, if that can be said: not where a
+/// comparison is a tie, which is looked at from the sides.
 pub fn least_counted(asked: &Asked, of: Target<'_>, limits: &Limits) -> Option<u64> {
     let budget = if limits.budget.bytes() < TO_SAY { Budget::from(TO_SAY) } else { limits.budget };
     let limits = to_count(&Limits { budget, ..*limits });
@@ -225,7 +228,8 @@ impl LoopWays<'_> {
         self.asked.storage(*self.asked.levels().last().expect("there is a level"))
     }
 
-    /// The smallest budget in which one of the ways that are always tried keeps snapshots; none if nobody knows.
+    /// The smallest budget in which one of the ways that are always tried keeps snapshots; none if nobody
+    /// knows.
     pub fn least(&self) -> Option<u64> {
         let heap = |way: LoopWay| {
             let derived = derived(&way.program, self.of.wrt, &way.storage).ok()?;

@@ -15,12 +15,13 @@
 //! }
 //! ```
 //!
-//! A value is `v4`, or `name.4` if the source named it; numbers follow the order of definition. Inside a name, letters,
-//! digits, `_` and inner `.` stand for themselves and everything else is written `\{20}` (a code point in hexadecimal).
-//! A parser's bonus for text written by hand: any other word is a name too (`y = mul x, x`), and `//` starts a comment.
+//! A value is `v4`, or `name.4` if the source named it; numbers follow the order of definition. Inside a
+//! name, letters, digits, `_` and inner `.` stand for themselves and everything else is written `\{20}` (a
+//! code point in hexadecimal). A parser's bonus for text written by hand: any other word is a name too (`y =
+//! mul x, x`), and `//` starts a comment.
 //!
-//! Invariants: `print(parse(print(p))) == print(p)`, whatever the numbers of `p`'s values; spans are not part of the text;
-//! neither function panics, also not `print` on a program that is not valid.
+//! Invariants: `print(parse(print(p))) == print(p)`, whatever the numbers of `p`'s values; spans are not part
+//! of the text; neither function panics, also not `print` on a program that is not valid.
 
 mod lex;
 mod name;

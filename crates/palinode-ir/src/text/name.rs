@@ -1,7 +1,8 @@
 //! Names from people <-> words of the text form.
 //!
-//! Letters and digits of any script, `_` and `.` are printed as they are; every other character as `\{hex}`, and the
-//! empty name as `\{}`. Invariant: a printed name is one word for the lexer, and [`decode`] gives the name back.
+//! Letters and digits of any script, `_` and `.` are printed as they are; every other character as `\{hex}`,
+//! and the empty name as `\{}`. Invariant: a printed name is one word for the lexer, and [`decode`] gives the
+//! name back.
 
 /// Whether a character stands for itself in a name.
 pub(super) fn is_plain(c: char) -> bool {

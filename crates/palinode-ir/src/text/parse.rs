@@ -1,8 +1,9 @@
 //! Text -> program.
 //!
-//! Headers are read first, so that calls and tangent rules may point forwards; then bodies, in which every value gets the
-//! next number. A mistake ends its function, the others are read on, so that several mistakes are reported at once. What
-//! the parser does not look at (types of blocks, of tangent rules, names used twice ...) the verifier does, at the end.
+//! Headers are read first, so that calls and tangent rules may point forwards; then bodies, in which every
+//! value gets the next number. A mistake ends its function, the others are read on, so that several mistakes
+//! are reported at once. What the parser does not look at (types of blocks, of tangent rules, names used
+//! twice ...) the verifier does, at the end.
 //!
 //! Limits: blocks nest at most 128 deep, arrays have at most 255 axes.
 

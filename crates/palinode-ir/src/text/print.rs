@@ -1,4 +1,5 @@
-//! Program -> text. Invalid programs print too (messages about our own mistakes show them); what is missing is `?`.
+//! Program -> text. Invalid programs print too (messages about our own mistakes show them); what is missing
+//! is `?`.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Which values depend on what, by a derivative.
 //!
-//! Input: a function and some of its values. Output: every value through which a derivative can flow from them
-//! ([`active`]), or to the results ([`useful`]). Loops are followed until nothing changes.
+//! Input: a function and some of its values. Output: every value through which a derivative can flow from
+//! them ([`active`]), or to the results ([`useful`]). Loops are followed until nothing changes.
 
 use std::cell::{Cell, RefCell};
 
@@ -61,9 +61,10 @@ struct Callees<'a> {
 }
 
 impl Callees<'_> {
-    /// The results that depend on the marked arguments. Every call that is met is first taken to depend on nothing; then all
-    /// answers grow together until they explain each other. (One at a time would keep answers that were
-    /// found under an assumption which did not last: functions may call each other, and themselves with other arguments marked.)
+    /// The results that depend on the marked arguments. Every call that is met is first taken to depend on
+    /// nothing; then all answers grow together until they explain each other. (One at a time would keep
+    /// answers that were found under an assumption which did not last: functions may call each other, and
+    /// themselves with other arguments marked.)
     fn dependent(&self, callee: FuncId, args: &[bool]) -> Vec<bool> {
         let key = (callee, args.to_vec());
         let known = self.known.borrow().get(&key).cloned();

@@ -1,7 +1,8 @@
 //! The lengths of arrays in the linear half, which has no array to ask until a cotangent arrives.
 //!
-//! Input: a linear array. Output: integer values that are its lengths, from the first of these that there is: a known array of the
-//! same shape (the primal of a tangent), lengths that an instruction names, the lengths of what it was made from.
+//! Input: a linear array. Output: integer values that are its lengths, from the first of these that there is:
+//! a known array of the same shape (the primal of a tangent), lengths that an instruction names, the lengths
+//! of what it was made from.
 
 use crate::fast::FastMap;
 use crate::op::{IntOp, Length, Lengths, Linear, Op, lengths};
@@ -78,7 +79,8 @@ impl Splitter<'_> {
         }
     }
 
-    /// A length of the result of an instruction; `known` are the lengths of its operands, as far as they were asked for.
+    /// A length of the result of an instruction; `known` are the lengths of its operands, as far as they were
+    /// asked for.
     fn derived_length(
         &mut self,
         length: Length,

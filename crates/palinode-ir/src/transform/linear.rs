@@ -1,7 +1,8 @@
 //! Whether a function is linear in some of its arguments, as transposition takes for granted.
 //!
-//! Input: a function and the arguments that are marked. Output: the first operation that breaks linearity, if one does: a product
-//! of two linear values, a comparison of one, a sum with something known that is not zero.
+//! Input: a function and the arguments that are marked. Output: the first operation that breaks linearity, if
+//! one does: a product of two linear values, a comparison of one, a sum with something known that is not
+//! zero.
 
 use std::cell::RefCell;
 
@@ -69,10 +70,12 @@ struct Check<'a> {
     seen: &'a Seen,
 }
 
-/// Finds values that are zero whatever the arguments are: literal zeros, what linear operations make of them, and calls that give them.
+/// Finds values that are zero whatever the arguments are: literal zeros, what linear operations make of them,
+/// and calls that give them.
 struct Zeros<'a> {
     functions: &'a [Function],
-    /// The functions that are being looked at, outermost first. A call of one of them is taken to give no zeros.
+    /// The functions that are being looked at, outermost first. A call of one of them is taken to give no
+    /// zeros.
     around: Vec<FuncId>,
     /// The results that are zero, of functions that have been looked at.
     known: FastMap<FuncId, Vec<bool>>,
@@ -214,7 +217,8 @@ impl Check<'_> {
         Some(ruled.body.params.len())
     }
 
-    /// The condition of a `while` uses nothing linear: its parameters are those of the body, under other names.
+    /// The condition of a `while` uses nothing linear: its parameters are those of the body, under other
+    /// names.
     fn head_is_known(&self, inst: &Inst) -> bool {
         if !matches!(inst.op, Op::While { .. }) {
             return true;

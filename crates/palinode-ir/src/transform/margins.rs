@@ -1,8 +1,9 @@
 //! How close `while` loops came to another number of rounds.
 //!
-//! Input: a program. Output: the same program with two more results for each `while` of its entry that no other loop or branch is around and that goes on as long as comparisons of reals hold:
-//! by how much they held before the last round, and by how much one of them failed at the end. A gradient is that of the number of rounds that was run; near a change of
-//! that number it may jump.
+//! Input: a program. Output: the same program with two more results for each `while` of its entry that no
+//! other loop or branch is around and that goes on as long as comparisons of reals hold: by how much they
+//! held before the last round, and by how much one of them failed at the end. A gradient is that of the
+//! number of rounds that was run; near a change of that number it may jump.
 
 use palinode_core::rules::Row;
 
@@ -17,7 +18,8 @@ use crate::types::{Span, Type};
 pub struct Margins {
     /// The loop.
     pub span: Span,
-    /// The result that says by how much the condition held before the last round, as a part of the larger side of the comparison; infinite if there was no round.
+    /// The result that says by how much the condition held before the last round, as a part of the larger
+    /// side of the comparison; infinite if there was no round.
     pub last: usize,
     /// The result that says the same of the condition that ended the loop: it is not positive.
     pub stop: usize,

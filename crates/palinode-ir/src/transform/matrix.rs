@@ -8,8 +8,9 @@ use crate::program::{Function, Program, Value};
 use crate::transform::{TransformError, check_wrt, grad, jvp};
 use crate::types::Type;
 
-/// A program that gives all partials of all real results: for each real result (outer) and each argument in `wrt` (inner) an
-/// array whose first axes are the result's and whose last axes are the argument's. Forward mode, a direction at a time.
+/// A program that gives all partials of all real results: for each real result (outer) and each argument in
+/// `wrt` (inner) an array whose first axes are the result's and whose last axes are the argument's. Forward
+/// mode, a direction at a time.
 ///
 /// # Errors
 /// If an entry of `wrt` is not a real argument.
@@ -159,8 +160,9 @@ fn by_argument(
         .collect()
 }
 
-/// A program that gives the second partials of the first result, a real scalar: forward mode over reverse mode. For each argument in
-/// `wrt` (outer) and each (inner) an array whose first axes are the first argument's.
+/// A program that gives the second partials of the first result, a real scalar: forward mode over reverse
+/// mode. For each argument in `wrt` (outer) and each (inner) an array whose first axes are the first
+/// argument's.
 ///
 /// # Errors
 /// If the first result is not a real scalar, or an entry of `wrt` is not a real argument.

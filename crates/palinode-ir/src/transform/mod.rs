@@ -9,12 +9,14 @@
 //! | [`jacobian`] | those of the old one | for each real result and each in `wrt`, an array of partials |
 //! | [`hessian`] | those of the old one | for each pair in `wrt`, an array of second partials |
 //!
-//! Every transform gives a program again, so they compose. Only `tangent.rs` takes derivatives (from the rule table, through
-//! `symbol.rs`, and for dense linear algebra in `linalg.rs`); reverse mode is the transpose of tangent code (`split.rs`, `transpose.rs`).
-//! A loop stays one loop, so the size of a program does not depend on how often its loops run.
+//! Every transform gives a program again, so they compose. Only `tangent.rs` takes derivatives (from the rule
+//! table, through `symbol.rs`, and for dense linear algebra in `linalg.rs`); reverse mode is the transpose of
+//! tangent code (`split.rs`, `transpose.rs`). A loop stays one loop, so the size of a program does not depend
+//! on how often its loops run.
 //!
-//! Calls of functions that do not recurse are inlined first, as far as the program does not grow too much by that. Any other function is differentiated as a
-//! function; its reverse runs its forward part again at each level, so it takes time proportional to depth times work, and no extra memory.
+//! Calls of functions that do not recurse are inlined first, as far as the program does not grow too much by
+//! that. Any other function is differentiated as a function; its reverse runs its forward part again at each
+//! level, so it takes time proportional to depth times work, and no extra memory.
 
 mod activity;
 mod lengths;
@@ -166,7 +168,8 @@ fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
     Ok(())
 }
 
-/// The same program with an entry that nothing calls: it gets another signature, which its callers do not expect.
+/// The same program with an entry that nothing calls: it gets another signature, which its callers do not
+/// expect.
 fn apart_from_calls(mut program: Program) -> Program {
     let mut is_called = false;
     for function in &program.functions {
@@ -237,7 +240,8 @@ fn tangent_name(name: &str) -> Arc<str> {
     format!("d{name}").into()
 }
 
-/// A program that also gives directional derivatives: see the module's table. `wrt` lists arguments by position.
+/// A program that also gives directional derivatives: see the module's table. `wrt` lists arguments by
+/// position.
 ///
 /// # Errors
 /// If an entry of `wrt` is not a real argument.
@@ -347,7 +351,8 @@ pub struct Linearized {
     pub residuals: usize,
 }
 
-/// Cuts a program into a primal part that keeps residuals and a linear part that uses them: see [`Linearized`].
+/// Cuts a program into a primal part that keeps residuals and a linear part that uses them: see
+/// [`Linearized`].
 ///
 /// # Errors
 /// If an entry of `wrt` is not a real argument.
@@ -389,9 +394,9 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
     })
 }
 
-/// The transpose of a program that is linear in the arguments at `by`. Its arguments are the other ones, then a
-/// cotangent for each result that depends on the linear ones, then for each linear argument a cotangent to add to; its results
-/// are these sums.
+/// The transpose of a program that is linear in the arguments at `by`. Its arguments are the other ones, then
+/// a cotangent for each result that depends on the linear ones, then for each linear argument a cotangent to
+/// add to; its results are these sums.
 ///
 /// # Errors
 /// If an entry of `by` is not a real argument, or the program is not linear in them.

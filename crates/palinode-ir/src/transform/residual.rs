@@ -1,7 +1,7 @@
 //! Which known values a linear block needs, and how it gets them: computed again, or kept.
 //!
-//! Input: the known and the linear half of a block. Output: the linear half with everything it uses in its scope, and the
-//! values that the known half must keep.
+//! Input: the known and the linear half of a block. Output: the linear half with everything it uses in its
+//! scope, and the values that the known half must keep.
 
 use smallvec::smallvec;
 
@@ -110,8 +110,8 @@ impl Plan {
         plan
     }
 
-    /// Chooses between keeping and computing again. Either every need is kept unless it is cheap to make from the others,
-    /// or, where that is less, what the cheap needs are made from is kept instead of them.
+    /// Chooses between keeping and computing again. Either every need is kept unless it is cheap to make from
+    /// the others, or, where that is less, what the cheap needs are made from is kept instead of them.
     fn decide(&mut self, splitter: &Splitter<'_>) {
         let by_result: FastMap<Value, usize> =
             self.cheap.iter().enumerate().map(|(at, inst)| (inst.results[0], at)).collect();
@@ -271,7 +271,8 @@ impl Plan {
         }
         let at_hand =
             |available: &FastMap<Value, Value>, value: Value| *available.get(&value).unwrap_or(&value);
-        // Lengths may be computed again, so scalars come before the kept arrays that need them, except for those made from arrays.
+        // Lengths may be computed again, so scalars come before the kept arrays that need them, except for
+        // those made from arrays.
         let mut after_arrays: FastSet<Value> = self.places.iter().map(|place| place.array).collect();
         let (scalars, arrays): (Vec<Inst>, Vec<Inst>) = self.again.into_iter().partition(|inst| {
             let is_late = splitter.b.ty(inst.results[0]).rank > 0
@@ -329,7 +330,8 @@ impl Plan {
     }
 }
 
-/// Whether instruction `at` can be repeated from what is at hand; `needed` collects the instructions to repeat.
+/// Whether instruction `at` can be repeated from what is at hand; `needed` collects the instructions to
+/// repeat.
 fn reach(
     cheap: &[Inst],
     by_result: &FastMap<Value, usize>,
@@ -372,8 +374,9 @@ impl Splitter<'_> {
         }
     }
 
-    /// The results of a block's instructions, given in order, that are to be computed again because of a choice by name: those of the variable,
-    /// and the unnamed ones that it is made from or that are made from it, partials for instance.
+    /// The results of a block's instructions, given in order, that are to be computed again because of a
+    /// choice by name: those of the variable, and the unnamed ones that it is made from or that are made from
+    /// it, partials for instance.
     pub(crate) fn chosen_again(&self, id: u32, insts: &[&Inst]) -> FastSet<Value> {
         let storage = &self.shared.storage;
         let mut chosen = FastSet::default();

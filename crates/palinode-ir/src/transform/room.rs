@@ -3,8 +3,9 @@
 use crate::op::{Op, Room};
 use crate::program::{Block, Inst, Program};
 
-/// The same program with other limits: `room` says for each loop what its way back may keep, `None` for a log of every round. Values do not change, and
-/// gradients neither, bit by bit: only how much is kept and how much is computed again.
+/// The same program with other limits: `room` says for each loop what its way back may keep, `None` for a log
+/// of every round. Values do not change, and gradients neither, bit by bit: only how much is kept and how
+/// much is computed again.
 ///
 /// ```
 /// use palinode_ir::interp::{Datum, run};

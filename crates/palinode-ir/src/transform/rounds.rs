@@ -1,11 +1,13 @@
 //! Loops that end when something has converged, as loops of so many rounds as a run took.
 //!
-//! Input: a program, and how often each `while` of it went round in a run ([`crate::interp::Code::count_rounds`]). Output: a program that does the same with the inputs of that run,
-//! bit by bit, and of which a plan can be made before it runs again: nothing in it goes on for as long as data decide. Derivatives of both are the same, too:
-//! a derivative is that of the rounds that were run.
+//! Input: a program, and how often each `while` of it went round in a run
+//! ([`crate::interp::Code::count_rounds`]). Output: a program that does the same with the inputs of that run,
+//! bit by bit, and of which a plan can be made before it runs again: nothing in it goes on for as long as
+//! data decide. Derivatives of both are the same, too: a derivative is that of the rounds that were run.
 //!
-//! A `while` that always took the same number of rounds becomes a `for` of that number. Of one that took now more, now fewer, each round up to the most is gone
-//! through only if the condition still holds; once it does not, nothing changes any more, so that it does not hold again.
+//! A `while` that always took the same number of rounds becomes a `for` of that number. Of one that took now
+//! more, now fewer, each round up to the most is gone through only if the condition still holds; once it does
+//! not, nothing changes any more, so that it does not hold again.
 
 use crate::checked::verified;
 use crate::fast::FastMap;
@@ -14,7 +16,8 @@ use crate::op::{Literal, Op};
 use crate::program::{Block, Function, Inst, Program};
 use crate::types::{Span, Type};
 
-/// The program with loops of known length instead of those that were counted. For other inputs than those of the run it may compute something else.
+/// The program with loops of known length instead of those that were counted. For other inputs than those of
+/// the run it may compute something else.
 ///
 /// ```
 /// use palinode_ir::interp::{Code, Datum, Limits, run};

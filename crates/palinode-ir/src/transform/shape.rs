@@ -1,8 +1,8 @@
 //! Where the lengths of arrays come from.
 //!
-//! Input: a function. Output: for an array, another one of the same shape that was there earlier (outside a loop, before
-//! an update), or the integer values that are its lengths. So the reverse half of a program can make zeros of the right shape
-//! from a length that is known anyway, instead of keeping one per iteration.
+//! Input: a function. Output: for an array, another one of the same shape that was there earlier (outside a
+//! loop, before an update), or the integer values that are its lengths. So the reverse half of a program can
+//! make zeros of the right shape from a length that is known anyway, instead of keeping one per iteration.
 
 use std::cell::RefCell;
 
@@ -100,7 +100,8 @@ impl Shapes {
         self.follow(array, &mut Vec::new()).0
     }
 
-    /// The root, and the first of `assumed` that it rests on (beyond the last if on none). `assumed`: parameters of loops, outermost first, whose invariance is being established.
+    /// The root, and the first of `assumed` that it rests on (beyond the last if on none). `assumed`:
+    /// parameters of loops, outermost first, whose invariance is being established.
     fn follow(&self, array: Value, assumed: &mut Vec<Value>) -> (Root, usize) {
         let mut array = array;
         // What has the same root, from one to the next.

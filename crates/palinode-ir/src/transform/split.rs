@@ -1,19 +1,22 @@
-//! The heart of reverse mode: a program that is linear in some of its values, cut into a known half and a linear half.
+//! The heart of reverse mode: a program that is linear in some of its values, cut into a known half and a
+//! linear half.
 //!
-//! Input: a function `J` (usually tangent code) and the arguments in which it is linear. Output: the *known half*, which is
-//! `J` without its linear values and which also keeps residuals; and the *linear half*, forwards as it was or transposed. A loop
-//! of `J` becomes a loop in each half. Transposition is accumulating: cotangents of captured values are carried through the
-//! transposed loops and updated, never returned and added.
+//! Input: a function `J` (usually tangent code) and the arguments in which it is linear. Output: the *known
+//! half*, which is `J` without its linear values and which also keeps residuals; and the *linear half*,
+//! forwards as it was or transposed. A loop of `J` becomes a loop in each half. Transposition is
+//! accumulating: cotangents of captured values are carried through the transposed loops and updated, never
+//! returned and added.
 //!
-//! Residuals. The linear half is written first, using known values as if they were in scope. Then each loop body is asked
-//! which of its own known values the linear body used. What is cheap is computed again; the rest is appended, once per
-//! iteration, to a log (one for each such value), which is threaded through the enclosing loops of the known half and read by
-//! position in the linear half. A branch gives such values as further results instead. The position is the iteration's
-//! number; in an inner loop, counted over all rounds: by multiplication where the inner trip count never changes, else from an
-//! offset that the outer loop keeps.
+//! Residuals. The linear half is written first, using known values as if they were in scope. Then each loop
+//! body is asked which of its own known values the linear body used. What is cheap is computed again; the
+//! rest is appended, once per iteration, to a log (one for each such value), which is threaded through the
+//! enclosing loops of the known half and read by position in the linear half. A branch gives such values as
+//! further results instead. The position is the iteration's number; in an inner loop, counted over all
+//! rounds: by multiplication where the inner trip count never changes, else from an offset that the outer
+//! loop keeps.
 //!
-//! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an array that is
-//! consumed, unless the linear half needs all its elements.
+//! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an
+//! array that is consumed, unless the linear half needs all its elements.
 
 use crate::builder::FunctionBuilder;
 use crate::fast::{FastMap, FastSet, Marks, Table};
@@ -39,7 +42,8 @@ pub(crate) struct Thread {
     pub(crate) whole: Value,
 }
 
-/// The known half of a block: its instructions, in reverse while they are collected, and the logs that pass through.
+/// The known half of a block: its instructions, in reverse while they are collected, and the logs that pass
+/// through.
 #[derive(Default)]
 pub(crate) struct KnownHalf {
     pub(crate) insts: Vec<Inst>,
@@ -151,9 +155,9 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// The whole function: its known half followed by its transposed linear half, from cotangents of results to
-    /// those of the linear arguments `args`. `seeds` and `accumulators` pair linear results and arguments with
-    /// cotangents that are there from the start.
+    /// The whole function: its known half followed by its transposed linear half, from cotangents of results
+    /// to those of the linear arguments `args`. `seeds` and `accumulators` pair linear results and arguments
+    /// with cotangents that are there from the start.
     pub(crate) fn transpose(
         &mut self,
         function: &Function,
@@ -179,8 +183,8 @@ impl<'a> Splitter<'a> {
         (insts, found)
     }
 
-    /// The two halves of the whole function, the linear one forwards. It gives the tangent of each of `results`, which are
-    /// known values with their tangents; zeros where there is none.
+    /// The two halves of the whole function, the linear one forwards. It gives the tangent of each of
+    /// `results`, which are known values with their tangents; zeros where there is none.
     pub(crate) fn forward(
         &mut self,
         function: &Function,

@@ -1,5 +1,6 @@
-//! Branches in the two halves: a branch in each, by the same condition. What the linear branch needs of the known one
-//! becomes a further result of the known one; the side not taken gives something that is never looked at.
+//! Branches in the two halves: a branch in each, by the same condition. What the linear branch needs of the
+//! known one becomes a further result of the known one; the side not taken gives something that is never
+//! looked at.
 
 use crate::fast::FastSet;
 use crate::op::Op;

@@ -1,7 +1,7 @@
 //! Calls in the two halves, and the versions of functions that they need.
 //!
-//! A function that is called is cut like the entry, but its halves do not share residuals: the transposed version runs the
-//! known half again. So a call needs no log, and recursion no stack of residuals.
+//! A function that is called is cut like the entry, but its halves do not share residuals: the transposed
+//! version runs the known half again. So a call needs no log, and recursion no stack of residuals.
 
 use crate::fast::FastMap;
 use crate::op::{FuncId, Op};
@@ -44,8 +44,9 @@ impl Versions {
         id
     }
 
-    /// The function of the known arguments, the cotangents of the linear results and the accumulators of the linear arguments,
-    /// which gives the accumulators. It runs the known half again: a call keeps no residuals.
+    /// The function of the known arguments, the cotangents of the linear results and the accumulators of the
+    /// linear arguments, which gives the accumulators. It runs the known half again: a call keeps no
+    /// residuals.
     pub(crate) fn transposed_version(&mut self, callee: FuncId, linear: &[bool]) -> FuncId {
         let key = (callee, linear.to_vec());
         if let Some(&made) = self.transposed.get(&key) {

@@ -1,5 +1,6 @@
-//! Loops in the two halves: a loop in each. The known one appends residuals to logs, the linear one reads them by the
-//! iteration's number. A `while` of the known half counts its rounds, and is a `for` in the linear half.
+//! Loops in the two halves: a loop in each. The known one appends residuals to logs, the linear one reads
+//! them by the iteration's number. A `while` of the known half counts its rounds, and is a `for` in the
+//! linear half.
 
 use crate::fast::FastMap;
 use crate::op::{IntOp, Op};
@@ -50,7 +51,8 @@ impl Splitter<'_> {
         self.leave_way_back(inst, way, cotangents);
     }
 
-    /// The cotangents with which the way back through a loop starts, and names for them in its rounds and after it.
+    /// The cotangents with which the way back through a loop starts, and names for them in its rounds and
+    /// after it.
     pub(crate) fn way_back(&mut self, inst: &Inst, cotangents: &mut Cotangents) -> WayBack {
         let (_, carried, body) = carried(inst);
         let with: Vec<usize> = (0..carried.len()).filter(|&at| self.flows(carried[at])).collect();
@@ -66,7 +68,8 @@ impl Splitter<'_> {
         WayBack { with, captured, args, params, results }
     }
 
-    /// Writes the transposed body of a loop to the open block; gives its known half and the cotangents after the round.
+    /// Writes the transposed body of a loop to the open block; gives its known half and the cotangents after
+    /// the round.
     pub(crate) fn round_back(&mut self, inst: &Inst, way: &WayBack) -> (KnownHalf, Vec<Value>) {
         let (_, carried, body) = carried(inst);
         let WayBack { with, captured, params, .. } = way;

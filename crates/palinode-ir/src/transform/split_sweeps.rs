@@ -1,10 +1,13 @@
 //! Loops that keep no residuals: the known half runs the loop as it is, the linear half is a sweep.
 //!
-//! Input: a loop with a limit of how much its way back may keep. Output: the loop itself, which counts its rounds if it is a `while`; and an [`Op::Sweep`]
-//! from the initial known values, whose `advance` is the known body, and whose `back` is the known body followed by the transposed linear body. What the transposed
-//! body needs of the known one is in scope there, so nothing is logged; loops inside the body have logs of their own that last for one round.
+//! Input: a loop with a limit of how much its way back may keep. Output: the loop itself, which counts its
+//! rounds if it is a `while`; and an [`Op::Sweep`] from the initial known values, whose `advance` is the
+//! known body, and whose `back` is the known body followed by the transposed linear body. What the transposed
+//! body needs of the known one is in scope there, so nothing is logged; loops inside the body have logs of
+//! their own that last for one round.
 //!
-//! Invariant: cotangents are added up in the order of the loop that keeps residuals, by the same operations, so the bits are the same.
+//! Invariant: cotangents are added up in the order of the loop that keeps residuals, by the same operations,
+//! so the bits are the same.
 
 use crate::fast::FastMap;
 use crate::op::{IntOp, Op, Room};

@@ -1,7 +1,7 @@
 //! What reverse mode keeps of each round of a loop, and what it computes again.
 //!
-//! Whatever is chosen, the gradient is bitwise the same: what is computed again is computed by the same operations from the same numbers. The
-//! exception says so: numbers that are kept in fewer bits are rounded.
+//! Whatever is chosen, the gradient is bitwise the same: what is computed again is computed by the same
+//! operations from the same numbers. The exception says so: numbers that are kept in fewer bits are rounded.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ pub struct Storage {
     pub choices: BTreeMap<String, Choice>,
     /// For arrays that are kept and not named: in fewer bits, if asked for. The gradient is then not exact.
     pub narrow: Option<Narrow>,
-    /// How often each `while` goes round, if a run has counted that: the gradient is for the inputs of that run, and a plan of it can be made.
+    /// How often each `while` goes round, if a run has counted that: the gradient is for the inputs of that
+    /// run, and a plan of it can be made.
     pub rounds: Vec<Rounds>,
 }
 

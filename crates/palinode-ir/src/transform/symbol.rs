@@ -1,11 +1,11 @@
 //! Rules on symbols: the rule table's partials as instructions of a program.
 //!
-//! Input: a row, its operands and its result. Output: instructions that compute a partial, or the news that it is 0, 1 or
-//! -1. A [`Symbol`] is a number that remembers how it was made; running a row's partial on symbols writes down its formula,
-//! so the table stays the only place where a derivative is stated.
+//! Input: a row, its operands and its result. Output: instructions that compute a partial, or the news that
+//! it is 0, 1 or -1. A [`Symbol`] is a number that remembers how it was made; running a row's partial on
+//! symbols writes down its formula, so the table stays the only place where a derivative is stated.
 //!
-//! The expressions live in a thread-local list while one partial is evaluated. Formulas are kept (by thread), because a long program asks for the same few thousands of times;
-//! a formula depends on nothing but the row.
+//! The expressions live in a thread-local list while one partial is evaluated. Formulas are kept (by thread),
+//! because a long program asks for the same few thousands of times; a formula depends on nothing but the row.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -97,7 +97,8 @@ fn known_formulas<R>(f: impl FnOnce(&mut FastMap<(Rule, usize, usize), Arc<Formu
 }
 
 thread_local! {
-    /// Empty but while a formula is evaluated, so that there is nothing to drop when a thread ends and destructors can still differentiate.
+    /// Empty but while a formula is evaluated, so that there is nothing to drop when a thread ends and
+    /// destructors can still differentiate.
     static EXPRESSIONS: RefCell<ManuallyDrop<Vec<Expression>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
     static FORMULAS: RefCell<FastMap<(Rule, usize, usize), Arc<Formula>>> = RefCell::default();

@@ -1,10 +1,12 @@
 //! Program -> program that also computes tangents (forward mode).
 //!
-//! Input: a program and the arguments to differentiate by. Output: the same program with a tangent argument for each of
-//! these, and a tangent result for each real result. A loop stays one loop and carries tangents beside its values.
+//! Input: a program and the arguments to differentiate by. Output: the same program with a tangent argument
+//! for each of these, and a tangent result for each real result. A loop stays one loop and carries tangents
+//! beside its values.
 //!
-//! Tangent code is linear in the tangents: sums, products `strong_mul(tangent, known)`, and operations that move
-//! elements. Tangents have the shape of their primal, so scalars are spread explicitly. This is what transposition builds on.
+//! Tangent code is linear in the tangents: sums, products `strong_mul(tangent, known)`, and operations that
+//! move elements. Tangents have the shape of their primal, so scalars are spread explicitly. This is what
+//! transposition builds on.
 //!
 //! Functions that are called (recursive ones, or with a tangent rule) get a differentiated version each.
 
@@ -74,7 +76,8 @@ impl Differentiator {
         Tangents { function, params, results, primal }
     }
 
-    /// The version of `callee` with tangents for some arguments: it gives its results, then a tangent for each real one.
+    /// The version of `callee` with tangents for some arguments: it gives its results, then a tangent for
+    /// each real one.
     pub(crate) fn version(&mut self, callee: FuncId, wrt: &[bool]) -> FuncId {
         if let Some(&made) = self.versions.get(&(callee, wrt.to_vec())) {
             return made;

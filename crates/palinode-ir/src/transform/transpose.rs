@@ -1,8 +1,9 @@
 //! The transposes of linear operations, one by one.
 //!
-//! Input: an instruction that is linear in some operands, and the cotangent of its result. Output: instructions that add
-//! to the cotangents of these operands. Reading an element of an array adds to one element of the array's cotangent; an update reads
-//! one element of it and sets it to 0: neither looks at the rest of the array.
+//! Input: an instruction that is linear in some operands, and the cotangent of its result. Output:
+//! instructions that add to the cotangents of these operands. Reading an element of an array adds to one
+//! element of the array's cotangent; an update reads one element of it and sets it to 0: neither looks at the
+//! rest of the array.
 //!
 //! There is no derivative here: partials were taken when the tangent code was written.
 

@@ -1,7 +1,8 @@
 //! Sweeps as loops that keep every state.
 //!
-//! Input: a program with sweeps. Output: the same program, the same bits, where a sweep is two loops: one that appends each state to logs, and one that reads
-//! them backwards. So reverse mode needs no transpose of a sweep: what is differentiated backwards twice keeps all states the second time.
+//! Input: a program with sweeps. Output: the same program, the same bits, where a sweep is two loops: one
+//! that appends each state to logs, and one that reads them backwards. So reverse mode needs no transpose of
+//! a sweep: what is differentiated backwards twice keeps all states the second time.
 
 use crate::builder::FunctionBuilder;
 use crate::fast::FastMap;

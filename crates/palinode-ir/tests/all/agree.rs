@@ -1,10 +1,12 @@
 //! The law that every transform is held to: a program's derivatives agree, however they are made.
 //!
-//! For one program at one point: the value; `jvp` against duals; `vjp` against duals and the dynamic tape; `linearize` against
-//! `jvp`; `jvp` and `vjp` of `vjp` against nested duals. Directions and cotangents come from a fixed sequence.
+//! For one program at one point: the value; `jvp` against duals; `vjp` against duals and the dynamic tape;
+//! `linearize` against `jvp`; `jvp` and `vjp` of `vjp` against nested duals. Directions and cotangents come
+//! from a fixed sequence.
 //!
-//! Duals are the oracle: they share the rule table with the transforms but nothing else (no activity, no residuals, no
-//! transposition). Finite differences are the oracle where the table itself could be wrong; the table's own tests do that.
+//! Duals are the oracle: they share the rule table with the transforms but nothing else (no activity, no
+//! residuals, no transposition). Finite differences are the oracle where the table itself could be wrong; the
+//! table's own tests do that.
 
 use crate::agree_precisely::agree_precisely;
 use crate::random::Random;

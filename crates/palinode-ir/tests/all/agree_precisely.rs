@@ -1,7 +1,8 @@
 //! The law of `agree`, in 106 bits: tells a wrong derivative from rounding.
 //!
-//! A chaotic loop can pass derivatives of 1e10 on the way to one of 1: then duals and reverse mode, which cancel in different
-//! places, differ by more than any tolerance that would still find mistakes. In double-doubles they must agree.
+//! A chaotic loop can pass derivatives of 1e10 on the way to one of 1: then duals and reverse mode, which
+//! cancel in different places, differ by more than any tolerance that would still find mistakes. In
+//! double-doubles they must agree.
 
 use palinode_core::{DoubleDouble, Dual, Real, Scalar};
 use palinode_ir::Program;

@@ -1,5 +1,6 @@
-//! Calls that stay calls: deep call graphs take time and memory in proportion to what is written, not to what it would be without functions, and
-//! their derivatives are those of the same program without functions, to second order.
+//! Calls that stay calls: deep call graphs take time and memory in proportion to what is written, not to what
+//! it would be without functions, and their derivatives are those of the same program without functions, to
+//! second order.
 
 use crate::agree::{check, flat, run_on};
 use crate::random::Random;
@@ -31,7 +32,8 @@ fn twenty_levels_of_two_calls_each() {
     let second = transform::hessian(&program, &[0]).expect("is differentiable");
     assert!(gradient.size() < 100_000, "{} instructions", gradient.size());
     assert!(second.size() < 600_000, "{} instructions", second.size());
-    // The closed form: a binomial sum over how often the argument was halved. Its terms are positive, so nothing cancels.
+    // The closed form: a binomial sum over how often the argument was halved. Its terms are positive, so
+    // nothing cancels.
     let (x, mut weight) = (0.3_f64, 1.0_f64);
     let mut expected = [0.0; 3];
     for halvings in 0..=levels {
@@ -80,8 +82,8 @@ fn calls(program: &Program) -> usize {
     count
 }
 
-/// A random source whose functions call those above them, in loops and branches, with arrays and several results. No value is given to a
-/// function twice in one call. Without `loops`, no loop is around a call.
+/// A random source whose functions call those above them, in loops and branches, with arrays and several
+/// results. No value is given to a function twice in one call. Without `loops`, no loop is around a call.
 fn call_graph(seed: u64, loops: bool) -> String {
     let mut random = Random::new(seed);
     let mut source = "param x = 0.4\nparam y = -0.7\nparam p: [3] = [0.2, -0.5, 0.9]\n".to_string();
@@ -138,7 +140,8 @@ fn call_graph(seed: u64, loops: bool) -> String {
     source
 }
 
-/// The same program with every function calling itself, in a branch that is never taken: a recursive function stays a function.
+/// The same program with every function calling itself, in a branch that is never taken: a recursive function
+/// stays a function.
 fn kept(program: &Program) -> Program {
     let mut program = program.clone();
     for (at, function) in program.functions.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! The allocator of these tests. It counts for each thread: calls, and bytes live and at most; apart for arrays, whose buffers are aligned
-//! to 64 bytes as nothing else is, for everything else, and for all.
+//! The allocator of these tests. It counts for each thread: calls, and bytes live and at most; apart for
+//! arrays, whose buffers are aligned to 64 bytes as nothing else is, for everything else, and for all.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,4 +1,5 @@
-//! Fixed points and roots in programs: values and derivatives against closed forms, unrolled loops and each other; every refusal.
+//! Fixed points and roots in programs: values and derivatives against closed forms, unrolled loops and each
+//! other; every refusal.
 
 use crate::agree;
 use palinode_core::Dual;
@@ -480,7 +481,8 @@ proptest! {
     }
 }
 
-/// Near a fold every residual is small and no matrix singular, but the slope is that of wherever the search stopped.
+/// Near a fold every residual is small and no matrix singular, but the slope is that of wherever the search
+/// stopped.
 #[test]
 fn a_search_that_stops_near_a_fold_has_no_derivative() {
     let of = |source: &str, p: f64| {

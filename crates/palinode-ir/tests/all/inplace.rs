@@ -1,5 +1,5 @@
-//! Arrays that are updated in place, forwards and backwards: nothing is copied, and an update costs the same however long the array.
-//! Also what a recorded run writes down.
+//! Arrays that are updated in place, forwards and backwards: nothing is copied, and an update costs the same
+//! however long the array. Also what a recorded run writes down.
 
 use palinode_core::{Var, grad};
 use palinode_ir::interp::{Code, Datum, Event, Limits, Stats};
@@ -141,7 +141,8 @@ fn recorded_runs_say_what_memory_depends_on() {
     let inputs = [Datum::vector(vec![1.0, 2.0, 3.0]), Datum::int(2)];
     let (_, stats, events) = Code::new(&model.program).run_recorded(&inputs, &Limits::default()).unwrap();
     use Event::{Elements, Holds, Trips};
-    // The input; two rounds with a branch each; three conditions of the `while`; the slice, in which the product is.
+    // The input; two rounds with a branch each; three conditions of the `while`; the slice, in which the
+    // product is.
     let expected = [
         Elements(3),
         Trips(2),

@@ -1,7 +1,7 @@
 //! Text tests of the passes: `tests/passes/*.txt`.
 //!
-//! A file holds cases: a line `=== title: pass pass ...`, the program before, a line `---`, the program after. Programs before are written by
-//! hand and need no numbers; programs after are as printed.
+//! A file holds cases: a line `=== title: pass pass ...`, the program before, a line `---`, the program
+//! after. Programs before are written by hand and need no numbers; programs after are as printed.
 
 use palinode_ir::passes;
 use palinode_ir::text::{parse, print};

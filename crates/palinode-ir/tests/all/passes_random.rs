@@ -90,7 +90,8 @@ fn every_pass_keeps_every_result() {
     }
 }
 
-/// Programs also run on numbers that carry derivatives, which must stay the same too (up to the sign of a zero).
+/// Programs also run on numbers that carry derivatives, which must stay the same too (up to the sign of a
+/// zero).
 #[test]
 fn every_pass_keeps_tangents() {
     let limits = Limits { steps: 100_000, depth: 100, ..Limits::default() };
@@ -192,8 +193,8 @@ fn memory_does_not_get_worse() {
     }
     for ((name, _), (before, after, worse)) in all().iter().zip(totals) {
         println!("{name}: {before} elements copied and filled before, {after} after, {worse} programs worse");
-        // Operations that give their operand back unchanged (`concat` of one) share memory behind everyone's back, and a fill that was
-        // reshaped may be filled again: rare, and gone once all passes have run.
+        // Operations that give their operand back unchanged (`concat` of one) share memory behind everyone's
+        // back, and a fill that was reshaped may be filled again: rare, and gone once all passes have run.
         assert!(worse * 100 <= cases(), "{name}: {worse} programs need more");
         assert!(after <= before, "{name}");
         assert!(*name != "simplify" || after < before, "{after} of {before}");

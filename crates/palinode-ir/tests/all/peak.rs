@@ -193,7 +193,8 @@ const VECTOR: Type = Type::array(Elem::F64, 1);
 const MATRIX: Type = Type::array(Elem::F64, 2);
 const INTS: Type = Type::array(Elem::Int, 1);
 
-/// Kernels hold no arrays outside the account: what is not aligned as arrays are stays small, however long the arrays.
+/// Kernels hold no arrays outside the account: what is not aligned as arrays are stays small, however long
+/// the arrays.
 #[test]
 fn nothing_grows_outside_the_account() {
     let n = 20_000;
@@ -272,7 +273,8 @@ fn workspace_is_a_bound_for_linear_algebra() {
                     let code = Code::new(&program);
                     let (ran, arrays, others) = peaks(|| code.run_with_stats(&inputs, &Limits::default()));
                     let Ok((_, stats)) = ran else { continue };
-                    // At the end the results are copied out; until then what is worked on lies beside the arrays.
+                    // At the end the results are copied out; until then what is worked on lies beside the
+                    // arrays.
                     let taken = others.saturating_sub(stats.result_bytes) + arrays;
                     let bound = stats.peak_bytes + 8000;
                     assert!(

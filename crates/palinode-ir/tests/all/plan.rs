@@ -304,7 +304,8 @@ fn variables_are_computed_again_by_name() {
     assert_eq!(gradient(&named("nothing")), (expected, all));
 }
 
-/// States whose arrays move on from one place to another: at first they share memory, later ones do not. Of the first program the plan was 24 bytes too small, of the second a third.
+/// States whose arrays move on from one place to another: at first they share memory, later ones do not. Of
+/// the first program the plan was 24 bytes too small, of the second a third.
 #[test]
 fn budgets_hold_where_arrays_move() {
     let swapped = "param x = 0.4\nparam v: [5] = [0.10, 0.23, 0.36, 0.49, 0.62]\nparam z: [5, 5] = fill(0.1, 5, 5)\nvar s = x\nvar t = 0.2\nvar a = v * 2\nvar b = v * 3\nvar w = z * 0.5\nvar l = [x]\nfor i in 0..300 {\nif s > 0.4 { for q in 0..4 { t = sin(t + s)\na[1] = t } } else { b[0] = t }\ns = tanh(sum(a * b))\na, b = b, a\n}\nb = a\nfor i in 0..12 {\nif s > t { a, b = b, a }\na = sin(a) + 0.1 * b\n}\nloss y = s + t + sum(a * b) + sum(w) + mean(l)";

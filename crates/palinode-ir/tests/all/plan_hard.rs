@@ -1,4 +1,5 @@
-//! Programs made to mislead a plan: loops whose later rounds are unlike the first, branches on data, choices of storage at random.
+//! Programs made to mislead a plan: loops whose later rounds are unlike the first, branches on data, choices
+//! of storage at random.
 
 use std::collections::BTreeMap;
 
@@ -593,7 +594,8 @@ fn second_derivatives_of_stored_gradients() {
     }
 }
 
-/// A loop with a branch on data, shorter and longer than what the planner walks: every budget from the one that a refusal names works.
+/// A loop with a branch on data, shorter and longer than what the planner walks: every budget from the one
+/// that a refusal names works.
 #[test]
 fn budgets_hold_after_branches_on_data() {
     let bodies = [

@@ -1,8 +1,9 @@
 //! The check is checked: reverse mode with a planted bug disagrees on some program.
 //!
-//! A bug is a rewrite of the program that reverse mode made, the way a mistake in `transform` would have made it. It is applied
-//! wherever it fits in one half: the linear half is what depends on the cotangents that go in, the known half is the rest.
-//! Each one must be caught by the comparison of derivatives within a few hundred random programs; the values stay right.
+//! A bug is a rewrite of the program that reverse mode made, the way a mistake in `transform` would have made
+//! it. It is applied wherever it fits in one half: the linear half is what depends on the cotangents that go
+//! in, the known half is the rest. Each one must be caught by the comparison of derivatives within a few
+//! hundred random programs; the values stay right.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

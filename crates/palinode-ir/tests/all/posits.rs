@@ -1,8 +1,9 @@
-//! Programs on posits: values and gradients of the examples against double-double, within bounds that a reverse sweep over absolute partials
-//! gives, and sums in quires.
+//! Programs on posits: values and gradients of the examples against double-double, within bounds that a
+//! reverse sweep over absolute partials gives, and sums in quires.
 //!
-//! The bound: every operation of the gradient's own run, on a traced tape, may lose two roundings of its result and of its arguments (literals
-//! are rounded, too), by the spacing of the posits there; what is lost reaches the answer through the product of absolute partials.
+//! The bound: every operation of the gradient's own run, on a traced tape, may lose two roundings of its
+//! result and of its arguments (literals are rounded, too), by the spacing of the posits there; what is lost
+//! reaches the answer through the product of absolute partials.
 
 use crate::pal::compile;
 use crate::pal::examples::{examples, inputs};
@@ -12,7 +13,8 @@ use palinode_ir::pal::Role;
 use palinode_ir::{Program, passes, transform};
 use std::collections::BTreeSet;
 
-/// The distance from the posit at `v` to the next one: two roundings, that of an operation and that of a literal in it.
+/// The distance from the posit at `v` to the next one: two roundings, that of an operation and that of a
+/// literal in it.
 fn spacing<W: PositWidth>(v: f64) -> f64 {
     let at = Posit::<W>::from_f64(v.abs());
     if at.is_nar() {
@@ -68,7 +70,8 @@ fn reals<R: Real>(outputs: &[Datum<R>]) -> Vec<R> {
     outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect()
 }
 
-/// What a comparison said: how far off the number was, in parts of what is allowed, and whether that is less than the number.
+/// What a comparison said: how far off the number was, in parts of what is allowed, and whether that is less
+/// than the number.
 struct Compared {
     telling: usize,
     vague: usize,
@@ -106,7 +109,8 @@ fn compare<W: PositWidth>(
     Ok(())
 }
 
-/// How many numbers of each program are compared: `PALINODE_NUMBERS=4` takes minutes in debug builds, and looks at gradients that are not simplified, too.
+/// How many numbers of each program are compared: `PALINODE_NUMBERS=4` takes minutes in debug builds, and
+/// looks at gradients that are not simplified, too.
 fn most_numbers() -> usize {
     std::env::var("PALINODE_NUMBERS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
@@ -159,7 +163,8 @@ fn numbers<W: PositWidth>(seed: u64, count: usize) -> Vec<Posit<W>> {
     (0..count as u64).map(|i| Posit::from_f64(key.gaussian(i) * 2f64.powi((i % 9) as i32 - 4))).collect()
 }
 
-/// Sums, dot products and products of matrices of a program on posits are those of quires, and so are the sums of its gradient.
+/// Sums, dot products and products of matrices of a program on posits are those of quires, and so are the
+/// sums of its gradient.
 #[test]
 fn sums_of_programs_are_quires() {
     fn of<W: PositWidth>() {
@@ -189,7 +194,8 @@ fn sums_of_programs_are_quires() {
     of::<i64>();
 }
 
-/// A traced program that asks whether numbers are finite runs on posits, where infinity is no number, and its guard holds.
+/// A traced program that asks whether numbers are finite runs on posits, where infinity is no number, and its
+/// guard holds.
 #[test]
 fn a_traced_guard_on_finite_numbers_holds() {
     let trace = Program::trace(|x| vec![if x[0].is_finite() { x[0] * x[0] } else { x[0] }], &[2.0]);

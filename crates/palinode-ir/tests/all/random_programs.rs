@@ -1,8 +1,8 @@
-//! The laws on random programs: value, forward mode, reverse mode, the tape and nested derivatives agree on each of them, their text reads
-//! back, and planted bugs are found.
+//! The laws on random programs: value, forward mode, reverse mode, the tape and nested derivatives agree on
+//! each of them, their text reads back, and planted bugs are found.
 //!
-//! `PALINODE_PROGRAMS=10000 cargo test --release -p palinode-ir --test all random_programs -- --nocapture` is the long
-//! run; `PALINODE_SEED` starts elsewhere. A failure is shrunk and printed as a program.
+//! `PALINODE_PROGRAMS=10000 cargo test --release -p palinode-ir --test all random_programs -- --nocapture` is
+//! the long run; `PALINODE_SEED` starts elsewhere. A failure is shrunk and printed as a program.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -72,7 +72,8 @@ fn every_way_to_differentiate_agrees() {
                 rounding += usize::from(covered.rounding);
                 coverage.count(&covered.programs);
             }
-            // A program may run into an error of its own (an overflow of the step limit, say); it must be rare.
+            // A program may run into an error of its own (an overflow of the step limit, say); it must be
+            // rare.
             Err(failure) if failure.starts_with("the program itself") => stopped += 1,
             Err(failure) => {
                 // Keep the kind of failure while shrinking: the words before the first colon.

@@ -1,8 +1,8 @@
 //! Long sources: what they take grows with their length, and nothing runs out of stack.
 //!
-//! Work is counted in allocations, which are the same in every run: four times the source may take four times as many, and a few for the growth of
-//! tables. What scans without allocating is found by the clock, with wide bounds and several tries.
-//! `PALINODE_TERMS=100000` makes the flat chains that long.
+//! Work is counted in allocations, which are the same in every run: four times the source may take four times
+//! as many, and a few for the growth of tables. What scans without allocating is found by the clock, with
+//! wide bounds and several tries. `PALINODE_TERMS=100000` makes the flat chains that long.
 
 use crate::counting::{ALL, measured};
 use crate::pal::{compile as compiled, defaults as inputs};
@@ -124,7 +124,8 @@ fn the_memory_of_a_statement() {
         sources().into_iter().map(|(name, _, source)| (name, source)).next().expect("statements");
     let count = 8000;
     let (_, _, peak, _) = effort(|| gradient(&source(count)));
-    // A statement is three instructions, its gradient six: some 20 at a time with the copies that passes make, of 140 bytes.
+    // A statement is three instructions, its gradient six: some 20 at a time with the copies that passes
+    // make, of 140 bytes.
     assert!(peak / count < 6000, "{} bytes for each statement", peak / count);
 }
 

@@ -1,4 +1,5 @@
-//! Loops that keep a few states instead of a log of every round: gradients have the same bits, whatever is kept.
+//! Loops that keep a few states instead of a log of every round: gradients have the same bits, whatever is
+//! kept.
 //!
 //! `PALINODE_PROGRAMS=3000 cargo test --release -p palinode-ir --test all sweeps` is the long run.
 
@@ -46,7 +47,8 @@ fn round_trip(program: &Program) -> Result<(), String> {
     if same { Ok(()) } else { Err(format!("text: it changes\n{printed}")) }
 }
 
-/// Whether a gradient has the same bits with few states kept as with all rounds logged. Gives the number of sweeps.
+/// Whether a gradient has the same bits with few states kept as with all rounds logged. Gives the number of
+/// sweeps.
 fn judge(case: &Case, rooms: &[Room]) -> Result<usize, String> {
     let Case { program, inputs, wrt } = case;
     let limits = Limits { steps: 20_000_000, ..Limits::default() };
@@ -108,7 +110,8 @@ fn gradients_have_the_same_bits_on_random_programs() {
     assert!(with as u64 > count / 2);
 }
 
-/// All ways to differentiate agree on programs with limits, also a second time: forwards a sweep stays one, backwards it keeps all states.
+/// All ways to differentiate agree on programs with limits, also a second time: forwards a sweep stays one,
+/// backwards it keeps all states.
 #[test]
 fn all_derivatives_agree_on_random_programs() {
     let count = from_environment("PALINODE_PROGRAMS", 60);
@@ -253,7 +256,8 @@ fn a_limit_in_bytes_is_kept_or_refused() {
     assert_eq!(planned.code(), "PAL0278");
 }
 
-/// A limit in bytes counts on states as long as the first one. Where they get longer, or are longest in the middle, the same limit is kept with fewer of them.
+/// A limit in bytes counts on states as long as the first one. Where they get longer, or are longest in the
+/// middle, the same limit is kept with fewer of them.
 #[test]
 fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
     let appended =
@@ -294,7 +298,8 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
             let plan = predict(&swept, &inputs, 8).unwrap();
             assert_eq!((plan.exact, plan.peak), (true, stats.peak_bytes as u64), "{source}: {bytes} bytes");
             assert_eq!(plan.heap, stats.heap_bytes as u64, "{source}: {bytes} bytes");
-            // Slots are for states as large as the largest, with the most room that it may have; many are half as large.
+            // Slots are for states as large as the largest, with the most room that it may have; many are
+            // half as large.
             if (1500..=6000).contains(&bytes) {
                 assert!(8 * kept > bytes, "{source}: only {kept} of {bytes} are used");
             }
@@ -393,7 +398,8 @@ fn budgets_are_written_at_loops() {
     }
 }
 
-/// A budget for the whole program: where logs do not fit, loops keep a few states. The bits stay, the budget is kept, and so is what the plan says.
+/// A budget for the whole program: where logs do not fit, loops keep a few states. The bits stay, the budget
+/// is kept, and so is what the plan says.
 #[test]
 fn a_budget_for_all_is_met_with_states() {
     let lorenz = LORENZ.replace("200", "2000");

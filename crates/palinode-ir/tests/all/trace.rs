@@ -49,7 +49,8 @@ fn a_conversion_to_a_plain_number_is_guarded() {
     assert!(trace.run(&[2.5]).is_err());
 }
 
-/// Every way from a traced number to a plain one, text included: at another point the trace answers as the code does, or refuses.
+/// Every way from a traced number to a plain one, text included: at another point the trace answers as the
+/// code does, or refuses.
 #[test]
 fn no_way_out_of_a_trace_replays_an_old_number() {
     type Way = fn(Traced) -> f64;
@@ -106,7 +107,8 @@ fn a_guard_on_nan_or_zero_means_that_number() {
     }
 }
 
-/// Drivers look whether inputs are finite; that is no decision of the program's, so a traced gradient can be run elsewhere.
+/// Drivers look whether inputs are finite; that is no decision of the program's, so a traced gradient can be
+/// run elsewhere.
 #[test]
 fn a_gradient_inside_a_trace_is_not_fixed_to_its_point() {
     let code = |x: &[Traced]| grad(|y| y[0] * y[1].sin(), &[x[0], x[1]]).unwrap();

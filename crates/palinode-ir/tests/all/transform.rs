@@ -423,8 +423,8 @@ fn a_rule_may_have_slopes_where_the_body_has_none() {
     assert_eq!(flat(&run_on(&gradient, &[real(2.6)], "the gradient").unwrap()), [6.0]);
 }
 
-/// Writes of single elements cost O(1), forwards, backwards and in the second derivative: nothing is copied, and what is
-/// filled grows with the array, not with the product of writes and elements.
+/// Writes of single elements cost O(1), forwards, backwards and in the second derivative: nothing is copied,
+/// and what is filled grows with the array, not with the product of writes and elements.
 #[test]
 fn single_writes_cost_the_same_backwards() {
     let source = "entry fn main(a.0: f64[_], s.1: f64) -> (f64) outputs (y) {
@@ -545,8 +545,8 @@ fn an_entry_that_calls_itself() {
     agrees(source, &[real(0.5), Datum::int(3)], &[0]);
 }
 
-/// Which results depend on what must be found for all functions together: an answer that was found while another function was still
-/// taken to depend on nothing is not final.
+/// Which results depend on what must be found for all functions together: an answer that was found while
+/// another function was still taken to depend on nothing is not final.
 #[test]
 fn functions_that_call_each_other() {
     let pal = |source: &str| {
@@ -594,7 +594,8 @@ fn a_rule_that_was_fused_is_still_a_rule() {
     assert_eq!(flat(&run_on(&gradient, &[vector(&[1.0, 2.0])], "the gradient").unwrap()), [8.0, 16.0]);
 }
 
-/// `<u, J v> = <J' u, v>` for linear programs that nobody generated, so that lengths must be found from the operations.
+/// `<u, J v> = <J' u, v>` for linear programs that nobody generated, so that lengths must be found from the
+/// operations.
 #[test]
 fn linear_programs_by_hand_are_transposed() {
     let matrix = || Datum::matrix(2, 3, vec![0.3, -0.8, 0.5, 0.9, 0.1, -0.2]);

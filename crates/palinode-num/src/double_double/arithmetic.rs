@@ -3,8 +3,8 @@
 //! Input -> output: two numbers in, the result with a relative error of at most 3 units of 2^-106 (sums), 5
 //! (products) or 4 (quotients and square roots, as measured) out; remainders are exact but for one rounding.
 //!
-//! Paper: Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic building blocks of double-word
-//! arithmetic" (2017).
+//! Paper: Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic building blocks of
+//! double-word arithmetic" (2017).
 //!
 //! Invariants: a result that overflows is infinite, never NaN; zeros are signed as in `f64`. Near the ends of
 //! the exponent range, where the error terms of the fast path would overflow or underflow, the work is done
@@ -44,7 +44,8 @@ impl Add for DoubleDouble {
         let (low_sum, low_error) = two_sum(self.lo, other.lo);
         let (sum, error) = quick_two_sum(sum, error + low_sum);
         if sum == 0.0 {
-            // Everything cancelled but perhaps the last error; adding zeros themselves keeps the sign of -0 + -0.
+            // Everything cancelled but perhaps the last error; adding zeros themselves keeps the sign of -0 +
+            // -0.
             let highs = self.hi + other.hi;
             return Self::from(if highs == 0.0 && low_error == 0.0 { highs } else { low_error });
         }

@@ -1,12 +1,15 @@
-//! The fast path: a block of numbers condensed into a few numbers with exactly the same sum, in vector instructions.
+//! The fast path: a block of numbers condensed into a few numbers with exactly the same sum, in vector
+//! instructions.
 //!
-//! Input -> output: up to [`BLOCK`] `f64`s in; [`LEVELS`] sums per lane out, or `None` if the block spans too many binades
-//! (more than 40 between its largest number and the smallest), is too large, too small or not finite. The caller then adds number by number.
+//! Input -> output: up to [`BLOCK`] `f64`s in; [`LEVELS`] sums per lane out, or `None` if the block spans too
+//! many binades (more than 40 between its largest number and the smallest), is too large, too small or not
+//! finite. The caller then adds number by number.
 //!
-//! How it is exact: adding and subtracting a large anchor rounds a number to a multiple of the anchor's last bit. What is cut
-//! off is had by a subtraction without error, and multiples of one unit that stay below 2^53 of them add up without error (Rump,
-//! Ogita and Oishi, "Accurate floating-point summation I", 2008). The first anchor cuts at 46 bits below the largest number, the second 47 bits further down; a
-//! remainder that is not zero is noticed.
+//! How it is exact: adding and subtracting a large anchor rounds a number to a multiple of the anchor's last
+//! bit. What is cut off is had by a subtraction without error, and multiples of one unit that stay below 2^53
+//! of them add up without error (Rump, Ogita and Oishi, "Accurate floating-point summation I", 2008). The
+//! first anchor cuts at 46 bits below the largest number, the second 47 bits further down; a remainder that
+//! is not zero is noticed.
 
 use crate::error_free::two_product;
 
@@ -16,16 +19,18 @@ pub(super) const LANES: usize = 8;
 pub(super) const BLOCK: usize = 64 * LANES;
 /// How many anchors there are.
 const LEVELS: usize = 2;
-/// An anchor is 2^7 times a power of two above all numbers (and half as much again): 64 of them stay within its binade.
+/// An anchor is 2^7 times a power of two above all numbers (and half as much again): 64 of them stay within
+/// its binade.
 const HEADROOM: u64 = 7;
 /// From one anchor to the next, in binades.
 const STEP: u64 = 47;
-/// Biased exponents of largest numbers for which neither anchors nor sums nor remainders leave the normal range.
+/// Biased exponents of largest numbers for which neither anchors nor sums nor remainders leave the normal
+/// range.
 const SMALLEST: u64 = 250;
 const LARGEST: u64 = 2000;
 
-/// Attempts of the fast path: after one that failed, the next seven blocks are not tried, since their numbers are likely of the same
-/// kind and a failure costs about as much as a success.
+/// Attempts of the fast path: after one that failed, the next seven blocks are not tried, since their numbers
+/// are likely of the same kind and a failure costs about as much as a success.
 #[derive(Default)]
 pub(super) struct Pace {
     skip: u32,
@@ -96,16 +101,18 @@ pub(super) fn condense_products(a: &[f64], b: &[f64]) -> Option<[Condensed; 2]> 
     let (mut products, mut errors) = ([0.0; BLOCK], [0.0; BLOCK]);
     let (products, errors) = (&mut products[..a.len()], &mut errors[..a.len()]);
     let smallest = multiply(a, b, products, errors);
-    // Products of factors that are not zero must be far enough above the subnormals for their errors to be exact.
+    // Products of factors that are not zero must be far enough above the subnormals for their errors to be
+    // exact.
     let exact = smallest >= EXACT_ERRORS || tiny_products_are_zero(a, b, products);
     if !exact { None } else { Some([condense(products)?, condense(errors)?]) }
 }
 
-/// 2^-960: the error of a product above it is a multiple of 2^-1066 or more. (Smaller products would be left over as well, unless they
-/// have underflowed to zero.)
+/// 2^-960: the error of a product above it is a multiple of 2^-1066 or more. (Smaller products would be left
+/// over as well, unless they have underflowed to zero.)
 const EXACT_ERRORS: f64 = f64::from_bits((1023 - 960) << 52);
 
-/// Products and errors, and the size of the smallest product. An error is infinite or NaN where its computation overflowed.
+/// Products and errors, and the size of the smallest product. An error is infinite or NaN where its
+/// computation overflowed.
 #[inline(never)]
 fn multiply(a: &[f64], b: &[f64], products: &mut [f64], errors: &mut [f64]) -> f64 {
     let mut smallest = [f64::INFINITY; LANES];
@@ -153,7 +160,8 @@ mod tests {
         }
     }
 
-    /// The most that the headroom must hold: every number just below, or at, a power of two, and all of one sign.
+    /// The most that the headroom must hold: every number just below, or at, a power of two, and all of one
+    /// sign.
     #[test]
     fn the_largest_sums_fit() {
         for exponent in [-770, -1, 0, 1, 900] {

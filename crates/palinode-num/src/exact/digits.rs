@@ -1,11 +1,11 @@
 //! A long fixed-point number that is cheap to add to.
 //!
-//! Input -> output: signed integers at bit positions in, the nearest float out. Digit `i` weighs 2^(32 i) units and lies in
-//! an `i64`, so that about a thousand additions fit before carries must move (Neal, "Fast exact summation using small and
-//! large superaccumulators", 2015).
+//! Input -> output: signed integers at bit positions in, the nearest float out. Digit `i` weighs 2^(32 i)
+//! units and lies in an `i64`, so that about a thousand additions fit before carries must move (Neal, "Fast
+//! exact summation using small and large superaccumulators", 2015).
 //!
-//! Invariants: `room` additions of less than 2^53 a digit still fit every digit. After `carry` every digit but the last
-//! lies in `0..2^32`, and the last has the sign: equal numbers then have equal digits.
+//! Invariants: `room` additions of less than 2^53 a digit still fit every digit. After `carry` every digit
+//! but the last lies in `0..2^32`, and the last has the sign: equal numbers then have equal digits.
 
 /// Additions between two carries: 2^10 of at most 2^52 + 2^32, over a digit below 2^32, stay below 2^63.
 const ROOM: u32 = 1 << 10;
@@ -115,7 +115,8 @@ impl<const N: usize> Digits<N> {
         words.chain([(settled[N - 1] >> 32) as u32]).flat_map(u32::to_le_bytes)
     }
 
-    /// The number of these bytes, as many as [`BYTES`](Self::BYTES); `None` if no sum of as many terms as there may be is so large.
+    /// The number of these bytes, as many as [`BYTES`](Self::BYTES); `None` if no sum of as many terms as
+    /// there may be is so large.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut words = bytes.as_chunks().0.iter().map(|&word| i64::from(u32::from_le_bytes(word)));
         let mut digits = Self::ZERO;
@@ -136,7 +137,8 @@ impl<const N: usize> Digits<N> {
         (negative, magnitude.round_magnitude((format.lowest - unit) as usize, format))
     }
 
-    /// [`round`](Self::round) of a settled number that is not negative; the smallest subnormal is at bit `lowest`.
+    /// [`round`](Self::round) of a settled number that is not negative; the smallest subnormal is at bit
+    /// `lowest`.
     fn round_magnitude(&self, lowest: usize, format: &Format) -> u64 {
         let Some(top) = self.digits.iter().rposition(|&digit| digit != 0) else { return 0 };
         let length = 32 * top + (64 - self.digits[top].leading_zeros() as usize);
@@ -151,7 +153,8 @@ impl<const N: usize> Digits<N> {
             let half = self.bits_from(last - 1) & 1 == 1;
             half && (kept & 1 == 1 || self.any_below(last - 1))
         };
-        // A significand that rounds up to a power of two carries into the exponent, and from the largest number to infinity.
+        // A significand that rounds up to a power of two carries into the exponent, and from the largest
+        // number to infinity.
         ((exponent << (format.precision - 1)) + kept + u64::from(up)).min(format.infinity)
     }
 

@@ -14,8 +14,8 @@ const NUMBER: usize = (SUM_UNIT - DOT_UNIT) as usize;
 
 /// A sum of products of `f64`s that is rounded once, when it is read.
 ///
-/// Products are exact, also where they underflow or overflow: factors are multiplied as integers. The result does not depend
-/// on order or grouping. 1088 bytes. (Products of `f32`s fit [`ExactSum`](crate::ExactSum).)
+/// Products are exact, also where they underflow or overflow: factors are multiplied as integers. The result
+/// does not depend on order or grouping. 1088 bytes. (Products of `f32`s fit [`ExactSum`](crate::ExactSum).)
 ///
 /// ```
 /// use palinode_num::ExactDot;
@@ -124,9 +124,11 @@ impl ExactDot {
         round_to_f32(&self.digits, DOT_UNIT, self.beyond)
     }
 
-    /// The sum as 547 bytes, the same for every order and grouping in which it came about, on every platform. Equal sums have equal bytes.
+    /// The sum as 547 bytes, the same for every order and grouping in which it came about, on every platform.
+    /// Equal sums have equal bytes.
     ///
-    /// The format is that of [`ExactSum::to_bytes`](crate::ExactSum::to_bytes), with 2 for the kind and an integer of 540 bytes in units of 2^-2148.
+    /// The format is that of [`ExactSum::to_bytes`](crate::ExactSum::to_bytes), with 2 for the kind and an
+    /// integer of 540 bytes in units of 2^-2148.
     pub fn to_bytes(&self) -> Vec<u8> {
         bytes::write(KIND, self.beyond.to_byte(), self.digits.to_bytes())
     }

@@ -1,4 +1,5 @@
-//! The parts of floats: integer significands going in, rounding coming out, and what has no place on the real line.
+//! The parts of floats: integer significands going in, rounding coming out, and what has no place on the real
+//! line.
 
 use super::digits::{Digits, Format};
 

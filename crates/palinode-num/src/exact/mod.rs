@@ -1,8 +1,8 @@
 //! Exact sums and dot products of floats: one rounding, at the end, whatever the order.
 //!
-//! Input: `f64`s or `f32`s, in any order, over any number of accumulators that are merged in any grouping. Output: the
-//! float nearest to the real sum, ties to even, with gradual underflow and overflow to infinity as for a single operation. So the
-//! bits depend only on which numbers were added.
+//! Input: `f64`s or `f32`s, in any order, over any number of accumulators that are merged in any grouping.
+//! Output: the float nearest to the real sum, ties to even, with gradual underflow and overflow to infinity
+//! as for a single operation. So the bits depend only on which numbers were added.
 //!
 //! | file | holds |
 //! |---|---|

@@ -12,8 +12,8 @@ const KIND: u8 = 1;
 
 /// A sum of `f64`s and `f32`s that is rounded once, when it is read.
 ///
-/// The result depends only on what was added, not on the order or the grouping, so partial sums of threads can be
-/// merged as they come. 560 bytes.
+/// The result depends only on what was added, not on the order or the grouping, so partial sums of threads
+/// can be merged as they come. 560 bytes.
 ///
 /// ```
 /// use palinode_num::ExactSum;
@@ -31,10 +31,11 @@ const KIND: u8 = 1;
 /// ```
 ///
 /// # Infinities and NaN
-/// If a NaN was added, or infinities of both signs, or a product of zero and infinity, the result is NaN. Otherwise, if an
-/// infinity was added, it is that infinity. Otherwise all was finite and the result is the float nearest to the real sum, even where
-/// partial sums lie far outside the range of `f64`; it is infinite from half a unit above the largest number on. An exact zero is +0, as is the
-/// sum of nothing and of negative zeros.
+/// If a NaN was added, or infinities of both signs, or a product of zero and infinity, the result is NaN.
+/// Otherwise, if an infinity was added, it is that infinity. Otherwise all was finite and the result is the
+/// float nearest to the real sum, even where partial sums lie far outside the range of `f64`; it is infinite
+/// from half a unit above the largest number on. An exact zero is +0, as is the sum of nothing and of
+/// negative zeros.
 #[derive(Clone, Debug)]
 pub struct ExactSum {
     digits: Digits<DIGITS>,
@@ -123,7 +124,8 @@ impl ExactSum {
         round_to_f32(&self.digits, SUM_UNIT, self.beyond)
     }
 
-    /// The sum as 283 bytes, the same for every order and grouping in which it came about, on every platform. Equal sums have equal bytes.
+    /// The sum as 283 bytes, the same for every order and grouping in which it came about, on every platform.
+    /// Equal sums have equal bytes.
     ///
     /// ```
     /// use palinode_num::ExactSum;
@@ -138,8 +140,10 @@ impl ExactSum {
     /// # Ok::<(), palinode_num::SumBytesError>(())
     /// ```
     ///
-    /// The format: a byte for its version (1), one for the kind of sum (1), one for what was added besides finite numbers (1 for infinity, 2 for minus
-    /// infinity, 4 for NaN, added up); the sum in units of 2^-1074 as a two's complement integer of 276 bytes, lowest first; a CRC-32 of all this in 4 bytes, lowest first.
+    /// The format: a byte for its version (1), one for the kind of sum (1), one for what was added besides
+    /// finite numbers (1 for infinity, 2 for minus infinity, 4 for NaN, added up); the sum in units of
+    /// 2^-1074 as a two's complement integer of 276 bytes, lowest first; a CRC-32 of all this in 4 bytes,
+    /// lowest first.
     pub fn to_bytes(&self) -> Vec<u8> {
         bytes::write(KIND, self.beyond.to_byte(), self.digits.to_bytes())
     }

@@ -1,10 +1,10 @@
 //! Exact arithmetic on unpacked numbers: what operators and conversions round once.
 //!
-//! Input -> output: numbers that are not zero in, the exact result out, with `more` set where bits below the 64 of the
-//! significand were cut; `None` is zero.
+//! Input -> output: numbers that are not zero in, the exact result out, with `more` set where bits below the
+//! 64 of the significand were cut; `None` is zero.
 //!
-//! Significands that come from posits have at most 60 bits, so that their products leave the last 8 bits of 128 free:
-//! sums of products are exact where they cancel.
+//! Significands that come from posits have at most 60 bits, so that their products leave the last 8 bits of
+//! 128 free: sums of products are exact where they cancel.
 
 use super::pattern::Unpacked;
 
@@ -55,7 +55,8 @@ pub(super) fn sum(a: Term, b: Term) -> Option<Unpacked> {
     } else {
         (0, true)
     };
-    // If bits are lost there is no cancellation to bring them back. Less a little is one less and a little more.
+    // If bits are lost there is no cancellation to bring them back. Less a little is one less and a little
+    // more.
     let total = if large.negative == small.negative { high + low } else { high - low - u128::from(lost) };
     Unpacked::from_wide(large.negative, large.scale + 1, total, lost)
 }
@@ -65,7 +66,8 @@ pub(super) fn sum(a: Term, b: Term) -> Option<Unpacked> {
 pub(super) fn quotient(a: Unpacked, b: Unpacked, narrow: bool) -> Unpacked {
     let negative = a.negative != b.negative;
     let scale = a.scale - b.scale;
-    // Both significands have their top bit set, so that the quotient has as many bits as they have, or one less.
+    // Both significands have their top bit set, so that the quotient has as many bits as they have, or one
+    // less.
     let (wide, rest) = if narrow {
         let (n, d) = (a.significand >> 32 << 31, b.significand >> 32);
         (u128::from(n / d) << 96, n % d != 0)

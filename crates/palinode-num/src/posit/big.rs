@@ -1,4 +1,5 @@
-//! Natural numbers of any size, as small as decimal text needs them: times and over small numbers, shifts, digits.
+//! Natural numbers of any size, as small as decimal text needs them: times and over small numbers, shifts,
+//! digits.
 
 /// Digits in base 2^32, lowest first, without leading zeros.
 #[derive(Clone, Debug, Default)]

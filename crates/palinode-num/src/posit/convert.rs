@@ -1,8 +1,8 @@
 //! Posits from and to floats, integers, double-doubles and other widths.
 //!
-//! Every conversion is correctly rounded: to posits as all rounding here, to floats and integers to the nearest, ties to
-//! even. An infinity or a NaN becomes NaR, NaR becomes a NaN; NaR and integers out of range are `None`. Widening is
-//! exact.
+//! Every conversion is correctly rounded: to posits as all rounding here, to floats and integers to the
+//! nearest, ties to even. An infinity or a NaN becomes NaR, NaR becomes a NaN; NaR and integers out of range
+//! are `None`. Widening is exact.
 
 use super::arithmetic::{Whole, sum, whole};
 use super::pattern::{Unpacked, narrow};
@@ -49,7 +49,8 @@ impl<W: PositWidth> Posit<W> {
         }
     }
 
-    /// The nearest `f32`; NaN for NaR. Posits of 64 bits reach beyond it, to infinity and to subnormal numbers and 0.
+    /// The nearest `f32`; NaN for NaR. Posits of 64 bits reach beyond it, to infinity and to subnormal
+    /// numbers and 0.
     #[must_use]
     pub fn to_f32(self) -> f32 {
         match self.unpack() {

@@ -8,25 +8,27 @@
 //! | elementary functions, `powi`, `powf`, `hypot`, `atan2`, `erf`, `erfc`, `lgamma` for `x > 0`, `logistic`, `softplus`, constants | correctly rounded (1) | within 0.5 + 2^-40 ulp (2) |
 //! | `polygamma`, `lgamma` for `x < 0` | as above, but next to a zero of the function the error is small against the terms that cancel | the same |
 //!
-//! (1) The result is taken from the platform's `f64` function where everything within 2^-45 of it rounds to the same posit; otherwise,
-//! about once in 2^16 calls, from the double-double function, which errs by less than 2^-100. Functions of one argument
-//! are tested against mpmath at every argument of 8 and 16 bits, those of two at every pair of 8, all of them at a million arguments of 32 and of 64
-//! bits, half of these next to borders. For 32 bits it would take a true value within 2^-100 of a border to be rounded the other way,
-//! which is not expected of transcendental functions in so short a format, but not proved.
-//! (2) The double-double function, rounded once. Two microseconds or so each.
+//! (1) The result is taken from the platform's `f64` function where everything within 2^-45 of it rounds to
+//! the same posit; otherwise, about once in 2^16 calls, from the double-double function, which errs by less
+//! than 2^-100. Functions of one argument are tested against mpmath at every argument of 8 and 16 bits, those
+//! of two at every pair of 8, all of them at a million arguments of 32 and of 64 bits, half of these next to
+//! borders. For 32 bits it would take a true value within 2^-100 of a border to be rounded the other way,
+//! which is not expected of transcendental functions in so short a format, but not proved. (2) The
+//! double-double function, rounded once. Two microseconds or so each.
 //!
-//! Invariants: NaR in, NaR out. A pole or an argument outside the domain is NaR. What overflows is the largest number, what underflows
-//! the smallest, never 0.
+//! Invariants: NaR in, NaR out. A pole or an argument outside the domain is NaR. What overflows is the
+//! largest number, what underflows the smallest, never 0.
 //!
-//! In the comparisons of rules (`less`, `less_eq`, `equal`) a NaR is unordered, as a NaN is for floats: rules were
-//! written so that it takes no side. `<` and `==` follow the standard.
+//! In the comparisons of rules (`less`, `less_eq`, `equal`) a NaR is unordered, as a NaN is for floats: rules
+//! were written so that it takes no side. `<` and `==` follow the standard.
 
 use super::arithmetic::{Whole, square_root, whole};
 use super::{Posit, PositWidth};
 use crate::double_double::DoubleDouble;
 use crate::scalar::{Accumulator, Constant, Real, Scalar};
 
-/// What functions of the platform may be off by, relatively: 128 units in the last place, far more than any is.
+/// What functions of the platform may be off by, relatively: 128 units in the last place, far more than any
+/// is.
 const PLATFORM: f64 = 1.0 / (1u64 << 45) as f64;
 
 /// Below this slope an angle is the slope but for less than 2^-81 of it.
@@ -69,7 +71,8 @@ impl<W: PositWidth> Posit<W> {
         quick.unwrap_or_else(|| Self::saturated(precise(self.to_double_double()), self.is_zero()))
     }
 
-    /// The nearest posit, where infinities are overflows and zeros, unless they are true, positive underflows.
+    /// The nearest posit, where infinities are overflows and zeros, unless they are true, positive
+    /// underflows.
     fn saturated(v: DoubleDouble, zero_is_true: bool) -> Self {
         if v.hi().is_infinite() {
             return if v.hi() > 0.0 { Self::MAX } else { -Self::MAX };
@@ -290,7 +293,8 @@ impl<W: PositWidth> Scalar for Posit<W> {
         if x > Self::ZERO {
             let slope = self.to_double_double() / x.to_double_double();
             if slope.hi().abs() < TINY {
-                // Below the slope by a third of its cube, which double-double would not see where the slope is on a border.
+                // Below the slope by a third of its cube, which double-double would not see where the slope
+                // is on a border.
                 return Self::from_double_double(slope - slope * A_LITTLE);
             }
         }

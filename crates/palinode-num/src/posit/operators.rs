@@ -1,10 +1,12 @@
 //! Operators and comparisons of posits, with posits and with `f64`s.
 //!
-//! An `f64` beside a posit is data: it is rounded to the posit's width first, as a literal would be. So `x == 0.1` holds
-//! for the posit nearest to 0.1, and derivative numbers over posits decide as the posits themselves do.
+//! An `f64` beside a posit is data: it is rounded to the posit's width first, as a literal would be. So
+//! `x == 0.1` holds for the posit nearest to 0.1, and derivative numbers over posits decide as the posits
+//! themselves do.
 //!
-//! Order: by the standard, a total one. NaR equals itself and is below every number. An `f64` that is infinite or NaN has no posit, and is
-//! compared as floats are: infinity is above every number, minus infinity below, and NaN is unordered, as NaR is beside each of the three.
+//! Order: by the standard, a total one. NaR equals itself and is below every number. An `f64` that is
+//! infinite or NaN has no posit, and is compared as floats are: infinity is above every number, minus
+//! infinity below, and NaN is unordered, as NaR is beside each of the three.
 
 use super::arithmetic::{Term, product, quotient, remainder, sum};
 use super::{Posit, PositWidth};

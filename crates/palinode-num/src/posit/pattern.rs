@@ -1,15 +1,16 @@
 //! Encoding <-> sign, scale and significand, and the one place where posits are rounded.
 //!
-//! Patterns are encodings aligned at the sign bit of 64 bits: `s r...r e e f...f 0...0`. All widths share the number of
-//! exponent bits, so a pattern means the same number whatever width it came from.
+//! Patterns are encodings aligned at the sign bit of 64 bits: `s r...r e e f...f 0...0`. All widths share the
+//! number of exponent bits, so a pattern means the same number whatever width it came from.
 //!
-//! Rounding is to the nearest *encoding*, ties to the even one. Where a number has no bit of fraction left this is not the nearest
-//! number: between 2^52 and 2^56 in 16 bits the border is 2^54, the number whose encoding continues with a single 1.
+//! Rounding is to the nearest *encoding*, ties to the even one. Where a number has no bit of fraction left
+//! this is not the nearest number: between 2^52 and 2^56 in 16 bits the border is 2^54, the number whose
+//! encoding continues with a single 1.
 
 use super::PositWidth;
 
-/// A real number that is not zero: `(-1)^negative * significand * 2^(scale - 63)` with the top bit of the significand
-/// set, and a little more (less than one unit of the significand) where `more` says so.
+/// A real number that is not zero: `(-1)^negative * significand * 2^(scale - 63)` with the top bit of the
+/// significand set, and a little more (less than one unit of the significand) where `more` says so.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unpacked {
     pub(crate) negative: bool,

@@ -1,10 +1,11 @@
 //! Decimal text to posits and back.
 //!
-//! Reading is correctly rounded, however many digits there are: the digits are taken as an exact fraction. `NaR` is read in any
-//! case of letters; infinities and NaN are not numbers of posits and are refused.
+//! Reading is correctly rounded, however many digits there are: the digits are taken as an exact fraction.
+//! `NaR` is read in any case of letters; infinities and NaN are not numbers of posits and are refused.
 //!
-//! Writing: the fewest digits that read back as the same number, the nearest such. With a precision (`{:.20}`) that many
-//! digits follow the point, correctly rounded from the exact value. NaR is written `NaR`.
+//! Writing: the fewest digits that read back as the same number, the nearest such. With a precision
+//! (`{:.20}`) that many digits follow the point, correctly rounded from the exact value. NaR is written
+//! `NaR`.
 
 use super::big::Big;
 use super::pattern::Unpacked;
@@ -110,8 +111,8 @@ impl<W: PositWidth> FromStr for Posit<W> {
 }
 
 impl<W: PositWidth> Posit<W> {
-    /// The fewest digits that read back as the same number. Where posits are farther apart on one side than on the other, the farther
-    /// one of two decimals may be the only one that does.
+    /// The fewest digits that read back as the same number. Where posits are farther apart on one side than
+    /// on the other, the farther one of two decimals may be the only one that does.
     fn short_decimal(number: Unpacked) -> Decimal {
         let magnitude = Unpacked { negative: false, ..number };
         let exact = Decimal::of_unpacked(magnitude);

@@ -1,4 +1,5 @@
-//! What differs between posits of 8, 16, 32 and 64 bits: the integer that holds them, and the size of their quire.
+//! What differs between posits of 8, 16, 32 and 64 bits: the integer that holds them, and the size of their
+//! quire.
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -72,8 +73,8 @@ macro_rules! widths {
     )*};
 }
 
-// The largest product of two posits is 2^(16 BITS - 32) quire units: digit `(16 BITS - 32) / 32` is the last one where a
-// product begins. Products of 64-bit posits take two digits more.
+// The largest product of two posits is 2^(16 BITS - 32) quire units: digit `(16 BITS - 32) / 32` is the last
+// one where a product begins. Products of 64-bit posits take two digits more.
 widths! {
     i8 holds 4 digits;
     i16 holds 8 digits;

@@ -1,4 +1,5 @@
-//! Quires as the exact accumulators of posits, so that [`Accumulator::Exact`](crate::Accumulator) works on posits too.
+//! Quires as the exact accumulators of posits, so that [`Accumulator::Exact`](crate::Accumulator) works on
+//! posits too.
 
 use super::Quire;
 use crate::accumulate::{Accumulate, AccumulateProducts, Summand};
@@ -30,7 +31,8 @@ impl<W: PositWidth> AccumulateProducts<Posit<W>> for Quire<W> {
 impl<W: PositWidth> Summand for Posit<W> {
     type ExactSum = Quire<W>;
     type ExactDot = Quire<W>;
-    /// The error is rounded where precision tapers: compensated sums of posits are better than naive ones, not exact to twice the bits.
+    /// The error is rounded where precision tapers: compensated sums of posits are better than naive ones,
+    /// not exact to twice the bits.
     fn product_and_error(self, other: Self) -> (Self, Self) {
         let product = self * other;
         (product, self.fused_mul_add(other, -product))

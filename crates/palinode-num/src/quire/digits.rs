@@ -1,9 +1,10 @@
-//! The long form of a quire: its digits with room above them, where carries are moved, the range is checked and values are read.
+//! The long form of a quire: its digits with room above them, where carries are moved, the range is checked
+//! and values are read.
 //!
 //! Input -> output: the lazy digits of a quire in; settled digits, words or a number to round out.
 //!
-//! A unit here is finer than the standard's: `2^guard` of them make one. The significands of a product reach that far below its
-//! scale; where they would be below the standard's unit their last bits are zero.
+//! A unit here is finer than the standard's: `2^guard` of them make one. The significands of a product reach
+//! that far below its scale; where they would be below the standard's unit their last bits are zero.
 
 use crate::posit::Unpacked;
 

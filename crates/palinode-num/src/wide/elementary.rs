@@ -1,7 +1,7 @@
 //! Roots, exponentials, logarithms and angles of 192-bit numbers.
 //!
-//! Input -> output: finite numbers inside the function's domain in, a result with a relative error below 2^-170
-//! out; also where the result is tiny (`exp_m1`, `ln_1p`, `sin` and `atan` near 0).
+//! Input -> output: finite numbers inside the function's domain in, a result with a relative error below
+//! 2^-170 out; also where the result is tiny (`exp_m1`, `ln_1p`, `sin` and `atan` near 0).
 //!
 //! Method: Taylor series after argument reduction for the direct functions; one Newton-like step of third
 //! order or better from the `f64` function for the inverse ones.

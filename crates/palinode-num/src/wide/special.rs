@@ -1,8 +1,8 @@
 //! The error function and the gamma function's logarithm at 192 bits.
 //!
-//! Input -> output: finite arguments in, a result with an absolute error below about 2^-170 of the terms it is
-//! made of out; `erf` and `erfc` are accurate relative to themselves, `ln_gamma` also next to its zeros at 1
-//! and 2, but not next to those at negative arguments.
+//! Input -> output: finite arguments in, a result with an absolute error below about 2^-170 of the terms it
+//! is made of out; `erf` and `erfc` are accurate relative to themselves, `ln_gamma` also next to its zeros at
+//! 1 and 2, but not next to those at negative arguments.
 
 use super::Wide;
 use super::constants::{EULER_GAMMA, LN_SQRT_TWO_PI, ONE_OVER_SQRT_PI, PI, STIRLING, ZETA_2_OVER_2};

@@ -19,8 +19,8 @@ fn integer(x: f64) -> BigInt {
     size * sign
 }
 
-/// The number nearest to `n * 2^unit` with `precision` bits and exponents from `lowest` to below `highest`, by long division: shares
-/// nothing with the code under test.
+/// The number nearest to `n * 2^unit` with `precision` bits and exponents from `lowest` to below `highest`,
+/// by long division: shares nothing with the code under test.
 fn nearest(n: &BigInt, unit: i32, precision: i32, lowest: i32, highest: i32) -> f64 {
     let size = BigInt::from(n.magnitude().clone());
     let mut last = (size.bits() as i32 - precision + unit).max(lowest);
@@ -342,8 +342,8 @@ fn many_equal_terms() {
     }
 }
 
-/// How far a sum may be off: by `own` roundings of itself, and by a power of what a chain of k roundings does to the sum of sizes: it multiplies by
-/// 1 + e with |e| <= k u / (1 - k u) (Higham, lemma 3.1).
+/// How far a sum may be off: by `own` roundings of itself, and by a power of what a chain of k roundings does
+/// to the sum of sizes: it multiplies by 1 + e with |e| <= k u / (1 - k u) (Higham, lemma 3.1).
 struct Bound {
     own: u32,
     roundings: usize,
@@ -351,7 +351,8 @@ struct Bound {
 }
 
 impl Bound {
-    /// Whether `|found - exact| <= own u |exact| + (k u / (1 - k u))^power sizes`, in integers: with u = 2^-53 the fraction is k / (2^53 - k).
+    /// Whether `|found - exact| <= own u |exact| + (k u / (1 - k u))^power sizes`, in integers: with u =
+    /// 2^-53 the fraction is k / (2^53 - k).
     fn holds(&self, found: &BigInt, exact: &BigInt, sizes: &BigInt) -> bool {
         let absolute = |n: &BigInt| BigInt::from(n.magnitude().clone());
         let one: BigInt = BigInt::from(1) << 53;
@@ -361,7 +362,8 @@ impl Bound {
     }
 }
 
-/// The bounds of Ogita, Rump and Oishi (propositions 4.5 and 5.5) for compensated sums, and the usual ones for naive sums, without slack.
+/// The bounds of Ogita, Rump and Oishi (propositions 4.5 and 5.5) for compensated sums, and the usual ones
+/// for naive sums, without slack.
 #[test]
 fn compensated_and_naive_sums_keep_their_bounds() {
     let mut missed = 0;
@@ -461,7 +463,8 @@ fn zeros_win_in_strong_dot_products_only() {
     }
 }
 
-/// Infinities that are not beside a zero count as the accumulator says: what overflows on the way is no infinity for an exact sum.
+/// Infinities that are not beside a zero count as the accumulator says: what overflows on the way is no
+/// infinity for an exact sum.
 #[test]
 fn strong_dot_products_of_infinities_are_accumulated_as_asked_for() {
     let (a, b) = ([f64::INFINITY, 1e200, 1e200], [1.0, 1e200, -1e200]);
@@ -478,7 +481,8 @@ fn strong_dot_products_of_infinities_are_accumulated_as_asked_for() {
     assert!(f64::strong_dot_with(&[f64::NAN, 0.0], &[1.0, 1.0], Accumulator::Exact).is_nan());
 }
 
-/// A sum of some terms has one form in bytes, whatever the order, the grouping and the stops on the way; bytes that are none are refused.
+/// A sum of some terms has one form in bytes, whatever the order, the grouping and the stops on the way;
+/// bytes that are none are refused.
 #[test]
 fn bytes_are_canonical_and_go_on() {
     for (case, (name, list)) in lists(4).enumerate() {

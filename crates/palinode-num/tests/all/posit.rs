@@ -1,4 +1,5 @@
-//! Posits and quires. The long run: `cargo test --release -p palinode-num posit -- --ignored`; that of functions: see `functions.rs`.
+//! Posits and quires. The long run: `cargo test --release -p palinode-num posit -- --ignored`; that of
+//! functions: see `functions.rs`.
 
 mod arithmetic;
 mod convert;

@@ -5,9 +5,9 @@
 //! cargo run --release -p palinode-time --example forward_gradients -- 0.2 plot.svg    0.2 seconds for each run, another file
 //! ```
 //!
-//! Both methods train from the same start by plain gradient descent for the same time. Forward gradients take a rate that is smaller by 1 + their
-//! relative error, which is what the noise allows. The plot has a row for each problem: loss over seconds, and over the most heap bytes so
-//! far, parameters included.
+//! Both methods train from the same start by plain gradient descent for the same time. Forward gradients take
+//! a rate that is smaller by 1 + their relative error, which is what the noise allows. The plot has a row for
+//! each problem: loss over seconds, and over the most heap bytes so far, parameters included.
 
 mod plot;
 mod problems;

@@ -1,7 +1,7 @@
 //! Training by forward gradients, in place.
 //!
-//! Input: parameters and a loss. Output: better parameters. Step `t` draws from `key.fold(t)`, so a run can be stopped and taken up again
-//! anywhere with the same bits.
+//! Input: parameters and a loss. Output: better parameters. Step `t` draws from `key.fold(t)`, so a run can
+//! be stopped and taken up again anywhere with the same bits.
 
 use super::error::EstimateError;
 use super::{Directions, Perturbed, forward_gradient_in};
@@ -75,7 +75,8 @@ impl<'a> ForwardDescent<'a> {
     /// Trains; what the last step saw.
     ///
     /// # Errors
-    /// Those of [`forward_gradient`](super::forward_gradient); the parameters are then those of the step that failed.
+    /// Those of [`forward_gradient`](super::forward_gradient); the parameters are then those of the step that
+    /// failed.
     pub fn run<const K: usize>(
         &self,
         parameters: &mut [f64],
@@ -97,8 +98,8 @@ impl<'a> ForwardDescent<'a> {
         self.watch_in(parameters, loss, go_on)
     }
 
-    /// [`watch`](Self::watch) in another number: `f32` or posits. An update that is smaller than the last bit of a parameter is lost, so
-    /// narrow numbers need a rate that is not small.
+    /// [`watch`](Self::watch) in another number: `f32` or posits. An update that is smaller than the last bit
+    /// of a parameter is lost, so narrow numbers need a rate that is not small.
     ///
     /// ```
     /// use palinode_core::{Key, Posit32};

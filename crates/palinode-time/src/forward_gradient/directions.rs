@@ -1,9 +1,10 @@
 //! Families of random directions, whose entries are made from a key when they are read.
 //!
-//! Input: a family, a key, a number of parameters. Output: a [`Draw`] of `K` directions, scaled so that E[v v^T] = I.
+//! Input: a family, a key, a number of parameters. Output: a [`Draw`] of `K` directions, scaled so that E[v
+//! v^T] = I.
 //!
-//! Invariants: a draw stores nothing per parameter: what it holds besides the key is a number per direction and the last block of the
-//! generator. An entry is the same whenever it is read.
+//! Invariants: a draw stores nothing per parameter: what it holds besides the key is a number per direction
+//! and the last block of the generator. An entry is the same whenever it is read.
 
 use super::error::EstimateError;
 use core::cell::Cell;
@@ -11,7 +12,8 @@ use core::f64::consts::TAU;
 use core::fmt;
 use palinode_core::{Key, Scalar};
 
-/// Entry `i` of direction `lane`, made from the key of the draw. What it gives must be an isotropic random direction: E[v v^T] = I.
+/// Entry `i` of direction `lane`, made from the key of the draw. What it gives must be an isotropic random
+/// direction: E[v v^T] = I.
 pub type OwnDirection<'a> = &'a (dyn Fn(Key, usize, usize) -> f64 + Sync);
 
 /// How random directions are drawn.
@@ -26,8 +28,9 @@ pub type OwnDirection<'a> = &'a (dyn Fn(Key, usize, usize) -> f64 + Sync);
 /// | `Coordinate` | (n - 1) / k | nothing |
 /// | `CoordinateFrame`, `HadamardFrame` | n / k - 1: none at k = n | nothing; a bit and, unless n is a power of two, a sine |
 ///
-/// `Rademacher` is the one to start with. Frames are better if k is no longer small against n. Coordinates have the same mean
-/// square error, in rarer and larger mistakes: a draw sees nothing of a gradient that lies elsewhere.
+/// `Rademacher` is the one to start with. Frames are better if k is no longer small against n. Coordinates
+/// have the same mean square error, in rarer and larger mistakes: a draw sees nothing of a gradient that lies
+/// elsewhere.
 #[derive(Clone, Copy, Default)]
 pub enum Directions<'a> {
     /// Independent standard normals.
@@ -41,15 +44,17 @@ pub enum Directions<'a> {
     Coordinate,
     /// sqrt(n) times axes that are all different: an orthonormal frame, scaled.
     CoordinateFrame,
-    /// Different rows of an orthogonal matrix, scaled, with random signs for the columns: Sylvester's Hadamard matrix if n is a power of
-    /// two, else its Kronecker product with the Hartley matrix of the odd factor of n.
+    /// Different rows of an orthogonal matrix, scaled, with random signs for the columns: Sylvester's
+    /// Hadamard matrix if n is a power of two, else its Kronecker product with the Hartley matrix of the odd
+    /// factor of n.
     HadamardFrame,
     /// Your own.
     Own(OwnDirection<'a>),
 }
 
 impl<'a> Directions<'a> {
-    /// E |estimate - g|^2 / |g|^2 for `k` directions of `n` parameters; `None` for your own directions, whose fourth moments are not known.
+    /// E |estimate - g|^2 / |g|^2 for `k` directions of `n` parameters; `None` for your own directions, whose
+    /// fourth moments are not known.
     pub fn relative_error(&self, n: usize, k: usize) -> Option<f64> {
         let (n, k) = (n as f64, k as f64);
         match self {
@@ -60,12 +65,14 @@ impl<'a> Directions<'a> {
         }
     }
 
-    /// How far the expectation of an entry of an estimate may be from that of the gradient, relative to it, because entries of
-    /// directions are rounded to the number `S`: E[v v^T] is then I but for this, on its diagonal. (Off it there are zeros: rounding keeps signs.)
+    /// How far the expectation of an entry of an estimate may be from that of the gradient, relative to it,
+    /// because entries of directions are rounded to the number `S`: E[v v^T] is then I but for this, on its
+    /// diagonal. (Off it there are zeros: rounding keeps signs.)
     ///
-    /// None if entries are whole, as signs are, and for axes if `S` holds the root of `n`. Otherwise less than three roundings, 3 / 4096 for
-    /// 16-bit posits: an entry counts with its square, and few Gaussians are so small that a posit has fewer bits for them. Of your
-    /// own directions the same is said, if their entries are like that.
+    /// None if entries are whole, as signs are, and for axes if `S` holds the root of `n`. Otherwise less
+    /// than three roundings, 3 / 4096 for 16-bit posits: an entry counts with its square, and few Gaussians
+    /// are so small that a posit has fewer bits for them. Of your own directions the same is said, if their
+    /// entries are like that.
     ///
     /// ```
     /// use palinode_core::{Posit8, Posit16};

@@ -11,14 +11,15 @@ pub struct GradientEstimate<S = f64> {
     pub value: S,
     /// The estimate: its expectation is the gradient, but for `rounding_bias` and what the closure rounds.
     pub gradient: Vec<S>,
-    /// The standard error of each entry, from how the rounds scatter; infinite for an entry that no direction reached, about which nothing is known.
+    /// The standard error of each entry, from how the rounds scatter; infinite for an entry that no direction
+    /// reached, about which nothing is known.
     pub standard_error: Vec<f64>,
     /// How many rounds there were.
     pub rounds: usize,
     /// How many directions in all.
     pub directions: usize,
-    /// How far the expectation of an entry may be from that of the gradient, relative to it, because `S` rounds directions: more rounds do not
-    /// reduce it. See [`Directions::rounding_bias`].
+    /// How far the expectation of an entry may be from that of the gradient, relative to it, because `S`
+    /// rounds directions: more rounds do not reduce it. See [`Directions::rounding_bias`].
     pub rounding_bias: f64,
 }
 
@@ -48,8 +49,8 @@ pub fn estimate_gradient<const K: usize>(
     estimate_gradient_in(parameters, directions, key, rounds, f)
 }
 
-/// [`estimate_gradient`] in another number: `f32` or posits. Means over rounds are kept in `f64` and rounded at the end: what a narrow number
-/// loses in one round must not add up over all of them.
+/// [`estimate_gradient`] in another number: `f32` or posits. Means over rounds are kept in `f64` and rounded
+/// at the end: what a narrow number loses in one round must not add up over all of them.
 ///
 /// # Errors
 /// Those of [`estimate_gradient`].

@@ -1,10 +1,12 @@
 //! Forward gradients: unbiased estimates of a gradient from directional derivatives, without a tape.
 //!
-//! Input: parameters, random directions and a closure that reads parameters through [`Perturbed`]. Output: a [`ForwardGradient`]: the value, one
-//! slope per direction, and from these every entry of the estimate, made when it is asked for.
+//! Input: parameters, random directions and a closure that reads parameters through [`Perturbed`]. Output: a
+//! [`ForwardGradient`]: the value, one slope per direction, and from these every entry of the estimate, made
+//! when it is asked for.
 //!
-//! For a random direction v with E[v v^T] = I, the slope (g . v) times v is an unbiased estimate of the gradient g (Baydin, Pearlmutter, Syme,
-//! Wood and Torr, "Gradients without backpropagation", 2022). One pass of the closure gives the slopes of all `K` directions.
+//! For a random direction v with E[v v^T] = I, the slope (g . v) times v is an unbiased estimate of the
+//! gradient g (Baydin, Pearlmutter, Syme, Wood and Torr, "Gradients without backpropagation", 2022). One pass
+//! of the closure gives the slopes of all `K` directions.
 //!
 //! | file | holds |
 //! |---|---|
@@ -13,14 +15,16 @@
 //! | `mean.rs` | [`estimate_gradient`]: the mean of many, with a standard error per entry |
 //! | `descent.rs` | [`ForwardDescent`]: training in place |
 //!
-//! Invariants: nothing here allocates but what returns a `Vec`; memory beyond the parameters does not depend on their number, nor on how long
-//! the closure computes. Directions are made again from their key each time, never stored. Same key, same bits.
+//! Invariants: nothing here allocates but what returns a `Vec`; memory beyond the parameters does not depend
+//! on their number, nor on how long the closure computes. Directions are made again from their key each time,
+//! never stored. Same key, same bits.
 //!
-//! In numbers of fewer bits than `f64` entries of directions are rounded, and an estimate is unbiased but for that: [`Directions::rounding_bias`]
-//! is zero for signs, which are the choice there. And every operation of the closure rounds, as always.
+//! In numbers of fewer bits than `f64` entries of directions are rounded, and an estimate is unbiased but for
+//! that: [`Directions::rounding_bias`] is zero for signs, which are the choice there. And every operation of
+//! the closure rounds, as always.
 //!
-//! Known limits: the error grows with the number of parameters (the laws stand at [`Directions`]); it is no replacement for reverse mode
-//! where its tape fits.
+//! Known limits: the error grows with the number of parameters (the laws stand at [`Directions`]); it is no
+//! replacement for reverse mode where its tape fits.
 
 mod descent;
 mod directions;
@@ -81,7 +85,8 @@ pub struct ForwardGradient<'a, const K: usize, S = f64> {
 /// ```
 ///
 /// # Errors
-/// Parameters, the value or a slope that are infinite or NaN (PAL0102 to PAL0104); a frame with more directions than parameters (PAL0605).
+/// Parameters, the value or a slope that are infinite or NaN (PAL0102 to PAL0104); a frame with more
+/// directions than parameters (PAL0605).
 pub fn forward_gradient<'a, const K: usize>(
     parameters: &[f64],
     directions: Directions<'a>,
@@ -91,8 +96,9 @@ pub fn forward_gradient<'a, const K: usize>(
     forward_gradient_in(parameters, directions, key, f)
 }
 
-/// [`forward_gradient`] in another number: `f32`, or posits, whose exact inner products are quires. Take signs, [`Directions::Rademacher`]:
-/// entries of other directions are rounded to that number, which biases the estimate ([`Directions::rounding_bias`]).
+/// [`forward_gradient`] in another number: `f32`, or posits, whose exact inner products are quires. Take
+/// signs, [`Directions::Rademacher`]: entries of other directions are rounded to that number, which biases
+/// the estimate ([`Directions::rounding_bias`]).
 ///
 /// ```
 /// use palinode_core::Key;
@@ -118,7 +124,8 @@ pub fn forward_gradient_in<'a, const K: usize, S: Summand>(
     ForwardGradient::new(answer.value, answer.tangents.0, draw)
 }
 
-/// The value and the slopes of a function: not of a path that exists only here, and by its own directions only.
+/// The value and the slopes of a function: not of a path that exists only here, and by its own directions
+/// only.
 pub(crate) fn slopes_of<'a, const K: usize, S: Summand>(
     parameters: &[S],
     draw: &Draw<'a, K>,
@@ -185,8 +192,8 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
         target.iter_mut().enumerate().for_each(|(i, x)| *x = *x + factor * self.entry(i));
     }
 
-    /// How far the expectation of an entry may be from that of the gradient, relative to it, because `S` rounds directions; see
-    /// [`Directions::rounding_bias`].
+    /// How far the expectation of an entry may be from that of the gradient, relative to it, because `S`
+    /// rounds directions; see [`Directions::rounding_bias`].
     pub fn rounding_bias(&self) -> f64 {
         self.draw.directions().rounding_bias::<S>(self.draw.len())
     }
@@ -196,14 +203,15 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
         (0..self.draw.len()).map(|i| self.entry(i)).collect()
     }
 
-    /// Estimates the difference to a guess of the gradient and adds the guess: still unbiased, with the error of `g - guess` in place of
-    /// that of `g`. A running mean of earlier estimates is such a guess. It must not depend on this draw.
+    /// Estimates the difference to a guess of the gradient and adds the guess: still unbiased, with the error
+    /// of `g - guess` in place of that of `g`. A running mean of earlier estimates is such a guess. It must
+    /// not depend on this draw.
     ///
     /// The inner products of guess and directions are accumulated as asked for.
     ///
     /// # Errors
-    /// If the guess has another length than the parameters (PAL0101), if a number of it is infinite or NaN (PAL0102), or if its inner product with a
-    /// direction is (PAL0104).
+    /// If the guess has another length than the parameters (PAL0101), if a number of it is infinite or NaN
+    /// (PAL0102), or if its inner product with a direction is (PAL0104).
     pub fn with_guess(mut self, guess: &'a [S], how: Accumulator) -> Result<Self, EstimateError> {
         error::same_length("the guess", self.draw.len(), guess.len())?;
         if let Some((position, value)) = error::non_finite(guess) {
@@ -230,10 +238,12 @@ impl<'a, const K: usize, S: Summand> ForwardGradient<'a, K, S> {
         sums.map(|sum| sum.total())
     }
 
-    /// The standard error of the estimate as a vector: the root of an unbiased estimate of its expected squared distance to the
-    /// gradient, from the slopes and the law of the directions. For your own directions, whose law is not known, it is the squared length of
-    /// the estimate less the mean square of the slopes, which are the squared lengths of estimate and gradient on average: right also
-    /// if the directions of one draw depend on each other. Infinite if your own directions are all zero, which says nothing about the gradient.
+    /// The standard error of the estimate as a vector: the root of an unbiased estimate of its expected
+    /// squared distance to the gradient, from the slopes and the law of the directions. For your own
+    /// directions, whose law is not known, it is the squared length of the estimate less the mean square of
+    /// the slopes, which are the squared lengths of estimate and gradient on average: right also if the
+    /// directions of one draw depend on each other. Infinite if your own directions are all zero, which says
+    /// nothing about the gradient.
     pub fn standard_error(&self) -> f64 {
         let is_own = matches!(self.draw.directions(), Directions::Own(_));
         if is_own && self.draw.len() > 0 && !(0..self.draw.len()).any(|i| self.draw.reaches(i)) {

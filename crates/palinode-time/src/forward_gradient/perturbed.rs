@@ -1,7 +1,7 @@
 //! Parameters that are duals while they are read.
 //!
-//! Input: parameters and a draw of directions. Output: `p.get(i)`, a number with the `i`-th entries of all directions as tangents, made on
-//! the spot. So there is never a second copy of the parameters.
+//! Input: parameters and a draw of directions. Output: `p.get(i)`, a number with the `i`-th entries of all
+//! directions as tangents, made on the spot. So there is never a second copy of the parameters.
 
 use super::directions::Draw;
 use palinode_core::rules::{Binary, Multiply};
@@ -46,8 +46,9 @@ impl<'p, 'a, const K: usize, S: Summand> Perturbed<'p, 'a, K, S> {
         }
     }
 
-    /// The inner product of `x` and as many parameters from `start` on, as a layer of a network computes it, accumulated as asked for. With
-    /// [`Accumulator::Exact`] value and slopes are rounded once each, however many parameters there are.
+    /// The inner product of `x` and as many parameters from `start` on, as a layer of a network computes it,
+    /// accumulated as asked for. With [`Accumulator::Exact`] value and slopes are rounded once each, however
+    /// many parameters there are.
     ///
     /// ```
     /// use palinode_core::{Accumulator, DualN, Key};

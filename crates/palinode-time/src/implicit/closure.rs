@@ -1,6 +1,7 @@
 //! Closures over `Var<f64>`, where no generic function is at hand.
 //!
-//! Input: a closure of `(x, p)`. Output: the solution on the tape of the parameters. First derivatives only: a closure over one number cannot be evaluated on another.
+//! Input: a closure of `(x, p)`. Output: the solution on the tape of the parameters. First derivatives only:
+//! a closure over one number cannot be evaluated on another.
 
 use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
@@ -13,7 +14,8 @@ use palinode_core::{Scalar, Var};
 
 /// [`fixed_point`](super::fixed_point) of a closure over `Var<f64>`, for first derivatives in reverse.
 ///
-/// The closure must take everything that is differentiated by from `p`: a `Var` that it captures is an error ([`ImplicitError::Captured`]).
+/// The closure must take everything that is differentiated by from `p`: a `Var` that it captures is an error
+/// ([`ImplicitError::Captured`]).
 ///
 /// ```
 /// use palinode_core::value_and_grad;
@@ -34,7 +36,8 @@ pub fn fixed_point_of(
     OnTape { function: map, form: Form::FixedPoint, params }.solution(plain(start), solver)
 }
 
-/// [`root`](super::root) of a closure over `Var<f64>`, for first derivatives in reverse. See [`fixed_point_of`].
+/// [`root`](super::root) of a closure over `Var<f64>`, for first derivatives in reverse. See
+/// [`fixed_point_of`].
 pub fn root_of(
     residual: impl Fn(&[Var<f64>], &[Var<f64>]) -> Vec<Var<f64>>,
     start: &[impl Scalar],

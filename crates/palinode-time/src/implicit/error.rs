@@ -40,7 +40,8 @@ pub enum ImplicitError {
         /// What it is.
         value: f64,
     },
-    /// The matrix of the derivative's linear system is singular, or so nearly that its answer cannot be trusted.
+    /// The matrix of the derivative's linear system is singular, or so nearly that its answer cannot be
+    /// trusted.
     #[error(
         "PAL0542: the solution has no {which} here: {}; the equation does not determine the solution at this point (a fold, a free \
          direction): add what determines it, or move off that point",
@@ -75,7 +76,8 @@ pub enum ImplicitError {
         /// How many unknowns there are.
         unknowns: usize,
     },
-    /// The solution is not known well enough for its derivative: within its error the linear system changes altogether.
+    /// The solution is not known well enough for its derivative: within its error the linear system changes
+    /// altogether.
     #[error(
         "PAL0542: the solution has no {which} here that can be trusted: it is known to {error:.1e}, and over that distance the linear system of its derivative \
          changes {}; at a fold, where solutions meet, there is no derivative; elsewhere ask for a smaller tolerance, or start nearer",

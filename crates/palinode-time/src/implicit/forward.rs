@@ -1,6 +1,7 @@
 //! Finding the solution, in plain numbers: Picard, Anderson, Newton.
 //!
-//! Input: the equation at fixed parameters, a start, limits. Output: a point at which the residual was evaluated and found small, or an error that says how near it came.
+//! Input: the equation at fixed parameters, a start, limits. Output: a point at which the residual was
+//! evaluated and found small, or an error that says how near it came.
 //!
 //! Papers: Anderson (1965), as in Walker and Ni (2011); Newton with the sufficient decrease of Armijo.
 
@@ -178,7 +179,8 @@ impl Search<'_> {
             };
             let minus: Vec<f64> = residual.iter().map(|r| -r).collect();
             let step = System::new(at, &self.solver.linear)?.solve(&minus).map_err(singular)?.solution;
-            // The step estimates the error, whatever the scale of the residual. It is taken if that does not make things worse.
+            // The step estimates the error, whatever the scale of the residual. It is taken if that does not
+            // make things worse.
             let error = max_norm(&step);
             let is_last = self.is_small(error);
             if !is_last {

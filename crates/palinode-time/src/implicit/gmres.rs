@@ -1,7 +1,9 @@
 //! GMRES: a linear system that is known by its products only.
 //!
-//! Input: products with `A`, a right side, a tolerance. Output: a vector and how far its true residual is from zero, never more than was asked for unless the products ran out or led nowhere, which it tells apart; the caller
-//! decides whether that is an answer. Follows Saad and Schultz (1986), with Gram-Schmidt twice and restarts.
+//! Input: products with `A`, a right side, a tolerance. Output: a vector and how far its true residual is
+//! from zero, never more than was asked for unless the products ran out or led nowhere, which it tells apart;
+//! the caller decides whether that is an answer. Follows Saad and Schultz (1986), with Gram-Schmidt twice and
+//! restarts.
 
 use palinode_core::dense::{dot, norm};
 
@@ -11,11 +13,13 @@ pub(super) struct Reached {
     /// `|A x - b| / |b|`, computed from `x` itself.
     pub(super) residual: f64,
     pub(super) products: usize,
-    /// The directions that products lead to were all taken, and a residual is left: the matrix is singular, or as good as.
+    /// The directions that products lead to were all taken, and a residual is left: the matrix is singular,
+    /// or as good as.
     pub(super) is_exhausted: bool,
 }
 
-/// Solves until the relative residual is at most `tolerance`, with at most so many products and so many directions at a time.
+/// Solves until the relative residual is at most `tolerance`, with at most so many products and so many
+/// directions at a time.
 pub(super) fn gmres<E>(
     mut product: impl FnMut(&[f64]) -> Result<Vec<f64>, E>,
     b: &[f64],
@@ -52,7 +56,8 @@ pub(super) fn gmres<E>(
     Ok(reached)
 }
 
-/// The best step within the Krylov space of `b`, and whether that space ended: it holds the solution, if there is one.
+/// The best step within the Krylov space of `b`, and whether that space ended: it holds the solution, if
+/// there is one.
 fn cycle<E>(
     product: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, E>,
     b: &[f64],

@@ -1,7 +1,9 @@
 //! Implicit functions of numbers with derivatives.
 //!
-//! Input: a problem and its parameters over a number. Output: the solution over that number. Plain numbers solve; a forward number solves with its inner number and then one linear system per tangent;
-//! a `Var` solves with its inner number and records one operation, whose rule solves the transposed system when a sweep asks for it.
+//! Input: a problem and its parameters over a number. Output: the solution over that number. Plain numbers
+//! solve; a forward number solves with its inner number and then one linear system per tangent; a `Var`
+//! solves with its inner number and records one operation, whose rule solves the transposed system when a
+//! sweep asks for it.
 //!
 //! ```text
 //! Var<Dual<f64>> ─ solve ─► Dual<f64> ─ solve ─► f64: the method that was chosen
@@ -86,7 +88,8 @@ impl Derivative<f32> for Narrow {
     }
 }
 
-/// The derivative over a number that has derivatives itself: its linear systems are implicit functions of that number.
+/// The derivative over a number that has derivatives itself: its linear systems are implicit functions of
+/// that number.
 struct Nested<S, P> {
     problem: Arc<P>,
     at: Linearised<S>,

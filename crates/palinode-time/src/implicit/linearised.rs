@@ -1,10 +1,14 @@
-//! An equation, recorded once at a point, as a linear map: products with its Jacobian and the transpose, and linear systems with them.
+//! An equation, recorded once at a point, as a linear map: products with its Jacobian and the transpose, and
+//! linear systems with them.
 //!
-//! Input: the point `(x, p)` and the residual `R` over `Var`s. Output: products with `R_x`, `R_p` and their transposes by sweeps over that one recording; solutions of `R_x y = b` and
-//! `R_x^T w = v` for plain numbers.
+//! Input: the point `(x, p)` and the residual `R` over `Var`s. Output: products with `R_x`, `R_p` and their
+//! transposes by sweeps over that one recording; solutions of `R_x y = b` and `R_x^T w = v` for plain
+//! numbers.
 //!
-//! Invariants: nothing is recorded again for a linear system; its residual is computed from its answer by a sweep, and an answer that fails it is an error. A derivative is given only if the matrix is about the same
-//! within the error of the solution, for which the equation is recorded twice more and forgotten ([`System::trusted`]).
+//! Invariants: nothing is recorded again for a linear system; its residual is computed from its answer by a
+//! sweep, and an answer that fails it is an error. A derivative is given only if the matrix is about the same
+//! within the error of the solution, for which the equation is recorded twice more and forgotten
+//! ([`System::trusted`]).
 
 use super::error::ImplicitError;
 use super::gmres::gmres;
@@ -162,9 +166,11 @@ impl System {
 
     /// The systems of a derivative at the solution `x`, with a doubt if it is not known well enough for one.
     ///
-    /// Newton's step `s` from there estimates its error, whichever way it was found; rounding errors of the residual count, because near a fold it may vanish by them. Is it near a solution that the equation determines, then `R_x` is about the same at `x + s`
-    /// (the condition of Kantorovich's theorem); at a fold it is not, however small the step, which goes a part of the way to where `R_x` is singular. No residual and no condition number at `x` alone shows that:
-    /// those of `x^2 = 0` at `1e-12` are perfect.
+    /// Newton's step `s` from there estimates its error, whichever way it was found; rounding errors of the
+    /// residual count, because near a fold it may vanish by them. Is it near a solution that the equation
+    /// determines, then `R_x` is about the same at `x + s` (the condition of Kantorovich's theorem); at a
+    /// fold it is not, however small the step, which goes a part of the way to where `R_x` is singular. No
+    /// residual and no condition number at `x` alone shows that: those of `x^2 = 0` at `1e-12` are perfect.
     pub(super) fn trusted(
         record: &Recording<'_>,
         x: &[f64],
@@ -176,7 +182,8 @@ impl System {
         Ok(system)
     }
 
-    /// About the rounding errors of the residual that matter: those of the terms that bend, which are as large as `R_xx[x, x]`, however they cancel. What is linear has the same derivative everywhere.
+    /// About the rounding errors of the residual that matter: those of the terms that bend, which are as
+    /// large as `R_xx[x, x]`, however they cancel. What is linear has the same derivative everywhere.
     fn rounding_at(&mut self, record: &Recording<'_>, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
         const PART: f64 = 1.0 / (1 << 20) as f64;
         let none = vec![0.0; x.len()];
@@ -252,7 +259,8 @@ impl System {
         self.answer(v, "adjoint", true, Linearised::transposed)
     }
 
-    /// `product` gives the image under the matrix, and what else its sweep knows. The last product is of the answer: it checks it.
+    /// `product` gives the image under the matrix, and what else its sweep knows. The last product is of the
+    /// answer: it checks it.
     fn answer(
         &mut self,
         right: &[f64],

@@ -1,9 +1,13 @@
 //! Fixed points and roots, differentiated by the equation they satisfy.
 //!
-//! Input: an equation `x = f(x, p)` or `r(x, p) = 0`, written once over any number, a start, parameters. Output: the solution over the number of the parameters, with its derivative, and a report.
+//! Input: an equation `x = f(x, p)` or `r(x, p) = 0`, written once over any number, a start, parameters.
+//! Output: the solution over the number of the parameters, with its derivative, and a report.
 //!
-//! The iterations leave no trace: by the implicit function theorem `R_x dx = -R_p dp` at the solution, so a derivative costs a recording of the equation there and one linear system, however many iterations
-//! it took to get there; two recordings more, which are not kept, tell whether the solution is known well enough. In reverse the system is the transposed one, solved from products with that recording; its true residual is checked, and a derivative that fails the check is an error, never zeros.
+//! The iterations leave no trace: by the implicit function theorem `R_x dx = -R_p dp` at the solution, so a
+//! derivative costs a recording of the equation there and one linear system, however many iterations it took
+//! to get there; two recordings more, which are not kept, tell whether the solution is known well enough. In
+//! reverse the system is the transposed one, solved from products with that recording; its true residual is
+//! checked, and a derivative that fails the check is an error, never zeros.
 //!
 //! | file | holds |
 //! |---|---|
@@ -14,8 +18,10 @@
 //! | `problem.rs`, `lift.rs` | the linear equations of derivatives as equations; numbers with derivatives |
 //! | `closure.rs` | closures over `Var<f64>` |
 //!
-//! Invariants: a solution is a point at which the residual was evaluated and found small; the primal does not depend on the number it is computed with. FormatLimits: the derivative is that of the equation, at the point that was found: an
-//! error of the solution is an error of the same order in the derivative; a system that is solved by products sees a singular matrix only where its right side does.
+//! Invariants: a solution is a point at which the residual was evaluated and found small; the primal does not
+//! depend on the number it is computed with. FormatLimits: the derivative is that of the equation, at the
+//! point that was found: an error of the solution is an error of the same order in the derivative; a system
+//! that is solved by products sees a singular matrix only where its right side does.
 
 mod closure;
 mod error;
@@ -40,7 +46,8 @@ use palinode_core::{Real, Scalar, dense};
 use problem::{Given, checked};
 use std::sync::Arc;
 
-/// A function of unknowns and parameters, over any number: the map of a fixed point, or the residual of a root.
+/// A function of unknowns and parameters, over any number: the map of a fixed point, or the residual of a
+/// root.
 ///
 /// ```
 /// use palinode_core::Real;
@@ -56,10 +63,12 @@ use std::sync::Arc;
 /// }
 /// ```
 ///
-/// An implementation may ask less of the number than the trait does: `S: Real` is enough for arithmetic and functions, and with `S: Number` and the feature `nalgebra`
-/// calls like `x.sin()` would be ambiguous. `S: Real + Implicit` lets an equation contain another one.
+/// An implementation may ask less of the number than the trait does: `S: Real` is enough for arithmetic and
+/// functions, and with `S: Number` and the feature `nalgebra` calls like `x.sin()` would be ambiguous.
+/// `S: Real + Implicit` lets an equation contain another one.
 ///
-/// Everything that is differentiated by must come from `params`. What it holds besides (data, sizes) is constant; put what is large into an [`Arc`].
+/// Everything that is differentiated by must come from `params`. What it holds besides (data, sizes) is
+/// constant; put what is large into an [`Arc`].
 pub trait Equation: Send + Sync + 'static {
     /// As many numbers as there are unknowns.
     fn eval<S: Number>(&self, x: &[S], params: &[S]) -> Vec<S>;
@@ -116,7 +125,8 @@ pub fn fixed_point<S: Real + Implicit, E: Equation>(
     solution(map, Form::FixedPoint, start, params, solver)
 }
 
-/// The `x` with `r(x, p) = 0`, on any number. Picard and Anderson take it as the fixed point of `x - r(x, p)`.
+/// The `x` with `r(x, p) = 0`, on any number. Picard and Anderson take it as the fixed point of
+/// `x - r(x, p)`.
 ///
 /// ```
 /// use palinode_core::{Real, value_and_grad};
@@ -153,10 +163,12 @@ fn solution<S: Real + Implicit, E: Equation>(
     Ok(Solution { x, report })
 }
 
-/// The same fixed point with every iteration differentiated: `x <- f(x, p)` on the number itself, from the start with its derivative, until its primal has converged.
+/// The same fixed point with every iteration differentiated: `x <- f(x, p)` on the number itself, from the
+/// start with its derivative, until its primal has converged.
 ///
-/// For comparison, and for where the iteration is what is meant. Memory grows with the iterations, and the derivative lags behind: when the primal has converged, it may need as many
-/// iterations again. When to stop depends on the parameters, so it counts as a decision. The method of the solver is not used.
+/// For comparison, and for where the iteration is what is meant. Memory grows with the iterations, and the
+/// derivative lags behind: when the primal has converged, it may need as many iterations again. When to stop
+/// depends on the parameters, so it counts as a decision. The method of the solver is not used.
 pub fn unrolled<S: Number, E: Equation>(
     map: E,
     start: &[S],

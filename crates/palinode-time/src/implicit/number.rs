@@ -9,19 +9,22 @@ use palinode_core::{FormatLimits, Real, Reals, Scalar};
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// What a number must be to go through a [`Step`](crate::Step): a [`Real`] that other crates' generic code accepts too.
+/// What a number must be to go through a [`Step`](crate::Step): a [`Real`] that other crates' generic code
+/// accepts too.
 ///
-/// Write steps over `S: Real`, which asks for less and is allowed; over `S: Real + Implicit` where a step solves equations
-/// ([`root`](super::root)), over `S: Number` where it calls nalgebra.
+/// Write steps over `S: Real`, which asks for less and is allowed; over `S: Real + Implicit` where a step
+/// solves equations ([`root`](super::root)), over `S: Number` where it calls nalgebra.
 #[cfg(not(feature = "nalgebra"))]
 pub trait Number: Real + FormatLimits + Reals<Self> + Send + Sync + Implicit {}
 #[cfg(not(feature = "nalgebra"))]
 impl<S: Real + FormatLimits + Reals<S> + Send + Sync + Implicit> Number for S {}
 
-/// What a number must be to go through a [`Step`](crate::Step): a [`Real`] that other crates' generic code accepts too.
+/// What a number must be to go through a [`Step`](crate::Step): a [`Real`] that other crates' generic code
+/// accepts too.
 ///
-/// Write steps over `S: Real`, which asks for less and is allowed: `S: Number` is nalgebra's `RealField`, too, so that `x.sin()` would be ambiguous. Over
-/// `S: Real + Implicit` where a step solves equations ([`root`](super::root)), over `S: Number` where it calls nalgebra.
+/// Write steps over `S: Real`, which asks for less and is allowed: `S: Number` is nalgebra's `RealField`,
+/// too, so that `x.sin()` would be ambiguous. Over `S: Real + Implicit` where a step solves equations
+/// ([`root`](super::root)), over `S: Number` where it calls nalgebra.
 #[cfg(feature = "nalgebra")]
 pub trait Number:
     Real
@@ -47,7 +50,8 @@ impl<S> Number for S where
 {
 }
 
-/// A number that implicit functions run on: `f64`, `f32`, and `Dual`, `DualN`, `Passive` and `Var` over these or each other.
+/// A number that implicit functions run on: `f64`, `f32`, and `Dual`, `DualN`, `Passive` and `Var` over these
+/// or each other.
 pub trait Implicit: Scalar<Bool = bool> {
     /// The solution at these parameters.
     #[doc(hidden)]

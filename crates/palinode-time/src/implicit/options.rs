@@ -8,7 +8,8 @@ use super::error::ImplicitError;
 pub enum SolverMethod {
     /// `x <- f(x)`, again and again; converges if the map brings points closer together.
     Picard,
-    /// Picard with the last so many steps combined (Anderson 1965): fewer steps, and many maps on which Picard fails.
+    /// Picard with the last so many steps combined (Anderson 1965): fewer steps, and many maps on which
+    /// Picard fails.
     Anderson {
         /// How many steps are remembered.
         memory: usize,
@@ -21,7 +22,8 @@ pub enum SolverMethod {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinearMethod {
-    /// Directly up to 100 unknowns, by products beyond; up to 2000 unknowns directly after all, where a quarter as many products do not get there.
+    /// Directly up to 100 unknowns, by products beyond; up to 2000 unknowns directly after all, where a
+    /// quarter as many products do not get there.
     Automatic,
     /// The matrix is formed and factored: `n` sweeps, `n^2` numbers; sees every singular matrix.
     Direct,
@@ -55,7 +57,8 @@ pub struct LinearOptions {
 }
 
 impl LinearOptions {
-    /// Up to how many unknowns the automatic choice is to form the matrix at once: that takes a few milliseconds, and sees every singular matrix (measured: ADR 0035).
+    /// Up to how many unknowns the automatic choice is to form the matrix at once: that takes a few
+    /// milliseconds, and sees every singular matrix (measured: ADR 0035).
     const DIRECT: usize = 100;
     /// And up to how many where products did not get there: 32 MB, some seconds.
     const DIRECT_AFTER_ALL: usize = 2000;
@@ -69,7 +72,8 @@ impl LinearOptions {
         }
     }
 
-    /// How many directions and products may be taken: where there is another way, no more than cost little beside it.
+    /// How many directions and products may be taken: where there is another way, no more than cost little
+    /// beside it.
     pub(super) fn directions_and_products(&self, unknowns: usize) -> (usize, usize) {
         let few = if self.is_direct_after_all(unknowns) { unknowns.div_ceil(4) } else { usize::MAX };
         (self.directions.min(few), self.products.min(few))
@@ -107,7 +111,8 @@ impl Solver {
         Self::of(SolverMethod::Newton, 100)
     }
 
-    /// When to stop: the residual (for Newton the next step, which estimates the error) is at most this times `1 + max |x|`. 1e-12 if not said.
+    /// When to stop: the residual (for Newton the next step, which estimates the error) is at most this times
+    /// `1 + max |x|`. 1e-12 if not said.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
@@ -119,7 +124,8 @@ impl Solver {
         self
     }
 
-    /// What part of a step of Picard or Anderson is taken, between 0 and 1. Less than 1 helps where the iteration swings.
+    /// What part of a step of Picard or Anderson is taken, between 0 and 1. Less than 1 helps where the
+    /// iteration swings.
     pub fn damping(mut self, part: f64) -> Self {
         self.damping = part;
         self
@@ -131,7 +137,8 @@ impl Solver {
         self
     }
 
-    /// How small the residual of the derivative's linear system must be, relative to its right side. 1e-10 if not said.
+    /// How small the residual of the derivative's linear system must be, relative to its right side. 1e-10 if
+    /// not said.
     pub fn linear_tolerance(mut self, tolerance: f64) -> Self {
         self.linear.tolerance = tolerance;
         self

@@ -1,7 +1,9 @@
 //! Equations over any number: the user's, and the linear ones that its derivatives satisfy.
 //!
-//! The derivative of an implicit function is an implicit function again, of a linear equation: `R_x y = b` forward, `R_x^T w = v` in reverse, with the solution, the parameters and the
-//! right side as its parameters. So one trait serves all orders: a number with derivatives solves the equation of its inner number, then the linear equation of its inner number.
+//! The derivative of an implicit function is an implicit function again, of a linear equation: `R_x y = b`
+//! forward, `R_x^T w = v` in reverse, with the solution, the parameters and the right side as its parameters.
+//! So one trait serves all orders: a number with derivatives solves the equation of its inner number, then
+//! the linear equation of its inner number.
 
 use super::Equation;
 use super::error::ImplicitError;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a solution was found, and, once it has been differentiated, how well that system was solved.
 ///
-/// Clones share what becomes known later: keep one outside of a differentiated closure to read [`SolverReport::derivative`] after the sweep.
+/// Clones share what becomes known later: keep one outside of a differentiated closure to read
+/// [`SolverReport::derivative`] after the sweep.
 #[derive(Clone, Debug)]
 pub struct SolverReport {
     /// "Picard", "Anderson" or "Newton".
@@ -26,7 +27,8 @@ pub struct LinearReport {
     pub direct: bool,
     /// Sweeps over the recorded equation.
     pub products: usize,
-    /// The norm of what is left of the system, relative to its right side: computed from the answer, not by the solver's own account.
+    /// The norm of what is left of the system, relative to its right side: computed from the answer, not by
+    /// the solver's own account.
     pub residual: f64,
     /// The condition number of the scaled matrix, if there was a matrix.
     pub condition: Option<f64>,

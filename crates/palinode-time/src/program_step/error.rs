@@ -3,7 +3,8 @@
 use palinode_ir::Type;
 use thiserror::Error;
 
-/// A mistake in a program that is to be a step, or in what is given to it. Every code has a page in `docs/book/errors`.
+/// A mistake in a program that is to be a step, or in what is given to it. Every code has a page in
+/// `docs/book/errors`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProgramStepError {

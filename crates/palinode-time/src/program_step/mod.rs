@@ -1,7 +1,9 @@
-//! Steps that are programs: `.pal` source, or a [`Program`] built by hand or traced, as the step of a rollout.
+//! Steps that are programs: `.pal` source, or a [`Program`] built by hand or traced, as the step of a
+//! rollout.
 //!
-//! Input: a program whose outputs are the next values of some of its arguments. Output: a [`Step`] with a [`StepRule`]: the step runs the
-//! program on any number, the rule runs its reverse, which is made once, by `palinode_ir::transform::vjp`.
+//! Input: a program whose outputs are the next values of some of its arguments. Output: a [`Step`] with a
+//! [`StepRule`]: the step runs the program on any number, the rule runs its reverse, which is made once, by
+//! `palinode_ir::transform::vjp`.
 //!
 //! ```text
 //! source ──► pal::compile ──► Program ──► signature.rs: what is state, parameter, input
@@ -9,11 +11,11 @@
 //!                               └──► vjp ──► Code: StepRule    (.by_rule(): no tape at all)
 //! ```
 //!
-//! Invariants: the rule and the step are made of the same program, so they agree; a state keeps its shape; a run that fails leaves the
-//! state as it was and makes the rollout end with PAL0534.
+//! Invariants: the rule and the step are made of the same program, so they agree; a state keeps its shape; a
+//! run that fails leaves the state as it was and makes the rollout end with PAL0534.
 //!
-//! Limits: a run of the interpreter allocates its arrays, so a step allocates; what it takes is counted in the budget. Numbers are those that the
-//! program computes with: SI units.
+//! Limits: a run of the interpreter allocates its arrays, so a step allocates; what it takes is counted in
+//! the budget. Numbers are those that the program computes with: SI units.
 
 mod error;
 mod signature;
@@ -32,7 +34,8 @@ use signature::{Group, Signature};
 
 /// A step that is a program.
 ///
-/// An argument `x` whose next value is an output (`next_x`, or `x`) is state; a `param` is a parameter; any other `input` enters at each step.
+/// An argument `x` whose next value is an output (`next_x`, or `x`) is state; a `param` is a parameter; any
+/// other `input` enters at each step.
 ///
 /// ```
 /// use palinode_time::ProgramStep;
@@ -58,7 +61,8 @@ use signature::{Group, Signature};
 pub struct ProgramStep {
     signature: Signature,
     step: Code,
-    /// Takes the arguments of the step, then a cotangent for each real result; gives a cotangent for each real argument.
+    /// Takes the arguments of the step, then a cotangent for each real result; gives a cotangent for each
+    /// real argument.
     reverse: Code,
     /// More registers than either code has.
     registers: usize,
@@ -70,7 +74,8 @@ impl ProgramStep {
     /// A step written in `.pal`.
     ///
     /// # Errors
-    /// If the source does not compile (PAL0530), its outputs are not the next values of arguments (PAL0531), or change their type (PAL0532).
+    /// If the source does not compile (PAL0530), its outputs are not the next values of arguments (PAL0531),
+    /// or change their type (PAL0532).
     pub fn from_source(source: &str) -> Result<ProgramStep, ProgramStepError> {
         let model = pal::compile(source).map_err(|problems| {
             let texts: Vec<String> = problems.iter().map(|problem| problem.plain(source)).collect();
@@ -87,8 +92,8 @@ impl ProgramStep {
         ProgramStep::new(&model.program, Signature::of_model(model)?)
     }
 
-    /// A step that is a program: an argument that an output is the next value of is state, those named here are parameters, and what is left
-    /// enters at each step.
+    /// A step that is a program: an argument that an output is the next value of is state, those named here
+    /// are parameters, and what is left enters at each step.
     ///
     /// # Errors
     /// If the program is not valid (PAL0530), or as [`ProgramStep::from_source`].
@@ -162,7 +167,8 @@ impl ProgramStep {
         self.signature.values(Group::Params, given)
     }
 
-    /// What enters at a step: these values, and the defaults of the source for the rest. Numbers are in SI units.
+    /// What enters at a step: these values, and the defaults of the source for the rest. Numbers are in SI
+    /// units.
     ///
     /// # Errors
     /// As [`ProgramStep::state`].
@@ -170,8 +176,8 @@ impl ProgramStep {
         self.signature.values(Group::Input, given)
     }
 
-    /// A rollout of this step, with the defaults of its inputs at every step if they have some. Where they have none, give them with
-    /// [`Rollout::input`] or [`Rollout::inputs`].
+    /// A rollout of this step, with the defaults of its inputs at every step if they have some. Where they
+    /// have none, give them with [`Rollout::input`] or [`Rollout::inputs`].
     pub fn rollout(self) -> Rollout<'static, ProgramStep> {
         let input = self.input(&[]);
         let run = Rollout::new(self);
@@ -246,7 +252,8 @@ fn add<S: Number>(total: &mut Datum<S>, part: &Datum<S>) {
     }
 }
 
-/// Runs the program. A run that fails leaves the state as it was and is noted; a rollout then ends with PAL0534.
+/// Runs the program. A run that fails leaves the state as it was and is noted; a rollout then ends with
+/// PAL0534.
 impl Step for ProgramStep {
     type State<S: Number> = ProgramValues<S>;
     type Params<S: Number> = ProgramValues<S>;

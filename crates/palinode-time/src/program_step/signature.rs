@@ -1,7 +1,9 @@
-//! Which argument of a program is state, parameter or input, and which result is the next value of which state.
+//! Which argument of a program is state, parameter or input, and which result is the next value of which
+//! state.
 //!
-//! Input: a program or a compiled `.pal` source. Output: a [`Signature`], or what is wrong with the names or types. It makes the values
-//! that users give by name into lists, and checks that lengths which share a name agree.
+//! Input: a program or a compiled `.pal` source. Output: a [`Signature`], or what is wrong with the names or
+//! types. It makes the values that users give by name into lists, and checks that lengths which share a name
+//! agree.
 
 use super::error::ProgramStepError;
 use super::values::ProgramValues;
@@ -59,7 +61,8 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    /// Of a compiled source: arguments with an output `next_..` are state, other params are parameters, other inputs are inputs.
+    /// Of a compiled source: arguments with an output `next_..` are state, other params are parameters, other
+    /// inputs are inputs.
     pub(super) fn of_model(model: &Model) -> Result<Signature, ProgramStepError> {
         let arguments = model.arguments.iter().map(|argument| Argument {
             name: argument.name.to_string(),
@@ -75,7 +78,8 @@ impl Signature {
         Signature::new(&model.program, arguments.collect())
     }
 
-    /// Of a program: arguments with a next value are state, those named are parameters, the others are inputs.
+    /// Of a program: arguments with a next value are state, those named are parameters, the others are
+    /// inputs.
     pub(super) fn of_program(program: &Program, params: &[&str]) -> Result<Signature, ProgramStepError> {
         let main = program.main();
         let argument = |(at, &value): (usize, &palinode_ir::Value)| {

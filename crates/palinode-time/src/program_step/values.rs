@@ -4,8 +4,8 @@ use core::ops::Index;
 use palinode_core::{Reals, Sink, Source};
 use palinode_ir::interp::{Datum, Tensor};
 
-/// The state, the parameters or the input of a [`ProgramStep`](super::ProgramStep): scalars and arrays, in the order in which the program
-/// declares them.
+/// The state, the parameters or the input of a [`ProgramStep`](super::ProgramStep): scalars and arrays, in
+/// the order in which the program declares them.
 ///
 /// Integers and truth values are kept and restored, not differentiated by.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +67,8 @@ const REAL: u64 = 0;
 const INT: u64 = 1;
 const BOOL: u64 = 2;
 
-/// How many values there are; for each its kind and rank in one word, its lengths, its elements: reals as numbers, the rest as words.
+/// How many values there are; for each its kind and rank in one word, its lengths, its elements: reals as
+/// numbers, the rest as words.
 impl<S: Copy> Reals<S> for ProgramValues<S> {
     fn save(&self, to: &mut impl Sink<S>) {
         to.word(self.0.len() as u64);

@@ -1,9 +1,12 @@
 //! Attempts at a sweep: planned, run, and planned again with what the last one showed.
 //!
-//! Input: an engine, stores, a way back, what runs a plan. Output: what the attempt gave that went well, with its plan; or an error.
+//! Input: an engine, stores, a way back, what runs a plan. Output: what the attempt gave that went well, with
+//! its plan; or an error.
 //!
-//! There are four reasons for another attempt. A library computes something else with recorded numbers: then steps are advanced by recording. Several steps at once took more than was planned for: then they are recorded one at a time. A step did: then all of
-//! them are measured, so that the next plan holds, or names the budget that is enough. And should that not hold: fewer snapshots leave more for everything else.
+//! There are four reasons for another attempt. A library computes something else with recorded numbers: then
+//! steps are advanced by recording. Several steps at once took more than was planned for: then they are
+//! recorded one at a time. A step did: then all of them are measured, so that the next plan holds, or names
+//! the budget that is enough. And should that not hold: fewer snapshots leave more for everything else.
 
 use super::backend::Backend;
 use super::engine::Engine;
@@ -24,7 +27,8 @@ pub(super) struct Tried<R> {
 }
 
 impl<R> Tried<R> {
-    /// The bytes that it was charged with, by what it kept: as planned, with what its stores hold; and if recordings grew into what was to spare, what is held.
+    /// The bytes that it was charged with, by what it kept: as planned, with what its stores hold; and if
+    /// recordings grew into what was to spare, what is held.
     pub(super) fn charged(&self, keeps: Keeps, in_stores: usize, held: usize) -> usize {
         let held = held + in_stores + keeps.plan_bytes().following;
         self.needs.with_stored(keeps, in_stores).total().max(held)
@@ -86,7 +90,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 }
 
-/// The bytes of the budget that are not planned for: a part of it, so that no list that grows takes the last of it twice.
+/// The bytes of the budget that are not planned for: a part of it, so that no list that grows takes the last
+/// of it twice.
 fn spare(budget: Budget, planned: usize) -> usize {
     if budget.is_unlimited() { usize::MAX } else { budget.bytes().saturating_sub(planned) }
 }

@@ -1,9 +1,12 @@
-//! How one step is differentiated: by the tape, by the user's own rule, or, if the step is itself a loop, by going through that loop.
+//! How one step is differentiated: by the tape, by the user's own rule, or, if the step is itself a loop, by
+//! going through that loop.
 //!
-//! Input: a state before a step. Output: residuals of the step, then cotangents before it from those after it.
+//! Input: a state before a step. Output: residuals of the step, then cotangents before it from those after
+//! it.
 //!
-//! Invariants: cotangents of parameters and inputs go on from the running totals, in the order in which one recording of everything would
-//! add them, so that the bits do not depend on the schedule; after the first step nothing is allocated unless a state has grown.
+//! Invariants: cotangents of parameters and inputs go on from the running totals, in the order in which one
+//! recording of everything would add them, so that the bits do not depend on the schedule; after the first
+//! step nothing is allocated unless a state has grown.
 
 use super::Inner;
 use super::flat::{Flat, is_same};
@@ -51,7 +54,8 @@ pub trait Memory {
         0
     }
 
-    /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory is the user's.
+    /// The bytes that one recording may take at most; more is an error. Without effect on steps whose memory
+    /// is the user's.
     fn limit(&mut self, _budget: Budget) {}
 
     /// The most bytes that looking to the sides of a decision took.
@@ -94,7 +98,8 @@ impl Recording {
         self.tape + self.store
     }
 
-    /// The largest recording that is still what was planned for with this one: plans, limits and refusals go by it.
+    /// The largest recording that is still what was planned for with this one: plans, limits and refusals go
+    /// by it.
     pub(super) fn planned(&self) -> Recording {
         let slack = if self.tape == 0 { 0 } else { slack_of(self.tape) };
         Recording { tape: self.tape + slack, ..*self }
@@ -112,8 +117,9 @@ impl Recording {
 
 /// A way to differentiate a step. `kept` numbers the steps whose residuals are held at the same time.
 pub trait Backend<St: Step, T: Inner>: Memory {
-    /// Takes these steps from `before` and keeps their residuals. Says whether the state after them has the bits of `expected`, if given.
-    /// What `before` holds afterwards does not matter. Errors count steps from the first of these.
+    /// Takes these steps from `before` and keeps their residuals. Says whether the state after them has the
+    /// bits of `expected`, if given. What `before` holds afterwards does not matter. Errors count steps from
+    /// the first of these.
     fn record(
         &mut self,
         kept: usize,
@@ -124,7 +130,8 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         expected: Option<&Flat<T>>,
     ) -> Result<bool, Error>;
 
-    /// The state becomes that after the recorded steps. Whether a step notes a failure here is for the caller to ask.
+    /// The state becomes that after the recorded steps. Whether a step notes a failure here is for the caller
+    /// to ask.
     fn after(
         &mut self,
         kept: usize,
@@ -134,7 +141,8 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         state: &mut St::State<Passive<T>>,
     ) -> Result<(), Error>;
 
-    /// Carries the cotangents back over the recorded steps. They end in these bits, if known: one that runs them again looks whether they do.
+    /// Carries the cotangents back over the recorded steps. They end in these bits, if known: one that runs
+    /// them again looks whether they do.
     fn reverse(
         &mut self,
         kept: usize,
@@ -150,18 +158,19 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         None
     }
 
-    /// Whether a step that diverged was seen to compute something else with recorded numbers than with passive ones, and each the same every time.
+    /// Whether a step that diverged was seen to compute something else with recorded numbers than with
+    /// passive ones, and each the same every time.
     fn computes_otherwise(&self) -> bool {
         false
     }
 
-    /// The list becomes the cotangent of the state, where the backend has kept it in another form since the last [`reverse`](Self::reverse). From
-    /// then on the list is what counts, until the next.
+    /// The list becomes the cotangent of the state, where the backend has kept it in another form since the
+    /// last [`reverse`](Self::reverse). From then on the list is what counts, until the next.
     fn release_cotangent(&mut self, _state: &mut Vec<T>) {}
 
-    /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way is one for all steps, whose inputs have the words of this one and as many
-    /// numbers. Tells whether there is one and how many bytes looking took, or `None` if that would be more
-    /// than `spare`.
+    /// Looks for a cheaper way to the partials of a step; from then on it is taken, if there is one. That way
+    /// is one for all steps, whose inputs have the words of this one and as many numbers. Tells whether there
+    /// is one and how many bytes looking took, or `None` if that would be more than `spare`.
     fn narrow(
         &mut self,
         _fixed: &Fixed<'_, St, T>,
@@ -177,22 +186,24 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         None
     }
 
-    /// Steps decided by something so suspicious: where steps are not looked at from the sides while they are recorded, those to which it matters are from now on.
+    /// Steps decided by something so suspicious: where steps are not looked at from the sides while they are
+    /// recorded, those to which it matters are from now on.
     fn look_from_now(&mut self, _suspicion: Suspicion) {}
 
     /// Where it advances by itself, it does so by recording from now on.
     fn advance_by_recording(&mut self) {}
 
-    /// Whether several steps can be recorded at once, and a step can be recorded only by running it with recorded numbers, so that its bits need not be those of the step that
-    /// advances.
+    /// Whether several steps can be recorded at once, and a step can be recorded only by running it with
+    /// recorded numbers, so that its bits need not be those of the step that advances.
     const RECORDS: bool;
 
     /// Whether [`reverse`](Self::reverse) runs the steps again and looks where they end.
     const LOOKS_BACK: bool;
 }
 
-/// Whether a step that diverged computes something else with recorded numbers than with passive ones, and the same each time with these. Otherwise it depends on something
-/// hidden. It is given the state before it, that after it with passive numbers, and a state to use.
+/// Whether a step that diverged computes something else with recorded numbers than with passive ones, and the
+/// same each time with these. Otherwise it depends on something hidden. It is given the state before it, that
+/// after it with passive numbers, and a state to use.
 pub(super) fn records_otherwise<St: Step, T: Inner, B: Backend<St, T>>(
     backend: &mut B,
     kept: usize,
@@ -223,7 +234,8 @@ pub(super) enum Alike {
     Never,
 }
 
-/// How much larger than this recording another of the same code may well be: where a number is zero or a branch is taken, less is recorded.
+/// How much larger than this recording another of the same code may well be: where a number is zero or a
+/// branch is taken, less is recorded.
 pub(super) fn slack_of(bytes: usize) -> usize {
     bytes / 32 + 64
 }

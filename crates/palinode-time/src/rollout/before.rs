@@ -1,4 +1,5 @@
-//! The states before units that are not recorded but gone through again: by a rule, or because the step is itself a loop.
+//! The states before units that are not recorded but gone through again: by a rule, or because the step is
+//! itself a loop.
 
 use super::Inner;
 use super::flat::Flat;

@@ -21,7 +21,8 @@ pub struct ByRule<St: Step, T: Inner = f64> {
     input: Option<St::Input<Passive<T>>>,
     /// Whether `state` is the cotangent, and the list is not: a large one is not copied at every step.
     holds_cotangent: bool,
-    /// What steps decided by: each one to which that matters is looked at from the sides before it is gone back over.
+    /// What steps decided by: each one to which that matters is looked at from the sides before it is gone
+    /// back over.
     looks: Suspicion,
     looking: Account,
 }
@@ -179,8 +180,9 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     }
 }
 
-/// Looks at a step and its rule from the sides, where one of them decides by a tie. A cotangent that tells the entries apart is carried back over the step; that what a step decides
-/// is no decision of its rule, or the other way round, is for the derivatives to show.
+/// Looks at a step and its rule from the sides, where one of them decides by a tie. A cotangent that tells
+/// the entries apart is carried back over the step; that what a step decides is no decision of its rule, or
+/// the other way round, is for the derivatives to show.
 #[cold]
 fn look<St: StepRule, T: Inner>(
     account: &Account,
@@ -191,7 +193,8 @@ fn look<St: StepRule, T: Inner>(
     let lengths = [Snapshot::lengths(before), Snapshot::lengths(fixed.params), Snapshot::lengths(input)];
     let (reals, plain) = lengths.iter().fold((0, 0), |sum, lengths| (sum.0 + lengths.0, sum.1 + lengths.1));
     let heap = before.heap_bytes() + fixed.params.heap_bytes() + input.heap_bytes();
-    // Words of numbers, and of a cotangent for each; and all of that once more, in the shapes that the step takes.
+    // Words of numbers, and of a cotangent for each; and all of that once more, in the shapes that the step
+    // takes.
     let _charge = account.charged((2 * reals + plain) * size_of::<u64>() + 2 * heap)?;
     let mut numbers = Flat::with_capacity(reals * size_of::<u64>() / size_of::<T>(), plain);
     before.save(&mut numbers);

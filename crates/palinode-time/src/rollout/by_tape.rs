@@ -1,4 +1,5 @@
-//! Steps differentiated by recording each on a dynamic tape of its own; narrow ones by forward numbers (`columns.rs`).
+//! Steps differentiated by recording each on a dynamic tape of its own; narrow ones by forward numbers
+//! (`columns.rs`).
 
 use super::Inner;
 use super::backend::{Backend, Cotangents, Fixed, Memory, Recording};

@@ -1,9 +1,10 @@
 //! Whether the options of a rollout make sense, and go together.
 //!
-//! Input: a rollout as it was built. Output: nothing, or every mistake in it. Asked before the first step of anything that a rollout does, because
-//! a builder has no way to say no.
+//! Input: a rollout as it was built. Output: nothing, or every mistake in it. Asked before the first step of
+//! anything that a rollout does, because a builder has no way to say no.
 //!
-//! Limit: what only some ways back refuse (a window with a condition, a lossy store with verification) is refused there.
+//! Limit: what only some ways back refuse (a window with a condition, a lossy store with verification) is
+//! refused there.
 
 use super::{Given, Options, Rollout, Schedule};
 use crate::error::Error;

@@ -1,14 +1,18 @@
-//! Narrow steps: the partials of a step by forward numbers, a direction for each group of inputs, instead of a recording.
+//! Narrow steps: the partials of a step by forward numbers, a direction for each group of inputs, instead of
+//! a recording.
 //!
-//! Input: the groups found on one recording of the step. Output: for each number after the step its partials, [`N`](Lanes) of them; then
-//! cotangents before the step from those after it.
+//! Input: the groups found on one recording of the step. Output: for each number after the step its partials,
+//! [`N`](Lanes) of them; then cotangents before the step from those after it.
 //!
-//! A step whose numbers each depend on few numbers before (three unknowns of an equation, the neighbours of a stencil) costs less this way
-//! than through a tape: its operations write nothing, and the sweep back is a sum over known places.
+//! A step whose numbers each depend on few numbers before (three unknowns of an equation, the neighbours of a
+//! stencil) costs less this way than through a tape: its operations write nothing, and the sweep back is a
+//! sum over known places.
 //!
-//! Why the groups of the first step are those of every step: the recording took no decision by a number that is differentiated by, looked at none
-//! ([`Decisions::looks`](palinode_core::decision::Decisions::looks)), and left the words of the state as they were. So the step is one and the same formula each time. [`ByTape`](super::backend::ByTape) makes sure of that,
-//! for the whole loop or not at all; what it chooses does not depend on schedule or budget, and so neither do the bits.
+//! Why the groups of the first step are those of every step: the recording took no decision by a number that
+//! is differentiated by, looked at none ([`Decisions::looks`](palinode_core::decision::Decisions::looks)),
+//! and left the words of the state as they were. So the step is one and the same formula each time.
+//! [`ByTape`](super::backend::ByTape) makes sure of that, for the whole loop or not at all; what it chooses
+//! does not depend on schedule or budget, and so neither do the bits.
 
 use super::Inner;
 use super::backend::{Cotangents, Fixed};
@@ -147,7 +151,8 @@ fn seeded<'g, T: Inner, const N: usize>(
     groups: &'g [u8],
 ) -> impl FnMut(T) -> DualN<T, N> + 'g {
     let mut groups = groups.iter();
-    // As many numbers are asked for as there are groups; were there more, the shape would be found to have changed.
+    // As many numbers are asked for as there are groups; were there more, the shape would be found to have
+    // changed.
     move |value| DualN::new(value, units[groups.next().copied().map_or(0, usize::from) % N])
 }
 
@@ -216,7 +221,8 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         let groups = narrow.groups.group();
         let params = refill(params, &mut reading(param_numbers, param_words, seeded(units, of_params)));
         let mut input = refill(input, &mut reading(input_numbers, input_words, seeded(units, of_inputs)));
-        // A variable of its own, not a place behind a reference: the compiler keeps a small state in registers.
+        // A variable of its own, not a place behind a reference: the compiler keeps a small state in
+        // registers.
         let mut source = reading(state_numbers, &narrow.words, seeded(units, groups));
         let mut state = match spare.take() {
             Some(mut state) => {
@@ -315,7 +321,8 @@ fn part_of_step<T>(inputs: &mut [T], each: usize, step: usize) -> &mut [T] {
     &mut inputs[at..at + each]
 }
 
-/// Carries cotangents back over steps that have no more inputs than there are directions: all sums at once, in lanes.
+/// Carries cotangents back over steps that have no more inputs than there are directions: all sums at once,
+/// in lanes.
 #[inline(always)]
 fn reverse_few<T: Inner, const N: usize>(
     narrow: &Narrow,

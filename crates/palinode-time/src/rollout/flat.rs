@@ -1,7 +1,7 @@
 //! A state as a flat list of numbers, and back: what tapes and cotangents work on.
 //!
-//! Input: a value with numbers inside. Output: the list of its numbers, and the words of the rest. Lists are filled again and again and
-//! allocate only when a value is larger than any before.
+//! Input: a value with numbers inside. Output: the list of its numbers, and the words of the rest. Lists are
+//! filled again and again and allocate only when a value is larger than any before.
 
 use super::Inner;
 use crate::error::Error;
@@ -64,7 +64,8 @@ pub(super) fn reading<'a, T, F>(reals: &'a [T], plain: &'a [u64], number: F) -> 
 /// Whether two lists have the same bits.
 #[inline]
 pub(super) fn same_bits<T: Bits>(a: &[T], b: &[T]) -> bool {
-    // One word for most numbers; several are folded into one, whose coincidence is as unlikely as that of a hash.
+    // One word for most numbers; several are folded into one, whose coincidence is as unlikely as that of a
+    // hash.
     let folded = |number: T| {
         let mut fold = 0_u64;
         number.save_bits(&mut |word| fold = fold.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word);
@@ -76,8 +77,8 @@ pub(super) fn same_bits<T: Bits>(a: &[T], b: &[T]) -> bool {
 /// Whether two lists have the same words.
 #[inline]
 pub(super) fn same_words(a: &[u64], b: &[u64]) -> bool {
-    // Most states have none, and the library's comparison of nothing with nothing takes as long as a step: it touches memory at a list's address,
-    // which for an empty list is none.
+    // Most states have none, and the library's comparison of nothing with nothing takes as long as a step: it
+    // touches memory at a list's address, which for an empty list is none.
     a.len() == b.len() && (a.is_empty() || a == b)
 }
 

@@ -81,7 +81,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         }
     }
 
-    /// The first step after which a number of the state is not finite, if they were before. For errors: it runs the loop again.
+    /// The first step after which a number of the state is not finite, if they were before. For errors: it
+    /// runs the loop again.
     pub(super) fn first_not_finite(&self, initial: &St::State<f64>, params: &St::Params<f64>) -> Option<u64> {
         begin(&self.step);
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
@@ -128,7 +129,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         Ok((finite_value(loss.value)?, loss.tangent))
     }
 
-    /// The last state and its tangent in a direction; those after each step are shown on the way. What looking to the sides takes is charged.
+    /// The last state and its tangent in a direction; those after each step are shown on the way. What
+    /// looking to the sides takes is charged.
     fn forward_state(
         &self,
         initial: &St::State<f64>,
@@ -164,8 +166,10 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         Ok(state)
     }
 
-    /// The exact derivative in the direction of a gradient by initial state and parameters that may not be exact, which a streaming forward sweep gives, as a part of what
-    /// that gradient says it is: 1 if it is right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and there are too few bytes to look at it from the sides.
+    /// The exact derivative in the direction of a gradient by initial state and parameters that may not be
+    /// exact, which a streaming forward sweep gives, as a part of what that gradient says it is: 1 if it is
+    /// right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and
+    /// there are too few bytes to look at it from the sides.
     pub(super) fn exact_part_in_own_direction<B: Backend<St, f64>>(
         &self,
         initial: &St::State<f64>,
@@ -195,7 +199,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     }
 }
 
-/// The length of a gradient by state and parameters, and the gradient to length one, so that nothing overflows; nothing if there is no such length.
+/// The length of a gradient by state and parameters, and the gradient to length one, so that nothing
+/// overflows; nothing if there is no such length.
 fn to_length_one(Cotangents { state, params, .. }: &Cotangents<f64>) -> Option<(f64, Vec<f64>, Vec<f64>)> {
     let length = norm_of(state.iter().chain(params).copied());
     let unit = |list: &[f64]| list.iter().map(|c| c / length).collect::<Vec<f64>>();

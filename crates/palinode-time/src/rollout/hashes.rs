@@ -1,9 +1,10 @@
 //! Hashes of the states of a loop, to notice when a step that is run again computes something else.
 //!
-//! Input: states by step. Output: nothing, or the step at which a state differs from what it was the first time.
+//! Input: states by step. Output: nothing, or the step at which a state differs from what it was the first
+//! time.
 //!
-//! Invariant: the memory is fixed: when the list is full, every second hash is dropped and from then on only every second step is
-//! hashed. While every step is hashed, the step named is the first that differs.
+//! Invariant: the memory is fixed: when the list is full, every second hash is dropped and from then on only
+//! every second step is hashed. While every step is hashed, the step named is the first that differs.
 
 use super::Inner;
 use crate::error::Error;

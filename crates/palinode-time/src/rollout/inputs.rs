@@ -1,7 +1,9 @@
-//! What enters at each step: the same at every one, one of a list, or what a function makes of the number of the step.
+//! What enters at each step: the same at every one, one of a list, or what a function makes of the number of
+//! the step.
 //!
-//! Input: a step. Output: its input, over the number of the loop. Of a list and of what is made, the inputs of one unit are held over that number: the list itself is the caller's, over
-//! `f64`, and is not copied. Inputs that are made all have the size of the first, so that a budget planned with it holds.
+//! Input: a step. Output: its input, over the number of the loop. Of a list and of what is made, the inputs
+//! of one unit are held over that number: the list itself is the caller's, over `f64`, and is not copied.
+//! Inputs that are made all have the size of the first, so that a budget planned with it holds.
 
 use crate::error::Error;
 use crate::implicit::number::Number;
@@ -90,7 +92,8 @@ impl<'i, St: Step, S: Number> Inputs<'i, St, S> {
         }
     }
 
-    /// Whether all inputs have the same words and as many numbers, and the bytes that it took to find out. What a function makes has, if it has no words.
+    /// Whether all inputs have the same words and as many numbers, and the bytes that it took to find out.
+    /// What a function makes has, if it has no words.
     pub(super) fn are_alike(&mut self) -> Result<(bool, usize), Error> {
         let Inputs::Each(each) = self else { return Ok((true, 0)) };
         let list = match each.origin {
@@ -106,7 +109,8 @@ impl<'i, St: Step, S: Number> Inputs<'i, St, S> {
         Ok((alike, (first.capacity() + words.capacity()) * size_of::<u64>()))
     }
 
-    /// About the bytes of lists for each step more that is recorded at once and has an input of its own: itself, its numbers and their cotangents, in lists that grow.
+    /// About the bytes of lists for each step more that is recorded at once and has an input of its own:
+    /// itself, its numbers and their cotangents, in lists that grow.
     pub(super) fn bytes_each(&self) -> usize {
         let Inputs::Each(each) = self else { return 0 };
         each.held.first().map_or(0, |input| {
@@ -143,7 +147,8 @@ pub(super) struct CotangentsOfInputs<T> {
 }
 
 impl<T: Copy> CotangentsOfInputs<T> {
-    /// Those of the inputs before the ones that are final. From the end, because inputs need not have the same size.
+    /// Those of the inputs before the ones that are final. From the end, because inputs need not have the
+    /// same size.
     pub(super) fn take_from_the_end(&mut self, cotangents: &[T]) {
         let end = self.all.len() - self.reversed;
         self.all[end - cotangents.len()..end].copy_from_slice(cotangents);

@@ -1,6 +1,7 @@
 //! Rollouts: a loop of steps, and the gradient of what it reaches, inside a budget.
 //!
-//! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a [`RolloutReport`].
+//! Input: a [`Step`], an initial state, parameters, inputs, a loss. Output: a [`Gradient`] with a
+//! [`RolloutReport`].
 //!
 //! ```text
 //! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and snapshots ──► actions (palinode_core::schedule)
@@ -13,7 +14,8 @@
 //!          gradient, report.rs
 //! ```
 //!
-//! Invariant: for one step, state, parameters and loss, every exact schedule, tier and budget gives the same bits.
+//! Invariant: for one step, state, parameters and loss, every exact schedule, tier and budget gives the same
+//! bits.
 
 mod attempts;
 mod backend;
@@ -140,8 +142,8 @@ enum Given<'a, I> {
 
 /// A loop of steps.
 ///
-/// Options that make no sense (a window of 0) or do not go together (a number of steps and a condition) are errors of whatever is asked for then, all of
-/// them in one.
+/// Options that make no sense (a window of 0) or do not go together (a number of steps and a condition) are
+/// errors of whatever is asked for then, all of them in one.
 ///
 /// ```
 /// use palinode_time::{Number, Rollout, Step};
@@ -199,7 +201,8 @@ pub struct Gradient<St: Step> {
     pub initial: St::State<f64>,
     /// By the parameters.
     pub params: St::Params<f64>,
-    /// By the inputs: one entry per step, or one in all if the same input entered at every step; none if a function made them.
+    /// By the inputs: one entry per step, or one in all if the same input entered at every step; none if a
+    /// function made them.
     pub inputs: Vec<St::Input<f64>>,
     /// How it went.
     pub report: RolloutReport,
@@ -267,7 +270,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// Takes steps until the condition holds; it is tested before each step. No maximum is needed.
     ///
-    /// The gradient is that of the number of steps taken; the report says how close the condition came to another number.
+    /// The gradient is that of the number of steps taken; the report says how close the condition came to
+    /// another number.
     #[must_use]
     pub fn until(mut self, condition: impl Fn(&St::State<Passive<f64>>) -> bool + 'a) -> Self {
         self.options.until = Some(Box::new(condition));
@@ -296,8 +300,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.said("one input for each step (.inputs)").given(Given::Each(inputs))
     }
 
-    /// One input for each step, made by a function of the number of steps taken before, from 0, whenever it is needed: nothing is held for the loop but the inputs of the steps that are recorded
-    /// at once, so a loop of any length has a small budget. The function must give the same whenever it is asked, and inputs of the size of the first. There are no derivatives by such inputs: [`Gradient::inputs`] is empty.
+    /// One input for each step, made by a function of the number of steps taken before, from 0, whenever it
+    /// is needed: nothing is held for the loop but the inputs of the steps that are recorded at once, so a
+    /// loop of any length has a small budget. The function must give the same whenever it is asked, and
+    /// inputs of the size of the first. There are no derivatives by such inputs: [`Gradient::inputs`] is
+    /// empty.
     ///
     /// ```
     /// use palinode_time::{Number, Rollout, Step};
@@ -345,8 +352,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
-    /// The bytes that snapshots, states, residuals and cotangents may take together: `"64MiB"`, a number, or a [`Budget`]. What does not
-    /// fit is computed again; what cannot fit is refused, with a budget that is enough: after a few steps if all are one formula, else after each was recorded once to find the
+    /// The bytes that snapshots, states, residuals and cotangents may take together: `"64MiB"`, a number, or
+    /// a [`Budget`]. What does not fit is computed again; what cannot fit is refused, with a budget that is
+    /// enough: after a few steps if all are one formula, else after each was recorded once to find the
     /// heaviest.
     #[must_use]
     pub fn budget(mut self, budget: impl IntoBudget) -> Self {
@@ -361,8 +369,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
-    /// Keeps snapshots that are meant for memory in a store of one's own, such as a compressing or a lossy one. Nothing is kept there by
-    /// [`Schedule::StoreAll`], [`Rollout::run`] and [`Rollout::jvp`], which need no snapshots.
+    /// Keeps snapshots that are meant for memory in a store of one's own, such as a compressing or a lossy
+    /// one. Nothing is kept there by [`Schedule::StoreAll`], [`Rollout::run`] and [`Rollout::jvp`], which
+    /// need no snapshots.
     #[must_use]
     pub fn store<S: SnapshotStore + 'static>(mut self, make: impl Fn() -> S + 'a) -> Self {
         self.options.memory = Some(Box::new(move || Ok(Box::new(Checked::new(make())))));
@@ -380,7 +389,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
-    /// Keeps up to `snapshots` snapshots in files in this directory, written and fetched on another thread; see [`DiskStore`].
+    /// Keeps up to `snapshots` snapshots in files in this directory, written and fetched on another thread;
+    /// see [`DiskStore`].
     #[must_use]
     pub fn disk(mut self, snapshots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
         let directory = directory.into();
@@ -388,46 +398,53 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self
     }
 
-    /// Runs the loop once more beforehand, hashes its states and compares them when they are computed again: of a step that depends on something
-    /// hidden, the first time that it computes something else is named. Steps are then recorded one at a time.
-    /// With [`Rollout::truncate`] also a forward sweep finds the exact derivative in the direction of the gradient, and the report tells how far off that is.
-    /// Without effect on [`Rollout::run`] and [`Rollout::jvp`], which compute no state twice to compare it.
+    /// Runs the loop once more beforehand, hashes its states and compares them when they are computed again:
+    /// of a step that depends on something hidden, the first time that it computes something else is named.
+    /// Steps are then recorded one at a time. With [`Rollout::truncate`] also a forward sweep finds the exact
+    /// derivative in the direction of the gradient, and the report tells how far off that is. Without effect
+    /// on [`Rollout::run`] and [`Rollout::jvp`], which compute no state twice to compare it.
     #[must_use]
     pub fn verify(mut self) -> Self {
         self.options.verify = true;
         self
     }
 
-    /// Scales the cotangent of the state down to this norm whenever it is larger. The result is then not the exact gradient; the report
-    /// counts how often it happened. Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
+    /// Scales the cotangent of the state down to this norm whenever it is larger. The result is then not the
+    /// exact gradient; the report counts how often it happened. Without effect on [`Rollout::run`] and
+    /// [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn clip(mut self, norm: f64) -> Self {
         self.options.clip = Some(norm);
         self
     }
 
-    /// Carries cotangents back over at most so many steps: the last ones for a loss of the last state; for a loss along the way the loop is
-    /// cut into windows of this length, counted from its end. The result is biased: by how much depends on what cotangents would have become beyond their window, which nobody has seen.
-    /// With [`Rollout::verify`] the report compares it with the exact derivative in its own direction. Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
+    /// Carries cotangents back over at most so many steps: the last ones for a loss of the last state; for a
+    /// loss along the way the loop is cut into windows of this length, counted from its end. The result is
+    /// biased: by how much depends on what cotangents would have become beyond their window, which nobody has
+    /// seen. With [`Rollout::verify`] the report compares it with the exact derivative in its own direction.
+    /// Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn truncate(mut self, window: u64) -> Self {
         self.options.window = Some(window);
         self
     }
 
-    /// Records so many steps on one tape; schedules then count in such units. The default is as many as fit a processor's cache, because
-    /// starting a recording costs as much as a small step does.
+    /// Records so many steps on one tape; schedules then count in such units. The default is as many as fit a
+    /// processor's cache, because starting a recording costs as much as a small step does.
     ///
-    /// With [`Rollout::until`] it is at most 64. Steps are recorded one at a time, whatever is said here, for losses along the way, [`Schedule::Periodic`] and [`Schedule::Mixed`], which count in steps, with
-    /// [`Rollout::truncate`], [`Rollout::clip`] and [`Rollout::verify`], by undoing, and for states that grow inside a budget; a step with a rule records nothing.
+    /// With [`Rollout::until`] it is at most 64. Steps are recorded one at a time, whatever is said here, for
+    /// losses along the way, [`Schedule::Periodic`] and [`Schedule::Mixed`], which count in steps, with
+    /// [`Rollout::truncate`], [`Rollout::clip`] and [`Rollout::verify`], by undoing, and for states that grow
+    /// inside a budget; a step with a rule records nothing.
     #[must_use]
     pub fn record_at_once(mut self, steps: u64) -> Self {
         self.options.at_once = Some(steps);
         self
     }
 
-    /// Records every step on the tape. Otherwise a step whose numbers each depend on few numbers before is recorded once, and from then on its
-    /// partials are found by forward numbers, a few at a time, which is faster.
+    /// Records every step on the tape. Otherwise a step whose numbers each depend on few numbers before is
+    /// recorded once, and from then on its partials are found by forward numbers, a few at a time, which is
+    /// faster.
     #[must_use]
     pub fn tape_only(mut self) -> Self {
         self.options.tape_only = true;
@@ -450,7 +467,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.gradient(initial, params, When::Last, &mut |_, state| loss(state))
     }
 
-    /// The sum of a loss over the states after each step, and its gradient. The loss is also told how many steps have been taken, from 1.
+    /// The sum of a loss over the states after each step, and its gradient. The loss is also told how many
+    /// steps have been taken, from 1.
     pub fn value_and_grad_along(
         &self,
         initial: &St::State<f64>,
@@ -460,7 +478,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.gradient(initial, params, When::Each, &mut |step, state| loss(step, state))
     }
 
-    /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward over reverse with snapshots.
+    /// The gradient of the loss of the last state, and the product of its Hessian with a direction, forward
+    /// over reverse with snapshots.
     pub fn hvp(
         &self,
         initial: &St::State<f64>,
@@ -473,7 +492,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             .map_err(|error| self.located(error, initial, params))
     }
 
-    /// The loss of the last state and its derivative in a direction, streaming: nothing is kept from step to step.
+    /// The loss of the last state and its derivative in a direction, streaming: nothing is kept from step to
+    /// step.
     pub fn jvp(
         &self,
         initial: &St::State<f64>,

@@ -1,9 +1,10 @@
 //! What a reverse sweep always needs, and how many steps it records at once.
 //!
-//! Input: an engine at the first state, a budget, a way to get states back. Output: bytes ([`Needs`]), found by recording the first steps once; or a
-//! refusal that names the smallest budget that works.
+//! Input: an engine at the first state, a budget, a way to get states back. Output: bytes ([`Needs`]), found
+//! by recording the first steps once; or a refusal that names the smallest budget that works.
 //!
-//! Invariant: whether there is a cheaper way to the partials of a step does not depend on the budget, because bits depend on it.
+//! Invariant: whether there is a cheaper way to the partials of a step does not depend on the budget, because
+//! bits depend on it.
 
 use super::backend::Backend;
 use super::engine::Engine;
@@ -26,7 +27,8 @@ const FEW_HASHES: usize = 1 << 10;
 const CACHE: usize = 1 << 15;
 /// Partials by forward numbers are written once and read once, in order: a second-level cache is near enough.
 const CACHE_FOR_LANES: usize = 1 << 19;
-/// The size of the cotangent is seen once for all steps that are recorded at once: in a short loop it is to be seen so often all the same.
+/// The size of the cotangent is seen once for all steps that are recorded at once: in a short loop it is to
+/// be seen so often all the same.
 const NORMS: u64 = 8;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
@@ -56,8 +58,8 @@ impl<St: Step, T: Inner> Task<'_, St, T> {
 }
 
 impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
-    /// What is always there, found by recording the first steps and the loss once; and how many steps are recorded at once. A refusal if the budget does not hold it with what is kept at
-    /// least.
+    /// What is always there, found by recording the first steps and the loss once; and how many steps are
+    /// recorded at once. A refusal if the budget does not hold it with what is kept at least.
     pub(super) fn needs<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
@@ -81,7 +83,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
         if length.certain > 0 && !self.options.tape_only {
             let results = setting.results;
-            // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked for even if that is too much.
+            // Whether there is a cheaper way must not depend on the budget, because bits do; so it is looked
+            // for even if that is too much.
             let narrow = match engine.narrow(start, results, budget.bytes())? {
                 Some(found) => found,
                 None => engine.narrow(start, results, usize::MAX)?.unwrap_or_default(),
@@ -145,7 +148,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         }
     }
 
-    /// The same as [`Rollout::needs`] for a loop whose steps differ: every step is recorded once. Steps are then recorded one at a time.
+    /// The same as [`Rollout::needs`] for a loop whose steps differ: every step is recorded once. Steps are
+    /// then recorded one at a time.
     pub(super) fn needs_of_all<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
@@ -239,8 +243,9 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.needs_in_all(engine, Task { singly: true, ..task }, stores, loss)
     }
 
-    /// The same for a loop whose states or inputs differ in size: what is always there is found by recording the steps where they are largest, which are found by running the loop, unless they
-    /// are given. Steps are recorded one at a time.
+    /// The same for a loop whose states or inputs differ in size: what is always there is found by recording
+    /// the steps where they are largest, which are found by running the loop, unless they are given. Steps
+    /// are recorded one at a time.
     fn needs_of_largest<T: Inner, B: Backend<St, T>>(
         &self,
         engine: &mut Engine<'_, St, T, B>,
@@ -292,7 +297,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             return at_once;
         }
         let left = budget.bytes().saturating_sub(needs.states + needs.residuals);
-        // Snapshots need most of what is left. Where they are not chosen by the budget, neither is this, so that a refusal names a budget that is enough.
+        // Snapshots need most of what is left. Where they are not chosen by the budget, neither is this, so
+        // that a refusal names a budget that is enough.
         let cache = if engine.backend.directions().is_some() { CACHE_FOR_LANES } else { CACHE };
         let bytes = if way.chooses() { cache.min(left / 8) } else { cache };
         let steps = (bytes / engine.backend.needed_bytes().max(1)).min(MOST_AT_ONCE) as u64;
@@ -300,13 +306,14 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 }
 
-/// Refusals name what is enough, so what is too much for the budget is recorded all the same, up to this limit.
+/// Refusals name what is enough, so what is too much for the budget is recorded all the same, up to this
+/// limit.
 fn to_name(budget: Budget) -> usize {
     budget.bytes().max(1 << 20).saturating_mul(16)
 }
 
-/// Records the first step once. A tape near its limit takes fewer bytes than it would, so the limit is one and the same for all budgets that are too
-/// small, and what is named for one is enough for another.
+/// Records the first step once. A tape near its limit takes fewer bytes than it would, so the limit is one
+/// and the same for all budgets that are too small, and what is named for one is enough for another.
 fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
     Setting { start, budget, .. }: Setting<'_>,
@@ -317,7 +324,8 @@ fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
     engine.warm_up(start, steps, loss).map_err(|error| beyond_naming(budget, error))
 }
 
-/// The steps at which states that grow, or inputs that differ in size, are largest, where there is a budget. The loop is run to its end if it has to be.
+/// The steps at which states that grow, or inputs that differ in size, are largest, where there is a budget.
+/// The loop is run to its end if it has to be.
 fn differing<St: Step, T: Inner, B: Backend<St, T>>(
     engine: &mut Engine<'_, St, T, B>,
     setting: Setting<'_>,
@@ -336,8 +344,9 @@ fn differing<St: Step, T: Inner, B: Backend<St, T>>(
     Ok((inputs_differ || engine.has_grown_from(setting.start)).then_some(largest))
 }
 
-/// The first steps at which something is larger than anywhere else: the state before the step, that after it, its input, what the step is recorded from, or all of that; numbers and words apart, because
-/// they are in lists of their own.
+/// The first steps at which something is larger than anywhere else: the state before the step, that after it,
+/// its input, what the step is recorded from, or all of that; numbers and words apart, because they are in
+/// lists of their own.
 #[derive(Default)]
 struct Largest([(u64, usize); 9]);
 

@@ -1,9 +1,11 @@
 //! Loops in loops: a step that is itself a loop of steps, with snapshots of its own.
 //!
-//! Input: an inner step and how often it is taken. Output: a step for an outer rollout. Each outer step is reversed by a binomial sweep
-//! over its inner steps, so the memory is that of the outer snapshots plus those of one inner loop.
+//! Input: an inner step and how often it is taken. Output: a step for an outer rollout. Each outer step is
+//! reversed by a binomial sweep over its inner steps, so the memory is that of the outer snapshots plus those
+//! of one inner loop.
 //!
-//! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the inner one.
+//! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the
+//! inner one.
 
 use super::backend::{Alike, Backend, Cotangents, Fixed, Memory, Recording, records_otherwise};
 use super::before::Before;
@@ -46,8 +48,9 @@ pub struct Repeat<St> {
 }
 
 impl<St> Repeat<St> {
-    /// The step, so many times. As many snapshots of the inner loop are kept as make it run at most three times when
-    /// its outer step is gone back through; it runs once more each time that the outer loop is advanced over it.
+    /// The step, so many times. As many snapshots of the inner loop are kept as make it run at most three
+    /// times when its outer step is gone back through; it runs once more each time that the outer loop is
+    /// advanced over it.
     pub fn new(step: St, times: u64) -> Self {
         let snapshots = schedule::fewest_snapshots_for(times, 3.0).unwrap_or(1);
         Repeat { step, times, snapshots }
@@ -139,7 +142,8 @@ impl<St: Step, T: Inner> Default for ByInnerLoop<St, T> {
     }
 }
 
-/// The heap bytes of states inside outer steps and of the inner tape's copies of them: neither end of an outer step need be as large.
+/// The heap bytes of states inside outer steps and of the inner tape's copies of them: neither end of an
+/// outer step need be as large.
 #[derive(Default)]
 struct Inside {
     /// The most of both.
@@ -334,7 +338,8 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         // States inside an outer step may be of any size, and of another in the next one.
         store.keep_apart(u64::from(*snapshots).min(*times) as usize);
         self.schedule_bytes = actions.heap_bytes();
-        // Inner steps end in the bits from which the next one was recorded, and the last in what the outer loop went on with, or the step depends on something hidden.
+        // Inner steps end in the bits from which the next one was recorded, and the last in what the outer
+        // loop went on with, or the step depends on something hidden.
         let mut is_known = false;
         for action in actions {
             match action {

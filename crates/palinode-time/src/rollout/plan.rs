@@ -1,9 +1,10 @@
 //! From a budget to a schedule: how many snapshots fit besides what is always there.
 //!
-//! Input: the number of units, the size of a state, the bytes that are taken anyway, the budget. Output: a stream of actions, what it
-//! costs, and the optimum; or a refusal that names the smallest budget that works.
+//! Input: the number of units, the size of a state, the bytes that are taken anyway, the budget. Output: a
+//! stream of actions, what it costs, and the optimum; or a refusal that names the smallest budget that works.
 //!
-//! Everything counts: snapshots, the residuals of as many units as are kept at once, the schedule's own stack and tables, and what making them takes.
+//! Everything counts: snapshots, the residuals of as many units as are kept at once, the schedule's own stack
+//! and tables, and what making them takes.
 
 use super::setting::AHEAD;
 use super::stores::Stores;
@@ -52,8 +53,8 @@ pub(super) struct Needs {
     pub(super) plain: usize,
     /// Whether they differ in size.
     pub(super) varies: bool,
-    /// The most bytes that were held in all before the sweep: while a cheaper way to the partials was looked for, more steps were recorded at once than
-    /// fit, or a step moved lists of its state.
+    /// The most bytes that were held in all before the sweep: while a cheaper way to the partials was looked
+    /// for, more steps were recorded at once than fit, or a step moved lists of its state.
     pub(super) least: usize,
 }
 
@@ -106,8 +107,8 @@ impl Parts {
 }
 
 impl Needs {
-    /// The bytes of a sweep that keeps these. The schedule is made when one unit has been recorded and no snapshot taken; it is followed when
-    /// there are all of them.
+    /// The bytes of a sweep that keeps these. The schedule is made when one unit has been recorded and no
+    /// snapshot taken; it is followed when there are all of them.
     pub(super) fn with(&self, keeps: Keeps, stores: &Stores<'_, '_>) -> Parts {
         let in_stores = stores
             .heap_bytes_for(keeps.snapshots as usize, keeps.disk_snapshots, self.reals, self.plain)
@@ -124,7 +125,8 @@ impl Needs {
     pub(super) fn with_stored(&self, keeps: Keeps, in_stores: usize) -> Parts {
         let units = usize::try_from(keeps.residuals).unwrap_or(usize::MAX);
         let further = self.residuals.saturating_mul(units.saturating_sub(1));
-        // Of several units that are recorded one after the other, the state before the first is kept; and the place of the first is moved once.
+        // Of several units that are recorded one after the other, the state before the first is kept; and the
+        // place of the first is moved once.
         let block = (self.reals + self.plain) * size_of::<u64>() + self.residuals.min(1024);
         let block = if units > 1 { block } else { 0 };
         let kept =
@@ -169,7 +171,8 @@ fn held(bytes: usize) -> PlanBytes {
 const FEWEST_BLOCKS: u64 = 16;
 
 impl Way {
-    /// What it keeps with so many snapshots in memory, if it may choose; the tables of two tiers may be so large.
+    /// What it keeps with so many snapshots in memory, if it may choose; the tables of two tiers may be so
+    /// large.
     fn keeps(self, units: u64, snapshots: u32, blocks: u64) -> Result<Keeps, Error> {
         let useful = u64::from(snapshots).min(units.saturating_sub(1));
         let one = units.min(1);
@@ -303,7 +306,8 @@ impl Frame<'_, '_, '_> {
         Ok(fits)
     }
 
-    /// How many places a loop is divided at between two tiers: a quarter of what is left may hold their tables.
+    /// How many places a loop is divided at between two tiers: a quarter of what is left may hold their
+    /// tables.
     fn blocks(&self, units: u64, disk_snapshots: u32) -> Result<u64, Error> {
         let most = schedule::TwoTier::EXACT_STEPS;
         if self.budget.is_unlimited() {
@@ -386,8 +390,8 @@ impl Frame<'_, '_, '_> {
     }
 }
 
-/// Snapshots beyond what a processor's cache holds take longer to write and read than the few steps that they save: of as many as the
-/// budget allows, so many are taken that the forward steps are less than 8 % more.
+/// Snapshots beyond what a processor's cache holds take longer to write and read than the few steps that they
+/// save: of as many as the budget allows, so many are taken that the forward steps are less than 8 % more.
 fn worthwhile(steps: u64, snapshots: u32, bytes: usize) -> Result<u32, Error> {
     if (snapshots as usize).saturating_mul(bytes) <= CACHE {
         return Ok(snapshots);

@@ -9,7 +9,8 @@ use palinode_core::{Budget, StoreStats};
 pub struct RolloutReport {
     /// The steps of the loop.
     pub steps: u64,
-    /// Evaluations of a step, recorded ones included. Of nested loops those of outer steps: an inner loop is run more often.
+    /// Evaluations of a step, recorded ones included. Of nested loops those of outer steps: an inner loop is
+    /// run more often.
     pub forward: u64,
     /// The fewest evaluations that a schedule with as many snapshots can do with.
     pub optimum: u64,
@@ -17,8 +18,10 @@ pub struct RolloutReport {
     pub snapshots: u64,
     /// The most snapshots in the second store at once.
     pub second_snapshots: u64,
-    /// The heap bytes that were charged: what was planned for besides snapshots, and what the stores held when the sweep was over. What stores gave back before is not counted here (no budget is
-    /// exceeded by it); where states or recordings were planned to be larger than they were, it is more than an allocator sees.
+    /// The heap bytes that were charged: what was planned for besides snapshots, and what the stores held
+    /// when the sweep was over. What stores gave back before is not counted here (no budget is exceeded by
+    /// it); where states or recordings were planned to be larger than they were, it is more than an allocator
+    /// sees.
     pub peak_bytes: usize,
     /// What was allowed.
     pub budget: Budget,
@@ -30,26 +33,30 @@ pub struct RolloutReport {
     pub stop: Option<StopMargin>,
     /// For a truncated sweep: what was left out.
     pub truncation: Option<Truncation>,
-    /// For reversible steps: the largest difference of a number, relative to it (or to a millionth of the largest), between the initial state and what undoing all
-    /// steps came back to.
+    /// For reversible steps: the largest difference of a number, relative to it (or to a millionth of the
+    /// largest), between the initial state and what undoing all steps came back to.
     pub drift: Option<f64>,
-    /// Whether steps were advanced by recording them, because a library computes something else with recorded numbers.
+    /// Whether steps were advanced by recording them, because a library computes something else with recorded
+    /// numbers.
     pub advanced_by_recording: bool,
-    /// For steps whose numbers each depend on few numbers before: in how many directions at once their partials were found by forward numbers.
-    /// `None` if every step was recorded, or went by its own rule.
+    /// For steps whose numbers each depend on few numbers before: in how many directions at once their
+    /// partials were found by forward numbers. `None` if every step was recorded, or went by its own rule.
     pub directions: Option<usize>,
-    /// For lossy snapshots: how far the derivative in the gradient's own direction is from the exact one, relative to it.
+    /// For lossy snapshots: how far the derivative in the gradient's own direction is from the exact one,
+    /// relative to it.
     pub lossy: Option<f64>,
     /// What reading and writing the second store took, and how much of that was waited for.
     pub io: Option<StoreStats>,
 }
 
-/// What the steps of a loop decided by numbers that a derivative goes through: the gradient is right only while these decisions stay as they were.
+/// What the steps of a loop decided by numbers that a derivative goes through: the gradient is right only
+/// while these decisions stay as they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepDecisions {
     /// Comparisons, roundings and conversions in all steps, each step counted once.
     pub count: u64,
-    /// The decision that came closest to going the other way; `None` if there was none, or none whose margin is known.
+    /// The decision that came closest to going the other way; `None` if there was none, or none whose margin
+    /// is known.
     pub closest: Option<Closest>,
 }
 
@@ -60,14 +67,17 @@ pub struct Closest {
     pub margin: f64,
     /// It was taken in this step
     pub first_step: u64,
-    /// or a later one, up to this: steps that are recorded at once are watched at once. Where rounding decides, the step is looked for, and both are the same.
+    /// or a later one, up to this: steps that are recorded at once are watched at once. Where rounding
+    /// decides, the step is looked for, and both are the same.
     pub last_step: u64,
-    /// The margin is no more than the rounding errors of so many steps: the decision says nothing about the function, and the gradient may be that of another branch.
+    /// The margin is no more than the rounding errors of so many steps: the decision says nothing about the
+    /// function, and the gradient may be that of another branch.
     pub at_rounding: bool,
 }
 
 impl Closest {
-    /// Whether rounding errors of so many steps, in a state whose largest number is this, may add up to a margin.
+    /// Whether rounding errors of so many steps, in a state whose largest number is this, may add up to a
+    /// margin.
     pub(super) fn is_at_rounding(margin: f64, steps: u64, largest: f64) -> bool {
         margin <= (steps as f64 + 16.0) * f64::EPSILON * largest
     }
@@ -83,14 +93,16 @@ pub struct StopMargin {
 }
 
 impl StopMargin {
-    /// The smaller of both: how far the numbers that were compared are from those that would have made another number of steps. `None` if no numbers
-    /// were compared, or only as `f64` (`to_f64`), which nobody sees.
+    /// The smaller of both: how far the numbers that were compared are from those that would have made
+    /// another number of steps. `None` if no numbers were compared, or only as `f64` (`to_f64`), which nobody
+    /// sees.
     pub fn smallest(&self) -> Option<f64> {
         let smallest = self.at_stop.min(self.before_stop);
         smallest.is_finite().then_some(smallest)
     }
 
-    /// Whether a change of a thousandth of a step would have changed the number of steps. The gradient is then right only on this side.
+    /// Whether a change of a thousandth of a step would have changed the number of steps. The gradient is
+    /// then right only on this side.
     pub fn is_near_a_change(&self) -> bool {
         let whole = self.at_stop + self.before_stop;
         // Without a comparison of numbers there is no margin.
@@ -107,9 +119,11 @@ pub struct Truncation {
     pub cuts: u64,
     /// The largest norm of a cotangent that was cut. What it would have become on its way is not known.
     pub largest_cut: f64,
-    /// With [`Rollout::verify`](crate::Rollout::verify): the exact derivative in the direction of this gradient (by initial state and parameters), as a part of what this gradient says it is, by a
-    /// forward sweep. 1 if nothing is missing in that direction; 3 if two thirds are; negative if a step along the gradient does the opposite of what it promises. What is missing in all has at least the
-    /// norm of the gradient times the distance of this to 1. `None` if it was not asked for, or if the gradient is zero.
+    /// With [`Rollout::verify`](crate::Rollout::verify): the exact derivative in the direction of this
+    /// gradient (by initial state and parameters), as a part of what this gradient says it is, by a forward
+    /// sweep. 1 if nothing is missing in that direction; 3 if two thirds are; negative if a step along the
+    /// gradient does the opposite of what it promises. What is missing in all has at least the norm of the
+    /// gradient times the distance of this to 1. `None` if it was not asked for, or if the gradient is zero.
     pub exact_part: Option<f64>,
 }
 

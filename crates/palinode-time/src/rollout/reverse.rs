@@ -1,4 +1,5 @@
-//! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning, running, reporting.
+//! Reverse sweeps of loops whose length is known, and what all reverse sweeps share: setting up, planning,
+//! running, reporting.
 
 use super::backend::{Backend, Cotangents};
 use super::engine::{Advance, Cuts, Engine, Setup, Swept};

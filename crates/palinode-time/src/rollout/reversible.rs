@@ -12,8 +12,8 @@ use crate::step::ReversibleStep;
 use palinode_core::{Passive, Snapshot, Var};
 
 impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
-    /// [`Rollout::value_and_grad`] without snapshots: states are got back by undoing steps. The report says how far that drifted; on
-    /// integers it does not.
+    /// [`Rollout::value_and_grad`] without snapshots: states are got back by undoing steps. The report says
+    /// how far that drifted; on integers it does not.
     pub fn value_and_grad_by_undoing(
         &self,
         initial: &St::State<f64>,
@@ -125,7 +125,8 @@ const SMALL: f64 = 1e-6;
 /// The same on the way, where a number may pass zero.
 const NOT_SMALL: f64 = 1e-3;
 
-/// The largest difference between numbers of two states, relative to the number, or to this part of the largest if it is smaller; infinite if there is one that is no number in one of them only.
+/// The largest difference between numbers of two states, relative to the number, or to this part of the
+/// largest if it is smaller; infinite if there is one that is no number in one of them only.
 fn drift(start: &Snapshot, back: &Snapshot, small: f64) -> f64 {
     if start == back {
         return 0.0;

@@ -11,8 +11,9 @@ use crate::step::StepRule;
 use palinode_core::{Passive, Snapshot};
 
 impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
-    /// Compares the step's rule with the tape at the first `steps` states of the loop (no more than [`Rollout::steps`] and [`Rollout::inputs`] give it), for
-    /// cotangents that tell every entry apart. The first difference larger than rounding is an error that names it.
+    /// Compares the step's rule with the tape at the first `steps` states of the loop (no more than
+    /// [`Rollout::steps`] and [`Rollout::inputs`] give it), for cotangents that tell every entry apart. The
+    /// first difference larger than rounding is an error that names it.
     pub fn check_rule(
         &self,
         initial: &St::State<f64>,

@@ -31,7 +31,8 @@ pub(super) struct Setting<'s> {
     pub(super) numbers: usize,
     /// Whether a restored state may have other bits than it had when it was kept.
     pub(super) is_lossy: bool,
-    /// Whether it is compared with a forward sweep, because of that or because it is cut and that was asked for.
+    /// Whether it is compared with a forward sweep, because of that or because it is cut and that was asked
+    /// for.
     pub(super) compares: bool,
     /// Bytes that this takes.
     pub(super) afterwards: usize,
@@ -40,7 +41,8 @@ pub(super) struct Setting<'s> {
 /// Whether a loop goes on from a state after so many steps.
 pub(super) type GoesOn<'l, St, T> = dyn Fn(&<St as Step>::State<Passive<T>>, u64) -> Result<bool, Error> + 'l;
 
-/// How long a loop is: so many steps can be taken for certain, at most so many; how many the schedule is for; and what ends it.
+/// How long a loop is: so many steps can be taken for certain, at most so many; how many the schedule is for;
+/// and what ends it.
 pub(super) struct Length<'l, St: Step, T: Inner> {
     pub(super) certain: u64,
     pub(super) most: u64,

@@ -1,10 +1,10 @@
 //! Decisions that exist only at a point, and numbers of an outer driver, in rollouts.
 //!
-//! Input: a unit of steps, or a loss, as a function of the numbers it starts from. Output: the same, looked at from the sides where a comparison was
-//! suspicious (`palinode_core::points`).
+//! Input: a unit of steps, or a loss, as a function of the numbers it starts from. Output: the same, looked
+//! at from the sides where a comparison was suspicious (`palinode_core::points`).
 //!
-//! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does with a small change is not asked for. A rollout
-//! without suspicious comparisons does nothing here.
+//! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does
+//! with a small change is not asked for. A rollout without suspicious comparisons does nothing here.
 
 use super::flat::{Flat, Verbatim, reading};
 use super::inputs::Inputs;
@@ -17,7 +17,8 @@ use core::iter::once_with;
 use palinode_core::{Dual, Error as CoreError, Reals, Record, Scalar, Seeded, Sink, Tape, Var, points};
 use points::{Account, Parts};
 
-/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the account; a side beyond the budget is an error, not a side without a derivative.
+/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the
+/// account; a side beyond the budget is an error, not a side without a derivative.
 #[inline]
 pub(super) fn verified<T: Inner>(
     account: &Account,
@@ -50,7 +51,8 @@ pub(super) fn in_step(error: Error, step: u64) -> Error {
     }
 }
 
-/// In so many groups the outputs of a recording are added up to be compared, each group in its own scale; more than so many outputs in one, because of the memory.
+/// In so many groups the outputs of a recording are added up to be compared, each group in its own scale;
+/// more than so many outputs in one, because of the memory.
 const GROUPS: usize = 8;
 const MOST_OUTPUTS: usize = 64;
 
@@ -74,7 +76,8 @@ pub(super) fn note_state(state: &impl Reals<Dual<f64>>) {
     });
 }
 
-/// What is compared of a recording: weighted sums of its outputs, differentiated, with all parts of their numbers.
+/// What is compared of a recording: weighted sums of its outputs, differentiated, with all parts of their
+/// numbers.
 pub(super) fn add_parts<T: Inner>(
     account: &Account,
     record: &mut Record<'_, T>,
@@ -95,7 +98,8 @@ pub(super) fn add_parts<T: Inner>(
     }
 }
 
-/// Takes the steps of a forward rollout one by one, each from its own state to the sides where that is needed. What that takes is charged.
+/// Takes the steps of a forward rollout one by one, each from its own state to the sides where that is
+/// needed. What that takes is charged.
 pub(super) fn take_steps<St: Step>(
     account: &Account,
     step: &St,
@@ -166,7 +170,8 @@ pub(super) fn loss_of<St: Step>(
 }
 
 impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
-    /// Whether the loss of a second derivative uses numbers of a driver around it; any state will do to see that.
+    /// Whether the loss of a second derivative uses numbers of a driver around it; any state will do to see
+    /// that.
     pub(super) fn check_loss(
         &self,
         initial: &St::State<f64>,

@@ -1,8 +1,10 @@
 //! Where the snapshots of a sweep are: in memory, and in a second store if there is one.
 //!
-//! Input: what makes stores, the sizes of states, a limit. Output: bytes that they will take, before there is a snapshot; then the stores.
+//! Input: what makes stores, the sizes of states, a limit. Output: bytes that they will take, before there is
+//! a snapshot; then the stores.
 //!
-//! Invariant: the stores that are asked how much they will take are those that are used; they are made again only after an attempt that failed.
+//! Invariant: the stores that are asked how much they will take are those that are used; they are made again
+//! only after an attempt that failed.
 
 use super::{Rollout, StoreMaker};
 use crate::error::Error;

@@ -55,7 +55,8 @@ pub(super) fn taken_well<St: Step>(step: &St, at: u64) -> Result<(), Error> {
     }
 }
 
-/// Whether the condition holds, and by what margin. One that does not hold because something is NaN is an error: it might never hold.
+/// Whether the condition holds, and by what margin. One that does not hold because something is NaN is an
+/// error: it might never hold.
 pub(super) fn judged<S>(
     condition: &(impl Fn(&S) -> bool + ?Sized),
     state: &S,

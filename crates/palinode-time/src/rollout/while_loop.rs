@@ -1,4 +1,5 @@
-//! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because nobody knows its length.
+//! Reverse sweeps of loops that stop by a condition: snapshots are thinned while the loop runs, because
+//! nobody knows its length.
 
 use super::backend::Backend;
 use super::engine::{Engine, Swept};
@@ -79,7 +80,8 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let held = engine.heap_bytes() + start.heap_bytes() + setting.results;
         let peak_bytes = tried.charged(tried.keeps.followed_in(bookkeeping), stores.heap_bytes(), held);
         let mut report = self.report(&mut engine, setting, steps, peak_bytes);
-        // A loop that is found to stop was advanced to its end before its last step is recorded: one evaluation more.
+        // A loop that is found to stop was advanced to its end before its last step is recorded: one
+        // evaluation more.
         let units = steps.div_ceil(engine.units.stride);
         report.optimum = steps + schedule::binomial_cost(units, taken.max(1))?.advanced * engine.units.stride;
         report.snapshots = cost.peak_snapshots.memory;

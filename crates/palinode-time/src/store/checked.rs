@@ -1,7 +1,10 @@
-//! A store of the caller's, whose snapshots are compared with what was put: by a hash of what goes in and of what comes out.
+//! A store of the caller's, whose snapshots are compared with what was put: by a hash of what goes in and of
+//! what comes out.
 //!
-//! Without it, a store that gives back something else makes the step that goes on from there look as if it depended on something hidden. Stores that
-//! say that they are lossy are not asked for the same words. [`DiskStore`](super::DiskStore) has a checksum in every file, and our own store in memory keeps words as they are.
+//! Without it, a store that gives back something else makes the step that goes on from there look as if it
+//! depended on something hidden. Stores that say that they are lossy are not asked for the same words.
+//! [`DiskStore`](super::DiskStore) has a checksum in every file, and our own store in memory keeps words as
+//! they are.
 
 use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
 

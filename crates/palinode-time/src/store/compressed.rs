@@ -1,15 +1,16 @@
 //! Snapshots in fewer bytes, without a loss.
 //!
-//! Input: snapshots. Output: the same, kept in another store as fewer words. Words are taken in blocks of 4096. Of a block the differences of neighbours
-//! are taken, as integers, then the differences of these, and so on up to seven times, as long as it makes them smaller: a field
-//! that is smooth becomes small numbers. Their signs go to the lowest bit and their bytes are sorted, all first bytes, all second
-//! ones and so on, so that the zeros lie together; LZ4 then finds them.
+//! Input: snapshots. Output: the same, kept in another store as fewer words. Words come in blocks of 4096.
+//! Each number of a block is replaced by its difference from the one before it, as an integer; the same is
+//! done with the differences, up to seven times, as long as they get smaller, so that a smooth field becomes
+//! small numbers. Their signs move to the lowest bit, and their bytes are sorted (all first bytes, all second
+//! ones, ...), so that the zeros lie together and LZ4 finds them.
 //!
-//! Invariants: every bit comes back. A block that would not become smaller is kept as it is, so that nothing takes more than one word per block
-//! and two in all beyond its size.
+//! Invariants: every bit comes back. A block that would not become smaller is kept as it is, so that nothing
+//! takes more than one word per block and two in all beyond its size.
 //!
-//! Limits: a neighbour is the number before it in the state. Fields whose values alternate (`[x, v, x, v]`) gain less than those that lie apart
-//! (`[x, x, v, v]`).
+//! Limits: a neighbour is the number before it in the state. Fields whose values alternate (`[x, v, x, v]`)
+//! gain less than those that lie apart (`[x, x, v, v]`).
 
 use super::slack_of_changing_sizes;
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
@@ -125,7 +126,8 @@ impl<T: SnapshotStore> SnapshotStore for CompressedStore<T> {
         let lengths = (usize::try_from(reals), usize::try_from(plain));
         let (Ok(reals), Ok(plain)) = lengths else { return Err(damaged()) };
         let length = reals.checked_add(plain).ok_or_else(damaged)?;
-        // Not even zeros become that small: a length beyond is not one that was kept, and not to be allocated.
+        // Not even zeros become that small: a length beyond is not one that was kept, and not to be
+        // allocated.
         if length > packed.len().saturating_mul(BLOCK) {
             return Err(damaged());
         }
@@ -208,7 +210,8 @@ impl Scratch {
         packed.extend_from_slice(&self.words);
     }
 
-    /// Fills the words of the scratch with the next block, of so many words; what remains to be read, `None` if this was not packed.
+    /// Fills the words of the scratch with the next block, of so many words; what remains to be read, `None`
+    /// if this was not packed.
     fn unpack<'a>(&mut self, packed: &'a [u64], count: usize) -> Option<&'a [u64]> {
         let (&head, packed) = packed.split_first()?;
         let (order, bytes) = (head & 0xff, usize::try_from(head >> 8).ok()?);

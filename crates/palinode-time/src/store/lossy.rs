@@ -1,13 +1,15 @@
 //! Snapshots in fewer bits, with a loss that is asked for.
 //!
-//! Input: snapshots whose numbers are `f64`. Output: nearby numbers, kept in another store as `f32` (24 binary digits, half the bytes) or `bf16` (8
-//! digits, a quarter). Everything that is not a number is kept exactly.
+//! Input: snapshots whose numbers are `f64`. Output: nearby numbers, kept in another store as `f32` (24
+//! binary digits, half the bytes) or `bf16` (8 digits, a quarter). Everything that is not a number is kept
+//! exactly.
 //!
-//! Invariants: a number that is out of the range of `f32` is kept exactly; if more than a sixteenth are, the snapshot is refused
-//! (PAL0514), so that what is kept never takes more than was planned. Zeros, their signs and infinities come back as they were; NaN as some NaN.
+//! Invariants: a number that is out of the range of `f32` is kept exactly; if more than a sixteenth are, the
+//! snapshot is refused (PAL0514), so that what is kept never takes more than was planned. Zeros, their signs
+//! and infinities come back as they were; NaN as some NaN.
 //!
-//! Limits: the state that comes back is not the one of the run, so gradients differ: on a chaotic system by orders of magnitude. Whoever
-//! uses it must say by how much.
+//! Limits: the state that comes back is not the one of the run, so gradients differ: on a chaotic system by
+//! orders of magnitude. Whoever uses it must say by how much.
 
 use super::slack_of_changing_sizes;
 use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
@@ -76,7 +78,8 @@ impl Format {
         let bits = match self {
             Format::F32 => bits,
             Format::Bf16 if single.is_nan() => bits >> 16 | 0x40,
-            // Half a unit of the upper half, less a bit if that is even; a carry runs into the exponent as it should.
+            // Half a unit of the upper half, less a bit if that is even; a carry runs into the exponent as it
+            // should.
             Format::Bf16 => (bits + 0x7fff + (bits >> 16 & 1)) >> 16,
         };
         let bits = u64::from(bits);
@@ -109,7 +112,8 @@ impl<T: SnapshotStore> LossyStore<T> {
         LossyStore { store, format: Format::Bf16, tiny_to_zero: false, packed: Snapshot::new() }
     }
 
-    /// Numbers nearer to zero than 1.2e-38, where `f32` has fewer digits, become zero. For fields with long tails.
+    /// Numbers nearer to zero than 1.2e-38, where `f32` has fewer digits, become zero. For fields with long
+    /// tails.
     #[must_use]
     pub fn tiny_to_zero(mut self) -> Self {
         self.tiny_to_zero = true;
@@ -126,7 +130,8 @@ impl<T: SnapshotStore> LossyStore<T> {
         self.store
     }
 
-    /// The words that a snapshot becomes at most: lengths, narrow numbers, exact numbers with their places, everything else.
+    /// The words that a snapshot becomes at most: lengths, narrow numbers, exact numbers with their places,
+    /// everything else.
     fn packed_words(&self, reals: usize, plain: usize) -> usize {
         2 + reals.div_ceil(self.format.per_word()) + 2 * exact_of(reals) + plain
     }

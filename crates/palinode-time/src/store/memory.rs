@@ -1,11 +1,12 @@
 //! Snapshots in memory.
 //!
-//! Input: snapshots. Output: the same. Slots lie side by side in segments of about 4 KiB, each with two words for step and lengths, because a
-//! state may be three numbers and there may be thousands of slots. Where a state is larger, each slot has a segment of its own. A
-//! snapshot that is larger than the first one makes all slots segments of their own.
+//! Input: snapshots. Output: the same. Slots lie side by side in segments of about 4 KiB, each with two words
+//! for step and lengths, because a state may be three numbers and there may be thousands of slots. Where a
+//! state is larger, each slot has a segment of its own. A snapshot that is larger than the first one makes
+//! all slots segments of their own.
 //!
-//! Invariants: a slot that is put to again with no larger a snapshot allocates nothing. Segments are never moved, so growing takes no
-//! more than what is added (but for the table of segments, 16 bytes each).
+//! Invariants: a slot that is put to again with no larger a snapshot allocates nothing. Segments are never
+//! moved, so growing takes no more than what is added (but for the table of segments, 16 bytes each).
 
 use palinode_core::{Budget, Snapshot, SnapshotError, SnapshotStore, SnapshotWords};
 
@@ -56,8 +57,8 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    /// An empty one that refuses what would take it beyond the budget (PAL0512), before it allocates. For states whose size changes, and around which
-    /// a plan cannot be made.
+    /// An empty one that refuses what would take it beyond the budget (PAL0512), before it allocates. For
+    /// states whose size changes, and around which a plan cannot be made.
     pub fn within(budget: Budget) -> Self {
         MemoryStore { segments: Vec::new(), shift: 0, stride: 0, held: 0, limit: budget }
     }
@@ -69,8 +70,9 @@ impl MemoryStore {
         store
     }
 
-    /// The first snapshot is still to come, of at most so many slots: each is to have a segment of its own, so that no slot and no table is ever moved, whatever the sizes of the states are.
-    /// Later calls change nothing.
+    /// The first snapshot is still to come, of at most so many slots: each is to have a segment of its own,
+    /// so that no slot and no table is ever moved, whatever the sizes of the states are. Later calls change
+    /// nothing.
     #[inline]
     pub(crate) fn keep_apart(&mut self, slots: usize) {
         if self.stride == 0 {
@@ -263,7 +265,8 @@ impl SnapshotStore for MemoryStore {
     }
 }
 
-/// The bytes that slots of their own may need beyond slots side by side: tables, and a segment that is being taken apart.
+/// The bytes that slots of their own may need beyond slots side by side: tables, and a segment that is being
+/// taken apart.
 pub(super) fn slack(slots: usize) -> usize {
     3 * table_for(slots + SEGMENT) * ENTRY + SEGMENT * size_of::<u64>()
 }

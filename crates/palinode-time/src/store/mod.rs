@@ -7,8 +7,8 @@
 //! | [`CompressedStore`] | fewer bytes, in any other store | every bit |
 //! | [`LossyStore`] | numbers as `f32` or `bf16`, in any other store | nearby numbers; it says so |
 //!
-//! Invariants: what `heap_bytes` tells is what the allocator gave, and never more than `heap_bytes_for` told before. A failed `put` or
-//! `get` changes nothing of the caller's but the snapshot that was to be filled.
+//! Invariants: what `heap_bytes` tells is what the allocator gave, and never more than `heap_bytes_for` told
+//! before. A failed `put` or `get` changes nothing of the caller's but the snapshot that was to be filled.
 
 mod checked;
 mod compressed;
@@ -22,8 +22,8 @@ pub use disk::DiskStore;
 pub use lossy::LossyStore;
 pub use memory::MemoryStore;
 
-/// The bytes beyond those of snapshots of one size that a store may need for snapshots which differ in size, but not beyond that one:
-/// a memory store keeps these one by one.
+/// The bytes beyond those of snapshots of one size that a store may need for snapshots which differ in size,
+/// but not beyond that one: a memory store keeps these one by one.
 pub(crate) fn slack_of_changing_sizes(slots: usize) -> usize {
     memory::slack(slots)
 }

@@ -62,7 +62,8 @@ fn cotangents_of_a_sample_are_added_up_as_asked_for() {
     assert_eq!(default.gradient, [0.0, 5.0]);
 }
 
-/// Sums that are not finite are errors in every way of adding up and in both modes, as samples that are not finite are.
+/// Sums that are not finite are errors in every way of adding up and in both modes, as samples that are not
+/// finite are.
 #[test]
 fn sums_that_overflow_are_errors() {
     let data = [1e308, 1e308, -1e308, -1e308];
@@ -124,7 +125,8 @@ fn the_order_of_a_batch_does_not_matter_if_it_is_exact() {
     assert!(naive > 1, "the check could not fail");
 }
 
-/// Samples, parameters and frames of small whole numbers and halves, for which nothing is ever rounded: every answer must be the same.
+/// Samples, parameters and frames of small whole numbers and halves, for which nothing is ever rounded: every
+/// answer must be the same.
 fn whole(sample: usize) -> [f64; 4] {
     Key::from_seed(78).gaussians(sample as u64).map(|x| (4.0 * x).round())
 }
@@ -194,7 +196,8 @@ fn batches_of_other_numbers_do_not_depend_on_the_order_if_they_are_exact() {
     of::<Posit64>();
 }
 
-/// The exact sum of numbers that a narrow number holds is the rounded sum of a wide one, which holds all of it.
+/// The exact sum of numbers that a narrow number holds is the rounded sum of a wide one, which holds all of
+/// it.
 #[test]
 fn sums_and_means_of_other_numbers_are_those_of_f64() {
     fn of<S: Summand<Bool = bool> + PartialEq>() {

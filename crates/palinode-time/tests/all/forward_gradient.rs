@@ -98,8 +98,8 @@ fn check_laws<const K: usize>(n: usize, count: u64) {
             "{name}: stated {} +- {bound}, not {expected}",
             stated.mean
         );
-        // No entry is biased: each mean is within its own standard error of the truth, and all of them together have the law
-        // divided by their number.
+        // No entry is biased: each mean is within its own standard error of the truth, and all of them
+        // together have the law divided by their number.
         for (i, (entry, g)) in entries.iter().zip(&gradient).enumerate() {
             let (apart, bound) = ((entry.mean - g).abs(), 4.5 * entry.standard_error());
             assert!(apart < bound, "{name}: entry {i} is off by {apart} > {bound}");
@@ -112,7 +112,8 @@ fn check_laws<const K: usize>(n: usize, count: u64) {
     }
 }
 
-/// Your own directions may depend on each other: axes that are all different, for example. The standard error is then right, too.
+/// Your own directions may depend on each other: axes that are all different, for example. The standard error
+/// is then right, too.
 #[test]
 fn own_directions_that_depend_on_each_other_have_the_right_standard_error() {
     const N: usize = 20;
@@ -151,8 +152,9 @@ fn estimates_and_descents<S: Summand>(rounding: f64) {
     let size = (0..N).map(|i| slope_of(i).powi(2)).sum::<f64>().sqrt();
     for family in [Directions::Sphere, Directions::Rademacher, Directions::CoordinateFrame] {
         let found = estimate_gradient_in::<4, S>(&parameters, family, key, 400, f).unwrap();
-        // A slope is a sum of N products of rounded factors: N + 2 roundings of terms that are together at most |v| |g| = sqrt(N) |g|. An entry
-        // is the mean of four such, times entries of v, whose mean square is 1: two products and a sum of four more. The mean is rounded.
+        // A slope is a sum of N products of rounded factors: N + 2 roundings of terms that are together at
+        // most |v| |g| = sqrt(N) |g|. An entry is the mean of four such, times entries of v, whose mean
+        // square is 1: two products and a sum of four more. The mean is rounded.
         let slack = (N as f64 + 2.0 + 2.0 + 4.0) * rounding * (N as f64).sqrt() * size;
         for (i, (g, error)) in found.gradient.iter().zip(&found.standard_error).enumerate() {
             let apart = (g.peek().unwrap() - slope_of(i)).abs();
@@ -167,9 +169,9 @@ fn estimates_and_descents<S: Summand>(rounding: f64) {
     let rate = 0.05;
     let descent = ForwardDescent::new(key).rate(rate).steps(600);
     let last = descent.watch_in::<2, S>(&mut p, loss, |_, _| true).unwrap();
-    // It stalls where updates, the rate times a slope, are lost beside parameters next to 1. The mean square of a slope is four times the loss; the
-    // slopes of a stall may be four times smaller than that. (A step leaves 0.84 of the loss on average: 600 leave
-    // 2e-45 of it, less than 64 bits stall at.)
+    // It stalls where updates, the rate times a slope, are lost beside parameters next to 1. The mean square
+    // of a slope is four times the loss; the slopes of a stall may be four times smaller than that. (A step
+    // leaves 0.84 of the loss on average: 600 leave 2e-45 of it, less than 64 bits stall at.)
     let stalled = (4.0 * rounding / rate).powi(2) / 4.0;
     assert!(last.value.peek().unwrap() < stalled, "{:?} {stalled}", last.value);
 }
@@ -182,8 +184,8 @@ fn estimates_and_descents_run_on_other_numbers() {
     estimates_and_descents::<Posit64>(2f64.powi(-60));
 }
 
-/// What is said about rounded directions is so: the second moments of their entries are 1 but for it, and in eight bits one can see that they
-/// are not 1.
+/// What is said about rounded directions is so: the second moments of their entries are 1 but for it, and in
+/// eight bits one can see that they are not 1.
 #[test]
 fn rounded_directions_are_as_biased_as_they_say() {
     fn second_moment<S: Scalar>(family: Directions<'_>, n: usize) -> (f64, f64) {
@@ -211,7 +213,8 @@ fn rounded_directions_are_as_biased_as_they_say() {
     of::<Posit16>();
     of::<f32>();
     of::<f64>();
-    // Bounds that are not empty: signs are exact, the root of 7 is not, and that is all there is to see of it.
+    // Bounds that are not empty: signs are exact, the root of 7 is not, and that is all there is to see of
+    // it.
     assert_eq!(second_moment::<Posit8>(Directions::Rademacher, 7), (1.0, 0.0));
     assert_eq!(Directions::HadamardFrame.rounding_bias::<Posit8>(8), 0.0);
     assert!(Directions::Coordinate.rounding_bias::<Posit8>(7) > 0.08);
@@ -221,7 +224,8 @@ fn rounded_directions_are_as_biased_as_they_say() {
     }
 }
 
-/// All axes of 7 parameters, in eight bits: the estimate is the gradient but for the square of a rounded root, and says so.
+/// All axes of 7 parameters, in eight bits: the estimate is the gradient but for the square of a rounded
+/// root, and says so.
 #[test]
 fn an_estimate_does_not_call_itself_unbiased_if_it_is_not() {
     let p = [Posit8::ONE; 7];

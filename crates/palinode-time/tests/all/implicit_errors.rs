@@ -37,7 +37,8 @@ fn a_singular_system_is_an_error_and_no_zeros() {
         );
         assert!(matches!(failure, Some(ImplicitError::NoDerivative { .. })), "{failure:?}");
     }
-    // A matrix that is formed sees that the other component is not determined either, although its own equation looks innocent.
+    // A matrix that is formed sees that the other component is not determined either, although its own
+    // equation looks innocent.
     let second = |p: &[Var<f64>]| fixed_point(Free, &[1.0, 0.0], p, &Solver::picard()).unwrap().x[1];
     assert_eq!(grad(second, &[0.0]).unwrap_err().code(), "PAL0542");
 }
@@ -50,7 +51,8 @@ fn a_fold_has_no_derivative() {
     assert_eq!(grad(fold, &[0.0]).unwrap_err().code(), "PAL0542");
 }
 
-/// (x - 1)^m = -p beside a harmless equation: at p = 0 a fold of order m, near which the linear system looks innocent.
+/// (x - 1)^m = -p beside a harmless equation: at p = 0 a fold of order m, near which the linear system looks
+/// innocent.
 struct Fold(i32);
 impl Equation for Fold {
     fn eval<S: Real>(&self, x: &[S], p: &[S]) -> Vec<S> {
@@ -119,7 +121,8 @@ fn a_fold_that_is_approached_has_no_derivative_either() {
 
 #[test]
 fn near_a_fold_the_derivative_is_right_or_refused() {
-    // x^2 = p at smaller and smaller p: 1 / (2 sqrt(p)), as long as the tolerance tells the root from the fold.
+    // x^2 = p at smaller and smaller p: 1 / (2 sqrt(p)), as long as the tolerance tells the root from the
+    // fold.
     let (mut given, mut refused) = (0, 0);
     for exponent in 0..30 {
         let p = 0.1f64.powi(exponent);

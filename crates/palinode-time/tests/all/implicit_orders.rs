@@ -1,4 +1,5 @@
-//! Second and third order, forward lanes, single precision, and implicit functions inside loops and other implicit functions.
+//! Second and third order, forward lanes, single precision, and implicit functions inside loops and other
+//! implicit functions.
 
 use crate::implicit::{Affine, Cosine, Ring};
 use palinode_core::{Dual, DualN, Passive, Real, Tape, Var, grad, hessian, hvp};

@@ -1,4 +1,5 @@
-//! All integration tests of `palinode-time` but those that need an allocator or a process of their own, in one binary.
+//! All integration tests of `palinode-time` but those that need an allocator or a process of their own, in
+//! one binary.
 
 // Indices name numbers of a state here; iterators would hide which.
 #![allow(clippy::needless_range_loop)]

@@ -184,12 +184,14 @@ impl ReversibleStep for Leapfrog {
     }
 }
 
-/// The same on an integer lattice: positions and velocities are multiples of 2^-40, every update is a rounded multiple, so undoing is exact.
+/// The same on an integer lattice: positions and velocities are multiples of 2^-40, every update is a rounded
+/// multiple, so undoing is exact.
 pub(crate) struct Lattice;
 
 const GRID: f64 = 1.0 / (1_u64 << 40) as f64;
 
-/// The nearest multiple of the grid, with the derivative of the number itself: what is rounded away is no part of the model.
+/// The nearest multiple of the grid, with the derivative of the number itself: what is rounded away is no
+/// part of the model.
 fn on_grid<S: Real>(x: S) -> S {
     let rounded = (x.peek().unwrap_or(f64::NAN) / GRID).round() * GRID;
     x + (rounded - x.peek().unwrap_or(f64::NAN))

@@ -1,4 +1,5 @@
-//! Steps that are programs: against the same steps in Rust, against the tape, and bit for bit the same for every schedule.
+//! Steps that are programs: against the same steps in Rust, against the tape, and bit for bit the same for
+//! every schedule.
 
 use crate::models::Heat;
 use crate::rollout::bits;

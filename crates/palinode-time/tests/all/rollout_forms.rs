@@ -1,4 +1,5 @@
-//! Other forms of loops and of their derivatives: conditions, directions, second order, windows, rules, undoing, nesting.
+//! Other forms of loops and of their derivatives: conditions, directions, second order, windows, rules,
+//! undoing, nesting.
 
 use crate::models::{Affine, Leapfrog, Lorenz};
 use crate::rollout::bits;

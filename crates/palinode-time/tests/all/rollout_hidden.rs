@@ -1,6 +1,8 @@
-//! Steps that depend on something hidden: whatever the way back and the schedule, the answer is an error, or value and gradient belong to one and the same loop.
+//! Steps that depend on something hidden: whatever the way back and the schedule, the answer is an error, or
+//! value and gradient belong to one and the same loop.
 //!
-//! Every step multiplies by something, so value = first state * derivative by it, whatever is hidden in the factors. Where a step that was run again computed something else, that breaks.
+//! Every step multiplies by something, so value = first state * derivative by it, whatever is hidden in the
+//! factors. Where a step that was run again computed something else, that breaks.
 
 use palinode_core::{Dual, Real, Var};
 use palinode_time::{
@@ -245,7 +247,8 @@ fn a_loss_that_hides_something_gives_the_gradient_of_the_value_it_gave() {
     }
 }
 
-/// A step that computes otherwise with recorded numbers, as libraries do: that is found to be so, and the bits are those of recording.
+/// A step that computes otherwise with recorded numbers, as libraries do: that is found to be so, and the
+/// bits are those of recording.
 struct Otherwise;
 
 impl Step for Otherwise {

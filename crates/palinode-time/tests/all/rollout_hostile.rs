@@ -1,5 +1,5 @@
-//! Steps that keep a number of their own from one recording to the next, and stores that give back something else: a panic or an error, never a wrong
-//! gradient.
+//! Steps that keep a number of their own from one recording to the next, and stores that give back something
+//! else: a panic or an error, never a wrong gradient.
 
 use palinode_core::{Real, Snapshot, SnapshotError, SnapshotStore};
 use palinode_time::{MemoryStore, Number, Rollout, Schedule, Step};
@@ -23,8 +23,8 @@ fn kept<S: Copy + 'static>(first: S) -> S {
     })
 }
 
-/// `x <- y p`, `y <- p`, by way of a `p` that was put aside in the first step of all: the values are the same in every step, so that nothing but its tape tells
-/// it from the parameter.
+/// `x <- y p`, `y <- p`, by way of a `p` that was put aside in the first step of all: the values are the same
+/// in every step, so that nothing but its tape tells it from the parameter.
 struct Keeper;
 
 impl Step for Keeper {

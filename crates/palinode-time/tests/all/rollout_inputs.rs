@@ -1,4 +1,5 @@
-//! Inputs that a function makes: the same bits as from a list, whatever drives the loop; no derivatives by them; one size.
+//! Inputs that a function makes: the same bits as from a list, whatever drives the loop; no derivatives by
+//! them; one size.
 
 use crate::rollout::bits;
 use palinode_core::{Real, Var};

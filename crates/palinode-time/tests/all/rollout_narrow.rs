@@ -1,4 +1,5 @@
-//! Narrow steps go by forward numbers and everything else by the tape: the same gradients, and never a formula that is not the step's.
+//! Narrow steps go by forward numbers and everything else by the tape: the same gradients, and never a
+//! formula that is not the step's.
 
 use crate::models::{Affine, Heat, Lorenz, Rnn};
 use crate::rollout::bits;
@@ -6,7 +7,8 @@ use palinode_core::{Real, Reals, Sink, Source, Var};
 use palinode_time::{Gradient, Number, PlainInput, Repeat, Rollout, Schedule, Step};
 use proptest::prelude::*;
 
-/// The gradients differ by rounding at most, relative to their largest number; tells in how many directions the first went.
+/// The gradients differ by rounding at most, relative to their largest number; tells in how many directions
+/// the first went.
 fn agrees<St: Step>(ours: &Gradient<St>, taped: &Gradient<St>) -> Option<usize> {
     assert_eq!(ours.value.to_bits(), taped.value.to_bits(), "values do not depend on how partials are found");
     assert_eq!(taped.report.directions, None);
@@ -281,7 +283,8 @@ proptest! {
     }
 }
 
-/// Takes another number where one depends on nothing: a recording cannot tell, because it keeps partials of zero.
+/// Takes another number where one depends on nothing: a recording cannot tell, because it keeps partials of
+/// zero.
 enum Relay {
     Vanishes,
     CarriesNothing,
@@ -362,7 +365,8 @@ fn sums_of_no_terms_have_the_same_sign_in_every_number() {
     assert!(!gradient.report.advanced_by_recording);
 }
 
-/// A loop that stops by its state, a window, a hash of every state: none of them changes how partials are found.
+/// A loop that stops by its state, a window, a hash of every state: none of them changes how partials are
+/// found.
 #[test]
 fn every_way_to_run_a_narrow_loop_agrees_with_the_tape() {
     let initial: Vec<f64> = (0..15).map(|i| (i as f64 * 0.7).sin()).collect();

@@ -1,4 +1,5 @@
-//! What reports say of a gradient holds: of windows, of decisions in steps, of sizes; and what went wrong is blamed on what did it.
+//! What reports say of a gradient holds: of windows, of decisions in steps, of sizes; and what went wrong is
+//! blamed on what did it.
 
 use crate::models::{Affine, Lorenz, Rnn};
 use palinode_core::{Key, Real, Snapshot, SnapshotError, SnapshotStore, Var};
@@ -65,7 +66,8 @@ fn windows_say_only_what_holds() {
     let parts = says_what_holds(|| Rollout::new(Affine).steps(300), last, numbers, &[10, 40, 200], 1e-12);
     assert!(parts[0] > 1.2 && (parts[2] - 1.0).abs() < 1e-6, "{parts:?}");
     says_what_holds(|| Rollout::new(Affine).steps(300), along, numbers, &[3, 10, 299], 1e-12);
-    // An oscillator that keeps its size: nearly all is missing, however small its norms are inside the window.
+    // An oscillator that keeps its size: nearly all is missing, however small its norms are inside the
+    // window.
     let (c, s) = (0.1_f64.cos(), 0.1_f64.sin());
     let turn = vec![c, -s, s, c, 0.01, 0.0];
     let turned = move |run: &Rollout<'static, Linear>| {

@@ -68,7 +68,8 @@ fn verification_names_the_first_step_that_differs() {
     }
 }
 
-/// More steps than are hashed one by one in a budget: a difference is found all the same, and named within the steps between two hashes.
+/// More steps than are hashed one by one in a budget: a difference is found all the same, and named within
+/// the steps between two hashes.
 #[test]
 fn verification_misses_nothing_in_a_long_loop() {
     let start = (1.0, PlainInput(0));

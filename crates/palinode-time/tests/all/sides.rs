@@ -1,4 +1,5 @@
-//! Decisions that exist only at the state of one step, and numbers of an outer driver, in rollouts and forward gradients.
+//! Decisions that exist only at the state of one step, and numbers of an outer driver, in rollouts and
+//! forward gradients.
 
 use palinode_core::{Dual, DualN, Key, Scalar, Var, decision, jvp};
 use palinode_time::{
@@ -146,7 +147,8 @@ fn a_step_whose_path_exists_at_its_state_only_is_refused_by_every_way_back() {
     assert!((accepted.initial[1] - 2.0 * 7.0 * K).abs() < 1e-14);
 }
 
-/// Something small beside a tiny threshold is looked at where the numbers of a step are small, by every way: the speed is 1e-9 at step 3, and at no other.
+/// Something small beside a tiny threshold is looked at where the numbers of a step are small, by every way:
+/// the speed is 1e-9 at step 3, and at no other.
 #[test]
 fn small_comparisons_of_small_states_are_refused_by_every_way() {
     let loss = |[x, _]: &[Var<f64>; 2]| *x * 2.0;
@@ -168,7 +170,8 @@ fn small_comparisons_of_small_states_are_refused_by_every_way() {
     is_of_step(&run.by_rule().value_and_grad(&[0.0, 1e-9], &[K], loss).unwrap_err(), 0);
 }
 
-/// A zero with a derivative says that it is none, and the step divides by it. Plain numbers go another way: their short cut is refused, or right.
+/// A zero with a derivative says that it is none, and the step divides by it. Plain numbers go another way:
+/// their short cut is refused, or right.
 #[test]
 fn zeros_that_are_asked_for_are_refused_or_right_by_every_way() {
     let loss = |[x, _]: &[Var<f64>; 2]| *x * 2.0;
@@ -268,7 +271,8 @@ fn programs_with_their_own_reverse_are_looked_at() {
     let skipped = "var f = 0.0\nif v != 0 { f = k * v }";
     assert!((of(skipped, 3.5).unwrap() - 2.0 * 8.0 * K).abs() < 1e-13);
     is_of_step(&of(skipped, 3.0).unwrap_err(), 3);
-    // Its reverse decides at kinks by the conventions of the rule table: 3 steps upwards, one at the kink, 4 downwards.
+    // Its reverse decides at kinks by the conventions of the rule table: 3 steps upwards, one at the kink, 4
+    // downwards.
     let kinks = of("let f = k * abs(v)", 3.0).unwrap();
     assert!((kinks - 2.0 * K * (3.0 + 0.0 - 4.0)).abs() < 1e-13, "{kinks}");
 }

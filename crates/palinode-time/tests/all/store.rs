@@ -50,7 +50,8 @@ fn exact_stores(directory: &Path) -> Vec<(&'static str, Box<dyn SnapshotStore>)>
     ]
 }
 
-/// The same with numbers rounded to `f32` on the way. In `Compressed<Lossy>` nothing is left to round: the words are no numbers any more.
+/// The same with numbers rounded to `f32` on the way. In `Compressed<Lossy>` nothing is left to round: the
+/// words are no numbers any more.
 fn lossy_stores(directory: &Path) -> Vec<(&'static str, Box<dyn SnapshotStore>, bool)> {
     let disk = || DiskStore::new(directory);
     vec![

@@ -28,7 +28,8 @@ fn filled(directory: &Path) -> DiskStore {
     store
 }
 
-/// Asks for slot 1, with and without prefetching it; the error, after a check that the other slots are as they were.
+/// Asks for slot 1, with and without prefetching it; the error, after a check that the other slots are as
+/// they were.
 fn error_of_slot_1(store: &mut DiskStore, others: &[u32]) -> SnapshotError {
     let mut got = Snapshot::new();
     let before = snapshot(7);
@@ -351,8 +352,9 @@ fn compute(time: Duration) {
     }
 }
 
-/// With steps that take longer than reading and writing, at least 90 % of its time is hidden: with files of 4 MB in the system's cache, and with small
-/// ones on a slow device. The machine may be busy with other tests, so each has five attempts.
+/// With steps that take longer than reading and writing, at least 90 % of its time is hidden: with files of 4
+/// MB in the system's cache, and with small ones on a slow device. The machine may be busy with other tests,
+/// so each has five attempts.
 #[test]
 fn reading_and_writing_is_hidden_behind_steps() {
     for (numbers, device, step) in [(500_000, 0, 12), (10_000, 8, 12)] {

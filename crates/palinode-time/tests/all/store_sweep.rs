@@ -1,6 +1,8 @@
-//! Gradients with snapshots from a store: the smallest driver there can be, on the Lorenz system, with its own adjoint.
+//! Gradients with snapshots from a store: the smallest driver there can be, on the Lorenz system, with its
+//! own adjoint.
 //!
-//! Used to hold stores to the bits of a sweep that keeps everything. Lossy ones are held to what rollouts with them report.
+//! Used to hold stores to the bits of a sweep that keeps everything. Lossy ones are held to what rollouts
+//! with them report.
 
 use palinode_core::{Real, Snapshot, SnapshotError, SnapshotStore, Var};
 use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore, Number, Rollout, Schedule, Step};
@@ -153,8 +155,9 @@ fn told_and_true(narrow: bool, start: [f64; 3], steps: u64) -> (f64, f64) {
     (lossy.report.lossy.expect("it is told"), off)
 }
 
-/// Rollouts of the Lorenz system with ten lossy snapshots, from sixteen initial states: the table in the book. In a chaotic system the error depends on the initial state
-/// by orders of magnitude, so the table has medians and the worst.
+/// Rollouts of the Lorenz system with ten lossy snapshots, from sixteen initial states: the table in the
+/// book. In a chaotic system the error depends on the initial state by orders of magnitude, so the table has
+/// medians and the worst.
 #[test]
 fn lossy_snapshots_have_the_errors_of_the_book_and_tell_them() {
     let starts: Vec<[f64; 3]> = (0..16)
@@ -165,7 +168,8 @@ fn lossy_snapshots_have_the_errors_of_the_book_and_tell_them() {
         for (narrow, typical) in [(false, single), (true, brain)] {
             let mut found: Vec<(f64, f64)> =
                 starts.iter().map(|&start| told_and_true(narrow, start, steps)).collect();
-            // A forward sweep tells the error in one direction; over all starts it is of the size of the error.
+            // A forward sweep tells the error in one direction; over all starts it is of the size of the
+            // error.
             let ratio = found.iter().map(|(told, off)| (told / off).ln()).sum::<f64>() / 16.0;
             assert!(
                 ratio.exp() > 0.05 && ratio.exp() < 20.0,

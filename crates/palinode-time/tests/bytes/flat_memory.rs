@@ -1,4 +1,5 @@
-//! Forward gradients take no memory beyond the parameters, however many there are and however long the loss computes.
+//! Forward gradients take no memory beyond the parameters, however many there are and however long the loss
+//! computes.
 
 use crate::counting::measured;
 use palinode_core::{Accumulator, DualN, Key, value_and_grad};

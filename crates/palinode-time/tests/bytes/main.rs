@@ -1,5 +1,5 @@
-//! What `palinode-time` takes from the allocator. Without a harness, because the bytes of all threads are counted (a store on disk has a
-//! thread of its own), and the harness has one that allocates when it likes.
+//! What `palinode-time` takes from the allocator. Without a harness, because the bytes of all threads are
+//! counted (a store on disk has a thread of its own), and the harness has one that allocates when it likes.
 //!
 //! Arguments choose parts by name, as with a harness. Each part runs in a process of its own, all at once.
 

@@ -1,4 +1,5 @@
-//! What a rollout of a program takes from the allocator: never more than its budget, what the interpreter takes included.
+//! What a rollout of a program takes from the allocator: never more than its budget, what the interpreter
+//! takes included.
 
 use crate::counting::measured;
 use palinode_ir::interp::Datum;

@@ -1,5 +1,6 @@
-//! What rollouts take from the allocator: never more than the budget, whatever the schedule, the tier and the way back; nothing per step after the first.
-//! And the smallest budget that a refusal names is enough, while a byte less is refused.
+//! What rollouts take from the allocator: never more than the budget, whatever the schedule, the tier and the
+//! way back; nothing per step after the first. And the smallest budget that a refusal names is enough, while
+//! a byte less is refused.
 
 use crate::chain::{Chain, Late, energy, start};
 use crate::counting::measured;
@@ -11,7 +12,8 @@ use palinode_time::{
 
 type Second = Var<Dual<f64>>;
 
-/// Budgets from the smallest to more than enough: the allocator never sees more. A byte less than the smallest is refused.
+/// Budgets from the smallest to more than enough: the allocator never sees more. A byte less than the
+/// smallest is refused.
 fn stays_within(name: &str, gradient: &dyn Fn(usize) -> Result<RolloutReport, Error>) {
     let refused = |budget| match gradient(budget) {
         Err(Error::BudgetTooSmall { smallest, .. }) => smallest.bytes(),
@@ -229,7 +231,8 @@ impl Step for Growing {
     }
 }
 
-/// A list of lists, the last of which grows to five before the next begins; the lists shrink again after a while.
+/// A list of lists, the last of which grows to five before the next begins; the lists shrink again after a
+/// while.
 struct Waves;
 
 impl Step for Waves {

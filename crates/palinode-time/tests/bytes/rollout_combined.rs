@@ -1,7 +1,10 @@
-//! Any options of rollouts together: the allocator never sees more than the budget, the budget that a refusal names is enough, and where nothing is lossy, clipped or cut the bits are
-//! those of storing all, without a budget.
+//! Any options of rollouts together: the allocator never sees more than the budget, the budget that a refusal
+//! names is enough, and where nothing is lossy, clipped or cut the bits are those of storing all, without a
+//! budget.
 //!
-//! 230 combinations; `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test bytes -- rollout_combined` runs as many as it says, from `PALINODE_FROM` on (a few minutes).
+//! 230 combinations;
+//! `PALINODE_COMBINATIONS=5000 cargo test -p palinode-time --all-features --test bytes -- rollout_combined`
+//! runs as many as it says, from `PALINODE_FROM` on (a few minutes).
 
 use crate::chain::{Chain, Late, energy, start};
 use crate::counting::measured;
@@ -41,7 +44,8 @@ enum What {
     Inputs,
     /// The shape of the state and the lengths of the inputs, up and down.
     Shapes,
-    /// The kind of state, which is largest at the start, and how many operations a step takes, but only by a few.
+    /// The kind of state, which is largest at the start, and how many operations a step takes, but only by a
+    /// few.
     Shrinks,
 }
 
@@ -172,7 +176,8 @@ impl Options {
         self
     }
 
-    /// Numbers that a store of f32 cannot hold are refused, if a snapshot of them is to be kept; which are depends on the budget.
+    /// Numbers that a store of f32 cannot hold are refused, if a snapshot of them is to be kept; which are
+    /// depends on the budget.
     fn is_refused_as_f32(&self, error: &Error) -> bool {
         self.store == Some("lossy") && error.code() == "PAL0514"
     }
@@ -428,7 +433,8 @@ fn check(case: u64, directory: &Path) {
     }
 }
 
-/// Whether there is a gradient within this budget, of these bits: the allocator never sees more, the inputs of the rollout included.
+/// Whether there is a gradient within this budget, of these bits: the allocator never sees more, the inputs
+/// of the rollout included.
 fn is_within(
     case: u64,
     options: &Options,

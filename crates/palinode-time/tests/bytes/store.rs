@@ -1,4 +1,5 @@
-//! What stores take from the allocator: as much as they say, never more than they said, nothing after the first round.
+//! What stores take from the allocator: as much as they say, never more than they said, nothing after the
+//! first round.
 
 use crate::counting::{CALLS, LIVE, PEAK};
 use palinode_core::{Budget, Key, Snapshot, SnapshotStore};

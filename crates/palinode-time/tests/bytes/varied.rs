@@ -100,7 +100,8 @@ impl Model for Kinds {
     fn input(&self, _: u64) {}
 }
 
-/// A number that takes as many small steps inside each step as its size asks for, and a list that does not change its length.
+/// A number that takes as many small steps inside each step as its size asks for, and a list that does not
+/// change its length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Adaptive(pub(crate) Quiet);
 
@@ -133,7 +134,8 @@ impl Model for Adaptive {
     fn input(&self, _: u64) {}
 }
 
-/// Three numbers whose steps take a hundred times as many operations after the quiet ones; there is nothing on the heap.
+/// Three numbers whose steps take a hundred times as many operations after the quiet ones; there is nothing
+/// on the heap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heavy(pub(crate) Quiet);
 
@@ -193,7 +195,8 @@ impl Model for Pushed {
     }
 }
 
-/// Rows of different lengths, more and fewer of them by the number of the step, pushed by a list that is longest elsewhere.
+/// Rows of different lengths, more and fewer of them by the number of the step, pushed by a list that is
+/// longest elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ragged(pub(crate) Quiet);
 
@@ -239,7 +242,8 @@ impl Model for Ragged {
     }
 }
 
-/// A cloud that is a smaller one, a pair or a point after the quiet steps, and takes a few operations more at some steps than at others.
+/// A cloud that is a smaller one, a pair or a point after the quiet steps, and takes a few operations more at
+/// some steps than at others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shrinking(pub(crate) Quiet);
 

@@ -74,7 +74,8 @@ pub(crate) fn assert_gradient(
     worst
 }
 
-/// The gradient by central differences: the error is about `h^2 f''' / 6 + epsilon |f| / h` for steps of `h` times `x`.
+/// The gradient by central differences: the error is about `h^2 f''' / 6 + epsilon |f| / h` for steps of `h`
+/// times `x`.
 pub(crate) fn finite_differences(f: &impl Function, x: &[f64], h: f64) -> Vec<f64> {
     let moved = |i: usize, step: f64| {
         let mut x = x.to_vec();

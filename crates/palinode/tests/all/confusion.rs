@@ -1,5 +1,6 @@
-//! A forward driver inside another one of the same number, whose closure uses a number of the outer one: refused (PAL0120) through every
-//! pairing, at one, two and three levels; and nestings that are right give what was worked out by hand.
+//! A forward driver inside another one of the same number, whose closure uses a number of the outer one:
+//! refused (PAL0120) through every pairing, at one, two and three levels; and nestings that are right give
+//! what was worked out by hand.
 
 use palinode::drivers::{derivatives, hvp, jvp};
 use palinode::forward::Jet;
@@ -38,7 +39,8 @@ macro_rules! captured {
             is_refused(slope!($driver, |y| x + y, 1.0));
             // d/dx [ x * d/dy (x y y) at y = 2 ]
             is_refused(slope!($driver, |y| x * y * y, 2.0));
-            // d/dx [ x * d/dy (x y) at y = 0 ]: where y is zero, the captured tangent is too, and the answer only misses a term.
+            // d/dx [ x * d/dy (x y) at y = 0 ]: where y is zero, the captured tangent is too, and the answer
+            // only misses a term.
             is_refused(slope!($driver, |y| x * y, 0.0));
             is_refused(slope!($driver, |y| (x * y).sin() + y, 0.0));
             // On one branch only.
@@ -213,7 +215,8 @@ fn lifted_numbers_are_right() {
     assert_eq!(found.unwrap().1, [24.0]);
 }
 
-/// Three drivers inside one another on one number, none of which captures: nothing is asked for. And the looking is seen by nobody.
+/// Three drivers inside one another on one number, none of which captures: nothing is asked for. And the
+/// looking is seen by nobody.
 #[test]
 fn looking_is_apart() {
     let (answer, seen) = decision::watch(|| {
@@ -259,8 +262,8 @@ fn polynomial<N: Scalar>(terms: &Terms, x: N, y: N) -> N {
     terms.iter().fold(N::zero(), |sum, &(c, a, b)| sum + N::from_f64(c) * power(x, a) * power(y, b))
 }
 
-/// d/dx [ x * d/dy F(x, y) at y = m ] for random polynomials, at zeros, ones and random points: lifted it is right through every pairing of drivers, and
-/// captured it is right or refused.
+/// d/dx [ x * d/dy F(x, y) at y = m ] for random polynomials, at zeros, ones and random points: lifted it is
+/// right through every pairing of drivers, and captured it is right or refused.
 #[test]
 fn random_nestings_are_right_or_refused() {
     let (mut refused, mut accepted) = (0, 0);

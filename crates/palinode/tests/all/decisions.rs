@@ -1,4 +1,5 @@
-//! The one hook for decisions: comparisons, roundings and conversions of active values, counted with their margins.
+//! The one hook for decisions: comparisons, roundings and conversions of active values, counted with their
+//! margins.
 
 use num_traits::{Float, Signed, ToPrimitive, Zero};
 use palinode::{Dual, Real, Var, decision, grad};

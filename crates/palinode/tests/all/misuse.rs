@@ -1,4 +1,5 @@
-//! A `Var` outside its scope, on another thread or with another tape's: a panic that names both, and nothing is broken by it.
+//! A `Var` outside its scope, on another thread or with another tape's: a panic that names both, and nothing
+//! is broken by it.
 
 use palinode::{Tape, Var, grad};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,8 +1,11 @@
-//! Derivatives inside derivatives, through every pairing of drivers, at random and structured points (zeros, equal entries, next to nothing): right, by closed forms, or refused; and
-//! not refused if nothing in the program is wrong.
+//! Derivatives inside derivatives, through every pairing of drivers, at random and structured points (zeros,
+//! equal entries, next to nothing): right, by closed forms, or refused; and not refused if nothing in the
+//! program is wrong.
 //!
-//! A program is a sum of terms `c sin(u)`, `u = a . x + b . y + g`, where the sine is written in one of several ways, some with short cuts that are wrong from some order on. The inner driver
-//! differentiates along a direction by `y`, once or twice, the outer one by `x`. That derivative is `c (a . v)^m (b . w)^n` times one of the sine.
+//! A program is a sum of terms `c sin(u)`, `u = a . x + b . y + g`, where the sine is written in one of
+//! several ways, some with short cuts that are wrong from some order on. The inner driver differentiates
+//! along a direction by `y`, once or twice, the outer one by `x`. That derivative is `c (a . v)^m (b . w)^n`
+//! times one of the sine.
 
 use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
 use palinode::forward::Jet;

@@ -1,4 +1,5 @@
-//! Laws of paths that exist only at a point, each found broken by somebody outside: right or refused, and what is right is not refused.
+//! Laws of paths that exist only at a point, each found broken by somebody outside: right or refused, and
+//! what is right is not refused.
 //!
 //! Expected slopes are closed forms.
 
@@ -263,7 +264,8 @@ fn nested_short_cuts_are_found() {
     assert!(deep.is_err());
 }
 
-/// Where the closure fails on a side, the other side speaks, or a smaller distance does; if nothing does, that is refused.
+/// Where the closure fails on a side, the other side speaks, or a smaller distance does; if nothing does,
+/// that is refused.
 #[test]
 fn sides_that_fail_say_so() {
     let message = "(this message is expected: the closure is asked beside its domain)";
@@ -378,7 +380,8 @@ fn rounding_and_guarded_kinks_are_not_refused() {
             [0.0]
         );
     }
-    // A norm that is guarded where it has a kink: 0 is between the slopes of its sides, as for `abs` and `hypot` of the table.
+    // A norm that is guarded where it has a kink: 0 is between the slopes of its sides, as for `abs` and
+    // `hypot` of the table.
     macro_rules! norm {
         ($guard:tt) => {
             |x: &[_]| {
@@ -392,7 +395,8 @@ fn rounding_and_guarded_kinks_are_not_refused() {
     assert_eq!(jvp(norm!(==), &[0.0; 3], &[1.0, 2.0, 3.0]).unwrap().1, [0.0]);
     // Its second derivatives have no end there.
     assert_eq!(code(hessian(norm!(==), &[0.0; 3])), REFUSED);
-    // What is not between the sides is refused; and so is what is between them one by one, but not on the way from one to the other.
+    // What is not between the sides is refused; and so is what is between them one by one, but not on the way
+    // from one to the other.
     let tilted = |x: &[Var<f64>]| {
         if x[0] == 0.0 && x[1] == 0.0 { x[0] * 0.0 } else { (x[0] - x[1]).abs() + 2.0 * x[1] }
     };

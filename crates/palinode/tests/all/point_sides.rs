@@ -1,4 +1,5 @@
-//! Laws of what sides say of a derivative at a point: all parts of it come from one side, and neither powers of the distance, nor curvature, nor sides that cannot tell hide a short cut.
+//! Laws of what sides say of a derivative at a point: all parts of it come from one side, and neither powers
+//! of the distance, nor curvature, nor sides that cannot tell hide a short cut.
 //!
 //! Expected slopes are closed forms.
 
@@ -16,7 +17,8 @@ fn larger<R: Real>(a: R, b: R) -> R {
     if a > b { a } else { b }
 }
 
-/// If a comparison is of the point, each part by itself may be that of some side; all together they are those of none.
+/// If a comparison is of the point, each part by itself may be that of some side; all together they are those
+/// of none.
 #[test]
 fn all_parts_come_from_one_side() {
     macro_rules! guarded {
@@ -65,7 +67,8 @@ fn all_parts_come_from_one_side() {
     }
 }
 
-/// Kinks of the rule table and by hand beside a short cut that is right: no side has them all, they are on no way from one to the other, and each is excused, whatever their number.
+/// Kinks of the rule table and by hand beside a short cut that is right: no side has them all, they are on no
+/// way from one to the other, and each is excused, whatever their number.
 #[test]
 fn many_kinks_are_excused_in_groups() {
     let n = 3001;
@@ -155,7 +158,8 @@ fn curvature_hides_no_slope() {
 /// Directions along which a comparison cannot be found again say nothing of it.
 #[test]
 fn directions_that_cannot_tell_say_nothing() {
-    // Which comparison is the guard cannot be told where `x[2]` is negative, which it is along some directions on both sides of others.
+    // Which comparison is the guard cannot be told where `x[2]` is negative, which it is along some
+    // directions on both sides of others.
     let late = |x: &[Var<f64>]| {
         let more = if x[2] > 0.0 { usize::from(x[2] > 0.5) + usize::from(x[2] > 0.7) } else { 0 };
         let guarded = if x[0] == 0.0 && x[1] == 0.0 { x[0] * 0.0 } else { larger(x[0], x[1]) };
@@ -170,7 +174,8 @@ fn directions_that_cannot_tell_say_nothing() {
     assert_eq!(code(grad(half, &[0.0, 0.0])), REFUSED);
 }
 
-/// A kink before a guard makes the guard's comparison another one in number beside the point; it is still of the point.
+/// A kink before a guard makes the guard's comparison another one in number beside the point; it is still of
+/// the point.
 #[test]
 fn a_kink_before_a_guard_hides_it_not() {
     // A kink by hand: which of its sides takes more comparisons, and how many.

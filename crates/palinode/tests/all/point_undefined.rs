@@ -1,5 +1,6 @@
-//! Points at which a zero with a derivative says that it is none, as it should, and the code that asked divides by it: the function has a value there, so what comes out is a derivative or the
-//! decision that is to blame (PAL0119), never "keep the inputs inside the function's domain" (PAL0103).
+//! Points at which a zero with a derivative says that it is none, as it should, and the code that asked
+//! divides by it: the function has a value there, so what comes out is a derivative or the decision that is
+//! to blame (PAL0119), never "keep the inputs inside the function's domain" (PAL0103).
 
 use crate::points::refused;
 use nalgebra::{DMatrix, Matrix2, Matrix3};
@@ -97,7 +98,8 @@ fn panics_and_endless_loops_on_the_way_are_no_end() {
         values[0]
     };
     let diagonal = [-3.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0];
-    // The second derivative by the entry below the diagonal, which is the one that nalgebra reads: 2 / (w - w').
+    // The second derivative by the entry below the diagonal, which is the one that nalgebra reads: 2 / (w -
+    // w').
     let found = hessian(smallest, &diagonal).map(|h| vec![h[3][3], h[6][6]]);
     assert!(refused("sorted", found, &[-0.5, -0.4], 1e-9));
     let waits = |x: &[Var<f64>]| {

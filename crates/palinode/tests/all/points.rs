@@ -1,4 +1,5 @@
-//! Paths that exist only at a point: every driver is right there or refuses (PAL0119), and does not refuse what is right.
+//! Paths that exist only at a point: every driver is right there or refuses (PAL0119), and does not refuse
+//! what is right.
 
 use nalgebra::{DMatrix, Matrix2, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector2, Vector3};
 use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
@@ -20,7 +21,8 @@ pub(crate) fn refused(name: &str, found: Result<Vec<f64>, Error>, expected: &[f6
     }
 }
 
-/// One function through every first-order driver; the row-major Jacobian is known. The number of those that refuse.
+/// One function through every first-order driver; the row-major Jacobian is known. The number of those that
+/// refuse.
 macro_rules! first_order {
     ($name:expr, $f:expr, $x:expr, $expected:expr, $tolerance:expr) => {{
         let (x, expected, tolerance): (&[f64], &[f64], f64) = (&$x, &$expected, $tolerance);
@@ -92,7 +94,8 @@ fn nalgebras_short_cuts_are_right_or_refused() {
     let expected = [-0.25, -1.5, 0.0, 0.0, 0.0, 0.0, -0.5, -3.0];
     first_order!("solve by SVD", svd_solve!(), [2.0, 0.0, 0.0, 1.0], expected, 1e-12);
 
-    // The vector of the eigenvalue 1 of [[3, t], [t, 1]] is (-t/2, 1) to first order, up to its sign; times each other: -t/2.
+    // The vector of the eigenvalue 1 of [[3, t], [t, 1]] is (-t/2, 1) to first order, up to its sign; times
+    // each other: -t/2.
     macro_rules! eigenvector {
         () => {
             |x: &[_]| {
@@ -138,7 +141,8 @@ fn nalgebras_short_cuts_are_right_or_refused() {
 
 #[test]
 fn second_derivatives_of_an_eigenvalue_at_a_diagonal_matrix() {
-    // The larger eigenvalue of [[3, x], [x, 1]] is 2 + sqrt(1 + x^2): 1, 0 and -3 are its derivatives of order 2, 3, 4.
+    // The larger eigenvalue of [[3, x], [x, 1]] is 2 + sqrt(1 + x^2): 1, 0 and -3 are its derivatives of
+    // order 2, 3, 4.
     macro_rules! largest {
         ($x:expr) => {{
             let number = |v: f64| num_traits::FromPrimitive::from_f64(v).unwrap();
@@ -236,7 +240,8 @@ fn what_is_right_is_not_refused() {
     }
     assert_eq!(first_order!("largest", largest!(), [1.5; 4], [1.0, 0.0, 0.0, 0.0], 0.0), 0);
 
-    // Several kinks at once, of different kinds: each slope is one of two, and their sum is between the sides.
+    // Several kinks at once, of different kinds: each slope is one of two, and their sum is between the
+    // sides.
     macro_rules! kinks {
         () => {
             |x: &[_]| {
@@ -405,7 +410,8 @@ fn runs_to_the_sides_are_apart() {
     assert!(tape.recorded().is_none());
 }
 
-/// An inner driver verifies its own level, the outer one its own; what an inner one looks at is not seen outside.
+/// An inner driver verifies its own level, the outer one its own; what an inner one looks at is not seen
+/// outside.
 #[test]
 fn nested_drivers_verify_their_own_level() {
     // d/dx [ d/dy (x y |y|) at y = 0 ] by hand-written |y|: 0, and the kink is one on either level.

@@ -1,9 +1,13 @@
-//! nalgebra at structured points (zeros, ones, equal and opposite entries, permutations, low rank): every derivative is right, or refused with the decision that is to blame.
+//! nalgebra at structured points (zeros, ones, equal and opposite entries, permutations, low rank): every
+//! derivative is right, or refused with the decision that is to blame.
 //!
-//! What is right is told by differences of plain numbers, at points where forward and backward differences agree: elsewhere the function has no derivative.
-//! Where plain numbers have a value and a derivative, "not finite" (PAL0103, PAL0104) is no answer: the point is inside the function's domain.
+//! What is right is told by differences of plain numbers, at points where forward and backward differences
+//! agree: elsewhere the function has no derivative. Where plain numbers have a value and a derivative, "not
+//! finite" (PAL0103, PAL0104) is no answer: the point is inside the function's domain.
 //!
-//! Left out are iterations whose steps at such points are decided by rounding, which makes their derivatives large: Schur forms. What is put together again from singular vectors is mostly refused; a few points that were wrong are kept.
+//! Left out are iterations whose steps at such points are decided by rounding, which makes their derivatives
+//! large: Schur forms. What is put together again from singular vectors is mostly refused; a few points that
+//! were wrong are kept.
 
 use crate::check::{Function, Number, constant};
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
@@ -142,7 +146,8 @@ fn differences(case: &Case, x: &[f64]) -> Option<Vec<f64>> {
     (1..=16).all(is_linear).then_some(gradient)
 }
 
-/// The Hessian times a direction, by differences, if the function has one here: in pairs of steps of several sizes.
+/// The Hessian times a direction, by differences, if the function has one here: in pairs of steps of several
+/// sizes.
 fn second_differences(case: &Case, x: &[f64], direction: &[f64]) -> Option<Vec<f64>> {
     let at = |i: usize, h: f64, t: f64| {
         let mut x: Vec<f64> = x.iter().zip(direction).map(|(x, v)| x + t * v).collect();
@@ -227,8 +232,9 @@ fn right_or_refused() {
     }
 }
 
-/// Found by 300 points: a single side of sixteen, taken from far away for a comparison that only seemed to be the same one, left 12 open; 238.0 lay within, and was accepted.
-/// The direction is that of the generator; `x = A^-1 b` has the derivative `-A^-1 dA x`.
+/// Found by 300 points: a single side of sixteen, taken from far away for a comparison that only seemed to be
+/// the same one, left 12 open; 238.0 lay within, and was accepted. The direction is that of the generator;
+/// `x = A^-1 b` has the derivative `-A^-1 dA x`.
 #[test]
 fn a_vague_side_acquits_nothing() {
     let x = [0.0, 0.0, 1.0, 0.8982587174752348, 1.0, 0.0, 1.0, 1.0, 0.0];
@@ -256,7 +262,8 @@ fn a_vague_side_acquits_nothing() {
     assert!((found[0] - expected).abs() < 1e-9 * expected, "{found:?}, not {expected}");
 }
 
-/// Of 300 matrices that are put together again these were wrong: matrices of low rank, which are of low rank beside the point as well if their entries are moved evenly.
+/// Of 300 matrices that are put together again these were wrong: matrices of low rank, which are of low rank
+/// beside the point as well if their entries are moved evenly.
 #[test]
 fn low_rank_put_together_again_is_right_or_refused() {
     let mut tally = Tally::default();

@@ -1,10 +1,11 @@
 //! rustfft, differentiated unmodified: its mixed-radix, Good-Thomas, Rader and Bluestein algorithms.
 //!
-//! They are put together by hand. `FftPlanner` instantiates hundreds of unrolled butterflies for a new number: that works
-//! on `Dual` (half a minute to compile), but on `Var`, whose every operation is inlined, the compiler needs more than 8 GB.
+//! They are put together by hand. `FftPlanner` instantiates hundreds of unrolled butterflies for a new
+//! number: that works on `Dual` (half a minute to compile), but on `Var`, whose every operation is inlined,
+//! the compiler needs more than 8 GB.
 //!
-//! `L = sum w_k |X_k|^2` has the gradient `2 N-point sums of w_k X_k e^(+2 pi i k n / N)`, computed by the definition.
-//! Tolerance: sums of at most 64 terms of size 1, good to 64 * 1.1e-16 * a few.
+//! `L = sum w_k |X_k|^2` has the gradient `2 N-point sums of w_k X_k e^(+2 pi i k n / N)`, computed by the
+//! definition. Tolerance: sums of at most 64 terms of size 1, good to 64 * 1.1e-16 * a few.
 
 use crate::check::{Function, Number, assert_gradient, constant, scattered};
 use rustfft::algorithm::butterflies::{Butterfly3, Butterfly4, Butterfly5};

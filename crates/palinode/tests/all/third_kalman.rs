@@ -1,8 +1,10 @@
-//! adskalman, a Kalman filter, differentiated unmodified: 50 steps of a target that moves at constant velocity.
+//! adskalman, a Kalman filter, differentiated unmodified: 50 steps of a target that moves at constant
+//! velocity.
 //!
-//! The log-likelihood of the observations by the noise parameters is compared with central differences. With steps of
-//! 1e-5 relative and a log-likelihood of about -50 these are good to about 1e-10 + 50 * 1.1e-16 / 1e-5 = 6e-10
-//! absolute per unit of parameter; 1e-7 relative is asked for. A scalar filter is compared with its recursion, written out.
+//! The log-likelihood of the observations by the noise parameters is compared with central differences. With
+//! steps of 1e-5 relative and a log-likelihood of about -50 these are good to about 1e-10 + 50 * 1.1e-16 /
+//! 1e-5 = 6e-10 absolute per unit of parameter; 1e-7 relative is asked for. A scalar filter is compared with
+//! its recursion, written out.
 
 use crate::check::{Function, Number, assert_gradient, constant, finite_differences, scattered};
 use adskalman::{

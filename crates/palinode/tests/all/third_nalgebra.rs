@@ -1,7 +1,8 @@
 //! nalgebra's Cholesky, LU and QR, differentiated unmodified.
 //!
-//! Every expected gradient is a closed form in plain `f64`. Tolerances: a few hundred operations, each good to 1.1e-16, on
-//! matrices with a condition number below 100, give errors below 1e-13 relative to the largest entry; 1e-12 is asked for.
+//! Every expected gradient is a closed form in plain `f64`. Tolerances: a few hundred operations, each good
+//! to 1.1e-16, on matrices with a condition number below 100, give errors below 1e-13 relative to the largest
+//! entry; 1e-12 is asked for.
 
 use crate::check::{Function, Number, assert_gradient, assert_hessian_product, constant, scattered};
 use nalgebra::{DMatrix, DVector, Matrix5, SMatrix, SVector, UnitQuaternion, Vector3};
@@ -209,14 +210,16 @@ fn a_rotation_by_a_quaternion() {
     // About one axis, where the closed form is short: x cos a - y sin a, and its slope by the angle.
     let angle: f64 = 0.8;
     let (s, c) = angle.sin_cos();
-    // By the other two components: the axis tilts. R(w) = I + s/a [w] + (1-c)/a^2 [w]^2, first row, at w = (0, 0, a).
+    // By the other two components: the axis tilts. R(w) = I + s/a [w] + (1-c)/a^2 [w]^2, first row, at w =
+    // (0, 0, a).
     let by_x = (1.0 - c) / angle * 3.0;
     let by_y = s / angle * 3.0;
     let expected = [by_x, by_y, -s - 2.0 * c];
     assert_gradient("quaternion", &Rotated, &[0.0, 0.0, angle], &expected, TOLERANCE);
 }
 
-/// A rotation by the zero vector is a constant to nalgebra, and by no vector beside it: refused, and seen by the hook where it is accepted.
+/// A rotation by the zero vector is a constant to nalgebra, and by no vector beside it: refused, and seen by
+/// the hook where it is accepted.
 #[test]
 fn a_rotation_by_nothing_is_refused() {
     let refused = grad(|x| Rotated.call(x), &[0.0; 3]).unwrap_err();

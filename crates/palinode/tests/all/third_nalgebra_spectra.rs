@@ -1,7 +1,9 @@
-//! nalgebra's symmetric eigenvalues and singular values, differentiated unmodified; and what it does where they coincide.
+//! nalgebra's symmetric eigenvalues and singular values, differentiated unmodified; and what it does where
+//! they coincide.
 //!
 //! Tolerance: as for the other decompositions, times the inverse of the smallest gap between eigenvalues
-//! where vectors are involved. An iteration stops when off-diagonals are below epsilon; what it drops is of second order.
+//! where vectors are involved. An iteration stops when off-diagonals are below epsilon; what it drops is of
+//! second order.
 
 use crate::check::{Function, Number, assert_gradient, constant, scattered};
 use crate::third_nalgebra::{by_lower_triangle, symmetric};
@@ -116,7 +118,8 @@ fn eigenvalues_of_a_diagonal_matrix_whose_zeros_are_inputs() {
     for (position, rank) in [0, 5, 9, 12, 14].into_iter().zip([0, 4, 1, 3, 2]) {
         expected[position] = weight(rank);
     }
-    // Second-order numbers see the corner of the Householder norm and are not asked; plain first-order ones must agree.
+    // Second-order numbers see the corner of the Householder norm and are not asked; plain first-order ones
+    // must agree.
     let close = |found: f64, expected: f64| (found - expected).abs() < 1e-14;
     let found = palinode::grad(|x| Eigenvalues.call(x), &x).unwrap();
     assert!(found.iter().zip(&expected).all(|(&found, &expected)| close(found, expected)), "{found:?}");
@@ -137,8 +140,8 @@ fn singular_values_of_a_diagonal_matrix_whose_zeros_are_inputs() {
     );
 }
 
-/// The eigenvalues of `I + t sigma_x` at `t = 0` move by +1 and -1. nalgebra's algorithm drops `t`, so it says 0 and 0;
-/// the decision hook says that this happened on the edge.
+/// The eigenvalues of `I + t sigma_x` at `t = 0` move by +1 and -1. nalgebra's algorithm drops `t`, so it
+/// says 0 and 0; the decision hook says that this happened on the edge.
 #[test]
 fn coinciding_eigenvalues_are_reported() {
     let (one, t) = (Dual::lift(1.0_f64), Dual::new(0.0, 1.0));
@@ -179,7 +182,8 @@ fn coinciding_eigenvalues_of_a_dense_matrix_are_reported() {
     assert!((log_det.tangent - (a.try_inverse().unwrap() * v).trace()).abs() < 1e-14);
 }
 
-/// A defective eigenvalue 1 beside a simple -1: beside the point the eigenvalues come in another order, or become complex on one side. What nalgebra gives here is the derivative of none.
+/// A defective eigenvalue 1 beside a simple -1: beside the point the eigenvalues come in another order, or
+/// become complex on one side. What nalgebra gives here is the derivative of none.
 #[test]
 fn a_defective_eigenvalue_beside_a_simple_one_is_refused() {
     let columns = [1.0, 1.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0];

@@ -1,8 +1,8 @@
 //! differential-equations, adaptive solvers of ordinary differential equations, differentiated unmodified.
 //!
-//! dopri5 with tolerances of 1e-10 gives final states, and their derivatives by parameters, with errors of that order times
-//! the growth of errors along the way; 1e-8 is asked for. The gradient is that of what the solver did: the step
-//! sizes depend on the parameters and are differentiated too.
+//! dopri5 with tolerances of 1e-10 gives final states, and their derivatives by parameters, with errors of
+//! that order times the growth of errors along the way; 1e-8 is asked for. The gradient is that of what the
+//! solver did: the step sizes depend on the parameters and are differentiated too.
 
 use crate::check::{Function, Number, assert_gradient, constant};
 use differential_equations::prelude::*;

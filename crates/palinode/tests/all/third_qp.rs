@@ -1,8 +1,9 @@
-//! clarabel, an interior-point solver of convex programs, differentiated unmodified: every iteration is on the tape.
+//! clarabel, an interior-point solver of convex programs, differentiated unmodified: every iteration is on
+//! the tape.
 //!
-//! The solution of `min x'Px/2 + q'x` subject to `a'x = b` and bounds is differentiated by `q`, `b` and a bound, and compared with the
-//! solution of its optimality conditions. The solver stops at gaps of 1e-8, so the gradient is good to about
-//! the root of that where a bound is active; 1e-6 is asked for.
+//! The solution of `min x'Px/2 + q'x` subject to `a'x = b` and bounds is differentiated by `q`, `b` and a
+//! bound, and compared with the solution of its optimality conditions. The solver stops at gaps of 1e-8, so
+//! the gradient is good to about the root of that where a bound is active; 1e-6 is asked for.
 
 use crate::check::{Function, Number, assert_gradient, constant};
 use clarabel::algebra::CscMatrix;

@@ -1,9 +1,11 @@
 //! Gradients whose way back through loops is looked at.
 //!
-//! Input: a program, its loops, and how much may be kept. Output: the value, and of each loop how its way back went.
+//! Input: a program, its loops, and how much may be kept. Output: the value, and of each loop how its way
+//! back went.
 //!
-//! Invariant: with a budget, no run takes more. Of several ways to keep snapshots the first one that stays within it is shown; if there is none, the budget that the refusal names has room for one, and works
-//! with `palinode grad`, too.
+//! Invariant: with a budget, no run takes more. Of several ways to keep snapshots the first one that stays
+//! within it is shown; if there is none, the budget that the refusal names has room for one, and works with
+//! `palinode grad`, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +37,8 @@ pub(super) struct Outermost {
 pub(super) struct Seen {
     pub(super) rounds: u64,
     pub(super) slots: u64,
-    /// The bytes of the first state, of the largest that was kept, and the most of all that were kept at once.
+    /// The bytes of the first state, of the largest that was kept, and the most of all that were kept at
+    /// once.
     pub(super) state_bytes: u64,
     pub(super) largest_bytes: u64,
     kept_bytes: u64,
@@ -49,7 +52,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What the states take that are kept at once: there is room for all from the start, unless they get longer.
+    /// What the states take that are kept at once: there is room for all from the start, unless they get
+    /// longer.
     pub(super) fn bytes(&self) -> u64 {
         match self.largest_bytes > self.state_bytes {
             true => self.kept_bytes,
@@ -57,7 +61,8 @@ impl Seen {
         }
     }
 
-    /// How many rounds were run forwards in all: for the value, to get states back, and before each round was gone through backwards.
+    /// How many rounds were run forwards in all: for the value, to get states back, and before each round was
+    /// gone through backwards.
     pub(super) fn forward_rounds(&self) -> u64 {
         self.rounds.saturating_mul(2).saturating_add(self.advanced)
     }
@@ -84,7 +89,8 @@ pub(super) struct Looked<'a> {
     pub(super) loops: &'a [Outermost],
 }
 
-/// The loops of the main function that no other loop is around; one of a function that is called several times is listed once.
+/// The loops of the main function that no other loop is around; one of a function that is called several
+/// times is listed once.
 pub(super) fn outermost(program: &Program) -> Vec<Outermost> {
     let mut found = Vec::new();
     find_outermost(program.main(), &program.main().body, &mut found);
@@ -107,7 +113,8 @@ fn find_outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>
 }
 
 impl Looked<'_> {
-    /// Goes back through the loops, within the budget if there is one, and keeps `snapshots` of each outermost loop if that is said. `refused` says which budgets do.
+    /// Goes back through the loops, within the budget if there is one, and keeps `snapshots` of each
+    /// outermost loop if that is said. `refused` says which budgets do.
     pub(super) fn watch(
         &self,
         within: &Within,

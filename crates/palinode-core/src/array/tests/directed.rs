@@ -7,8 +7,9 @@ use crate::tape::{Tape, Var};
 const POLICIES: [WhenOverwritten; 3] =
     [WhenOverwritten::Copy, WhenOverwritten::AlwaysCopy, WhenOverwritten::Recompute];
 
-/// Writes to a part of an array of what is read of the same array, some of it more than once. The cotangent of element 0 is a sum of many terms, and the
-/// policy must not change their order: in another order they have another last bit.
+/// Writes to a part of an array of what is read of the same array, some of it more than once. The cotangent
+/// of element 0 is a sum of many terms, and the policy must not change their order: in another order they
+/// have another last bit.
 #[test]
 fn no_policy_changes_the_order_of_cotangents() {
     type Write = fn(&mut Array<f64>);

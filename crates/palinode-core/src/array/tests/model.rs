@@ -1,6 +1,8 @@
-//! Arrays the slow way: a list of `Var`s, a view as a list of slots. What arrays on the tape are compared with.
+//! Arrays the slow way: a list of `Var`s, a view as a list of slots. What arrays on the tape are compared
+//! with.
 //!
-//! Input: the same calls as on [`Array`]. Output: the same numbers, from a tape that knows single numbers only.
+//! Input: the same calls as on [`Array`]. Output: the same numbers, from a tape that knows single numbers
+//! only.
 
 use crate::array::Array;
 use crate::rules::{Binary, Differentiable, Unary};

@@ -1,7 +1,7 @@
 //! Random programs that write, alias, copy, drop, grow and shrink arrays.
 //!
-//! Input: a seed. Output: one run of a program, on arrays of the tape or on their model: the same calls on both, because
-//! every choice depends on the seed and on shapes only.
+//! Input: a seed. Output: one run of a program, on arrays of the tape or on their model: the same calls on
+//! both, because every choice depends on the seed and on shapes only.
 
 use super::model::Lists;
 use crate::random::Random;
@@ -244,7 +244,8 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         }
     }
 
-    /// Whether repeated exponentials and products stay small; decided by the sum of squares, which no run differs in by much.
+    /// Whether repeated exponentials and products stay small; decided by the sum of squares, which no run
+    /// differs in by much.
     fn is_small(&self, which: usize) -> bool {
         self.arrays[which].to_vars().iter().all(|x| x.primal().peek().is_some_and(|x| x.abs() < 3.0))
     }
@@ -404,7 +405,8 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         }
     }
 
-    /// Grows or shrinks a vector. It is made one of its own first: views of what is cut off could not be used any more.
+    /// Grows or shrinks a vector. It is made one of its own first: views of what is cut off could not be used
+    /// any more.
     fn change_length(&mut self) {
         let which = self.array();
         let mut own = self.arrays[which].clone();

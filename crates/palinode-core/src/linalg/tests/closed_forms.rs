@@ -1,5 +1,5 @@
-//! The oracles' closed forms: d det = det tr(A^-1 dA), d A^-1 = -A^-1 dA A^-1, d ln det = tr(A^-1 dA); and factors that multiply
-//! back to the matrix.
+//! The oracles' closed forms: d det = det tr(A^-1 dA), d A^-1 = -A^-1 dA A^-1, d ln det = tr(A^-1 dA); and
+//! factors that multiply back to the matrix.
 
 use super::operations::distance;
 use crate::linalg::{self, Triangle};
@@ -149,7 +149,8 @@ fn differences_in_single_entries_are_the_gradient() {
     }
 }
 
-/// Rank deficient, repeated, graded, bidiagonal and integer matrices: what nalgebra's own SVD gets wrong without saying so.
+/// Rank deficient, repeated, graded, bidiagonal and integer matrices: what nalgebra's own SVD gets wrong
+/// without saying so.
 #[test]
 fn singular_values_of_awkward_matrices() {
     let mut random = crate::random::Random::new(12345);

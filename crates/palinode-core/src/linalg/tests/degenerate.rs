@@ -1,4 +1,5 @@
-//! Spectra in which values coincide: forward gives directional derivatives, reverse gives what exists and refuses the rest.
+//! Spectra in which values coincide: forward gives directional derivatives, reverse gives what exists and
+//! refuses the rest.
 
 use super::operations::{distance, slope};
 use crate::linalg;
@@ -145,7 +146,8 @@ fn coinciding_singular_values() {
     let sum = grad(|x| linalg::singular_values(&matrix(x)).unwrap().iter().sum(), x).unwrap();
     assert!(distance(&sum, DMatrix::<f64>::identity(5, 5).as_slice()) < 1e-13);
 
-    // The rotation U V^T does not depend on the basis of a run. At the identity its derivative is the antisymmetric part.
+    // The rotation U V^T does not depend on the basis of a run. At the identity its derivative is the
+    // antisymmetric part.
     let polar = grad(
         |x| {
             let svd = linalg::svd(&matrix(x)).unwrap();

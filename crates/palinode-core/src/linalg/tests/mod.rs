@@ -1,5 +1,6 @@
-//! Every operation on every number: adjointness, finite differences, closed forms, nesting, degenerate spectra,
-//! structured points and what lies near them, mpmath's values, refusals, bytes, other numbers, and nalgebra's own algorithms run on forward numbers.
+//! Every operation on every number: adjointness, finite differences, closed forms, nesting, degenerate
+//! spectra, structured points and what lies near them, mpmath's values, refusals, bytes, other numbers, and
+//! nalgebra's own algorithms run on forward numbers.
 
 /// A matrix by rows: `dmatrix![1.0, 2.0; 3.0, 4.0]`.
 macro_rules! dmatrix {

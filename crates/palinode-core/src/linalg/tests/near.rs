@@ -1,6 +1,8 @@
-//! Structured points and what lies near them: values that coincide or nearly do, pivots that nearly vanish. What is given is right, the rest is refused.
+//! Structured points and what lies near them: values that coincide or nearly do, pivots that nearly vanish.
+//! What is given is right, the rest is refused.
 //!
-//! The closed forms are those of two by two matrices, or do not need the decomposition. They were found by a search over every operation at sixty matrices, against differences in 75 digits.
+//! The closed forms are those of two by two matrices, or do not need the decomposition. They were found by a
+//! search over every operation at sixty matrices, against differences in 75 digits.
 
 use super::operations::distance;
 use crate::linalg::{self, LinearAlgebra};
@@ -39,7 +41,8 @@ fn degenerate<T>(found: Result<T, Error>) -> bool {
 
 #[test]
 fn the_orthogonal_factor_of_a_singular_matrix_jumps() {
-    // At diag(0, 1) the sign of the first entry of U V^T is that of the zero, and the slopes of the next two have it, too. The last is a cosine of 0 either way.
+    // At diag(0, 1) the sign of the first entry of U V^T is that of the zero, and the slopes of the next two
+    // have it, too. The last is a cosine of 0 either way.
     let last = grad(|x| recomposed(x, 0).unwrap()[3], &[0.0, 0.0, 0.0, 1.0]).unwrap();
     assert_eq!(last, [0.0; 4]);
     for (x, entries) in [([0.0, 0.0, 0.0, 1.0], 0..3), ([1.0, 2.0, 2.0, 4.0], 0..4)] {
@@ -157,7 +160,8 @@ fn general_eigenvalues_that_coincide_as_a_whole() {
 
 #[test]
 fn one_eigenvalue_beside_others_that_coincide() {
-    // diag(2, 2, 5), moved by V: 5 + t V_22 + t^2 (V_02^2 + V_12^2) / 3 + ..., and the vector turns by (V_02, V_12, 0) / 3.
+    // diag(2, 2, 5), moved by V: 5 + t V_22 + t^2 (V_02^2 + V_12^2) / 3 + ..., and the vector turns by (V_02,
+    // V_12, 0) / 3.
     let x = [2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 5.0];
     let v = [0.3, -0.5, 0.2, -0.5, 0.1, 0.7, 0.2, 0.7, -0.4];
     let top = linalg::symmetric_eigenpair(&matrix(&twice(&x, &v)), 2).unwrap();

@@ -76,7 +76,8 @@ impl Operation {
         m * n + second
     }
 
-    /// These numbers as a direction; symmetric operations refuse what is far from symmetric, so they move along symmetric matrices.
+    /// These numbers as a direction; symmetric operations refuse what is far from symmetric, so they move
+    /// along symmetric matrices.
     pub(super) fn direction(self, (m, n): (usize, usize), noise: &[f64]) -> Vec<f64> {
         let x = noise[..self.inputs((m, n))].to_vec();
         match self {
@@ -165,8 +166,8 @@ impl Operation {
         })
     }
 
-    /// How near two eigenvalues or singular values, or a singular value and zero, come: derivatives grow with the
-    /// inverse. Also small where the test itself is about to take a vector for its negative.
+    /// How near two eigenvalues or singular values, or a singular value and zero, come: derivatives grow with
+    /// the inverse. Also small where the test itself is about to take a vector for its negative.
     pub(super) fn smallest_gap(self, (m, n): (usize, usize), x: &[f64]) -> f64 {
         let a = DMatrix::from_column_slice(m, n, &x[..m * n]);
         let gaps = |values: Vec<f64>| values.windows(2).map(|w| (w[0] - w[1]).abs()).fold(1.0, f64::min);

@@ -1,5 +1,5 @@
-//! The laws, for every operation, shape and random matrix: reverse is the adjoint of forward, forward over a tape is
-//! forward, and both are what finite differences see.
+//! The laws, for every operation, shape and random matrix: reverse is the adjoint of forward, forward over a
+//! tape is forward, and both are what finite differences see.
 
 use super::operations::{ALL, Operation, distance, dot, slope};
 use crate::{Dual, DualN, Tape, Var, jvp};

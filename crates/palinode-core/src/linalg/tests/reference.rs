@@ -1,5 +1,6 @@
-//! The table of `reference/linalg.py`: values and derivatives to second order at random and at structured matrices (zero, identity, diagonal, triangular, singular, defective,
-//! equal entries), on every number; and double-doubles to 28 digits.
+//! The table of `reference/linalg.py`: values and derivatives to second order at random and at structured
+//! matrices (zero, identity, diagonal, triangular, singular, defective, equal entries), on every number; and
+//! double-doubles to 28 digits.
 
 use super::operations::{distance, dot};
 use crate::linalg::{self, LinearAlgebra};
@@ -61,7 +62,8 @@ impl Row {
         })
     }
 
-    /// What rounding of the matrix itself may change: near a defective matrix an eigenvalue moves by more than it does elsewhere.
+    /// What rounding of the matrix itself may change: near a defective matrix an eigenvalue moves by more
+    /// than it does elsewhere.
     fn allowed(&self) -> f64 {
         match self.operation {
             "eigenvalues" => 2e-12,

@@ -1,5 +1,5 @@
-//! Second derivatives by nesting: reverse over reverse, forward over reverse and forward over forward agree with each
-//! other and with finite differences of the gradient.
+//! Second derivatives by nesting: reverse over reverse, forward over reverse and forward over forward agree
+//! with each other and with finite differences of the gradient.
 
 use super::operations::{ALL, Operation, distance, slope};
 use crate::linalg::LinearAlgebra;

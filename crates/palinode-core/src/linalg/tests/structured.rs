@@ -1,4 +1,5 @@
-//! Points at which a derivative is easily lost: singular, defective and repeated. What exists is right, what does not is refused.
+//! Points at which a derivative is easily lost: singular, defective and repeated. What exists is right, what
+//! does not is refused.
 
 use super::operations::distance;
 use crate::linalg;
@@ -99,7 +100,8 @@ fn vectors_of_equal_eigenvalues_are_refused_entry_by_entry() {
         &[0.0; 9],
     );
     assert!(turn.is_err(), "{turn:?}");
-    // What does not depend on the basis has its derivative: the projection onto the space of the equal ones, moved by what mixes the spaces.
+    // What does not depend on the basis has its derivative: the projection onto the space of the equal ones,
+    // moved by what mixes the spaces.
     let projection = grad(
         |x| {
             let v = linalg::symmetric_eigen(&matrix(x)).unwrap().vectors;

@@ -1,7 +1,7 @@
 //! Rows of the rule table on whole arrays.
 //!
-//! Input: a rule of one, two or three arguments, and a reader per argument. Output: values or partials, element by
-//! element. The rule's type is erased here, so that a tape can hold it.
+//! Input: a rule of one, two or three arguments, and a reader per argument. Output: values or partials,
+//! element by element. The rule's type is erased here, so that a tape can hold it.
 //!
 //! Invariant: no formula of a derivative is written here; all come from the rule.
 

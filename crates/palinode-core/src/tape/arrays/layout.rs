@@ -1,6 +1,7 @@
 //! Where slots are: storages of cotangents behind the nodes, and regions of them.
 //!
-//! Input: where each storage begins. Output: places in a sweep's memory, which has an entry per node, then one per slot.
+//! Input: where each storage begins. Output: places in a sweep's memory, which has an entry per node, then
+//! one per slot.
 
 use super::view::{Places, View};
 use palinode_num::Scalar;

@@ -1,6 +1,7 @@
 //! What a tape keeps of arrays, and how sweeps pass it.
 //!
-//! Input: pushes from [`Array`](crate::Array)s, by way of the tape's recorder. Output: sweeps between the nodes of the arena.
+//! Input: pushes from [`Array`](crate::Array)s, by way of the tape's recorder. Output: sweeps between the
+//! nodes of the arena.
 //!
 //! | file | holds |
 //! |---|---|

@@ -10,12 +10,14 @@ pub enum WhenOverwritten {
     /// Copy the array first, exactly then. An array nobody needs is written in place.
     #[default]
     Copy,
-    /// The recording ends in [`Error::Overwritten`](crate::Error::Overwritten), which names both places in the program.
+    /// The recording ends in [`Error::Overwritten`](crate::Error::Overwritten), which names both places in
+    /// the program.
     Forbid,
-    /// The reference that the others are tested against: every write goes to a new copy, needed or not, with cotangents of
-    /// its own. A write costs the whole array, forwards and backwards.
+    /// The reference that the others are tested against: every write goes to a new copy, needed or not, with
+    /// cotangents of its own. A write costs the whole array, forwards and backwards.
     AlwaysCopy,
-    /// Write in place, and compute the old values again in the reverse sweep, from the arguments of the elementwise operation
-    /// that made them. Copy where there is no such operation, or its arguments are gone.
+    /// Write in place, and compute the old values again in the reverse sweep, from the arguments of the
+    /// elementwise operation that made them. Copy where there is no such operation, or its arguments are
+    /// gone.
     Recompute,
 }

@@ -1,11 +1,11 @@
 //! What a partial looks at, found by asking the rule itself.
 //!
-//! Input: a row of the rule table (or a user's rule). Output: for each partial, whether it is a constant, one of the
-//! arguments as it is, or computed from some of them. So the list of what an operation must keep for the reverse sweep is
-//! never written down a second time.
+//! Input: a row of the rule table (or a user's rule). Output: for each partial, whether it is a constant, one
+//! of the arguments as it is, or computed from some of them. So the list of what an operation must keep for
+//! the reverse sweep is never written down a second time.
 //!
-//! The rule's text runs once on [`Probe`]s, which compute nothing and remember where they come from. Comparisons are
-//! unknown, so both sides of a choice count: the answer may name too much, never too little.
+//! The rule's text runs once on [`Probe`]s, which compute nothing and remember where they come from.
+//! Comparisons are unknown, so both sides of a choice count: the answer may name too much, never too little.
 
 use crate::rules::{Row, functions_by_row};
 use core::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Rem, Sub};

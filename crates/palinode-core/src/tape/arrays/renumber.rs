@@ -1,8 +1,10 @@
 //! The nodes that arrays refer to, for what gives nodes other numbers.
 //!
-//! Input: the arrays of a finished recording. Output: the nodes they read and write; then the same steps with other numbers.
+//! Input: the arrays of a finished recording. Output: the nodes they read and write; then the same steps with
+//! other numbers.
 //!
-//! Invariant: nodes that were written together need not stay next to each other: a run of them becomes a list.
+//! Invariant: nodes that were written together need not stay next to each other: a run of them becomes a
+//! list.
 
 use super::layout::{Home, Region};
 use super::steps::{ArrayTape, Kind, Whole};

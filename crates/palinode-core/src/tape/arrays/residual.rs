@@ -1,11 +1,11 @@
 //! Values that a reverse rule needs, and who owns them.
 //!
-//! Input: memory of an array. Output: the same memory, kept alive by the tape without a copy, for as long as a sweep may
-//! ask for it.
+//! Input: memory of an array. Output: the same memory, kept alive by the tape without a copy, for as long as
+//! a sweep may ask for it.
 //!
 //! Memory that is kept is not changed any more. Its array either gets it back (nobody kept it after all), or
-//! copies it before the next write, or, under [`WhenOverwritten::Recompute`], takes it away and leaves behind how
-//! to compute it again.
+//! copies it before the next write, or, under [`WhenOverwritten::Recompute`], takes it away and leaves behind
+//! how to compute it again.
 //!
 //! Invariant: [`Kept::values`] gives the same numbers at every time, bit by bit.
 
@@ -90,8 +90,8 @@ impl<S: Scalar> Kept<S> {
         Arc::new(formula.values(&readers))
     }
 
-    /// Gives the memory up in favour of its recipe: the heap bytes that are kept for it instead, none of them if others keep
-    /// its arguments anyway. Nothing happens if an argument is gone, or there is no recipe.
+    /// Gives the memory up in favour of its recipe: the heap bytes that are kept for it instead, none of them
+    /// if others keep its arguments anyway. Nothing happens if an argument is gone, or there is no recipe.
     pub(crate) fn give_up(&self, need: Need) -> Option<usize> {
         let mut state = self.state();
         let State::Values(_, Some(recipe)) = &*state else { return None };

@@ -1,13 +1,15 @@
 //! What a recording keeps of arrays: steps on single elements, and operations on whole arrays, in order.
 //!
-//! Input: pushes from [`Array`](crate::Array)s, by way of `recorder/arrays.rs`. Output: the same steps, for the sweeps in `sweep.rs`.
+//! Input: pushes from [`Array`](crate::Array)s, by way of `recorder/arrays.rs`. Output: the same steps, for
+//! the sweeps in `sweep.rs`.
 //!
 //! A *storage* is a run of cotangents, one per slot. All versions of an array share one: a sweep meets the
-//! versions strictly one after the other, and a write, met backwards, takes its slots' cotangents away. So a write to one
-//! element costs one step, whatever the length of the array.
+//! versions strictly one after the other, and a write, met backwards, takes its slots' cotangents away. So a
+//! write to one element costs one step, whatever the length of the array.
 //!
-//! Invariants: a step's `at` is the number of the next node when it was recorded, so it runs between two nodes; `at` never
-//! falls. Slots lie behind the nodes in a sweep's memory, storage after storage. Steps lie in chunks that are used again.
+//! Invariants: a step's `at` is the number of the next node when it was recorded, so it runs between two
+//! nodes; `at` never falls. Slots lie behind the nodes in a sweep's memory, storage after storage. Steps lie
+//! in chunks that are used again.
 
 use super::formula::Formula;
 use super::layout::{Layout, Region};
@@ -52,7 +54,8 @@ pub(crate) enum Partial<S> {
     Saved(Vec<S>),
 }
 
-/// An argument of an operation on whole arrays: element `k` of the result has this partial by its element `k`.
+/// An argument of an operation on whole arrays: element `k` of the result has this partial by its element
+/// `k`.
 pub(crate) struct Argument<S> {
     pub(crate) region: Region,
     pub(crate) partial: Partial<S>,
@@ -65,8 +68,8 @@ pub(crate) struct Operands<S> {
     pub(crate) values: Vec<Residual<S>>,
 }
 
-/// `output[k] (=, or +=) sum of partial[k] * argument[k]`. Elementwise operations, sums, copies, gathers and scatters are all
-/// of this form: what differs is which slots or nodes `output[k]` and `argument[k]` are.
+/// `output[k] (=, or +=) sum of partial[k] * argument[k]`. Elementwise operations, sums, copies, gathers and
+/// scatters are all of this form: what differs is which slots or nodes `output[k]` and `argument[k]` are.
 pub(crate) struct Linear<S> {
     pub(crate) name: &'static str,
     pub(crate) output: Region,
@@ -312,8 +315,8 @@ impl<S: Scalar> ArrayTape<S> {
         self.slots
     }
 
-    /// The bytes that a sweep needs for its operations on whole arrays, besides cotangents. What nalgebra takes for itself
-    /// and what is computed again is not known.
+    /// The bytes that a sweep needs for its operations on whole arrays, besides cotangents. What nalgebra
+    /// takes for itself and what is computed again is not known.
     pub(crate) fn scratch_bytes(&self) -> usize {
         self.scratch
     }

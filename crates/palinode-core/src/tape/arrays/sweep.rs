@@ -1,11 +1,12 @@
 //! Sweeps over the steps of arrays, between the nodes of the arena.
 //!
-//! Input: a finished recording, and a cotangent (or tangent) per node and slot, `N` at a time. Output: the same array, with
-//! what the steps passed on.
+//! Input: a finished recording, and a cotangent (or tangent) per node and slot, `N` at a time. Output: the
+//! same array, with what the steps passed on.
 //!
-//! Backwards, a read adds to its slot; a write takes its slot's cotangent away and gives it to what was written. An
-//! operation on whole arrays first reads all cotangents of its result, then takes them away if it replaced what was there,
-//! then adds to its arguments. So it does not matter whether arguments and result overlap.
+//! Backwards, a read adds to its slot; a write takes its slot's cotangent away and gives it to what was
+//! written. An operation on whole arrays first reads all cotangents of its result, then takes them away if it
+//! replaced what was there, then adds to its arguments. So it does not matter whether arguments and result
+//! overlap.
 //!
 //! Invariant: what is moved unchanged stays the same bit by bit, so that a copy in between changes nothing.
 

@@ -2,8 +2,8 @@
 //!
 //! Input: shapes and positions as the user gives them. Output: slot numbers, in row-major order of the shape.
 //!
-//! Invariants: a view made here stays inside the view that it was made from; `strides` has an entry per axis. Only
-//! [`View::broadcast`] makes a view that meets a slot twice. Nothing here knows values or tapes.
+//! Invariants: a view made here stays inside the view that it was made from; `strides` has an entry per axis.
+//! Only [`View::broadcast`] makes a view that meets a slot twice. Nothing here knows values or tapes.
 
 use core::fmt;
 
@@ -184,7 +184,8 @@ impl View {
         View { offset: self.offset, shape: shape.to_vec(), strides }
     }
 
-    /// Laid over a shape with one more axis, along which it repeats: how a reduction's result meets its argument.
+    /// Laid over a shape with one more axis, along which it repeats: how a reduction's result meets its
+    /// argument.
     pub(crate) fn spread_along(&self, axis: usize, length: usize) -> View {
         let mut view = self.clone();
         view.shape.insert(axis, length);
@@ -235,7 +236,8 @@ fn outside(position: &[usize], shape: &[usize]) -> String {
 /// How many elements there are in a shape.
 ///
 /// # Panics
-/// If they are more than an array may have. Axes of length 0 do not count for that, so that no stride of any view can overflow.
+/// If they are more than an array may have. Axes of length 0 do not count for that, so that no stride of any
+/// view can overflow.
 #[track_caller]
 pub(crate) fn check_elements(what: &str, shape: &[usize]) -> usize {
     let most = u32::MAX as usize;

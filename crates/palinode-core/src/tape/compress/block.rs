@@ -2,15 +2,17 @@
 //!
 //! Input: a [`Graph`]. Output: a graph with fewer rows and edges, whose sweeps give the same up to rounding.
 //!
-//! A block is a run of rows. Of its nodes only those matter to the rest that something above reads: its outlets. Where there are
-//! few, each gets a row with its derivatives by what lies below the block and by lower outlets, found by a sweep over the block;
-//! the other rows go. That is done where it makes fewer edges: a simulation with three numbers of state and three parameters
-//! needs 18 edges a block, however many steps the block has. Blocks of blocks follow, until little is gained.
+//! A block is a run of rows. Of its nodes only those matter to the rest that something above reads: its
+//! outlets. Where there are few, each gets a row with its derivatives by what lies below the block and by
+//! lower outlets, found by a sweep over the block; the other rows go. That is done where it makes fewer
+//! edges: a simulation with three numbers of state and three parameters needs 18 edges a block, however many
+//! steps the block has. Blocks of blocks follow, until little is gained.
 //!
-//! Linear: a pass looks at each edge at most once per outlet, and passes get shorter. Memory: 9 bytes per node of the recording
-//! besides two graphs.
+//! Linear: a pass looks at each edge at most once per outlet, and passes get shorter. Memory: 9 bytes per
+//! node of the recording besides two graphs.
 //!
-//! Invariants: as in `fuse.rs`, a block stays as it is if a product would lose digits or a sum would not be finite. Pinned nodes are outlets.
+//! Invariants: as in `fuse.rs`, a block stays as it is if a product would lose digits or a sum would not be
+//! finite. Pinned nodes are outlets.
 
 use super::fuse::{List, WORTHWHILE, per_node, product, sum};
 use super::graph::{Graph, Mark};
@@ -91,7 +93,8 @@ impl<S: Scalar> Pass<'_, S> {
         }
     }
 
-    /// Keeps a row per outlet; none if there are too many, or that makes no fewer edges, or digits would be lost.
+    /// Keeps a row per outlet; none if there are too many, or that makes no fewer edges, or digits would be
+    /// lost.
     fn fused(&mut self, graph: &Graph<S>, block: core::ops::Range<usize>, kept: &mut Graph<S>) -> Option<()> {
         let outlets = block.clone().filter(|&row| self.is_outlet(graph.nodes[row])).count();
         if outlets > MOST_OUTLETS || outlets == block.len() {

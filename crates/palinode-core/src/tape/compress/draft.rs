@@ -1,6 +1,7 @@
 //! A recording on its way to its compressed form.
 //!
-//! Input: the tape of a finished recording. Output: what matters of it, fused if asked for, then numbered again.
+//! Input: the tape of a finished recording. Output: what matters of it, fused if asked for, then numbered
+//! again.
 //!
 //! Invariant: until [`Draft::finish`], nodes have the numbers of the recording.
 
@@ -144,8 +145,8 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         Ok(compressed)
     }
 
-    /// The new number of each node of the recording: the sink's for what is gone, then the inputs in the order asked for,
-    /// then everything else in the order recorded.
+    /// The new number of each node of the recording: the sink's for what is gone, then the inputs in the
+    /// order asked for, then everything else in the order recorded.
     fn numbers(&self) -> Result<Vec<u32>, Error> {
         let mut numbers = fuse::per_node(self.marks.len(), SINK)?;
         for (number, &input) in (1..).zip(&self.inputs) {
@@ -168,8 +169,8 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     }
 }
 
-/// For each place between nodes of the recording the number that the next node has now, at one place more than there are
-/// nodes.
+/// For each place between nodes of the recording the number that the next node has now, at one place more
+/// than there are nodes.
 fn next_numbers(numbers: &[u32], recorded_inputs: usize, inputs: u32) -> Result<Vec<u32>, Error> {
     let mut next = fuse::per_node(numbers.len() + 1, 0)?;
     let mut number = inputs + 1;

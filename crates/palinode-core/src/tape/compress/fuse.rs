@@ -1,16 +1,18 @@
 //! Preaccumulation on the finished recording: nodes are eliminated into the nodes that use them.
 //!
-//! Input: a [`Graph`]. Output: a graph with fewer rows, and no more edges, whose sweeps give the same up to rounding.
+//! Input: a [`Graph`]. Output: a graph with fewer rows, and no more edges, whose sweeps give the same up to
+//! rounding.
 //!
-//! A node with one use, or with one edge, is replaced by its edges, scaled by the partial of the use (Griewank and Walther,
-//! *Evaluating Derivatives*, ch. 10: vertex elimination). With `p` edges and `u` uses that makes `p u` edges of `p + u`, so
-//! with `p` or `u` 1 there is one edge and one node less each time. Edges of a row to the same parent become one.
+//! A node with one use, or with one edge, is replaced by its edges, scaled by the partial of the use
+//! (Griewank and Walther, *Evaluating Derivatives*, ch. 10: vertex elimination). With `p` edges and `u` uses
+//! that makes `p u` edges of `p + u`, so with `p` or `u` 1 there is one edge and one node less each time.
+//! Edges of a row to the same parent become one.
 //!
-//! Linear: a row is looked into once if it has one use; if it has one edge, once per use, because chains of such rows are
-//! shortened before. Memory: 5 bytes per node of the recording besides the two graphs.
+//! Linear: a row is looked into once if it has one use; if it has one edge, once per use, because chains of
+//! such rows are shortened before. Memory: 5 bytes per node of the recording besides the two graphs.
 //!
-//! Invariants: a product that is infinite, NaN or so small that it loses digits is not made: its node stays. So fusing never
-//! makes infinity or zero where a sweep would not.
+//! Invariants: a product that is infinite, NaN or so small that it loses digits is not made: its node stays.
+//! So fusing never makes infinity or zero where a sweep would not.
 
 use super::graph::{Graph, Mark};
 use crate::error::Error;
@@ -97,7 +99,8 @@ pub(super) fn per_node<T: Copy>(count: usize, value: T) -> Result<Vec<T>, Error>
     Ok(list)
 }
 
-/// Lets every row with one edge point past other such rows, from the first node up, so that none leads to another.
+/// Lets every row with one edge point past other such rows, from the first node up, so that none leads to
+/// another.
 fn shorten<S: Scalar>(graph: &mut Graph<S>, work: &Work, marks: &[Mark]) {
     for row in (0..graph.nodes.len()).rev() {
         let edges = graph.edges_of(row);
@@ -127,7 +130,8 @@ struct Part<S> {
 /// A row that is being put together.
 pub(super) struct List<S> {
     pub(super) edges: Vec<(u32, S)>,
-    /// For each node its place in `edges`, if the edge there is to this node; anything otherwise, so it is never cleared.
+    /// For each node its place in `edges`, if the edge there is to this node; anything otherwise, so it is
+    /// never cleared.
     pub(super) place: Vec<u32>,
 }
 
@@ -146,7 +150,8 @@ impl<S: Scalar> List<S> {
     }
 }
 
-/// Eliminates what can be, from the last node down. A row is kept if it is pinned or a row that was kept points to it.
+/// Eliminates what can be, from the last node down. A row is kept if it is pinned or a row that was kept
+/// points to it.
 fn eliminate<S: Scalar>(
     graph: &Graph<S>,
     work: &mut Work,

@@ -2,17 +2,17 @@
 //!
 //! Input: a finished recording, its outputs and the inputs that are asked for. Output: a [`Graph`].
 //!
-//! A node matters if an output can be reached from it and it depends on an input that is asked for, both across
-//! partials that are not zero. The cotangent of any other node is zero, or goes to nothing that is asked for; and
-//! adding zero changes no bit of a cotangent, because none is ever minus zero. So a sweep over the graph gives the bits of a
-//! sweep over the recording.
+//! A node matters if an output can be reached from it and it depends on an input that is asked for, both
+//! across partials that are not zero. The cotangent of any other node is zero, or goes to nothing that is
+//! asked for; and adding zero changes no bit of a cotangent, because none is ever minus zero. So a sweep over
+//! the graph gives the bits of a sweep over the recording.
 //!
 //! What arrays refer to always matters: that none of it is left out is safe, if not the least.
 //!
-//! Invariants: rows are in descending order of nodes, and the edges of a row go from the last recorded to the first: the order
-//! in which a reverse sweep meets them. Every row has an edge: that of a number read
-//! from an array goes to the sink. Inputs and outputs of custom operations have no row.
-//! Node numbers are those of the recording.
+//! Invariants: rows are in descending order of nodes, and the edges of a row go from the last recorded to the
+//! first: the order in which a reverse sweep meets them. Every row has an edge: that of a number read from an
+//! array goes to the sink. Inputs and outputs of custom operations have no row. Node numbers are those of the
+//! recording.
 
 use crate::error::Error;
 use crate::tape::arena::{Arena, FIRST, SINK};
@@ -29,7 +29,8 @@ impl Mark {
     pub(super) const ACTIVE: u8 = 1;
     /// An output can be reached from it.
     pub(super) const LIVE: u8 = 2;
-    /// Something besides edges refers to it: it is an input, an output, or belongs to a custom operation or an array.
+    /// Something besides edges refers to it: it is an input, an output, or belongs to a custom operation or
+    /// an array.
     pub(super) const PINNED: u8 = 4;
 
     pub(super) fn has(self, what: u8) -> bool {
@@ -174,8 +175,8 @@ fn mark_live<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark])
         }
         let mark = marks[node as usize];
         let is_leaf = words == [SINK | FIRST];
-        // Whatever computes values outside the arena must be known here, or its derivatives would be lost without a word. The
-        // sum of an empty array is computed from nothing.
+        // Whatever computes values outside the arena must be known here, or its derivatives would be lost
+        // without a word. The sum of an empty array is computed from nothing.
         let from_nowhere = is_leaf && mark.has(Mark::LIVE) && !mark.matters();
         assert!(!from_nowhere || !recorder.arrays.is_empty(), "palinode: node {node} comes from nowhere");
         if !mark.matters() {

@@ -1,16 +1,19 @@
 //! A recording in fewer nodes, edges and bytes.
 //!
-//! Input: a [`Record`](crate::Record). Output: a [`CompressedRecord`] recording of its own, and a [`CompressionReport`] of each step.
+//! Input: a [`Record`](crate::Record). Output: a [`CompressedRecord`] recording of its own, and a
+//! [`CompressionReport`] of each step.
 //!
 //! ```text
 //! Record ──► mark, copy (graph.rs) ──► fuse (fuse.rs, block.rs) ──► number (draft.rs) ──► narrow (partials.rs) ──► CompressedRecord
 //!            what matters               fewer rows and edges                             fewer bytes              (sweep.rs)
 //! ```
 //!
-//! Invariants: marking changes no bit of a gradient; fusing changes it by rounding only; custom operations keep their outputs
-//! next to each other, as leaves, and their inputs as nodes; what arrays refer to stays. Only safe code.
+//! Invariants: marking changes no bit of a gradient; fusing changes it by rounding only; custom operations
+//! keep their outputs next to each other, as leaves, and their inputs as nodes; what arrays refer to stays.
+//! Only safe code.
 //!
-//! Known limits: the trace of a traced tape is left behind; what a compressed recording holds is not counted by the limits of the tape it came from.
+//! Known limits: the trace of a traced tape is left behind; what a compressed recording holds is not counted
+//! by the limits of the tape it came from.
 
 mod block;
 mod draft;
@@ -40,12 +43,14 @@ use sweep::Sweep;
 pub struct Compression {
     /// Whether nodes with one use, or one edge, are fused into the nodes that use them.
     pub chains: bool,
-    /// Whether stretches through which little flows are fused into their derivatives as a whole: a simulation with a small
-    /// state, above all.
+    /// Whether stretches through which little flows are fused into their derivatives as a whole: a simulation
+    /// with a small state, above all.
     pub blocks: bool,
-    /// In how many bytes partials are kept. Anything but [`Partials::Exact`] changes derivatives, by what the report says.
+    /// In how many bytes partials are kept. Anything but [`Partials::Exact`] changes derivatives, by what the
+    /// report says.
     pub partials: Partials,
-    /// The inputs to differentiate by, from 0; all if none are given. The compressed recording has these inputs only.
+    /// The inputs to differentiate by, from 0; all if none are given. The compressed recording has these
+    /// inputs only.
     pub inputs: Option<Vec<usize>>,
 }
 
@@ -57,8 +62,9 @@ impl Default for Compression {
 }
 
 impl<S: Scalar<Bool = bool>> Record<'_, S> {
-    /// The recording without what does not matter, with fewer and, if asked for, narrower partials: a form of its own, that
-    /// leaves the tape to the next recording. Its report says what became of nodes, edges and bytes.
+    /// The recording without what does not matter, with fewer and, if asked for, narrower partials: a form of
+    /// its own, that leaves the tape to the next recording. Its report says what became of nodes, edges and
+    /// bytes.
     ///
     /// ```
     /// use palinode_core::{Compression, Tape};
@@ -74,11 +80,11 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// # Ok::<(), palinode_core::Error>(())
     /// ```
     ///
-    /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left out: that changes no
-    /// bit of a gradient. Fusing changes it by rounding.
+    /// Nodes from which no output can be reached, or that do not depend on the inputs asked for, are left
+    /// out: that changes no bit of a gradient. Fusing changes it by rounding.
     ///
-    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry already. Its sweeps add one
-    /// after the other, also if those of the tape do not ([`Tape::accumulate`]).
+    /// Arrays stay as they are, with the nodes they refer to: an operation on whole arrays is one entry
+    /// already. Its sweeps add one after the other, also if those of the tape do not ([`Tape::accumulate`]).
     ///
     /// While it runs, about 10 bytes per node and two copies of what matters are held besides the recording.
     pub fn compress(self, how: &Compression) -> Result<CompressedRecord<S>, Error> {
@@ -88,7 +94,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
 
 /// A compressed recording; see [`Record::compress`](crate::Record::compress).
 ///
-/// It owns all it needs, so any number can be kept while their tape records on, and it can be sent to another thread.
+/// It owns all it needs, so any number can be kept while their tape records on, and it can be sent to another
+/// thread.
 pub struct CompressedRecord<S> {
     inputs: usize,
     outputs: Vec<u32>,
@@ -157,7 +164,8 @@ impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
     /// Reverse sweep: the cotangents of the inputs for these cotangents of the outputs.
     ///
     /// # Errors
-    /// If there are not as many as outputs (`PAL0101`), or one of them is infinite or NaN (`PAL0102`), as in every other sweep here.
+    /// If there are not as many as outputs (`PAL0101`), or one of them is infinite or NaN (`PAL0102`), as in
+    /// every other sweep here.
     pub fn reverse(&mut self, cotangents: &[S]) -> Result<&[S], Error> {
         same_length("the list of output cotangents", self.output_count(), cotangents.len())?;
         finite::given("output cotangent", cotangents)?;

@@ -1,6 +1,7 @@
 //! How a compressed recording keeps its partials: as they are, or in fewer bytes.
 //!
-//! Input: partials. Output: the same, or the nearest narrow numbers. Sweeps widen them one by one and compute in `S`.
+//! Input: partials. Output: the same, or the nearest narrow numbers. Sweeps widen them one by one and compute
+//! in `S`.
 
 use crate::error::Error;
 use palinode_num::Scalar;
@@ -89,7 +90,8 @@ pub(super) enum Store<S> {
 impl<S: Scalar> Store<S> {
     /// Narrow copies of these partials.
     ///
-    /// An error if `S` is more than a plain number, so that its partials are too, or if a finite partial is too large.
+    /// An error if `S` is more than a plain number, so that its partials are too, or if a finite partial is
+    /// too large.
     pub(super) fn narrow(partials: &[Exact<S>], how: Partials) -> Result<Store<S>, Error> {
         if S::DEPTH > 0 && how != Partials::Exact {
             return Err(Error::NotPlain);

@@ -26,8 +26,8 @@ pub struct Narrowing {
     pub relative: f64,
     /// Partials that are not zero and became zero.
     pub underflows: usize,
-    /// Whether each output was swept by itself, so that by linearity the differences of any sweep are known; otherwise all
-    /// outputs together, with cotangents of 1.
+    /// Whether each output was swept by itself, so that by linearity the differences of any sweep are known;
+    /// otherwise all outputs together, with cotangents of 1.
     pub each_output: bool,
 }
 

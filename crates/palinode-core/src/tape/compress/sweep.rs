@@ -1,9 +1,10 @@
 //! Sweeps over a compressed recording: the safe counterpart of `tape/sweep.rs`, over narrow partials too.
 //!
-//! Input: a cotangent (or tangent) per node, `N` at a time. Output: the same array, with what the nodes passed on.
+//! Input: a cotangent (or tangent) per node, `N` at a time. Output: the same array, with what the nodes
+//! passed on.
 //!
-//! Invariants: edges lie in the order of the reverse sweep, from the last node to the first; the last edge of a node is marked
-//! [`LAST`]. Inputs and outputs of custom operations have no edges.
+//! Invariants: edges lie in the order of the reverse sweep, from the last node to the first; the last edge of
+//! a node is marked [`LAST`]. Inputs and outputs of custom operations have no edges.
 
 use super::partials::{Store, Stored};
 use crate::error::Error;

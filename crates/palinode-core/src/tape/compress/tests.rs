@@ -1,7 +1,9 @@
-//! The laws of compression on random recordings, and bugs planted into its steps, each of which a law must catch.
+//! The laws of compression on random recordings, and bugs planted into its steps, each of which a law must
+//! catch.
 //!
-//! The reference is a twin of the recording, read from its table: lists of parents and partials, swept by indexing, with signs
-//! or with absolute values. The sweep over absolute partials bounds what rounding can do.
+//! The reference is a twin of the recording, read from its table: lists of parents and partials, swept by
+//! indexing, with signs or with absolute values. The sweep over absolute partials bounds what rounding can
+//! do.
 
 use super::draft::Draft;
 use super::graph::Graph;
@@ -41,7 +43,8 @@ fn factor(random: &mut Random) -> f64 {
     }
 }
 
-/// A computation with dead ends, long single-use chains, shared values, sums with repeated terms and custom operations.
+/// A computation with dead ends, long single-use chains, shared values, sums with repeated terms and custom
+/// operations.
 fn random_computation(mut random: Random, x: &[Var<f64>], steps: usize, outputs: usize) -> Vec<Var<f64>> {
     let mut values = x.to_vec();
     for _ in 0..steps {
@@ -109,7 +112,8 @@ impl Twin {
         cotangents[1..=self.inputs].to_vec()
     }
 
-    /// What any order of the same products and sums can differ by: a rounding per edge and per node on every path.
+    /// What any order of the same products and sums can differ by: a rounding per edge and per node on every
+    /// path.
     fn bound(&self, seed: &[f64]) -> Vec<f64> {
         let roundings = self.nodes.len() + self.nodes.iter().map(Vec::len).sum::<usize>();
         let absolute = self.reverse(seed, f64::abs);
@@ -143,7 +147,8 @@ impl Case {
         tape.record(&self.inputs, run).unwrap()
     }
 
-    /// Compresses step by step, lets `tamper` change the draft after each step, and says which law fails, if any.
+    /// Compresses step by step, lets `tamper` change the draft after each step, and says which law fails, if
+    /// any.
     fn check(&self, chains: bool, tamper: impl Fn(&'static str, &mut Draft<f64>)) -> Result<(), String> {
         let mut tape = Tape::new();
         let mut record = self.record(&mut tape);
@@ -253,7 +258,8 @@ proptest! {
             let found = narrow.reverse(&case.seed).unwrap();
             let weight: f64 = case.seed.iter().map(|s| s.abs()).sum();
             for (a, b) in found.iter().zip(&exact) {
-                // By linearity: each output's error, weighted. Then an allowance for rounding in double precision.
+                // By linearity: each output's error, weighted. Then an allowance for rounding in double
+                // precision.
                 let reported = weight * narrowing.absolute;
                 prop_assert!((a - b).abs() <= reported * 1.0001 + absolute * depth * 1e-14);
                 // And the report is no larger than the unit roundoff of the partials allows.

@@ -119,7 +119,8 @@ impl CustomRule<Meddling> for Twice {
     }
 }
 
-/// Every producer of edges once. `x0 x1 + x2 + (x0 + x1 + x2) + x0 x0 + x1 x2 + 2 x2 + x0 x0 x1 + x1`, as the comments say.
+/// Every producer of edges once. `x0 x1 + x2 + (x0 + x1 + x2) + x0 x0 + x1 x2 + 2 x2 + x0 x0 x1 + x1`, as the
+/// comments say.
 fn program(x: &[Var<Meddling>]) -> Var<Meddling> {
     let mut y = x[0] * x[1] + x[2];
     y += x.iter().sum::<Var<Meddling>>();

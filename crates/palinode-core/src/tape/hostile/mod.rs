@@ -1,6 +1,7 @@
-//! Hostile programs without `unsafe`: numbers and arrays that are stale, foreign, nested or on another thread, through every public entry; what calls back
-//! into the tape that calls it; what panics half way. Each must end in a panic that names both sides, or in the right number, and leave the tape usable.
-//! Miri runs these too (`scripts/miri`), so they are short. They use what is public, and nothing else.
+//! Hostile programs without `unsafe`: numbers and arrays that are stale, foreign, nested or on another
+//! thread, through every public entry; what calls back into the tape that calls it; what panics half way.
+//! Each must end in a panic that names both sides, or in the right number, and leave the tape usable. Miri
+//! runs these too (`scripts/miri`), so they are short. They use what is public, and nothing else.
 
 use crate::{Array, Boundary, CustomRule, Error, Scalar, Tape, Var, custom, grad, rules};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +26,8 @@ fn tapes_named(message: &str) -> usize {
     names.len()
 }
 
-/// One way to use a number, and one to use an array, of elsewhere, where a recording with these inputs is open.
+/// One way to use a number, and one to use an array, of elsewhere, where a recording with these inputs is
+/// open.
 type Use = (&'static str, fn(&[Var<f64>], Var<f64>, &mut Array<f64>));
 
 struct Slope;
@@ -115,7 +117,8 @@ fn uses(first: usize) -> impl Iterator<Item = &'static Use> {
     USES.iter().skip(skip).step_by(step)
 }
 
-/// A number and an array of the recording that `x` are the inputs of, with far higher nodes than a short recording has.
+/// A number and an array of the recording that `x` are the inputs of, with far higher nodes than a short
+/// recording has.
 fn far(x: &[Var<f64>]) -> (Var<f64>, Array<f64>) {
     let mut v = x[0];
     for _ in 0..8 {
@@ -239,7 +242,8 @@ thread_local! {
     static SAID: std::cell::Cell<Vec<String>> = const { std::cell::Cell::new(Vec::new()) };
 }
 
-/// What the issue found: a number of another recording went through a boundary with a new stamp, and its node was far beyond the end.
+/// What the issue found: a number of another recording went through a boundary with a new stamp, and its node
+/// was far beyond the end.
 #[test]
 fn a_boundary_takes_no_number_of_another_recording() {
     let mut tape = Tape::new();

@@ -34,7 +34,8 @@ fn check_sweeps(f: impl Fn(&[Var<f64>]) -> Var<f64>, x: &[f64], value: f64, expe
     }
 }
 
-/// A short sum takes its node back at the end. What was recorded meanwhile and is no node must keep its place.
+/// A short sum takes its node back at the end. What was recorded meanwhile and is no node must keep its
+/// place.
 #[test]
 fn a_short_sum_during_which_an_array_is_written() {
     let f = |x: &[Var<f64>]| {
@@ -97,7 +98,8 @@ fn sums_in_sums_with_wrong_lengths() {
             let inner = |k: usize| -> Var<f64> { Claims(x.iter().map(|&y| y * x[k]), claimed).sum() };
             Claims((0..3).map(|k| inner(k) * inner(k) + x[k]), claimed).sum()
         };
-        // s = x0 + x1 + x2; sum over k of (x_k s)^2 + s = q s^2 + s with q = x0^2 + x1^2 + x2^2; by x_i: 2 x_i s^2 + 2 q s + 1
+        // s = x0 + x1 + x2; sum over k of (x_k s)^2 + s = q s^2 + s with q = x0^2 + x1^2 + x2^2; by x_i: 2
+        // x_i s^2 + 2 q s + 1
         check_sweeps(f, &[1.0, 2.0, 3.0], 510.0, &[241.0, 313.0, 385.0]);
     }
 }
@@ -335,7 +337,8 @@ fn a_gradient_while_the_thread_ends() {
     }
 }
 
-/// A limit of nodes holds whatever is taken back: a sum of two terms writes two edges and takes one node back.
+/// A limit of nodes holds whatever is taken back: a sum of two terms writes two edges and takes one node
+/// back.
 #[test]
 fn short_sums_do_not_lift_the_limit_of_nodes() {
     let mut tape = Tape::with_limits(10, usize::MAX);

@@ -1,5 +1,5 @@
-//! How arrays write to a recording: storages, steps on single elements, operations on whole arrays, each counted towards the
-//! limits of the tape before it is there.
+//! How arrays write to a recording: storages, steps on single elements, operations on whole arrays, each
+//! counted towards the limits of the tape before it is there.
 
 use super::Recorder;
 use crate::tape::arena::SINK;

@@ -1,14 +1,15 @@
 //! Steps of arrays as rows of a tape's table.
 //!
-//! Input: the rows of the nodes, and the steps. Output: the same rows, with what they have to do with arrays, and rows for
-//! the steps that are no nodes, in the order of recording.
+//! Input: the rows of the nodes, and the steps. Output: the same rows, with what they have to do with arrays,
+//! and rows for the steps that are no nodes, in the order of recording.
 
 use super::TableRow;
 use crate::tape::arrays::{Argument, ArrayTape, Home, Kind, Places, Region, Step, Walk, Whole};
 use palinode_num::Scalar;
 use std::collections::HashMap;
 
-/// `a2[0..4]`, `a2[3]`, or `a2[0 4 8 ..]` for the first of many; nothing for nodes, which are among the inputs.
+/// `a2[0..4]`, `a2[3]`, or `a2[0 4 8 ..]` for the first of many; nothing for nodes, which are among the
+/// inputs.
 fn region_name(region: &Region) -> Option<String> {
     let Home::Storage(storage) = region.home else { return None };
     let slots = match &region.places {

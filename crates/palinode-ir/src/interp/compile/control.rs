@@ -44,7 +44,8 @@ impl Lower<'_> {
         self.land(exit);
     }
 
-    /// The state has a register for each value, whichever block works on it; so have the cotangents, which become the results.
+    /// The state has a register for each value, whichever block works on it; so have the cotangents, which
+    /// become the results.
     pub(super) fn sweep(&mut self, inst: &Inst, marks: &InstMarks, room: Room) {
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
         let (states, cotangents) = back.params[1..].split_at(advance.results.len());
@@ -133,7 +134,8 @@ impl Lower<'_> {
                 continue;
             }
             let by = &body.insts[at];
-            // A loop reads its number of rounds in every round, and blocks run after results have begun to change.
+            // A loop reads its number of rounds in every round, and blocks run after results have begun to
+            // change.
             let reads_late = by.blocks.iter().any(|block| uses(block, param))
                 || (matches!(by.op, Op::For { .. }) && by.args[0] == param);
             let free = last_use.get(&param).is_none_or(|&last| last < at || (last == at && !reads_late));
@@ -203,7 +205,8 @@ impl Lower<'_> {
         let (k, n) = (self.fresh(Kind::Int), self.fresh(Kind::Int));
         let start = self.emit_open(Ins::Fused { site, k, n, end: 0 });
         let top = self.here();
-        // An element of every operand is read before one of a result is written: the result may go over an operand.
+        // An element of every operand is read before one of a result is written: the result may go over an
+        // operand.
         for (&(_, param), &(_, a)) in arrays.iter().zip(&operands) {
             let Place { kind, slot: d } = self.define(param);
             self.emit(match kind {

@@ -1,6 +1,7 @@
 //! The loop over the instructions.
 //!
-//! It allocates nothing of its own; arrays are moved between registers, and changed in place when nothing else holds them.
+//! It allocates nothing of its own; arrays are moved between registers, and changed in place when nothing
+//! else holds them.
 
 use palinode_core::{Real, rules};
 
@@ -61,7 +62,8 @@ fn offset2<T: Copy>(store: &Store<T>, i: i64, j: i64) -> Result<usize, RunErrorK
 impl<R: Real> Machine<'_, R> {
     /// Runs until the outermost frame returns; its registers are left in place.
     ///
-    /// A recorded run counts its instructions and notes what loops and branches do; one that is not has no code for it.
+    /// A recorded run counts its instructions and notes what loops and branches do; one that is not has no
+    /// code for it.
     pub(super) fn execute<const RECORDED: bool>(
         &mut self,
         mut frame: Frame,

@@ -1,11 +1,13 @@
 //! Sweeps: the way back through a loop that kept nothing but its initial state.
 //!
-//! Input: the registers of a state and of cotangents, a number of rounds, and how much may be kept. Output: which block runs next, and with which state. A snapshot
-//! of an array is a share of it: it costs memory once the loop's body changes the array, and none where the body leaves it alone. Scalars of snapshots
-//! have a buffer of their own.
+//! Input: the registers of a state and of cotangents, a number of rounds, and how much may be kept. Output:
+//! which block runs next, and with which state. A snapshot of an array is a share of it: it costs memory once
+//! the loop's body changes the array, and none where the body leaves it alone. Scalars of snapshots have a
+//! buffer of their own.
 //!
-//! Limits in bytes count on states as long as the first. If they turn out longer, the sweep measures them and goes on with fewer snapshots, once: after that none can be too long. The first state is
-//! always kept, and one snapshot is enough to go back, so that a limit works if the first state fits.
+//! Limits in bytes count on states as long as the first. If they turn out longer, the sweep measures them and
+//! goes on with fewer snapshots, once: after that none can be too long. The first state is always kept, and
+//! one snapshot is enough to go back, so that a limit works if the first state fits.
 
 use std::sync::Arc;
 
@@ -42,7 +44,8 @@ pub struct RoundBack {
     pub state_bytes: u64,
     /// The bytes of the largest state that has been kept until now.
     pub largest_bytes: u64,
-    /// The most bytes of all states that have been kept at once until now; arrays that they share count for each.
+    /// The most bytes of all states that have been kept at once until now; arrays that they share count for
+    /// each.
     pub kept_bytes: u64,
     /// How many rounds have been run forwards until now to get states back.
     pub advanced: u64,

@@ -36,7 +36,8 @@ pub(super) struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VariableKind {
     Let,
-    /// `declared`: its kind is written down. Otherwise a variable that starts as an integer may turn out to be real.
+    /// `declared`: its kind is written down. Otherwise a variable that starts as an integer may turn out to
+    /// be real.
     Var {
         declared: bool,
     },

@@ -1,7 +1,7 @@
 //! Functions of the language: names, argument counts, and those that work element by element.
 //!
-//! Every row of the rule table is a function by its own name; the rest is listed here. What makes, measures and moves arrays
-//! is in `array`.
+//! Every row of the rule table is a function by its own name; the rest is listed here. What makes, measures
+//! and moves arrays is in `array`.
 
 use super::body::Body;
 use super::operator::common_lens;
@@ -33,7 +33,8 @@ enum Lowering {
 
 use Lowering::{Dense, Many, Numbers, One};
 
-/// The functions that are not rows of the rule table: the name, the fewest and the most arguments, and what becomes of it.
+/// The functions that are not rows of the rule table: the name, the fewest and the most arguments, and what
+/// becomes of it.
 const FUNCTIONS: &[(&str, usize, usize, Lowering)] = &[
     ("pow", 2, 2, Numbers(|b, v| b.power(&v[0], &v[1]))),
     ("square", 1, 1, Numbers(|b, v| b.product(&v[0], &v[0]))),

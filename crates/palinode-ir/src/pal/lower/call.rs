@@ -1,5 +1,5 @@
-//! Calls of functions of the source. A function is lowered once for each list of argument types it is called with; what it uses of
-//! the file is passed along as further arguments.
+//! Calls of functions of the source. A function is lowered once for each list of argument types it is called
+//! with; what it uses of the file is passed along as further arguments.
 
 use super::body::{Attempt, Binding, Body, VariableKind};
 use super::control::needs_flag;

@@ -1,7 +1,8 @@
 //! Branches and early exits, as structured control without jumps.
 //!
-//! A variable that is assigned in a branch becomes a result of the `if`. After a branch that may leave by `break`, `continue` or
-//! `return`, the statements that follow move into the arm that goes on; only where several arms go on, flags are set and tested.
+//! A variable that is assigned in a branch becomes a result of the `if`. After a branch that may leave by
+//! `break`, `continue` or `return`, the statements that follow move into the arm that goes on; only where
+//! several arms go on, flags are set and tested.
 
 use std::collections::BTreeSet;
 

@@ -222,7 +222,8 @@ impl<'a> Module<'a> {
     }
 }
 
-/// A default that was written with units, in the declared unit. A number in the very same unit keeps its digits.
+/// A default that was written with units, in the declared unit. A number in the very same unit keeps its
+/// digits.
 fn scaled(value: Default, expr: &Expr, unit: &crate::pal::Unit) -> Default {
     fn exact(expr: &Expr, unit: &crate::pal::Unit, out: &mut Vec<f64>) -> bool {
         match &expr.kind {

@@ -1,5 +1,5 @@
-//! `fixed_point` and `root`: the block becomes a function of its unknowns and of what it reads besides; the search and the derivative are
-//! written when all functions are there ([`crate::implicit`]).
+//! `fixed_point` and `root`: the block becomes a function of its unknowns and of what it reads besides; the
+//! search and the derivative are written when all functions are there ([`crate::implicit`]).
 
 use super::body::{Body, RootFrame, VariableKind};
 use super::place::Base;

@@ -1,5 +1,5 @@
-//! Loops. A variable that is assigned in a loop is carried by it. A `for` that can be left early becomes a `while` with a counter
-//! and flags.
+//! Loops. A variable that is assigned in a loop is carried by it. A `for` that can be left early becomes a
+//! `while` with a counter and flags.
 
 use super::body::{Binding, Body, LoopFrame, VariableKind};
 use super::control::needs_flag;
@@ -73,7 +73,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// What the body of a loop yields. A variable that became poison there keeps its old value: there is an error anyway.
+    /// What the body of a loop yields. A variable that became poison there keeps its old value: there is an
+    /// error anyway.
     fn yielded(&mut self, ids: &[VarId], params: &[Value]) -> Vec<Value> {
         let mut values = Vec::new();
         for (&id, &param) in ids.iter().zip(params) {
@@ -98,7 +99,8 @@ impl Body<'_, '_> {
         self.open_ended(body, (span, room), &[], may_fail, test, &mut |_, _| {});
     }
 
-    /// A loop that runs while a condition holds and it is not left. `counters` start it off, `enter` sees them in each round.
+    /// A loop that runs while a condition holds and it is not left. `counters` start it off, `enter` sees
+    /// them in each round.
     fn open_ended(
         &mut self,
         body: &Block,

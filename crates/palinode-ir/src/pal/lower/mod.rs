@@ -1,8 +1,9 @@
 //! Syntax tree -> program: names, types, single assignment and structured control in one walk.
 //!
-//! A body is lowered by *attempts*. What an attempt finds out too late (a variable that starts as `0` is assigned a real later,
-//! what a recursive function returns) is kept as a *fact* of its instance, the attempt is thrown away and another is made.
-//! Facts only grow, so this ends. A value that could not be lowered is poison: nothing is reported about it again.
+//! A body is lowered by *attempts*. What an attempt finds out too late (a variable that starts as `0` is
+//! assigned a real later, what a recursive function returns) is kept as a *fact* of its instance, the attempt
+//! is thrown away and another is made. Facts only grow, so this ends. A value that could not be lowered is
+//! poison: nothing is reported about it again.
 //!
 //! | part | does |
 //! |---|---|
@@ -55,7 +56,8 @@ const MAX_ATTEMPTS: u32 = 5000;
 pub(crate) struct Facts {
     /// What it returns.
     pub(crate) results: Option<Vec<Type>>,
-    /// The variables that start as integers but are assigned reals: where they are defined, and where that happens.
+    /// The variables that start as integers but are assigned reals: where they are defined, and where that
+    /// happens.
     pub(crate) promoted: HashMap<Span, Span>,
 }
 
@@ -127,8 +129,9 @@ pub(crate) struct Lowered {
     pub(crate) outputs: Vec<Output>,
 }
 
-/// Lowers a file. Nothing comes back if there are errors. With `copies`, a variable that is given another's value becomes an
-/// instruction of its own (a `fused` that does nothing), so that the assignment can be shown.
+/// Lowers a file. Nothing comes back if there are errors. With `copies`, a variable that is given another's
+/// value becomes an instruction of its own (a `fused` that does nothing), so that the assignment can be
+/// shown.
 pub(crate) fn lower(stmts: &[Stmt], copies: bool, problems: &mut Vec<Diagnostic>) -> Option<Lowered> {
     let mut module = Module::new(stmts, copies);
     let id = module.builder.reserve();

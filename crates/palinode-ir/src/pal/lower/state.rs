@@ -1,8 +1,8 @@
 //! What every variable is at the point that has been reached, with a way back.
 //!
-//! A block of a loop or a branch starts from the state before it and is undone at its end. To keep a copy of the whole state for
-//! each block would take time proportional to the variables of the whole source; so what a block changes is written down, and
-//! only that is put back.
+//! A block of a loop or a branch starts from the state before it and is undone at its end. To keep a copy of
+//! the whole state for each block would take time proportional to the variables of the whole source; so what
+//! a block changes is written down, and only that is put back.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -37,7 +37,8 @@ impl State {
         Mark(self.undo.len())
     }
 
-    /// Makes everything what it was; variables that are new since are unset. Gives what had become of those that were changed.
+    /// Makes everything what it was; variables that are new since are unset. Gives what had become of those
+    /// that were changed.
     pub(super) fn rewind(&mut self, mark: Mark) -> BTreeMap<VarId, Slot> {
         self.marks -= 1;
         let mut after = BTreeMap::new();

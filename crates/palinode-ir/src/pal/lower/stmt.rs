@@ -194,7 +194,8 @@ impl Body<'_, '_> {
     }
 
     fn assign_all(&mut self, targets: &[Expr], values: &[Expr], span: Span) {
-        // Places first, as they are written; all values before the first is stored, so that `a, b = b, a` swaps.
+        // Places first, as they are written; all values before the first is stored, so that `a, b = b, a`
+        // swaps.
         let places: Vec<Option<Place>> = targets.iter().map(|target| self.target(target)).collect();
         let found = self.values(values, targets.len(), span);
         for (at, ((place, val), target)) in places.into_iter().zip(found).zip(targets).enumerate() {

@@ -1,4 +1,5 @@
-//! A value while a body is lowered: an SSA value, or a number that is known already, with what is known of its lengths.
+//! A value while a body is lowered: an SSA value, or a number that is known already, with what is known of
+//! its lengths.
 
 use crate::pal::syntax::ast::{Annotation, Scalar};
 use crate::program::Value;

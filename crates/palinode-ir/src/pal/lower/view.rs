@@ -1,8 +1,8 @@
 //! Reading and writing places.
 //!
-//! Reading a place is one read of the base, writing it one update of the base, however many views lie between; so an alias is
-//! explicit in the program and an element of a view costs what an element costs. What lies outside a view but inside its base is
-//! refused: such an index becomes -1, which no array has.
+//! Reading a place is one read of the base, writing it one update of the base, however many views lie
+//! between; so an alias is explicit in the program and an element of a view costs what an element costs. What
+//! lies outside a view but inside its base is refused: such an index becomes -1, which no array has.
 
 use super::body::{Binding, Body};
 use super::place::{Along, Base, Place};

@@ -31,8 +31,9 @@ pub(crate) enum ExprKind {
     Name(Arc<str>),
     List(Vec<Expr>),
     Unary(UnaryOp, Box<Expr>),
-    /// `first op a op b ...`, worked off from the left: a sum of any length is one node, so that nothing that walks a tree goes deeper
-    /// for longer lines. What binds tighter on the right, or is in brackets, is a node of its own.
+    /// `first op a op b ...`, worked off from the left: a sum of any length is one node, so that nothing that
+    /// walks a tree goes deeper for longer lines. What binds tighter on the right, or is in brackets, is a
+    /// node of its own.
     Chain(Box<Expr>, Vec<(BinaryOp, Expr)>),
     Call(Name, Vec<Expr>),
     Index(Box<Expr>, Vec<Index>),

@@ -1,6 +1,7 @@
 //! `fixed_point x by anderson tolerance 1e-10 rounds 500 { ... }` and `root x { ... }`.
 //!
-//! The words are no keywords: only a name after them makes an equation, so that variables and functions may have these names.
+//! The words are no keywords: only a name after them makes an equation, so that variables and functions may
+//! have these names.
 
 use super::ast::{Equation, StmtKind};
 use super::lexer::Kind;

@@ -1,5 +1,5 @@
-//! Tokens -> expressions, by binding power. From loose to tight: `or`, `and`, `not`, comparisons (one at a time), `+ -`,
-//! `* / // % @`, unary `-`, `^` (to the right), then calls, indices and `'`.
+//! Tokens -> expressions, by binding power. From loose to tight: `or`, `and`, `not`, comparisons (one at a
+//! time), `+ -`, `* / // % @`, unary `-`, `^` (to the right), then calls, indices and `'`.
 
 use super::ast::{BinaryOp, Expr, ExprKind, Index, Name, Range, UnaryOp};
 use super::lexer::{Kind, Token};

@@ -1,7 +1,7 @@
 //! Source text -> tokens with their places.
 //!
-//! Newlines and comments are tokens: the parser drops those inside brackets, the formatter keeps all. A character
-//! that means nothing is reported and skipped, so one slip does not hide the others.
+//! Newlines and comments are tokens: the parser drops those inside brackets, the formatter keeps all. A
+//! character that means nothing is reported and skipped, so one slip does not hide the others.
 
 use crate::diagnostic::Diagnostic;
 use crate::types::Span;
@@ -96,7 +96,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reports a run of characters that mean nothing once; where it is plain what was meant, goes on with that.
+    /// Reports a run of characters that mean nothing once; where it is plain what was meant, goes on with
+    /// that.
     fn stray(&mut self, first: char) {
         let rest = self.rest();
         let mut end = rest.find(|c: char| c != first).unwrap_or(rest.len());

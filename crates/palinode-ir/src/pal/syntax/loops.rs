@@ -1,6 +1,7 @@
 //! `for i in 0..n by 2 reversed budget 64KiB { ... }`, and the `budget` of a `while`.
 //!
-//! `by`, `reversed` and `budget` are no keywords, so that variables may have these names. A word of the header that is none of them is most likely one of them, misspelt.
+//! `by`, `reversed` and `budget` are no keywords, so that variables may have these names. A word of the
+//! header that is none of them is most likely one of them, misspelt.
 
 use palinode_core::{Budget, BudgetMistake, Error};
 

@@ -1,7 +1,7 @@
 //! Tokens -> statements.
 //!
-//! A statement that cannot be read is reported and skipped up to the end of its line; what it would have defined becomes
-//! [`StmtKind::Broken`], so that later uses of the name are not reported as well.
+//! A statement that cannot be read is reported and skipped up to the end of its line; what it would have
+//! defined becomes [`StmtKind::Broken`], so that later uses of the name are not reported as well.
 
 use super::ast::{BinaryOp, Binder, Block, Expr, ExprKind, Name, Stmt, StmtKind};
 use super::lexer::{self, Kind, Token};

@@ -96,7 +96,8 @@ pub(super) fn write(w: &Writer<'_>, inst: &mut Inst) -> Option<Value> {
     if places.iter().all(|place| *place == Axis::All) && w.ty(x) == w.ty(array) {
         return Some(x);
     }
-    // What was just written is written over. If something else needs the version in between, both would consume the same one.
+    // What was just written is written over. If something else needs the version in between, both would
+    // consume the same one.
     if let Some(before) = w.args_of(array, &inst.op)
         && before[2..] == inst.args[2..]
         && w.is_single_use(array)

@@ -18,8 +18,8 @@ fn fill(w: &mut Writer<'_>, scalar: Value, lengths: &[Value]) -> Value {
     w.emit(Op::Broadcast(Vec::new()), [&[scalar], lengths].concat())
 }
 
-/// An elementwise operation on fills: a fill of the operation on scalars, or, beside an array that is none, the operation with
-/// the scalar itself.
+/// An elementwise operation on fills: a fill of the operation on scalars, or, beside an array that is none,
+/// the operation with the scalar itself.
 pub(super) fn fills(w: &mut Writer<'_>, inst: &mut Inst) -> Option<Value> {
     let first = inst.args.iter().find_map(|&arg| fill_of(w, arg));
     let (_, lengths) = first?;

@@ -1,18 +1,22 @@
 //! Algebraic identities that hold bit by bit.
 //!
-//! Reals: `x * 1`, `x / 1`, `x - 0`, `x + -0.0` are `x`; `x * -1`, `x / -1` and `-0.0 - x` are `-x`; `-(-x)` is `x`; `|-x|` and `||x||` are `|x|`;
-//! `powi<1>`. **Not** `x - x` or `0 * x` (infinities and NaN), nor `x + 0` (it turns -0 into 0) unless `x` cannot be -0.
+//! Reals: `x * 1`, `x / 1`, `x - 0`, `x + -0.0` are `x`; `x * -1`, `x / -1` and `-0.0 - x` are `-x`; `-(-x)`
+//! is `x`; `|-x|` and `||x||` are `|x|`; `powi<1>`. **Not** `x - x` or `0 * x` (infinities and NaN), nor
+//! `x + 0` (it turns -0 into 0) unless `x` cannot be -0.
 //!
-//! Strong products, which only derivative code contains: `t` times 1 is `t`, times -1 is `-t`, times 0 is 0. The sign of a zero that comes
-//! out of a strong product is *not kept*: `strong_mul(-2, 0)` is -0 in a run and 0 here, and `t + 0` is `t` if `t` is a strong product, its negative, or a sum
-//! or difference with one. This is the only place where simplification changes a bit of a result, and the results differ only in that sign (unless derivative code
-//! divides by it, which it does not).
+//! Strong products, which only derivative code contains: `t` times 1 is `t`, times -1 is `-t`, times 0 is 0.
+//! The sign of a zero that comes out of a strong product is *not kept*: `strong_mul(-2, 0)` is -0 in a run
+//! and 0 here, and `t + 0` is `t` if `t` is a strong product, its negative, or a sum or difference with one.
+//! This is the only place where simplification changes a bit of a result, and the results differ only in that
+//! sign (unless derivative code divides by it, which it does not).
 //!
-//! Integers: sums and differences with literals are collected (`(k + 1) - k` is 1), `k * 1`, `k * 0` and so on. Truth values: the usual ones. Choices: `select` of
-//! one thing, of a choice by the same condition, by a negated condition; a branch that only picks scalars is a `select`.
+//! Integers: sums and differences with literals are collected (`(k + 1) - k` is 1), `k * 1`, `k * 0` and so
+//! on. Truth values: the usual ones. Choices: `select` of one thing, of a choice by the same condition, by a
+//! negated condition; a branch that only picks scalars is a `select`.
 //!
-//! Arrays: reads of what was just written, of fills and of `iota`; a write of what is there, or over a write; reshapes of reshapes, permutations of permutations,
-//! broadcasts of broadcasts; elementwise operations on fills, which become fills, or use the scalar directly. In all of these the array that is skipped was
+//! Arrays: reads of what was just written, of fills and of `iota`; a write of what is there, or over a write;
+//! reshapes of reshapes, permutations of permutations, broadcasts of broadcasts; elementwise operations on
+//! fills, which become fills, or use the scalar directly. In all of these the array that is skipped was
 //! checked by the instruction that disappears, so errors may vanish but not appear.
 
 mod access;
@@ -75,7 +79,8 @@ impl Rules for Identities {
     }
 }
 
-/// A branch both sides of which only name values: the same one, or scalars that a `select` can choose between.
+/// A branch both sides of which only name values: the same one, or scalars that a `select` can choose
+/// between.
 fn branch(w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>> {
     let condition = inst.args[0];
     let (yes, no) = (&inst.blocks[0].results, &inst.blocks[1].results);

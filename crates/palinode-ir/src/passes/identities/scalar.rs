@@ -1,4 +1,5 @@
-//! Identities of elementwise operations. Operands may be arrays; what stands for a result has the result's type.
+//! Identities of elementwise operations. Operands may be arrays; what stands for a result has the result's
+//! type.
 
 use smallvec::smallvec;
 
@@ -82,7 +83,8 @@ pub(super) fn real(w: &mut Writer<'_>, rule: Rule, args: &[Value], result: Value
     }
 }
 
-/// A zero of type `ty`, where `zero` is one everywhere and `other` is the other factor; at least one has the result's shape.
+/// A zero of type `ty`, where `zero` is one everywhere and `other` is the other factor; at least one has the
+/// result's shape.
 fn zero(w: &mut Writer<'_>, ty: Type, zero: Value, other: Value) -> Value {
     let is_plus = is_plus_zero(real_of(w, zero));
     if w.ty(zero) == ty && is_plus {

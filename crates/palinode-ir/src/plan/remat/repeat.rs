@@ -1,7 +1,8 @@
 //! Writing repetitions into a block: all choices of a step in one pass, however many they are.
 //!
-//! Choices go from the last place to the first, as if each were written before the next one is looked at. What a choice replaces, it replaces from its place on, in
-//! what was there and in what choices before it repeat; so a name is followed from choice to choice.
+//! Choices go from the last place to the first, as if each were written before the next one is looked at.
+//! What a choice replaces, it replaces from its place on, in what was there and in what choices before it
+//! repeat; so a name is followed from choice to choice.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,8 @@ struct Group {
 struct Replacements(HashMap<Value, Replacement>);
 
 impl Replacements {
-    /// What stands for a value in the instruction at a place of the old block, after the choices before `rank`.
+    /// What stands for a value in the instruction at a place of the old block, after the choices before
+    /// `rank`.
     fn stands_for(&self, mut value: Value, at: usize, mut rank: usize) -> Value {
         while let Some(found) = self.0.get(&value).filter(|found| found.rank >= rank && found.from <= at) {
             value = found.by;
@@ -42,7 +44,8 @@ impl Replacements {
     }
 }
 
-/// Computes the values of these choices, of which no two are the same, again where they are needed. `origins` tells of each value that was made again which one it equals.
+/// Computes the values of these choices, of which no two are the same, again where they are needed. `origins`
+/// tells of each value that was made again which one it equals.
 pub(super) fn repeat(
     function: &mut Function,
     block: &mut Block,

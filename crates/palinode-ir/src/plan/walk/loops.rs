@@ -1,8 +1,10 @@
 //! Imagined loops: the rounds that have to be walked, and a jump over those that are like them.
 //!
-//! A `for` is walked for some rounds. If these are alike and must go on so (`steady.rs`), the walk jumps to the last one. If they are not, and the walk is a bounding
-//! one, the loop forgets the number of its round: from there on it is any number up to the last, so that what depends on it is bounded and the rounds are alike.
-//! A loop of which only the most rounds are known is one in which every round may be left out: a branch around each.
+//! A `for` is walked for some rounds. If these are alike and must go on so (`steady.rs`), the walk jumps to
+//! the last one. If they are not, and the walk is a bounding one, the loop forgets the number of its round:
+//! from there on it is any number up to the last, so that what depends on it is bounded and the rounds are
+//! alike. A loop of which only the most rounds are known is one in which every round may be left out: a
+//! branch around each.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What one operation does to the memory of an imagined run: which arrays it takes over, changes, copies and makes.
+//! What one operation does to the memory of an imagined run: which arrays it takes over, changes, copies and
+//! makes.
 
 use smallvec::SmallVec;
 

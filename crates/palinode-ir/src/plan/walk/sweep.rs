@@ -1,11 +1,14 @@
 //! An imagined sweep: the same schedule as a run follows, snapshots as holders of arrays.
 //!
-//! A long sweep whose rounds are alike is not walked to its end. A shorter one stands for it, with fewer snapshots; the bytes of the others are charged as long as it
-//! lasts. That is exact: the most is live when all snapshots are there, the state besides, and a round is gone through; and whatever the round and the distance between
-//! snapshots, each takes the same, because a round makes every array of the state anew or leaves it alone. Where that does not hold (a state whose arrays move on from
-//! one place to another, or get longer; cotangents that share memory until many rounds have passed), every round is walked. If that takes too long, arrays that only move
-//! are bounded: every state counts with all its arrays, and the short sweep starts with each of them, and each cotangent, in memory of its own. Whatever a round of the long
-//! sweep finds shares at least as much, so that it takes no more.
+//! A long sweep whose rounds are alike is not walked to its end. A shorter one stands for it, with fewer
+//! snapshots; the bytes of the others are charged as long as it lasts. That is exact: the most is live when
+//! all snapshots are there, the state besides, and a round is gone through; and whatever the round and the
+//! distance between snapshots, each takes the same, because a round makes every array of the state anew or
+//! leaves it alone. Where that does not hold (a state whose arrays move on from one place to another, or get
+//! longer; cotangents that share memory until many rounds have passed), every round is walked. If that takes
+//! too long, arrays that only move are bounded: every state counts with all its arrays, and the short sweep
+//! starts with each of them, and each cotangent, in memory of its own. Whatever a round of the long sweep
+//! finds shares at least as much, so that it takes no more.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -26,12 +29,14 @@ use crate::types::{Elem, Span};
 
 /// So many snapshots stand for all of a long sweep,
 const FEW_SLOTS: u64 = 2;
-/// and so many rounds: with them all snapshots are in use while the state is advanced from one that none of them has. A sweep of no more is walked as it is.
+/// and so many rounds: with them all snapshots are in use while the state is advanced from one that none of
+/// them has. A sweep of no more is walked as it is.
 const FEW_ROUNDS: u64 = 6;
 /// Rounds that are walked to see what one does.
 const TRIAL: u64 = 3;
 
-/// What short sweeps have shown, by the sweep and by all that its memory depends on: what a round makes anew, if its rounds are alike.
+/// What short sweeps have shown, by the sweep and by all that its memory depends on: what a round makes anew,
+/// if its rounds are alike.
 #[derive(Default)]
 pub(super) struct Trials {
     /// What each sweep takes from around it.
@@ -55,19 +60,22 @@ struct Rounds {
     /// How much work the last one was, and how many arrays it made: forwards and backwards.
     forwards: (f64, u64),
     backwards: (f64, u64),
-    /// Whether every round left the state with the same lengths, and whether one moved an array to another place.
+    /// Whether every round left the state with the same lengths, and whether one moved an array to another
+    /// place.
     settled: bool,
     moved: bool,
     /// What the last round made anew, and the most that a state takes.
     each: Option<Anew>,
     all: Anew,
-    /// How the cotangents lay in memory after the last round, and whether after the one before, too; only in a trial.
+    /// How the cotangents lay in memory after the last round, and whether after the one before, too; only in
+    /// a trial.
     is_trial: bool,
     places: Option<steady::Places>,
     alike: bool,
     /// What is charged besides the states, if that has changed.
     beside: u64,
-    /// If states became longer than a limit in bytes has room for: how many snapshots there were then, and the bytes of the largest state.
+    /// If states became longer than a limit in bytes has room for: how many snapshots there were then, and
+    /// the bytes of the largest state.
     grown: Option<(u64, u64)>,
 }
 
@@ -76,7 +84,8 @@ struct Rounds {
 struct Anew {
     arrays: u64,
     bytes: u64,
-    /// Whether arrays move on from one place to another, or share memory for a while: then these are all of a state, of which neighbours share some, and others do not.
+    /// Whether arrays move on from one place to another, or share memory for a while: then these are all of a
+    /// state, of which neighbours share some, and others do not.
     moved: bool,
 }
 
@@ -292,8 +301,8 @@ impl<'p> Walk<'p> {
         self.set_all(state, &things);
     }
 
-    /// Gives up all snapshots but the first, runs the rounds that are left for the size of the largest state, and goes back to the first one: how many snapshots there is room for,
-    /// and that size.
+    /// Gives up all snapshots but the first, runs the rounds that are left for the size of the largest state,
+    /// and goes back to the first one: how many snapshots there is room for, and that size.
     fn measure(
         &mut self,
         parts: &Parts<'p>,
@@ -400,7 +409,8 @@ impl<'p> Walk<'p> {
         slots: u64,
     ) -> Walked<bool> {
         let Some(each) = self.trial(inst, parts, marks)? else { return Ok(false) };
-        // At most one snapshot for each round but the last is of use. With fewer, there is a state between two of them that none of them has.
+        // At most one snapshot for each round but the last is of use. With fewer, there is a state between
+        // two of them that none of them has.
         let useful = slots.min(n - 1);
         let few = useful.min(FEW_SLOTS);
         let rounds = if useful == n - 1 { few + 1 } else { FEW_ROUNDS };
@@ -443,7 +453,8 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
-    /// What a round makes anew, if every round leaves the state with the same lengths and, unless a bound is enough, each array in its place; all of a state, if only a bound is found.
+    /// What a round makes anew, if every round leaves the state with the same lengths and, unless a bound is
+    /// enough, each array in its place; all of a state, if only a bound is found.
     fn trial(&mut self, inst: &Inst, parts: &Parts<'p>, marks: &InstMarks) -> Walked<Option<Anew>> {
         let key = self.memory_depends_on(inst);
         if let Some(&known) = key.as_ref().and_then(|key| self.trials.found.get(key)) {
@@ -466,7 +477,8 @@ impl<'p> Walk<'p> {
         Ok(found)
     }
 
-    /// What the memory of a sweep depends on: it, and the lengths, integers and holders of what it takes and captures, summed up. Nothing if that is long.
+    /// What the memory of a sweep depends on: it, and the lengths, integers and holders of what it takes and
+    /// captures, summed up. Nothing if that is long.
     fn memory_depends_on(&mut self, inst: &Inst) -> Option<(FuncId, Value, u64)> {
         let (function, result) = (self.function, *inst.results.first()?);
         let captures = self.trials.captures.entry((function, result)).or_insert_with(|| {

@@ -133,7 +133,8 @@ fn the_determinant_of_a_singular_matrix_has_a_derivative() {
     assert_eq!(d.tangent.tangent, 2.0);
 }
 
-/// Programs of derivatives of determinants, where there is no inverse: cofactors, and cofactors of what is left without a row and a column.
+/// Programs of derivatives of determinants, where there is no inverse: cofactors, and cofactors of what is
+/// left without a row and a column.
 #[test]
 fn programs_of_determinants_have_derivatives_at_singular_matrices() {
     /// The determinant without these rows and columns, by definition.
@@ -323,12 +324,14 @@ fn higher_orders_of_an_eigenvalue() {
     }
 }
 
-/// `cholesky` and `eigh` are functions of `(A + A') / 2`, like those of `linalg`: their gradients are symmetric, by every transform and on the tape.
+/// `cholesky` and `eigh` are functions of `(A + A') / 2`, like those of `linalg`: their gradients are
+/// symmetric, by every transform and on the tape.
 #[test]
 fn symmetric_matrices_have_symmetric_gradients() {
     let source =
         |lines: &str| palinode_ir::pal::compile(&format!("param a: [n, n]\n{lines}\n")).ok().unwrap().program;
-    // l_10 = a_10 / sqrt(a_00), of which each triangle gives one half; and the larger eigenvalue, by the square of its vector.
+    // l_10 = a_10 / sqrt(a_00), of which each triangle gives one half; and the larger eigenvalue, by the
+    // square of its vector.
     let l = source("let l = cholesky(a)\nloss y = l[1, 0]");
     let w = source("let w, v = eigh(a)\nloss y = w[1]");
     let a = [4.0, 2.0, 2.0, 5.0];
@@ -370,7 +373,8 @@ fn what_is_not_symmetric_is_refused() {
     }
 }
 
-/// At the identity an entry of a vector is stationary in the basis of the axes, which nothing but chance chooses: no derivative may come out as zero.
+/// At the identity an entry of a vector is stationary in the basis of the axes, which nothing but chance
+/// chooses: no derivative may come out as zero.
 #[test]
 fn vectors_of_equal_eigenvalues_have_no_derivative() {
     for source in ["let w, v = eigh(a)\nloss y = v[0, 0]", "let u, s, v = svd(a)\nloss y = u[0, 0]"] {

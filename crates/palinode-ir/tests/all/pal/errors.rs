@@ -1,4 +1,5 @@
-//! What people are told: every source in `tests/pal/errors` with its messages beside it, and a page for every code.
+//! What people are told: every source in `tests/pal/errors` with its messages beside it, and a page for every
+//! code.
 
 use palinode_ir::pal;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! The programs in `examples`: they compile without a warning, are laid out, run as they are, and have the gradients that finite
-//! differences say.
+//! The programs in `examples`: they compile without a warning, are laid out, run as they are, and have the
+//! gradients that finite differences say.
 
 use super::{compile, flat};
 use palinode_core::Dual;

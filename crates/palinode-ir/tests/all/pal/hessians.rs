@@ -1,5 +1,5 @@
-//! Second derivatives of the programs in `examples`: the gradient of the gradient, by transposing twice and by forward mode over
-//! reverse mode, is the Hessian of the dynamic tape.
+//! Second derivatives of the programs in `examples`: the gradient of the gradient, by transposing twice and
+//! by forward mode over reverse mode, is the Hessian of the dynamic tape.
 
 use super::examples::{examples, inputs};
 use super::{compile, flat};

@@ -1,5 +1,5 @@
-//! Random sources, run twice: lowered and interpreted, and by a direct evaluator that mutates real arrays through views. Without dense
-//! linear algebra the results are equal bit by bit, up to the sign of zeros.
+//! Random sources, run twice: lowered and interpreted, and by a direct evaluator that mutates real arrays
+//! through views. Without dense linear algebra the results are equal bit by bit, up to the sign of zeros.
 
 use super::{compile, flat};
 use crate::random::generate::plain_source;

@@ -1,6 +1,7 @@
 //! [`Counted`]: an `f64` that counts what is done with it, so that a run tells how much it computed.
 //!
-//! The weights are those that plans state ("in additions"): 1 for sums, products and the like, 5 for quotients and square roots, 20 for other functions.
+//! The weights are those that plans state ("in additions"): 1 for sums, products and the like, 5 for
+//! quotients and square roots, 20 for other functions.
 
 use core::cmp::Ordering;
 use core::iter::{Product, Sum};

@@ -1,8 +1,9 @@
 //! The law of budgets: a gradient that was fitted into a budget runs within it, whatever the data decides.
 //!
-//! Random programs with branches on data, loops in loops and loops that are longer than every threshold of the planner. Of each: the budget that a refusal names, and
-//! budgets between it and the one that keeps everything. Every one of them must be fitted, run to its end and give the bits of the gradient that keeps everything; and the
-//! allocator must not see more bytes than the budget, all bytes counted.
+//! Random programs with branches on data, loops in loops and loops that are longer than every threshold of
+//! the planner. Of each: the budget that a refusal names, and budgets between it and the one that keeps
+//! everything. Every one of them must be fitted, run to its end and give the bits of the gradient that keeps
+//! everything; and the allocator must not see more bytes than the budget, all bytes counted.
 
 use std::collections::BTreeMap;
 
@@ -254,8 +255,9 @@ fn counted(program: &Program, inputs: &[Datum<f64>]) -> Option<[f64; 3]> {
 const FUSED: &str =
     "param w: [40] = fill(0.4, 40)\nvar x = w\nfor i in 0..20 {\nx = sin(x) * 1.01\n}\nloss y = sum(x * x)\n";
 
-/// The work of a plan is a multiple of that of keeping everything, put together from all that a run does: it is between the multiples of each of these. Where that depends on data,
-/// no multiple is promised, unless everything is kept.
+/// The work of a plan is a multiple of that of keeping everything, put together from all that a run does: it
+/// is between the multiples of each of these. Where that depends on data, no multiple is promised, unless
+/// everything is kept.
 #[test]
 fn plans_say_how_much_more_is_computed() {
     let [mut all_kept, mut exact, mut about] = [0; 3];
@@ -287,7 +289,8 @@ fn plans_say_how_much_more_is_computed() {
                 assert!(said == 1.0 && ours == all, "{}", name());
                 all_kept += 1;
             } else if fitted.is_overhead_exact {
-                // What is less is "no more". Integers, and entries of logs, which may be fewer, are not counted: a twentieth, for few and small arrays as here.
+                // What is less is "no more". Integers, and entries of logs, which may be fewer, are not
+                // counted: a twentieth, for few and small arrays as here.
                 let [said, low, high] = [said, low, high].map(|multiple| multiple.max(1.0));
                 assert!(low * 0.95 < said && said < high * 1.05, "{}", name());
                 exact += 1;

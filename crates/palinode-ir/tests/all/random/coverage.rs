@@ -1,5 +1,5 @@
-//! Which operations and regions were exercised, and in how many programs: of reals, those that carried a derivative;
-//! of integers and truth values, those that occur.
+//! Which operations and regions were exercised, and in how many programs: of reals, those that carried a
+//! derivative; of integers and truth values, those that occur.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -21,8 +21,8 @@ fn labels(op: &Op) -> Vec<String> {
     }
 }
 
-/// Every operation that the generator and transforms make. (`pack`, `unpack`, `sweep`, and what equations are made of are made on request only;
-/// `plan.rs`, `sweeps.rs` and `implicit.rs` test them.)
+/// Every operation that the generator and transforms make. (`pack`, `unpack`, `sweep`, and what equations are
+/// made of are made on request only; `plan.rs`, `sweeps.rs` and `implicit.rs` test them.)
 fn every_operation() -> Vec<Op> {
     let on_request = |op: &Op| {
         matches!(op, Op::Pack(_) | Op::Unpack(_) | Op::Sweep { .. } | Op::Settled(_))

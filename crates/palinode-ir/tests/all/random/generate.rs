@@ -1,7 +1,7 @@
 //! A number -> a random program.
 //!
-//! Values stay moderate, so that numerical noise does not drown a wrong derivative: arguments of functions are brought into the
-//! function's domain by a bounded function first, loops are short.
+//! Values stay moderate, so that numerical noise does not drown a wrong derivative: arguments of functions
+//! are brought into the function's domain by a bounded function first, loops are short.
 
 use palinode_core::rules::{Domain, Row};
 

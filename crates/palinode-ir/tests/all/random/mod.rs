@@ -1,4 +1,5 @@
-//! Random well-typed programs, of two kinds: `.pal` sources, made as trees, printed and shrunk; and programs built directly.
+//! Random well-typed programs, of two kinds: `.pal` sources, made as trees, printed and shrunk; and programs
+//! built directly.
 //!
 //! | file | does |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Random well-typed programs for the passes and the interpreter: small, full of what passes look for (zeros, ones, repeated and unused values, loop
-//! invariants, loops after loops), and mostly without run errors.
+//! Random well-typed programs for the passes and the interpreter: small, full of what passes look for (zeros,
+//! ones, repeated and unused values, loop invariants, loops after loops), and mostly without run errors.
 //!
 //! Every rank-1 array has the length of the input `a` and every matrix has it twice, so that shapes fit.
 

@@ -1,5 +1,5 @@
-//! A program that fails -> a small program that fails: statements are removed, blocks take the place of their loops and
-//! branches, expressions that of the expressions around them, as long as the failure stays.
+//! A program that fails -> a small program that fails: statements are removed, blocks take the place of their
+//! loops and branches, expressions that of the expressions around them, as long as the failure stays.
 
 use super::source::{Condition, Function, Matrix, Scalar, Source, Stmt, Vector};
 

@@ -1,7 +1,7 @@
 //! A program as a tree, and its text.
 //!
-//! Vectors have [`LENGTH`] elements and matrices [`LENGTH`] rows and columns, so every combination is well typed and every index is
-//! in range; what varies is the control flow, the mutation and the operations.
+//! Vectors have [`LENGTH`] elements and matrices [`LENGTH`] rows and columns, so every combination is well
+//! typed and every index is in range; what varies is the control flow, the mutation and the operations.
 
 use std::fmt::{self, Write};
 

@@ -1,9 +1,11 @@
-//! Rows that the rule table has and the language spells otherwise are put into a program, where they mean the same.
+//! Rows that the rule table has and the language spells otherwise are put into a program, where they mean the
+//! same.
 
 use palinode_core::rules::Row;
 use palinode_ir::{Block, Elem, Function, Inst, Literal, Op, Program, Span, Type, Value};
 
-/// The program with `trunc` before a conversion to integers, and `select_nonzero` for a choice between two numbers.
+/// The program with `trunc` before a conversion to integers, and `select_nonzero` for a choice between two
+/// numbers.
 pub(crate) fn with_hidden_rows(mut program: Program) -> Program {
     for function in &mut program.functions {
         let mut body = core::mem::take(&mut function.body);

@@ -1,4 +1,5 @@
-//! Arithmetic, order and whole numbers of posits against exact fractions: 8 bits exhaustively, the others at random.
+//! Arithmetic, order and whole numbers of posits against exact fractions: 8 bits exhaustively, the others at
+//! random.
 
 use super::exact::{Fraction, Source, bits_of, cases, from_bits, is_nearest, value};
 use num_bigint::BigInt;
@@ -201,7 +202,8 @@ fn random_and_hard_cases() {
     random::<i64>(cases(10_000));
 }
 
-/// `cargo test --release -p palinode-num posit -- --ignored`: a million cases per width, and every fused product of 8 bits.
+/// `cargo test --release -p palinode-num posit -- --ignored`: a million cases per width, and every fused
+/// product of 8 bits.
 #[test]
 #[ignore = "minutes; the command is above"]
 fn a_million_random_and_hard_cases() {

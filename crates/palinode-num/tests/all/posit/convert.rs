@@ -90,7 +90,8 @@ fn eight_and_sixteen_bits_exhaustively() {
     for i in 0..256 {
         check_from::<i8>(from_bits(i));
     }
-    // Each conversion is judged by a few multiplications of big integers: every number would take ten seconds.
+    // Each conversion is judged by a few multiplications of big integers: every number would take ten
+    // seconds.
     for i in (0..1 << 16).step_by(7) {
         check_from::<i16>(from_bits(i));
     }
@@ -153,8 +154,8 @@ fn random<W: PositWidth>(count: usize) {
     }
 }
 
-/// `cargo test --release -p palinode-num posit -- --ignored`: a million random and hard numbers per width to and from everything, and
-/// every number of 16 bits.
+/// `cargo test --release -p palinode-num posit -- --ignored`: a million random and hard numbers per width to
+/// and from everything, and every number of 16 bits.
 #[test]
 #[ignore = "minutes; the command is above"]
 fn a_million_conversions() {

@@ -1,7 +1,9 @@
-//! The reference for posits: exact fractions of big integers, the standard's formula, and what "nearest" means.
+//! The reference for posits: exact fractions of big integers, the standard's formula, and what "nearest"
+//! means.
 //!
-//! Nothing here is how the library does it: encodings are read by the formula of the standard, without negating them,
-//! and a rounding is judged by the borders between encodings, which are the posits of one bit more.
+//! Nothing here is how the library does it: encodings are read by the formula of the standard, without
+//! negating them, and a rounding is judged by the borders between encodings, which are the posits of one bit
+//! more.
 
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
@@ -79,7 +81,8 @@ impl Fraction {
     }
 }
 
-/// The standard's formula, `((1 - 3s) + f) * 2^((1 - 2s)(4r + e + s))`, for an encoding in the low `width` bits.
+/// The standard's formula, `((1 - 3s) + f) * 2^((1 - 2s)(4r + e + s))`, for an encoding in the low `width`
+/// bits.
 pub(crate) fn standard(bits: u128, width: u32) -> Option<Fraction> {
     let bits = bits & ((1 << width) - 1);
     if bits == 0 {

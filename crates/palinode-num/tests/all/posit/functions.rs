@@ -1,5 +1,6 @@
-//! Functions of posits against mpmath: every argument of 8 and 16 bits and random ones of 32 and 64 (`reference/posits.tsv`), hard ones of
-//! these (`reference/posits_hard.tsv`), and as many as you like: a million of 32 and a million of 64 bits, random and hard, are
+//! Functions of posits against mpmath: every argument of 8 and 16 bits and random ones of 32 and 64
+//! (`reference/posits.tsv`), hard ones of these (`reference/posits_hard.tsv`), and as many as you like: a
+//! million of 32 and a million of 64 bits, random and hard, are
 //!
 //! ```text
 //! python3 reference/posits_long.py 35000 > table.tsv
@@ -137,7 +138,8 @@ fn functions_are_correctly_rounded() {
     );
 }
 
-/// The quick way (through `f64`) must agree with the sure way (through double-double), which it stands in for.
+/// The quick way (through `f64`) must agree with the sure way (through double-double), which it stands in
+/// for.
 #[test]
 fn the_quick_way_agrees_with_the_sure_way() {
     const UNARY: [&str; 24] = [
@@ -176,7 +178,8 @@ fn the_quick_way_agrees_with_the_sure_way() {
     assert!(powers >= cases(100), "only {powers} powers were compared");
 }
 
-/// Where `y / x` is exactly on a border and so small that `atan2` differs from it beyond all digits, it is rounded down all the same.
+/// Where `y / x` is exactly on a border and so small that `atan2` differs from it beyond all digits, it is
+/// rounded down all the same.
 #[test]
 fn tiny_angles_next_to_borders_are_rounded_towards_zero() {
     fn of<W: PositWidth>(codes: impl Iterator<Item = u64>) {
@@ -309,8 +312,8 @@ fn is_right<W: PositWidth>(op: &str, x: &str, y: &str, exact: &Fraction) -> bool
     is_nearest(Some(exact), apply(op, posit(x), (y != "-").then(|| posit(y))))
 }
 
-/// How many rows there are of 32 and of 64 bits. All are rounded correctly: also those of 64 bits, of which only half an ulp
-/// and 2^-40 is promised, because none of the reference lies so close to a border.
+/// How many rows there are of 32 and of 64 bits. All are rounded correctly: also those of 64 bits, of which
+/// only half an ulp and 2^-40 is promised, because none of the reference lies so close to a border.
 fn check_table(lines: impl Iterator<Item = String>) -> [usize; 2] {
     let (mut counts, mut wrong) = ([0, 0], Vec::new());
     for line in lines.skip(1) {

@@ -167,7 +167,8 @@ fn two_to_the_31_products_of_the_largest_are_one_too_many() {
 
 #[test]
 fn the_range_ends_at_the_last_unit() {
-    // 2^31 - 1 largest products and a sum just below one more: the largest magnitude a quire of 8 bits holds is 2^127 - 1 units.
+    // 2^31 - 1 largest products and a sum just below one more: the largest magnitude a quire of 8 bits holds
+    // is 2^127 - 1 units.
     let (max, min) = (Posit8::MAX, Posit8::MIN_POSITIVE);
     let mut quire = Quire::new();
     quire.add_product_times(max, max, (1 << 31) - 1);
@@ -221,7 +222,8 @@ fn room_runs_out_and_comes_back() {
     assert_eq!(format!("{:?}", Quire::<i8>::new()), "Quire8(00000000000000000000000000000000: 0)");
 }
 
-/// What a quire that looks at every step holds after these products, in units of its last bit: `None` once it has left the range.
+/// What a quire that looks at every step holds after these products, in units of its last bit: `None` once it
+/// has left the range.
 fn step_by_step<W: PositWidth>(start: BigInt, a: &[Posit<W>], b: &[Posit<W>]) -> Option<BigInt> {
     let point = 8 * i64::from(W::BITS) - 16;
     let end = BigInt::from(1) << (16 * W::BITS - 1);
@@ -232,7 +234,8 @@ fn step_by_step<W: PositWidth>(start: BigInt, a: &[Posit<W>], b: &[Posit<W>]) ->
     })
 }
 
-/// Slices that begin with room for few products: it runs out before, in and behind blocks, and comes back or does not.
+/// Slices that begin with room for few products: it runs out before, in and behind blocks, and comes back or
+/// does not.
 #[test]
 fn room_runs_out_inside_a_slice() {
     fn of<W: PositWidth>() {
@@ -246,7 +249,8 @@ fn room_runs_out_inside_a_slice() {
             let length = 1 + source.below(80) as usize;
             let (mut a, mut b): (Vec<Posit<W>>, Vec<Posit<W>>) = (Vec::new(), Vec::new());
             for _ in 0..length {
-                // Largest products of both signs, more of those that lead outwards in every other case; numbers, zeros.
+                // Largest products of both signs, more of those that lead outwards in every other case;
+                // numbers, zeros.
                 let outwards = source.below(4) < 2 + case % 2;
                 let (x, y) = match source.below(8) {
                     0 => (number(&mut source), number(&mut source)),

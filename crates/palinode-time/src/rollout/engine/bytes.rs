@@ -29,7 +29,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.loss.looking.set_limit(bytes);
     }
 
-    /// So many units will be recorded at once. All recordings together may grow beyond what they take now by so many bytes.
+    /// So many units will be recorded at once. All recordings together may grow beyond what they take now by
+    /// so many bytes.
     pub(in crate::rollout) fn make_places(&mut self, places: usize, spare: usize) {
         self.backend.reserve(places);
         self.units.recorded.reserve_exact(places.saturating_sub(self.units.recorded.len()));
@@ -60,7 +61,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         slack_of(self.loss.tape.heap_bytes()) + if B::RECORDS { 0 } else { self.backend.recording().slack() }
     }
 
-    /// The bytes of lists of a recording that are held twice for a moment, where recordings that differ make them longer.
+    /// The bytes of lists of a recording that are held twice for a moment, where recordings that differ make
+    /// them longer.
     pub(in crate::rollout) fn moved_by_recording(&self) -> usize {
         (self.backend.recording().bytes() + self.loss.tape.heap_bytes()) / 8
     }

@@ -1,7 +1,8 @@
 //! What steps decide by numbers that a derivative goes through: comparisons, roundings, conversions.
 //!
-//! Each step is watched once in a sweep: when it is recorded, or, if it is not recorded by running it, when it is first taken. Several steps are watched together, so that the closest
-//! decision is known to be in one of them; the caller looks for which, where that matters.
+//! Each step is watched once in a sweep: when it is recorded, or, if it is not recorded by running it, when
+//! it is first taken. Several steps are watched together, so that the closest decision is known to be in one
+//! of them; the caller looks for which, where that matters.
 
 use super::{Backend, Engine, Error, Inner, Step};
 use crate::rollout::report::Closest;
@@ -11,7 +12,8 @@ use palinode_core::points::{self, Suspicion};
 use palinode_core::{Passive, Reals, Sink, Snapshot};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
-    /// Does what takes these steps, and watches it if that is not done elsewhere and they have not been watched before.
+    /// Does what takes these steps, and watches it if that is not done elsewhere and they have not been
+    /// watched before.
     #[inline(always)]
     pub(super) fn watching(
         &mut self,
@@ -33,7 +35,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         taken
     }
 
-    /// Finds the step of the closest decision, if rounding decided it in one of several: when a sweep is over, the loop is run again up to there, in the memory that there is.
+    /// Finds the step of the closest decision, if rounding decided it in one of several: when a sweep is
+    /// over, the loop is run again up to there, in the memory that there is.
     pub(in crate::rollout) fn locate_closest(&mut self, initial: &Snapshot) {
         let Engine { step: body, params, inputs, live, watch, .. } = self;
         let Some(closest) = &mut watch.decisions.closest else { return };

@@ -1,9 +1,12 @@
 //! Whether steps that are run again end where they did, and if not, why.
 //!
-//! Input: the state that a unit ends in when it is run again, and that from which the unit after it was recorded. Output: an error if they differ, and whether that is because a library computes
-//! something else with recorded numbers: then, and only then, is another attempt worth while, in which steps are advanced by recording.
+//! Input: the state that a unit ends in when it is run again, and that from which the unit after it was
+//! recorded. Output: an error if they differ, and whether that is because a library computes something else
+//! with recorded numbers: then, and only then, is another attempt worth while, in which steps are advanced by
+//! recording.
 //!
-//! Invariant: every way back compares what it runs again anyway. A rule runs nothing again, so now and then a step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
+//! Invariant: every way back compares what it runs again anyway. A rule runs nothing again, so now and then a
+//! step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
 
 use super::{Advance, Backend, Engine, Error, Fixed, Flat, Inner, Passive, Reals, Step};
 use crate::rollout::backend::{Alike, records_otherwise};
@@ -16,11 +19,13 @@ const ONE_IN: u64 = 64;
 
 /// The states that units have to end in.
 pub(super) struct Ends<T> {
-    /// The state before the units that were recorded last, one after the other: what the unit before them must end in.
+    /// The state before the units that were recorded last, one after the other: what the unit before them
+    /// must end in.
     pub(super) expected: Flat<T>,
     /// The step that it is before.
     pub(super) expected_before: Option<u64>,
-    /// The state before the units that are being recorded, if there are several; and the step that it is before.
+    /// The state before the units that are being recorded, if there are several; and the step that it is
+    /// before.
     pub(super) block: Flat<T>,
     pub(super) block_from: u64,
     /// Whether a step that diverged was seen to compute something else with recorded numbers.
@@ -50,7 +55,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             && (self.ends.otherwise || self.backend.computes_otherwise())
     }
 
-    /// The error of a recorded unit that does not end where it should. The steps since the last known state are taken again, one by one, to see why.
+    /// The error of a recorded unit that does not end where it should. The steps since the last known state
+    /// are taken again, one by one, to see why.
     #[cold]
     pub(super) fn diverged(&mut self, place: usize, to: u64, begins: bool) -> Error {
         if self.advance_by == Advance::ByRecording {
@@ -97,7 +103,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Ok((to - 1, Alike::Always))
     }
 
-    /// Compares the state after a unit that keeps only the state before it, if what it should be is known, with what it is when it is run again: for the loss, or to look.
+    /// Compares the state after a unit that keeps only the state before it, if what it should be is known,
+    /// with what it is when it is run again: for the loss, or to look.
     pub(super) fn look_at_end(
         &mut self,
         place: usize,
@@ -122,7 +129,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if is_same { Ok(()) } else { Err(Error::Diverged { step: to - 1 }) }
     }
 
-    /// The state after a recorded step, for a moment: always where recording it took it there, else now and then.
+    /// The state after a recorded step, for a moment: always where recording it took it there, else now and
+    /// then.
     pub(in crate::rollout) fn end_to_look_at(&mut self, step: u64) -> Result<Option<&Snapshot>, Error> {
         if !B::RECORDS {
             if !self.should_look() {

@@ -1,8 +1,10 @@
 //! What an engine does for each action of a schedule.
 //!
-//! Input: actions, stores, a loss. Output: the engine's state and cotangents as they are when all actions have been followed.
+//! Input: actions, stores, a loss. Output: the engine's state and cotangents as they are when all actions
+//! have been followed.
 //!
-//! Invariant: a slow store is told of what it will be asked for before the actions that come first are followed, so it reads while steps are taken.
+//! Invariant: a slow store is told of what it will be asked for before the actions that come first are
+//! followed, so it reads while steps are taken.
 
 use super::{AHEAD, Backend, Engine, Error, Inner, Live, Loss, Step, Stores, outgrown};
 use palinode_core::schedule::{Action, Slot, Tier};

@@ -1,6 +1,8 @@
-//! How the sizes of everything that a sweep needs are found before it starts: by recording the first steps, or, where steps differ, all of them.
+//! How the sizes of everything that a sweep needs are found before it starts: by recording the first steps,
+//! or, where steps differ, all of them.
 //!
-//! Input: the first state, a loss. Output: an engine whose lists have the size that they need, with nothing recorded; or an error of a step.
+//! Input: the first state, a loss. Output: an engine whose lists have the size that they need, with nothing
+//! recorded; or an error of a step.
 //!
 //! Invariant: what is allocated here is what a sweep allocates: the same code records, with the same lists.
 
@@ -11,7 +13,8 @@ use crate::rollout::taking::taken_well;
 use palinode_core::{Snapshot, decision};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
-    /// Records the first unit and the loss of the state after it, once, so that all lists have their size, and forgets them.
+    /// Records the first unit and the loss of the state after it, once, so that all lists have their size,
+    /// and forgets them.
     pub(in crate::rollout) fn warm_up(
         &mut self,
         initial: &Snapshot,
@@ -21,7 +24,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.or_by_recording(|engine| engine.warm_up_once(initial, steps, loss))
     }
 
-    /// Does it again, and advances by recording, where a library is found to compute something else with recorded numbers.
+    /// Does it again, and advances by recording, where a library is found to compute something else with
+    /// recorded numbers.
     fn or_by_recording<R>(&mut self, mut run: impl FnMut(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
         match run(self) {
             Err(error) if self.should_record(&error) => {
@@ -46,7 +50,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.see_sizes();
         let has_lists = self.live.heap_bytes() > 0;
         if steps > 0 && has_lists {
-            // Lists that a step makes longer and shorter again keep their capacity. (Hashes would use the snapshot that it goes back by.)
+            // Lists that a step makes longer and shorter again keep their capacity. (Hashes would use the
+            // snapshot that it goes back by.)
             let (hashes, heap) = (self.watch.hashes.take(), self.live.heap_bytes());
             let advanced = self.advance(0, self.end_of(0));
             self.watch.hashes = hashes;
@@ -61,7 +66,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         if steps > 0 {
             self.release_cotangent();
             self.cotangents.state.clear();
-            // As if the units after it had been recorded, so that all lists are used; there is nothing to compare with.
+            // As if the units after it had been recorded, so that all lists are used; there is nothing to
+            // compare with.
             self.ends.expected_before = B::RECORDS.then(|| self.end_of(0));
             let trusts = core::mem::replace(&mut self.trusts_snapshots, false);
             let recorded = self.record(0);
@@ -80,8 +86,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.restart(initial, steps)
     }
 
-    /// Looks for a cheaper way to the partials of the steps from this state on, and keeps how many bytes were held meanwhile, with so many for results.
-    /// Tells whether there is one; `None` if looking would take more than the budget.
+    /// Looks for a cheaper way to the partials of the steps from this state on, and keeps how many bytes were
+    /// held meanwhile, with so many for results. Tells whether there is one; `None` if looking would take
+    /// more than the budget.
     pub(in crate::rollout) fn narrow(
         &mut self,
         initial: &Snapshot,
@@ -105,8 +112,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }))
     }
 
-    /// Whether the steps from this state on are one and the same formula, so that all take the same memory: the first one decides nothing by numbers, looks at none, and leaves the words of the
-    /// state as they are, and all inputs are alike.
+    /// Whether the steps from this state on are one and the same formula, so that all take the same memory:
+    /// the first one decides nothing by numbers, looks at none, and leaves the words of the state as they
+    /// are, and all inputs are alike.
     pub(in crate::rollout) fn is_uniform(&mut self, initial: &Snapshot) -> Result<bool, Error> {
         if self.backend.directions().is_some() {
             return Ok(true);

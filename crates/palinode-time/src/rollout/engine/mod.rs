@@ -1,12 +1,15 @@
-//! Follows a stream of actions: advances, keeps and restores states, records steps and carries cotangents back over them.
+//! Follows a stream of actions: advances, keeps and restores states, records steps and carries cotangents
+//! back over them.
 //!
-//! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output: the value of the loss and the
-//! cotangents of the initial state, the parameters and the inputs. `follow.rs`: what it does for each action;
-//! `bytes.rs`: its memory; `measure.rs`: how that is found; `sizes.rs`: how large states are; `cotangent.rs`: what becomes of the cotangent; `decisions.rs`: what steps decided; `loss.rs`: where it begins;
-//! `divergence.rs`: whether steps that are run again end where they did.
+//! Input: a step, a state, parameters, inputs, a loss, snapshot stores, and actions from a schedule. Output:
+//! the value of the loss and the cotangents of the initial state, the parameters and the inputs. `follow.rs`:
+//! what it does for each action; `bytes.rs`: its memory; `measure.rs`: how that is found; `sizes.rs`: how
+//! large states are; `cotangent.rs`: what becomes of the cotangent; `decisions.rs`: what steps decided;
+//! `loss.rs`: where it begins; `divergence.rs`: whether steps that are run again end where they did.
 //!
-//! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states are those of one trajectory,
-//! whatever the schedule; cotangents are added in one order. After the first step nothing is allocated unless a state has grown.
+//! Invariants: every recorded step must end in the bits from which the next one was recorded, so the states
+//! are those of one trajectory, whatever the schedule; cotangents are added in one order. After the first
+//! step nothing is allocated unless a state has grown.
 
 mod bytes;
 mod cotangent;
@@ -204,8 +207,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         Ok(())
     }
 
-    /// Runs the whole loop once to hash its states, if they are to be compared, and goes back to its start: every step is then run at least twice, and
-    /// the first that differs is the first to be noticed.
+    /// Runs the whole loop once to hash its states, if they are to be compared, and goes back to its start:
+    /// every step is then run at least twice, and the first that differs is the first to be noticed.
     pub(super) fn rehearse(&mut self, initial: &Snapshot, steps: u64) -> Result<(), Error> {
         if self.watch.hashes.is_none() {
             return Ok(());

@@ -1,9 +1,11 @@
 //! How large states are: what was planned for, and whether a state has outgrown that.
 //!
-//! Input: the live state and the backend's own copy of it. Output: the largest sizes that were seen, and an error once a state is larger.
+//! Input: the live state and the backend's own copy of it. Output: the largest sizes that were seen, and an
+//! error once a state is larger.
 //!
-//! Invariant: where there is a budget, no step is recorded and no snapshot taken of a state that was not planned for. Steps that are advanced passively are held to the bytes of the
-//! live state, not to its numbers; how much memory a step gives its state is seen only after it.
+//! Invariant: where there is a budget, no step is recorded and no snapshot taken of a state that was not
+//! planned for. Steps that are advanced passively are held to the bytes of the live state, not to its
+//! numbers; how much memory a step gives its state is seen only after it.
 
 use super::{Backend, Engine, Error, Inner, Notes, Passive, Reals, Step, When};
 use crate::rollout::backend::{Recording, slack_of};
@@ -92,9 +94,11 @@ pub(in crate::rollout) struct PlannedFor {
     needed: Option<(usize, usize)>,
     /// Whether a larger one is an error.
     pub(super) holds: bool,
-    /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a moment.
+    /// Whether a step makes lists of its state longer, if only until it ends: they are then held twice for a
+    /// moment.
     pub(super) moves_lists: bool,
-    /// Whether a state that is restored has its lists elsewhere than before: they are then held twice for a moment, too.
+    /// Whether a state that is restored has its lists elsewhere than before: they are then held twice for a
+    /// moment, too.
     pub(super) moves_when_restored: bool,
     /// The bytes that states which grow may take beyond the largest one.
     spare: usize,
@@ -147,7 +151,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         }
     }
 
-    /// The bytes that states may take beyond what they take now, because the largest may be there again: a state that becomes one of another kind gives its memory back.
+    /// The bytes that states may take beyond what they take now, because the largest may be there again: a
+    /// state that becomes one of another kind gives its memory back.
     pub(in crate::rollout) fn not_held_now(&self) -> usize {
         let (largest, now) = (&self.plan.largest, self.sizes());
         let after = self.after.as_ref().map_or(0, Reals::heap_bytes);
@@ -174,7 +179,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         heap.max(in_backend).max(of_loss)
     }
 
-    /// Plans for states that hold twice as much from now on: lists that grew one by one have more capacity than those that were loaded. And for one that is moved meanwhile.
+    /// Plans for states that hold twice as much from now on: lists that grew one by one have more capacity
+    /// than those that were loaded. And for one that is moved meanwhile.
     pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
         self.plan.spare = self.largest_list();
         let Sizes { heap, in_backend, of_loss, .. } = &mut self.plan.largest;
@@ -211,7 +217,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.plan.holds = !budget.is_unlimited();
     }
 
-    /// The error of a recording of the unit that begins at a step: one that took more than was planned for names it.
+    /// The error of a recording of the unit that begins at a step: one that took more than was planned for
+    /// names it.
     pub(super) fn of_recording(&self, from: u64, error: Error) -> Error {
         match error {
             Error::Core(palinode_core::Error::ByteLimit { needed, limit, .. }) if self.plan.holds => {
@@ -242,7 +249,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Err(outgrown(step))
     }
 
-    /// The same for a snapshot of so many words, in a store that needs more for snapshots which differ in size.
+    /// The same for a snapshot of so many words, in a store that needs more for snapshots which differ in
+    /// size.
     pub(super) fn check_lengths(&self, step: u64, lengths: (usize, usize)) -> Result<(), Error> {
         let PlannedFor { holds, varies, lengths: planned, .. } = self.plan;
         if !holds || varies || planned.is_none_or(|planned| planned == lengths) {
@@ -262,7 +270,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.heap_bytes() + others + self.largest_list()
     }
 
-    /// An error of something that took more than was planned for, with what is held in all and so many bytes elsewhere.
+    /// An error of something that took more than was planned for, with what is held in all and so many bytes
+    /// elsewhere.
     pub(in crate::rollout) fn exceeding(&self, error: Error, budget: Budget, others: usize) -> Error {
         match error {
             Error::OverBudget { step, needed: more, .. } => {
@@ -289,7 +298,8 @@ fn places<T: Inner>(value: &impl Reals<Passive<T>>) -> usize {
     places.0
 }
 
-/// A step takes more than was planned for. How many bytes that makes in all is for the caller to tell, who has the stores.
+/// A step takes more than was planned for. How many bytes that makes in all is for the caller to tell, who
+/// has the stores.
 #[cold]
 pub(super) fn outgrown(step: u64) -> Error {
     Error::OverBudget { step, needed: 0, budget: Budget::UNLIMITED }

@@ -1,13 +1,15 @@
 //! The directory of a run, its owner's lock, and what killed runs left behind.
 //!
-//! Input: a directory that the user names. Output: a fresh one inside it, which is removed with all its snapshots when dropped.
+//! Input: a directory that the user names. Output: a fresh one inside it, which is removed with all its
+//! snapshots when dropped.
 //!
-//! A run's directory holds a file `owner`, locked for as long as the run lives: the system gives the lock back however the process ends. So a directory
-//! whose owner's lock can be had belongs to nobody any more. What it holds is never read, because files carry the number of
-//! their run; it is removed when the next run begins beside it. Only what looks in every way like ours is removed.
+//! A run's directory holds a file `owner`, locked for as long as the run lives: the system gives the lock
+//! back however the process ends. So a directory whose owner's lock can be had belongs to nobody any more.
+//! What it holds is never read, because files carry the number of their run; it is removed when the next run
+//! begins beside it. Only what looks in every way like ours is removed.
 //!
-//! Invariant: the owner's file has its contents only after it was locked, so that a directory which is being made is not taken for an
-//! abandoned one.
+//! Invariant: the owner's file has its contents only after it was locked, so that a directory which is being
+//! made is not taken for an abandoned one.
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -46,7 +48,8 @@ impl RunDirectory {
     pub(super) fn create(parent: &Path) -> io::Result<Self> {
         fs::create_dir_all(parent)?;
         remove_abandoned(parent);
-        // A name is taken, or its lock is being tried by someone else, about never; but then another one will do.
+        // A name is taken, or its lock is being tried by someone else, about never; but then another one will
+        // do.
         let mut attempts = 0;
         loop {
             let run = random();
@@ -64,7 +67,8 @@ impl RunDirectory {
             let mut owner = File::create_new(path.join(OWNER))?;
             match owner.try_lock() {
                 Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
-                // A file system without locks: then nobody can have the lock, and nothing is ever taken for abandoned.
+                // A file system without locks: then nobody can have the lock, and nothing is ever taken for
+                // abandoned.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {}
@@ -143,7 +147,8 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     if mark == MARK { remove_ours(path) } else { Ok(()) }
 }
 
-/// Removes the snapshots in a run's directory, the owner's file and the directory. Files that are not ours stay, and with them the directory.
+/// Removes the snapshots in a run's directory, the owner's file and the directory. Files that are not ours
+/// stay, and with them the directory.
 fn remove_ours(path: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

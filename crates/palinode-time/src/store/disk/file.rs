@@ -1,7 +1,8 @@
 //! A snapshot as the bytes of a file.
 //!
-//! Input: a label and a snapshot. Output: 64 bytes of header (magic, run, slot, number of the put, step, both lengths, checksum), then the words,
-//! all as little-endian words of 8 bytes. And back, or what is wrong with it.
+//! Input: a label and a snapshot. Output: 64 bytes of header (magic, run, slot, number of the put, step, both
+//! lengths, checksum), then the words, all as little-endian words of 8 bytes. And back, or what is wrong with
+//! it.
 //!
 //! Invariant: a file is taken for a snapshot only if every byte is what was written for this label.
 
@@ -64,7 +65,8 @@ pub(super) fn seal(buffer: &mut [u8]) {
     buffer[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// A hash of 64 bits of header and words, by XXH3: ten times as fast as the hash of a snapshot, which is made one word after the other.
+/// A hash of 64 bits of header and words, by XXH3: ten times as fast as the hash of a snapshot, which is made
+/// one word after the other.
 fn checksum(buffer: &[u8]) -> u64 {
     xxh3_64_with_seed(&buffer[HEADER..], xxh3_64(&buffer[..CHECKSUM.start]))
 }

@@ -1,7 +1,8 @@
 //! Snapshots on disk.
 //!
-//! Input: snapshots. Output: the same, from files: one for each slot, in a directory of the run's own. A thread writes them while the sweep
-//! goes on, and reads them before they are needed if it is told so (`prefetch`).
+//! Input: snapshots. Output: the same, from files: one for each slot, in a directory of the run's own. A
+//! thread writes them while the sweep goes on, and reads them before they are needed if it is told so
+//! (`prefetch`).
 //!
 //! | file | holds |
 //! |---|---|
@@ -9,12 +10,12 @@
 //! | `directory.rs` | the run's directory, its lock, what killed runs left |
 //! | `worker.rs` | the thread |
 //!
-//! Invariants: of three buffers at most two wait to be written and at most two are being read or wait to be fetched, so neither shuts out the
-//! other. A failure in the background is told at the next call, and again to whoever asks for that slot. Files
-//! are removed when the store is dropped, whatever happened before.
+//! Invariants: of three buffers at most two wait to be written and at most two are being read or wait to be
+//! fetched, so neither shuts out the other. A failure in the background is told at the next call, and again
+//! to whoever asks for that slot. Files are removed when the store is dropped, whatever happened before.
 //!
-//! Limits: the system's cache of files is not counted, nor is the thread's stack (128 KiB). Files are not forced to the device (`fsync`): no
-//! other run will read them.
+//! Limits: the system's cache of files is not counted, nor is the thread's stack (128 KiB). Files are not
+//! forced to the device (`fsync`): no other run will read them.
 
 mod directory;
 mod file;
@@ -96,8 +97,9 @@ struct Fetched {
 }
 
 impl DiskStore {
-    /// A store that keeps its files in a directory of its own inside this one. Both are made when the first snapshot is put; the inner one
-    /// is removed when the store is dropped. Directories of runs that were killed are removed as well.
+    /// A store that keeps its files in a directory of its own inside this one. Both are made when the first
+    /// snapshot is put; the inner one is removed when the store is dropped. Directories of runs that were
+    /// killed are removed as well.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         DiskStore {
             parent: directory.into(),
@@ -116,7 +118,8 @@ impl DiskStore {
         }
     }
 
-    /// For tests of what is hidden behind what: each write and read takes so much longer, as on a slow device.
+    /// For tests of what is hidden behind what: each write and read takes so much longer, as on a slow
+    /// device.
     #[doc(hidden)]
     #[must_use]
     pub fn slowed(mut self, by: Duration) -> Self {
@@ -129,7 +132,8 @@ impl DiskStore {
         self.run.as_ref().map(|run| run.directory.path())
     }
 
-    /// Waits for what is being written, removes all files and tells what went wrong; dropping the store does the same and tells nobody.
+    /// Waits for what is being written, removes all files and tells what went wrong; dropping the store does
+    /// the same and tells nobody.
     pub fn close(mut self) -> Result<(), SnapshotError> {
         let flushed = self.flush();
         let Some(Run { worker, directory }) = self.run.take() else { return flushed };

@@ -1,13 +1,16 @@
 //! The thread that writes, reads and removes files.
 //!
-//! Input: jobs, in the order in which they are to be done. Output: for each write and read its buffer back, with what went wrong if anything did.
+//! Input: jobs, in the order in which they are to be done. Output: for each write and read its buffer back,
+//! with what went wrong if anything did.
 //!
-//! The thread looks for jobs by itself, after naps of 50 us to 2 ms, a quarter of the time since the last job. Waking it with each job would be worse: on a
-//! machine whose processors are busy, a thread that is woken takes the place of the one that woke it, and the sweep stands still while
-//! the file is written. It is woken when someone waits for it.
+//! The thread looks for jobs by itself, after naps of 50 us to 2 ms, a quarter of the time since the last
+//! job. Waking it with each job would be worse: on a machine whose processors are busy, a thread that is
+//! woken takes the place of the one that woke it, and the sweep stands still while the file is written. It is
+//! woken when someone waits for it.
 //!
-//! Invariants: jobs are done one after the other, so that a read that follows a write of the same slot reads what was written. The
-//! thread never waits for its owner: there is space for the answers to all buffers there are.
+//! Invariants: jobs are done one after the other, so that a read that follows a write of the same slot reads
+//! what was written. The thread never waits for its owner: there is space for the answers to all buffers
+//! there are.
 
 use super::directory::{gone, slot_name};
 use super::file::{self, Label};
@@ -68,7 +71,8 @@ pub(super) fn heap_bytes(buffers: usize) -> usize {
 }
 
 impl Worker {
-    /// A thread for the files of this directory, and of so many buffers; it sleeps for a while before each write and read.
+    /// A thread for the files of this directory, and of so many buffers; it sleeps for a while before each
+    /// write and read.
     pub(super) fn start(directory: &Path, buffers: usize, delay: Duration) -> io::Result<Self> {
         let (jobs, incoming) = sync_channel(JOBS);
         let (outgoing, done) = sync_channel(buffers);
