@@ -18,41 +18,28 @@ fn classify<N: FormatLimits>(x: f64) -> FpCategory {
     }
 }
 
+macro_rules! constants {
+    ($($name:ident = $value:expr;)*) => {$(
+        #[inline]
+        fn $name() -> Self {
+            Self::lift($value)
+        }
+    )*};
+}
+
 /// The same functions for both traits: `Float` asks for all of them, `FloatCore` has slower defaults for
 /// some.
 macro_rules! shared {
     ($Number:ty) => {
-        #[inline(always)]
-        fn nan() -> Self {
-            Self::lift(S::from_f64(f64::NAN))
-        }
-        #[inline(always)]
-        fn infinity() -> Self {
-            Self::lift(S::from_f64(f64::INFINITY))
-        }
-        #[inline(always)]
-        fn neg_infinity() -> Self {
-            Self::lift(S::from_f64(f64::NEG_INFINITY))
-        }
-        #[inline(always)]
-        fn neg_zero() -> Self {
-            Self::lift(S::from_f64(-0.0))
-        }
-        #[inline(always)]
-        fn min_value() -> Self {
-            Self::lift(-S::largest())
-        }
-        #[inline(always)]
-        fn min_positive_value() -> Self {
-            Self::lift(S::smallest())
-        }
-        #[inline(always)]
-        fn epsilon() -> Self {
-            Self::lift(S::epsilon())
-        }
-        #[inline(always)]
-        fn max_value() -> Self {
-            Self::lift(S::largest())
+        constants! {
+            nan = S::from_f64(f64::NAN);
+            infinity = S::from_f64(f64::INFINITY);
+            neg_infinity = S::from_f64(f64::NEG_INFINITY);
+            neg_zero = S::from_f64(-0.0);
+            min_value = -S::largest();
+            min_positive_value = S::smallest();
+            epsilon = S::epsilon();
+            max_value = S::largest();
         }
         #[inline]
         fn is_nan(self) -> bool {
@@ -145,7 +132,7 @@ macro_rules! float {
         }
 
         impl<$($generics)*> FloatConst for $Number {
-            constants! { S
+            constants! {
                 E = S::constant(Constant::E);
                 PI = S::constant(Constant::Pi);
                 TAU = S::constant(Constant::Pi) * S::from_int(2);
@@ -170,14 +157,6 @@ macro_rules! float {
     };
 }
 
-macro_rules! constants {
-    ($S:ident $($name:ident = $value:expr;)*) => {$(
-        #[inline]
-        fn $name() -> Self {
-            Self::lift($value)
-        }
-    )*};
-}
 super::for_each_number! { float! { FormatLimits } }
 
 #[cfg(test)]

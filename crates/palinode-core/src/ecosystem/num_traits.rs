@@ -7,7 +7,6 @@
 //! text is read as an `f64`.
 
 use super::FormatLimits;
-use super::carry::Carry as _;
 use ::num_traits::{
     AsPrimitive, Bounded, FromPrimitive, Inv, MulAdd, MulAddAssign, Num, NumCast, One, Pow, Signed,
     ToPrimitive, Zero,
@@ -85,7 +84,7 @@ macro_rules! num_traits {
             /// input crosses a partial of zero.
             #[inline]
             fn is_zero(&self) -> bool {
-                self.is_exactly(S::zero(), |x| x.carries())
+                self.is_exactly(S::zero())
             }
         }
 
@@ -98,7 +97,7 @@ macro_rules! num_traits {
             /// derivative too.
             #[inline]
             fn is_one(&self) -> bool {
-                self.is_exactly(S::one(), |x| x.carries())
+                self.is_exactly(S::one())
             }
         }
 

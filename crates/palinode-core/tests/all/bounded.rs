@@ -15,7 +15,6 @@
 //! be right on both.
 
 use crate::leaf::Leaf;
-use palinode_core::rules::{Binary, Ternary, Unary};
 use palinode_core::{Constant, Differentiable, DoubleDouble, Posit, PositWidth, Scalar};
 
 #[derive(Clone, Copy, Debug)]
@@ -292,17 +291,7 @@ impl<W: PositWidth> Scalar for Bounded<W> {
     }
 }
 
-impl<W: PositWidth> Differentiable for Bounded<W> {
-    fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        rule.value(x)
-    }
-    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
-        rule.value(x, y)
-    }
-    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
-        rule.value(x, y, w)
-    }
-}
+impl<W: PositWidth> Differentiable for Bounded<W> {}
 
 impl<W: PositWidth> Leaf for Bounded<W> {
     const NAME: &'static str = <Posit<W> as Leaf>::NAME;

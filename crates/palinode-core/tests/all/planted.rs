@@ -384,17 +384,7 @@ weak_scalar! {
     two: copysign min max powf hypot atan2;
 }
 
-impl Differentiable for Weak {
-    fn unary<R: Unary>(rule: R, x: Weak) -> Weak {
-        rule.value(x)
-    }
-    fn binary<R: Binary>(rule: R, x: Weak, y: Weak) -> Weak {
-        rule.value(x, y)
-    }
-    fn ternary<R: Ternary>(rule: R, x: Weak, y: Weak, w: Weak) -> Weak {
-        rule.value(x, y, w)
-    }
-}
+impl Differentiable for Weak {}
 
 impl Leaf for Weak {
     const NAME: &'static str = "weak f64";
