@@ -9,9 +9,7 @@
 
 use super::{Array, need_at};
 use crate::rules::Multiply;
-use crate::tape::arrays::{
-    Argument, Home, Linear, Operands, Partial, Places, Region, Residual, Shape, Two, View,
-};
+use crate::tape::arrays::{Argument, Home, Linear, Operands, Partial, Places, Region, Shape, Two, View};
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
 use palinode_num::{Accumulator, Scalar};
@@ -103,11 +101,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
             return Var::lift(value);
         }
         let need = need_at::<S>("dot", at, stamp);
-        let keep = |array: &Array<S>, needed: bool| match needed {
-            true => array.keep(need),
-            false => Residual::Absent,
-        };
-        let values = vec![keep(self, regions[1].is_some()), keep(other, regions[0].is_some())];
+        let values =
+            vec![self.keep_if(regions[1].is_some(), need), other.keep_if(regions[0].is_some(), need)];
         let operands = Some(Box::new(Operands { formula: Arc::new(Two(Multiply {})), values }));
         let arguments = regions
             .into_iter()

@@ -489,8 +489,20 @@ impl<S: Scalar> Arena<S> {
         }
     }
 
+    /// Every node from the last: its number, the words of its parents, its partials.
+    pub(crate) fn nodes_down(&self) -> impl Iterator<Item = (u32, &[u32], &[S])> {
+        let runs = self.filled().rev().flat_map(|(_, parents, mut partials)| {
+            parents.chunk_by(|_, &next| next & FIRST == 0).rev().map(move |words| {
+                let (rest, own) = partials.split_at(partials.len() - words.len());
+                partials = rest;
+                (words, own)
+            })
+        });
+        (1..self.next_node).rev().zip(runs).map(|(node, (words, partials))| (node, words, partials))
+    }
+
     /// Every node in order: its number, the words of its parents, its partials.
-    fn nodes(&self) -> impl Iterator<Item = (u32, &[u32], &[S])> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (u32, &[u32], &[S])> {
         self.filled().flat_map(|(first_node, parents, mut partials)| {
             let nodes = (first_node..).zip(parents.chunk_by(|_, &next| next & FIRST == 0));
             nodes.map(move |(node, words)| {

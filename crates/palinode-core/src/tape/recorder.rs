@@ -73,6 +73,22 @@ fn merged<'a, S: 'a>(
     })
 }
 
+/// What sweeps stop at besides nodes, the last first.
+pub(super) fn stops_down<'a, S: Scalar>(
+    arrays: &'a ArrayTape<S>,
+    customs: &'a [CustomNode<S>],
+) -> impl Iterator<Item = Stop<'a, S>> {
+    merged(arrays.steps().rev(), customs.iter().rev(), |step, custom| step.at >= custom.end())
+}
+
+/// What sweeps stop at besides nodes, the first first.
+pub(super) fn stops_up<'a, S: Scalar>(
+    arrays: &'a ArrayTape<S>,
+    customs: &'a [CustomNode<S>],
+) -> impl Iterator<Item = Stop<'a, S>> {
+    merged(arrays.steps(), customs.iter(), |step, custom| step.at < custom.end())
+}
+
 pub(crate) struct Recorder<S> {
     pub(crate) arena: Arena<S>,
     pub(crate) custom: Vec<CustomNode<S>>,
@@ -139,26 +155,15 @@ impl<S: Scalar> Recorder<S> {
         self.trace.push(Entry { node, op, inputs: Vec::new(), value });
     }
 
-    /// What sweeps stop at besides nodes, the last first.
-    pub(super) fn stops_down(&self) -> impl Iterator<Item = Stop<'_, S>> {
-        let (steps, customs) = (self.arrays.steps().rev(), self.custom.iter().rev());
-        merged(steps, customs, |step, custom| step.at >= custom.end())
-    }
-
-    /// What sweeps stop at besides nodes, the first first.
-    fn stops_up(&self) -> impl Iterator<Item = Stop<'_, S>> {
-        merged(self.arrays.steps(), self.custom.iter(), |step, custom| step.at < custom.end())
-    }
-
     /// Propagates cotangents from the last node down to node `to`.
     pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], to: u32) -> Result<(), Error> {
         let mut walk = Reverse::new(&self.arena);
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
         let mut scratch = Scratch::new();
-        for stop in self.stops_down() {
+        for stop in stops_down(&self.arrays, &self.custom) {
             walk.down_to(cotangents, stop.at());
             match stop {
-                Stop::Arrays(step) => arrays.reverse(step, cotangents, &mut scratch)?,
+                Stop::Arrays(step) => arrays.reverse(step, cotangents, &mut scratch),
                 Stop::Custom(custom) => custom.reverse(cotangents)?,
             }
         }
@@ -171,10 +176,10 @@ impl<S: Scalar> Recorder<S> {
         let mut walk = Forward::new(&self.arena);
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
         let mut scratch = Scratch::new();
-        for stop in self.stops_up() {
+        for stop in stops_up(&self.arrays, &self.custom) {
             walk.up_to(tangents, stop.at());
             match stop {
-                Stop::Arrays(step) => arrays.forward(step, tangents, &mut scratch)?,
+                Stop::Arrays(step) => arrays.forward(step, tangents, &mut scratch),
                 Stop::Custom(custom) => custom.forward(tangents)?,
             }
         }

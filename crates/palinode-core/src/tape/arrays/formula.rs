@@ -11,6 +11,7 @@ use crate::rules::{Binary, Ternary, Unary};
 use palinode_num::Scalar;
 
 /// Reads the elements of one argument in order.
+#[derive(Clone, Copy)]
 pub(crate) enum Reader<'a, S> {
     /// A number for every element.
     Same(S),

@@ -16,7 +16,6 @@ use super::residual::Lent;
 use super::steps::{ArrayTape, Kind, Linear, Partial, Step, Whole};
 #[cfg(test)]
 use crate::array::tests::planted::Bug;
-use crate::error::Error;
 use crate::tape::Sums;
 use crate::tape::arena::SINK;
 use palinode_num::{AccumulateProducts, Scalar};
@@ -66,7 +65,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         step: &Step,
         cotangents: &mut [[S; N]],
         scratch: &mut Scratch<S, N>,
-    ) -> Result<(), Error> {
+    ) {
         match step.kind {
             Kind::Get => {
                 let received = cotangents[step.node as usize];
@@ -90,9 +89,8 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 let received = cotangents[self.slot(step)];
                 accumulate(&mut cotangents[step.node as usize], received);
             }
-            Kind::Whole => return self.reverse_whole(step, cotangents, scratch),
+            Kind::Whole => self.reverse_whole(step, cotangents, scratch),
         }
-        Ok(())
     }
 
     #[inline(never)]
@@ -101,7 +99,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         step: &Step,
         cotangents: &mut [[S; N]],
         scratch: &mut Scratch<S, N>,
-    ) -> Result<(), Error> {
+    ) {
         let whole = &self.tape.whole[step.storage as usize];
         let (output, replaces) = whole.output();
         let received = &mut scratch.received;
@@ -113,13 +111,12 @@ impl<'a, S: Scalar> Arrays<'a, S> {
             self.places(output).for_each(|place| cotangents[place] = [S::zero(); N]);
         }
         if received.iter().flatten().all(|cotangent| cotangent.vanishes()) {
-            return Ok(());
+            return;
         }
         match whole {
             Whole::Linear(linear) => self.reverse_linear(linear, received, cotangents),
             Whole::Product(product) => product.reverse(self.layout(), received, cotangents),
         }
-        Ok(())
     }
 
     fn reverse_linear<const N: usize>(
@@ -225,7 +222,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         step: &Step,
         tangents: &mut [[S; N]],
         scratch: &mut Scratch<S, N>,
-    ) -> Result<(), Error> {
+    ) {
         match step.kind {
             Kind::Get => tangents[step.node as usize] = tangents[self.slot(step)],
             Kind::Set => {
@@ -240,17 +237,12 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 let whole = &self.tape.whole[step.storage as usize];
                 let sent = &mut scratch.received;
                 sent.clear();
-                let (output, replaces) = match whole {
-                    Whole::Linear(linear) => {
-                        sent.resize(linear.output.places.len(), [S::zero(); N]);
-                        self.forward_linear(linear, tangents, sent);
-                        (&linear.output, linear.replaces)
-                    }
-                    Whole::Product(product) => {
-                        product.forward(self.layout(), tangents, sent);
-                        (&product.output, product.replaces)
-                    }
-                };
+                let (output, replaces) = whole.output();
+                sent.resize(output.places.len(), [S::zero(); N]);
+                match whole {
+                    Whole::Linear(linear) => self.forward_linear(linear, tangents, sent),
+                    Whole::Product(product) => product.forward(self.layout(), tangents, sent),
+                }
                 if replaces {
                     self.places(output).for_each(|place| tangents[place] = [S::zero(); N]);
                 }
@@ -259,7 +251,6 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 }
             }
         }
-        Ok(())
     }
 
     fn forward_linear<const N: usize>(self, linear: &Linear<S>, tangents: &[[S; N]], sent: &mut [[S; N]]) {

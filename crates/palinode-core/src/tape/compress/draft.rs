@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::tape::arena::SINK;
 use crate::tape::arrays::ArrayTape;
 use crate::tape::custom::CustomNode;
+use crate::tape::filled;
 use crate::tape::{Record, Size, Tape};
 use palinode_num::Scalar;
 
@@ -148,7 +149,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     /// The new number of each node of the recording: the sink's for what is gone, then the inputs in the
     /// order asked for, then everything else in the order recorded.
     fn numbers(&self) -> Result<Vec<u32>, Error> {
-        let mut numbers = fuse::per_node(self.marks.len(), SINK)?;
+        let mut numbers = filled(self.marks.len(), SINK)?;
         for (number, &input) in (1..).zip(&self.inputs) {
             numbers[input as usize] = number;
         }
@@ -172,7 +173,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
 /// For each place between nodes of the recording the number that the next node has now, at one place more
 /// than there are nodes.
 fn next_numbers(numbers: &[u32], recorded_inputs: usize, inputs: u32) -> Result<Vec<u32>, Error> {
-    let mut next = fuse::per_node(numbers.len() + 1, 0)?;
+    let mut next = filled(numbers.len() + 1, 0)?;
     let mut number = inputs + 1;
     for node in recorded_inputs + 1..numbers.len() {
         next[node] = number;

@@ -11,7 +11,7 @@ mod reentry;
 
 /// What `f` says when it panics.
 #[track_caller]
-fn message<R>(what: &str, f: impl FnOnce() -> R) -> String {
+pub(crate) fn message<R>(what: &str, f: impl FnOnce() -> R) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { panic!("{what} went unnoticed") };
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).expect("a text")
