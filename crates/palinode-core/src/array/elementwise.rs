@@ -14,10 +14,10 @@
 
 use super::buffer::Write;
 use super::{Array, count_saved, need_at, owned};
-use crate::rules::{Binary, Ternary, Unary};
+use crate::rules::{Binary, One, Ternary, Three, Two, Unary};
 use crate::tape::arrays::{
-    Argument, Formula, Ingredient, Linear, Need, One, Operands, Partial, Probe, Reader, Recipe, Residual,
-    Shape, Three, Two, WhenOverwritten,
+    Argument, Formula, Ingredient, Linear, Need, Operands, Partial, Probe, Reader, Recipe, Residual, Shape,
+    WhenOverwritten,
 };
 use crate::tape::{Stamp, Var};
 use core::panic::Location;

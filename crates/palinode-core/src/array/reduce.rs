@@ -8,8 +8,8 @@
 //! Elements that tie for the largest or smallest share its derivative equally, as in programs.
 
 use super::{Array, need_at};
-use crate::rules::Multiply;
-use crate::tape::arrays::{Argument, Home, Linear, Operands, Partial, Places, Region, Shape, Two, View};
+use crate::rules::{Multiply, Two};
+use crate::tape::arrays::{Argument, Home, Linear, Operands, Partial, Places, Region, Shape, View};
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
 use palinode_num::{Accumulator, Scalar};

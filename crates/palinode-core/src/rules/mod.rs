@@ -11,11 +11,13 @@
 //! argument is active (`DualN` evaluates all of them); nothing here knows about tangents, cotangents or
 //! tapes.
 
+mod any;
 mod row;
 mod table;
 
+pub use any::{One, Rule, RuleVisitor, Three, Two};
+pub use row::Row;
 pub(crate) use row::functions_by_row;
-pub use row::{Row, RuleVisitor};
 pub use table::*;
 
 use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};

@@ -4,29 +4,29 @@
 //! zero. The unspoilt rules go through the same function and must come out clean.
 
 use crate::bounded::Bounded;
-use crate::check::{AnyRule, Finding, One, Report, Three, Two, against_reference, promises};
+use crate::check::{Finding, FirstOrder, Lifted, OfRule, Report, against_reference, promises};
 use crate::leaf::Leaf;
 use crate::reference::samples;
 use crate::rules::samples_next_to_one;
 use crate::strong_zero;
-use palinode_core::rules::{self, Binary, Kink, Row, Ternary, Unary};
-use palinode_core::{Constant, Differentiable, DoubleDouble, Posit16, Scalar};
+use palinode_core::rules::{self, Binary, Kink, One, Row, Rule, Ternary, Three, Two, Unary};
+use palinode_core::{Constant, Differentiable, DoubleDouble, Posit16, Scalar, functions_by_row};
 
 /// Everything that the checkers say about a rule, in `f64`.
-fn examine<R: AnyRule>(rule: R) -> Vec<Finding> {
+fn examine<R: Rule>(rule: R) -> Vec<Finding> {
     examine_in::<f64, R>(rule)
 }
 
-fn examine_in<S: Leaf, R: AnyRule>(rule: R) -> Vec<Finding> {
-    let mut report = Report::default();
+fn examine_in<S: Leaf, R: Rule>(rule: R) -> Vec<Finding> {
+    let (mut report, lifted) = (Report::default(), Lifted::<S>::of(rule));
     for sample in samples(R::NAME) {
-        against_reference::<S, R>(rule, sample, &mut report);
+        against_reference(&lifted, sample, &mut report);
     }
     if S::ROUNDS_ARGUMENTS {
         let op = Row::named(R::NAME).expect("a row");
-        samples_next_to_one(&op).for_each(|sample| against_reference::<S, R>(rule, &sample, &mut report));
+        samples_next_to_one(&op).for_each(|sample| against_reference(&lifted, &sample, &mut report));
     }
-    promises::<S, R>(rule, samples(R::NAME), &mut report);
+    promises(&FirstOrder::<S>::of(rule), samples(R::NAME), &mut report);
     assert!(!samples(R::NAME).is_empty(), "{} has no samples to be caught with", R::NAME);
     report.findings
 }
@@ -34,7 +34,7 @@ fn examine_in<S: Leaf, R: AnyRule>(rule: R) -> Vec<Finding> {
 /// The bug must be found in this mode and partial, in a place whose description contains `place`; and the
 /// finding says what was expected and what came.
 #[track_caller]
-fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Finding> {
+fn caught<R: Rule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Finding> {
     let found = examine(bug);
     let named =
         found.iter().find(|f| f.op == R::NAME && f.mode == mode && f.what == what && f.place.contains(place));
@@ -48,8 +48,8 @@ fn caught<R: AnyRule>(bug: R, mode: &str, what: &str, place: &str) -> Vec<Findin
 /// The bug must also be found where numbers have few bits: in this partial, on posits of 8 and of 16 bits, in
 /// the modes that nest and that do not.
 #[track_caller]
-fn caught_on_posits<R: AnyRule>(bug: R, what: &str) {
-    fn on<S: Leaf, R: AnyRule>(bug: R, what: &str) {
+fn caught_on_posits<R: Rule>(bug: R, what: &str) {
+    fn on<S: Leaf, R: Rule>(bug: R, what: &str) {
         let found = examine_in::<S, R>(bug);
         let modes: &[&str] =
             if what.len() == 2 { &["partial", "dual", "var"] } else { &["dual dual", "jet"] };
@@ -67,7 +67,7 @@ fn caught_on_posits<R: AnyRule>(bug: R, what: &str) {
 }
 
 #[track_caller]
-fn clean<R: AnyRule>(rule: R) {
+fn clean<R: Rule>(rule: R) {
     let found = examine(rule);
     assert!(found.is_empty(), "{}: {}", R::NAME, found[0]);
 }
@@ -326,62 +326,45 @@ impl core::ops::Neg for Weak {
     }
 }
 
-macro_rules! weak_scalar {
-    (one: $($f1:ident)*; two: $($f2:ident)*;) => {
-        impl Scalar for Weak {
-            type Bool = bool;
-            fn strong_mul(self, other: Weak) -> Weak {
-                self * other
-            }
-            fn strong_add_to(self, a: Weak, sum: Weak) -> Weak {
-                sum + self * a
-            }
-            fn from_int(n: i32) -> Weak {
-                Weak(f64::from(n))
-            }
-            fn constant(name: Constant) -> Weak {
-                Weak(f64::constant(name))
-            }
-            fn from_f64(v: f64) -> Weak {
-                Weak(v)
-            }
-            fn glance(self) -> Option<f64> {
-                Some(self.0)
-            }
-            fn less(self, other: Weak) -> bool {
-                self.0 < other.0
-            }
-            fn less_eq(self, other: Weak) -> bool {
-                self.0 <= other.0
-            }
-            fn equal(self, other: Weak) -> bool {
-                self.0 == other.0
-            }
-            fn select(condition: bool, if_true: Weak, if_false: Weak) -> Weak {
-                if condition { if_true } else { if_false }
-            }
-            fn mul_add(self, factor: Weak, addend: Weak) -> Weak {
-                Weak(self.0.mul_add(factor.0, addend.0))
-            }
-            fn powi(self, n: i32) -> Weak {
-                Weak(Scalar::powi(self.0, n))
-            }
-            fn polygamma(self, order: u32) -> Weak {
-                Weak(self.0.polygamma(order))
-            }
-            $(fn $f1(self) -> Weak {
-                Weak(Scalar::$f1(self.0))
-            })*
-            $(fn $f2(self, other: Weak) -> Weak {
-                Weak(Scalar::$f2(self.0, other.0))
-            })*
+impl Weak {
+    fn apply(row: Row, parameter: i32, args: &[Weak]) -> Weak {
+        match (row, args) {
+            (Row::StrongMul, &[a, b]) => a * b,
+            _ => Weak(row.value(parameter, &args.iter().map(|x| x.0).collect::<Vec<_>>())),
         }
-    };
+    }
 }
-weak_scalar! {
-    one: abs signum floor ceil round trunc sqrt cbrt exp exp2 exp_m1 ln ln_1p log2 log10 sin cos tan asin acos atan
-        sinh cosh tanh asinh acosh atanh erf erfc lgamma;
-    two: copysign min max powf hypot atan2;
+
+impl Scalar for Weak {
+    type Bool = bool;
+    fn strong_add_to(self, a: Weak, sum: Weak) -> Weak {
+        sum + self * a
+    }
+    fn from_int(n: i32) -> Weak {
+        Weak(f64::from(n))
+    }
+    fn constant(name: Constant) -> Weak {
+        Weak(f64::constant(name))
+    }
+    fn from_f64(v: f64) -> Weak {
+        Weak(v)
+    }
+    fn glance(self) -> Option<f64> {
+        Some(self.0)
+    }
+    fn less(self, other: Weak) -> bool {
+        self.0 < other.0
+    }
+    fn less_eq(self, other: Weak) -> bool {
+        self.0 <= other.0
+    }
+    fn equal(self, other: Weak) -> bool {
+        self.0 == other.0
+    }
+    fn select(condition: bool, if_true: Weak, if_false: Weak) -> Weak {
+        if condition { if_true } else { if_false }
+    }
+    functions_by_row!();
 }
 
 impl Differentiable for Weak {}
