@@ -1,47 +1,22 @@
 //! Arrays on the tape: what users meet. Random programs and planted bugs are in `src/array/tests/`.
 
+use crate::support::{close, differences, panic_message};
 use palinode_core::{Array, Error, Key, Tape, Var, WhenOverwritten, grad, value_and_grad};
-
-pub(crate) fn close(found: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(found.len(), expected.len());
-    for (found, expected) in found.iter().zip(expected) {
-        assert!((found - expected).abs() <= tolerance * (1.0 + expected.abs()), "{found} is not {expected}");
-    }
-}
-
-/// The gradient by central differences.
-pub(crate) fn differences(f: impl Fn(&[f64]) -> f64, x: &[f64]) -> Vec<f64> {
-    let h = 1e-6;
-    let at = |k: usize, step: f64| {
-        let mut x = x.to_vec();
-        x[k] += step;
-        f(&x)
-    };
-    (0..x.len()).map(|k| (at(k, h) - at(k, -h)) / (2.0 * h)).collect()
-}
 
 /// A closure's gradient against differences of itself, under every policy that gives one.
 pub(crate) fn check_by_differences(f: impl Fn(&[Var<f64>]) -> Var<f64>, x: &[f64]) {
-    let value = |x: &[f64]| Tape::new().record(x, &f).unwrap().values()[0];
-    let expected = differences(value, x);
+    let value = |x: &[f64]| Tape::new().record(x, &f).unwrap().values().to_vec();
+    let expected = &differences(value, x)[0];
     let mut bits = Vec::new();
     for policy in [WhenOverwritten::Copy, WhenOverwritten::AlwaysCopy, WhenOverwritten::Recompute] {
         let mut tape = Tape::new();
         tape.set_when_overwritten(policy);
         let mut record = tape.record(x, &f).unwrap();
         let found = record.reverse(&[1.0]).unwrap().to_vec();
-        close(&found, &expected, 1e-6);
+        close(&found, expected, 1e-6);
         bits.push(found.iter().map(|g| g.to_bits()).collect::<Vec<_>>());
     }
     assert!(bits[0] == bits[1] && bits[0] == bits[2], "policies differ");
-}
-
-pub(crate) fn panic_message(f: impl FnOnce() + std::panic::UnwindSafe) -> String {
-    let panic = std::panic::catch_unwind(f).unwrap_err();
-    match panic.downcast::<String>() {
-        Ok(message) => *message,
-        Err(panic) => panic.downcast::<&str>().unwrap().to_string(),
-    }
 }
 
 // The classic traps; docs/book/arrays.md has a section for each.

@@ -285,43 +285,6 @@ fn the_best_is_found_where_trying_every_division_takes_too_long() {
     assert_eq!((tiers.total(), tiers.is_exact(), tiers.gap()), (122_325.0, true, 1.0));
 }
 
-/// `cargo test --release -p palinode-core --test all time_of_long_plans -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn time_of_long_plans() {
-    for (snapshot, residual, bytes) in
-        [(7, 3, 50), (24, 400, 9900), (400, 24, 2000), (3, 1, 1250), (7, 1, 2900), (1, 2, 10)]
-    {
-        let start = std::time::Instant::now();
-        let mixed = Mixed::with_sizes(20_000, Sizes { snapshot, residual }, bytes).unwrap();
-        println!(
-            "{snapshot} {residual} {bytes}: exact {}, gap {:.4}, {:?}",
-            mixed.is_exact(),
-            mixed.gap(),
-            start.elapsed()
-        );
-    }
-    for (ram, disk, write, read) in [
-        (3, 5, 2.0, 2.0),
-        (50, 200, 2.0, 2.0),
-        (1, 60, 2.0, 3.0),
-        (1, 60, 0.5, 7.25),
-        (3, 200, 3.1879, 2.7393),
-        (10, 410, 3.1879, 2.7393),
-        (1, 1000, 2.0, 3.0),
-    ] {
-        let start = std::time::Instant::now();
-        let tiers = two_tier(20_000, ram, disk, write, read).unwrap();
-        println!(
-            "{ram} + {disk}, {write} and {read}: {} exact {}, gap {:.6}, {:?}",
-            tiers.total(),
-            tiers.is_exact(),
-            tiers.gap(),
-            start.elapsed()
-        );
-    }
-}
-
 #[test]
 fn mixed_is_optimal_with_real_sizes() {
     for (snapshot, residual) in [(1, 2), (2, 1), (1, 5), (5, 1), (2, 3), (3, 2), (3, 7), (7, 3), (4, 4)] {

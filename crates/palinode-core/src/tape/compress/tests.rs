@@ -348,20 +348,6 @@ fn a_node_with_two_uses_that_is_fused_into_one_of_them_is_caught() {
 }
 
 #[test]
-fn a_chain_becomes_one_node() {
-    let mut tape = Tape::new();
-    let run = |p: &[Var<f64>]| (0..1000).fold(p[0], |x, _| x.sin() * p[1] + p[2]);
-    let mut record = tape.record(&[0.5, 1.0, 0.0], run).unwrap();
-    assert_eq!(record.size().nodes, 1003);
-    let exact = record.reverse(&[1.0]).unwrap().to_vec();
-    let mut compressed = record.compress(&Compression::default()).unwrap();
-    assert_eq!((compressed.size().nodes, compressed.size().edges), (4, 3));
-    for (a, b) in compressed.reverse(&[1.0]).unwrap().iter().zip(&exact) {
-        assert!((a - b).abs() <= 1e-12 * b.abs());
-    }
-}
-
-#[test]
 fn a_running_sum_of_many_inputs_is_fused_in_linear_time() {
     // Fused from the first node up, this would take a step per pair of inputs.
     let n = if cfg!(miri) { 300 } else { 199_998 };

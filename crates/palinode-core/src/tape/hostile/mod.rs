@@ -56,6 +56,7 @@ const USES: &[Use] = &[
     ("v == 1", |_, v, _| used(v == 1.0)),
     ("v.to_f64()", |_, v, _| used(v.to_f64())),
     ("is_nan", |_, v, _| used(v.is_nan())),
+    ("peek", |_, v, _| used(v.peek())),
     ("an iterator's sum", |x, v, _| used([x[0], x[1], x[2], v].iter().sum::<Var<f64>>())),
     ("a sum of it alone", |_, v, _| used([v].iter().sum::<Var<f64>>())),
     ("sum_of", |x, v, _| used(Var::sum_of(&[x[0], v]))),
@@ -225,7 +226,9 @@ fn a_number_on_another_thread_is_refused_there() {
                     )
                 })
             });
-            SAID.set(vec![alone, mixed.join().unwrap()]);
+            // Looking is counted by thread.
+            let seen = std::thread::spawn(move || message("a look", || v.peek())).join().unwrap();
+            SAID.set(vec![alone, seen, mixed.join().unwrap()]);
             x[0]
         },
         &[1.0, 2.0, 3.0],
@@ -235,7 +238,8 @@ fn a_number_on_another_thread_is_refused_there() {
         SAID.take()
     })
     .unwrap();
-    assert_eq!(used.iter().map(|said| tapes_named(said)).collect::<Vec<_>>(), [1, 2], "{used:?}");
+    assert_eq!(used.iter().map(|said| tapes_named(said)).collect::<Vec<_>>(), [1, 1, 2], "{used:?}");
+    assert!(used[0].contains("was used on thread") && used[1].contains("was used on thread"), "{used:?}");
 }
 
 thread_local! {
