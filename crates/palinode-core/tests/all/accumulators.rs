@@ -59,42 +59,29 @@ fn every_part_of_a_number_is_rounded_once() {
     let naive_value = f64::dot(&a, &b);
     assert_ne!(naive_value, value, "the numbers are not hard enough");
 
-    let pairs =
-        |x: &[f64], dx: &[f64]| -> Vec<(f64, f64)> { x.iter().copied().zip(dx.iter().copied()).collect() };
-    let (with_a, with_b) = (pairs(&a, &da), pairs(&b, &db));
+    fn numbers<N>(x: &[f64], dx: &[f64], make: impl Fn(f64, f64) -> N) -> Vec<N> {
+        x.iter().zip(dx).map(|(&x, &dx)| make(x, dx)).collect()
+    }
+    /// The exact dot product of numbers made from both.
+    fn dot<N: Scalar>(a: [&[f64]; 2], b: [&[f64]; 2], make: impl Fn(f64, f64) -> N) -> N {
+        N::dot_with(&numbers(a[0], a[1], &make), &numbers(b[0], b[1], &make), Accumulator::Exact)
+    }
+    let (with_a, with_b) = ([&a[..], &da], [&b[..], &db]);
 
-    let dual =
-        |pairs: &[(f64, f64)]| -> Vec<Dual<f64>> { pairs.iter().map(|&(x, dx)| Dual::new(x, dx)).collect() };
-    let found = Dual::dot_with(&dual(&with_a), &dual(&with_b), Accumulator::Exact);
+    let found = dot(with_a, with_b, Dual::new);
     assert_eq!((found.value, found.tangent), (value, tangent));
-    let sum = Dual::sum_with(&dual(&with_a), Accumulator::Exact);
+    let sum = Dual::sum_with(&numbers(&a, &da, Dual::new), Accumulator::Exact);
     assert_eq!((sum.value, sum.tangent), (Accumulator::Exact.sum(&a), Accumulator::Exact.sum(&da)));
-
-    let lanes = |pairs: &[(f64, f64)]| -> Vec<DualN<f64, 2>> {
-        pairs.iter().map(|&(x, dx)| DualN::new(x, [0.0, dx])).collect()
-    };
-    let found = DualN::dot_with(&lanes(&with_a), &lanes(&with_b), Accumulator::Exact);
+    let found = dot(with_a, with_b, |x, dx| DualN::new(x, [0.0, dx]));
     assert_eq!((found.value, found.tangents.0), (value, [0.0, tangent]));
-
     // Second order: 2 a'b' beside what multiplies second coefficients, which are zero here.
-    let jets = |pairs: &[(f64, f64)]| -> Vec<Jet<f64, 2>> {
-        pairs.iter().map(|&(x, dx)| Jet::new(x, [dx, 0.0])).collect()
-    };
-    let found = Jet::dot_with(&jets(&with_a), &jets(&with_b), Accumulator::Exact);
+    let found = dot(with_a, with_b, |x, dx| Jet::new(x, [dx, 0.0]));
     assert_eq!([0, 1, 2].map(|k| found.coefficient(k)), [value, tangent, exact(&da, &db)]);
-
-    let passive = |x: &[f64]| -> Vec<Passive<f64>> { x.iter().map(|&x| Passive::new(x)).collect() };
-    assert_eq!(Passive::dot_with(&passive(&a), &passive(&b), Accumulator::Exact).primal(), value);
-
+    assert_eq!(dot(with_a, with_b, |x, _| Passive::new(x)).primal(), value);
     // Nested: the innermost number decides.
-    let nested = |x: &[f64]| -> Vec<Dual<Dual<f64>>> {
-        dual(&pairs(x, &da)).iter().map(|&x| Dual::new(x, x)).collect()
-    };
-    let found = Dual::dot_with(&nested(&a), &nested(&a), Accumulator::Exact);
-    assert_eq!(
-        found.tangent.value,
-        exact(&[a.clone(), a.clone()].concat(), &[a.clone(), a.clone()].concat())
-    );
+    let found = dot(with_a, with_a, |x, dx| Dual::new(Dual::new(x, dx), Dual::new(x, dx)));
+    let twice = [a.clone(), a.clone()].concat();
+    assert_eq!(found.tangent.value, exact(&twice, &twice));
 }
 
 #[test]

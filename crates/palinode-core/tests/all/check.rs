@@ -29,6 +29,21 @@ pub(crate) struct Finding {
     pub(crate) note: String,
 }
 
+impl Finding {
+    /// What was found with numbers over `S`: [expected, got].
+    pub(crate) fn of<S: Leaf>(
+        op: &str,
+        place: String,
+        mode: &'static str,
+        what: String,
+        [expected, got]: [f64; 2],
+        note: String,
+    ) -> Finding {
+        let (expected, got) = (format!("{expected:e}"), format!("{got:e}"));
+        Finding { op: op.into(), place, leaf: S::NAME, mode, what, expected, got, note }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Finding { place, leaf, mode, what, expected, got, note, .. } = self;
@@ -225,16 +240,9 @@ impl<S: Leaf> Noting<'_, S> {
         let worst = self.report.worst.entry((S::NAME, self.name.to_string(), mode)).or_insert(0.0);
         *worst = worst.max(error);
         if error > ulp {
-            self.report.findings.push(Finding {
-                op: self.name.to_string(),
-                place: self.sample.describe(),
-                leaf: S::NAME,
-                mode,
-                what,
-                expected: format!("{:e}", expected.hi()),
-                got: format!("{:e}", got.wide().hi()),
-                note: format!("{error:.2} ulp, {ulp:.2} allowed"),
-            });
+            let (place, numbers) = (self.sample.describe(), [expected.hi(), got.wide().hi()]);
+            let note = format!("{error:.2} ulp, {ulp:.2} allowed");
+            self.report.findings.push(Finding::of::<S>(self.name, place, mode, what, numbers, note));
         }
     }
 
@@ -404,16 +412,8 @@ fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mu
 pub(crate) fn promises<S: Leaf>(rule: &FirstOrder<S>, samples: &[Sample], report: &mut Report) {
     let mut note = |place: String, mode: &'static str, what: String, got: S, expected: S, note: &str| {
         if !same_bits(got, expected) {
-            report.findings.push(Finding {
-                op: rule.name.into(),
-                place,
-                leaf: S::NAME,
-                mode,
-                what,
-                expected: format!("{:e}", expected.wide().hi()),
-                got: format!("{:e}", got.wide().hi()),
-                note: note.into(),
-            });
+            let numbers = [expected, got].map(|number| number.wide().hi());
+            report.findings.push(Finding::of::<S>(rule.name, place, mode, what, numbers, note.into()));
         }
     };
     let kinks = rule.kinks.iter().map(|kink| kink.at.to_vec());
