@@ -117,24 +117,6 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         Var::of_node(value, node, stamp)
     }
 
-    /// The largest element.
-    ///
-    /// # Panics
-    /// If there is no element.
-    #[track_caller]
-    pub fn largest(&self) -> Var<S> {
-        self.extreme("largest", S::max)
-    }
-
-    /// The smallest element.
-    ///
-    /// # Panics
-    /// If there is no element.
-    #[track_caller]
-    pub fn smallest(&self) -> Var<S> {
-        self.extreme("smallest", S::min)
-    }
-
     #[track_caller]
     fn extreme(&self, name: &'static str, pick: impl Fn(S, S) -> S) -> Var<S> {
         let flat = self.copied_shape(&[1, self.len()]);
@@ -231,24 +213,6 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.sum_axis_with(axis, how) / length as f64
     }
 
-    /// The largest elements along an axis, which disappears.
-    ///
-    /// # Panics
-    /// If there is no such axis, or no element along it.
-    #[track_caller]
-    pub fn largest_axis(&self, axis: usize) -> Array<S> {
-        self.extreme_axis("largest_axis", axis, S::max)
-    }
-
-    /// The smallest elements along an axis, which disappears.
-    ///
-    /// # Panics
-    /// If there is no such axis, or no element along it.
-    #[track_caller]
-    pub fn smallest_axis(&self, axis: usize) -> Array<S> {
-        self.extreme_axis("smallest_axis", axis, S::min)
-    }
-
     #[track_caller]
     fn extreme_axis(&self, name: &'static str, axis: usize, pick: impl Fn(S, S) -> S) -> Array<S> {
         let (values, ties) = self.extremes_along(name, axis, pick);
@@ -313,6 +277,34 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         shape.remove(axis);
         shape
     }
+}
+
+macro_rules! extremes {
+    ($($name:ident $along:ident $pick:ident;)*) => {
+        impl<S: Scalar<Bool = bool>> Array<S> {$(
+            #[doc = concat!("The ", stringify!($name), " element.")]
+            ///
+            /// # Panics
+            /// If there is no element.
+            #[track_caller]
+            pub fn $name(&self) -> Var<S> {
+                self.extreme(stringify!($name), S::$pick)
+            }
+
+            #[doc = concat!("The ", stringify!($name), " elements along an axis, which disappears.")]
+            ///
+            /// # Panics
+            /// If there is no such axis, or no element along it.
+            #[track_caller]
+            pub fn $along(&self, axis: usize) -> Array<S> {
+                self.extreme_axis(stringify!($along), axis, S::$pick)
+            }
+        )*}
+    };
+}
+extremes! {
+    largest largest_axis max;
+    smallest smallest_axis min;
 }
 
 /// Elements that reach an extreme: which, of which result, and their shares of its derivative.

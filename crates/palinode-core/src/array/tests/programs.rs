@@ -175,16 +175,14 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
             0..=4 => self.view(),
             5 => {
                 let which = self.array();
-                let copy = self.arrays[which].clone();
-                self.keep(copy);
+                self.keep(self.arrays[which].clone());
             }
             6..=8 => self.read_element(),
             9..=13 => self.write_element(),
             14..=16 => {
                 let (which, rule) = (self.array(), self.random.below(8));
                 if self.random.below(2) == 0 {
-                    let result = with_unary!(rule, |r| self.arrays[which].map(r));
-                    self.keep(result);
+                    self.keep(with_unary!(rule, |r| self.arrays[which].map(r)));
                 } else if self.is_small(which) {
                     with_unary!(rule, |r| self.arrays[which].map_in_place(r));
                 }
@@ -277,8 +275,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         match choice {
             0 => {
                 let y = self.number();
-                let result = with_binary!(rule, |r| self.arrays[which].zip_number(r, y));
-                self.keep(result);
+                self.keep(with_binary!(rule, |r| self.arrays[which].zip_number(r, y)));
             }
             1 => {
                 let y = self.number();
@@ -290,8 +287,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
             }
             3 => {
                 let partner = self.partner(which);
-                let result = with_binary!(rule, |r| self.arrays[which].zip_with(r, &partner));
-                self.keep(result);
+                self.keep(with_binary!(rule, |r| self.arrays[which].zip_with(r, &partner)));
             }
             _ => {
                 let partner = self.partner(which);
@@ -306,28 +302,19 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         let choice = self.random.below(5);
         let empty = shape.contains(&0);
         match choice {
-            0 => {
-                let x = self.arrays[which].sum();
-                self.keep_number(x);
-            }
-            1 if !empty => {
-                let x = self.arrays[which].largest();
-                self.keep_number(x);
-            }
+            0 => self.keep_number(self.arrays[which].sum()),
+            1 if !empty => self.keep_number(self.arrays[which].largest()),
             2 => {
                 let partner = self.partner(which);
-                let x = self.arrays[which].dot(&partner);
-                self.keep_number(x);
+                self.keep_number(self.arrays[which].dot(&partner));
             }
             3 if !shape.is_empty() => {
                 let axis = self.random.below(shape.len());
-                let sums = self.arrays[which].sum_axis(axis).map(Tanh {});
-                self.keep(sums);
+                self.keep(self.arrays[which].sum_axis(axis).map(Tanh {}));
             }
             4 if !shape.is_empty() && !empty => {
                 let axis = self.random.below(shape.len());
-                let largest = self.arrays[which].largest_axis(axis);
-                self.keep(largest);
+                self.keep(self.arrays[which].largest_axis(axis));
             }
             _ => {}
         }
@@ -337,8 +324,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         let which = self.array();
         let array = &self.arrays[which];
         if array.shape().len() == 2 {
-            let result = array.matmul(&array.transposed()).map(Tanh {});
-            self.keep(result);
+            self.keep(array.matmul(&array.transposed()).map(Tanh {}));
         }
     }
 
@@ -348,10 +334,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         let count = self.random.below(length + 1);
         let positions: Vec<usize> = (0..count).map(|_| self.random.below(length)).collect();
         match self.random.below(3) {
-            0 => {
-                let gathered = self.arrays[which].gather(&positions);
-                self.keep(gathered);
-            }
+            0 => self.keep(self.arrays[which].gather(&positions)),
             1 => {
                 let values = self.arrays[which].slice_axis(0, 0..count);
                 self.arrays[which].scatter_add(&positions, &values);
@@ -375,8 +358,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         match self.random.below(4) {
             0 => {
                 for _ in 0..1 + self.random.below(3) {
-                    let x = self.number();
-                    own.push(x);
+                    own.push(self.number());
                 }
             }
             1 => {
@@ -388,8 +370,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
                 // A frontier: shrinks, then grows again over slots that meant something else.
                 let len = own.shape()[0];
                 own.truncate(len / 2);
-                let x = self.number();
-                own.push(x);
+                own.push(self.number());
             }
             _ => {
                 let other = self.array();

@@ -118,41 +118,21 @@ fn a_sum_whose_iterator_panics_half_way() {
 
 #[test]
 fn an_iterator_that_records_other_tapes_meanwhile() {
-    let mut other = Tape::new();
     let f = |x: &[Var<f64>]| {
         let mut other = Tape::new();
-        (0..3)
-            .map(|k| {
-                let slope =
-                    other.value_and_grad(|y| y.iter().map(|&y| y * y).sum(), &[x[k].value(), 1.0]).unwrap().1
-                        [0];
-                x[k] * slope
-            })
-            .sum()
+        let mut slope =
+            |at: f64| other.value_and_grad(|y| y.iter().map(|&y| y * y).sum(), &[at, 1.0]).unwrap().1[0];
+        (0..3).map(|k| x[k] * slope(x[k].value())).sum()
     };
     check_sweeps(f, &[1.0, 2.0, 3.0], 28.0, &[2.0, 4.0, 6.0]);
     // And one whose terms are of two tapes.
+    let mut other = Tape::new();
     let said = message("a sum over two tapes", || {
-        grad(
-            |x| {
-                (0..2)
-                    .map(|k| {
-                        if k == 0 {
-                            x[0]
-                        } else {
-                            other
-                                .value_and_grad(
-                                    |y| (0..3).map(|k| if k == 2 { x[0] } else { y[0] }).sum(),
-                                    &[1.0],
-                                )
-                                .map(|_| x[0])
-                                .unwrap()
-                        }
-                    })
-                    .sum()
-            },
-            &[1.0],
-        )
+        let mixed = |x: &[Var<f64>]| {
+            let inner = other.value_and_grad(|y| [y[0], y[0], x[0]].into_iter().sum(), &[1.0]);
+            inner.map(|_| x[0]).unwrap()
+        };
+        grad(mixed, &[1.0])
     });
     assert_eq!(tapes_named(&said), 2, "{said}");
     assert_eq!(other.value_and_grad(|x| x[0] * x[0], &[2.0]).unwrap().1, [4.0]);
