@@ -38,3 +38,14 @@ macro_rules! for_each_number {
     };
 }
 use for_each_number;
+
+/// Methods that are rows of the rule table under the same name.
+macro_rules! rows {
+    ([$Number:ty] $($function:ident($($argument:ident: $kind:ty),*))*) => {$(
+        #[inline]
+        fn $function(self, $($argument: $kind),*) -> Self {
+            <$Number>::$function(self, $($argument),*)
+        }
+    )*};
+}
+use rows;

@@ -3,8 +3,8 @@
 //! Input: generic numerical code. Output: rows of the rule table. FormatLimits and special values are those
 //! of the inner number; classification looks at the primal only.
 
-use super::FormatLimits;
 use super::num_traits::is_negative;
+use super::{FormatLimits, rows};
 use ::num_traits::{Float, FloatConst, float::FloatCore};
 use core::num::FpCategory;
 use palinode_num::{Constant, Scalar};
@@ -92,23 +92,17 @@ macro_rules! shared {
             crate::decision::made_plain(self.glance(), || self.may_matter());
             Float::integer_decode(self.glance().unwrap_or(f64::NAN))
         }
-        shared! { @rows [$Number] floor() ceil() round() trunc() fract() abs() signum() recip()
+        rows! { [$Number] floor() ceil() round() trunc() fract() abs() signum() recip()
             powi(n: i32) min(other: Self) max(other: Self) clamp(low: Self, high: Self)
         }
     };
-    (@rows [$Number:ty] $($function:ident($($argument:ident: $kind:ty),*))*) => {$(
-        #[inline]
-        fn $function(self, $($argument: $kind),*) -> Self {
-            <$Number>::$function(self, $($argument),*)
-        }
-    )*};
 }
 
 macro_rules! float {
     ([$($generics:tt)*] $Number:ty) => {
         impl<$($generics)*> Float for $Number {
             shared! { $Number }
-            shared! { @rows [$Number]
+            rows! { [$Number]
                 mul_add(a: Self, b: Self) powf(n: Self) sqrt() exp() exp2() ln() log2() log10()
                 cbrt() hypot(other: Self) sin() cos() tan() asin() acos() atan() atan2(other: Self)
                 exp_m1() ln_1p() sinh() cosh() tanh() asinh() acosh() atanh() copysign(sign: Self)

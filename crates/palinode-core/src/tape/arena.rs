@@ -29,6 +29,8 @@ use std::collections::BinaryHeap;
 pub(crate) const FIRST: u32 = 1 << 31;
 /// The node that leaves point to; nobody reads it.
 pub(crate) const SINK: u32 = 0;
+/// The only parent word of a leaf.
+pub(crate) const LEAF: u32 = SINK | FIRST;
 /// What a push gives after a failure: any number but [`SINK`], which would make its handle a constant.
 const NOWHERE: u32 = 1;
 /// The most nodes any tape can hold.
@@ -517,13 +519,5 @@ impl<S: Scalar> Arena<S> {
         mut see: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> bool,
     ) -> bool {
         self.nodes().all(|(node, words, _)| see(node, &mut words.iter().map(|word| word & !FIRST)))
-    }
-
-    /// Shows every node: its number, parents and partials.
-    pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, &[u32], &[S])) {
-        for (node, words, partials) in self.nodes() {
-            let parents: Vec<u32> = words.iter().map(|word| word & !FIRST).collect();
-            see(node, &parents, partials);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! A finished recording: sweeps, table, size, and which output depends on which input.
 
-use super::arena::SINK;
+use super::arena::{FIRST, SINK};
 use super::arrays::{self, ArrayCounts};
 use super::recorder::Source;
 use super::summed::{Ends, SummedSweep};
@@ -395,13 +395,14 @@ impl Parents {
         let recorder = &tape.recorder;
         // Node 0, the sink, has none.
         let mut parents = Parents { start: vec![0, 0], nodes: Vec::new() };
-        recorder.for_each_node(|_, source| {
-            parents.nodes.extend_from_slice(match source {
+        for (_, source) in recorder.nodes() {
+            let words = match source {
                 Source::Custom(custom) => custom.inputs(),
-                Source::Edges(edges, _) => edges,
-            });
+                Source::Edges(words, _) => words,
+            };
+            parents.nodes.extend(words.iter().map(|word| word & !FIRST));
             parents.start.push(parents.nodes.len());
-        });
+        }
         parents
     }
 

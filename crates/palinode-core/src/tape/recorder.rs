@@ -33,10 +33,28 @@ impl<S> Entry<S> {
 
 /// Where a node's value comes from.
 pub(crate) enum Source<'a, S> {
-    /// Parents and partials.
+    /// The words of its parents, and partials.
     Edges(&'a [u32], &'a [S]),
     /// A custom operation.
     Custom(&'a CustomNode<S>),
+}
+
+/// Nodes with the custom operations that they are outputs of; `is_passed` says that one has none any more.
+fn with_customs<'a, S: Scalar>(
+    nodes: impl Iterator<Item = (u32, &'a [u32], &'a [S])>,
+    customs: impl Iterator<Item = &'a CustomNode<S>>,
+    is_passed: impl Fn(&CustomNode<S>, u32) -> bool,
+) -> impl Iterator<Item = (u32, Source<'a, S>)> {
+    let mut customs = customs.peekable();
+    nodes.map(move |(node, words, partials)| {
+        while customs.next_if(|custom| is_passed(custom, node)).is_some() {}
+        match customs.peek() {
+            Some(custom) if (custom.first_output()..custom.end()).contains(&node) => {
+                (node, Source::Custom(custom))
+            }
+            _ => (node, Source::Edges(words, partials)),
+        }
+    })
 }
 
 /// What a sweep over the nodes stops at, to do something else.
@@ -187,16 +205,15 @@ impl<S: Scalar> Recorder<S> {
         Ok(())
     }
 
-    /// Shows every node in order: its number, and its edges or the custom operation that it is an output of.
-    pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, Source<'_, S>)) {
-        let mut customs = self.custom.iter().peekable();
-        self.arena.for_each_node(|node, parents, partials| {
-            while customs.next_if(|custom| custom.end() <= node).is_some() {}
-            match customs.peek() {
-                Some(custom) if custom.first_output() <= node => see(node, Source::Custom(custom)),
-                _ => see(node, Source::Edges(parents, partials)),
-            }
-        });
+    /// Every node in order: its number, and its edges or the custom operation that it is an output of.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (u32, Source<'_, S>)> {
+        with_customs(self.arena.nodes(), self.custom.iter(), |custom, node| custom.end() <= node)
+    }
+
+    /// The same from the last node.
+    pub(crate) fn nodes_down(&self) -> impl Iterator<Item = (u32, Source<'_, S>)> {
+        let customs = self.custom.iter().rev();
+        with_customs(self.arena.nodes_down(), customs, |custom, node| custom.first_output() > node)
     }
 
     /// The heap bytes held.

@@ -15,10 +15,10 @@
 //! recording.
 
 use crate::error::Error;
-use crate::tape::arena::{FIRST, SINK};
+use crate::tape::arena::{FIRST, LEAF, SINK};
 use crate::tape::arrays::Reference;
 use crate::tape::filled;
-use crate::tape::recorder::Recorder;
+use crate::tape::recorder::{Recorder, Source};
 use palinode_num::Scalar;
 
 /// What is known of a node.
@@ -132,17 +132,14 @@ pub(super) fn mark<S: Scalar>(
 
 /// Upwards: what depends on the inputs that are marked so.
 fn mark_active<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark]) {
-    let mut customs = recorder.custom.iter().peekable();
-    for (node, words, partials) in recorder.arena.nodes().skip(inputs as usize) {
-        while customs.next_if(|custom| custom.end() <= node).is_some() {}
-        let active = match customs.peek() {
-            Some(custom) if custom.first_output() < node => {
-                marks[custom.first_output() as usize].has(Mark::ACTIVE)
+    for (node, source) in recorder.nodes().skip(inputs as usize) {
+        let is_active = |node: u32| marks[node as usize].has(Mark::ACTIVE);
+        let active = match source {
+            Source::Custom(custom) if custom.first_output() < node => is_active(custom.first_output()),
+            Source::Custom(custom) => custom.inputs().iter().any(|&input| is_active(input)),
+            Source::Edges(words, partials) => {
+                words.iter().zip(partials).any(|(word, partial)| is_active_edge(marks, *word, *partial))
             }
-            Some(custom) if custom.first_output() == node => {
-                custom.inputs().iter().any(|&input| marks[input as usize].has(Mark::ACTIVE))
-            }
-            _ => words.iter().zip(partials).any(|(word, partial)| is_active_edge(marks, *word, *partial)),
         };
         if active {
             marks[node as usize].set(Mark::ACTIVE);
@@ -153,24 +150,23 @@ fn mark_active<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark
 /// Downwards: what the outputs need.
 fn mark_live<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark]) -> Count {
     let mut count = Count { rows: 0, edges: 0 };
-    let mut customs = recorder.custom.iter().rev().peekable();
-    for (node, words, partials) in recorder.arena.nodes_down().take_while(|&(node, ..)| node > inputs) {
-        while customs.next_if(|custom| custom.first_output() > node).is_some() {}
-        if let Some(custom) = customs.peek()
-            && (custom.first_output()..custom.end()).contains(&node)
-        {
-            let outputs = custom.first_output() as usize..custom.end() as usize;
-            // At the last output everything that reads one has been passed. Outputs stay together.
-            if node + 1 == custom.end() && marks[outputs.clone()].iter().any(|mark| mark.matters()) {
-                marks[outputs].iter_mut().for_each(|mark| mark.set(Mark::LIVE | Mark::PINNED));
-                for &input in custom.inputs() {
-                    marks[input as usize].set(Mark::LIVE | Mark::PINNED);
+    for (node, source) in recorder.nodes_down().take_while(|&(node, _)| node > inputs) {
+        let (words, partials) = match source {
+            Source::Edges(words, partials) => (words, partials),
+            Source::Custom(custom) => {
+                let outputs = custom.first_output() as usize..custom.end() as usize;
+                // At the last output everything that reads one has been passed. Outputs stay together.
+                if node + 1 == custom.end() && marks[outputs.clone()].iter().any(|mark| mark.matters()) {
+                    marks[outputs].iter_mut().for_each(|mark| mark.set(Mark::LIVE | Mark::PINNED));
+                    for &input in custom.inputs() {
+                        marks[input as usize].set(Mark::LIVE | Mark::PINNED);
+                    }
                 }
+                continue;
             }
-            continue;
-        }
+        };
         let mark = marks[node as usize];
-        let is_leaf = words == [SINK | FIRST];
+        let is_leaf = words == [LEAF];
         // Whatever computes values outside the arena must be known here, or its derivatives would be lost
         // without a word. The sum of an empty array is computed from nothing.
         let from_nowhere = is_leaf && mark.has(Mark::LIVE) && !mark.matters();
@@ -202,11 +198,9 @@ pub(super) fn copy<S: Scalar>(
     count: &Count,
 ) -> Result<Graph<S>, Error> {
     let mut graph = Graph::with_room(count.rows, count.edges)?;
-    let mut customs = recorder.custom.iter().rev().peekable();
-    for (node, words, partials) in recorder.arena.nodes_down().take_while(|&(node, ..)| node > inputs) {
-        while customs.next_if(|custom| custom.first_output() > node).is_some() {}
-        let of_custom = customs.peek().is_some_and(|custom| node < custom.end());
-        if of_custom || !marks[node as usize].matters() {
+    for (node, source) in recorder.nodes_down().take_while(|&(node, _)| node > inputs) {
+        let Source::Edges(words, partials) = source else { continue };
+        if !marks[node as usize].matters() {
             continue;
         }
         for (&word, &partial) in words.iter().zip(partials).rev() {
@@ -214,7 +208,7 @@ pub(super) fn copy<S: Scalar>(
                 graph.push_edge(word & !FIRST, partial);
             }
         }
-        if *words == [SINK | FIRST] {
+        if *words == [LEAF] {
             graph.push_edge(SINK, S::zero());
         }
         graph.end_row(node);

@@ -9,27 +9,22 @@ use super::draft::Draft;
 use super::graph::Graph;
 use super::*;
 use crate::random::Random;
+use crate::tape::hostile::rule;
 use crate::tape::{CustomRule, Record, Var, custom};
 use crate::{Dual, Tape};
 use proptest::prelude::*;
-
-/// Two outputs: weighted sums of all inputs.
-struct Mix;
 
 fn mix_partial(output: usize, input: usize) -> f64 {
     [0.5 + input as f64, 1.0 / (input as f64 - 2.5)][output]
 }
 
-impl CustomRule<f64> for Mix {
-    fn name(&self) -> &'static str {
-        "mix"
-    }
-    fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), Error> {
+/// Two outputs: weighted sums of all inputs.
+fn mix() -> impl CustomRule<f64> {
+    rule("mix", |outputs: &[f64], inputs| {
         for (i, input) in inputs.iter_mut().enumerate() {
             *input += outputs[0] * mix_partial(0, i) + outputs[1] * mix_partial(1, i);
         }
-        Ok(())
-    }
+    })
 }
 
 /// A factor: zeros, units and powers of two among them, so that what depends on them is met.
@@ -60,7 +55,7 @@ fn random_computation(mut random: Random, x: &[Var<f64>], steps: usize, outputs:
             2 => vec![(a + b).sin() * c],
             3 => vec![[a, b, c, a].iter().sum()],
             4 => vec![Var::dot(&[a, b, a], &[b, c, a])],
-            5 => custom(&[a, b, c, Var::lift(2.0)], &[a.value(), b.value() * 0.5], Mix),
+            5 => custom(&[a, b, c, Var::lift(2.0)], &[a.value(), b.value() * 0.5], mix()),
             6 => vec![Var::affine(a, &[factor(&mut random), 0.0, factor(&mut random)], &[b, c, c])],
             7 => vec![a.tanh() - b * c * factor(&mut random)],
             _ => vec![(a - b).cos() + c * b + a],
@@ -437,8 +432,8 @@ fn dead_ends_and_constants_are_gone() {
     let mut tape = Tape::new();
     let record = tape.record(&[1.0, 2.0, 3.0], |x| {
         let dead = x[0] * x[1] + x[2];
-        let _ = custom(&[dead, x[0]], &[1.0, 2.0], Mix);
-        let mixed = custom(&[x[0], x[1]], &[1.0, 2.0], Mix);
+        let _ = custom(&[dead, x[0]], &[1.0, 2.0], mix());
+        let mixed = custom(&[x[0], x[1]], &[1.0, 2.0], mix());
         [mixed[1], Var::lift(7.0), x[2]]
     });
     let record = record.unwrap();
