@@ -4,8 +4,9 @@
 //! of zero times any partial is zero (strong zero). `Dual<Dual<S>>` and `Dual<Var<S>>` nest: each level is a
 //! type of its own, so two perturbations cannot be taken for one another.
 
-use crate::number::{derivative_number, sum_by_folding};
+use crate::number::{Show, derivative_number, forward_number, show_parts};
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use core::fmt::{self, Formatter};
 use palinode_num::Scalar;
 
 /// A number and its derivative in one direction.
@@ -46,19 +47,15 @@ impl<S: Scalar> Dual<S> {
     pub fn is_active(self) -> bool {
         !self.tangent.vanishes()
     }
-    /// `x * x` at 0 has no tangent, and depends on `x` all the same.
-    const MAY_REST: bool = true;
-    /// Forward numbers may be used anywhere.
-    #[inline(always)]
-    fn check_use(self, _other: Self) {}
-    #[inline(always)]
-    fn note_asked(self) {}
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Dual {
             value: S::select(condition, a.value, b.value),
             tangent: S::select(condition, a.tangent, b.tangent),
         }
+    }
+    fn show(&self, f: &mut Formatter<'_>, show: Show<S>) -> fmt::Result {
+        show_parts(f, show, &self.value, core::slice::from_ref(&self.tangent), |f, _| f.write_str("ε"))
     }
 }
 
@@ -106,16 +103,5 @@ impl<S: Scalar> Differentiable for Dual<S> {
     }
 }
 
-derivative_number! { [S: Scalar] Dual<S>, inner S, scalar {} }
-sum_by_folding! { [S: Scalar] Dual<S> }
-
-impl<S: Scalar + core::fmt::Display> core::fmt::Display for Dual<S> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        // The parts get the whole format, so that `{:.2}` rounds each of them.
-        core::fmt::Display::fmt(&self.value, f)?;
-        f.write_str(" + ")?;
-        core::fmt::Display::fmt(&self.tangent, f)?;
-        f.write_str("ε")
-    }
-}
+derivative_number! { [S: Scalar] Dual<S> }
+forward_number! { [S: Scalar] Dual<S> }

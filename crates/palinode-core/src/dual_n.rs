@@ -3,8 +3,9 @@
 //! Input: a primal and `N` tangents. Output: the same computation with all of them. The tangents are a
 //! plain array, so the compiler turns a rule into vector instructions.
 
-use crate::number::{derivative_number, sum_by_folding};
+use crate::number::{Show, derivative_number, forward_number, show_parts};
 use crate::rules::{Binary, Differentiable, Multiply, Ternary, Unary};
+use core::fmt::{self, Formatter};
 use palinode_num::Scalar;
 
 /// A number and its derivatives in `N` directions.
@@ -91,19 +92,15 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
     pub fn is_active(self) -> bool {
         self.tangents.iter().any(|t| !t.vanishes())
     }
-    /// `x * x` at 0 has no tangent, and depends on `x` all the same.
-    const MAY_REST: bool = true;
-    /// Forward numbers may be used anywhere.
-    #[inline(always)]
-    fn check_use(self, _other: Self) {}
-    #[inline(always)]
-    fn note_asked(self) {}
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         DualN {
             value: S::select(condition, a.value, b.value),
             tangents: Lanes(core::array::from_fn(|i| S::select(condition, a.tangents[i], b.tangents[i]))),
         }
+    }
+    fn show(&self, f: &mut Formatter<'_>, show: Show<S>) -> fmt::Result {
+        show_parts(f, show, &self.value, &self.tangents.0, |f, i| write!(f, "ε{i}"))
     }
 }
 
@@ -150,19 +147,5 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
     }
 }
 
-derivative_number! { [S: Scalar, const N: usize] DualN<S, N>, inner S, scalar {} }
-sum_by_folding! { [S: Scalar, const N: usize] DualN<S, N> }
-
-impl<S: Scalar + core::fmt::Display, const N: usize> core::fmt::Display for DualN<S, N> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        // The parts get the whole format, so that `{:.2}` rounds each of them.
-        core::fmt::Display::fmt(&self.value, f)?;
-        for (i, t) in self.tangents.iter().enumerate() {
-            f.write_str(" + ")?;
-            core::fmt::Display::fmt(t, f)?;
-            write!(f, "ε{}", i + 1)?;
-        }
-        Ok(())
-    }
-}
+derivative_number! { [S: Scalar, const N: usize] DualN<S, N> }
+forward_number! { [S: Scalar, const N: usize] DualN<S, N> }

@@ -46,20 +46,13 @@ impl IntoBudget for usize {
     }
 }
 
-impl IntoBudget for &str {
-    fn into_budget(self) -> Result<Budget, Error> {
-        self.parse()
-    }
+macro_rules! texts {
+    ($($Text:ty)*) => {$(
+        impl IntoBudget for $Text {
+            fn into_budget(self) -> Result<Budget, Error> {
+                self.parse()
+            }
+        }
+    )*};
 }
-
-impl IntoBudget for &String {
-    fn into_budget(self) -> Result<Budget, Error> {
-        self.parse()
-    }
-}
-
-impl IntoBudget for String {
-    fn into_budget(self) -> Result<Budget, Error> {
-        self.parse()
-    }
-}
+texts!(&str &String String);

@@ -11,8 +11,9 @@
 //! Invariant: coefficients above `known` are zero and mean nothing; they appear only while a result is being
 //! built.
 
-use crate::number::{derivative_number, sum_by_folding};
+use crate::number::{Show, derivative_number, forward_number, show_parts};
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use core::fmt::{self, Formatter};
 use palinode_num::Scalar;
 
 /// A number with its Taylor coefficients up to order `K`.
@@ -78,13 +79,6 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     pub fn is_active(self) -> bool {
         self.higher.iter().any(|c| !c.vanishes())
     }
-    /// `x * x` at 0 has no tangent, and depends on `x` all the same.
-    const MAY_REST: bool = true;
-    /// Forward numbers may be used anywhere.
-    #[inline(always)]
-    fn check_use(self, _other: Self) {}
-    #[inline(always)]
-    fn note_asked(self) {}
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Jet {
@@ -92,6 +86,9 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
             higher: core::array::from_fn(|i| S::select(condition, a.higher[i], b.higher[i])),
             known: a.known.min(b.known),
         }
+    }
+    fn show(&self, f: &mut Formatter<'_>, show: Show<S>) -> fmt::Result {
+        show_parts(f, show, &self.value, &self.higher, |f, k| write!(f, "t^{k}"))
     }
 
     /// The same curve, known only up to order `k`.
@@ -212,19 +209,5 @@ impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
     }
 }
 
-derivative_number! { [S: Scalar, const K: usize] Jet<S, K>, inner S, scalar {} }
-sum_by_folding! { [S: Scalar, const K: usize] Jet<S, K> }
-
-impl<S: Scalar + core::fmt::Display, const K: usize> core::fmt::Display for Jet<S, K> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        // The parts get the whole format, so that `{:.2}` rounds each of them.
-        core::fmt::Display::fmt(&self.value, f)?;
-        for (i, coefficient) in self.higher.iter().enumerate() {
-            f.write_str(" + ")?;
-            core::fmt::Display::fmt(coefficient, f)?;
-            write!(f, "t^{}", i + 1)?;
-        }
-        Ok(())
-    }
-}
+derivative_number! { [S: Scalar, const K: usize] Jet<S, K> }
+forward_number! { [S: Scalar, const K: usize] Jet<S, K> }

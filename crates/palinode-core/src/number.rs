@@ -1,14 +1,17 @@
 //! What every derivative number has in common, written once: operators, functions, literals, comparisons.
 //!
 //! Input: a type that implements [`Differentiable`](crate::rules::Differentiable) and a few inherent methods
-//! (`lift`, `primal`, `is_active`, `pick`, `check_use`; `MAY_REST`: whether a number that depends on an input
-//! can look like a constant), and the `Scalar` methods that it does better than the default. Output:
-//! `Scalar`, `Real`, the operators with numbers, references and `f64` on either side, and every function of
+//! (`lift`, `primal`, `is_active`, `pick`, `show`; `check_use`, `note_asked`; `carries_derivative`: whether
+//! leaving its derivative out could change one, which may say yes without need; `MAY_REST`: whether a number
+//! that depends on an input can look like a constant; the last four come with `forward_number!`), and the
+//! `Scalar` methods that it does better than the default. Output: `Scalar`, `Real`, the operators with
+//! numbers, references and `f64` on either side, sums and products of iterators, text, and every function of
 //! the rule table as an inherent method.
 //!
 //! Invariant: there is no derivative formula in this file; each function is the table row of its name.
 
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use core::fmt::{self, Formatter};
 use palinode_num::{Accumulator, Logic, Scalar};
 
 /// Whether operations on a number with so many levels stay out of line. An operation on a `Var<Var<f64>>` is
@@ -87,21 +90,21 @@ pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Orde
 
 /// Implements a derivative number; see the module's documentation.
 macro_rules! derivative_number {
-    ([$($generics:tt)*] $Number:ty, inner $S:ident, scalar { $($scalar_methods:tt)* }) => {
-        crate::rules::rule_table! { derivative_number! { [$($generics)*] [$Number] [$S] { $($scalar_methods)* } } }
+    ([$($generics:tt)*] $Number:ty $(, scalar { $($scalar_methods:tt)* })?) => {
+        crate::rules::rule_table! { derivative_number! { [$($generics)*] [$Number] { $($($scalar_methods)*)? } } }
 
-        // No `From<$S>`: rustc would advise `.into()` where a closure returns `x.value()` instead of `x`, and
+        // No `From<S>`: rustc would advise `.into()` where a closure returns `x.value()` instead of `x`, and
         // the derivative would be gone. A constant is made by `lift` or `from_f64`.
 
         impl<$($generics)*> Default for $Number {
             fn default() -> Self {
-                Self::lift($S::zero())
+                Self::lift(S::zero())
             }
         }
 
         impl<$($generics)*> PartialEq for $Number
         where
-            $S: PartialEq,
+            S: PartialEq,
         {
             #[inline(always)]
             fn eq(&self, other: &Self) -> bool {
@@ -119,7 +122,7 @@ macro_rules! derivative_number {
 
         impl<$($generics)*> PartialOrd for $Number
         where
-            $S: PartialOrd,
+            S: PartialOrd,
         {
             #[inline(always)]
             fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
@@ -136,7 +139,7 @@ macro_rules! derivative_number {
 
         impl<$($generics)*> PartialEq<f64> for $Number
         where
-            $S: PartialEq,
+            S: PartialEq,
         {
             #[inline(always)]
             fn eq(&self, other: &f64) -> bool {
@@ -145,13 +148,13 @@ macro_rules! derivative_number {
                     let ordering = crate::number::ordering_beyond(*self, *other);
                     return ordering == Some(core::cmp::Ordering::Equal);
                 }
-                *self == Self::lift($S::from_f64(*other))
+                *self == Self::lift(S::from_f64(*other))
             }
         }
 
         impl<$($generics)*> PartialOrd<f64> for $Number
         where
-            $S: PartialOrd,
+            S: PartialOrd,
         {
             #[inline(always)]
             fn partial_cmp(&self, other: &f64) -> Option<core::cmp::Ordering> {
@@ -159,13 +162,13 @@ macro_rules! derivative_number {
                     self.check_use(*self);
                     return crate::number::ordering_beyond(*self, *other);
                 }
-                self.partial_cmp(&Self::lift($S::from_f64(*other)))
+                self.partial_cmp(&Self::lift(S::from_f64(*other)))
             }
         }
 
         impl<$($generics)*> PartialEq<$Number> for f64
         where
-            $S: PartialEq,
+            S: PartialEq,
         {
             #[inline(always)]
             fn eq(&self, other: &$Number) -> bool {
@@ -175,7 +178,7 @@ macro_rules! derivative_number {
 
         impl<$($generics)*> PartialOrd<$Number> for f64
         where
-            $S: PartialOrd,
+            S: PartialOrd,
         {
             #[inline(always)]
             fn partial_cmp(&self, other: &$Number) -> Option<core::cmp::Ordering> {
@@ -197,7 +200,7 @@ macro_rules! derivative_number {
         impl<$($generics)*> crate::number::Operand<$Number> for f64 {
             #[inline(always)]
             fn operand(self) -> $Number {
-                <$Number>::lift($S::from_f64(self))
+                <$Number>::lift(S::from_f64(self))
             }
             #[inline(always)]
             fn second_argument<R: crate::rules::Binary>(self, rule: R, x: $Number) -> $Number {
@@ -211,17 +214,17 @@ macro_rules! derivative_number {
             /// Zero, a constant.
             #[inline(always)]
             pub fn zero() -> Self {
-                Self::lift($S::zero())
+                Self::lift(S::zero())
             }
             /// One, a constant.
             #[inline(always)]
             pub fn one() -> Self {
-                Self::lift($S::one())
+                Self::lift(S::one())
             }
             /// A constant: the nearest number to `v`.
             #[inline(always)]
             pub fn from_f64(v: f64) -> Self {
-                Self::lift($S::from_f64(v))
+                Self::lift(S::from_f64(v))
             }
             /// The primal as an `f64`, NaN for a symbol. Of an active value this is a decision: what is
             /// computed from it has no derivative.
@@ -238,9 +241,9 @@ macro_rules! derivative_number {
             /// Whether it is the constant `of`, with no derivative. The hook is told this answer, not that
             /// the primals are equal.
             #[inline]
-            pub(crate) fn is_exactly(&self, of: $S, carries: impl FnOnce(&Self) -> bool) -> bool
+            pub(crate) fn is_exactly(&self, of: S) -> bool
             where
-                $S: PartialEq,
+                S: PartialEq,
             {
                 let vanishes = || (self.primal() - of).vanishes();
                 if !self.is_active() {
@@ -248,7 +251,7 @@ macro_rules! derivative_number {
                 }
                 self.check_use(*self);
                 let ties = crate::number::ordering(*self, Self::lift(of)) == Some(core::cmp::Ordering::Equal);
-                let answer = ties && ((vanishes() && !carries(self)) || crate::decision::admits());
+                let answer = ties && ((vanishes() && !self.carries_derivative()) || crate::decision::admits());
                 crate::decision::is_same(self.glance(), of.glance(), answer)
             }
             /// Whether a derivative may depend on what is decided by this number.
@@ -291,9 +294,19 @@ macro_rules! derivative_number {
             }
         }
 
+        impl<'a, $($generics)*> core::iter::Sum<&'a $Number> for $Number {
+            #[inline]
+            fn sum<I: Iterator<Item = &'a $Number>>(terms: I) -> Self {
+                terms.copied().sum()
+            }
+        }
+
+        crate::number::shown! { [$($generics)*] $Number, Display }
+        crate::number::shown! { [$($generics)*] $Number, LowerExp }
+
         impl<$($generics)*> palinode_num::Real for $Number
         where
-            $S: Scalar<Bool = bool> + PartialOrd + core::fmt::Display,
+            S: Scalar<Bool = bool> + PartialOrd + core::fmt::Display,
         {
             #[inline]
             fn to_f64(self) -> f64 {
@@ -310,7 +323,7 @@ macro_rules! derivative_number {
         }
     };
 
-    ({ [$($generics:tt)*] [$Number:ty] [$S:ident] { $($scalar_methods:tt)* } }
+    ({ [$($generics:tt)*] [$Number:ty] { $($scalar_methods:tt)* } }
      operators1 { $($operators1:tt)* }
      operators2 { $($operators2:tt)* }
      functions1 { $($(#[$doc1:meta])* $F1:ident : $f1:ident($x1:ident in $X1:ident) -> $z1:ident { $($body1:tt)* })* }
@@ -349,19 +362,19 @@ macro_rules! derivative_number {
         }
 
         impl<$($generics)*> Scalar for $Number {
-            type Bool = <$S as Scalar>::Bool;
-            const DEPTH: u32 = <$S as Scalar>::DEPTH + 1;
+            type Bool = <S as Scalar>::Bool;
+            const DEPTH: u32 = <S as Scalar>::DEPTH + 1;
             #[inline(always)]
             fn from_int(n: i32) -> Self {
-                Self::lift($S::from_int(n))
+                Self::lift(S::from_int(n))
             }
             #[inline(always)]
             fn constant(name: palinode_num::Constant) -> Self {
-                Self::lift($S::constant(name))
+                Self::lift(S::constant(name))
             }
             #[inline(always)]
             fn from_f64(v: f64) -> Self {
-                Self::lift($S::from_f64(v))
+                Self::lift(S::from_f64(v))
             }
             #[inline(always)]
             fn peek(self) -> Option<f64> {
@@ -418,7 +431,7 @@ macro_rules! derivative_number {
             #[inline(always)]
             fn strong_mul(self, other: Self) -> Self {
                 if self.vanishes() || other.vanishes() {
-                    Self::lift($S::zero())
+                    Self::lift(S::zero())
                 } else {
                     crate::number::binary(crate::rules::StrongMul {}, self, other)
                 }
@@ -466,9 +479,23 @@ macro_rules! derivative_number {
     };
 }
 
-/// `Iterator::sum` for a forward number; a `Var` has its own, which makes one node.
-macro_rules! sum_by_folding {
+/// What all forward numbers answer alike; a `Var` has its own sum, which makes one node.
+macro_rules! forward_number {
     ([$($generics:tt)*] $Number:ty) => {
+        impl<$($generics)*> $Number {
+            /// `x * x` at 0 has no tangent, and depends on `x` all the same.
+            const MAY_REST: bool = true;
+            /// Forward numbers may be used anywhere.
+            #[inline(always)]
+            fn check_use(self, _other: Self) {}
+            #[inline(always)]
+            fn note_asked(self) {}
+            #[inline]
+            fn carries_derivative(self) -> bool {
+                self.is_active()
+            }
+        }
+
         impl<$($generics)*> core::iter::Sum for $Number {
             fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
                 // Of no terms it is minus zero, the zero that changes no bit of what it is added to, as for
@@ -476,13 +503,43 @@ macro_rules! sum_by_folding {
                 terms.reduce(|a, b| a + b).unwrap_or_else(|| -Self::default())
             }
         }
+    };
+}
 
-        impl<'a, $($generics)*> core::iter::Sum<&'a $Number> for $Number {
-            fn sum<I: Iterator<Item = &'a $Number>>(terms: I) -> Self {
-                terms.copied().sum()
+/// A number as text, for people (`{}`) and for solvers that print their progress as `{:e}`.
+macro_rules! shown {
+    ([$($g:tt)*] $Number:ty, $Trait:ident) => {
+        impl<$($g)*> core::fmt::$Trait for $Number
+        where
+            S: core::fmt::$Trait,
+        {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                crate::decision::looked(|| self.is_active());
+                self.show(f, core::fmt::$Trait::fmt)
             }
         }
     };
+}
+
+/// How one part of a number is written.
+pub(crate) type Show<S> = fn(&S, &mut Formatter<'_>) -> fmt::Result;
+
+/// Writes a primal and derivatives. Each gets the whole format, so that `{:.2}` rounds each of them, and what
+/// `mark` writes for its number, from 1.
+pub(crate) fn show_parts<S>(
+    f: &mut Formatter<'_>,
+    show: Show<S>,
+    primal: &S,
+    derivatives: &[S],
+    mark: fn(&mut Formatter<'_>, usize) -> fmt::Result,
+) -> fmt::Result {
+    show(primal, f)?;
+    for (i, derivative) in (1..).zip(derivatives) {
+        f.write_str(" + ")?;
+        show(derivative, f)?;
+        mark(f, i)?;
+    }
+    Ok(())
 }
 
 /// One operator in all its forms: by value and by reference, with `f64` on either side, assigning.
@@ -516,27 +573,19 @@ macro_rules! operators {
         crate::number::operators! { @by_reference [$($g)*] [$Number] [$Number] [$Number] $Trait $method }
         crate::number::operators! { @by_reference [$($g)*] [$Number] [f64] [$Number] $Trait $method }
         crate::number::operators! { @by_reference [$($g)*] [f64] [$Number] [$Number] $Trait $method }
-        impl<$($g)*> core::ops::$Assign for $Number {
+        crate::number::operators! { @assigning [$($g)*] [$Number] [$Number] $Trait $method $Assign $assign }
+        crate::number::operators! { @assigning [$($g)*] [$Number] [f64] $Trait $method $Assign $assign }
+    };
+    (@assigning [$($g:tt)*] [$Number:ty] [$Right:ty] $Trait:ident $method:ident $Assign:ident $assign:ident) => {
+        impl<$($g)*> core::ops::$Assign<$Right> for $Number {
             #[inline(always)]
-            fn $assign(&mut self, other: Self) {
+            fn $assign(&mut self, other: $Right) {
                 *self = core::ops::$Trait::$method(*self, other);
             }
         }
-        impl<$($g)*> core::ops::$Assign<&$Number> for $Number {
+        impl<$($g)*> core::ops::$Assign<&$Right> for $Number {
             #[inline(always)]
-            fn $assign(&mut self, other: &Self) {
-                *self = core::ops::$Trait::$method(*self, *other);
-            }
-        }
-        impl<$($g)*> core::ops::$Assign<f64> for $Number {
-            #[inline(always)]
-            fn $assign(&mut self, other: f64) {
-                *self = core::ops::$Trait::$method(*self, other);
-            }
-        }
-        impl<$($g)*> core::ops::$Assign<&f64> for $Number {
-            #[inline(always)]
-            fn $assign(&mut self, other: &f64) {
+            fn $assign(&mut self, other: &$Right) {
                 *self = core::ops::$Trait::$method(*self, *other);
             }
         }
@@ -566,4 +615,4 @@ macro_rules! operators {
     };
 }
 
-pub(crate) use {derivative_number, operators, sum_by_folding};
+pub(crate) use {derivative_number, forward_number, operators, shown};

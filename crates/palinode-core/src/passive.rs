@@ -8,8 +8,9 @@
 //! in the last bit. A `Passive<f64>` takes the wrapper's path at the speed of `f64`, and its decisions pass
 //! the hook as those of an active number do.
 
-use crate::number::derivative_number;
+use crate::number::{Show, derivative_number};
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use core::fmt::{self, Formatter};
 use palinode_num::Scalar;
 
 /// A number without a derivative that behaves like one with: for advancing a loop whose steps are recorded
@@ -58,6 +59,14 @@ impl<S: Scalar> Passive<S> {
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Passive(S::select(condition, a.0, b.0))
     }
+    /// It has none to lose. (And nalgebra tells by `is_zero` that memory need not be read: a zero must be
+    /// one.)
+    fn carries_derivative(self) -> bool {
+        false
+    }
+    fn show(&self, f: &mut Formatter<'_>, show: Show<S>) -> fmt::Result {
+        show(&self.0, f)
+    }
 }
 
 impl<S: Scalar> Differentiable for Passive<S> {
@@ -79,26 +88,12 @@ impl<S: Scalar> Differentiable for Passive<S> {
     }
 }
 
-derivative_number! { [S: Scalar] Passive<S>, inner S, scalar {} }
+derivative_number! { [S: Scalar] Passive<S> }
 
 /// From minus zero, like the sum of `Var`s.
 impl<S: Scalar> core::iter::Sum for Passive<S> {
     #[inline]
     fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
         Passive(terms.fold(-S::zero(), |sum, term| sum + term.0))
-    }
-}
-
-impl<'a, S: Scalar> core::iter::Sum<&'a Passive<S>> for Passive<S> {
-    #[inline]
-    fn sum<I: Iterator<Item = &'a Passive<S>>>(terms: I) -> Self {
-        terms.copied().sum()
-    }
-}
-
-impl<S: Scalar + core::fmt::Display> core::fmt::Display for Passive<S> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        core::fmt::Display::fmt(&self.0, f)
     }
 }

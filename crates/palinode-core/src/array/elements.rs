@@ -20,32 +20,22 @@ pub trait Position {
     fn with<R>(self, f: impl FnOnce(&[usize]) -> R) -> R;
 }
 
-impl Position for usize {
-    #[inline]
-    fn with<R>(self, f: impl FnOnce(&[usize]) -> R) -> R {
-        f(&[self])
-    }
+macro_rules! positions {
+    ($([$($generics:tt)*] $Position:ty => |$at:ident| $indices:expr;)*) => {$(
+        impl<$($generics)*> Position for $Position {
+            #[inline]
+            fn with<R>(self, f: impl FnOnce(&[usize]) -> R) -> R {
+                let $at = self;
+                f($indices)
+            }
+        }
+    )*};
 }
-
-impl<const N: usize> Position for [usize; N] {
-    #[inline]
-    fn with<R>(self, f: impl FnOnce(&[usize]) -> R) -> R {
-        f(&self)
-    }
-}
-
-impl Position for (usize, usize) {
-    #[inline]
-    fn with<R>(self, f: impl FnOnce(&[usize]) -> R) -> R {
-        f(&[self.0, self.1])
-    }
-}
-
-impl Position for &[usize] {
-    #[inline]
-    fn with<R>(self, f: impl FnOnce(&[usize]) -> R) -> R {
-        f(self)
-    }
+positions! {
+    [] usize => |at| &[at];
+    [] (usize, usize) => |at| &[at.0, at.1];
+    [] &[usize] => |at| at;
+    [const N: usize] [usize; N] => |at| &at;
 }
 
 impl<S: Scalar<Bool = bool>> Array<S> {

@@ -14,10 +14,10 @@
 
 use super::buffer::Write;
 use super::{Array, count_saved, need_at, owned};
-use crate::rules::{Binary, Ternary, Unary};
+use crate::rules::{Binary, One, Ternary, Three, Two, Unary};
 use crate::tape::arrays::{
-    Argument, Formula, Ingredient, Linear, Need, One, Operands, Partial, Probe, Reader, Recipe, Residual,
-    Shape, Three, Two, WhenOverwritten,
+    Argument, Formula, Ingredient, Linear, Need, Operands, Partial, Probe, Reader, Recipe, Residual, Shape,
+    WhenOverwritten,
 };
 use crate::tape::{Stamp, Var};
 use core::panic::Location;
@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 /// An argument of an elementwise operation: an array, or a number that stands for every element. Made by
 /// `into()` from `&Array<S>`, `Var<S>` and `f64`.
+#[derive(Clone, Copy)]
 pub enum ArrayOperand<'a, S> {
     /// An array of the same shape.
     Array(&'a Array<S>),
@@ -152,7 +153,7 @@ fn plan<S: Scalar<Bool = bool>>(
     let save_partials = only_for_computing > computed.count();
     let evaluate = |which: usize| {
         with_readers(operands, |readers| {
-            let mut readers: Vec<_> = readers.iter().map(Reader::again).collect();
+            let mut readers = readers.to_vec();
             readers.push(result.map_or(Reader::Same(S::zero()), Reader::Run));
             formula.partials(which, &readers)
         })
@@ -253,10 +254,7 @@ fn apply_in_place<S: Scalar<Bool = bool>>(
     // The target as it was, to be read like any other operand.
     let before = target.view();
     let mut operands = vec![ArrayOperand::Array(&before)];
-    operands.extend(others.iter().map(|other| match other {
-        ArrayOperand::Array(array) => ArrayOperand::Array(array),
-        ArrayOperand::Number(x) => ArrayOperand::Number(*x),
-    }));
+    operands.extend_from_slice(others);
     let stamp = joined(formula.name(), target.shape(), &operands);
     if !operands.iter().any(ArrayOperand::is_active) {
         update(&*formula, target, &operands, write);
@@ -357,17 +355,6 @@ fn update<S: Scalar<Bool = bool>>(
     }
     let values = with_readers(operands, |readers| formula.values(readers));
     target.replace(values, write);
-}
-
-impl<S: Scalar> Reader<'_, S> {
-    /// The same reader once more.
-    fn again(&self) -> Reader<'_, S> {
-        match *self {
-            Reader::Same(x) => Reader::Same(x),
-            Reader::Run(values) => Reader::Run(values),
-            Reader::Strided(values, view) => Reader::Strided(values, view),
-        }
-    }
 }
 
 impl<S: Scalar<Bool = bool>> Array<S> {

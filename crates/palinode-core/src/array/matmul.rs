@@ -4,7 +4,7 @@
 //! `tape/arrays/product.rs`.
 
 use super::{Array, need_at};
-use crate::tape::arrays::{Product, Residual, Shape, Whole, check_elements, product};
+use crate::tape::arrays::{Product, Shape, Whole, check_elements, product};
 use crate::tape::with_recorder;
 use core::panic::Location;
 use palinode_num::{Accumulator, Scalar};
@@ -74,14 +74,9 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         }
         let result = Array::active_of(values, &shape, stamp);
         let need = need_at::<S>("matmul", at, stamp);
-        let keep = |array: &Array<S>, needed: bool| match needed {
-            true => array.keep(need),
-            false => Residual::Absent,
-        };
-        let kept = [keep(self, other_active), keep(other, active)];
+        let kept = [self.keep_if(other_active, need), other.keep_if(active, need)];
         let regions = [self.region(), other.region()];
-        let output = result.region().expect("it has just been made active");
-        let product = Product { size, output, replaces: true, regions, kept, how };
+        let product = Product { size, output: result.output(), regions, kept, how };
         with_recorder(stamp, |recorder| recorder.push_whole(Whole::Product(Box::new(product))));
         result
     }

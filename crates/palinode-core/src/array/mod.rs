@@ -100,6 +100,20 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         result
     }
 
+    /// A new array whose elements are those of a region, moved; constants if it is none.
+    fn moved(
+        name: &'static str,
+        values: Vec<S>,
+        shape: &[usize],
+        stamp: Stamp,
+        from: Option<Region>,
+    ) -> Array<S> {
+        let Some(from) = from else { return Array::constant_of(values, shape) };
+        let result = Array::active_of(values, shape, stamp);
+        result.record(stamp, Linear::moving(name, result.output(), true, Some(from)));
+        result
+    }
+
     /// Constants, as a vector.
     #[track_caller]
     pub fn from_values(values: impl Into<Vec<S>>) -> Array<S> {
@@ -167,11 +181,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     pub fn copied(&self) -> Array<S> {
         self.stamp().check();
-        let values = self.values();
-        let Some(from) = self.region() else { return Array::constant_of(values, self.shape()) };
-        let result = Array::active_of(values, self.shape(), self.stamp());
-        result.record(self.stamp(), Linear::moving("copy", result.output(), true, Some(from)));
-        result
+        Array::moved("copy", self.values(), self.shape(), self.stamp(), self.region())
     }
 
     /// The elements as numbers of the tape, in row-major order; recorded as one entry.
@@ -248,6 +258,11 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         }
         count_saved::<S>(need.stamp, self.len());
         owned(self.values(), self.shape(), need)
+    }
+
+    /// The same of a factor, for a rule that needs it if the other one is active.
+    fn keep_if(&self, needed: bool, need: Need) -> Residual<S> {
+        if needed { self.keep(need) } else { Residual::Absent }
     }
 }
 

@@ -12,53 +12,10 @@ use palinode_num::Scalar;
 
 macro_rules! operators {
     ($($Trait:ident $method:ident $Assign:ident $assign:ident $Rule:ident,)*) => {$(
-        impl<'a, S: Scalar<Bool = bool>, T: Into<ArrayOperand<'a, S>>> $Trait<T> for &Array<S> {
-            type Output = Array<S>;
-            #[track_caller]
-            fn $method(self, other: T) -> Array<S> {
-                self.zip_with($Rule {}, other)
-            }
-        }
-
-        impl<'a, S: Scalar<Bool = bool>, T: Into<ArrayOperand<'a, S>>> $Trait<T> for Array<S> {
-            type Output = Array<S>;
-            #[track_caller]
-            fn $method(self, other: T) -> Array<S> {
-                self.zip_with($Rule {}, other)
-            }
-        }
-
-        impl<S: Scalar<Bool = bool>> $Trait<Array<S>> for &Array<S> {
-            type Output = Array<S>;
-            #[track_caller]
-            fn $method(self, other: Array<S>) -> Array<S> {
-                self.zip_with($Rule {}, &other)
-            }
-        }
-
-        impl<S: Scalar<Bool = bool>> $Trait<Array<S>> for Array<S> {
-            type Output = Array<S>;
-            #[track_caller]
-            fn $method(self, other: Array<S>) -> Array<S> {
-                self.zip_with($Rule {}, &other)
-            }
-        }
-
-        impl<S: Scalar<Bool = bool>> $Trait<&Array<S>> for f64 {
-            type Output = Array<S>;
-            #[track_caller]
-            fn $method(self, other: &Array<S>) -> Array<S> {
-                other.with_left($Rule {}, Var::lift(S::from_f64(self)))
-            }
-        }
-
-        impl<S: Scalar<Bool = bool>> $Trait<&Array<S>> for Var<S> {
-            type Output = Array<S>;
-            #[track_caller]
-            fn $method(self, other: &Array<S>) -> Array<S> {
-                other.with_left($Rule {}, self)
-            }
-        }
+        operators! { @owned_or_borrowed $Trait $method $Rule, Array<S> }
+        operators! { @owned_or_borrowed $Trait $method $Rule, &Array<S> }
+        operators! { @number $Trait $method $Rule, f64, |x| Var::lift(S::from_f64(x)) }
+        operators! { @number $Trait $method $Rule, Var<S>, |x| x }
 
         impl<'a, S: Scalar<Bool = bool>, T: Into<ArrayOperand<'a, S>>> $Assign<T> for Array<S> {
             #[track_caller]
@@ -74,6 +31,33 @@ macro_rules! operators {
             }
         }
     )*};
+    (@owned_or_borrowed $Trait:ident $method:ident $Rule:ident, $Left:ty) => {
+        impl<'a, S: Scalar<Bool = bool>, T: Into<ArrayOperand<'a, S>>> $Trait<T> for $Left {
+            type Output = Array<S>;
+            #[track_caller]
+            fn $method(self, other: T) -> Array<S> {
+                self.zip_with($Rule {}, other)
+            }
+        }
+
+        impl<S: Scalar<Bool = bool>> $Trait<Array<S>> for $Left {
+            type Output = Array<S>;
+            #[track_caller]
+            fn $method(self, other: Array<S>) -> Array<S> {
+                self.zip_with($Rule {}, &other)
+            }
+        }
+    };
+    (@number $Trait:ident $method:ident $Rule:ident, $Left:ty, |$x:ident| $left:expr) => {
+        impl<S: Scalar<Bool = bool>> $Trait<&Array<S>> for $Left {
+            type Output = Array<S>;
+            #[track_caller]
+            fn $method(self, other: &Array<S>) -> Array<S> {
+                let $x = self;
+                other.with_left($Rule {}, $left)
+            }
+        }
+    };
 }
 operators! {
     Add add AddAssign add_assign AddRule,
@@ -83,21 +67,18 @@ operators! {
     Rem rem RemAssign rem_assign Remainder,
 }
 
-impl<S: Scalar<Bool = bool>> Neg for &Array<S> {
-    type Output = Array<S>;
-    #[track_caller]
-    fn neg(self) -> Array<S> {
-        self.map(Negate {})
-    }
+macro_rules! negated {
+    ($($Array:ty)*) => {$(
+        impl<S: Scalar<Bool = bool>> Neg for $Array {
+            type Output = Array<S>;
+            #[track_caller]
+            fn neg(self) -> Array<S> {
+                self.map(Negate {})
+            }
+        }
+    )*};
 }
-
-impl<S: Scalar<Bool = bool>> Neg for Array<S> {
-    type Output = Array<S>;
-    #[track_caller]
-    fn neg(self) -> Array<S> {
-        self.map(Negate {})
-    }
-}
+negated!(Array<S> &Array<S>);
 
 macro_rules! functions {
     ({}

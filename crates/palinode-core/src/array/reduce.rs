@@ -8,10 +8,8 @@
 //! Elements that tie for the largest or smallest share its derivative equally, as in programs.
 
 use super::{Array, need_at};
-use crate::rules::Multiply;
-use crate::tape::arrays::{
-    Argument, Home, Linear, Operands, Partial, Places, Region, Residual, Shape, Two, View,
-};
+use crate::rules::{Multiply, Two};
+use crate::tape::arrays::{Argument, Home, Linear, Operands, Partial, Places, Region, Shape, View};
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
 use palinode_num::{Accumulator, Scalar};
@@ -103,11 +101,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
             return Var::lift(value);
         }
         let need = need_at::<S>("dot", at, stamp);
-        let keep = |array: &Array<S>, needed: bool| match needed {
-            true => array.keep(need),
-            false => Residual::Absent,
-        };
-        let values = vec![keep(self, regions[1].is_some()), keep(other, regions[0].is_some())];
+        let values =
+            vec![self.keep_if(regions[1].is_some(), need), other.keep_if(regions[0].is_some(), need)];
         let operands = Some(Box::new(Operands { formula: Arc::new(Two(Multiply {})), values }));
         let arguments = regions
             .into_iter()
@@ -120,24 +115,6 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let output = to_node(node, self.len());
         self.record(stamp, Linear { name: "dot", output, replaces: true, arguments, operands });
         Var::of_node(value, node, stamp)
-    }
-
-    /// The largest element.
-    ///
-    /// # Panics
-    /// If there is no element.
-    #[track_caller]
-    pub fn largest(&self) -> Var<S> {
-        self.extreme("largest", S::max)
-    }
-
-    /// The smallest element.
-    ///
-    /// # Panics
-    /// If there is no element.
-    #[track_caller]
-    pub fn smallest(&self) -> Var<S> {
-        self.extreme("smallest", S::min)
     }
 
     #[track_caller]
@@ -236,24 +213,6 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.sum_axis_with(axis, how) / length as f64
     }
 
-    /// The largest elements along an axis, which disappears.
-    ///
-    /// # Panics
-    /// If there is no such axis, or no element along it.
-    #[track_caller]
-    pub fn largest_axis(&self, axis: usize) -> Array<S> {
-        self.extreme_axis("largest_axis", axis, S::max)
-    }
-
-    /// The smallest elements along an axis, which disappears.
-    ///
-    /// # Panics
-    /// If there is no such axis, or no element along it.
-    #[track_caller]
-    pub fn smallest_axis(&self, axis: usize) -> Array<S> {
-        self.extreme_axis("smallest_axis", axis, S::min)
-    }
-
     #[track_caller]
     fn extreme_axis(&self, name: &'static str, axis: usize, pick: impl Fn(S, S) -> S) -> Array<S> {
         let (values, ties) = self.extremes_along(name, axis, pick);
@@ -318,6 +277,34 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         shape.remove(axis);
         shape
     }
+}
+
+macro_rules! extremes {
+    ($($name:ident $along:ident $pick:ident;)*) => {
+        impl<S: Scalar<Bool = bool>> Array<S> {$(
+            #[doc = concat!("The ", stringify!($name), " element.")]
+            ///
+            /// # Panics
+            /// If there is no element.
+            #[track_caller]
+            pub fn $name(&self) -> Var<S> {
+                self.extreme(stringify!($name), S::$pick)
+            }
+
+            #[doc = concat!("The ", stringify!($name), " elements along an axis, which disappears.")]
+            ///
+            /// # Panics
+            /// If there is no such axis, or no element along it.
+            #[track_caller]
+            pub fn $along(&self, axis: usize) -> Array<S> {
+                self.extreme_axis(stringify!($along), axis, S::$pick)
+            }
+        )*}
+    };
+}
+extremes! {
+    largest largest_axis max;
+    smallest smallest_axis min;
 }
 
 /// Elements that reach an extreme: which, of which result, and their shares of its derivative.

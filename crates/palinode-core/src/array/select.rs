@@ -25,11 +25,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
             slots.iter().map(|&slot| from[slot as usize]).collect()
         };
         let shape = [values.len()];
-        let Some(Region { home, .. }) = self.region() else { return Array::constant_of(values, &shape) };
-        let result = Array::active_of(values, &shape, stamp);
-        let from = Region { home, places: Places::List(slots) };
-        result.record(stamp, Linear::moving("gather", result.output(), true, Some(from)));
-        result
+        let from = self.region().map(|region| Region { places: Places::List(slots), ..region });
+        Array::moved("gather", values, &shape, stamp, from)
     }
 
     /// Overwrites the elements at these positions of a vector.

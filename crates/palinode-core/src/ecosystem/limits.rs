@@ -1,7 +1,5 @@
 //! The limits of a number's format, which `Scalar` does not know because rules do not need them.
 
-use crate::{Dual, DualN, Jet, Passive, Var};
-use core::fmt::LowerExp;
 use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
 
 /// A number with the limits of a floating-point format.
@@ -24,129 +22,51 @@ pub trait FormatLimits: Scalar<Bool = bool> + PartialOrd {
     fn smallest() -> Self;
 }
 
-macro_rules! primitive_limits {
-    ($($float:ident)*) => {$(
-        impl FormatLimits for $float {
-            #[inline(always)]
-            fn epsilon() -> Self {
-                $float::EPSILON
-            }
-            #[inline(always)]
-            fn largest() -> Self {
-                $float::MAX
-            }
-            #[inline(always)]
-            fn smallest() -> Self {
-                $float::MIN_POSITIVE
-            }
-        }
-    )*};
-}
-primitive_limits!(f32 f64);
-
-impl FormatLimits for DoubleDouble {
-    /// 2^-104, which every operation and function keeps to; `1 + x` can be held for far smaller `x`.
-    fn epsilon() -> Self {
-        DoubleDouble::from(f64::EPSILON * f64::EPSILON)
-    }
-    fn largest() -> Self {
-        DoubleDouble::from_sum(f64::MAX, f64::MAX * (f64::EPSILON / 8.0))
-    }
-    /// 2^-969: below it the low part is subnormal.
-    fn smallest() -> Self {
-        DoubleDouble::from(f64::MIN_POSITIVE / f64::EPSILON * 2.0)
-    }
-}
-
-impl<W: PositWidth> FormatLimits for Posit<W> {
-    /// `2^(5 - BITS)`. Precision is that high from 1/16 to 16, and falls from there on both sides.
-    fn epsilon() -> Self {
-        Posit::ONE.next_up() - Posit::ONE
-    }
-    fn largest() -> Self {
-        Posit::MAX
-    }
-    /// The smallest of all: precision tapers, and there is no other border to name.
-    fn smallest() -> Self {
-        Posit::MIN_POSITIVE
-    }
-}
-
-macro_rules! inherited_limits {
-    ([$($generics:tt)*] $Number:ty) => {
+macro_rules! limits {
+    ([$($generics:tt)*] $Number:ty, $epsilon:expr, $largest:expr, $smallest:expr) => {
         impl<$($generics)*> FormatLimits for $Number {
-            #[inline(always)]
+            #[inline]
             fn epsilon() -> Self {
-                Self::lift(S::epsilon())
+                $epsilon
             }
-            #[inline(always)]
+            #[inline]
             fn largest() -> Self {
-                Self::lift(S::largest())
+                $largest
             }
-            #[inline(always)]
+            #[inline]
             fn smallest() -> Self {
-                Self::lift(S::smallest())
+                $smallest
             }
         }
     };
-}
-super::for_each_number! { inherited_limits! { FormatLimits } }
-
-// Solvers print their progress as `{:e}`. The parts are those of `Display`.
-
-impl<S: Scalar + LowerExp> LowerExp for Dual<S> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        LowerExp::fmt(&self.value, f)?;
-        f.write_str(" + ")?;
-        LowerExp::fmt(&self.tangent, f)?;
-        f.write_str("ε")
-    }
-}
-
-impl<S: Scalar + LowerExp, const N: usize> LowerExp for DualN<S, N> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        LowerExp::fmt(&self.value, f)?;
-        for (i, tangent) in self.tangents.iter().enumerate() {
-            f.write_str(" + ")?;
-            LowerExp::fmt(tangent, f)?;
-            write!(f, "ε{}", i + 1)?;
+    ([$($generics:tt)*] $Number:ty) => {
+        limits! { [$($generics)*] $Number,
+            Self::lift(S::epsilon()), Self::lift(S::largest()), Self::lift(S::smallest())
         }
-        Ok(())
-    }
+    };
 }
-
-impl<S: Scalar + LowerExp, const K: usize> LowerExp for Jet<S, K> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        LowerExp::fmt(&self.primal(), f)?;
-        for k in 1..=K {
-            f.write_str(" + ")?;
-            LowerExp::fmt(&self.coefficient(k), f)?;
-            write!(f, "t^{k}")?;
-        }
-        Ok(())
-    }
+limits! { [] f32, f32::EPSILON, f32::MAX, f32::MIN_POSITIVE }
+limits! { [] f64, f64::EPSILON, f64::MAX, f64::MIN_POSITIVE }
+limits! { [] DoubleDouble,
+    // 2^-104, which every operation and function keeps to; `1 + x` can be held for far smaller `x`.
+    DoubleDouble::from(f64::EPSILON * f64::EPSILON),
+    DoubleDouble::from_sum(f64::MAX, f64::MAX * (f64::EPSILON / 8.0)),
+    // 2^-969: below it the low part is subnormal.
+    DoubleDouble::from(f64::MIN_POSITIVE / f64::EPSILON * 2.0)
 }
-
-impl<S: Scalar<Bool = bool> + LowerExp> LowerExp for Var<S> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        LowerExp::fmt(&self.primal(), f)
-    }
+limits! { [W: PositWidth] Posit<W>,
+    // `2^(5 - BITS)`. Precision is that high from 1/16 to 16, and falls from there on both sides.
+    Posit::ONE.next_up() - Posit::ONE,
+    Posit::MAX,
+    // The smallest of all: precision tapers, and there is no other border to name.
+    Posit::MIN_POSITIVE
 }
-
-impl<S: Scalar + LowerExp> LowerExp for Passive<S> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.is_active());
-        LowerExp::fmt(&self.primal(), f)
-    }
-}
+super::for_each_number! { limits! { FormatLimits } }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Dual, DualN, Jet, Var};
     use palinode_num::Real;
 
     #[test]

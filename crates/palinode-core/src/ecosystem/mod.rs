@@ -7,7 +7,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `limits.rs` | [`FormatLimits`]: what a format's epsilon and largest number are |
-//! | `carry.rs` | whether a zero still carries a derivative |
 //! | `num_traits.rs`, `num_float.rs` | num-traits: identities and conversions, `Float` and its constants |
 //! | `nalgebra.rs`, `nalgebra_field.rs` | simba and approx: conversions and comparisons, `RealField` (feature `nalgebra`) |
 //!
@@ -17,7 +16,6 @@
 //! Where a library decides by `is_zero`, a zero that carries a derivative is *not* zero: an algorithm that
 //! skips zeros may not skip it.
 
-mod carry;
 mod limits;
 mod num_float;
 mod num_traits;
@@ -40,3 +38,14 @@ macro_rules! for_each_number {
     };
 }
 use for_each_number;
+
+/// Methods that are rows of the rule table under the same name.
+macro_rules! rows {
+    ([$Number:ty] $($function:ident($($argument:ident: $kind:ty),*))*) => {$(
+        #[inline]
+        fn $function(self, $($argument: $kind),*) -> Self {
+            <$Number>::$function(self, $($argument),*)
+        }
+    )*};
+}
+use rows;

@@ -3,29 +3,24 @@
 //! Input: nalgebra's generic algorithms. Output: rows of the rule table; branches as they are for `f64`, by
 //! `<` and so through the decision hook. What this means for decompositions is told in `nalgebra.rs`.
 
-use super::FormatLimits;
 use super::num_traits::is_negative;
+use super::{FormatLimits, rows};
 use ::num_traits::FloatConst;
 use core::fmt::Display;
 use palinode_num::Scalar;
 use simba::scalar::{ComplexField, RealField};
 
 /// `1 + c x^2/3! + x^4/5! + c x^6/7! ...` with `c` the sign of the square: `sin(x)/x` and `sinh(x)/x` for
-/// `|x| < 1`.
+/// `|x| < 1`, and the quotient beyond.
 ///
 /// The quotient itself loses its derivatives next to 0 and is NaN there. 14 terms are below 2^-106 at 1, and
 /// carry the Taylor coefficients of a jet at 0 up to order 27.
-fn cardinal_series<N: Scalar>(signed_square: N) -> N {
-    (1..=14).rev().fold(N::one(), |sum, k| N::one() + signed_square * sum / N::from_int(2 * k * (2 * k + 1)))
-}
-
-macro_rules! rows {
-    ([$Number:ty] $($function:ident($($argument:ident: $kind:ty),*))*) => {$(
-        #[inline]
-        fn $function(self, $($argument: $kind),*) -> Self {
-            <$Number>::$function(self, $($argument),*)
-        }
-    )*};
+fn cardinal<N: Scalar<Bool = bool>>(x: N, signed_square: fn(N) -> N, function: fn(N) -> N) -> N {
+    if !x.abs().less(N::one()) {
+        return function(x) / x;
+    }
+    let square = signed_square(x);
+    (1..=14).rev().fold(N::one(), |sum, k| N::one() + square * sum / N::from_int(2 * k * (2 * k + 1)))
 }
 
 macro_rules! constants {
@@ -94,20 +89,12 @@ macro_rules! fields {
             /// Smooth at 0, with all derivatives.
             #[inline]
             fn sinc(self) -> Self {
-                if Scalar::less(Scalar::abs(self), Self::lift(S::one())) {
-                    cardinal_series(-(self * self))
-                } else {
-                    self.sin() / self
-                }
+                cardinal(self, |x| -(x * x), Scalar::sin)
             }
             /// Smooth at 0, with all derivatives.
             #[inline]
             fn sinhc(self) -> Self {
-                if Scalar::less(Scalar::abs(self), Self::lift(S::one())) {
-                    cardinal_series(self * self)
-                } else {
-                    self.sinh() / self
-                }
+                cardinal(self, |x| x * x, Scalar::sinh)
             }
             #[inline]
             fn log(self, base: Self) -> Self {

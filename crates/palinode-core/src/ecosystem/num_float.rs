@@ -3,8 +3,8 @@
 //! Input: generic numerical code. Output: rows of the rule table. FormatLimits and special values are those
 //! of the inner number; classification looks at the primal only.
 
-use super::FormatLimits;
 use super::num_traits::is_negative;
+use super::{FormatLimits, rows};
 use ::num_traits::{Float, FloatConst, float::FloatCore};
 use core::num::FpCategory;
 use palinode_num::{Constant, Scalar};
@@ -18,41 +18,28 @@ fn classify<N: FormatLimits>(x: f64) -> FpCategory {
     }
 }
 
+macro_rules! constants {
+    ($($name:ident = $value:expr;)*) => {$(
+        #[inline]
+        fn $name() -> Self {
+            Self::lift($value)
+        }
+    )*};
+}
+
 /// The same functions for both traits: `Float` asks for all of them, `FloatCore` has slower defaults for
 /// some.
 macro_rules! shared {
     ($Number:ty) => {
-        #[inline(always)]
-        fn nan() -> Self {
-            Self::lift(S::from_f64(f64::NAN))
-        }
-        #[inline(always)]
-        fn infinity() -> Self {
-            Self::lift(S::from_f64(f64::INFINITY))
-        }
-        #[inline(always)]
-        fn neg_infinity() -> Self {
-            Self::lift(S::from_f64(f64::NEG_INFINITY))
-        }
-        #[inline(always)]
-        fn neg_zero() -> Self {
-            Self::lift(S::from_f64(-0.0))
-        }
-        #[inline(always)]
-        fn min_value() -> Self {
-            Self::lift(-S::largest())
-        }
-        #[inline(always)]
-        fn min_positive_value() -> Self {
-            Self::lift(S::smallest())
-        }
-        #[inline(always)]
-        fn epsilon() -> Self {
-            Self::lift(S::epsilon())
-        }
-        #[inline(always)]
-        fn max_value() -> Self {
-            Self::lift(S::largest())
+        constants! {
+            nan = S::from_f64(f64::NAN);
+            infinity = S::from_f64(f64::INFINITY);
+            neg_infinity = S::from_f64(f64::NEG_INFINITY);
+            neg_zero = S::from_f64(-0.0);
+            min_value = -S::largest();
+            min_positive_value = S::smallest();
+            epsilon = S::epsilon();
+            max_value = S::largest();
         }
         #[inline]
         fn is_nan(self) -> bool {
@@ -105,23 +92,17 @@ macro_rules! shared {
             crate::decision::made_plain(self.glance(), || self.may_matter());
             Float::integer_decode(self.glance().unwrap_or(f64::NAN))
         }
-        shared! { @rows [$Number] floor() ceil() round() trunc() fract() abs() signum() recip()
+        rows! { [$Number] floor() ceil() round() trunc() fract() abs() signum() recip()
             powi(n: i32) min(other: Self) max(other: Self) clamp(low: Self, high: Self)
         }
     };
-    (@rows [$Number:ty] $($function:ident($($argument:ident: $kind:ty),*))*) => {$(
-        #[inline]
-        fn $function(self, $($argument: $kind),*) -> Self {
-            <$Number>::$function(self, $($argument),*)
-        }
-    )*};
 }
 
 macro_rules! float {
     ([$($generics:tt)*] $Number:ty) => {
         impl<$($generics)*> Float for $Number {
             shared! { $Number }
-            shared! { @rows [$Number]
+            rows! { [$Number]
                 mul_add(a: Self, b: Self) powf(n: Self) sqrt() exp() exp2() ln() log2() log10()
                 cbrt() hypot(other: Self) sin() cos() tan() asin() acos() atan() atan2(other: Self)
                 exp_m1() ln_1p() sinh() cosh() tanh() asinh() acosh() atanh() copysign(sign: Self)
@@ -145,7 +126,7 @@ macro_rules! float {
         }
 
         impl<$($generics)*> FloatConst for $Number {
-            constants! { S
+            constants! {
                 E = S::constant(Constant::E);
                 PI = S::constant(Constant::Pi);
                 TAU = S::constant(Constant::Pi) * S::from_int(2);
@@ -170,14 +151,6 @@ macro_rules! float {
     };
 }
 
-macro_rules! constants {
-    ($S:ident $($name:ident = $value:expr;)*) => {$(
-        #[inline]
-        fn $name() -> Self {
-            Self::lift($value)
-        }
-    )*};
-}
 super::for_each_number! { float! { FormatLimits } }
 
 #[cfg(test)]

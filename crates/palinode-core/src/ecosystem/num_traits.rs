@@ -7,7 +7,6 @@
 //! text is read as an `f64`.
 
 use super::FormatLimits;
-use super::carry::Carry as _;
 use ::num_traits::{
     AsPrimitive, Bounded, FromPrimitive, Inv, MulAdd, MulAddAssign, Num, NumCast, One, Pow, Signed,
     ToPrimitive, Zero,
@@ -71,6 +70,21 @@ macro_rules! as_primitive {
     };
 }
 
+macro_rules! operations {
+    ($generics:tt [$Number:ty] $($Trait:path, $method:ident($($argument:tt)*) => $value:expr;)*) => {
+        $(operations! { @one $generics [$Number] [$Trait] $method($($argument)*) => $value })*
+    };
+    (@one [$($generics:tt)*] [$Number:ty] [$Trait:path] $method:ident($self:ident $(, $x:ident: $X:ty)*) => $value:expr) => {
+        impl<$($generics)*> $Trait for $Number {
+            type Output = Self;
+            #[inline]
+            fn $method($self $(, $x: $X)*) -> Self {
+                $value
+            }
+        }
+    };
+}
+
 macro_rules! num_traits {
     ([$($generics:tt)*] $Number:ty) => {
         impl<$($generics)*> Zero for $Number {
@@ -85,7 +99,7 @@ macro_rules! num_traits {
             /// input crosses a partial of zero.
             #[inline]
             fn is_zero(&self) -> bool {
-                self.is_exactly(S::zero(), |x| x.carries())
+                self.is_exactly(S::zero())
             }
         }
 
@@ -98,7 +112,7 @@ macro_rules! num_traits {
             /// derivative too.
             #[inline]
             fn is_one(&self) -> bool {
-                self.is_exactly(S::one(), |x| x.carries())
+                self.is_exactly(S::one())
             }
         }
 
@@ -143,22 +157,6 @@ macro_rules! num_traits {
             }
         }
 
-        impl<$($generics)*> Inv for $Number {
-            type Output = Self;
-            #[inline]
-            fn inv(self) -> Self {
-                self.recip()
-            }
-        }
-
-        impl<$($generics)*> MulAdd for $Number {
-            type Output = Self;
-            #[inline]
-            fn mul_add(self, a: Self, b: Self) -> Self {
-                <$Number>::mul_add(self, a, b)
-            }
-        }
-
         impl<$($generics)*> MulAddAssign for $Number {
             #[inline]
             fn mul_add_assign(&mut self, a: Self, b: Self) {
@@ -166,28 +164,12 @@ macro_rules! num_traits {
             }
         }
 
-        impl<$($generics)*> Pow<Self> for $Number {
-            type Output = Self;
-            #[inline]
-            fn pow(self, exponent: Self) -> Self {
-                self.powf(exponent)
-            }
-        }
-
-        impl<$($generics)*> Pow<f64> for $Number {
-            type Output = Self;
-            #[inline]
-            fn pow(self, exponent: f64) -> Self {
-                self.powf(Self::lift(S::from_f64(exponent)))
-            }
-        }
-
-        impl<$($generics)*> Pow<i32> for $Number {
-            type Output = Self;
-            #[inline]
-            fn pow(self, exponent: i32) -> Self {
-                self.powi(exponent)
-            }
+        operations! { [$($generics)*] [$Number]
+            Inv, inv(self) => self.recip();
+            MulAdd, mul_add(self, a: Self, b: Self) => <$Number>::mul_add(self, a, b);
+            Pow<Self>, pow(self, exponent: Self) => self.powf(exponent);
+            Pow<f64>, pow(self, exponent: f64) => self.powf(Self::lift(S::from_f64(exponent)));
+            Pow<i32>, pow(self, exponent: i32) => self.powi(exponent);
         }
 
         /// Of an active value each of these is a decision: what is computed from the answer has no

@@ -4,13 +4,6 @@ use super::{Plain, Reals, Sink, Source, read_len, read_until};
 use core::marker::PhantomData;
 use std::collections::{BTreeMap, VecDeque};
 
-impl<S, T> Reals<S> for PhantomData<T> {
-    fn save(&self, _to: &mut impl Sink<S>) {}
-    fn load(_from: &mut impl Source<S>) -> Self {
-        PhantomData
-    }
-}
-
 /// So few items are saved and loaded one by one, without a loop: the compiler can then keep them in
 /// registers.
 const FEW: usize = 8;
@@ -89,41 +82,6 @@ impl<S, R: Reals<S>> Reals<S> for VecDeque<R> {
     }
 }
 
-impl<S, R: Reals<S>> Reals<S> for Option<R> {
-    fn save(&self, to: &mut impl Sink<S>) {
-        to.word(u64::from(self.is_some()));
-        self.iter().for_each(|item| item.save(to));
-    }
-    fn load(from: &mut impl Source<S>) -> Self {
-        (from.word() != 0).then(|| R::load(from))
-    }
-    fn reload(&mut self, from: &mut impl Source<S>) {
-        match (from.word() != 0, self) {
-            (true, Some(item)) => item.reload(from),
-            (true, empty) => *empty = Some(R::load(from)),
-            (false, item) => *item = None,
-        }
-    }
-    fn heap_bytes(&self) -> usize {
-        self.as_ref().map_or(0, R::heap_bytes)
-    }
-}
-
-impl<S, R: Reals<S>> Reals<S> for Box<R> {
-    fn save(&self, to: &mut impl Sink<S>) {
-        (**self).save(to);
-    }
-    fn load(from: &mut impl Source<S>) -> Self {
-        Box::new(R::load(from))
-    }
-    fn reload(&mut self, from: &mut impl Source<S>) {
-        (**self).reload(from);
-    }
-    fn heap_bytes(&self) -> usize {
-        size_of::<R>() + (**self).heap_bytes()
-    }
-}
-
 impl<S, K: Plain + Ord, R: Reals<S>> Reals<S> for BTreeMap<K, R> {
     fn save(&self, to: &mut impl Sink<S>) {
         to.word(self.len() as u64);
@@ -151,53 +109,80 @@ impl<S, K: Plain + Ord, R: Reals<S>> Reals<S> for BTreeMap<K, R> {
     }
 }
 
-impl<S> Reals<S> for () {
-    #[inline(always)]
-    fn save(&self, _to: &mut impl Sink<S>) {}
-    #[inline(always)]
-    fn load(_from: &mut impl Source<S>) -> Self {}
-}
+/// Containers that are the same for values with numbers inside and for plain data, but for how a word is
+/// written and read.
+macro_rules! containers {
+    ([$($S:ident)?] $Trait:path, |$to:ident: $To:ty, $word:ident| $write:expr, |$from:ident: $From:ty| $read:expr) => {
+        impl<$($S,)? R: $Trait> $Trait for Option<R> {
+            fn save(&self, $to: &mut $To) {
+                let $word = u64::from(self.is_some());
+                $write;
+                self.iter().for_each(|item| item.save($to));
+            }
+            fn load($from: &mut $From) -> Self {
+                ($read != 0).then(|| R::load($from))
+            }
+            fn reload(&mut self, $from: &mut $From) {
+                match ($read != 0, self) {
+                    (true, Some(item)) => item.reload($from),
+                    (true, empty) => *empty = Some(R::load($from)),
+                    (false, item) => *item = None,
+                }
+            }
+            fn heap_bytes(&self) -> usize {
+                self.as_ref().map_or(0, R::heap_bytes)
+            }
+        }
 
-macro_rules! tuples {
-    ($(($($item:ident . $index:tt),+);)*) => {$(
-        impl<S, $($item: Reals<S>),+> Reals<S> for ($($item,)+) {
-            #[inline]
-            fn save(&self, to: &mut impl Sink<S>) {
-                $(self.$index.save(to);)+
+        impl<$($S,)? R: $Trait> $Trait for Box<R> {
+            fn save(&self, $to: &mut $To) {
+                (**self).save($to);
             }
-            #[inline]
-            fn load(from: &mut impl Source<S>) -> Self {
-                ($($item::load(from),)+)
+            fn load($from: &mut $From) -> Self {
+                Box::new(R::load($from))
             }
-            #[inline]
-            fn reload(&mut self, from: &mut impl Source<S>) {
-                $(self.$index.reload(from);)+
+            fn reload(&mut self, $from: &mut $From) {
+                (**self).reload($from);
             }
             fn heap_bytes(&self) -> usize {
-                0 $(+ self.$index.heap_bytes())+
+                size_of::<R>() + (**self).heap_bytes()
             }
         }
-        impl<$($item: Plain),+> Plain for ($($item,)+) {
-            fn save(&self, to: &mut impl FnMut(u64)) {
-                $(self.$index.save(to);)+
+
+        impl<$($S,)? T> $Trait for PhantomData<T> {
+            fn save(&self, _to: &mut $To) {}
+            fn load(_from: &mut $From) -> Self {
+                PhantomData
             }
-            fn load(from: &mut impl FnMut() -> u64) -> Self {
-                ($($item::load(from),)+)
+        }
+
+        containers! { @tuples [$($S)?] [$Trait] [$To] [$From]
+            () (A.0) (A.0, B.1) (A.0, B.1, C.2) (A.0, B.1, C.2, D.3) (A.0, B.1, C.2, D.3, E.4)
+            (A.0, B.1, C.2, D.3, E.4, F.5)
+        }
+    };
+    (@tuples $S:tt $Trait:tt $To:tt $From:tt $($items:tt)*) => {
+        $(containers! { @tuple $S $Trait $To $From $items })*
+    };
+    (@tuple [$($S:ident)?] [$Trait:path] [$To:ty] [$From:ty] ($($item:ident . $index:tt),*)) => {
+        impl<$($S,)? $($item: $Trait),*> $Trait for ($($item,)*) {
+            #[inline]
+            fn save(&self, _to: &mut $To) {
+                $(self.$index.save(_to);)*
             }
-            fn reload(&mut self, from: &mut impl FnMut() -> u64) {
-                $(self.$index.reload(from);)+
+            #[inline]
+            fn load(_from: &mut $From) -> Self {
+                ($($item::load(_from),)*)
+            }
+            #[inline]
+            fn reload(&mut self, _from: &mut $From) {
+                $(self.$index.reload(_from);)*
             }
             fn heap_bytes(&self) -> usize {
-                0 $(+ self.$index.heap_bytes())+
+                0 $(+ self.$index.heap_bytes())*
             }
         }
-    )*};
+    };
 }
-tuples! {
-    (A.0);
-    (A.0, B.1);
-    (A.0, B.1, C.2);
-    (A.0, B.1, C.2, D.3);
-    (A.0, B.1, C.2, D.3, E.4);
-    (A.0, B.1, C.2, D.3, E.4, F.5);
-}
+containers! { [S] Reals<S>, |to: impl Sink<S>, word| to.word(word), |from: impl Source<S>| from.word() }
+containers! { [] Plain, |to: impl FnMut(u64), word| to(word), |from: impl FnMut() -> u64| from() }

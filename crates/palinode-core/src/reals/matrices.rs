@@ -40,11 +40,9 @@ macro_rules! dynamic {
                 S::save_slice(self.as_slice(), to);
             }
             fn load(from: &mut impl Source<S>) -> Self {
-                let ($rows, $columns) = (from.word() as usize, from.word() as usize);
-                match read($rows, $columns, from) {
-                    Some(items) => OMatrix::from_iterator_generic($r, $c, items),
-                    None => OMatrix::from_iterator_generic($no_r, $no_c, []),
-                }
+                let mut matrix = OMatrix::from_iterator_generic($no_r, $no_c, []);
+                matrix.reload(from);
+                matrix
             }
             fn reload(&mut self, from: &mut impl Source<S>) {
                 let ($rows, $columns) = (from.word() as usize, from.word() as usize);

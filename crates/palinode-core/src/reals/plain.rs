@@ -1,7 +1,6 @@
-//! Data that is no number: integers, text, and containers of it.
+//! Data that is no number: integers, text, and lists of it; other containers are in `containers.rs`.
 
 use super::Plain;
-use core::marker::PhantomData;
 use palinode_num::Key;
 
 macro_rules! plain_integers {
@@ -117,26 +116,6 @@ impl<P: Plain> Plain for Vec<P> {
     }
 }
 
-impl<P: Plain> Plain for Option<P> {
-    fn save(&self, to: &mut impl FnMut(u64)) {
-        self.is_some().save(to);
-        self.iter().for_each(|item| item.save(to));
-    }
-    fn load(from: &mut impl FnMut() -> u64) -> Self {
-        bool::load(from).then(|| P::load(from))
-    }
-    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
-        match (bool::load(from), self) {
-            (true, Some(item)) => item.reload(from),
-            (true, empty) => *empty = Some(P::load(from)),
-            (false, item) => *item = None,
-        }
-    }
-    fn heap_bytes(&self) -> usize {
-        self.as_ref().map_or(0, P::heap_bytes)
-    }
-}
-
 impl<P: Plain, const N: usize> Plain for [P; N] {
     fn save(&self, to: &mut impl FnMut(u64)) {
         self.iter().for_each(|item| item.save(to));
@@ -149,32 +128,5 @@ impl<P: Plain, const N: usize> Plain for [P; N] {
     }
     fn heap_bytes(&self) -> usize {
         self.iter().map(P::heap_bytes).sum()
-    }
-}
-
-impl<P: Plain> Plain for Box<P> {
-    fn save(&self, to: &mut impl FnMut(u64)) {
-        (**self).save(to);
-    }
-    fn load(from: &mut impl FnMut() -> u64) -> Self {
-        Box::new(P::load(from))
-    }
-    fn reload(&mut self, from: &mut impl FnMut() -> u64) {
-        (**self).reload(from);
-    }
-    fn heap_bytes(&self) -> usize {
-        size_of::<P>() + (**self).heap_bytes()
-    }
-}
-
-impl Plain for () {
-    fn save(&self, _to: &mut impl FnMut(u64)) {}
-    fn load(_from: &mut impl FnMut() -> u64) -> Self {}
-}
-
-impl<T> Plain for PhantomData<T> {
-    fn save(&self, _to: &mut impl FnMut(u64)) {}
-    fn load(_from: &mut impl FnMut() -> u64) -> Self {
-        PhantomData
     }
 }

@@ -11,11 +11,13 @@
 //! argument is active (`DualN` evaluates all of them); nothing here knows about tangents, cotangents or
 //! tapes.
 
+mod any;
 mod row;
 mod table;
 
-pub use row::{Row, RuleVisitor};
-pub(crate) use table::functions_by_row;
+pub use any::{One, Rule, RuleVisitor, Three, Two};
+pub use row::Row;
+pub(crate) use row::functions_by_row;
 pub use table::*;
 
 use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
@@ -230,14 +232,24 @@ impl<R: Binary> Unary for LeftConstant<R> {
     }
 }
 
-/// A number that rules can be applied to: plain numbers just evaluate, derivative numbers also propagate.
+/// A number that rules can be applied to: plain numbers just evaluate them, as it is done here; derivative
+/// numbers also propagate.
 pub trait Differentiable: Scalar {
     /// Applies a rule of one argument.
-    fn unary<R: Unary>(rule: R, x: Self) -> Self;
+    #[inline(always)]
+    fn unary<R: Unary>(rule: R, x: Self) -> Self {
+        rule.value(x)
+    }
     /// Applies a rule of two arguments.
-    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self;
+    #[inline(always)]
+    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
+        rule.value(x, y)
+    }
     /// Applies a rule of three arguments.
-    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self;
+    #[inline(always)]
+    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
+        rule.value(x, y, w)
+    }
     /// `x * y`. Power series multiply by convolution; everything else by the table.
     #[inline(always)]
     fn product(x: Self, y: Self) -> Self {
@@ -250,22 +262,7 @@ pub trait Differentiable: Scalar {
     }
 }
 
-macro_rules! plain_numbers {
-    ($([$($generics:tt)*] $number:ty),*) => {$(
-        impl<$($generics)*> Differentiable for $number {
-            #[inline(always)]
-            fn unary<R: Unary>(rule: R, x: Self) -> Self {
-                rule.value(x)
-            }
-            #[inline(always)]
-            fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
-                rule.value(x, y)
-            }
-            #[inline(always)]
-            fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
-                rule.value(x, y, w)
-            }
-        }
-    )*};
-}
-plain_numbers!([] f32, [] f64, [] DoubleDouble, [W: PositWidth] Posit<W>);
+impl Differentiable for f32 {}
+impl Differentiable for f64 {}
+impl Differentiable for DoubleDouble {}
+impl<W: PositWidth> Differentiable for Posit<W> {}

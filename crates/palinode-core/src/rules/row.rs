@@ -4,7 +4,7 @@
 //! the table, so an [`Row`] without a rule, or a rule without an [`Row`], cannot exist.
 
 use super::table::{self, rule_table};
-use super::{Binary, Domain, Kink, Ternary, Unary};
+use super::{Binary, Domain, Kink, One, Rule, RuleVisitor, Ternary, Three, Two, Unary};
 use palinode_num::Scalar;
 
 macro_rules! define_rows {
@@ -70,9 +70,9 @@ macro_rules! define_rows {
             pub fn visit<V: RuleVisitor>(self, parameter: i32, visitor: V) -> V::Output {
                 let _ = parameter;
                 match self {
-                    $(Row::$U => visitor.unary(table::$U { $($p: parameter as $pt)? }),)*
-                    $(Row::$B => visitor.binary(table::$B {}),)*
-                    $(Row::$T => visitor.ternary(table::$T {}),)*
+                    $(Row::$U => visitor.visit(One(table::$U { $($p: parameter as $pt)? })),)*
+                    $(Row::$B => visitor.visit(Two(table::$B {})),)*
+                    $(Row::$T => visitor.visit(Three(table::$T {})),)*
                 }
             }
         }
@@ -80,17 +80,39 @@ macro_rules! define_rows {
 }
 rule_table! { define_rows! {} }
 
-/// What to do with a rule whose type is known only inside; see [`Row::visit`].
-pub trait RuleVisitor {
-    /// What comes back.
-    type Output;
-    /// The row has one argument.
-    fn unary<R: Unary>(self, rule: R) -> Self::Output;
-    /// The row has two arguments.
-    fn binary<R: Binary>(self, rule: R) -> Self::Output;
-    /// The row has three arguments.
-    fn ternary<R: Ternary>(self, rule: R) -> Self::Output;
+/// The methods of [`Scalar`] that are rows, inside an `impl Scalar`, by
+/// `Self::apply(row, parameter, arguments)`: for numbers that note what is done with them. It must be in
+/// scope by its own name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! functions_by_row {
+    () => {
+        $crate::rule_table! { functions_by_row! {} }
+    };
+    ({}
+     operators1 { $($operators1:tt)* }
+     operators2 { $($operators2:tt)* }
+     functions1 { $($functions1:tt)* }
+     parametric1 { $($parametric1:tt)* }
+     functions2 { $($functions2:tt)* }
+     structural2 { $($structural2:tt)* }
+     functions3 { $($functions3:tt)* }
+     structural3 { $($structural3:tt)* }
+    ) => {
+        functions_by_row! { @methods $($functions1)* $($parametric1)* $($functions2)* $($structural2)* $($functions3)* }
+    };
+    (@methods $(
+        $(#[$doc:meta])* $row:ident $({ $n:ident: $number:ty })? :
+        $method:ident($x:ident in $X:ident $(, $y:ident in $Y:ident)*) -> $z:ident { $($body:tt)* }
+    )*) => {$(
+        fn $method(self $(, $n: $number)? $(, $y: Self)*) -> Self {
+            let parameter: i64 = 0 $(+ i64::from($n))?;
+            let parameter = i32::try_from(parameter).unwrap_or(i32::MAX);
+            Self::apply($crate::rules::Row::$row, parameter, &[self $(, $y)*])
+        }
+    )*};
 }
+pub(crate) use functions_by_row;
 
 impl Row {
     /// The number of arguments.
@@ -131,14 +153,8 @@ struct Value<'a, S>(&'a [S]);
 
 impl<S: Scalar> RuleVisitor for Value<'_, S> {
     type Output = S;
-    fn unary<R: Unary>(self, rule: R) -> S {
-        rule.value(self.0[0])
-    }
-    fn binary<R: Binary>(self, rule: R) -> S {
-        rule.value(self.0[0], self.0[1])
-    }
-    fn ternary<R: Ternary>(self, rule: R) -> S {
-        rule.value(self.0[0], self.0[1], self.0[2])
+    fn visit<R: Rule>(self, rule: R) -> S {
+        rule.value(self.0)
     }
 }
 
@@ -150,19 +166,7 @@ struct Partial<'a, S> {
 
 impl<S: Scalar> RuleVisitor for Partial<'_, S> {
     type Output = S;
-    fn unary<R: Unary>(self, rule: R) -> S {
-        rule.dx(self.args[0], self.z)
-    }
-    fn binary<R: Binary>(self, rule: R) -> S {
-        let &[x, y] = self.args else { unreachable!("arity is checked") };
-        if self.which == 0 { rule.dx(x, y, self.z) } else { rule.dy(x, y, self.z) }
-    }
-    fn ternary<R: Ternary>(self, rule: R) -> S {
-        let &[x, y, w] = self.args else { unreachable!("arity is checked") };
-        match self.which {
-            0 => rule.dx(x, y, w, self.z),
-            1 => rule.dy(x, y, w, self.z),
-            _ => rule.dw(x, y, w, self.z),
-        }
+    fn visit<R: Rule>(self, rule: R) -> S {
+        rule.partial(self.which, self.args, self.z)
     }
 }

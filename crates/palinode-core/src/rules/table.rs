@@ -247,40 +247,6 @@ macro_rules! rule_table {
 }
 pub(crate) use rule_table;
 
-/// The methods of [`Scalar`] that are rows, inside an `impl Scalar`, by
-/// `Self::apply(row, parameter, arguments)`: for numbers that note what is done with them. It must be in
-/// scope by its own name.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! functions_by_row {
-    () => {
-        $crate::rule_table! { functions_by_row! {} }
-    };
-    ({}
-     operators1 { $($operators1:tt)* }
-     operators2 { $($operators2:tt)* }
-     functions1 { $($functions1:tt)* }
-     parametric1 { $($parametric1:tt)* }
-     functions2 { $($functions2:tt)* }
-     structural2 { $($structural2:tt)* }
-     functions3 { $($functions3:tt)* }
-     structural3 { $($structural3:tt)* }
-    ) => {
-        functions_by_row! { @methods $($functions1)* $($parametric1)* $($functions2)* $($structural2)* $($functions3)* }
-    };
-    (@methods $(
-        $(#[$doc:meta])* $row:ident $({ $n:ident: $number:ty })? :
-        $method:ident($x:ident in $X:ident $(, $y:ident in $Y:ident)*) -> $z:ident { $($body:tt)* }
-    )*) => {$(
-        fn $method(self $(, $n: $number)? $(, $y: Self)*) -> Self {
-            let parameter: i64 = 0 $(+ i64::from($n))?;
-            let parameter = i32::try_from(parameter).unwrap_or(i32::MAX);
-            Self::apply($crate::rules::Row::$row, parameter, &[self $(, $y)*])
-        }
-    )*};
-}
-pub(crate) use functions_by_row;
-
 /// The partial of `min` and `max` by the argument `mine`: all if it was picked, half at a tie.
 #[inline(always)]
 fn picked<S: Scalar>(mine: S, other: S, z: S) -> S {

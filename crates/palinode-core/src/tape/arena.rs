@@ -29,6 +29,8 @@ use std::collections::BinaryHeap;
 pub(crate) const FIRST: u32 = 1 << 31;
 /// The node that leaves point to; nobody reads it.
 pub(crate) const SINK: u32 = 0;
+/// The only parent word of a leaf.
+pub(crate) const LEAF: u32 = SINK | FIRST;
 /// What a push gives after a failure: any number but [`SINK`], which would make its handle a constant.
 const NOWHERE: u32 = 1;
 /// The most nodes any tape can hold.
@@ -489,8 +491,20 @@ impl<S: Scalar> Arena<S> {
         }
     }
 
+    /// Every node from the last: its number, the words of its parents, its partials.
+    pub(crate) fn nodes_down(&self) -> impl Iterator<Item = (u32, &[u32], &[S])> {
+        let runs = self.filled().rev().flat_map(|(_, parents, mut partials)| {
+            parents.chunk_by(|_, &next| next & FIRST == 0).rev().map(move |words| {
+                let (rest, own) = partials.split_at(partials.len() - words.len());
+                partials = rest;
+                (words, own)
+            })
+        });
+        (1..self.next_node).rev().zip(runs).map(|(node, (words, partials))| (node, words, partials))
+    }
+
     /// Every node in order: its number, the words of its parents, its partials.
-    fn nodes(&self) -> impl Iterator<Item = (u32, &[u32], &[S])> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (u32, &[u32], &[S])> {
         self.filled().flat_map(|(first_node, parents, mut partials)| {
             let nodes = (first_node..).zip(parents.chunk_by(|_, &next| next & FIRST == 0));
             nodes.map(move |(node, words)| {
@@ -505,13 +519,5 @@ impl<S: Scalar> Arena<S> {
         mut see: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> bool,
     ) -> bool {
         self.nodes().all(|(node, words, _)| see(node, &mut words.iter().map(|word| word & !FIRST)))
-    }
-
-    /// Shows every node: its number, parents and partials.
-    pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, &[u32], &[S])) {
-        for (node, words, partials) in self.nodes() {
-            let parents: Vec<u32> = words.iter().map(|word| word & !FIRST).collect();
-            see(node, &parents, partials);
-        }
     }
 }

@@ -34,7 +34,7 @@ mod table;
 mod var;
 
 #[cfg(test)]
-mod hostile;
+pub(crate) mod hostile;
 #[cfg(test)]
 mod tests;
 
@@ -58,7 +58,6 @@ use crate::error::Error;
 use crate::points::{self, Parts};
 use arrays::WhenOverwritten;
 use palinode_num::{Accumulator, Scalar, Summand};
-use recorder::Entry;
 use scope::Scope;
 use std::collections::TryReserveError;
 use summed::SummedSweep;
@@ -336,15 +335,19 @@ fn reserve<T>(list: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
     list.try_reserve_exact(count)
 }
 
+/// A list of so many of one value.
+fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, Error> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: count * size_of::<T>() })?;
+    list.resize(count, value);
+    Ok(list)
+}
+
 /// A node for each input.
 fn add_inputs<S: Scalar<Bool = bool>>(list: &mut Vec<Var<S>>, inputs: &[S], stamp: Stamp) {
     for &value in inputs {
         let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
-            let node = recorder.arena.push([SINK], [S::zero()]);
-            if stamp.is_traced() {
-                recorder.trace.push(Entry { node, op: "input", inputs: Vec::new(), value });
-            }
-            node
+            recorder.push_leaf("input", value, S::zero(), stamp.is_traced())
         });
         list.push(Var::of_node(value, node, stamp));
     }

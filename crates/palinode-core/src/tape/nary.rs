@@ -62,13 +62,6 @@ impl<S: Scalar<Bool = bool>> core::iter::Sum for Var<S> {
     }
 }
 
-impl<'a, S: Scalar<Bool = bool>> core::iter::Sum<&'a Var<S>> for Var<S> {
-    #[inline]
-    fn sum<I: Iterator<Item = &'a Var<S>>>(terms: I) -> Self {
-        terms.copied().sum()
-    }
-}
-
 /// A sum whose node is still open: its edges are the last on the tape, and more can follow.
 struct OpenSum<S> {
     value: S,

@@ -1,6 +1,6 @@
 //! A finished recording: sweeps, table, size, and which output depends on which input.
 
-use super::arena::SINK;
+use super::arena::{FIRST, SINK};
 use super::arrays::{self, ArrayCounts};
 use super::recorder::Source;
 use super::summed::{Ends, SummedSweep};
@@ -38,43 +38,23 @@ impl<S, N, T: Outputs<S, N>> Outputs<S, N> for [T] {
     }
 }
 
-impl<S, N, T: Outputs<S, N>> Outputs<S, N> for Vec<T> {
-    fn for_each(&self, see: &mut dyn FnMut(N)) {
-        self.as_slice().for_each(see);
-    }
+macro_rules! outputs {
+    ($([$($generics:tt)*] $Outputs:ty => |$all:ident| $($part:expr),*;)*) => {$(
+        impl<S, N, $($generics)*> Outputs<S, N> for $Outputs {
+            fn for_each(&self, see: &mut dyn FnMut(N)) {
+                let $all = self;
+                $($part.for_each(see);)*
+            }
+        }
+    )*};
 }
-
-impl<S, N, T: Outputs<S, N>, const L: usize> Outputs<S, N> for [T; L] {
-    fn for_each(&self, see: &mut dyn FnMut(N)) {
-        self.as_slice().for_each(see);
-    }
-}
-
-impl<S, N, T: Outputs<S, N> + ?Sized> Outputs<S, N> for &T {
-    fn for_each(&self, see: &mut dyn FnMut(N)) {
-        (**self).for_each(see);
-    }
-}
-
-impl<S, N, T: Outputs<S, N> + ?Sized> Outputs<S, N> for Box<T> {
-    fn for_each(&self, see: &mut dyn FnMut(N)) {
-        (**self).for_each(see);
-    }
-}
-
-impl<S, N, A: Outputs<S, N>, B: Outputs<S, N>> Outputs<S, N> for (A, B) {
-    fn for_each(&self, see: &mut dyn FnMut(N)) {
-        self.0.for_each(see);
-        self.1.for_each(see);
-    }
-}
-
-impl<S, N, A: Outputs<S, N>, B: Outputs<S, N>, C: Outputs<S, N>> Outputs<S, N> for (A, B, C) {
-    fn for_each(&self, see: &mut dyn FnMut(N)) {
-        self.0.for_each(see);
-        self.1.for_each(see);
-        self.2.for_each(see);
-    }
+outputs! {
+    [T: Outputs<S, N>] Vec<T> => |list| list.as_slice();
+    [T: Outputs<S, N>, const L: usize] [T; L] => |list| list.as_slice();
+    [T: Outputs<S, N> + ?Sized] &T => |shared| (**shared);
+    [T: Outputs<S, N> + ?Sized] Box<T> => |boxed| (**boxed);
+    [A: Outputs<S, N>, B: Outputs<S, N>] (A, B) => |all| all.0, all.1;
+    [A: Outputs<S, N>, B: Outputs<S, N>, C: Outputs<S, N>] (A, B, C) => |all| all.0, all.1, all.2;
 }
 
 /// How large a recording is.
@@ -175,12 +155,8 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let held = self.heap_bytes();
         let tape = &mut *self.tape;
         if let Some(sweep) = tape.summed {
-            return sweep.run(
-                &tape.recorder,
-                Ends { nodes: &tape.outputs, cotangents: outputs },
-                inputs,
-                held,
-            );
+            let ends = Ends { nodes: &tape.outputs, cotangents: outputs };
+            return sweep.run(&tape.recorder, ends, inputs, held);
         }
         zero_filled(&mut tape.cotangents, cotangents_in_all)?;
         for (cotangent, &start) in tape.cotangents[1..=count].iter_mut().zip(&*inputs) {
@@ -419,13 +395,14 @@ impl Parents {
         let recorder = &tape.recorder;
         // Node 0, the sink, has none.
         let mut parents = Parents { start: vec![0, 0], nodes: Vec::new() };
-        recorder.for_each_node(|_, source| {
-            parents.nodes.extend_from_slice(match source {
+        for (_, source) in recorder.nodes() {
+            let words = match source {
                 Source::Custom(custom) => custom.inputs(),
-                Source::Edges(edges, _) => edges,
-            });
+                Source::Edges(words, _) => words,
+            };
+            parents.nodes.extend(words.iter().map(|word| word & !FIRST));
             parents.start.push(parents.nodes.len());
-        });
+        }
         parents
     }
 

@@ -33,10 +33,28 @@ impl<S> Entry<S> {
 
 /// Where a node's value comes from.
 pub(crate) enum Source<'a, S> {
-    /// Parents and partials.
+    /// The words of its parents, and partials.
     Edges(&'a [u32], &'a [S]),
     /// A custom operation.
     Custom(&'a CustomNode<S>),
+}
+
+/// Nodes with the custom operations that they are outputs of; `is_passed` says that one has none any more.
+fn with_customs<'a, S: Scalar>(
+    nodes: impl Iterator<Item = (u32, &'a [u32], &'a [S])>,
+    customs: impl Iterator<Item = &'a CustomNode<S>>,
+    is_passed: impl Fn(&CustomNode<S>, u32) -> bool,
+) -> impl Iterator<Item = (u32, Source<'a, S>)> {
+    let mut customs = customs.peekable();
+    nodes.map(move |(node, words, partials)| {
+        while customs.next_if(|custom| is_passed(custom, node)).is_some() {}
+        match customs.peek() {
+            Some(custom) if (custom.first_output()..custom.end()).contains(&node) => {
+                (node, Source::Custom(custom))
+            }
+            _ => (node, Source::Edges(words, partials)),
+        }
+    })
 }
 
 /// What a sweep over the nodes stops at, to do something else.
@@ -71,6 +89,22 @@ fn merged<'a, S: 'a>(
         },
         None => steps.next().map(Stop::Arrays),
     })
+}
+
+/// What sweeps stop at besides nodes, the last first.
+pub(super) fn stops_down<'a, S: Scalar>(
+    arrays: &'a ArrayTape<S>,
+    customs: &'a [CustomNode<S>],
+) -> impl Iterator<Item = Stop<'a, S>> {
+    merged(arrays.steps().rev(), customs.iter().rev(), |step, custom| step.at >= custom.end())
+}
+
+/// What sweeps stop at besides nodes, the first first.
+pub(super) fn stops_up<'a, S: Scalar>(
+    arrays: &'a ArrayTape<S>,
+    customs: &'a [CustomNode<S>],
+) -> impl Iterator<Item = Stop<'a, S>> {
+    merged(arrays.steps(), customs.iter(), |step, custom| step.at < custom.end())
 }
 
 pub(crate) struct Recorder<S> {
@@ -139,26 +173,15 @@ impl<S: Scalar> Recorder<S> {
         self.trace.push(Entry { node, op, inputs: Vec::new(), value });
     }
 
-    /// What sweeps stop at besides nodes, the last first.
-    pub(super) fn stops_down(&self) -> impl Iterator<Item = Stop<'_, S>> {
-        let (steps, customs) = (self.arrays.steps().rev(), self.custom.iter().rev());
-        merged(steps, customs, |step, custom| step.at >= custom.end())
-    }
-
-    /// What sweeps stop at besides nodes, the first first.
-    fn stops_up(&self) -> impl Iterator<Item = Stop<'_, S>> {
-        merged(self.arrays.steps(), self.custom.iter(), |step, custom| step.at < custom.end())
-    }
-
     /// Propagates cotangents from the last node down to node `to`.
     pub(crate) fn reverse<const N: usize>(&self, cotangents: &mut [[S; N]], to: u32) -> Result<(), Error> {
         let mut walk = Reverse::new(&self.arena);
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
         let mut scratch = Scratch::new();
-        for stop in self.stops_down() {
+        for stop in stops_down(&self.arrays, &self.custom) {
             walk.down_to(cotangents, stop.at());
             match stop {
-                Stop::Arrays(step) => arrays.reverse(step, cotangents, &mut scratch)?,
+                Stop::Arrays(step) => arrays.reverse(step, cotangents, &mut scratch),
                 Stop::Custom(custom) => custom.reverse(cotangents)?,
             }
         }
@@ -171,10 +194,10 @@ impl<S: Scalar> Recorder<S> {
         let mut walk = Forward::new(&self.arena);
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
         let mut scratch = Scratch::new();
-        for stop in self.stops_up() {
+        for stop in stops_up(&self.arrays, &self.custom) {
             walk.up_to(tangents, stop.at());
             match stop {
-                Stop::Arrays(step) => arrays.forward(step, tangents, &mut scratch)?,
+                Stop::Arrays(step) => arrays.forward(step, tangents, &mut scratch),
                 Stop::Custom(custom) => custom.forward(tangents)?,
             }
         }
@@ -182,16 +205,15 @@ impl<S: Scalar> Recorder<S> {
         Ok(())
     }
 
-    /// Shows every node in order: its number, and its edges or the custom operation that it is an output of.
-    pub(crate) fn for_each_node(&self, mut see: impl FnMut(u32, Source<'_, S>)) {
-        let mut customs = self.custom.iter().peekable();
-        self.arena.for_each_node(|node, parents, partials| {
-            while customs.next_if(|custom| custom.end() <= node).is_some() {}
-            match customs.peek() {
-                Some(custom) if custom.first_output() <= node => see(node, Source::Custom(custom)),
-                _ => see(node, Source::Edges(parents, partials)),
-            }
-        });
+    /// Every node in order: its number, and its edges or the custom operation that it is an output of.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (u32, Source<'_, S>)> {
+        with_customs(self.arena.nodes(), self.custom.iter(), |custom, node| custom.end() <= node)
+    }
+
+    /// The same from the last node.
+    pub(crate) fn nodes_down(&self) -> impl Iterator<Item = (u32, Source<'_, S>)> {
+        let customs = self.custom.iter().rev();
+        with_customs(self.arena.nodes_down(), customs, |custom, node| custom.first_output() > node)
     }
 
     /// The heap bytes held.

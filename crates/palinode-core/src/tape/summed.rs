@@ -10,9 +10,9 @@
 //! `unsafe`: this is for exactness, not for speed. A sum is made when something arrives and given back when
 //! it has been passed on, so that a long computation of few values at a time needs few of them.
 
-use super::arena::{Arena, FIRST, SINK};
+use super::arena::{FIRST, SINK};
 use super::arrays::Arrays;
-use super::recorder::{Recorder, Stop};
+use super::recorder::{Recorder, Stop, stops_down};
 use super::sums::Sums;
 use crate::error::Error;
 use palinode_num::{AccumulateProducts, Accumulator, Compensated, Scalar, Summand};
@@ -92,45 +92,6 @@ fn sweep<S: Scalar, A: AccumulateProducts<S>>(
     Ok(())
 }
 
-/// A walk from the last node down; see `sweep::Reverse`, which it does again without `unsafe`.
-struct Walk<'a, S> {
-    arena: &'a Arena<S>,
-    chunk: usize,
-    edges_left: usize,
-    node: u32,
-}
-
-impl<'a, S: Scalar> Walk<'a, S> {
-    fn new(arena: &'a Arena<S>) -> Self {
-        let chunk = arena.chunk_count().saturating_sub(1);
-        let edges_left = if arena.chunk_count() == 0 { 0 } else { arena.chunk(chunk).1.len() };
-        Walk { arena, chunk, edges_left, node: arena.next_node() }
-    }
-
-    fn down_to<A: AccumulateProducts<S>>(&mut self, sums: &mut Sums<S, A>, to: u32) {
-        while self.node > to {
-            if self.edges_left == 0 {
-                self.chunk -= 1;
-                self.edges_left = self.arena.chunk(self.chunk).1.len();
-            }
-            self.node -= 1;
-            let (_, parents, partials) = self.arena.chunk(self.chunk);
-            let received = sums.total(self.node as usize);
-            sums.clear(self.node as usize);
-            loop {
-                self.edges_left -= 1;
-                let (word, partial) = (parents[self.edges_left], partials[self.edges_left]);
-                if word & !FIRST != SINK {
-                    sums.add_product((word & !FIRST) as usize, partial, received);
-                }
-                if word & FIRST != 0 {
-                    break;
-                }
-            }
-        }
-    }
-}
-
 impl<S: Scalar> Recorder<S> {
     /// Propagates cotangents from the last node down to node `to`.
     pub(crate) fn reverse_summed<A: AccumulateProducts<S>>(
@@ -138,10 +99,22 @@ impl<S: Scalar> Recorder<S> {
         sums: &mut Sums<S, A>,
         to: u32,
     ) -> Result<(), Error> {
-        let mut walk = Walk::new(&self.arena);
+        let mut nodes = self.arena.nodes_down().peekable();
+        // What `sweep::Reverse` does, without `unsafe`.
+        let mut down_to = |sums: &mut Sums<S, A>, to: u32| {
+            while let Some((node, words, partials)) = nodes.next_if(|&(node, ..)| node >= to) {
+                let received = sums.total(node as usize);
+                sums.clear(node as usize);
+                for (word, &partial) in words.iter().zip(partials).rev() {
+                    if word & !FIRST != SINK {
+                        sums.add_product((word & !FIRST) as usize, partial, received);
+                    }
+                }
+            }
+        };
         let arrays = Arrays::new(&self.arrays, self.arena.next_node());
-        for stop in self.stops_down() {
-            walk.down_to(sums, stop.at());
+        for stop in stops_down(&self.arrays, &self.custom) {
+            down_to(sums, stop.at());
             match stop {
                 Stop::Arrays(step) => arrays.reverse_summed(step, sums),
                 Stop::Custom(custom) => {
@@ -157,7 +130,7 @@ impl<S: Scalar> Recorder<S> {
                 }
             }
         }
-        walk.down_to(sums, to);
+        down_to(sums, to);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Cotangents that are compensated or exact sums, for the sweeps in `summed.rs`.
 
+use super::filled;
 use crate::error::Error;
 use core::marker::PhantomData;
 use palinode_num::{AccumulateProducts, Scalar};
@@ -17,11 +18,7 @@ impl<S: Scalar, A: AccumulateProducts<S>> Sums<S, A> {
     }
 
     pub(crate) fn new(places: usize) -> Result<Self, Error> {
-        let mut sums = Vec::new();
-        let bytes = places * size_of::<Option<Box<A>>>();
-        sums.try_reserve_exact(places).map_err(|_| Error::OutOfMemory { bytes })?;
-        sums.resize(places, None);
-        Ok(Sums { sums, numbers: PhantomData })
+        Ok(Sums { sums: filled(places, None)?, numbers: PhantomData })
     }
 
     fn sum(&mut self, place: usize) -> &mut A {

@@ -8,7 +8,7 @@
 
 #![allow(unsafe_code)] // named in ARCHITECTURE.md; `tests.rs` compares with a safe twin
 
-use super::arena::{Arena, FIRST, SINK};
+use super::arena::{Arena, FIRST, LEAF, SINK};
 use palinode_num::Scalar;
 
 /// A reverse walk: from the last node down.
@@ -91,7 +91,7 @@ impl<'a, S: Scalar> Forward<'a, S> {
             let more = parents[self.edge + 1..].iter().take_while(|&&word| word & FIRST == 0).count();
             let edges = self.edge..self.edge + 1 + more;
             self.edge = edges.end;
-            if parents[edges.start] != SINK | FIRST {
+            if parents[edges.start] != LEAF {
                 tangents[self.node as usize] = edges.fold([S::zero(); N], |sum, edge| {
                     S::strong_add(sum, partials[edge], tangents[(parents[edge] & !FIRST) as usize])
                 });

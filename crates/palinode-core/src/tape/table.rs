@@ -6,7 +6,7 @@
 
 mod arrays;
 
-use super::arena::SINK;
+use super::arena::{FIRST, LEAF};
 use super::recorder::{Recorder, Source};
 use arrays::with_steps;
 use core::fmt;
@@ -50,18 +50,18 @@ impl Table {
             });
             return Table { rows: with_steps(&recorder.arrays, rows.collect()) };
         }
-        let mut rows = Vec::new();
-        recorder.for_each_node(|index, source| {
+        let rows = recorder.nodes().map(|(index, source)| {
             let (op, inputs, saved) = match source {
                 Source::Custom(custom) => (custom.name(), custom.inputs().to_vec(), vec![]),
-                Source::Edges([SINK], _) => ("input", vec![], vec![]),
-                Source::Edges(parents, partials) => {
-                    ("node", parents.to_vec(), partials.iter().map(|&p| shown(p)).collect())
+                Source::Edges(&[LEAF], _) => ("input", vec![], vec![]),
+                Source::Edges(words, partials) => {
+                    let parents = words.iter().map(|word| word & !FIRST).collect();
+                    ("node", parents, partials.iter().map(|&p| shown(p)).collect())
                 }
             };
-            rows.push(TableRow { index, op, inputs, output: None, saved, array: None });
+            TableRow { index, op, inputs, output: None, saved, array: None }
         });
-        Table { rows: with_steps(&recorder.arrays, rows) }
+        Table { rows: with_steps(&recorder.arrays, rows.collect()) }
     }
 }
 

@@ -17,8 +17,9 @@ use super::arena::SINK;
 use super::recorder::Entry;
 use super::scope::{Invariant, Open, with_recorder};
 use super::stamp::Stamp;
-use crate::number::derivative_number;
+use crate::number::{Show, derivative_number};
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
+use core::fmt::{self, Formatter};
 use palinode_num::Scalar;
 
 /// A number whose operations are recorded on a [`Tape`](crate::Tape).
@@ -78,6 +79,9 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     #[inline(always)]
     fn pick(condition: bool, a: Self, b: Self) -> Self {
         if condition { a } else { b }
+    }
+    fn show(&self, f: &mut Formatter<'_>, show: Show<S>) -> fmt::Result {
+        show(&self.value, f)
     }
 
     #[inline(always)]
@@ -337,7 +341,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
     }
 }
 
-derivative_number! { [S: Scalar<Bool = bool>] Var<S>, inner S, scalar {
+derivative_number! { [S: Scalar<Bool = bool>] Var<S>, scalar {
     #[inline]
     fn sum_of(terms: &[Self]) -> Self {
         Self::add_up(terms)
@@ -352,16 +356,9 @@ derivative_number! { [S: Scalar<Bool = bool>] Var<S>, inner S, scalar {
     }
 } }
 
-impl<S: core::fmt::Debug> core::fmt::Debug for Var<S> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl<S: fmt::Debug> fmt::Debug for Var<S> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         crate::decision::looked(|| self.parents[0] != SINK);
         write!(f, "Var({:?})", self.value)
-    }
-}
-
-impl<S: core::fmt::Display> core::fmt::Display for Var<S> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::decision::looked(|| self.parents[0] != SINK);
-        self.value.fmt(f)
     }
 }

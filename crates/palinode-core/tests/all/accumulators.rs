@@ -1,9 +1,10 @@
 //! Sums, dot products and products of matrices by naive, compensated and exact accumulation, on every number
 //! and on the tape.
 
+use crate::support::rule;
 use palinode_core::{
-    Accumulator, Array, CustomRule, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar,
-    Tape, Var, custom, decision::watch, grad, value_and_grad,
+    Accumulator, Array, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar, Tape, Var,
+    custom, decision::watch, grad, value_and_grad,
 };
 use std::collections::BTreeSet;
 
@@ -58,42 +59,29 @@ fn every_part_of_a_number_is_rounded_once() {
     let naive_value = f64::dot(&a, &b);
     assert_ne!(naive_value, value, "the numbers are not hard enough");
 
-    let pairs =
-        |x: &[f64], dx: &[f64]| -> Vec<(f64, f64)> { x.iter().copied().zip(dx.iter().copied()).collect() };
-    let (with_a, with_b) = (pairs(&a, &da), pairs(&b, &db));
+    fn numbers<N>(x: &[f64], dx: &[f64], make: impl Fn(f64, f64) -> N) -> Vec<N> {
+        x.iter().zip(dx).map(|(&x, &dx)| make(x, dx)).collect()
+    }
+    /// The exact dot product of numbers made from both.
+    fn dot<N: Scalar>(a: [&[f64]; 2], b: [&[f64]; 2], make: impl Fn(f64, f64) -> N) -> N {
+        N::dot_with(&numbers(a[0], a[1], &make), &numbers(b[0], b[1], &make), Accumulator::Exact)
+    }
+    let (with_a, with_b) = ([&a[..], &da], [&b[..], &db]);
 
-    let dual =
-        |pairs: &[(f64, f64)]| -> Vec<Dual<f64>> { pairs.iter().map(|&(x, dx)| Dual::new(x, dx)).collect() };
-    let found = Dual::dot_with(&dual(&with_a), &dual(&with_b), Accumulator::Exact);
+    let found = dot(with_a, with_b, Dual::new);
     assert_eq!((found.value, found.tangent), (value, tangent));
-    let sum = Dual::sum_with(&dual(&with_a), Accumulator::Exact);
+    let sum = Dual::sum_with(&numbers(&a, &da, Dual::new), Accumulator::Exact);
     assert_eq!((sum.value, sum.tangent), (Accumulator::Exact.sum(&a), Accumulator::Exact.sum(&da)));
-
-    let lanes = |pairs: &[(f64, f64)]| -> Vec<DualN<f64, 2>> {
-        pairs.iter().map(|&(x, dx)| DualN::new(x, [0.0, dx])).collect()
-    };
-    let found = DualN::dot_with(&lanes(&with_a), &lanes(&with_b), Accumulator::Exact);
+    let found = dot(with_a, with_b, |x, dx| DualN::new(x, [0.0, dx]));
     assert_eq!((found.value, found.tangents.0), (value, [0.0, tangent]));
-
     // Second order: 2 a'b' beside what multiplies second coefficients, which are zero here.
-    let jets = |pairs: &[(f64, f64)]| -> Vec<Jet<f64, 2>> {
-        pairs.iter().map(|&(x, dx)| Jet::new(x, [dx, 0.0])).collect()
-    };
-    let found = Jet::dot_with(&jets(&with_a), &jets(&with_b), Accumulator::Exact);
+    let found = dot(with_a, with_b, |x, dx| Jet::new(x, [dx, 0.0]));
     assert_eq!([0, 1, 2].map(|k| found.coefficient(k)), [value, tangent, exact(&da, &db)]);
-
-    let passive = |x: &[f64]| -> Vec<Passive<f64>> { x.iter().map(|&x| Passive::new(x)).collect() };
-    assert_eq!(Passive::dot_with(&passive(&a), &passive(&b), Accumulator::Exact).primal(), value);
-
+    assert_eq!(dot(with_a, with_b, |x, _| Passive::new(x)).primal(), value);
     // Nested: the innermost number decides.
-    let nested = |x: &[f64]| -> Vec<Dual<Dual<f64>>> {
-        dual(&pairs(x, &da)).iter().map(|&x| Dual::new(x, x)).collect()
-    };
-    let found = Dual::dot_with(&nested(&a), &nested(&a), Accumulator::Exact);
-    assert_eq!(
-        found.tangent.value,
-        exact(&[a.clone(), a.clone()].concat(), &[a.clone(), a.clone()].concat())
-    );
+    let found = dot(with_a, with_a, |x, dx| Dual::new(Dual::new(x, dx), Dual::new(x, dx)));
+    let twice = [a.clone(), a.clone()].concat();
+    assert_eq!(found.tangent.value, exact(&twice, &twice));
 }
 
 #[test]
@@ -135,35 +123,35 @@ fn posits_on_the_tape_are_added_up_by_quires() {
     assert_ne!(f(Accumulator::Naive).unwrap().0, p(0.3) + p(0.3));
 }
 
+/// How many different numbers, bit by bit, come of 120 samples of very different sizes in six orders.
+fn patterns(of_samples: impl Fn(&[[f64; 4]]) -> Vec<f64>) -> usize {
+    let sized = |i: u64| Key::from_seed(9).gaussians(i).map(|x| x * 2f64.powi((i % 13) as i32 * 4 - 24));
+    let samples: Vec<[f64; 4]> = (0..120).map(sized).collect();
+    let bits = |stride| -> Vec<u64> {
+        of_samples(&shuffled(&samples, stride)).iter().map(|x| x.to_bits()).collect()
+    };
+    [1, 7, 11, 13, 17, 19].map(bits).into_iter().collect::<BTreeSet<_>>().len()
+}
+
 /// Samples as the rows of a matrix: the loss and the gradient of weights must not depend on their order.
-fn patterns(how: Accumulator) -> usize {
-    let (samples, width) = (120, 3);
-    let rows: Vec<[f64; 4]> = (0..samples)
-        .map(|i| Key::from_seed(9).gaussians(i as u64).map(|x| x * 2f64.powi((i % 13) as i32 * 4 - 24)))
-        .collect();
-    let mut seen = BTreeSet::new();
-    for stride in [1, 7, 11, 13, 17, 19] {
-        let rows = shuffled(&rows, stride);
-        let inputs: Vec<f64> = rows.iter().flat_map(|row| row[..width].to_vec()).collect();
-        let inputs = Array::from_values(inputs).reshaped(&[samples, width]);
+fn patterns_in_a_matrix(how: Accumulator) -> usize {
+    patterns(|rows| {
+        let inputs: Vec<f64> = rows.iter().flat_map(|row| row[..3].to_vec()).collect();
+        let inputs = Array::from_values(inputs).reshaped(&[rows.len(), 3]);
         let targets = Array::from_values(rows.iter().map(|row| row[3]).collect::<Vec<_>>());
-        let (loss, gradient) = value_and_grad(
-            |w| {
-                let misses = inputs.matmul_with(&Array::from_vars(w), how) - &targets;
-                misses.dot_with(&misses, how) + misses.sum_with(how) * 0.1
-            },
-            &[0.3, -0.2, 0.7],
-        )
-        .unwrap();
-        seen.insert(gradient.iter().chain([&loss]).map(|x| x.to_bits()).collect::<Vec<_>>());
-    }
-    seen.len()
+        let loss = |w: &[Var<f64>]| {
+            let misses = inputs.matmul_with(&Array::from_vars(w), how) - &targets;
+            misses.dot_with(&misses, how) + misses.sum_with(how) * 0.1
+        };
+        let (loss, gradient) = value_and_grad(loss, &[0.3, -0.2, 0.7]).unwrap();
+        [gradient, vec![loss]].concat()
+    })
 }
 
 #[test]
 fn the_order_of_samples_in_a_matrix_does_not_matter_if_products_are_exact() {
-    assert_eq!(patterns(Accumulator::Exact), 1);
-    assert!(patterns(Accumulator::Naive) > 1, "the check could not fail");
+    assert_eq!(patterns_in_a_matrix(Accumulator::Exact), 1);
+    assert!(patterns_in_a_matrix(Accumulator::Naive) > 1, "the check could not fail");
 }
 
 #[test]
@@ -334,37 +322,21 @@ fn strong_dot_products_are_made_of_strong_products() {
 /// Samples on one tape: parameters as numbers, or as an array that is read, multiplied, written to and
 /// summed.
 fn patterns_of_sweeps(how: Accumulator, arrays: bool) -> usize {
-    let samples: Vec<[f64; 4]> = (0..100)
-        .map(|i| Key::from_seed(10).gaussians(i as u64).map(|x| x * 2f64.powi((i % 13) * 4 - 24)))
-        .collect();
-    let mut seen = BTreeSet::new();
-    for stride in [1, 3, 7, 9, 11, 13] {
-        let samples = shuffled(&samples, stride);
-        let mut tape = Tape::new().accumulate(how);
-        let (_, gradient) = tape
-            .value_and_grad(
-                |w| {
-                    let weights = Array::from_vars(w);
-                    let losses: Vec<Var<f64>> = samples
-                        .iter()
-                        .map(|x| {
-                            if !arrays {
-                                let miss = w[0] * x[0] + w[1] * x[1] + w[2] * x[2] - x[3];
-                                return (miss * 1e-8).tanh();
-                            }
-                            let mut terms = &weights * &Array::from_values([x[0], x[1], x[2]]);
-                            terms.set(0, terms.get(0) + weights.get(1).sin() * x[3]);
-                            (terms.sum() * 1e-8).tanh()
-                        })
-                        .collect();
-                    Var::sum_of(&losses)
-                },
-                &[0.3, -0.2, 0.7],
-            )
-            .unwrap();
-        seen.insert(gradient.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
-    }
-    seen.len()
+    patterns(|samples| {
+        let loss = |w: &[Var<f64>]| {
+            let weights = Array::from_vars(w);
+            let of_sample = |x: &[f64; 4]| {
+                if !arrays {
+                    return ((w[0] * x[0] + w[1] * x[1] + w[2] * x[2] - x[3]) * 1e-8).tanh();
+                }
+                let mut terms = &weights * &Array::from_values([x[0], x[1], x[2]]);
+                terms.set(0, terms.get(0) + weights.get(1).sin() * x[3]);
+                (terms.sum() * 1e-8).tanh()
+            };
+            Var::sum_of(&samples.iter().map(of_sample).collect::<Vec<_>>())
+        };
+        Tape::new().accumulate(how).value_and_grad(loss, &[0.3, -0.2, 0.7]).unwrap().1
+    })
 }
 
 #[test]
@@ -377,18 +349,9 @@ fn exact_sweeps_do_not_depend_on_the_order_in_which_numbers_were_used() {
 
 #[test]
 fn sweeps_add_up_custom_operations_products_and_posits() {
-    struct Twice;
-    impl CustomRule<f64> for Twice {
-        fn name(&self) -> &'static str {
-            "twice"
-        }
-        fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), palinode_core::Error> {
-            inputs[0] += 2.0 * outputs[0];
-            Ok(())
-        }
-    }
     let f = |x: &[Var<f64>]| {
-        let doubled = custom(&[x[0]], &[2.0 * x[0].value()], Twice)[0];
+        let twice = rule("twice", |outputs: &[f64], inputs| inputs[0] += 2.0 * outputs[0]);
+        let doubled = custom(&[x[0]], &[2.0 * x[0].value()], twice)[0];
         let row = Array::from_vars(&[x[0], x[0], doubled]).reshaped(&[1, 3]);
         let product = row.matmul(&Array::from_values([1.0, 1e60, 5e59]).reshaped(&[3, 1]));
         product.get([0, 0]) - x[0] * 1e60 - doubled * 5e59

@@ -1,5 +1,6 @@
 //! What the tape takes from the allocator: counted, exact, bounded.
 
+use crate::support::rule;
 use palinode_core::schedule::{self, Action, Mixed, Online, binomial, periodic, two_tier};
 use palinode_core::{
     Accumulator, Array, Compression, CustomRule, DoubleDouble, Dual, Error, Partials, Scalar, Tape, Var,
@@ -200,79 +201,40 @@ fn arrays_are_counted() {
     }
 }
 
-/// Every excess over every limit, so that one look shows all. `inputs` beyond three are only added up.
-fn excesses(limits: &[usize], inputs: usize) -> Vec<String> {
-    let x: Vec<f64> = (0..inputs).map(|i| 0.5 / (1.0 + i as f64)).collect();
-    let mut gradient = vec![0.0; inputs];
-    let run = |x: &[Var<f64>], steps: usize| work(&x[..3], steps) + Var::sum_of(&x[3..]);
+/// Every excess over every limit, so that one look shows all. What the program itself holds `beside` is not
+/// the tape's.
+fn excesses(
+    name: &str,
+    limits: &[usize],
+    x: &[f64],
+    beside: usize,
+    program: impl Fn(&[Var<f64>], usize) -> Var<f64>,
+) -> Vec<String> {
+    let mut gradient = vec![0.0; x.len()];
     let mut broken = Vec::new();
     for &limit in limits {
         let mut steps = 1;
-        loop {
+        let error = loop {
             let mut tape = Tape::with_limits(u32::MAX, limit);
-            let (result, _, _, peak) = measured(|| tape.gradient_into(|x| run(x, steps), &x, &mut gradient));
-            if peak > limit {
-                broken
-                    .push(format!("limit {limit}, {inputs} inputs, {steps} steps: {peak} bytes, {result:?}"));
+            let (result, _, _, peak) =
+                measured(|| tape.gradient_into(|x| program(x, steps), x, &mut gradient));
+            if peak > limit + beside {
+                broken.push(format!("{name}, limit {limit}, {steps} steps: {peak} bytes, {result:?}"));
             }
             match result {
                 Ok(_) => steps += steps / 2 + 1,
-                Err(error) => {
-                    assert!(
-                        matches!(error, Error::ByteLimit { limit: named, needed, .. } if named == limit && needed > limit)
-                    );
-                    break;
-                }
+                Err(error) => break error,
             }
-        }
-    }
-    broken
-}
-
-/// The same with arrays. What the program itself holds (a few small arrays) is not the tape's; nor is what is
-/// computed again.
-fn array_excesses(limits: &[usize]) -> Vec<String> {
-    const PROGRAM: usize = 4_000;
-    let x = [0.5, 0.25, 0.125, 0.75, 0.3, 0.1];
-    type Program = fn(&[Var<f64>], usize) -> Var<f64>;
-    let programs: [(&str, Program); 2] = [
-        ("whole arrays", array_work),
-        ("elements", |x, steps| {
-            let mut a = Array::from_vars(x);
-            element_updates(x, &mut a, steps);
-            a.sum()
-        }),
-    ];
-    let mut broken = Vec::new();
-    for (name, program) in programs {
-        for &limit in limits {
-            let mut steps = 1;
-            loop {
-                let mut tape = Tape::with_limits(u32::MAX, limit);
-                let mut gradient = [0.0; 6];
-                let (result, _, _, peak) =
-                    measured(|| tape.gradient_into(|x| program(x, steps), &x, &mut gradient));
-                if peak > limit + PROGRAM {
-                    broken.push(format!("{name}, limit {limit}, {steps} steps: {peak} bytes, {result:?}"));
-                }
-                match result {
-                    Ok(_) => steps += steps / 2 + 1,
-                    Err(error) => {
-                        assert_eq!(error.code(), "PAL0107");
-                        break;
-                    }
-                }
-            }
-            // What a recording that fits says it needs is enough.
-            if steps > 1 {
-                let mut tape = Tape::new();
-                let budget = tape.record(&x, |x| program(x, steps / 2)).unwrap().budget();
-                let mut tape = Tape::with_limits(u32::MAX, budget.bytes());
-                let swept = tape
-                    .record(&x, |x| program(x, steps / 2))
-                    .map(|mut record| record.reverse(&[1.0]).is_ok());
-                assert!(matches!(swept, Ok(true)), "{name}, {} steps within {budget}: {swept:?}", steps / 2);
-            }
+        };
+        let named = matches!(error, Error::ByteLimit { limit: of, needed, .. } if of == limit && needed > of);
+        assert!(named, "{name}: {error}");
+        // What a recording that fits says it needs is enough.
+        if steps > 1 {
+            let run = |x: &[Var<f64>]| program(x, steps / 2);
+            let budget = Tape::new().record(x, run).unwrap().budget();
+            let mut tape = Tape::with_budget(budget);
+            let swept = tape.record(x, run).map(|mut record| record.reverse(&[1.0]).is_ok());
+            assert!(matches!(swept, Ok(true)), "{name}, {} steps within {budget}: {swept:?}", steps / 2);
         }
     }
     broken
@@ -280,23 +242,21 @@ fn array_excesses(limits: &[usize]) -> Vec<String> {
 
 #[test]
 fn no_byte_more_than_the_limit() {
-    let mut broken = excesses(&[0, 64, 1_000, 3_000, 10_000, 100_000, 1_000_000, 3_000_000], 3);
-    broken.extend(excesses(&[0, 64, 10_000, 1_000_000], 5_000));
-    broken.extend(array_excesses(&[0, 64, 3_000, 10_000, 30_000, 100_000, 1_000_000, 3_000_000]));
+    let limits = [0, 64, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000, 3_000_000];
+    let point = |inputs: u32| (0..inputs).map(|i| 0.5 / (1.0 + f64::from(i))).collect::<Vec<_>>();
+    let mut broken = excesses("numbers", &limits, &point(3), 0, work);
+    let added_up = |x: &[Var<f64>], steps: usize| work(&x[..3], steps) + Var::sum_of(&x[3..]);
+    broken.extend(excesses("many inputs", &[0, 64, 10_000, 1_000_000], &point(5_000), 0, added_up));
+    // A few small arrays, and what is computed again.
+    let (x, arrays) = ([0.5, 0.25, 0.125, 0.75, 0.3, 0.1], 4_000);
+    broken.extend(excesses("whole arrays", &limits, &x, arrays, array_work));
+    let elements = |x: &[Var<f64>], steps: usize| {
+        let mut a = Array::from_vars(x);
+        element_updates(x, &mut a, steps);
+        a.sum()
+    };
+    broken.extend(excesses("elements", &limits, &x, arrays, elements));
     assert!(broken.is_empty(), "more bytes than allowed:\n{}", broken.join("\n"));
-}
-
-/// Adds its inputs up.
-struct Total;
-
-impl CustomRule<f64> for Total {
-    fn name(&self) -> &'static str {
-        "total"
-    }
-    fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), Error> {
-        inputs.iter_mut().for_each(|input| *input += outputs[0]);
-        Ok(())
-    }
 }
 
 /// Sweeps over sums: of one cotangent, of several in one, and of a Jacobian's lanes, that take more than
@@ -352,8 +312,10 @@ fn sums_take_no_byte_more_than_the_limit() {
             vec![a.sum(), a.get(3)]
         }),
         ("a custom operation", |x| {
-            let total = x.iter().map(|x| x.value()).sum();
-            custom(x, &[total], Total)
+            let total = rule("total", |outputs: &[f64], inputs| {
+                inputs.iter_mut().for_each(|input| *input += outputs[0]);
+            });
+            custom(x, &[x.iter().map(|x| x.value()).sum()], total)
         }),
     ];
     let mut broken = Vec::new();

@@ -1,165 +1,29 @@
-//! Arrays on the tape: what users meet. Random programs and planted bugs are in `src/array/tests/`.
+//! Arrays on the tape: what users meet. Random programs and planted bugs are in `src/array/tests/`, the
+//! classic traps are examples of docs/book/arrays.md.
 
-use palinode_core::{Array, Error, Key, Tape, Var, WhenOverwritten, grad, value_and_grad};
+use crate::support::{close, differences, panic_message};
+use palinode_core::rules::{Add, Exp, Negate, Sin, Tanh};
+use palinode_core::{Array, Error, Key, Tape, Var, WhenOverwritten};
 
-pub(crate) fn close(found: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(found.len(), expected.len());
-    for (found, expected) in found.iter().zip(expected) {
-        assert!((found - expected).abs() <= tolerance * (1.0 + expected.abs()), "{found} is not {expected}");
-    }
-}
-
-/// The gradient by central differences.
-pub(crate) fn differences(f: impl Fn(&[f64]) -> f64, x: &[f64]) -> Vec<f64> {
-    let h = 1e-6;
-    let at = |k: usize, step: f64| {
-        let mut x = x.to_vec();
-        x[k] += step;
-        f(&x)
-    };
-    (0..x.len()).map(|k| (at(k, h) - at(k, -h)) / (2.0 * h)).collect()
+fn with_policy(policy: WhenOverwritten) -> Tape<f64> {
+    let mut tape = Tape::new();
+    tape.set_when_overwritten(policy);
+    tape
 }
 
 /// A closure's gradient against differences of itself, under every policy that gives one.
 pub(crate) fn check_by_differences(f: impl Fn(&[Var<f64>]) -> Var<f64>, x: &[f64]) {
-    let value = |x: &[f64]| Tape::new().record(x, &f).unwrap().values()[0];
-    let expected = differences(value, x);
+    let value = |x: &[f64]| Tape::new().record(x, &f).unwrap().values().to_vec();
+    let expected = &differences(value, x)[0];
     let mut bits = Vec::new();
     for policy in [WhenOverwritten::Copy, WhenOverwritten::AlwaysCopy, WhenOverwritten::Recompute] {
-        let mut tape = Tape::new();
-        tape.set_when_overwritten(policy);
+        let mut tape = with_policy(policy);
         let mut record = tape.record(x, &f).unwrap();
         let found = record.reverse(&[1.0]).unwrap().to_vec();
-        close(&found, &expected, 1e-6);
+        close(&found, expected, 1e-6);
         bits.push(found.iter().map(|g| g.to_bits()).collect::<Vec<_>>());
     }
     assert!(bits[0] == bits[1] && bits[0] == bits[2], "policies differ");
-}
-
-pub(crate) fn panic_message(f: impl FnOnce() + std::panic::UnwindSafe) -> String {
-    let panic = std::panic::catch_unwind(f).unwrap_err();
-    match panic.downcast::<String>() {
-        Ok(message) => *message,
-        Err(panic) => panic.downcast::<&str>().unwrap().to_string(),
-    }
-}
-
-// The classic traps; docs/book/arrays.md has a section for each.
-
-#[test]
-fn relu_in_place() {
-    check_by_differences(
-        |x| {
-            let mut a = Array::from_vars(x);
-            a.relu_in_place();
-            a *= &a.view();
-            a.relu_in_place();
-            a.sum()
-        },
-        &[-1.0, 2.0, -0.5, 0.25],
-    );
-    // The slope at 0 is that of the table, and depends on the old values only.
-    let g = grad(
-        |x| {
-            let mut a = Array::from_vars(x);
-            a.relu_in_place();
-            a.fill(5.0);
-            a.relu_in_place();
-            a.sum() + x[0]
-        },
-        &[1.0, -1.0],
-    );
-    assert_eq!(g.unwrap(), [1.0, 0.0]);
-}
-
-#[test]
-fn added_to_before_the_old_value_is_used_in_a_rule() {
-    check_by_differences(
-        |p| {
-            let (mut x, y) = (Array::from_vars(&p[..2]), Array::from_vars(&p[2..]));
-            let product = &x * &y; // its rule needs the old x
-            x += &y;
-            x *= &x.sin(); // so does this one, of the x in between
-            product.dot(&x)
-        },
-        &[0.3, -0.7, 1.1, 0.4],
-    );
-}
-
-#[test]
-fn dropout_masks() {
-    check_by_differences(
-        |x| {
-            let mut mask = Array::from_values([2.0, 0.0, 2.0]);
-            let mut a = Array::from_vars(x);
-            a *= &mask;
-            // The mask is used again for the next layer, in place: the first product still needs the old one.
-            mask.assign(&Array::from_values([0.0, 2.0, 2.0]));
-            let mut b = a.tanh();
-            b *= &mask;
-            mask.fill(7.0);
-            b.dot(&a)
-        },
-        &[0.5, -0.25, 1.5],
-    );
-}
-
-#[test]
-fn overlapping_views() {
-    check_by_differences(
-        |x| {
-            let a = Array::from_vars(x);
-            let (mut left, mut right) = (a.slice(..4), a.slice(2..));
-            left *= &right; // both read before either is written: a[2] and a[3] are in both
-            right += &left;
-            right.set(0, left.get(2) * left.get(3)); // an alias, written after a read
-            a.sin().sum()
-        },
-        &[0.1, 0.7, -0.3, 0.9, 0.4, -1.2],
-    );
-    // A shift of an array along itself.
-    let g = grad(
-        |x| {
-            let a = Array::from_vars(x);
-            a.slice(1..).assign(&a.slice(..3));
-            a.dot(&Array::from_values([1.0, 10.0, 100.0, 1000.0]))
-        },
-        &[1.0, 2.0, 3.0, 4.0],
-    );
-    assert_eq!(g.unwrap(), [11.0, 100.0, 1000.0, 0.0]);
-}
-
-#[test]
-fn transposed_strided_and_reversed_views_write_through() {
-    check_by_differences(
-        |x| {
-            let a = Array::from_vars(x).reshaped(&[2, 3]);
-            a.transposed().row(1).map_in_place(palinode_core::rules::Sin {});
-            a.diagonal().zip_with_in_place(palinode_core::rules::Multiply {}, x[5]);
-            a.reversed(1).column(0).assign(&a.column(1));
-            a.every(1, 2).add_at([1, 1], x[0]);
-            a.matmul(&a.transposed()).sum() + a.row(0).dot(&a.row(1))
-        },
-        &[0.4, -0.6, 1.2, 0.3, 0.8, -0.9],
-    );
-}
-
-#[test]
-fn copies_are_apart() {
-    let (y, g) = value_and_grad(
-        |x| {
-            let mut a = Array::from_vars(x);
-            let mut b = a.clone();
-            a.set(0, 5.0);
-            b *= 3.0;
-            let c = b.clone();
-            drop(b);
-            a.sum() + c.sum()
-        },
-        &[1.0, 2.0],
-    )
-    .unwrap();
-    assert_eq!((y, g), (16.0, vec![3.0, 4.0]));
 }
 
 // Policies.
@@ -176,8 +40,7 @@ fn overwriting(x: &[Var<f64>]) -> Var<f64> {
 
 #[test]
 fn a_write_that_is_forbidden_names_both_places() {
-    let mut tape = Tape::new();
-    tape.set_when_overwritten(WhenOverwritten::Forbid);
+    let mut tape = with_policy(WhenOverwritten::Forbid);
     let error = tape
         .record(&[1.0, 2.0], |x| {
             let mut a = Array::from_vars(x);
@@ -213,8 +76,7 @@ fn policies_differ_in_what_they_count_and_not_in_bits() {
     let mut answers = Vec::new();
     let mut counted = Vec::new();
     for policy in [WhenOverwritten::Copy, WhenOverwritten::AlwaysCopy, WhenOverwritten::Recompute] {
-        let mut tape = Tape::new();
-        tape.set_when_overwritten(policy);
+        let mut tape = with_policy(policy);
         let mut record = tape.record(&[0.5, 0.25], overwriting).unwrap();
         counted.push(record.array_counts());
         answers.push(record.reverse(&[1.0]).unwrap().iter().map(|g| g.to_bits()).collect::<Vec<_>>());
@@ -231,8 +93,7 @@ fn policies_differ_in_what_they_count_and_not_in_bits() {
 fn a_constant_can_be_changed_after_the_recording() {
     for policy in [WhenOverwritten::Copy, WhenOverwritten::Forbid, WhenOverwritten::Recompute] {
         let mut weights = Array::from_values([2.0, 3.0]);
-        let mut tape = Tape::new();
-        tape.set_when_overwritten(policy);
+        let mut tape = with_policy(policy);
         let mut record = tape.record(&[1.0, 1.0], |x| (&weights * &Array::from_vars(x)).sum()).unwrap();
         weights.fill(100.0);
         weights.set(0, 50.0);
@@ -242,35 +103,6 @@ fn a_constant_can_be_changed_after_the_recording() {
 }
 
 // Lengths that change.
-
-#[test]
-fn a_list_that_grows_and_a_frontier_that_shrinks() {
-    check_by_differences(
-        |x| {
-            let mut list = Array::from_values([]);
-            let mut state = x[0];
-            while state.value() < 3.0 {
-                state = state + state.sin() * x[1] + 0.1;
-                list.push(state * x[2]);
-            }
-            let mut frontier = list.clone();
-            let mut total = list.sum();
-            while frontier.len() > 1 {
-                let half = frontier.len() / 2;
-                let last = frontier.pop().unwrap();
-                total += last * frontier.slice(..half).sum();
-                frontier.truncate(half);
-                if half % 2 == 1 {
-                    frontier.push(total.sin()); // a slot that meant something else before
-                    frontier *= x[1];
-                    frontier.truncate(half);
-                }
-            }
-            total + frontier.sum()
-        },
-        &[0.2, 0.6, 0.7],
-    );
-}
 
 #[test]
 fn a_view_of_what_was_cut_off_panics() {
@@ -290,7 +122,7 @@ fn a_view_of_what_was_cut_off_panics() {
 
 /// The benchmark `inplace`: N updates of single elements of M, and what they cost beyond making the array and
 /// its sum.
-fn updates(n: usize, m: usize, confined: bool) -> ([usize; 7], Vec<f64>) {
+fn updates(n: usize, m: usize, confined: bool) -> [usize; 7] {
     let reach = if confined { 1000 } else { m };
     let key = Key::from_seed(12345);
     let start: Vec<f64> = (0..m as u64).map(|at| 0.5 + key.split(0).uniform(at)).collect();
@@ -311,9 +143,8 @@ fn updates(n: usize, m: usize, confined: bool) -> ([usize; 7], Vec<f64>) {
         [c.elements, c.copied, c.saved, c.added, c.filled, size.nodes, size.edges]
     };
     let without = numbers(&tape.record(&start, |x| run(x, 0)).unwrap());
-    let mut record = tape.record(&start, |x| run(x, n)).unwrap();
-    let with = numbers(&record);
-    (core::array::from_fn(|k| with[k] - without[k]), record.reverse(&[1.0]).unwrap().to_vec())
+    let with = numbers(&tape.record(&start, |x| run(x, n)).unwrap());
+    core::array::from_fn(|k| with[k] - without[k])
 }
 
 #[test]
@@ -321,41 +152,13 @@ fn single_writes_cost_the_same_in_arrays_of_any_length() {
     let n = 100_000;
     for m in [1_000, 10_000, 100_000] {
         for confined in [true, false] {
-            let ([elements, copied, saved, added, filled, nodes, edges], _) = updates(n, m, confined);
+            let [elements, copied, saved, added, filled, nodes, edges] = updates(n, m, confined);
             assert_eq!((elements, copied, saved, added, filled), (3 * n, 0, 0, 0, 0), "M = {m}");
             // A node per read, one for what is written, which has one edge if i = j.
             assert_eq!(nodes, 3 * n, "M = {m}");
             assert!((4 * n - n / 100..=4 * n).contains(&edges), "M = {m}: {edges}");
         }
     }
-}
-
-#[test]
-fn single_writes_are_right() {
-    let m = 40;
-    let start: Vec<f64> = (0..m).map(|k| 0.5 + k as f64 / m as f64).collect();
-    let steps: Vec<(usize, usize)> = (0..200).map(|k| (k * 7 % m, k * k % m)).collect();
-    let by_array = grad(
-        |x| {
-            let mut a = Array::from_vars(x);
-            for &(i, j) in &steps {
-                a.set(i, a.get(i).sin() * a.get(j).cos() + a.get(i) / 2.0);
-            }
-            a.sum()
-        },
-        &start,
-    );
-    let by_numbers = grad(
-        |x| {
-            let mut a = x.to_vec();
-            for &(i, j) in &steps {
-                a[i] = a[i].sin() * a[j].cos() + a[i] / 2.0;
-            }
-            a.iter().sum::<Var<f64>>()
-        },
-        &start,
-    );
-    close(&by_array.unwrap(), &by_numbers.unwrap(), 1e-13);
 }
 
 /// What people write in place, none of which needs a copy.
@@ -393,10 +196,8 @@ fn the_usual_programs_copy_nothing() {
             let n = a.len();
             for _ in 0..3 {
                 let flux = &a.slice(1..) - &a.slice(..n - 1);
-                a.slice(1..n - 1).zip_with_in_place(
-                    palinode_core::rules::Add {},
-                    &(0.1 * &(&flux.slice(1..) - &flux.slice(..n - 2))),
-                );
+                a.slice(1..n - 1)
+                    .zip_with_in_place(Add {}, &(0.1 * &(&flux.slice(1..) - &flux.slice(..n - 2))));
             }
         }),
         ("bubble of swaps", |a| {
@@ -441,14 +242,15 @@ fn an_operation_in_place_saves_at_most_one_array() {
         record.heap_bytes()
     };
     let kept = |f: &dyn Fn(&mut Array<f64>)| (held(f) - held(&|_| ())) / (8 * n);
-    assert_eq!(kept(&|_| ()), 0);
-    assert_eq!(kept(&|a| *a += 1.0), 0);
-    assert_eq!(kept(&|a| *a -= 2.0), 0);
-    assert_eq!(kept(&|a| *a *= 2.0), 0);
-    assert_eq!(kept(&|a| a.map_in_place(palinode_core::rules::Negate {})), 0);
-    assert_eq!(kept(&|a| a.relu_in_place()), 1);
-    assert_eq!(kept(&|a| a.map_in_place(palinode_core::rules::Sin {})), 1);
-    assert_eq!(kept(&|a| a.map_in_place(palinode_core::rules::Exp {})), 1);
-    assert_eq!(kept(&|a| a.map_in_place(palinode_core::rules::Tanh {})), 1);
-    assert_eq!(kept(&|a| *a *= &a.view()), 1);
+    let nothing: [fn(&mut Array<f64>); 5] =
+        [|_| (), |a| *a += 1.0, |a| *a -= 2.0, |a| *a *= 2.0, |a| a.map_in_place(Negate {})];
+    assert_eq!(nothing.map(|f| kept(&f)), [0; 5]);
+    let one: [fn(&mut Array<f64>); 5] = [
+        Array::relu_in_place,
+        |a| a.map_in_place(Sin {}),
+        |a| a.map_in_place(Exp {}),
+        |a| a.map_in_place(Tanh {}),
+        |a| *a *= &a.view(),
+    ];
+    assert_eq!(one.map(|f| kept(&f)), [1; 5]);
 }

@@ -15,8 +15,8 @@
 //! be right on both.
 
 use crate::leaf::Leaf;
-use palinode_core::rules::{Binary, Ternary, Unary};
-use palinode_core::{Constant, Differentiable, DoubleDouble, Posit, PositWidth, Scalar};
+use palinode_core::rules::Row;
+use palinode_core::{Constant, Differentiable, DoubleDouble, Posit, PositWidth, Scalar, functions_by_row};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounded<W: PositWidth> {
@@ -77,16 +77,6 @@ impl<W: PositWidth> Bounded<W> {
         Bounded { posit, error: if error.is_nan() { f64::INFINITY } else { error } }
     }
 
-    fn through(
-        self,
-        posit: fn(Posit<W>) -> Posit<W>,
-        precise: impl Fn(DoubleDouble) -> DoubleDouble,
-    ) -> Self {
-        let exact = precise(self.wide());
-        let ends = if self.error == 0.0 { 0.0 } else { spread(exact, self.ends().map(precise)) };
-        Self::rounded(posit(self.posit), exact, ends)
-    }
-
     fn through_two(
         self,
         other: Self,
@@ -103,8 +93,50 @@ impl<W: PositWidth> Bounded<W> {
         Bounded { error: if crosses { f64::INFINITY } else { self.error }, ..self }
     }
 
-    fn whole_part(self) -> [f64; 2] {
-        self.ends().map(|end| end.hi().floor())
+    /// A row of the rule table.
+    fn apply(row: Row, parameter: i32, args: &[Self]) -> Self {
+        let (x, last) = (args[0], args[args.len() - 1]);
+        if row == Row::StrongMul && (x.vanishes() || last.vanishes()) {
+            return Self::exact(Posit::ZERO);
+        }
+        let posits: Vec<Posit<W>> = args.iter().map(|arg| arg.posit).collect();
+        let at: Vec<DoubleDouble> = args.iter().map(|arg| arg.wide()).collect();
+        let precise = |args: &[DoubleDouble]| row.value(parameter, args);
+        let exact = precise(&at);
+        let by_ends = || {
+            let corners = args.iter().fold(vec![vec![]], |corners: Vec<Vec<DoubleDouble>>, arg| {
+                let longer =
+                    corners.iter().flat_map(|corner| arg.ends().map(|end| [&corner[..], &[end]].concat()));
+                longer.collect()
+            });
+            spread(exact, corners.iter().map(|corner| precise(corner)))
+        };
+        let spread = match row {
+            _ if args.iter().all(|arg| arg.error == 0.0) => 0.0,
+            // Neither monotone nor convex: |sin''| <= 1.
+            Row::Sin => x.error * (at[0].cos().abs().hi() + x.error / 2.0),
+            Row::Cos => x.error * (at[0].sin().abs().hi() + x.error / 2.0),
+            _ => by_ends(),
+        };
+        let imprecise = match row {
+            // Double-double rounds the product, which may cancel against the addend.
+            Row::MulAdd => ((at[0] * at[1]).abs().hi() + at[2].abs().hi()) * DOUBLE_DOUBLE,
+            // Digamma crosses zero among terms of size 1, where double-double is accurate against these.
+            Row::Polygamma => DOUBLE_DOUBLE,
+            _ => 0.0,
+        };
+        let [low, high] = x.ends();
+        let crosses = match row {
+            Row::Recip => x.may_vanish(),
+            Row::Powi => parameter < 0 && x.may_vanish(),
+            Row::Powf => x.error > 0.0 && x.may_vanish(),
+            Row::Atan2 => x.error > 0.0 && x.may_vanish() && (at[1].hi() < 0.0 || last.may_vanish()),
+            // It grows from pole to pole.
+            Row::Tan => low.tan() > exact || high.tan() < exact || x.error > 1.0,
+            Row::Lgamma | Row::Polygamma => low.hi().floor() != high.hi().floor() && low.hi() < 0.0,
+            _ => false,
+        };
+        Self::rounded(row.value(parameter, &posits), exact, spread + imprecise).unless(crosses)
     }
 }
 
@@ -165,14 +197,6 @@ impl<W: PositWidth> PartialOrd for Bounded<W> {
     }
 }
 
-macro_rules! elementary {
-    ($($name:ident)*) => {
-        $(fn $name(self) -> Self {
-            self.through(Scalar::$name, Scalar::$name)
-        })*
-    };
-}
-
 impl<W: PositWidth> Scalar for Bounded<W> {
     type Bool = bool;
 
@@ -206,12 +230,6 @@ impl<W: PositWidth> Scalar for Bounded<W> {
         // rounded must stay, or its error is left out, too.
         self.posit.is_zero() && self.error == 0.0
     }
-    fn strong_mul(self, other: Self) -> Self {
-        if self.vanishes() || other.vanishes() {
-            return Self::exact(Posit::ZERO);
-        }
-        self.through_two(other, self.posit.strong_mul(other.posit), |x, y| x * y)
-    }
     fn strong_add_to(self, a: Self, sum: Self) -> Self {
         // As it stands, but a zero that was rounded is not left out of the bound.
         let posit = self.posit.strong_add_to(a.posit, sum.posit);
@@ -219,90 +237,10 @@ impl<W: PositWidth> Scalar for Bounded<W> {
         assert_eq!(posit, both.posit, "a strong sum is a sum of strong products");
         both
     }
-    fn mul_add(self, factor: Self, addend: Self) -> Self {
-        let posit = self.posit.mul_add(factor.posit, addend.posit);
-        let exact = self.wide().mul_add(factor.wide(), addend.wide());
-        let corners = self.ends().into_iter().flat_map(|x| factor.ends().map(|y| x * y));
-        let product = self.wide() * factor.wide();
-        let spread = spread(product, corners) + addend.error;
-        let size = product.abs().hi() + addend.wide().abs().hi();
-        Self::rounded(posit, exact, spread + size * DOUBLE_DOUBLE)
-    }
-
-    fn abs(self) -> Self {
-        Bounded { posit: self.posit.abs(), ..self }
-    }
-    fn copysign(self, sign: Self) -> Self {
-        let flips = if sign.error > 0.0 && sign.may_vanish() { 2.0 * self.wide().abs().hi() } else { 0.0 };
-        Bounded { posit: self.posit.copysign(sign.posit), error: self.error + flips }
-    }
-    fn min(self, other: Self) -> Self {
-        Bounded { posit: self.posit.min(other.posit), error: self.error.max(other.error) }
-    }
-    fn max(self, other: Self) -> Self {
-        Bounded { posit: self.posit.max(other.posit), error: self.error.max(other.error) }
-    }
-    fn powi(self, n: i32) -> Self {
-        let exact = self.wide().powi(n);
-        let ends = if self.error == 0.0 { 0.0 } else { spread(exact, self.ends().map(|x| x.powi(n))) };
-        Self::rounded(self.posit.powi(n), exact, ends).unless(n < 0 && self.may_vanish())
-    }
-    fn powf(self, exponent: Self) -> Self {
-        let posit = self.posit.powf(exponent.posit);
-        self.through_two(exponent, posit, |x, y| x.powf(y)).unless(self.error > 0.0 && self.may_vanish())
-    }
-    fn hypot(self, other: Self) -> Self {
-        self.through_two(other, self.posit.hypot(other.posit), |x, y| x.hypot(y))
-    }
-    fn atan2(self, x: Self) -> Self {
-        let crosses = self.error > 0.0 && self.may_vanish() && (x.wide().hi() < 0.0 || x.may_vanish());
-        self.through_two(x, self.posit.atan2(x.posit), |y, x| y.atan2(x)).unless(crosses)
-    }
-    fn sin(self) -> Self {
-        // Neither monotone nor convex: |sin''| <= 1.
-        let spread = self.error * (self.wide().cos().abs().hi() + self.error / 2.0);
-        Self::rounded(self.posit.sin(), self.wide().sin(), spread)
-    }
-    fn cos(self) -> Self {
-        let spread = self.error * (self.wide().sin().abs().hi() + self.error / 2.0);
-        Self::rounded(self.posit.cos(), self.wide().cos(), spread)
-    }
-    fn tan(self) -> Self {
-        // It grows from pole to pole.
-        let [low, high] = self.ends().map(DoubleDouble::tan);
-        let at = self.wide().tan();
-        self.through(Scalar::tan, Scalar::tan).unless(low > at || high < at || self.error > 1.0)
-    }
-    fn lgamma(self) -> Self {
-        let [low, high] = self.whole_part();
-        self.through(Scalar::lgamma, Scalar::lgamma).unless(low != high && low < 0.0)
-    }
-    fn polygamma(self, order: u32) -> Self {
-        let exact = self.wide().polygamma(order);
-        let [low, high] = self.whole_part();
-        let ends =
-            if self.error == 0.0 { 0.0 } else { spread(exact, self.ends().map(|x| x.polygamma(order))) };
-        // Digamma crosses zero among terms of size 1, where double-double is accurate against these.
-        Self::rounded(self.posit.polygamma(order), exact, ends + DOUBLE_DOUBLE)
-            .unless(low != high && low < 0.0)
-    }
-    elementary! {
-        signum floor ceil round trunc sqrt cbrt exp exp2 exp_m1 ln ln_1p log2 log10 asin acos atan sinh cosh tanh asinh acosh atanh
-        erf erfc logistic softplus
-    }
+    functions_by_row!();
 }
 
-impl<W: PositWidth> Differentiable for Bounded<W> {
-    fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        rule.value(x)
-    }
-    fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
-        rule.value(x, y)
-    }
-    fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
-        rule.value(x, y, w)
-    }
-}
+impl<W: PositWidth> Differentiable for Bounded<W> {}
 
 impl<W: PositWidth> Leaf for Bounded<W> {
     const NAME: &'static str = <Posit<W> as Leaf>::NAME;

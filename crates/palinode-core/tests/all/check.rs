@@ -9,84 +9,11 @@
 use crate::budget;
 use crate::leaf::{Leaf, same_bits, ulps};
 use crate::reference::Sample;
-use palinode_core::rules::{Binary, Kink, Row, RuleVisitor, Ternary, Unary};
+use palinode_core::rules::{Kink, Row, Rule, RuleVisitor};
 use palinode_core::{Differentiable, DoubleDouble, Dual, DualN, Jet, Scalar, Tape, Var};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// A rule of any number of arguments.
-pub(crate) trait AnyRule: Copy + 'static {
-    const NAME: &'static str;
-    const KINKS: &'static [Kink];
-    /// Whether each partial says that it looks at the value.
-    const USES_Z: &'static [bool];
-    fn value<S: Scalar>(self, args: &[S]) -> S;
-    fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S;
-    fn value_and_dx<S: Scalar>(self, args: &[S]) -> (S, S) {
-        let z = self.value(args);
-        (z, self.partial(0, args, z))
-    }
-    fn apply<D: Differentiable>(self, args: &[D]) -> D;
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct One<R>(pub(crate) R);
-#[derive(Clone, Copy)]
-pub(crate) struct Two<R>(pub(crate) R);
-#[derive(Clone, Copy)]
-pub(crate) struct Three<R>(pub(crate) R);
-
-impl<R: Unary> AnyRule for One<R> {
-    const NAME: &'static str = R::NAME;
-    const KINKS: &'static [Kink] = R::KINKS;
-    const USES_Z: &'static [bool] = &[R::DX_USES_Z];
-    fn value<S: Scalar>(self, args: &[S]) -> S {
-        self.0.value(args[0])
-    }
-    fn partial<S: Scalar>(self, _: usize, args: &[S], z: S) -> S {
-        self.0.dx(args[0], z)
-    }
-    fn value_and_dx<S: Scalar>(self, args: &[S]) -> (S, S) {
-        self.0.value_and_dx(args[0])
-    }
-    fn apply<D: Differentiable>(self, args: &[D]) -> D {
-        D::unary(self.0, args[0])
-    }
-}
-
-impl<R: Binary> AnyRule for Two<R> {
-    const NAME: &'static str = R::NAME;
-    const KINKS: &'static [Kink] = R::KINKS;
-    const USES_Z: &'static [bool] = &[R::DX_USES_Z, R::DY_USES_Z];
-    fn value<S: Scalar>(self, args: &[S]) -> S {
-        self.0.value(args[0], args[1])
-    }
-    fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S {
-        if which == 0 { self.0.dx(args[0], args[1], z) } else { self.0.dy(args[0], args[1], z) }
-    }
-    fn apply<D: Differentiable>(self, args: &[D]) -> D {
-        D::binary(self.0, args[0], args[1])
-    }
-}
-
-impl<R: Ternary> AnyRule for Three<R> {
-    const NAME: &'static str = R::NAME;
-    const KINKS: &'static [Kink] = R::KINKS;
-    const USES_Z: &'static [bool] = &[false; 3];
-    fn value<S: Scalar>(self, args: &[S]) -> S {
-        self.0.value(args[0], args[1], args[2])
-    }
-    fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S {
-        match which {
-            0 => self.0.dx(args[0], args[1], args[2], z),
-            1 => self.0.dy(args[0], args[1], args[2], z),
-            _ => self.0.dw(args[0], args[1], args[2], z),
-        }
-    }
-    fn apply<D: Differentiable>(self, args: &[D]) -> D {
-        D::ternary(self.0, args[0], args[1], args[2])
-    }
-}
+use std::marker::PhantomData;
 
 /// Something wrong with a rule.
 #[derive(Clone, Debug)]
@@ -100,6 +27,21 @@ pub(crate) struct Finding {
     pub(crate) expected: String,
     pub(crate) got: String,
     pub(crate) note: String,
+}
+
+impl Finding {
+    /// What was found with numbers over `S`: [expected, got].
+    pub(crate) fn of<S: Leaf>(
+        op: &str,
+        place: String,
+        mode: &'static str,
+        what: String,
+        [expected, got]: [f64; 2],
+        note: String,
+    ) -> Finding {
+        let (expected, got) = (format!("{expected:e}"), format!("{got:e}"));
+        Finding { op: op.into(), place, leaf: S::NAME, mode, what, expected, got, note }
+    }
 }
 
 impl fmt::Display for Finding {
@@ -174,43 +116,61 @@ fn second_name(i: usize, j: usize) -> String {
     format!("d{}{}", NAMES[i], NAMES[j])
 }
 
+/// A rule as a function over one number.
+type Over<D> = Box<dyn Fn(&[D]) -> D>;
+
 /// A rule as functions over plain numbers, and over those of first order that every promise is about. The
 /// checkers are compiled once for each number, not for each rule.
-#[allow(clippy::type_complexity)]
-struct FirstOrder<S: Leaf> {
+pub(crate) struct FirstOrder<S: Leaf> {
     name: &'static str,
     kinks: &'static [Kink],
     uses_z: &'static [bool],
-    value: Box<dyn Fn(&[S]) -> S>,
+    value: Over<S>,
     value_and_dx: Box<dyn Fn(&[S]) -> (S, S)>,
     partial: Box<dyn Fn(usize, &[S], S) -> S>,
-    dual: Box<dyn Fn(&[Dual<S>]) -> Dual<S>>,
-    var: Box<dyn Fn(&[Var<S>]) -> Var<S>>,
+    dual: Over<Dual<S>>,
+    var: Over<Var<S>>,
 }
 
 /// A rule as functions over every number that is built on `S`: all that the checkers need to know about it.
-#[allow(clippy::type_complexity)]
-struct Lifted<S: Leaf> {
+pub(crate) struct Lifted<S: Leaf> {
     first: FirstOrder<S>,
-    dual_n: Box<dyn Fn(&[DualN<S, 3>]) -> DualN<S, 3>>,
-    dual_dual: Box<dyn Fn(&[Dual<Dual<S>>]) -> Dual<Dual<S>>>,
-    jet: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
+    dual_n: Over<DualN<S, 3>>,
+    dual_dual: Over<Dual<Dual<S>>>,
+    jet: Over<Jet<S, 2>>,
     /// The same through the method or operator of that name: products and quotients of jets have their own
     /// recurrences.
-    jet_method: Box<dyn Fn(&[Jet<S, 2>]) -> Jet<S, 2>>,
+    jet_method: Over<Jet<S, 2>>,
     nested_tapes: Option<NestedTapes<S>>,
 }
 
 /// Tapes in second order. They take most of the time to compile.
-#[allow(clippy::type_complexity)]
 struct NestedTapes<S: Leaf> {
-    var_dual: Box<dyn Fn(&[Var<Dual<S>>]) -> Var<Dual<S>>>,
-    dual_var: Box<dyn Fn(&[Dual<Var<S>>]) -> Dual<Var<S>>>,
-    var_var: Box<dyn Fn(&[Var<Var<S>>]) -> Var<Var<S>>>,
+    var_dual: Over<Var<Dual<S>>>,
+    dual_var: Over<Dual<Var<S>>>,
+    var_var: Over<Var<Var<S>>>,
 }
 
-impl<S: Leaf> NestedTapes<S> {
-    fn of<R: AnyRule>(rule: R) -> Self {
+/// What is made of a rule.
+pub(crate) trait OfRule: Sized {
+    fn of<R: Rule>(rule: R) -> Self;
+    /// Of the rule of a row.
+    fn of_row(row: Row, parameter: i32) -> Self {
+        row.visit(parameter, Lift(PhantomData))
+    }
+}
+
+struct Lift<T>(PhantomData<T>);
+
+impl<T: OfRule> RuleVisitor for Lift<T> {
+    type Output = T;
+    fn visit<R: Rule>(self, rule: R) -> T {
+        T::of(rule)
+    }
+}
+
+impl<S: Leaf> OfRule for NestedTapes<S> {
+    fn of<R: Rule>(rule: R) -> Self {
         NestedTapes {
             var_dual: Box::new(move |args| rule.apply(args)),
             dual_var: Box::new(move |args| rule.apply(args)),
@@ -219,8 +179,8 @@ impl<S: Leaf> NestedTapes<S> {
     }
 }
 
-impl<S: Leaf> FirstOrder<S> {
-    fn of<R: AnyRule>(rule: R) -> Self {
+impl<S: Leaf> OfRule for FirstOrder<S> {
+    fn of<R: Rule>(rule: R) -> Self {
         FirstOrder {
             name: R::NAME,
             kinks: R::KINKS,
@@ -234,8 +194,8 @@ impl<S: Leaf> FirstOrder<S> {
     }
 }
 
-impl<S: Leaf> Lifted<S> {
-    fn of<R: AnyRule>(rule: R) -> Self {
+impl<S: Leaf> OfRule for Lifted<S> {
+    fn of<R: Rule>(rule: R) -> Self {
         Lifted {
             first: FirstOrder::of(rule),
             dual_n: Box::new(move |args| rule.apply(args)),
@@ -253,7 +213,7 @@ struct Noting<'a, S> {
     sample: &'a Sample,
     name: &'static str,
     report: &'a mut Report,
-    leaf: core::marker::PhantomData<S>,
+    leaf: PhantomData<S>,
 }
 
 impl<S: Leaf> Noting<'_, S> {
@@ -280,16 +240,9 @@ impl<S: Leaf> Noting<'_, S> {
         let worst = self.report.worst.entry((S::NAME, self.name.to_string(), mode)).or_insert(0.0);
         *worst = worst.max(error);
         if error > ulp {
-            self.report.findings.push(Finding {
-                op: self.name.to_string(),
-                place: self.sample.describe(),
-                leaf: S::NAME,
-                mode,
-                what,
-                expected: format!("{:e}", expected.hi()),
-                got: format!("{:e}", got.wide().hi()),
-                note: format!("{error:.2} ulp, {ulp:.2} allowed"),
-            });
+            let (place, numbers) = (self.sample.describe(), [expected.hi(), got.wide().hi()]);
+            let note = format!("{error:.2} ulp, {ulp:.2} allowed");
+            self.report.findings.push(Finding::of::<S>(self.name, place, mode, what, numbers, note));
         }
     }
 
@@ -307,13 +260,13 @@ impl<S: Leaf> Noting<'_, S> {
 }
 
 /// Value and derivatives of first and second order in every mode, at one sample.
-pub(crate) fn against_reference<S: Leaf, R: AnyRule>(rule: R, sample: &Sample, report: &mut Report) {
+pub(crate) fn against_reference<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
     if S::ROUNDS_ARGUMENTS {
         if let Some(rounded) = at_rounded_arguments::<S>(sample) {
-            compare(&Lifted::<S>::of(rule), &rounded, report);
+            compare(rule, &rounded, report);
         }
     } else if S::holds(sample.fits_f32) {
-        compare(&Lifted::<S>::of(rule), sample, report);
+        compare(rule, sample, report);
     }
 }
 
@@ -341,18 +294,12 @@ fn at_rounded_arguments<S: Leaf>(sample: &Sample) -> Option<Sample> {
 }
 
 /// Applies the rule of a row.
-struct Apply<'a, D>(&'a [D]);
+pub(crate) struct Apply<'a, D>(pub(crate) &'a [D]);
 
 impl<D: Differentiable> RuleVisitor for Apply<'_, D> {
     type Output = D;
-    fn unary<R: Unary>(self, rule: R) -> D {
-        D::unary(rule, self.0[0])
-    }
-    fn binary<R: Binary>(self, rule: R) -> D {
-        D::binary(rule, self.0[0], self.0[1])
-    }
-    fn ternary<R: Ternary>(self, rule: R) -> D {
-        D::ternary(rule, self.0[0], self.0[1], self.0[2])
+    fn visit<R: Rule>(self, rule: R) -> D {
+        rule.apply(self.0)
     }
 }
 
@@ -363,7 +310,7 @@ fn unit<S: Scalar>(k: usize, i: usize) -> S {
 fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
     let args: Vec<S> = sample.args.iter().map(|&v| S::from_f64(v)).collect();
     let n = args.len();
-    let mut noting = Noting { sample, name: rule.first.name, report, leaf: core::marker::PhantomData };
+    let mut noting = Noting { sample, name: rule.first.name, report, leaf: PhantomData };
     let z = (rule.first.value)(&args);
     noting.note(0, "value", "value".into(), z, sample.value, budget::value::<S>(sample));
 
@@ -462,23 +409,11 @@ fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mu
 
 /// What the table promises bit by bit: `together` is the value and the partial, a partial without `via z`
 /// does not look at the value, and every kink gives what its row says in every first-order mode.
-pub(crate) fn promises<S: Leaf, R: AnyRule>(rule: R, samples: &[Sample], report: &mut Report) {
-    promises_of(&FirstOrder::<S>::of(rule), samples, report);
-}
-
-fn promises_of<S: Leaf>(rule: &FirstOrder<S>, samples: &[Sample], report: &mut Report) {
+pub(crate) fn promises<S: Leaf>(rule: &FirstOrder<S>, samples: &[Sample], report: &mut Report) {
     let mut note = |place: String, mode: &'static str, what: String, got: S, expected: S, note: &str| {
         if !same_bits(got, expected) {
-            report.findings.push(Finding {
-                op: rule.name.into(),
-                place,
-                leaf: S::NAME,
-                mode,
-                what,
-                expected: format!("{:e}", expected.wide().hi()),
-                got: format!("{:e}", got.wide().hi()),
-                note: note.into(),
-            });
+            let numbers = [expected, got].map(|number| number.wide().hi());
+            report.findings.push(Finding::of::<S>(rule.name, place, mode, what, numbers, note.into()));
         }
     };
     let kinks = rule.kinks.iter().map(|kink| kink.at.to_vec());
@@ -520,26 +455,5 @@ fn promises_of<S: Leaf>(rule: &FirstOrder<S>, samples: &[Sample], report: &mut R
             note(place.clone(), "dual", partial_name(i), plus_zero(dual), plus_zero(expected), why);
             note(place.clone(), "var", partial_name(i), plus_zero(gradient[i]), plus_zero(expected), why);
         }
-    }
-}
-
-/// Runs a generic function on the rule of a row.
-pub(crate) struct Visit<F>(pub(crate) F);
-
-/// What [`Visit`] runs.
-pub(crate) trait ForRule {
-    fn run<R: AnyRule>(self, rule: R);
-}
-
-impl<F: ForRule> RuleVisitor for Visit<F> {
-    type Output = ();
-    fn unary<R: Unary>(self, rule: R) {
-        self.0.run(One(rule));
-    }
-    fn binary<R: Binary>(self, rule: R) {
-        self.0.run(Two(rule));
-    }
-    fn ternary<R: Ternary>(self, rule: R) {
-        self.0.run(Three(rule));
     }
 }

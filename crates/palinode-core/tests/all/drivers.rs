@@ -1,5 +1,6 @@
 //! The drivers: shapes, positions of what is not finite, lengths, and second order.
 
+use crate::support::{close, differences};
 use palinode_core::{
     Accumulator, Compression, Dual, Error, Jet, Scalar, Tape, Var, derivatives, grad, hessian, hvp, jacobian,
     jvp, value_and_grad, vjp,
@@ -16,35 +17,17 @@ fn wide<S: Scalar>(x: &[S]) -> Vec<S> {
     vec![square_sum.sqrt(), product]
 }
 
-fn differences(f: impl Fn(&[f64]) -> Vec<f64>, x: &[f64]) -> Vec<Vec<f64>> {
-    let h = 2f64.powi(-18);
-    let column = |j: usize| {
-        let moved = |by: f64| {
-            let mut x = x.to_vec();
-            x[j] += by;
-            f(&x)
-        };
-        moved(h).iter().zip(moved(-h)).map(|(a, b)| (a - b) / (2.0 * h)).collect::<Vec<f64>>()
-    };
-    let columns: Vec<Vec<f64>> = (0..x.len()).map(column).collect();
-    (0..columns[0].len()).map(|i| columns.iter().map(|c| c[i]).collect()).collect()
-}
-
-fn close(a: &[Vec<f64>], b: &[Vec<f64>], allowed: f64) {
-    assert_eq!((a.len(), a[0].len()), (b.len(), b[0].len()));
-    for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        for (j, (a, b)) in a.iter().zip(b).enumerate() {
-            assert!((a - b).abs() <= allowed * (1.0 + b.abs()), "[{i}][{j}]: {a} and {b}");
-        }
-    }
+fn all_close(a: &[Vec<f64>], b: &[Vec<f64>], allowed: f64) {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).for_each(|(a, b)| close(a, b, allowed));
 }
 
 #[test]
 fn jacobians_of_both_shapes_are_those_of_differences() {
     let x = [0.3, -1.2];
-    close(&jacobian(tall::<Var<f64>>, &x).unwrap(), &differences(tall::<f64>, &x), 1e-9);
+    all_close(&jacobian(tall::<Var<f64>>, &x).unwrap(), &differences(tall::<f64>, &x), 1e-9);
     let x: Vec<f64> = (0..19).map(|i| 0.1 * i as f64 - 0.85).collect();
-    close(&jacobian(wide::<Var<f64>>, &x).unwrap(), &differences(wide::<f64>, &x), 1e-9);
+    all_close(&jacobian(wide::<Var<f64>>, &x).unwrap(), &differences(wide::<f64>, &x), 1e-9);
     // Both directions give the same numbers.
     let j = jacobian(wide::<Var<f64>>, &x).unwrap();
     for (i, row) in j.iter().enumerate() {
@@ -76,7 +59,7 @@ fn hessians_are_symmetric_and_hvp_is_their_product() {
             assert!((h[i][j] - h[j][i]).abs() <= 1e-15, "{h:?}");
         }
     }
-    close(&h, &differences(|x| grad(f, x).unwrap(), &x), 1e-8);
+    all_close(&h, &differences(|x| grad(f, x).unwrap(), &x), 1e-8);
 }
 
 #[test]

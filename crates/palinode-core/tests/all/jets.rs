@@ -19,16 +19,16 @@ fn points(op: Row) -> &'static [f64] {
     }
 }
 
-fn unary_ops() -> impl Iterator<Item = (Row, i32)> {
+/// Every unary row with its parameters, at its points.
+fn unary_ops() -> impl Iterator<Item = (Row, i32, f64)> {
     let parameters = |op: Row| match op {
         Row::Powi => vec![-2, -1, 0, 1, 2, 3, 7],
         Row::Polygamma => vec![0, 1, 3],
         _ => vec![0],
     };
-    Row::ALL
-        .iter()
-        .filter(|op| op.arity() == 1)
-        .flat_map(move |&op| parameters(op).into_iter().map(move |p| (op, p)))
+    let unary = Row::ALL.iter().copied().filter(|op| op.arity() == 1);
+    let with_parameters = unary.flat_map(move |op| parameters(op).into_iter().map(move |p| (op, p)));
+    with_parameters.flat_map(|(op, p)| points(op).iter().map(move |&x| (op, p, x)))
 }
 
 fn coefficients<S: Scalar>(jet: &Jet<S, ORDER>) -> Vec<S> {
@@ -37,46 +37,41 @@ fn coefficients<S: Scalar>(jet: &Jet<S, ORDER>) -> Vec<S> {
 
 #[test]
 fn the_series_is_the_function() {
-    for (op, parameter) in unary_ops() {
-        for &x in points(op) {
-            let x = DoubleDouble::from(x);
-            let series = coefficients(&op.value(parameter, &[Jet::<DoubleDouble, ORDER>::variable(x)]));
-            let largest = series.iter().map(|c| c.hi().abs()).fold(0.0, f64::max);
-            for h in [2f64.powi(-8), -(2f64.powi(-8))] {
-                let step = DoubleDouble::from(h);
-                let sum = series.iter().rev().fold(DoubleDouble::from(0), |sum, &c| sum * step + c);
-                let rest = (sum - op.value(parameter, &[x + step])).abs().hi();
-                // The next term, with a coefficient that the radius of convergence keeps within 32 of the
-                // largest.
-                let allowed = 32.0 * largest * h.abs().powi(ORDER as i32 + 1) + 1e-30 * largest;
-                let name = op.name();
-                assert!(
-                    rest <= allowed,
-                    "{name}({parameter}) at {x:?}: the series misses {rest:e}, {allowed:e} allowed"
-                );
-            }
+    for (op, parameter, x) in unary_ops() {
+        let x = DoubleDouble::from(x);
+        let series = coefficients(&op.value(parameter, &[Jet::<DoubleDouble, ORDER>::variable(x)]));
+        let largest = series.iter().map(|c| c.hi().abs()).fold(0.0, f64::max);
+        for h in [2f64.powi(-8), -(2f64.powi(-8))] {
+            let step = DoubleDouble::from(h);
+            let sum = series.iter().rev().fold(DoubleDouble::from(0), |sum, &c| sum * step + c);
+            let rest = (sum - op.value(parameter, &[x + step])).abs().hi();
+            // The next term, with a coefficient that the radius of convergence keeps within 32 of the
+            // largest.
+            let allowed = 32.0 * largest * h.abs().powi(ORDER as i32 + 1) + 1e-30 * largest;
+            let name = op.name();
+            assert!(
+                rest <= allowed,
+                "{name}({parameter}) at {x:?}: the series misses {rest:e}, {allowed:e} allowed"
+            );
         }
     }
 }
 
 #[test]
 fn f64_orders_agree_with_double_double() {
-    for (op, parameter) in unary_ops() {
-        for &x in points(op) {
-            let double = coefficients(&op.value(parameter, &[Jet::<f64, ORDER>::variable(x)]));
-            let precise =
-                coefficients(&op.value(parameter, &[Jet::<DoubleDouble, ORDER>::variable(x.into())]));
-            let largest = precise.iter().map(|c| c.hi().abs()).fold(0.0, f64::max);
-            for k in 0..=ORDER {
-                // Each order sums k products of the orders below it.
-                let allowed = (k as f64 + 1.0) * 64.0 * f64::EPSILON * largest;
-                let (a, b) = (double[k], precise[k].hi());
-                assert!(
-                    (a - b).abs() <= allowed,
-                    "{}({parameter}) at {x}: coefficient {k} is {a:e}, {b:e} expected",
-                    op.name()
-                );
-            }
+    for (op, parameter, x) in unary_ops() {
+        let double = coefficients(&op.value(parameter, &[Jet::<f64, ORDER>::variable(x)]));
+        let precise = coefficients(&op.value(parameter, &[Jet::<DoubleDouble, ORDER>::variable(x.into())]));
+        let largest = precise.iter().map(|c| c.hi().abs()).fold(0.0, f64::max);
+        for k in 0..=ORDER {
+            // Each order sums k products of the orders below it.
+            let allowed = (k as f64 + 1.0) * 64.0 * f64::EPSILON * largest;
+            let (a, b) = (double[k], precise[k].hi());
+            assert!(
+                (a - b).abs() <= allowed,
+                "{}({parameter}) at {x}: coefficient {k} is {a:e}, {b:e} expected",
+                op.name()
+            );
         }
     }
 }
@@ -84,22 +79,15 @@ fn f64_orders_agree_with_double_double() {
 #[test]
 fn order_three_agrees_with_duals_nested_three_deep() {
     type Three = Dual<Dual<Dual<DoubleDouble>>>;
-    for (op, parameter) in unary_ops() {
-        for &x in points(op) {
-            let one = DoubleDouble::from(1);
-            let inner = Dual::new(Dual::new(DoubleDouble::from(x), one), Dual::lift(one));
-            let nested: Three = Dual::new(inner, Dual::lift(Dual::lift(one)));
-            let third = op.value(parameter, &[nested]).tangent.tangent.tangent;
-            let jet = op.value(parameter, &[Jet::<DoubleDouble, 3>::variable(x.into())]).derivatives();
-            let size = jet.iter().map(|d| d.hi().abs()).fold(1.0, f64::max);
-            let difference = (third - jet[3]).abs().hi();
-            assert!(
-                difference <= 1e-28 * size,
-                "{}({parameter}) at {x}: {third:?} and {:?}",
-                op.name(),
-                jet[3]
-            );
-        }
+    for (op, parameter, x) in unary_ops() {
+        let one = DoubleDouble::from(1);
+        let inner = Dual::new(Dual::new(DoubleDouble::from(x), one), Dual::lift(one));
+        let nested: Three = Dual::new(inner, Dual::lift(Dual::lift(one)));
+        let third = op.value(parameter, &[nested]).tangent.tangent.tangent;
+        let jet = op.value(parameter, &[Jet::<DoubleDouble, 3>::variable(x.into())]).derivatives();
+        let size = jet.iter().map(|d| d.hi().abs()).fold(1.0, f64::max);
+        let difference = (third - jet[3]).abs().hi();
+        assert!(difference <= 1e-28 * size, "{}({parameter}) at {x}: {third:?} and {:?}", op.name(), jet[3]);
     }
 }
 

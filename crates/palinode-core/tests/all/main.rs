@@ -24,4 +24,5 @@ mod schedule;
 mod schedule_check;
 mod schedule_optimal;
 mod strong_zero;
+mod support;
 mod tape;

@@ -1,30 +1,13 @@
 //! Every row of the rule table, in every number type and mode, against the arbitrary-precision reference.
 
 use crate::bounded::Bounded;
-use crate::check::{AnyRule, ForRule, Report, Visit, against_reference, promises};
+use crate::check::{FirstOrder, Lifted, OfRule, Report, against_reference, promises};
 use crate::leaf::Leaf;
 use crate::reference::{NO_PARAMETER, Sample, names, samples};
-use core::marker::PhantomData;
 use palinode_core::rules::Row;
 use palinode_core::{DoubleDouble, Key, Posit8};
 #[cfg(long)]
 use palinode_core::{Posit16, Posit32, Posit64};
-
-struct Against<'a, S>(&'a Sample, &'a mut Report, PhantomData<S>);
-
-impl<S: Leaf> ForRule for Against<'_, S> {
-    fn run<R: AnyRule>(self, rule: R) {
-        against_reference::<S, R>(rule, self.0, self.1);
-    }
-}
-
-struct Promises<'a, S>(&'a [Sample], &'a mut Report, PhantomData<S>);
-
-impl<S: Leaf> ForRule for Promises<'_, S> {
-    fn run<R: AnyRule>(self, rule: R) {
-        promises::<S, R>(rule, self.0, self.1);
-    }
-}
 
 /// So many comparisons that say something, of each operation and each order of derivative at least, in every
 /// number.
@@ -49,7 +32,7 @@ fn whole_table<S: Leaf>() {
     let mut report = Report::default();
     for op in Row::ALL {
         let mut against = |sample: &Sample| {
-            op.visit(sample.parameter, Visit(Against(sample, &mut report, PhantomData::<S>)));
+            against_reference(&Lifted::<S>::of_row(*op, sample.parameter), sample, &mut report);
         };
         samples(op.name()).iter().for_each(&mut against);
         if S::ROUNDS_ARGUMENTS {
@@ -122,7 +105,7 @@ fn kinks_together_and_z_are_as_promised() {
             let parameters: std::collections::BTreeSet<i32> =
                 all.iter().map(|sample| sample.parameter).collect();
             for parameter in if parameters.is_empty() { [NO_PARAMETER].into() } else { parameters } {
-                op.visit(parameter, Visit(Promises(all, report, PhantomData::<S>)));
+                promises(&FirstOrder::<S>::of_row(*op, parameter), all, report);
             }
         }
     }

@@ -43,28 +43,39 @@ fn a_restore_of_another_state() {
     assert_eq!((mistake.at, asked), (at as u64, holds + 1));
 }
 
+/// What the first wrong action of a short stream is.
 #[test]
-fn a_restore_of_an_empty_slot() {
-    let mistake = changed(|actions| actions.insert(0, Action::Restore { step: 0, slot: slot(2) }));
-    expect(mistake, 0, Wrong::SlotEmpty { slot: slot(2) });
-}
-
-#[test]
-fn a_snapshot_into_a_slot_in_use() {
-    let mistake = changed(|actions| {
-        let Action::Snapshot { slot, .. } = &mut actions[2] else { panic!("{:?}", actions[2]) };
-        slot.index = 0;
-    });
-    expect(mistake, 2, Wrong::SlotInUse { slot: slot(0), holds: 0 });
-}
-
-#[test]
-fn a_slot_that_does_not_exist() {
-    let mistake = changed(|actions| actions.insert(0, Action::Snapshot { step: 0, slot: slot(3) }));
-    expect(mistake, 0, Wrong::NoSuchSlot { slot: slot(3) });
-    let disk = Slot { tier: Tier::Disk, index: 2 };
-    let mistake = changed(|actions| actions.insert(0, Action::Snapshot { step: 0, slot: disk }));
-    expect(mistake, 0, Wrong::NoSuchSlot { slot: disk });
+fn wrong_actions_are_named_with_their_place() {
+    use Action::{Advance, Record, Restore, Reverse, Snapshot};
+    let disk = |index| Slot { tier: Tier::Disk, index };
+    let kept = |slot| Snapshot { step: 0, slot };
+    let (record, reverse, restore) =
+        (|step| Record { step }, |step| Reverse { step }, Restore { step: 0, slot: slot(0) });
+    let advance = |from, to| vec![Advance { from, to }];
+    let wrong: [(Vec<Action>, u64, usize, Wrong); 13] = [
+        (vec![Restore { step: 0, slot: slot(2) }], 6, 0, Wrong::SlotEmpty { slot: slot(2) }),
+        (vec![kept(slot(0)), kept(slot(0))], 6, 1, Wrong::SlotInUse { slot: slot(0), holds: 0 }),
+        (vec![kept(slot(3))], 6, 0, Wrong::NoSuchSlot { slot: slot(3) }),
+        (vec![kept(disk(2))], 6, 0, Wrong::NoSuchSlot { slot: disk(2) }),
+        (vec![kept(slot(1)), record(0), reverse(0)], 1, 3, Wrong::Leak { slot: slot(1), holds: 0 }),
+        (vec![kept(disk(1)), record(0), reverse(0)], 1, 3, Wrong::Leak { slot: disk(1), holds: 0 }),
+        (vec![record(0), record(1), reverse(0)], 2, 2, Wrong::Order { asked: 0, due: 1 }),
+        (vec![reverse(0)], 1, 0, Wrong::NotRecorded { step: 0 }),
+        (vec![kept(slot(0)), record(0), restore, record(0)], 1, 3, Wrong::RecordedTwice { step: 0 }),
+        (
+            vec![kept(slot(0)), record(0), reverse(0), restore, record(0)],
+            1,
+            4,
+            Wrong::RecordedTwice { step: 0 },
+        ),
+        (advance(1, 2), 6, 0, Wrong::Position { asked: 1, live: 0 }),
+        (advance(0, 0), 6, 0, Wrong::Direction { from: 0, to: 0 }),
+        (advance(0, 7), 6, 0, Wrong::Beyond { step: 6, steps: 6 }),
+    ];
+    for (actions, steps, at, what) in wrong {
+        expect(check(actions, steps, SLOTS).unwrap_err(), at, what);
+    }
+    assert!(matches!(check(advance(0, 6), 6, SLOTS).unwrap_err().what, Wrong::Unfinished { .. }));
 }
 
 #[test]
@@ -79,30 +90,9 @@ fn a_slot_that_is_freed_too_early_or_twice() {
 }
 
 #[test]
-fn a_leaked_slot() {
-    for tier in [Tier::Memory, Tier::Disk] {
-        let leaked = Slot { tier, index: 1 };
-        let actions = [
-            Action::Snapshot { step: 0, slot: leaked },
-            Action::Record { step: 0 },
-            Action::Reverse { step: 0 },
-        ];
-        expect(check(actions, 1, SLOTS).unwrap_err(), 3, Wrong::Leak { slot: leaked, holds: 0 });
-    }
-}
-
-#[test]
 fn a_stream_that_stops_early() {
     let mistake = changed(|actions| actions.truncate(actions.len() - 3));
     assert!(matches!(mistake.what, Wrong::Unfinished { below: 1 }), "{mistake}");
-}
-
-#[test]
-fn reversed_out_of_order() {
-    let record = |step| Action::Record { step };
-    let reverse = |step| Action::Reverse { step };
-    let mistake = check([record(0), record(1), reverse(0)], 2, SLOTS).unwrap_err();
-    expect(mistake, 2, Wrong::Order { asked: 0, due: 1 });
 }
 
 #[test]
@@ -116,8 +106,6 @@ fn reversed_twice() {
 
 #[test]
 fn reversed_without_residuals() {
-    let mistake = check([Action::Reverse { step: 0 }], 1, SLOTS).unwrap_err();
-    expect(mistake, 0, Wrong::NotRecorded { step: 0 });
     let mut at = 0;
     let mistake = changed(|actions| {
         at = place(actions, |action| matches!(action, Action::Record { .. }));
@@ -133,28 +121,6 @@ fn recorded_at_the_wrong_place() {
         actions[at] = Action::Record { step: 3 };
     });
     assert!(matches!(mistake.what, Wrong::Position { asked: 3, live: 4 }), "{mistake}");
-}
-
-#[test]
-fn recorded_twice() {
-    let actions = [
-        Action::Snapshot { step: 0, slot: slot(0) },
-        Action::Record { step: 0 },
-        Action::Restore { step: 0, slot: slot(0) },
-        Action::Record { step: 0 },
-    ];
-    expect(check(actions, 1, SLOTS).unwrap_err(), 3, Wrong::RecordedTwice { step: 0 });
-    let after = [actions[0], actions[1], Action::Reverse { step: 0 }, actions[2], actions[3]];
-    expect(check(after, 1, SLOTS).unwrap_err(), 4, Wrong::RecordedTwice { step: 0 });
-}
-
-#[test]
-fn advanced_from_elsewhere_nowhere_or_too_far() {
-    let advance = |from, to| [Action::Advance { from, to }];
-    expect(check(advance(1, 2), 6, SLOTS).unwrap_err(), 0, Wrong::Position { asked: 1, live: 0 });
-    expect(check(advance(0, 0), 6, SLOTS).unwrap_err(), 0, Wrong::Direction { from: 0, to: 0 });
-    expect(check(advance(0, 7), 6, SLOTS).unwrap_err(), 0, Wrong::Beyond { step: 6, steps: 6 });
-    assert!(matches!(check(advance(0, 6), 6, SLOTS).unwrap_err().what, Wrong::Unfinished { .. }));
 }
 
 /// Every single action that is dropped from, or said twice in, a schedule is noticed.

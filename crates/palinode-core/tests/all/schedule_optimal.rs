@@ -119,28 +119,9 @@ fn formulas_hold_for_long_loops() {
     assert!((N - 2..N + 10_000).contains(&advanced), "{advanced}");
 }
 
-/// `c(s, n)` of mixed slots, as stated.
-fn mixed_by_recurrence(slots: usize, steps: usize) -> Vec<Vec<u64>> {
-    let mut c = vec![vec![0; steps + 1]; slots + 1];
-    for s in 1..=slots {
-        for n in 1..=steps {
-            c[s][n] = if n <= s + 1 {
-                n as u64
-            } else if s == 1 {
-                (n * (n + 1) / 2 - 1) as u64
-            } else {
-                let divided = (2..n).map(|i| i as u64 + c[s][i] + c[s - 1][n - i]);
-                divided.fold(1 + c[s - 1][n - 1], u64::min)
-            };
-        }
-    }
-    c
-}
-
-/// The same with sizes: the first step of a stretch may be recorded and kept, or its state kept, over all
-/// numbers of bytes.
-fn mixed_by_bytes(sizes: Sizes, bytes: u64, steps: usize) -> Option<u64> {
-    const NEVER: u64 = u64::MAX / 4;
+/// The fewest forward steps with mixed slots, for every number of bytes and of steps: the first step of a
+/// stretch may be recorded and kept, or its state kept. [`NEVER`] where nothing fits.
+fn mixed_by_bytes(sizes: Sizes, bytes: u64, steps: usize) -> Vec<Vec<u64>> {
     let mut rows: Vec<Vec<u64>> = Vec::new();
     for b in 0..=bytes {
         let below = |size: u64| b.checked_sub(size).map(|b| b as usize);
@@ -152,8 +133,11 @@ fn mixed_by_bytes(sizes: Sizes, bytes: u64, steps: usize) -> Option<u64> {
         }
         rows.push(row);
     }
-    Some(rows[bytes as usize][steps]).filter(|&cost| cost < NEVER)
+    rows
 }
+
+const NEVER: u64 = u64::MAX / 4;
+const EQUAL: Sizes = Sizes { snapshot: 1, residual: 1 };
 
 fn mixed_is_right(mixed: &Mixed, n: u64, sizes: Sizes, bytes: u64) {
     let slots = PerTier { memory: n, disk: 0 };
@@ -167,13 +151,13 @@ fn mixed_is_right(mixed: &Mixed, n: u64, sizes: Sizes, bytes: u64) {
 
 #[test]
 fn mixed_is_optimal_with_equal_sizes() {
-    let table = mixed_by_recurrence(30, 150);
+    let table = mixed_by_bytes(EQUAL, 30, 150);
     for s in 1..=30 {
         for n in (1..=40).chain((41..=150).step_by(7)) {
             let mixed = Mixed::new(n as u64, s as u32).unwrap();
             assert_eq!(mixed.forward(), table[s][n], "n = {n}, s = {s}");
             assert!(mixed.bound() <= mixed.forward() && mixed.is_exact());
-            mixed_is_right(&mixed, n as u64, Sizes { snapshot: 1, residual: 1 }, s as u64);
+            mixed_is_right(&mixed, n as u64, EQUAL, s as u64);
         }
     }
     for (n, row) in [(10, [19, 15, 10, 10]), (100, [554, 352, 237, 172])] {
@@ -185,11 +169,11 @@ fn mixed_is_optimal_with_equal_sizes() {
 
 #[test]
 fn mixed_is_optimal_to_2000_steps() {
-    let table = mixed_by_recurrence(12, 2000);
+    let table = mixed_by_bytes(EQUAL, 12, 2000);
     for (s, n) in [(12, 2000), (9, 1999), (5, 1500), (2, 700)] {
         let mixed = Mixed::new(n as u64, s as u32).unwrap();
         assert_eq!(mixed.forward(), table[s][n], "n = {n}, s = {s}");
-        mixed_is_right(&mixed, n as u64, Sizes { snapshot: 1, residual: 1 }, s as u64);
+        mixed_is_right(&mixed, n as u64, EQUAL, s as u64);
     }
 }
 
@@ -215,12 +199,12 @@ fn mixed_as_stated(n: u64, s: u64) -> u64 {
 #[test]
 fn mixed_with_equal_sizes_is_optimal_at_any_length() {
     // The formula is the recurrence's least, for every length.
-    let table = mixed_by_recurrence(12, 1000);
+    let table = mixed_by_bytes(EQUAL, 12, 1000);
     for s in 1..=12 {
         (1..=1000)
             .for_each(|n| assert_eq!(mixed_as_stated(n as u64, s as u64), table[s][n], "n = {n}, s = {s}"));
     }
-    assert_eq!(mixed_by_recurrence(5, 3000)[5][3000], mixed_as_stated(3000, 5));
+    assert_eq!(mixed_by_bytes(EQUAL, 5, 3000)[5][3000], mixed_as_stated(3000, 5));
     // And the streams are as good as the formula.
     let lengths = (1..400).chain([1000, 1999, 2000, 2001, 4095, 10_000, 20_000, 123_456]);
     for (n, s) in lengths.flat_map(|n| [1, 2, 3, 5, 9, 30, 100, 1000].map(|s| (n, s))) {
@@ -230,7 +214,7 @@ fn mixed_with_equal_sizes_is_optimal_at_any_length() {
         let mixed = Mixed::new(n, s).unwrap();
         assert_eq!(mixed.forward(), mixed_as_stated(n, s.into()), "n = {n}, s = {s}");
         assert!(mixed.is_exact() && mixed.bound() == mixed.forward() && mixed.gap() == 1.0);
-        mixed_is_right(&mixed, n, Sizes { snapshot: 1, residual: 1 }, s.into());
+        mixed_is_right(&mixed, n, EQUAL, s.into());
     }
     // What the recurrence gives at 10000 steps, which takes it seconds.
     assert_eq!(Mixed::new(10_000, 5).unwrap().forward(), 119_808);
@@ -242,13 +226,13 @@ fn mixed_with_equal_sizes_is_optimal_at_any_length() {
 /// A level for each snapshot held, every division tried.
 fn mixed_by_levels(sizes: Sizes, bytes: u64, steps: usize) -> u64 {
     let levels = (bytes / sizes.snapshot).min(steps as u64 - 1);
-    let mut above = vec![u64::MAX / 4; steps + 1];
+    let mut above = vec![NEVER; steps + 1];
     for held in (0..=levels).rev() {
         let most = (bytes - held * sizes.snapshot) / sizes.residual + 1;
         let mut row = vec![0; steps + 1];
         for n in 1..=steps {
             let divided = || (1..n).map(|i| i as u64 + row[i] + above[n - i]).min().unwrap();
-            row[n] = if n as u64 <= most { n as u64 } else { divided().min(u64::MAX / 4) };
+            row[n] = if n as u64 <= most { n as u64 } else { divided().min(NEVER) };
         }
         above = row;
     }
@@ -285,56 +269,16 @@ fn the_best_is_found_where_trying_every_division_takes_too_long() {
     assert_eq!((tiers.total(), tiers.is_exact(), tiers.gap()), (122_325.0, true, 1.0));
 }
 
-/// `cargo test --release -p palinode-core --test all time_of_long_plans -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn time_of_long_plans() {
-    for (snapshot, residual, bytes) in
-        [(7, 3, 50), (24, 400, 9900), (400, 24, 2000), (3, 1, 1250), (7, 1, 2900), (1, 2, 10)]
-    {
-        let start = std::time::Instant::now();
-        let mixed = Mixed::with_sizes(20_000, Sizes { snapshot, residual }, bytes).unwrap();
-        println!(
-            "{snapshot} {residual} {bytes}: exact {}, gap {:.4}, {:?}",
-            mixed.is_exact(),
-            mixed.gap(),
-            start.elapsed()
-        );
-    }
-    for (ram, disk, write, read) in [
-        (3, 5, 2.0, 2.0),
-        (50, 200, 2.0, 2.0),
-        (1, 60, 2.0, 3.0),
-        (1, 60, 0.5, 7.25),
-        (3, 200, 3.1879, 2.7393),
-        (10, 410, 3.1879, 2.7393),
-        (1, 1000, 2.0, 3.0),
-    ] {
-        let start = std::time::Instant::now();
-        let tiers = two_tier(20_000, ram, disk, write, read).unwrap();
-        println!(
-            "{ram} + {disk}, {write} and {read}: {} exact {}, gap {:.6}, {:?}",
-            tiers.total(),
-            tiers.is_exact(),
-            tiers.gap(),
-            start.elapsed()
-        );
-    }
-}
-
 #[test]
 fn mixed_is_optimal_with_real_sizes() {
     for (snapshot, residual) in [(1, 2), (2, 1), (1, 5), (5, 1), (2, 3), (3, 2), (3, 7), (7, 3), (4, 4)] {
         let sizes = Sizes { snapshot, residual };
+        let table = mixed_by_bytes(sizes, 34, 90);
         for bytes in [1, 3, 5, 8, 13, 21, 34] {
             for n in [1, 2, 3, 5, 9, 17, 30, 55, 90] {
-                let least = mixed_by_bytes(sizes, bytes, n);
                 let mixed = Mixed::with_sizes(n as u64, sizes, bytes);
-                assert_eq!(
-                    mixed.as_ref().ok().map(Mixed::forward),
-                    least,
-                    "n = {n}, {sizes:?}, {bytes} bytes"
-                );
+                let forward = mixed.as_ref().map_or(NEVER, Mixed::forward);
+                assert_eq!(forward, table[bytes as usize][n], "n = {n}, {sizes:?}, {bytes} bytes");
                 match mixed {
                     Ok(mixed) => mixed_is_right(&mixed, n as u64, sizes, bytes),
                     Err(error) => assert_eq!(error.code(), "PAL0502"),

@@ -12,36 +12,31 @@ struct Case {
     gradient: &'static [f64],
 }
 
-const CASES: &[Case] = &[
-    Case { name: "sqrt(relu(x))", at: &[-1.0], gradient: &[0.0] },
-    Case { name: "ln(relu(x))", at: &[-1.0], gradient: &[0.0] },
-    Case { name: "sqrt(abs(x))", at: &[0.0], gradient: &[0.0] },
-    Case { name: "powf(x, y)", at: &[0.0, 2.0], gradient: &[0.0, 0.0] },
-    Case { name: "powf(x, 0) + x", at: &[0.0], gradient: &[1.0] },
-    Case { name: "min(x, sqrt(y))", at: &[-1.0, 0.0], gradient: &[1.0, 0.0] },
-    Case { name: "rule select(1, x, sqrt(y))", at: &[3.0, 0.0], gradient: &[1.0, 0.0] },
-    Case { name: "rule select(0, sqrt(y), x)", at: &[3.0, 0.0], gradient: &[1.0, 0.0] },
-    Case { name: "select(false, ln(x), 2 x)", at: &[-2.0], gradient: &[2.0] },
-    Case { name: "clamp(1/x, -1, 1)", at: &[0.0], gradient: &[0.0] },
-    Case { name: "strong_mul(relu(x), 1/x) at 0-", at: &[-0.0], gradient: &[0.0] },
-];
+macro_rules! cases {
+    (|$x:ident, $constant:ident| $($name:literal at $at:tt gives $gradient:tt: $value:expr;)*) => {
+        const CASES: &[Case] = &[$(Case { name: $name, at: &$at, gradient: &$gradient }),*];
 
-fn run<D: Differentiable<Bool = bool>>(name: &str, x: &[D]) -> D {
-    let constant = D::from_int;
-    match name {
-        "sqrt(relu(x))" => x[0].relu().sqrt(),
-        "ln(relu(x))" => x[0].relu().ln(),
-        "sqrt(abs(x))" => x[0].abs().sqrt(),
-        "powf(x, y)" => x[0].powf(x[1]),
-        "powf(x, 0) + x" => x[0].powf(constant(0)) + x[0],
-        "min(x, sqrt(y))" => x[0].min(x[1].sqrt()),
-        "rule select(1, x, sqrt(y))" => D::ternary(Select {}, constant(1), x[0], x[1].sqrt()),
-        "rule select(0, sqrt(y), x)" => D::ternary(Select {}, constant(0), x[1].sqrt(), x[0]),
-        "select(false, ln(x), 2 x)" => D::select(false, x[0].ln(), constant(2) * x[0]),
-        "clamp(1/x, -1, 1)" => x[0].recip().clamp(constant(-1), constant(1)),
-        "strong_mul(relu(x), 1/x) at 0-" => x[0].relu().strong_mul(x[0].abs().recip()) * constant(0),
-        other => unreachable!("no such case: {other}"),
-    }
+        fn run<D: Differentiable<Bool = bool>>(name: &str, $x: &[D]) -> D {
+            let $constant = D::from_int;
+            match name {
+                $($name => $value,)*
+                other => unreachable!("no such case: {other}"),
+            }
+        }
+    };
+}
+cases! { |x, constant|
+    "sqrt(relu(x))" at [-1.0] gives [0.0]: x[0].relu().sqrt();
+    "ln(relu(x))" at [-1.0] gives [0.0]: x[0].relu().ln();
+    "sqrt(abs(x))" at [0.0] gives [0.0]: x[0].abs().sqrt();
+    "powf(x, y)" at [0.0, 2.0] gives [0.0, 0.0]: x[0].powf(x[1]);
+    "powf(x, 0) + x" at [0.0] gives [1.0]: x[0].powf(constant(0)) + x[0];
+    "min(x, sqrt(y))" at [-1.0, 0.0] gives [1.0, 0.0]: x[0].min(x[1].sqrt());
+    "rule select(1, x, sqrt(y))" at [3.0, 0.0] gives [1.0, 0.0]: D::ternary(Select {}, constant(1), x[0], x[1].sqrt());
+    "rule select(0, sqrt(y), x)" at [3.0, 0.0] gives [1.0, 0.0]: D::ternary(Select {}, constant(0), x[1].sqrt(), x[0]);
+    "select(false, ln(x), 2 x)" at [-2.0] gives [2.0]: D::select(false, x[0].ln(), constant(2) * x[0]);
+    "clamp(1/x, -1, 1)" at [0.0] gives [0.0]: x[0].recip().clamp(constant(-1), constant(1));
+    "strong_mul(relu(x), 1/x) at 0-" at [-0.0] gives [0.0]: x[0].relu().strong_mul(x[0].abs().recip()) * constant(0);
 }
 
 /// Runs every case in every mode on leaves of type `S`; forward and reverse must both give the gradient.
@@ -49,16 +44,9 @@ pub(crate) fn findings<S: Leaf>() -> Vec<Finding> {
     let mut found = Vec::new();
     let mut note = |place: &str, mode: &'static str, what: String, got: S, expected: f64| {
         if got.peek() != Some(expected) {
-            found.push(Finding {
-                op: "strong zero".into(),
-                place: place.into(),
-                leaf: S::NAME,
-                mode,
-                what,
-                expected: format!("{expected:e}"),
-                got: format!("{:e}", got.wide().hi()),
-                note: "a zero factor must win over inf and NaN".into(),
-            });
+            let note = "a zero factor must win over inf and NaN";
+            let numbers = [expected, got.wide().hi()];
+            found.push(Finding::of::<S>("strong zero", place.into(), mode, what, numbers, note.into()));
         }
     };
     let [zero, inf, nan] = [0.0, f64::INFINITY, f64::NAN].map(S::from_f64);

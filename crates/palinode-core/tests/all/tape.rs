@@ -1,6 +1,7 @@
 //! The dynamic tape: what it records, prints and refuses.
 
-use palinode_core::{CustomRule, DualN, Error, Scalar, Tape, Var, custom, grad, value_and_grad};
+use crate::support::rule;
+use palinode_core::{DualN, Error, Real, Scalar, Tape, Var, custom, grad, value_and_grad};
 use proptest::prelude::*;
 
 #[test]
@@ -14,22 +15,8 @@ fn the_table_shows_index_operation_inputs_output_and_saved_values() {
         })
         .unwrap();
     let table = record.table();
-    let seen: Vec<_> = table
-        .rows
-        .iter()
-        .map(|r| (r.index, r.op, r.inputs.clone(), r.output.unwrap(), r.saved.clone()))
-        .collect();
-    let v2 = 1.5_f64.sin();
-    assert_eq!(
-        seen,
-        [
-            (1, "input", vec![], 0.5, vec![]),
-            (2, "input", vec![], 3.0, vec![]),
-            (3, "mul", vec![1, 2], 1.5, vec![3.0, 0.5]),
-            (4, "sin", vec![3], v2, vec![1.5_f64.cos()]),
-            (5, "add", vec![4, 1], v2 + 0.5, vec![1.0, 1.0]),
-        ]
-    );
+    // The table's numbers have all their digits.
+    assert_eq!((table.rows[3].output, &table.rows[3].saved[..]), (Some(1.5_f64.sin()), &[1.5_f64.cos()][..]));
     let text = table.to_string();
     let expected = "\
 #  op     inputs    output  saved
@@ -47,7 +34,7 @@ fn a_traced_sum_of_any_length_has_no_dangling_inputs() {
     for n in [1, 2, 3, 31, 32, 33, 100] {
         let x: Vec<f64> = (0..n).map(|i| i as f64 + 0.5).collect();
         let mut tape = Tape::traced();
-        let record = tape.record(&x, |x| x.iter().sum::<Var<f64>>()).unwrap();
+        let record = tape.record(&x, |x| x.iter().map(|v| v.sin()).sum::<Var<f64>>()).unwrap();
         let table = record.table();
         let known: std::collections::BTreeSet<u32> = table.rows.iter().map(|row| row.index).collect();
         for row in &table.rows {
@@ -58,6 +45,7 @@ fn a_traced_sum_of_any_length_has_no_dangling_inputs() {
                 row.index
             );
         }
+        assert_eq!(table.rows.iter().filter(|row| row.op == "sum").count(), 1);
     }
 }
 
@@ -168,24 +156,14 @@ fn the_budget_of_a_large_recording_is_little_more_than_it_needs() {
 }
 
 /// The sum and the product of three inputs, as one operation.
-struct SumAndProduct([f64; 3]);
-
-impl CustomRule<f64> for SumAndProduct {
-    fn name(&self) -> &'static str {
-        "sum and product"
-    }
-    fn reverse(&self, outputs: &[f64], inputs: &mut [f64]) -> Result<(), Error> {
-        let [a, b, c] = self.0;
+fn sum_and_product(x: [Var<f64>; 3]) -> [Var<f64>; 2] {
+    let [a, b, c] = x.map(|x| x.value());
+    let by_others = rule("sum and product", move |outputs: &[f64], inputs| {
         for (input, others) in inputs.iter_mut().zip([b * c, a * c, a * b]) {
             *input += outputs[0] + outputs[1] * others;
         }
-        Ok(())
-    }
-}
-
-fn sum_and_product(x: [Var<f64>; 3]) -> [Var<f64>; 2] {
-    let v = x.map(|x| x.value());
-    let outputs = custom(&x, &[v[0] + v[1] + v[2], v[0] * v[1] * v[2]], SumAndProduct(v));
+    });
+    let outputs = custom(&x, &[a + b + c, a * b * c], by_others);
     [outputs[0], outputs[1]]
 }
 
@@ -317,99 +295,22 @@ fn a_million_steps() {
     let x = [0.5, 0.25, 1e-6];
     let mut tape = Tape::new();
     let steps = 1_000_000;
-    let run = |x: &[Var<f64>]| {
+    fn run<S: Real>(x: &[S], steps: usize) -> S {
         let mut state = [x[0], x[1], x[2]];
         for _ in 0..steps {
             let next = state[0] * 0.999_999 + state[1] * 1e-7 + state[2] * 1e-9;
             state = [next, state[0], state[1]];
         }
         state[0]
-    };
-    let (_, gradient) = tape.value_and_grad(run, &x).unwrap();
-    for i in 0..3 {
-        let lanes: [DualN<f64, 3>; 3] = DualN::variables(x);
-        let mut state = lanes;
-        for _ in 0..steps {
-            let next = state[0] * 0.999_999 + state[1] * 1e-7 + state[2] * 1e-9;
-            state = [next, state[0], state[1]];
-        }
-        let expected = state[0].tangents[i];
-        assert!((gradient[i] - expected).abs() <= 1e-9 * expected.abs(), "{i}: {} {expected}", gradient[i]);
     }
-}
-
-#[test]
-fn a_panic_while_recording_leaves_the_tape_usable() {
-    let mut tape = Tape::new();
-    let expected = tape.value_and_grad(|x| x[0] * x[1], &[2.0, 3.0]).unwrap();
-    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        tape.value_and_grad(|x| if x[0].value() > 0.0 { panic!("in the closure") } else { x[0] }, &[2.0, 3.0])
-    }));
-    assert!(panicked.is_err());
-    assert_eq!(tape.value_and_grad(|x| x[0] * x[1], &[2.0, 3.0]).unwrap(), expected);
-}
-
-#[test]
-fn a_var_outside_its_scope_is_named() {
-    let message = |f: Box<dyn FnOnce() + std::panic::UnwindSafe>| -> String {
-        let payload = std::panic::catch_unwind(f).unwrap_err();
-        payload
-            .downcast_ref::<String>()
-            .cloned()
-            .unwrap_or_else(|| payload.downcast_ref::<&str>().unwrap().to_string())
-    };
-    let escaped = message(Box::new(|| {
-        let mut kept = None;
-        grad(
-            |x| {
-                kept = Some(x[0]);
-                x[0]
-            },
-            &[1.0],
-        )
-        .unwrap();
-        let _ = kept.unwrap().sin();
-    }));
-    assert!(escaped.contains("no tape is open") && escaped.contains("tape "), "{escaped}");
-    let mixed = message(Box::new(|| {
-        grad(
-            |x: &[Var<f64>]| {
-                let outer = x[0];
-                grad(|y| y[0] * outer, &[1.0]).unwrap();
-                outer
-            },
-            &[1.0],
-        )
-        .unwrap();
-    }));
-    assert!(mixed.contains("met a Var of") && mixed.matches("tape ").count() >= 2, "{mixed}");
-    let elsewhere = message(Box::new(|| {
-        grad(
-            |x: &[Var<f64>]| {
-                let x = x[0];
-                let joined = std::thread::spawn(move || {
-                    let _ = x * 2.0;
-                })
-                .join();
-                std::panic::resume_unwind(joined.unwrap_err())
-            },
-            &[1.0],
-        )
-        .unwrap();
-    }));
-    assert!(elsewhere.contains("was used on thread"), "{elsewhere}");
-    // Looking is counted by thread.
-    let looked_at = message(Box::new(|| {
-        grad(
-            |x: &[Var<f64>]| {
-                let x = x[0];
-                std::panic::resume_unwind(std::thread::spawn(move || Scalar::peek(x)).join().unwrap_err())
-            },
-            &[1.0],
-        )
-        .unwrap();
-    }));
-    assert!(looked_at.contains("was used on thread"), "{looked_at}");
+    let (_, gradient) = tape.value_and_grad(|x| run(x, steps), &x).unwrap();
+    let expected = run(&DualN::variables(x), steps).tangents;
+    for i in 0..3 {
+        assert!(
+            (gradient[i] - expected[i]).abs() <= 1e-9 * expected[i].abs(),
+            "{i}: {gradient:?} {expected:?}"
+        );
+    }
 }
 
 /// How many nodes a computation with two inputs writes besides these and the one for its output.

@@ -7,166 +7,112 @@
 use crate::array::Array;
 use crate::rules::{Binary, Differentiable, Unary};
 use crate::tape::Var;
+use core::ops::Range;
 use palinode_num::Scalar;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What the random programs do with arrays.
-pub(super) trait Lists<S: Scalar<Bool = bool>>: Clone {
-    fn from_vars(vars: &[Var<S>]) -> Self;
-    fn constants(values: Vec<S>) -> Self;
-    fn shape(&self) -> Vec<usize>;
-    fn is_whole_vector(&self) -> bool;
-    fn view(&self) -> Self;
-    fn slice(&self, axis: usize, from: usize, to: usize) -> Self;
-    fn every(&self, axis: usize, step: usize) -> Self;
-    fn at(&self, axis: usize, position: usize) -> Self;
-    fn reversed(&self, axis: usize) -> Self;
-    fn transposed(&self) -> Self;
-    fn diagonal(&self) -> Self;
-    fn reshaped_copy(&self, shape: &[usize]) -> Self;
-    fn get(&self, position: &[usize]) -> Var<S>;
-    fn set(&mut self, position: &[usize], value: Var<S>);
-    fn add_at(&mut self, position: &[usize], value: Var<S>);
-    fn swap(&mut self, first: &[usize], second: &[usize]);
-    fn fill(&mut self, value: Var<S>);
-    fn assign(&mut self, other: &Self);
-    fn push(&mut self, value: Var<S>);
-    fn pop(&mut self) -> Option<Var<S>>;
-    fn truncate(&mut self, len: usize);
-    fn map<R: Unary + Send + Sync>(&self, rule: R) -> Self;
-    fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R);
-    fn zip<R: Binary + Send + Sync>(&self, rule: R, other: &Self) -> Self;
-    fn zip_number<R: Binary + Send + Sync>(&self, rule: R, x: Var<S>) -> Self;
-    fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self);
-    fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>);
-    fn sum(&self) -> Var<S>;
-    fn sum_axis(&self, axis: usize) -> Self;
-    fn largest(&self) -> Var<S>;
-    fn largest_axis(&self, axis: usize) -> Self;
-    fn dot(&self, other: &Self) -> Var<S>;
-    fn matmul(&self, other: &Self) -> Self;
-    fn gather(&self, positions: &[usize]) -> Self;
-    fn scatter(&mut self, positions: &[usize], values: &Self);
-    fn scatter_add(&mut self, positions: &[usize], values: &Self);
-    fn concat(parts: &[&Self]) -> Self;
-    fn to_vars(&self) -> Vec<Var<S>>;
-}
+/// What the random programs do with arrays: calls that [`Array`] has under the same names, and others.
+macro_rules! lists {
+    (made { $($make:ident($made:ident: $Made:ty);)* }
+     read { $($read:ident($($r:ident: $R:ty),*) -> $Read:ty;)* }
+     written { $($write:ident($($w:ident: $W:ty),*);)* }
+     by_rule { $($by:ident<$Rule:ident>($($o:ident: $O:ty)?);)* }
+     else { $($other:tt)* }
+    ) => {
+        pub(super) trait Lists<S: Scalar<Bool = bool>>: Clone {
+            $(fn $make($made: $Made) -> Self;)*
+            $(fn $read(&self $(, $r: $R)*) -> $Read;)*
+            $(fn $write(&mut self $(, $w: $W)*);)*
+            $(fn $by<R: $Rule + Send + Sync>(&self, rule: R $(, $o: $O)?) -> Self;)*
+            $($other)*
+        }
 
-impl<S: Scalar<Bool = bool>> Lists<S> for Array<S> {
-    fn from_vars(vars: &[Var<S>]) -> Self {
-        Array::from_vars(vars)
+        impl<S: Scalar<Bool = bool>> Lists<S> for Array<S> {
+            $(fn $make($made: $Made) -> Self {
+                Array::$make($made)
+            })*
+            $(fn $read(&self $(, $r: $R)*) -> $Read {
+                Array::$read(self $(, $r)*)
+            })*
+            $(fn $write(&mut self $(, $w: $W)*) {
+                Array::$write(self $(, $w)*);
+            })*
+            $(fn $by<R: $Rule + Send + Sync>(&self, rule: R $(, $o: $O)?) -> Self {
+                Array::$by(self, rule $(, $o)?)
+            })*
+            fn is_whole_vector(&self) -> bool {
+                Array::shape(self).len() == 1 && self.is_whole()
+            }
+            fn reshaped_copy(&self, shape: &[usize]) -> Self {
+                self.copied().reshaped(shape)
+            }
+            fn pop(&mut self) -> Option<Var<S>> {
+                Array::pop(self)
+            }
+            fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R) {
+                Array::map_in_place(self, rule);
+            }
+            fn zip_number<R: Binary + Send + Sync>(&self, rule: R, x: Var<S>) -> Self {
+                self.zip_with(rule, x)
+            }
+            fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self) {
+                self.zip_with_in_place(rule, other);
+            }
+            fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>) {
+                self.zip_with_in_place(rule, x);
+            }
+        }
+    };
+}
+lists! {
+    made {
+        from_vars(vars: &[Var<S>]);
+        from_values(values: Vec<S>);
+        concat(parts: &[&Self]);
     }
-    fn constants(values: Vec<S>) -> Self {
-        Array::from_values(values)
+    read {
+        shape() -> &[usize];
+        view() -> Self;
+        slice_axis(axis: usize, range: Range<usize>) -> Self;
+        every(axis: usize, step: usize) -> Self;
+        at(axis: usize, position: usize) -> Self;
+        reversed(axis: usize) -> Self;
+        transposed() -> Self;
+        diagonal() -> Self;
+        get(position: &[usize]) -> Var<S>;
+        sum() -> Var<S>;
+        sum_axis(axis: usize) -> Self;
+        largest() -> Var<S>;
+        largest_axis(axis: usize) -> Self;
+        dot(other: &Self) -> Var<S>;
+        matmul(other: &Self) -> Self;
+        gather(positions: &[usize]) -> Self;
+        to_vars() -> Vec<Var<S>>;
     }
-    fn shape(&self) -> Vec<usize> {
-        Array::shape(self).to_vec()
+    written {
+        set(position: &[usize], value: Var<S>);
+        add_at(position: &[usize], value: Var<S>);
+        swap(first: &[usize], second: &[usize]);
+        fill(value: Var<S>);
+        assign(other: &Self);
+        push(value: Var<S>);
+        truncate(len: usize);
+        scatter(positions: &[usize], values: &Self);
+        scatter_add(positions: &[usize], values: &Self);
     }
-    fn is_whole_vector(&self) -> bool {
-        Array::shape(self).len() == 1 && self.is_whole()
+    by_rule {
+        map<Unary>();
+        zip_with<Binary>(other: &Self);
     }
-    fn view(&self) -> Self {
-        Array::view(self)
-    }
-    fn slice(&self, axis: usize, from: usize, to: usize) -> Self {
-        self.slice_axis(axis, from..to)
-    }
-    fn every(&self, axis: usize, step: usize) -> Self {
-        Array::every(self, axis, step)
-    }
-    fn at(&self, axis: usize, position: usize) -> Self {
-        Array::at(self, axis, position)
-    }
-    fn reversed(&self, axis: usize) -> Self {
-        Array::reversed(self, axis)
-    }
-    fn transposed(&self) -> Self {
-        Array::transposed(self)
-    }
-    fn diagonal(&self) -> Self {
-        Array::diagonal(self)
-    }
-    fn reshaped_copy(&self, shape: &[usize]) -> Self {
-        self.copied().reshaped(shape)
-    }
-    fn get(&self, position: &[usize]) -> Var<S> {
-        Array::get(self, position)
-    }
-    fn set(&mut self, position: &[usize], value: Var<S>) {
-        Array::set(self, position, value);
-    }
-    fn add_at(&mut self, position: &[usize], value: Var<S>) {
-        Array::add_at(self, position, value);
-    }
-    fn swap(&mut self, first: &[usize], second: &[usize]) {
-        Array::swap(self, first, second);
-    }
-    fn fill(&mut self, value: Var<S>) {
-        Array::fill(self, value);
-    }
-    fn assign(&mut self, other: &Self) {
-        Array::assign(self, other);
-    }
-    fn push(&mut self, value: Var<S>) {
-        Array::push(self, value);
-    }
-    fn pop(&mut self) -> Option<Var<S>> {
-        Array::pop(self)
-    }
-    fn truncate(&mut self, len: usize) {
-        Array::truncate(self, len);
-    }
-    fn map<R: Unary + Send + Sync>(&self, rule: R) -> Self {
-        Array::map(self, rule)
-    }
-    fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R) {
-        Array::map_in_place(self, rule);
-    }
-    fn zip<R: Binary + Send + Sync>(&self, rule: R, other: &Self) -> Self {
-        self.zip_with(rule, other)
-    }
-    fn zip_number<R: Binary + Send + Sync>(&self, rule: R, x: Var<S>) -> Self {
-        self.zip_with(rule, x)
-    }
-    fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self) {
-        self.zip_with_in_place(rule, other);
-    }
-    fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>) {
-        self.zip_with_in_place(rule, x);
-    }
-    fn sum(&self) -> Var<S> {
-        Array::sum(self)
-    }
-    fn sum_axis(&self, axis: usize) -> Self {
-        Array::sum_axis(self, axis)
-    }
-    fn largest(&self) -> Var<S> {
-        Array::largest(self)
-    }
-    fn largest_axis(&self, axis: usize) -> Self {
-        Array::largest_axis(self, axis)
-    }
-    fn dot(&self, other: &Self) -> Var<S> {
-        Array::dot(self, other)
-    }
-    fn matmul(&self, other: &Self) -> Self {
-        Array::matmul(self, other)
-    }
-    fn gather(&self, positions: &[usize]) -> Self {
-        Array::gather(self, positions)
-    }
-    fn scatter(&mut self, positions: &[usize], values: &Self) {
-        Array::scatter(self, positions, values);
-    }
-    fn scatter_add(&mut self, positions: &[usize], values: &Self) {
-        Array::scatter_add(self, positions, values);
-    }
-    fn concat(parts: &[&Self]) -> Self {
-        Array::concat(parts)
-    }
-    fn to_vars(&self) -> Vec<Var<S>> {
-        Array::to_vars(self)
+    else {
+        fn is_whole_vector(&self) -> bool;
+        fn reshaped_copy(&self, shape: &[usize]) -> Self;
+        fn pop(&mut self) -> Option<Var<S>>;
+        fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R);
+        fn zip_number<R: Binary + Send + Sync>(&self, rule: R, x: Var<S>) -> Self;
+        fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self);
+        fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>);
     }
 }
 
@@ -203,6 +149,17 @@ impl<S: Scalar<Bool = bool>> Model<S> {
     fn pick(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Self {
         let slots = positions(&shape).iter().map(|at| self.slots[self.element(&from(at))]).collect();
         Model { store: self.store.clone(), slots, shape }
+    }
+
+    /// So many positions of an axis, as the function picks them.
+    fn pick_along(&self, axis: usize, length: usize, from: impl Fn(usize) -> usize) -> Self {
+        let mut shape = self.shape.clone();
+        shape[axis] = length;
+        self.pick(shape, |at| {
+            let mut at = at.to_vec();
+            at[axis] = from(at[axis]);
+            at
+        })
     }
 
     fn lines(&self, axis: usize) -> (Vec<usize>, Vec<Vec<Var<S>>>) {
@@ -256,12 +213,12 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
     fn from_vars(vars: &[Var<S>]) -> Self {
         Model::new(vars.to_vec(), &[vars.len()])
     }
-    fn constants(values: Vec<S>) -> Self {
+    fn from_values(values: Vec<S>) -> Self {
         let shape = [values.len()];
         Model::new(values.into_iter().map(Var::lift).collect(), &shape)
     }
-    fn shape(&self) -> Vec<usize> {
-        self.shape.clone()
+    fn shape(&self) -> &[usize] {
+        &self.shape
     }
     fn is_whole_vector(&self) -> bool {
         self.shape.len() == 1 && self.slots.iter().copied().eq(0..self.store.borrow().len())
@@ -269,23 +226,11 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
     fn view(&self) -> Self {
         self.pick(self.shape.clone(), <[usize]>::to_vec)
     }
-    fn slice(&self, axis: usize, from: usize, to: usize) -> Self {
-        let mut shape = self.shape.clone();
-        shape[axis] = to - from;
-        self.pick(shape, |at| {
-            let mut at = at.to_vec();
-            at[axis] += from;
-            at
-        })
+    fn slice_axis(&self, axis: usize, range: Range<usize>) -> Self {
+        self.pick_along(axis, range.len(), |at| at + range.start)
     }
     fn every(&self, axis: usize, step: usize) -> Self {
-        let mut shape = self.shape.clone();
-        shape[axis] = shape[axis].div_ceil(step);
-        self.pick(shape, |at| {
-            let mut at = at.to_vec();
-            at[axis] *= step;
-            at
-        })
+        self.pick_along(axis, self.shape[axis].div_ceil(step), |at| at * step)
     }
     fn at(&self, axis: usize, position: usize) -> Self {
         let mut shape = self.shape.clone();
@@ -297,11 +242,8 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
         })
     }
     fn reversed(&self, axis: usize) -> Self {
-        self.pick(self.shape.clone(), |at| {
-            let mut at = at.to_vec();
-            at[axis] = self.shape[axis] - 1 - at[axis];
-            at
-        })
+        let length = self.shape[axis];
+        self.pick_along(axis, length, |at| length - 1 - at)
     }
     fn transposed(&self) -> Self {
         let shape = self.shape.iter().rev().copied().collect();
@@ -356,7 +298,7 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
     fn map_in_place<R: Unary + Send + Sync>(&mut self, rule: R) {
         self.write(self.map(rule).read());
     }
-    fn zip<R: Binary + Send + Sync>(&self, rule: R, other: &Self) -> Self {
+    fn zip_with<R: Binary + Send + Sync>(&self, rule: R, other: &Self) -> Self {
         let both = self.read().into_iter().zip(other.read());
         Model::new(both.map(|(x, y)| Var::binary(rule, x, y)).collect(), &self.shape)
     }
@@ -364,7 +306,7 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
         Model::new(self.read().into_iter().map(|x| Var::binary(rule, x, y)).collect(), &self.shape)
     }
     fn zip_in_place<R: Binary + Send + Sync>(&mut self, rule: R, other: &Self) {
-        self.write(self.zip(rule, other).read());
+        self.write(self.zip_with(rule, other).read());
     }
     fn zip_number_in_place<R: Binary + Send + Sync>(&mut self, rule: R, x: Var<S>) {
         self.write(self.zip_number(rule, x).read());

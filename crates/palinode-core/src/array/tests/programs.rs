@@ -34,7 +34,8 @@ pub(super) fn run<S: Scalar<Bool = bool>, A: Lists<S>>(seed: u64, x: &[Var<S>]) 
     let mut random = Random::new(seed);
     let steps = 4 + random.below(40);
     let constants = (0..5).map(|_| S::from_f64(random.unit() - 0.5)).collect();
-    let mut run = Run { random, arrays: vec![A::from_vars(x), A::constants(constants)], numbers: x.to_vec() };
+    let mut run =
+        Run { random, arrays: vec![A::from_vars(x), A::from_values(constants)], numbers: x.to_vec() };
     for _ in 0..steps {
         run.step();
     }
@@ -43,74 +44,32 @@ pub(super) fn run<S: Scalar<Bool = bool>, A: Lists<S>>(seed: u64, x: &[Var<S>]) 
     [Var::sum_of(&arrays) + *run.numbers.last().unwrap_or(&x[0]), last]
 }
 
-/// A rule of one argument by number.
-macro_rules! with_unary {
-    ($which:expr, |$rule:ident| $body:expr) => {
-        match $which % 8 {
-            0 => {
-                let $rule = Sin {};
+/// Evaluates an expression with the rule that has this number.
+macro_rules! with_rule {
+    ($which:expr, |$rule:ident| $body:expr, $($number:pat => $Rule:ident,)*) => {
+        match $which {
+            $($number => {
+                let $rule = $Rule {};
                 $body
-            }
-            1 => {
-                let $rule = Cos {};
-                $body
-            }
-            2 => {
-                let $rule = Tanh {};
-                $body
-            }
-            3 => {
-                let $rule = Relu {};
-                $body
-            }
-            4 => {
-                let $rule = Logistic {};
-                $body
-            }
-            5 => {
-                let $rule = Negate {};
-                $body
-            }
-            6 => {
-                let $rule = Damped {};
-                $body
-            }
-            _ => {
-                let $rule = Exp {};
-                $body
-            }
+            })*
         }
     };
 }
 
-/// A rule of two arguments by number.
+/// A rule of one argument.
+macro_rules! with_unary {
+    ($which:expr, |$rule:ident| $body:expr) => {
+        with_rule! { $which % 8, |$rule| $body,
+            0 => Sin, 1 => Cos, 2 => Tanh, 3 => Relu, 4 => Logistic, 5 => Negate, 6 => Damped, _ => Exp,
+        }
+    };
+}
+
+/// A rule of two arguments.
 macro_rules! with_binary {
     ($which:expr, |$rule:ident| $body:expr) => {
-        match $which % 7 {
-            0 => {
-                let $rule = Add {};
-                $body
-            }
-            1 => {
-                let $rule = Subtract {};
-                $body
-            }
-            2 | 3 => {
-                let $rule = Multiply {};
-                $body
-            }
-            4 => {
-                let $rule = Max {};
-                $body
-            }
-            5 => {
-                let $rule = Hypot {};
-                $body
-            }
-            _ => {
-                let $rule = SafeDivide {};
-                $body
-            }
+        with_rule! { $which % 7, |$rule| $body,
+            0 => Add, 1 => Subtract, 2 | 3 => Multiply, 4 => Max, 5 => Hypot, _ => SafeDivide,
         }
     };
 }
@@ -191,7 +150,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
 
     /// An array with this shape: another one, a view of a part of one, or a view of the same.
     fn partner(&mut self, which: usize) -> A {
-        let shape = self.arrays[which].shape();
+        let shape = self.arrays[which].shape().to_vec();
         let other = self.array();
         let candidate = self.arrays[other].view();
         if candidate.shape() == shape {
@@ -201,7 +160,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
             && wanted < length
         {
             let start = self.random.below(length - wanted + 1);
-            return candidate.slice(0, start, start + wanted);
+            return candidate.slice_axis(0, start..start + wanted);
         }
         let same = self.arrays[which].view();
         match self.random.below(3) {
@@ -216,16 +175,14 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
             0..=4 => self.view(),
             5 => {
                 let which = self.array();
-                let copy = self.arrays[which].clone();
-                self.keep(copy);
+                self.keep(self.arrays[which].clone());
             }
             6..=8 => self.read_element(),
             9..=13 => self.write_element(),
             14..=16 => {
                 let (which, rule) = (self.array(), self.random.below(8));
                 if self.random.below(2) == 0 {
-                    let result = with_unary!(rule, |r| self.arrays[which].map(r));
-                    self.keep(result);
+                    self.keep(with_unary!(rule, |r| self.arrays[which].map(r)));
                 } else if self.is_small(which) {
                     with_unary!(rule, |r| self.arrays[which].map_in_place(r));
                 }
@@ -252,7 +209,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
 
     fn view(&mut self) {
         let which = self.array();
-        let shape = self.arrays[which].shape();
+        let shape = self.arrays[which].shape().to_vec();
         if shape.is_empty() {
             return;
         }
@@ -264,7 +221,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
             0 | 1 => {
                 let start = self.random.below(length + 1);
                 let end = start + self.random.below(length + 1 - start);
-                array.slice(axis, start, end)
+                array.slice_axis(axis, start..end)
             }
             2 => array.every(axis, 1 + self.random.below(3)),
             3 => array.reversed(axis),
@@ -282,7 +239,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
 
     fn read_element(&mut self) {
         let which = self.array();
-        let shape = self.arrays[which].shape();
+        let shape = self.arrays[which].shape().to_vec();
         if let Some(at) = self.position(&shape) {
             let x = self.arrays[which].get(&at);
             let y = self.number();
@@ -293,7 +250,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
 
     fn write_element(&mut self) {
         let which = self.array();
-        let shape = self.arrays[which].shape();
+        let shape = self.arrays[which].shape().to_vec();
         let (Some(at), Some(from)) = (self.position(&shape), self.position(&shape)) else { return };
         let y = self.number();
         let array = &mut self.arrays[which];
@@ -318,8 +275,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         match choice {
             0 => {
                 let y = self.number();
-                let result = with_binary!(rule, |r| self.arrays[which].zip_number(r, y));
-                self.keep(result);
+                self.keep(with_binary!(rule, |r| self.arrays[which].zip_number(r, y)));
             }
             1 => {
                 let y = self.number();
@@ -331,8 +287,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
             }
             3 => {
                 let partner = self.partner(which);
-                let result = with_binary!(rule, |r| self.arrays[which].zip(r, &partner));
-                self.keep(result);
+                self.keep(with_binary!(rule, |r| self.arrays[which].zip_with(r, &partner)));
             }
             _ => {
                 let partner = self.partner(which);
@@ -343,32 +298,23 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
 
     fn reduce(&mut self) {
         let which = self.array();
-        let shape = self.arrays[which].shape();
+        let shape = self.arrays[which].shape().to_vec();
         let choice = self.random.below(5);
         let empty = shape.contains(&0);
         match choice {
-            0 => {
-                let x = self.arrays[which].sum();
-                self.keep_number(x);
-            }
-            1 if !empty => {
-                let x = self.arrays[which].largest();
-                self.keep_number(x);
-            }
+            0 => self.keep_number(self.arrays[which].sum()),
+            1 if !empty => self.keep_number(self.arrays[which].largest()),
             2 => {
                 let partner = self.partner(which);
-                let x = self.arrays[which].dot(&partner);
-                self.keep_number(x);
+                self.keep_number(self.arrays[which].dot(&partner));
             }
             3 if !shape.is_empty() => {
                 let axis = self.random.below(shape.len());
-                let sums = self.arrays[which].sum_axis(axis).map(Tanh {});
-                self.keep(sums);
+                self.keep(self.arrays[which].sum_axis(axis).map(Tanh {}));
             }
             4 if !shape.is_empty() && !empty => {
                 let axis = self.random.below(shape.len());
-                let largest = self.arrays[which].largest_axis(axis);
-                self.keep(largest);
+                self.keep(self.arrays[which].largest_axis(axis));
             }
             _ => {}
         }
@@ -378,8 +324,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         let which = self.array();
         let array = &self.arrays[which];
         if array.shape().len() == 2 {
-            let result = array.matmul(&array.transposed()).map(Tanh {});
-            self.keep(result);
+            self.keep(array.matmul(&array.transposed()).map(Tanh {}));
         }
     }
 
@@ -389,16 +334,13 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         let count = self.random.below(length + 1);
         let positions: Vec<usize> = (0..count).map(|_| self.random.below(length)).collect();
         match self.random.below(3) {
-            0 => {
-                let gathered = self.arrays[which].gather(&positions);
-                self.keep(gathered);
-            }
+            0 => self.keep(self.arrays[which].gather(&positions)),
             1 => {
-                let values = self.arrays[which].slice(0, 0, count);
+                let values = self.arrays[which].slice_axis(0, 0..count);
                 self.arrays[which].scatter_add(&positions, &values);
             }
             _ => {
-                let values = self.arrays[which].slice(0, 0, count);
+                let values = self.arrays[which].slice_axis(0, 0..count);
                 let rotated: Vec<usize> = (0..count).map(|k| (k + 1) % length).collect();
                 self.arrays[which].scatter(&rotated, &values);
             }
@@ -416,8 +358,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         match self.random.below(4) {
             0 => {
                 for _ in 0..1 + self.random.below(3) {
-                    let x = self.number();
-                    own.push(x);
+                    own.push(self.number());
                 }
             }
             1 => {
@@ -429,8 +370,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
                 // A frontier: shrinks, then grows again over slots that meant something else.
                 let len = own.shape()[0];
                 own.truncate(len / 2);
-                let x = self.number();
-                own.push(x);
+                own.push(self.number());
             }
             _ => {
                 let other = self.array();

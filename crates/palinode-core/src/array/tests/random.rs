@@ -13,13 +13,25 @@ pub(super) fn how_many() -> u64 {
     std::env::var("PALINODE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500)
 }
 
+/// The cotangents that ask for each output.
+const SEEDS: [[f64; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
+
 /// Values, then the gradients of both outputs.
 type Answer = (Vec<f64>, [Vec<f64>; 2]);
 
 fn answer(mut record: Record<'_, f64>) -> Answer {
-    let values = record.values().to_vec();
-    let gradients = [[1.0, 0.0], [0.0, 1.0]].map(|seed| record.reverse(&seed).unwrap().to_vec());
-    (values, gradients)
+    (record.values().to_vec(), SEEDS.map(|seed| record.reverse(&seed).unwrap().to_vec()))
+}
+
+/// The program on arrays.
+fn recorded(tape: &mut Tape<f64>, seed: u64) -> Result<Record<'_, f64>, Error> {
+    tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x))
+}
+
+fn with_policy(policy: WhenOverwritten) -> Tape<f64> {
+    let mut tape = Tape::new();
+    tape.set_when_overwritten(policy);
+    tape
 }
 
 fn bits(answer: &Answer) -> Vec<u64> {
@@ -27,25 +39,18 @@ fn bits(answer: &Answer) -> Vec<u64> {
 }
 
 fn on_arrays(seed: u64, policy: WhenOverwritten) -> Result<Answer, Error> {
-    let mut tape = Tape::new();
-    tape.set_when_overwritten(policy);
-    tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).map(answer)
+    recorded(&mut with_policy(policy), seed).map(answer)
 }
 
 fn compressed(seed: u64, fuse: bool) -> Answer {
-    let mut tape = Tape::new();
-    let record = tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).unwrap();
     let how = Compression { chains: fuse, blocks: fuse, ..Compression::default() };
-    let mut compressed = record.compress(&how).unwrap();
-    let gradients = [[1.0, 0.0], [0.0, 1.0]].map(|seed| compressed.reverse(&seed).unwrap().to_vec());
-    (compressed.values().to_vec(), gradients)
+    let mut compressed = recorded(&mut Tape::new(), seed).unwrap().compress(&how).unwrap();
+    (compressed.values().to_vec(), SEEDS.map(|seed| compressed.reverse(&seed).unwrap().to_vec()))
 }
 
 /// Gradients whose cotangents are added up in another way.
 fn summed(seed: u64, how: Accumulator) -> [Vec<f64>; 2] {
-    let mut tape = Tape::new().accumulate(how);
-    let mut record = tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).unwrap();
-    [[1.0, 0.0], [0.0, 1.0]].map(|seed| record.reverse(&seed).unwrap().to_vec())
+    answer(recorded(&mut Tape::new().accumulate(how), seed).unwrap()).1
 }
 
 /// The gradient over absolute partials, from the model's own tape: what rounding errors are measured by.
@@ -141,11 +146,7 @@ fn random_programs_agree() {
 fn random_programs_meet_every_policy() {
     let (mut copies, mut recomputed, mut refused, mut in_place, mut saved) = (0, 0, 0, 0, 0);
     for seed in 0..400 {
-        let counts = |policy| {
-            let mut tape = Tape::new();
-            tape.set_when_overwritten(policy);
-            tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).map(|record| record.array_counts())
-        };
+        let counts = |policy| recorded(&mut with_policy(policy), seed).map(|record| record.array_counts());
         let copied = counts(WhenOverwritten::Copy).unwrap();
         copies += usize::from(copied.copies > 0);
         in_place += usize::from(copied.copies == 0 && copied.elements > 0);
@@ -167,30 +168,20 @@ fn random_programs_meet_every_policy() {
 fn forward_and_reverse_are_adjoint() {
     for seed in 0..300 {
         let mut tape = Tape::new();
-        let mut record = tape.record(&point(seed), |x| run::<f64, Array<f64>>(seed, x)).unwrap();
+        let mut record = recorded(&mut tape, seed).unwrap();
         let direction: Vec<f64> = (0..INPUTS).map(|k| 0.3 + 0.1 * k as f64).collect();
         let along = record.forward(&direction).unwrap();
         let pattern = record.pattern();
+        let both = record.reverse_many(&SEEDS).unwrap();
         for (output, along) in along.iter().enumerate() {
-            let mut seed_cotangents = [0.0; 2];
-            seed_cotangents[output] = 1.0;
-            let gradient = record.reverse(&seed_cotangents).unwrap().to_vec();
+            let gradient = record.reverse(&SEEDS[output]).unwrap().to_vec();
             let terms: Vec<f64> = gradient.iter().zip(&direction).map(|(g, d)| g * d).collect();
             let size: f64 = terms.iter().map(|term| term.abs()).sum();
             assert!((along - terms.iter().sum::<f64>()).abs() <= 1e-9 * (size + 1.0), "program {seed}");
             for (input, &g) in gradient.iter().enumerate() {
                 assert!(g == 0.0 || pattern[output].contains(&input), "program {seed} misses input {input}");
+                assert_eq!(both[input][output].to_bits(), g.to_bits(), "program {seed}");
             }
-        }
-        let both = record.reverse_many(&[[1.0, 0.0], [0.0, 1.0]]).unwrap();
-        for output in 0..2 {
-            let mut seed_cotangents = [0.0; 2];
-            seed_cotangents[output] = 1.0;
-            let one = record.reverse(&seed_cotangents).unwrap();
-            assert!(
-                both.iter().zip(one).all(|(both, one)| both[output].to_bits() == one.to_bits()),
-                "program {seed}"
-            );
         }
     }
 }

@@ -7,10 +7,11 @@
 
 use super::probe::Probe;
 use super::view::{View, Walk};
-use crate::rules::{Binary, Ternary, Unary};
+use crate::rules::{Binary, One, Rule, Ternary, Three, Two, Unary};
 use palinode_num::Scalar;
 
 /// Reads the elements of one argument in order.
+#[derive(Clone, Copy)]
 pub(crate) enum Reader<'a, S> {
     /// A number for every element.
     Same(S),
@@ -81,6 +82,11 @@ pub(crate) trait Formula<S>: Send + Sync {
     fn report_jumps(&self, arguments: &[Reader<'_, S>]);
 }
 
+fn probe<R: Rule>(rule: R, which: usize) -> Probe {
+    let (arguments, arity) = ([0, 1, 2, 3].map(Probe::Argument), R::USES_Z.len());
+    rule.partial(which, &arguments[..arity], arguments[arity])
+}
+
 fn length<S: Scalar>(readers: &[Reader<'_, S>]) -> usize {
     readers.iter().find_map(Reader::len).unwrap_or(1)
 }
@@ -99,15 +105,12 @@ macro_rules! collect {
     }};
 }
 
-/// A rule of one argument.
-pub(crate) struct One<R>(pub(crate) R);
-
 impl<S: Scalar, R: Unary + Send + Sync> Formula<S> for One<R> {
     fn name(&self) -> &'static str {
         R::NAME
     }
-    fn partial_of(&self, _which: usize) -> Probe {
-        self.0.dx(Probe::Argument(0), Probe::Argument(1))
+    fn partial_of(&self, which: usize) -> Probe {
+        probe(*self, which)
     }
     fn values(&self, arguments: &[Reader<'_, S>]) -> Vec<S> {
         match *arguments {
@@ -132,16 +135,12 @@ impl<S: Scalar, R: Unary + Send + Sync> Formula<S> for One<R> {
     }
 }
 
-/// A rule of two arguments.
-pub(crate) struct Two<R>(pub(crate) R);
-
 impl<S: Scalar, R: Binary + Send + Sync> Formula<S> for Two<R> {
     fn name(&self) -> &'static str {
         R::NAME
     }
     fn partial_of(&self, which: usize) -> Probe {
-        let [x, y, z] = [0, 1, 2].map(Probe::Argument);
-        if which == 0 { self.0.dx(x, y, z) } else { self.0.dy(x, y, z) }
+        probe(*self, which)
     }
     fn values(&self, arguments: &[Reader<'_, S>]) -> Vec<S> {
         match *arguments {
@@ -180,20 +179,12 @@ impl<S: Scalar, R: Binary + Send + Sync> Formula<S> for Two<R> {
     }
 }
 
-/// A rule of three arguments.
-pub(crate) struct Three<R>(pub(crate) R);
-
 impl<S: Scalar, R: Ternary + Send + Sync> Formula<S> for Three<R> {
     fn name(&self) -> &'static str {
         R::NAME
     }
     fn partial_of(&self, which: usize) -> Probe {
-        let [x, y, w, z] = [0, 1, 2, 3].map(Probe::Argument);
-        match which {
-            0 => self.0.dx(x, y, w, z),
-            1 => self.0.dy(x, y, w, z),
-            _ => self.0.dw(x, y, w, z),
-        }
+        probe(*self, which)
     }
     fn values(&self, arguments: &[Reader<'_, S>]) -> Vec<S> {
         collect!(arguments, |x: 0, y: 1, w: 2| self.0.value(x, y, w))

@@ -19,7 +19,6 @@ pub(crate) struct Product<S> {
     /// Rows of the first, columns of the first, columns of the second.
     pub(crate) size: [usize; 3],
     pub(crate) output: Region,
-    pub(crate) replaces: bool,
     /// The active factors.
     pub(crate) regions: [Option<Region>; 2],
     /// A factor whose other one is active.
@@ -127,10 +126,8 @@ impl<S: Scalar> Product<S> {
         &self,
         layout: Layout<'_>,
         tangents: &[[S; N]],
-        sent: &mut Vec<[S; N]>,
+        sent: &mut [[S; N]],
     ) {
-        let [m, _, n] = self.size;
-        sent.resize(m * n, [S::zero(); N]);
         for lane in 0..N {
             let tangent = |region: &Region| -> Vec<S> {
                 layout.places(region).map(|place| tangents[place][lane]).collect()
@@ -177,20 +174,6 @@ impl<S: Scalar> Product<S> {
         needed
     }
 
-    /// The regions that the result depends on.
-    pub(crate) fn active(&self) -> impl Iterator<Item = &Region> {
-        self.regions.iter().flatten()
-    }
-
-    pub(super) fn active_mut(&mut self) -> impl Iterator<Item = &mut Region> {
-        self.regions.iter_mut().flatten()
-    }
-
-    pub(crate) fn added_and_filled(&self) -> (usize, usize) {
-        let added = self.active().map(|region| region.places.len()).sum();
-        (added, self.output.places.len())
-    }
-
     /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all
     /// three, the rows that are multiplied together; for products entry by entry the columns of each second
     /// factor, too.
@@ -206,7 +189,7 @@ impl<S: Scalar> Product<S> {
             None => residual.own_bytes(),
         });
         self.output.places.bytes()
-            + self.active().map(|region| region.places.bytes()).sum::<usize>()
+            + self.regions.iter().flatten().map(|region| region.places.bytes()).sum::<usize>()
             + residuals.sum::<usize>()
     }
 }

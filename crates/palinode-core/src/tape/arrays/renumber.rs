@@ -7,7 +7,7 @@
 //! list.
 
 use super::layout::{Home, Region};
-use super::steps::{ArrayTape, Kind, Whole};
+use super::steps::{ArrayTape, Kind};
 use super::view::Places;
 use crate::tape::arena::SINK;
 use palinode_num::Scalar;
@@ -42,18 +42,8 @@ impl<S: Scalar> ArrayTape<S> {
             }
         };
         for whole in &self.whole {
-            match whole {
-                Whole::Linear(linear) => {
-                    see_region(&linear.output, Reference::Writes);
-                    for argument in &linear.arguments {
-                        see_region(&argument.region, Reference::Reads);
-                    }
-                }
-                Whole::Product(product) => {
-                    see_region(&product.output, Reference::Writes);
-                    product.active().for_each(|region| see_region(region, Reference::Reads));
-                }
-            }
+            see_region(whole.output().0, Reference::Writes);
+            whole.arguments().into_iter().for_each(|region| see_region(region, Reference::Reads));
         }
     }
 
@@ -69,17 +59,6 @@ impl<S: Scalar> ArrayTape<S> {
                 region.places = Places::List(numbers.collect());
             }
         };
-        for whole in &mut self.whole {
-            match whole {
-                Whole::Linear(linear) => {
-                    renumber(&mut linear.output);
-                    linear.arguments.iter_mut().for_each(|argument| renumber(&mut argument.region));
-                }
-                Whole::Product(product) => {
-                    renumber(&mut product.output);
-                    product.active_mut().for_each(renumber);
-                }
-            }
-        }
+        self.whole.iter_mut().for_each(|whole| whole.for_each_region_mut(renumber));
     }
 }

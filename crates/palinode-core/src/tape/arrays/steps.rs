@@ -129,7 +129,29 @@ impl<S: Scalar> Whole<S> {
     pub(crate) fn output(&self) -> (&Region, bool) {
         match self {
             Whole::Linear(linear) => (&linear.output, linear.replaces),
-            Whole::Product(product) => (&product.output, product.replaces),
+            Whole::Product(product) => (&product.output, true),
+        }
+    }
+
+    /// What its results depend on.
+    pub(crate) fn arguments(&self) -> Vec<&Region> {
+        match self {
+            Whole::Linear(linear) => linear.arguments.iter().map(|argument| &argument.region).collect(),
+            Whole::Product(product) => product.regions.iter().flatten().collect(),
+        }
+    }
+
+    /// Changes where its results and arguments are.
+    pub(super) fn for_each_region_mut(&mut self, mut change: impl FnMut(&mut Region)) {
+        match self {
+            Whole::Linear(linear) => {
+                change(&mut linear.output);
+                linear.arguments.iter_mut().for_each(|argument| change(&mut argument.region));
+            }
+            Whole::Product(product) => {
+                change(&mut product.output);
+                product.regions.iter_mut().flatten().for_each(change);
+            }
         }
     }
 
@@ -187,10 +209,6 @@ const FIRST_CHUNK: usize = 256;
 const LARGEST_CHUNK: usize = 1 << 14;
 
 impl<T> Chunks<T> {
-    const fn new() -> Self {
-        Chunks { chunks: Vec::new(), current: 0 }
-    }
-
     /// Whether the next push asks for memory, and how many bytes.
     #[inline]
     pub(in crate::tape) fn needs(&self) -> Option<usize> {
@@ -258,25 +276,15 @@ pub(crate) struct ArrayTape<S> {
 }
 
 impl<S: Scalar> ArrayTape<S> {
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         ArrayTape {
-            steps: Chunks::new(),
+            steps: Chunks { chunks: Vec::new(), current: 0 },
             whole: Vec::new(),
             storages: Vec::new(),
             slots: 0,
             scratch: 0,
-            policy: WhenOverwritten::Copy,
-            counts: ArrayCounts {
-                elements: 0,
-                operations: 0,
-                cotangents: 0,
-                copies: 0,
-                copied: 0,
-                saved: 0,
-                recomputed: 0,
-                added: 0,
-                filled: 0,
-            },
+            policy: WhenOverwritten::default(),
+            counts: ArrayCounts::default(),
         }
     }
 
@@ -292,7 +300,7 @@ impl<S: Scalar> ArrayTape<S> {
 
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
-        *self = ArrayTape { policy: self.policy, ..ArrayTape::new() };
+        self.take();
     }
 
     /// Takes the arrays of a finished recording away from their tape, which keeps its policy.
@@ -358,10 +366,7 @@ impl<S: Scalar> ArrayTape<S> {
 
     /// The heap bytes held, used or kept for the next recording.
     pub(crate) fn bytes(&self) -> usize {
-        self.steps.bytes()
-            + self.whole.capacity() * size_of::<Whole<S>>()
-            + self.storages.capacity() * size_of::<usize>()
-            + self.residual_bytes()
+        self.list_bytes() + self.residual_bytes()
     }
 
     /// Lists that grow keep their memory, so what they hold is not more than this when they are empty.

@@ -16,7 +16,6 @@ use super::residual::Lent;
 use super::steps::{ArrayTape, Kind, Linear, Partial, Step, Whole};
 #[cfg(test)]
 use crate::array::tests::planted::Bug;
-use crate::error::Error;
 use crate::tape::Sums;
 use crate::tape::arena::SINK;
 use palinode_num::{AccumulateProducts, Scalar};
@@ -25,8 +24,7 @@ use palinode_num::{AccumulateProducts, Scalar};
 #[derive(Clone, Copy)]
 pub(crate) struct Arrays<'a, S> {
     tape: &'a ArrayTape<S>,
-    /// Slots lie behind the nodes.
-    nodes: usize,
+    layout: Layout<'a>,
 }
 
 /// Memory that the operations of one sweep share.
@@ -40,23 +38,33 @@ impl<S, const N: usize> Scratch<S, N> {
     }
 }
 
+/// Goes through the elements of an argument, whose partial is one or some number: a loop for each kind.
+macro_rules! for_each_term {
+    ($linear:expr, $argument:expr, $elements:expr, |$element:pat_param| {
+        one => $one:expr,
+        $partial:ident => $scaled:expr,
+    }) => {{
+        let elements = $elements;
+        for_each_partial($linear, &$argument.partial, |partials| match partials {
+            Partials::One => elements.for_each(|$element| $one),
+            Partials::Same($partial) => elements.for_each(|$element| $scaled),
+            Partials::Each(partials) => elements.zip(partials).for_each(|($element, $partial)| $scaled),
+        })
+    }};
+}
+
 impl<'a, S: Scalar> Arrays<'a, S> {
     pub(crate) fn new(tape: &'a ArrayTape<S>, nodes: u32) -> Self {
-        Arrays { tape, nodes: nodes as usize }
-    }
-
-    /// Where the slots of each array lie.
-    fn layout(self) -> Layout<'a> {
-        self.tape.layout(self.nodes)
+        Arrays { tape, layout: tape.layout(nodes as usize) }
     }
 
     #[inline]
     fn slot(self, step: &Step) -> usize {
-        self.layout().slot(step.storage, step.slot)
+        self.layout.slot(step.storage, step.slot)
     }
 
     fn places(self, region: &Region) -> impl Iterator<Item = usize> {
-        self.layout().places(region)
+        self.layout.places(region)
     }
 
     /// One step, backwards.
@@ -66,7 +74,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         step: &Step,
         cotangents: &mut [[S; N]],
         scratch: &mut Scratch<S, N>,
-    ) -> Result<(), Error> {
+    ) {
         match step.kind {
             Kind::Get => {
                 let received = cotangents[step.node as usize];
@@ -90,9 +98,8 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 let received = cotangents[self.slot(step)];
                 accumulate(&mut cotangents[step.node as usize], received);
             }
-            Kind::Whole => return self.reverse_whole(step, cotangents, scratch),
+            Kind::Whole => self.reverse_whole(step, cotangents, scratch),
         }
-        Ok(())
     }
 
     #[inline(never)]
@@ -101,7 +108,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         step: &Step,
         cotangents: &mut [[S; N]],
         scratch: &mut Scratch<S, N>,
-    ) -> Result<(), Error> {
+    ) {
         let whole = &self.tape.whole[step.storage as usize];
         let (output, replaces) = whole.output();
         let received = &mut scratch.received;
@@ -113,13 +120,12 @@ impl<'a, S: Scalar> Arrays<'a, S> {
             self.places(output).for_each(|place| cotangents[place] = [S::zero(); N]);
         }
         if received.iter().flatten().all(|cotangent| cotangent.vanishes()) {
-            return Ok(());
+            return;
         }
         match whole {
             Whole::Linear(linear) => self.reverse_linear(linear, received, cotangents),
-            Whole::Product(product) => product.reverse(self.layout(), received, cotangents),
+            Whole::Product(product) => product.reverse(self.layout, received, cotangents),
         }
-        Ok(())
     }
 
     fn reverse_linear<const N: usize>(
@@ -130,22 +136,9 @@ impl<'a, S: Scalar> Arrays<'a, S> {
     ) {
         for argument in &linear.arguments {
             let places = self.places(&argument.region);
-            for_each_partial(linear, &argument.partial, |partials| match partials {
-                Partials::One => {
-                    for (place, &received) in places.zip(received) {
-                        accumulate(&mut cotangents[place], received);
-                    }
-                }
-                Partials::Same(partial) => {
-                    for (place, &received) in places.zip(received) {
-                        cotangents[place] = S::strong_add(cotangents[place], partial, received);
-                    }
-                }
-                Partials::Each(partials) => {
-                    for ((place, &received), partial) in places.zip(received).zip(partials) {
-                        cotangents[place] = S::strong_add(cotangents[place], partial, received);
-                    }
-                }
+            for_each_term!(linear, argument, places.zip(received), |(place, &received)| {
+                one => accumulate(&mut cotangents[place], received),
+                partial => cotangents[place] = S::strong_add(cotangents[place], partial, received),
             });
         }
     }
@@ -162,12 +155,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                     sums.add(node, received);
                 }
             }
-            Kind::Add => {
-                let received = sums.total(self.slot(step));
-                if step.node != SINK {
-                    sums.add(node, received);
-                }
-            }
+            Kind::Add => sums.add(node, sums.total(self.slot(step))),
             Kind::Whole => {
                 let whole = &self.tape.whole[step.storage as usize];
                 let (output, replaces) = whole.output();
@@ -180,7 +168,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 }
                 match whole {
                     Whole::Linear(linear) => self.reverse_linear_summed(linear, &received, sums),
-                    Whole::Product(product) => product.reverse_summed(self.layout(), &received, sums),
+                    Whole::Product(product) => product.reverse_summed(self.layout, &received, sums),
                 }
             }
         }
@@ -206,15 +194,9 @@ impl<'a, S: Scalar> Arrays<'a, S> {
     ) {
         for argument in &linear.arguments {
             let places = self.places(&argument.region);
-            for_each_partial(linear, &argument.partial, |partials| match partials {
-                Partials::One => places.zip(received).for_each(|(place, &c)| sums.add(place, c)),
-                Partials::Same(partial) => {
-                    places.zip(received).for_each(|(place, &c)| sums.add_product(place, partial, c));
-                }
-                Partials::Each(partials) => {
-                    let terms = places.zip(received).zip(partials);
-                    terms.for_each(|((place, &c), partial)| sums.add_product(place, partial, c));
-                }
+            for_each_term!(linear, argument, places.zip(received), |(place, &received)| {
+                one => sums.add(place, received),
+                partial => sums.add_product(place, partial, received),
             });
         }
     }
@@ -225,7 +207,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         step: &Step,
         tangents: &mut [[S; N]],
         scratch: &mut Scratch<S, N>,
-    ) -> Result<(), Error> {
+    ) {
         match step.kind {
             Kind::Get => tangents[step.node as usize] = tangents[self.slot(step)],
             Kind::Set => {
@@ -240,17 +222,12 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 let whole = &self.tape.whole[step.storage as usize];
                 let sent = &mut scratch.received;
                 sent.clear();
-                let (output, replaces) = match whole {
-                    Whole::Linear(linear) => {
-                        sent.resize(linear.output.places.len(), [S::zero(); N]);
-                        self.forward_linear(linear, tangents, sent);
-                        (&linear.output, linear.replaces)
-                    }
-                    Whole::Product(product) => {
-                        product.forward(self.layout(), tangents, sent);
-                        (&product.output, product.replaces)
-                    }
-                };
+                let (output, replaces) = whole.output();
+                sent.resize(output.places.len(), [S::zero(); N]);
+                match whole {
+                    Whole::Linear(linear) => self.forward_linear(linear, tangents, sent),
+                    Whole::Product(product) => product.forward(self.layout, tangents, sent),
+                }
                 if replaces {
                     self.places(output).for_each(|place| tangents[place] = [S::zero(); N]);
                 }
@@ -259,28 +236,14 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 }
             }
         }
-        Ok(())
     }
 
     fn forward_linear<const N: usize>(self, linear: &Linear<S>, tangents: &[[S; N]], sent: &mut [[S; N]]) {
         for argument in &linear.arguments {
             let places = self.places(&argument.region);
-            for_each_partial(linear, &argument.partial, |partials| match partials {
-                Partials::One => {
-                    for (place, sent) in places.zip(sent.iter_mut()) {
-                        accumulate(sent, tangents[place]);
-                    }
-                }
-                Partials::Same(partial) => {
-                    for (place, sent) in places.zip(sent.iter_mut()) {
-                        *sent = S::strong_add(*sent, partial, tangents[place]);
-                    }
-                }
-                Partials::Each(partials) => {
-                    for ((place, sent), partial) in places.zip(sent.iter_mut()).zip(partials) {
-                        *sent = S::strong_add(*sent, partial, tangents[place]);
-                    }
-                }
+            for_each_term!(linear, argument, places.zip(sent.iter_mut()), |(place, sent)| {
+                one => accumulate(sent, tangents[place]),
+                partial => *sent = S::strong_add(*sent, partial, tangents[place]),
             });
         }
     }

@@ -14,9 +14,10 @@
 //! Invariants: as in `fuse.rs`, a block stays as it is if a product would lose digits or a sum would not be
 //! finite. Pinned nodes are outlets.
 
-use super::fuse::{List, WORTHWHILE, per_node, product, sum};
+use super::fuse::{List, WORTHWHILE, product, sum};
 use super::graph::{Graph, Mark};
 use crate::error::Error;
+use crate::tape::filled;
 use palinode_num::Scalar;
 
 /// The rows of a block.
@@ -28,9 +29,9 @@ const MOST_OUTLETS: usize = 8;
 /// See the module's documentation.
 pub(super) fn fuse_blocks<S: Scalar>(mut graph: Graph<S>, marks: &[Mark]) -> Result<Graph<S>, Error> {
     let mut pass = Pass {
-        row_of: per_node(marks.len(), u32::MAX)?,
-        needed: per_node(marks.len(), false)?,
-        list: List { edges: Vec::new(), place: per_node(marks.len(), 0)? },
+        row_of: filled(marks.len(), u32::MAX)?,
+        needed: filled(marks.len(), false)?,
+        list: List { edges: Vec::new(), place: filled(marks.len(), 0)? },
         sums: vec![None; ROWS],
         marks,
     };

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::tape::arena::SINK;
 use crate::tape::arrays::ArrayTape;
 use crate::tape::custom::CustomNode;
+use crate::tape::filled;
 use crate::tape::{Record, Size, Tape};
 use palinode_num::Scalar;
 
@@ -92,54 +93,39 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     }
 
     /// Numbers what is left again.
-    pub(super) fn finish(self, partials: Partials) -> Result<CompressedRecord<S>, Error> {
+    pub(super) fn finish(mut self, partials: Partials) -> Result<CompressedRecord<S>, Error> {
         let nodes = self.nodes() as u32 + 1;
         let numbers = self.numbers()?;
-        let Draft {
-            graph,
-            marks,
-            mut custom,
-            mut arrays,
-            inputs,
-            recorded_inputs,
-            mut outputs,
-            values,
-            report,
-        } = self;
-        drop(marks);
+        drop(self.marks);
         let number = |node: u32| numbers[node as usize];
-        outputs.iter_mut().for_each(|node| *node = number(*node));
-        custom.iter_mut().for_each(|custom| custom.renumber(number));
-        if !arrays.is_empty() {
-            let next = next_numbers(&numbers, recorded_inputs, inputs.len() as u32)?;
-            arrays.renumber(number, |at| next[at as usize]);
+        self.outputs.iter_mut().for_each(|node| *node = number(*node));
+        self.custom.iter_mut().for_each(|custom| custom.renumber(number));
+        if !self.arrays.is_empty() {
+            let next = next_numbers(&numbers, self.recorded_inputs, self.inputs.len() as u32)?;
+            self.arrays.renumber(number, |at| next[at as usize]);
         }
-        let mut words = graph.parents;
+        let mut words = self.graph.parents;
         words.iter_mut().for_each(|parent| *parent = number(*parent));
-        graph.ends.iter().for_each(|&end| words[end - 1] |= LAST);
+        self.graph.ends.iter().for_each(|&end| words[end - 1] |= LAST);
         words.shrink_to_fit();
         drop(numbers);
-        let mut exact: Vec<Exact<S>> = graph.partials.into_iter().map(Exact).collect();
+        let mut exact: Vec<Exact<S>> = self.graph.partials.into_iter().map(Exact).collect();
         exact.shrink_to_fit();
+        let partials_of = Store::Exact(exact);
         let mut compressed = CompressedRecord {
-            inputs: inputs.len(),
-            outputs,
-            values,
-            sweep: Sweep { nodes, words, partials: Store::Exact(exact), custom, arrays },
+            inputs: self.inputs.len(),
+            outputs: self.outputs,
+            values: self.values,
+            sweep: Sweep { nodes, words, partials: partials_of, custom: self.custom, arrays: self.arrays },
             cotangents: Vec::new(),
             gradient: Vec::new(),
-            report,
+            report: self.report,
         };
         if partials != Partials::Exact {
             compressed.narrow(partials)?;
             let sweep = &compressed.sweep;
-            let size = size(
-                nodes as usize - 1,
-                sweep.words.len(),
-                sweep.partials.width(),
-                &sweep.custom,
-                &sweep.arrays,
-            );
+            let (edges, width) = (sweep.words.len(), sweep.partials.width());
+            let size = size(nodes as usize - 1, edges, width, &sweep.custom, &sweep.arrays);
             compressed.report.steps.push(CompressionStep { name: partials.name(), size });
         }
         Ok(compressed)
@@ -148,7 +134,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     /// The new number of each node of the recording: the sink's for what is gone, then the inputs in the
     /// order asked for, then everything else in the order recorded.
     fn numbers(&self) -> Result<Vec<u32>, Error> {
-        let mut numbers = fuse::per_node(self.marks.len(), SINK)?;
+        let mut numbers = filled(self.marks.len(), SINK)?;
         for (number, &input) in (1..).zip(&self.inputs) {
             numbers[input as usize] = number;
         }
@@ -172,7 +158,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
 /// For each place between nodes of the recording the number that the next node has now, at one place more
 /// than there are nodes.
 fn next_numbers(numbers: &[u32], recorded_inputs: usize, inputs: u32) -> Result<Vec<u32>, Error> {
-    let mut next = fuse::per_node(numbers.len() + 1, 0)?;
+    let mut next = filled(numbers.len() + 1, 0)?;
     let mut number = inputs + 1;
     for node in recorded_inputs + 1..numbers.len() {
         next[node] = number;

@@ -16,6 +16,7 @@
 
 use super::graph::{Graph, Mark};
 use crate::error::Error;
+use crate::tape::filled;
 use palinode_num::Scalar;
 
 /// Products below are not made. Where `f32` becomes subnormal, for every number: what is smaller is rare.
@@ -29,8 +30,8 @@ pub(super) const WORTHWHILE: usize = 16;
 
 /// See the module's documentation.
 pub(super) fn fuse<S: Scalar>(mut graph: Graph<S>, marks: &[Mark]) -> Result<Graph<S>, Error> {
-    let mut work = Work { row_of: per_node(marks.len(), NONE)?, uses: per_node(marks.len(), 0)? };
-    let mut list = List { edges: Vec::new(), place: per_node(marks.len(), 0)? };
+    let mut work = Work { row_of: filled(marks.len(), NONE)?, uses: filled(marks.len(), 0)? };
+    let mut list = List { edges: Vec::new(), place: filled(marks.len(), 0)? };
     loop {
         let rows = graph.nodes.len();
         work.find_rows(&graph);
@@ -89,14 +90,6 @@ pub(super) fn product<S: Scalar>(a: S, b: S) -> Option<S> {
 pub(super) fn sum<S: Scalar>(a: S, b: S) -> Option<S> {
     let sum = a + b;
     sum.peek()?.is_finite().then_some(sum)
-}
-
-/// A list with an entry for each node of a recording.
-pub(super) fn per_node<T: Copy>(count: usize, value: T) -> Result<Vec<T>, Error> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: count * size_of::<T>() })?;
-    list.resize(count, value);
-    Ok(list)
 }
 
 /// Lets every row with one edge point past other such rows, from the first node up, so that none leads to

@@ -15,9 +15,10 @@
 //! recording.
 
 use crate::error::Error;
-use crate::tape::arena::{Arena, FIRST, SINK};
+use crate::tape::arena::{FIRST, LEAF, SINK};
 use crate::tape::arrays::Reference;
-use crate::tape::recorder::Recorder;
+use crate::tape::filled;
+use crate::tape::recorder::{Recorder, Source};
 use palinode_num::Scalar;
 
 /// What is known of a node.
@@ -113,9 +114,7 @@ pub(super) fn mark<S: Scalar>(
     outputs: &[u32],
 ) -> Result<(Vec<Mark>, Count), Error> {
     let nodes = recorder.arena.next_node() as usize;
-    let mut marks = Vec::new();
-    marks.try_reserve_exact(nodes).map_err(|_| Error::OutOfMemory { bytes: nodes })?;
-    marks.resize(nodes, Mark::default());
+    let mut marks = filled(nodes, Mark::default())?;
     for &input in asked_for {
         marks[input as usize].set(Mark::ACTIVE | Mark::LIVE | Mark::PINNED);
     }
@@ -133,54 +132,47 @@ pub(super) fn mark<S: Scalar>(
 
 /// Upwards: what depends on the inputs that are marked so.
 fn mark_active<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark]) {
-    let mut customs = recorder.custom.iter().peekable();
-    ascending(&recorder.arena, |node, words, partials| {
-        if node <= inputs {
-            return;
-        }
-        while customs.next_if(|custom| custom.end() <= node).is_some() {}
-        let active = match customs.peek() {
-            Some(custom) if custom.first_output() < node => {
-                marks[custom.first_output() as usize].has(Mark::ACTIVE)
+    for (node, source) in recorder.nodes().skip(inputs as usize) {
+        let is_active = |node: u32| marks[node as usize].has(Mark::ACTIVE);
+        let active = match source {
+            Source::Custom(custom) if custom.first_output() < node => is_active(custom.first_output()),
+            Source::Custom(custom) => custom.inputs().iter().any(|&input| is_active(input)),
+            Source::Edges(words, partials) => {
+                words.iter().zip(partials).any(|(word, partial)| is_active_edge(marks, *word, *partial))
             }
-            Some(custom) if custom.first_output() == node => {
-                custom.inputs().iter().any(|&input| marks[input as usize].has(Mark::ACTIVE))
-            }
-            _ => words.iter().zip(partials).any(|(word, partial)| is_active_edge(marks, *word, *partial)),
         };
         if active {
             marks[node as usize].set(Mark::ACTIVE);
         }
-    });
+    }
 }
 
 /// Downwards: what the outputs need.
 fn mark_live<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark]) -> Count {
     let mut count = Count { rows: 0, edges: 0 };
-    let mut customs = recorder.custom.iter().rev().peekable();
-    descending(&recorder.arena, inputs, |node, words, partials| {
-        while customs.next_if(|custom| custom.first_output() > node).is_some() {}
-        if let Some(custom) = customs.peek()
-            && (custom.first_output()..custom.end()).contains(&node)
-        {
-            let outputs = custom.first_output() as usize..custom.end() as usize;
-            // At the last output everything that reads one has been passed. Outputs stay together.
-            if node + 1 == custom.end() && marks[outputs.clone()].iter().any(|mark| mark.matters()) {
-                marks[outputs].iter_mut().for_each(|mark| mark.set(Mark::LIVE | Mark::PINNED));
-                for &input in custom.inputs() {
-                    marks[input as usize].set(Mark::LIVE | Mark::PINNED);
+    for (node, source) in recorder.nodes_down().take_while(|&(node, _)| node > inputs) {
+        let (words, partials) = match source {
+            Source::Edges(words, partials) => (words, partials),
+            Source::Custom(custom) => {
+                let outputs = custom.first_output() as usize..custom.end() as usize;
+                // At the last output everything that reads one has been passed. Outputs stay together.
+                if node + 1 == custom.end() && marks[outputs.clone()].iter().any(|mark| mark.matters()) {
+                    marks[outputs].iter_mut().for_each(|mark| mark.set(Mark::LIVE | Mark::PINNED));
+                    for &input in custom.inputs() {
+                        marks[input as usize].set(Mark::LIVE | Mark::PINNED);
+                    }
                 }
+                continue;
             }
-            return;
-        }
+        };
         let mark = marks[node as usize];
-        let is_leaf = words == [SINK | FIRST];
+        let is_leaf = words == [LEAF];
         // Whatever computes values outside the arena must be known here, or its derivatives would be lost
         // without a word. The sum of an empty array is computed from nothing.
         let from_nowhere = is_leaf && mark.has(Mark::LIVE) && !mark.matters();
         assert!(!from_nowhere || !recorder.arrays.is_empty(), "palinode: node {node} comes from nowhere");
         if !mark.matters() {
-            return;
+            continue;
         }
         count.rows += 1;
         count.edges += usize::from(is_leaf);
@@ -190,7 +182,7 @@ fn mark_live<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark])
                 marks[(word & !FIRST) as usize].set(Mark::LIVE);
             }
         }
-    });
+    }
     count
 }
 
@@ -206,55 +198,20 @@ pub(super) fn copy<S: Scalar>(
     count: &Count,
 ) -> Result<Graph<S>, Error> {
     let mut graph = Graph::with_room(count.rows, count.edges)?;
-    let mut customs = recorder.custom.iter().rev().peekable();
-    descending(&recorder.arena, inputs, |node, words, partials| {
-        while customs.next_if(|custom| custom.first_output() > node).is_some() {}
-        let of_custom = customs.peek().is_some_and(|custom| node < custom.end());
-        if of_custom || !marks[node as usize].matters() {
-            return;
+    for (node, source) in recorder.nodes_down().take_while(|&(node, _)| node > inputs) {
+        let Source::Edges(words, partials) = source else { continue };
+        if !marks[node as usize].matters() {
+            continue;
         }
         for (&word, &partial) in words.iter().zip(partials).rev() {
             if is_active_edge(marks, word, partial) {
                 graph.push_edge(word & !FIRST, partial);
             }
         }
-        if *words == [SINK | FIRST] {
+        if *words == [LEAF] {
             graph.push_edge(SINK, S::zero());
         }
         graph.end_row(node);
-    });
+    }
     Ok(graph)
-}
-
-/// Shows every node from the first: its number, parent words and partials.
-fn ascending<S: Scalar>(arena: &Arena<S>, mut see: impl FnMut(u32, &[u32], &[S])) {
-    for (first_node, words, partials) in arena.filled() {
-        let (mut node, mut start) = (first_node, 0);
-        while start < words.len() {
-            let more = words[start + 1..].iter().take_while(|&&word| word & FIRST == 0).count();
-            let edges = start..start + 1 + more;
-            start = edges.end;
-            see(node, &words[edges.clone()], &partials[edges]);
-            node += 1;
-        }
-    }
-}
-
-/// Shows every node from the last down to the first after `above`.
-fn descending<S: Scalar>(arena: &Arena<S>, above: u32, mut see: impl FnMut(u32, &[u32], &[S])) {
-    let mut node = arena.next_node();
-    for (first_node, words, partials) in arena.filled().rev() {
-        let mut end = words.len();
-        while end > 0 {
-            let first = words[..end].iter().rposition(|word| word & FIRST != 0);
-            let start = first.expect("a chunk holds whole nodes");
-            node -= 1;
-            if node <= above {
-                return;
-            }
-            see(node, &words[start..end], &partials[start..end]);
-            end = start;
-        }
-        debug_assert!(words.is_empty() || node == first_node);
-    }
 }

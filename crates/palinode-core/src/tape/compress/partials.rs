@@ -87,6 +87,18 @@ pub(super) enum Store<S> {
     Bf16(Vec<Brain>),
 }
 
+/// Evaluates an expression with the list of partials, whatever they are kept as.
+macro_rules! with_partials {
+    ($store:expr, |$list:ident| $body:expr) => {
+        match $store {
+            Store::Exact($list) => $body,
+            Store::F32($list) => $body,
+            Store::Bf16($list) => $body,
+        }
+    };
+}
+pub(super) use with_partials;
+
 impl<S: Scalar> Store<S> {
     /// Narrow copies of these partials.
     ///
@@ -133,30 +145,20 @@ impl<S: Scalar> Store<S> {
         fn count<S: Scalar, P: Stored<S>>(list: &[P]) -> usize {
             list.iter().filter(|partial| partial.wide().vanishes()).count()
         }
-        match self {
-            Store::Exact(list) => count(list),
-            Store::F32(list) => count::<S, _>(list),
-            Store::Bf16(list) => count::<S, _>(list),
-        }
+        with_partials!(self, |list| count::<S, _>(list))
     }
 
     /// The bytes of one partial.
     pub(super) fn width(&self) -> usize {
-        match self {
-            Store::Exact(_) => size_of::<S>(),
-            Store::F32(_) => size_of::<Single>(),
-            Store::Bf16(_) => size_of::<Brain>(),
+        fn width<P>(_: &[P]) -> usize {
+            size_of::<P>()
         }
+        with_partials!(self, |list| width(list))
     }
 
     /// The heap bytes held.
     pub(super) fn bytes(&self) -> usize {
-        let capacity = match self {
-            Store::Exact(list) => list.capacity(),
-            Store::F32(list) => list.capacity(),
-            Store::Bf16(list) => list.capacity(),
-        };
-        capacity * self.width()
+        with_partials!(self, |list| list.capacity()) * self.width()
     }
 }
 

@@ -6,10 +6,11 @@
 //! Invariants: edges lie in the order of the reverse sweep, from the last node to the first; the last edge of
 //! a node is marked [`LAST`]. Inputs and outputs of custom operations have no edges.
 
-use super::partials::{Store, Stored};
+use super::partials::{Store, Stored, with_partials};
 use crate::error::Error;
 use crate::tape::arrays::{ArrayTape, Arrays, Scratch};
 use crate::tape::custom::CustomNode;
+use crate::tape::recorder::{Stop, stops_down, stops_up};
 use palinode_num::Scalar;
 
 /// Marks the last edge of a node in its parent word.
@@ -68,11 +69,7 @@ impl<S: Scalar> Sweep<S> {
         cotangents: &mut [[S; N]],
         inputs: usize,
     ) -> Result<(), Error> {
-        match &self.partials {
-            Store::Exact(partials) => self.reverse_over(partials, cotangents, inputs),
-            Store::F32(partials) => self.reverse_over(partials, cotangents, inputs),
-            Store::Bf16(partials) => self.reverse_over(partials, cotangents, inputs),
-        }
+        with_partials!(&self.partials, |partials| self.reverse_over(partials, cotangents, inputs))
     }
 
     fn reverse_over<P: Stored<S>, const N: usize>(
@@ -83,20 +80,16 @@ impl<S: Scalar> Sweep<S> {
     ) -> Result<(), Error> {
         let mut walk = Down { words: &self.words, partials, node: self.nodes as usize };
         let arrays = Arrays::new(&self.arrays, self.nodes);
-        let mut steps = self.arrays.steps().rev().peekable();
         let mut scratch = Scratch::new();
-        for custom in self.custom.iter().rev() {
-            while let Some(step) = steps.next_if(|step| step.at >= custom.end()) {
-                walk.down_to(step.at as usize, cotangents);
-                arrays.reverse(step, cotangents, &mut scratch)?;
+        for stop in stops_down(&self.arrays, &self.custom) {
+            walk.down_to(stop.at() as usize, cotangents);
+            match stop {
+                Stop::Arrays(step) => arrays.reverse(step, cotangents, &mut scratch),
+                Stop::Custom(custom) => {
+                    custom.reverse(cotangents)?;
+                    walk.node = custom.first_output() as usize;
+                }
             }
-            walk.down_to(custom.end() as usize, cotangents);
-            custom.reverse(cotangents)?;
-            walk.node = custom.first_output() as usize;
-        }
-        for step in steps {
-            walk.down_to(step.at as usize, cotangents);
-            arrays.reverse(step, cotangents, &mut scratch)?;
         }
         walk.down_to(inputs + 1, cotangents);
         Ok(())
@@ -108,11 +101,7 @@ impl<S: Scalar> Sweep<S> {
         tangents: &mut [[S; N]],
         inputs: usize,
     ) -> Result<(), Error> {
-        match &self.partials {
-            Store::Exact(partials) => self.forward_over(partials, tangents, inputs),
-            Store::F32(partials) => self.forward_over(partials, tangents, inputs),
-            Store::Bf16(partials) => self.forward_over(partials, tangents, inputs),
-        }
+        with_partials!(&self.partials, |partials| self.forward_over(partials, tangents, inputs))
     }
 
     fn forward_over<P: Stored<S>, const N: usize>(
@@ -137,20 +126,19 @@ impl<S: Scalar> Sweep<S> {
             }
         };
         let arrays = Arrays::new(&self.arrays, self.nodes);
-        let mut steps = self.arrays.steps().peekable();
         let mut scratch = Scratch::new();
-        for custom in &self.custom {
-            while let Some(step) = steps.next_if(|step| step.at < custom.end()) {
-                up_to(step.at as usize, &mut node, tangents);
-                arrays.forward(step, tangents, &mut scratch)?;
+        for stop in stops_up(&self.arrays, &self.custom) {
+            match stop {
+                Stop::Arrays(step) => {
+                    up_to(step.at as usize, &mut node, tangents);
+                    arrays.forward(step, tangents, &mut scratch);
+                }
+                Stop::Custom(custom) => {
+                    up_to(custom.first_output() as usize, &mut node, tangents);
+                    custom.forward(tangents)?;
+                    node = custom.end() as usize;
+                }
             }
-            up_to(custom.first_output() as usize, &mut node, tangents);
-            custom.forward(tangents)?;
-            node = custom.end() as usize;
-        }
-        for step in steps {
-            up_to(step.at as usize, &mut node, tangents);
-            arrays.forward(step, tangents, &mut scratch)?;
         }
         up_to(self.nodes as usize, &mut node, tangents);
         Ok(())

@@ -1,7 +1,8 @@
 //! A number of the user's own, whose arithmetic calls back into the tape that is calling it, or panics.
 
-use super::{message, tapes_named};
-use crate::{Array, Boundary, CustomRule, Error, Scalar, Tape, Var, custom};
+use super::{message, rule, tapes_named};
+use crate::rules::{Row, functions_by_row};
+use crate::{Array, Boundary, Scalar, Tape, Var, custom};
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use palinode_num::Constant;
 use std::cell::{Cell, RefCell};
@@ -35,88 +36,66 @@ fn hook_after(operations: usize, hook: impl FnMut() + 'static) {
     HOOK.set(Some(Box::new(hook)));
 }
 
-macro_rules! delegated {
-    (operators [$($Trait:ident $op:ident)*] one [$($one:ident)*] two [$($two:ident)*]) => {
-        $(impl $Trait for Meddling {
+macro_rules! operators {
+    ($($Trait:ident $op:ident)*) => {$(
+        impl $Trait for Meddling {
             type Output = Meddling;
             fn $op(self, other: Meddling) -> Meddling {
                 meddle();
                 Meddling(self.0.$op(other.0))
             }
-        })*
-        impl Neg for Meddling {
-            type Output = Meddling;
-            fn neg(self) -> Meddling {
-                meddle();
-                Meddling(-self.0)
-            }
         }
-        impl Scalar for Meddling {
-            type Bool = bool;
-            fn from_int(n: i32) -> Self {
-                meddle();
-                Meddling(f64::from(n))
-            }
-            fn constant(name: Constant) -> Self {
-                Meddling(<f64 as Scalar>::constant(name))
-            }
-            fn from_f64(v: f64) -> Self {
-                Meddling(v)
-            }
-            fn glance(self) -> Option<f64> {
-                Some(self.0)
-            }
-            fn less(self, other: Self) -> bool {
-                self.0 < other.0
-            }
-            fn less_eq(self, other: Self) -> bool {
-                self.0 <= other.0
-            }
-            fn equal(self, other: Self) -> bool {
-                self.0 == other.0
-            }
-            fn select(condition: bool, if_true: Self, if_false: Self) -> Self {
-                if condition { if_true } else { if_false }
-            }
-            fn vanishes(self) -> bool {
-                meddle();
-                self.0 == 0.0
-            }
-            fn mul_add(self, factor: Self, addend: Self) -> Self {
-                self * factor + addend
-            }
-            fn powi(self, n: i32) -> Self {
-                Meddling(self.0.powi(n))
-            }
-            fn polygamma(self, order: u32) -> Self {
-                Meddling(Scalar::polygamma(self.0, order))
-            }
-            $(fn $one(self) -> Self {
-                Meddling(Scalar::$one(self.0))
-            })*
-            $(fn $two(self, other: Self) -> Self {
-                meddle();
-                Meddling(Scalar::$two(self.0, other.0))
-            })*
-        }
-    };
+    )*};
 }
-delegated! {
-    operators [Add add Sub sub Mul mul Div div Rem rem]
-    one [abs signum floor ceil round trunc sqrt cbrt exp exp2 exp_m1 ln ln_1p log2 log10 sin cos tan asin acos atan sinh
-        cosh tanh asinh acosh atanh erf erfc lgamma]
-    two [strong_mul copysign min max powf hypot atan2]
+operators!(Add add Sub sub Mul mul Div div Rem rem);
+
+impl Neg for Meddling {
+    type Output = Meddling;
+    fn neg(self) -> Meddling {
+        meddle();
+        Meddling(-self.0)
+    }
 }
 
-struct Twice;
-impl CustomRule<Meddling> for Twice {
-    fn name(&self) -> &'static str {
-        "twice"
+impl Meddling {
+    fn apply(row: Row, parameter: i32, args: &[Meddling]) -> Meddling {
+        meddle();
+        Meddling(row.value(parameter, &args.iter().map(|x| x.0).collect::<Vec<_>>()))
     }
-    fn reverse(&self, outputs: &[Meddling], inputs: &mut [Meddling]) -> Result<(), Error> {
-        inputs[0] = inputs[0] + outputs[0] + outputs[0];
-        Ok(())
+}
+
+impl Scalar for Meddling {
+    type Bool = bool;
+    fn from_int(n: i32) -> Self {
+        meddle();
+        Meddling(f64::from(n))
     }
+    fn constant(name: Constant) -> Self {
+        Meddling(<f64 as Scalar>::constant(name))
+    }
+    fn from_f64(v: f64) -> Self {
+        Meddling(v)
+    }
+    fn glance(self) -> Option<f64> {
+        Some(self.0)
+    }
+    fn less(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+    fn less_eq(self, other: Self) -> bool {
+        self.0 <= other.0
+    }
+    fn equal(self, other: Self) -> bool {
+        self.0 == other.0
+    }
+    fn select(condition: bool, if_true: Self, if_false: Self) -> Self {
+        if condition { if_true } else { if_false }
+    }
+    fn vanishes(self) -> bool {
+        meddle();
+        self.0 == 0.0
+    }
+    functions_by_row!();
 }
 
 /// Every producer of edges once. `x0 x1 + x2 + (x0 + x1 + x2) + x0 x0 + x1 x2 + 2 x2 + x0 x0 x1 + x1`, as the
@@ -125,7 +104,8 @@ fn program(x: &[Var<Meddling>]) -> Var<Meddling> {
     let mut y = x[0] * x[1] + x[2];
     y += x.iter().sum::<Var<Meddling>>();
     y += Var::dot(&x[..2], &[x[0], x[2]]);
-    y += custom(&x[2..], &[Meddling(2.0 * x[2].value().0)], Twice)[0];
+    let twice = rule("twice", |outputs: &[Meddling], inputs| inputs[0] = inputs[0] + outputs[0] + outputs[0]);
+    y += custom(&x[2..], &[Meddling(2.0 * x[2].value().0)], twice)[0];
     let mut array = Array::from_vars(x);
     array.set(2, array.get(0) * x[0]);
     y += (&array * &array.copied().reversed(0)).get(0) * x[1] / x[0];

@@ -1,6 +1,6 @@
 //! What calls back into a recording that is going on: iterators, rules, outputs, destructors.
 
-use super::{check_usable, message, tapes_named};
+use super::{check_usable, message, silent, tapes_named};
 use crate::{Array, Boundary, Compression, CustomRule, Error, Outputs, Tape, Var, custom, grad};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,7 +58,7 @@ fn a_short_sum_during_which_an_array_is_written() {
         let terms = [0, 1].into_iter().map(|k| match k {
             0 => x[0] * x[1],
             _ => {
-                custom(x, &[], Silent);
+                custom(x, &[], silent());
                 Var::lift(0.0)
             }
         });
@@ -78,16 +78,6 @@ fn a_short_sum_during_which_an_array_is_written() {
         terms.sum::<Var<f64>>()
     });
     assert_eq!(record.unwrap().forward(&[1.0, 1.0]).unwrap(), [4.0]);
-}
-
-struct Silent;
-impl CustomRule<f64> for Silent {
-    fn name(&self) -> &'static str {
-        "silent"
-    }
-    fn reverse(&self, _: &[f64], _: &mut [f64]) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 #[test]
@@ -118,41 +108,21 @@ fn a_sum_whose_iterator_panics_half_way() {
 
 #[test]
 fn an_iterator_that_records_other_tapes_meanwhile() {
-    let mut other = Tape::new();
     let f = |x: &[Var<f64>]| {
         let mut other = Tape::new();
-        (0..3)
-            .map(|k| {
-                let slope =
-                    other.value_and_grad(|y| y.iter().map(|&y| y * y).sum(), &[x[k].value(), 1.0]).unwrap().1
-                        [0];
-                x[k] * slope
-            })
-            .sum()
+        let mut slope =
+            |at: f64| other.value_and_grad(|y| y.iter().map(|&y| y * y).sum(), &[at, 1.0]).unwrap().1[0];
+        (0..3).map(|k| x[k] * slope(x[k].value())).sum()
     };
     check_sweeps(f, &[1.0, 2.0, 3.0], 28.0, &[2.0, 4.0, 6.0]);
     // And one whose terms are of two tapes.
+    let mut other = Tape::new();
     let said = message("a sum over two tapes", || {
-        grad(
-            |x| {
-                (0..2)
-                    .map(|k| {
-                        if k == 0 {
-                            x[0]
-                        } else {
-                            other
-                                .value_and_grad(
-                                    |y| (0..3).map(|k| if k == 2 { x[0] } else { y[0] }).sum(),
-                                    &[1.0],
-                                )
-                                .map(|_| x[0])
-                                .unwrap()
-                        }
-                    })
-                    .sum()
-            },
-            &[1.0],
-        )
+        let mixed = |x: &[Var<f64>]| {
+            let inner = other.value_and_grad(|y| [y[0], y[0], x[0]].into_iter().sum(), &[1.0]);
+            inner.map(|_| x[0]).unwrap()
+        };
+        grad(mixed, &[1.0])
     });
     assert_eq!(tapes_named(&said), 2, "{said}");
     assert_eq!(other.value_and_grad(|x| x[0] * x[0], &[2.0]).unwrap().1, [4.0]);
@@ -175,7 +145,7 @@ fn a_mistake_that_is_caught_leaves_no_trace_in_the_gradient() {
             catch_unwind(AssertUnwindSafe(|| Array::concat(&[&array, &Array::from_vars(&[stale])]))).is_err()
         );
         assert!(catch_unwind(AssertUnwindSafe(|| [x[0], stale].iter().sum::<Var<f64>>())).is_err());
-        assert!(catch_unwind(AssertUnwindSafe(|| custom(&[x[0], stale], &[1.0], Silent))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| custom(&[x[0], stale], &[1.0], silent()))).is_err());
         boundary.cross(&mut state[..2]);
         state[0] * state[1] + array.get(0)
     };

@@ -62,15 +62,9 @@ impl<S: Scalar> Recorder<S> {
         if self.arena.failure().is_some() {
             return;
         }
-        let (added, filled) = match &whole {
-            Whole::Linear(linear) => {
-                let len = linear.output.places.len();
-                (len * linear.arguments.len(), if linear.replaces { len } else { 0 })
-            }
-            Whole::Product(product) => product.added_and_filled(),
-        };
-        self.arrays.counts.added += added;
-        self.arrays.counts.filled += filled;
+        let (output, replaces) = whole.output();
+        self.arrays.counts.added += whole.arguments().iter().map(|region| region.places.len()).sum::<usize>();
+        self.arrays.counts.filled += if replaces { output.places.len() } else { 0 };
         self.arrays.counts.operations += 1;
         let scratch = whole.scratch() * size_of::<S>();
         let more_scratch = scratch.saturating_sub(self.arrays.scratch);

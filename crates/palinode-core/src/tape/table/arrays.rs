@@ -4,7 +4,7 @@
 //! and rows for the steps that are no nodes, in the order of recording.
 
 use super::TableRow;
-use crate::tape::arrays::{Argument, ArrayTape, Home, Kind, Places, Region, Step, Walk, Whole};
+use crate::tape::arrays::{ArrayTape, Home, Kind, Places, Region, Step, Walk, Whole};
 use palinode_num::Scalar;
 use std::collections::HashMap;
 
@@ -42,13 +42,7 @@ fn nodes_of(region: &Region) -> Vec<u32> {
 }
 
 fn whole_row<S: Scalar>(whole: &Whole<S>) -> (TableRow, Vec<u32>) {
-    let (output, replaces, arguments): (_, _, Vec<&Region>) = match whole {
-        Whole::Linear(linear) => {
-            let regions = linear.arguments.iter().map(|argument: &Argument<S>| &argument.region);
-            (&linear.output, linear.replaces, regions.collect())
-        }
-        Whole::Product(product) => (&product.output, product.replaces, product.active().collect()),
-    };
+    let ((output, replaces), arguments) = (whole.output(), whole.arguments());
     let from: Vec<String> = arguments.iter().filter_map(|region| region_name(region)).collect();
     let array = match region_name(output) {
         Some(to) => format!("{to} {} {}", if replaces { "<-" } else { "+<-" }, from.join(" ")),
