@@ -16,7 +16,7 @@ use accurate::sum::{OnlineExactSum, Sum2};
 use accurate::traits::{DotWithAccumulator, SumWithAccumulator};
 use benches::bars::Held;
 use benches::reference;
-use benches::rng::Draws;
+use benches::rng::{Draws, normals};
 use palinode::num::{Accumulator, ExactDot, ExactSum};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -146,13 +146,13 @@ struct Data {
 
 fn data(n: usize) -> [Data; 3] {
     let mut random = Draws::new(1);
-    let (a, b) = (random.normals(n, 1.0), random.normals(n, 1.0));
-    let normals = random.normals(n, 1.0);
+    let (a, b) = (normals(&mut random, n, 1.0), normals(&mut random, n, 1.0));
+    let normals = normals(&mut random, n, 1.0);
     // 512 binades, so that no product leaves the range.
-    let mut wide = || f64::from_bits(random.next_u64() & !(1 << 62) | 1 << 61) * 2f64.powi(250);
+    let mut wide = || f64::from_bits(random.u64() & !(1 << 62) | 1 << 61) * 2f64.powi(250);
     let (c, d) = ((0..n).map(|_| wide()).collect(), (0..n).map(|_| wide()).collect());
     let subnormals =
-        (0..n).map(|_| f64::from_bits(random.next_u64() & (1 << 63 | ((1 << 52) - 1)))).collect();
+        (0..n).map(|_| f64::from_bits(random.u64() & (1 << 63 | ((1 << 52) - 1)))).collect();
     [
         Data { name: "normals", a, b, ordinary: true },
         Data { name: "numbers over 512 binades", a: c, b: d, ordinary: false },

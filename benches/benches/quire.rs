@@ -60,7 +60,7 @@ fn like_a_network(rng: &mut Draws) -> Posit32 {
 }
 
 fn any_encoding(rng: &mut Draws) -> Posit32 {
-    let x = Posit32::from_bits(rng.next_u64() as i32);
+    let x = Posit32::from_bits(rng.u64() as i32);
     if x.is_nar() { Posit32::ONE } else { x }
 }
 

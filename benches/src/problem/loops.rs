@@ -2,6 +2,7 @@
 
 use super::{Problem, Size};
 use crate::num::Num;
+use crate::rng::{Draws, uniforms};
 
 /// `x = r*x*(1-x)`, r = 3, x0 = 0.3, 1e6 times; gradient with respect to x0 and r.
 ///
@@ -124,7 +125,7 @@ impl Problem for Rosenbrock {
         format!("n = {}", self.n)
     }
     fn inputs(&self) -> Vec<f64> {
-        crate::rng::Draws::new(1).uniforms(self.n, -1.5, 1.5)
+        uniforms(&mut Draws::new(1), self.n, -1.5, 1.5)
     }
     fn iterations(&self) -> usize {
         self.n - 1

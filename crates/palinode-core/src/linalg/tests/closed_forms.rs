@@ -153,7 +153,7 @@ fn differences_in_single_entries_are_the_gradient() {
 /// without saying so.
 #[test]
 fn singular_values_of_awkward_matrices() {
-    let mut random = crate::random::Random::new(12345);
+    let mut random = palinode_num::Draws::new(12345);
     for round in 0..1200 {
         let (kind, n) = (round % 6, 1 + round / 6 % 6);
         let m = n + round / 36 % 4;
