@@ -4,8 +4,8 @@
 //! operations; products and triangular solves go through [`Kernel`], so that on a tape each stays one node.
 //! There is no derivative in this file.
 
-use super::Triangle;
 use super::kernel::Kernel;
+use super::results::Triangle;
 use crate::error::Error;
 use crate::matrix::tangents::{Algebra, Part};
 use core::marker::PhantomData;
@@ -181,6 +181,11 @@ pub(super) fn largest<'a, S: Kernel>(entries: impl IntoIterator<Item = &'a S>) -
 /// A matrix of one column as a vector.
 pub(super) fn as_vector<S: Kernel>(column: &DMatrix<S>) -> DVector<S> {
     DVector::from_column_slice(column.as_slice())
+}
+
+/// A vector as a matrix of one column.
+pub(super) fn as_column<S: Kernel>(vector: &DVector<S>) -> DMatrix<S> {
+    DMatrix::from_column_slice(vector.len(), 1, vector.as_slice())
 }
 
 /// The heap bytes of matrices with so many entries in all.

@@ -20,19 +20,11 @@
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
+use super::results::Eigenvalues;
 use super::spectrum::{narrowest, negligible};
 use super::{LinearAlgebra, check, dense, plain};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
-
-/// Eigenvalues `re + i im`.
-#[derive(Clone, Debug)]
-pub struct Eigenvalues<T> {
-    /// The real parts, ascending.
-    pub re: DVector<T>,
-    /// The imaginary parts: zero for a real eigenvalue; of a pair the positive one comes first.
-    pub im: DVector<T>,
-}
 
 /// The eigenvalues of a square matrix, as often as they occur.
 ///
@@ -56,7 +48,6 @@ pub struct Eigenvalues<T> {
 /// ```
 pub fn eigenvalues<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Eigenvalues<T>, Error> {
     check::square("eigenvalues' matrix", a)?;
-    check::finite("eigenvalues' matrix", a)?;
     T::eigenvalues(a)
 }
 
@@ -75,10 +66,9 @@ struct EigenvaluesRule<S> {
 pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Eigenvalues<T>, Error> {
     let inner = inner_of(a);
     let values = T::Inner::eigenvalues(&inner)?;
-    let column = |x: &DVector<T::Inner>| DMatrix::from_column_slice(x.len(), 1, x.as_slice());
-    let results = vec![column(&values.re), column(&values.im)];
-    let results = T::apply(&[a], results, EigenvaluesRule { a: inner, values })?;
-    Ok(Eigenvalues { re: dense::as_vector(&results[0]), im: dense::as_vector(&results[1]) })
+    let columns = [&values.re, &values.im].map(dense::as_column);
+    let [re, im] = T::apply(&[a], columns, EigenvaluesRule { a: inner, values })?;
+    Ok(Eigenvalues { re: dense::as_vector(&re), im: dense::as_vector(&im) })
 }
 
 /// A complex column, real part above imaginary part; of a real system there is no imaginary part.

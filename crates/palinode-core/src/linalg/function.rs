@@ -14,7 +14,8 @@
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
-use super::{Eigenvalues, LinearAlgebra, check, dense};
+use super::results::{Eigenvalues, MatrixFunction};
+use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::DMatrix;
 
@@ -31,7 +32,6 @@ use nalgebra::DMatrix;
 /// ```
 pub fn exponential<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     check::square("exponential's matrix", a)?;
-    check::finite("exponential's matrix", a)?;
     let result = T::matrix_function(MatrixFunction::Exponential, a)?;
     check::finite("exponential's result", &result)?;
     Ok(result)
@@ -51,20 +51,7 @@ pub fn exponential<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error
 /// ```
 pub fn square_root<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     check::square("square_root's matrix", a)?;
-    check::finite("square_root's matrix", a)?;
     T::matrix_function(MatrixFunction::SquareRoot, a)
-}
-
-/// Which function.
-#[derive(Clone, Copy, Debug)]
-pub enum MatrixFunction {
-    /// The exponential.
-    Exponential,
-    /// The principal square root of a matrix that may have none.
-    SquareRoot,
-    /// That of `[[A, E], [0, A]]` where `A` has one: the eigenvalues of the whole are those of `A` twice,
-    /// which rounding tears apart.
-    SquareRootOfBlocks,
 }
 
 impl MatrixFunction {
@@ -186,7 +173,8 @@ struct FunctionRule<S> {
 pub(super) fn lifted<T: Lifted>(function: MatrixFunction, a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     let inner = inner_of(a);
     let x = T::Inner::matrix_function(function, &inner)?;
-    T::apply_for_one(&[a], x, FunctionRule { function, a: inner })
+    let [x] = T::apply(&[a], [x], FunctionRule { function, a: inner })?;
+    Ok(x)
 }
 
 impl<S: Kernel> FunctionRule<S> {

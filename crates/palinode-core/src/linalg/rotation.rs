@@ -14,8 +14,8 @@
 //! entries of a matrix that may leave the rotations, the derivatives back are those of the formula that was
 //! taken; along rotations all agree.
 
-use super::LinearAlgebra;
 use super::kernel::Kernel;
+use super::{LinearAlgebra, check};
 use crate::error::Error;
 use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 use palinode_num::Scalar;
@@ -34,7 +34,7 @@ use palinode_num::Scalar;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn rotation_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<Rotation3<T>, Error> {
-    finite("rotation_from_scaled_axis' vector", v.as_slice())?;
+    check::finite("rotation_from_scaled_axis' vector", v)?;
     let [x, y, z] = [v[0], v[1], v[2]];
     let s = square_of(v);
     let (along, twice) = (stumpff(1, s), stumpff(2, s));
@@ -58,7 +58,7 @@ pub fn rotation_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<Rot
 
 /// The rotation about `v` by the angle `|v|`, as a quaternion.
 pub fn quaternion_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<UnitQuaternion<T>, Error> {
-    finite("quaternion_from_scaled_axis' vector", v.as_slice())?;
+    check::finite("quaternion_from_scaled_axis' vector", v)?;
     let half = <T as Scalar>::half();
     let s = square_of(v) * half * half;
     let along = stumpff(1, s) * half;
@@ -86,7 +86,7 @@ pub fn quaternion_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<U
 /// ```
 pub fn scaled_axis_of_rotation<T: LinearAlgebra>(rotation: &Rotation3<T>) -> Result<Vector3<T>, Error> {
     let r = rotation.matrix();
-    finite("scaled_axis_of_rotation's matrix", r.as_slice())?;
+    check::finite("scaled_axis_of_rotation's matrix", r)?;
     refuse_no_rotation(r)?;
     let one = <T as Scalar>::one();
     // Four times a component squared on one place, four times products with it on the others: a quaternion of
@@ -114,7 +114,7 @@ pub fn scaled_axis_of_quaternion<T: LinearAlgebra>(
     rotation: &UnitQuaternion<T>,
 ) -> Result<Vector3<T>, Error> {
     let parts = &rotation.as_ref().coords;
-    finite("scaled_axis_of_quaternion's quaternion", parts.as_slice())?;
+    check::finite("scaled_axis_of_quaternion's quaternion", parts)?;
     let square: f64 = parts.iter().map(|&x| value_of(x).powi(2)).sum();
     if (square - 1.0).abs() > loose::<T>() {
         return Err(Error::NotARotation { what: "the square of the quaternion's length", value: square });
@@ -191,15 +191,5 @@ fn refuse_no_rotation<T: LinearAlgebra>(r: &Matrix3<T>) -> Result<(), Error> {
             Err(Error::NotARotation { what: "the determinant", value: determinant })
         }
         _ => Ok(()),
-    }
-}
-
-fn finite<T: Scalar>(what: &'static str, entries: &[T]) -> Result<(), Error> {
-    match entries.iter().position(|&x| !value_of(x).is_finite()) {
-        Some(at) => {
-            let (row, column) = if entries.len() == 9 { (at % 3, at / 3) } else { (at, 0) };
-            Err(Error::NonFiniteEntry { what, row, column, value: value_of(entries[at]) })
-        }
-        None => Ok(()),
     }
 }

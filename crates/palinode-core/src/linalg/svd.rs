@@ -27,6 +27,7 @@
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
+use super::results::Svd;
 use super::spectrum::{
     Clusters, antisymmetric, is_lost, is_multiple_of_identity, narrowest, negligible, tolerance,
 };
@@ -34,17 +35,6 @@ use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use crate::matrix::tangents::{self, Divisors};
 use nalgebra::{DMatrix, DVector};
-
-/// Factors with `A = U diag(s) V^T`.
-#[derive(Clone, Debug)]
-pub struct Svd<T> {
-    /// The left singular vectors, a column each.
-    pub u: DMatrix<T>,
-    /// The singular values, descending, not negative.
-    pub singular_values: DVector<T>,
-    /// The right singular vectors, a row each.
-    pub v_transposed: DMatrix<T>,
-}
 
 /// The thin singular value decomposition of any matrix.
 ///
@@ -90,24 +80,16 @@ struct SvdRule<S> {
 }
 
 pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Svd<T>, Error> {
-    let mut results = evaluate(a, true)?;
-    let v_transposed = results.swap_remove(2);
-    let u = results.swap_remove(1);
-    Ok(Svd { u, singular_values: dense::as_vector(&results[0]), v_transposed })
+    let rule = SvdRule::of::<T>(a, true)?;
+    let Svd { u, singular_values, v_transposed } = rule.svd.clone();
+    let [s, u, v_transposed] = T::apply(&[a], [dense::as_column(&singular_values), u, v_transposed], rule)?;
+    Ok(Svd { u, singular_values: dense::as_vector(&s), v_transposed })
 }
 
 pub(super) fn lifted_values<T: Lifted>(a: &DMatrix<T>) -> Result<DVector<T>, Error> {
-    Ok(dense::as_vector(&evaluate(a, false)?[0]))
-}
-
-fn evaluate<T: Lifted>(a: &DMatrix<T>, with_vectors: bool) -> Result<Vec<DMatrix<T>>, Error> {
-    let svd = T::Inner::svd(&inner_of(a))?;
-    let s = svd.singular_values.as_slice();
-    let mut values = vec![DMatrix::from_column_slice(s.len(), 1, s)];
-    if with_vectors {
-        values.extend([svd.u.clone(), svd.v_transposed.clone()]);
-    }
-    T::apply(&[a], values, SvdRule { svd, with_vectors, one_direction: T::ONE_DIRECTION })
+    let rule = SvdRule::of::<T>(a, false)?;
+    let [s] = T::apply(&[a], [dense::as_column(&rule.svd.singular_values)], rule)?;
+    Ok(dense::as_vector(&s))
 }
 
 /// The part of `m` that is orthogonal to the orthonormal columns of `basis`: `m - basis basis^T m`.
@@ -116,6 +98,10 @@ fn off_basis<S: Kernel>(basis: &DMatrix<S>, m: &DMatrix<S>) -> Result<DMatrix<S>
 }
 
 impl<S: Kernel> SvdRule<S> {
+    fn of<T: Lifted<Inner = S>>(a: &DMatrix<T>, with_vectors: bool) -> Result<Self, Error> {
+        Ok(SvdRule { svd: S::svd(&inner_of(a))?, with_vectors, one_direction: T::ONE_DIRECTION })
+    }
+
     fn shape(&self) -> (usize, usize) {
         (self.svd.u.nrows(), self.svd.v_transposed.ncols())
     }

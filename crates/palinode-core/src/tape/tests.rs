@@ -4,8 +4,8 @@
 use super::arena::{Arena, OpenNode, SINK};
 use super::sweep::{Forward, Reverse};
 use super::*;
-use palinode_num::Draws;
 use crate::{Dual, Real, grad};
+use palinode_num::Draws;
 
 /// The safe twin: each node's edges, and node 0 is the sink.
 #[derive(Default)]

@@ -4,12 +4,12 @@
 //! both, because every choice depends on the seed and on shapes only.
 
 use super::model::Lists;
-use palinode_num::Draws;
 use crate::rules::{
     Add, Binary, Cos, Divide, Exp, Hypot, Logistic, Max, Multiply, Negate, Relu, Sin, Sqrt, Subtract, Tanh,
     Unary,
 };
 use crate::tape::Var;
+use palinode_num::Draws;
 use palinode_num::Scalar;
 
 pub(super) const INPUTS: usize = 7;

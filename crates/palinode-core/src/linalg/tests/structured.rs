@@ -1,15 +1,10 @@
 //! Points at which a derivative is easily lost: singular, defective and repeated. What exists is right, what
 //! does not is refused.
 
-use super::operations::distance;
+use super::operations::{distance, matrix};
 use crate::linalg;
 use crate::{Dual, DualN, Error, Var, grad, hessian, jvp};
 use nalgebra::DMatrix;
-
-fn matrix<T: Copy + PartialEq + core::fmt::Debug + 'static>(x: &[T]) -> DMatrix<T> {
-    let n = x.len().isqrt();
-    DMatrix::from_column_slice(n, n, x)
-}
 
 #[test]
 fn the_determinant_of_a_singular_matrix_has_its_cofactors() {

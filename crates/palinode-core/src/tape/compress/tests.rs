@@ -8,9 +8,9 @@
 use super::draft::Draft;
 use super::graph::Graph;
 use super::*;
-use palinode_num::Draws;
 use crate::tape::{CustomRule, Record, Var, custom};
 use crate::{Dual, Tape};
+use palinode_num::Draws;
 use proptest::prelude::*;
 
 /// Two outputs: weighted sums of all inputs.
