@@ -151,8 +151,7 @@ fn data(n: usize) -> [Data; 3] {
     // 512 binades, so that no product leaves the range.
     let mut wide = || f64::from_bits(random.u64() & !(1 << 62) | 1 << 61) * 2f64.powi(250);
     let (c, d) = ((0..n).map(|_| wide()).collect(), (0..n).map(|_| wide()).collect());
-    let subnormals =
-        (0..n).map(|_| f64::from_bits(random.u64() & (1 << 63 | ((1 << 52) - 1)))).collect();
+    let subnormals = (0..n).map(|_| f64::from_bits(random.u64() & (1 << 63 | ((1 << 52) - 1)))).collect();
     [
         Data { name: "normals", a, b, ordinary: true },
         Data { name: "numbers over 512 binades", a: c, b: d, ordinary: false },

@@ -1,12 +1,12 @@
 //! Burgers' equation: 1000 points, 1e4 steps, 16 MiB.
 
-use super::{Line, Size, race};
+use super::{Line, race, turn};
 use crate::heap;
+use crate::problem::Size;
 use palinode::prelude::*;
 use palinode::snapshot::{Reals, Sink, Source};
 use palinode::time::{Number, Rollout, Step, StepRule};
 use std::f64::consts::PI;
-use std::hint::black_box;
 
 const C: f64 = 0.1;
 const V: f64 = 0.2;
@@ -148,22 +148,14 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let [plain_ns, advanced, ours, tape, rule] = race(
         rounds,
         &mut [
-            Box::new(|| {
+            turn(|| {
                 u.copy_from_slice(&initial.u);
-                black_box(plain(&mut u, &mut next, steps));
+                plain(&mut u, &mut next, steps)
             }),
-            Box::new(|| {
-                black_box(by_rule.run(&initial, &()).expect("a state"));
-            }),
-            Box::new(|| {
-                black_box(by_tape.value_and_grad(&initial, &(), loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(on_tape.value_and_grad(&initial, &(), loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(by_rule.value_and_grad(&initial, &(), loss).expect("a gradient"));
-            }),
+            turn(|| by_rule.run(&initial, &()).expect("a state")),
+            turn(|| by_tape.value_and_grad(&initial, &(), loss).expect("a gradient")),
+            turn(|| on_tape.value_and_grad(&initial, &(), loss).expect("a gradient")),
+            turn(|| by_rule.value_and_grad(&initial, &(), loss).expect("a gradient")),
         ],
     );
     let per_step = 1e-3 / steps as f64;

@@ -1,7 +1,8 @@
 //! The Lorenz system: 1e4 steps, 10 snapshots.
 
-use super::{Line, Size, race};
+use super::{Line, race, turn};
 use crate::heap;
+use crate::problem::Size;
 use echidna::checkpoint::grad_checkpointed;
 use palinode::prelude::*;
 use palinode::time::{Number, Rollout, Schedule, Step};
@@ -100,22 +101,12 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let [plain_ns, ours, taped, stored, alone, echidna] = race(
         rounds,
         &mut [
-            Box::new(|| {
-                black_box(plain(steps));
-            }),
-            Box::new(|| {
-                black_box(run.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(on_tape.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(record(&mut whole));
-            }),
-            Box::new(|| bare(&mut small)),
-            Box::new(|| {
-                black_box(by_echidna(steps as usize));
-            }),
+            turn(|| plain(steps)),
+            turn(|| run.value_and_grad(&START, &PARAMS, loss).expect("a gradient")),
+            turn(|| on_tape.value_and_grad(&START, &PARAMS, loss).expect("a gradient")),
+            turn(|| record(&mut whole)),
+            turn(|| bare(&mut small)),
+            turn(|| by_echidna(steps as usize)),
         ],
     );
     let evaluations = gradient.report.forward as f64;
