@@ -29,7 +29,7 @@ use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
 use super::results::Svd;
 use super::spectrum::{
-    Clusters, antisymmetric, is_lost, is_multiple_of_identity, narrowest, negligible, tolerance,
+    Clusters, antisymmetric, divided, is_lost, is_multiple_of_identity, narrowest, negligible, tolerance,
 };
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
@@ -129,20 +129,12 @@ impl<S: Kernel> SvdRule<S> {
 
     /// `m_ij / (s_j - s_i)`, zero between values that coincide.
     fn divided_by_gaps(&self, clusters: &Clusters, m: &DMatrix<S>) -> DMatrix<S> {
-        let s = &self.svd.singular_values;
-        DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| match clusters.together(i, j) {
-            true => S::zero(),
-            false => m[(i, j)] / (s[j] - s[i]),
-        })
+        divided(m, &self.svd.singular_values, S::sub, |i, j| clusters.together(i, j))
     }
 
     /// `m_ij / (s_j + s_i)`, zero on the diagonal and between zeros.
     fn divided_by_sums(&self, rank: usize, m: &DMatrix<S>) -> DMatrix<S> {
-        let s = &self.svd.singular_values;
-        DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| match i == j || i.min(j) >= rank {
-            true => S::zero(),
-            false => m[(i, j)] / (s[j] + s[i]),
-        })
+        divided(m, &self.svd.singular_values, S::add, |i, j| i == j || i.min(j) >= rank)
     }
 
     /// How the singular values of one run move, given `dA` and `P`.

@@ -30,7 +30,7 @@
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
 use super::results::{Eigenpair, Found, SymmetricEigen};
-use super::spectrum::{Clusters, antisymmetric, is_multiple_of_identity, tolerance};
+use super::spectrum::{Clusters, antisymmetric, divided, is_multiple_of_identity, tolerance};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use crate::matrix::tangents;
@@ -108,11 +108,7 @@ impl<S: Kernel> EigenRule<S> {
 
     /// `F o m`, zero between eigenvalues that coincide.
     fn divided_by_gaps(&self, clusters: &Clusters, m: &DMatrix<S>) -> DMatrix<S> {
-        let w = &self.eigen.values;
-        DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| match clusters.together(i, j) {
-            true => S::zero(),
-            false => m[(i, j)] / (w[j] - w[i]),
-        })
+        divided(m, &self.eigen.values, S::sub, |i, j| clusters.together(i, j))
     }
 
     /// How the eigenvalues of one run move, given `V^T dA V`.

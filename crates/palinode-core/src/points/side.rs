@@ -125,7 +125,8 @@ impl Scale {
 
 impl<'a> Side<'a> {
     /// A side of which only the comparisons are looked at.
-    pub(super) fn of(run: Beside<'a>, here: &Log) -> Self {
+    pub(super) fn of(found: Found<'a>, relative: f64, here: &Log) -> Self {
+        let run = Beside { relative, found, to_next: None, is_farther: false };
         let mut side = Side { runs: vec![run], ..Side::default() };
         side.settle(here);
         side

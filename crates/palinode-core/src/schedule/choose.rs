@@ -4,7 +4,7 @@
 //! works. The bytes are those of snapshots and residuals beside the live state and the residuals of one step,
 //! and those of the plan itself: a table that is larger than what it saves is not worth it.
 
-use super::binomial::useful;
+use super::binomial::{least, useful};
 use super::{Action, Binomial, binomial};
 use super::{
     Cost, Mixed, Periodic, Sizes, StoreAll, binomial_cost, periodic, periodic_cost, store_all, store_all_cost,
@@ -104,18 +104,10 @@ fn best_period(steps: u64, sizes: Sizes, per_snapshot: u64, bytes: u64) -> Optio
         return None;
     }
     // From where they are fewest, longer periods as long as they fit.
-    let (mut low, mut high) = (every, steps);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if need(middle) <= bytes {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    let cost = periodic_cost(steps, low).ok()?;
+    let every = least(every, steps, |every| need(every + 1) > bytes);
+    let cost = periodic_cost(steps, every).ok()?;
     let plan = cost.peak_snapshots.memory as usize * size_of::<super::sweep::Kept>();
-    Some((Method::Periodic { every: low }, cost, plan))
+    Some((Method::Periodic { every }, cost, plan))
 }
 
 /// A mixed schedule whose own table is within the budget, too.

@@ -14,13 +14,15 @@ fn two_runs() -> DMatrix<f64> {
     &q * w * q.transpose()
 }
 
+type Values<T> = fn(&DMatrix<T>) -> Result<DVector<T>, Error>;
+
 /// Forward tangents of these values are the slopes of a step forwards: one-sided differences with the first
 /// error term removed.
 fn moves_as_a_step_does(
     a: &DMatrix<f64>,
     da: &DMatrix<f64>,
-    forward: fn(&DMatrix<Dual<f64>>) -> Result<DVector<Dual<f64>>, Error>,
-    plain: fn(&DMatrix<f64>) -> Result<DVector<f64>, Error>,
+    forward: Values<Dual<f64>>,
+    plain: Values<f64>,
     allowed: f64,
 ) {
     let forward = forward(&a.zip_map(da, Dual::new)).unwrap().map(|w| w.tangent);
