@@ -1,5 +1,6 @@
-//! What follows from a number's own `+ - * / %`: operators with `f64`s on either side, which are rounded to
-//! the number first, assignments, sums and products of iterators, term by term.
+//! What follows from a number's own `+ - * / %` and order: operators and comparisons with `f64`s on either side,
+//! which are rounded to the number first (infinities and NaN are compared as floats are), assignments, sums and
+//! products of iterators, term by term.
 
 macro_rules! operators_with_f64 {
     ([$($generics:tt)*] $Number:ty) => {
@@ -10,6 +11,35 @@ macro_rules! operators_with_f64 {
         $crate::operators::operators_with_f64!([$($generics)*] $Number, Rem rem RemAssign rem_assign);
         $crate::operators::operators_with_f64!([$($generics)*] $Number, Sum sum Add::add zero);
         $crate::operators::operators_with_f64!([$($generics)*] $Number, Product product Mul::mul one);
+
+        impl<$($generics)*> PartialEq<f64> for $Number {
+            #[inline]
+            fn eq(&self, other: &f64) -> bool {
+                self.partial_cmp(other) == Some(core::cmp::Ordering::Equal)
+            }
+        }
+        impl<$($generics)*> PartialOrd<f64> for $Number {
+            #[inline]
+            fn partial_cmp(&self, other: &f64) -> Option<core::cmp::Ordering> {
+                use $crate::scalar::Scalar;
+                match other.is_finite() {
+                    true => self.partial_cmp(&<Self as Scalar>::from_f64(*other)),
+                    false => self.glance()?.partial_cmp(other),
+                }
+            }
+        }
+        impl<$($generics)*> PartialEq<$Number> for f64 {
+            #[inline]
+            fn eq(&self, other: &$Number) -> bool {
+                other == self
+            }
+        }
+        impl<$($generics)*> PartialOrd<$Number> for f64 {
+            #[inline]
+            fn partial_cmp(&self, other: &$Number) -> Option<core::cmp::Ordering> {
+                other.partial_cmp(self).map(core::cmp::Ordering::reverse)
+            }
+        }
     };
     ([$($generics:tt)*] $Number:ty, $operator:ident $method:ident $assign:ident $assign_method:ident) => {
         impl<$($generics)*> core::ops::$operator<f64> for $Number {

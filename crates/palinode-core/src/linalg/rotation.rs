@@ -43,17 +43,8 @@ pub fn rotation_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<Rot
     let diagonal = |x: T| one + twice * (x * x - s);
     let (xy, yz, zx) = (twice * x * y, twice * y * z, twice * z * x);
     let (x, y, z, dx, dy, dz) = (along * x, along * y, along * z, diagonal(x), diagonal(y), diagonal(z));
-    Ok(Rotation3::from_matrix_unchecked(Matrix3::new(
-        dx,
-        xy - z,
-        zx + y,
-        xy + z,
-        dy,
-        yz - x,
-        zx - y,
-        yz + x,
-        dz,
-    )))
+    let columns = [[dx, xy + z, zx - y], [xy - z, dy, yz + x], [zx + y, yz - x, dz]];
+    Ok(Rotation3::from_matrix_unchecked(Matrix3::from(columns)))
 }
 
 /// The rotation about `v` by the angle `|v|`, as a quaternion.
@@ -62,12 +53,8 @@ pub fn quaternion_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<U
     let half = <T as Scalar>::half();
     let s = square_of(v) * half * half;
     let along = stumpff(1, s) * half;
-    Ok(UnitQuaternion::new_unchecked(Quaternion::new(
-        stumpff(0, s),
-        along * v[0],
-        along * v[1],
-        along * v[2],
-    )))
+    let quaternion = Quaternion::new(stumpff(0, s), along * v[0], along * v[1], along * v[2]);
+    Ok(UnitQuaternion::new_unchecked(quaternion))
 }
 
 /// The scaled axis of a rotation matrix; its length, the angle, is at most half a turn.

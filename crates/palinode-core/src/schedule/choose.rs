@@ -14,24 +14,16 @@ use crate::Error;
 /// A method and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum Method {
     /// [`store_all`].
     StoreAll,
-    /// [`periodic`].
-    Periodic {
-        /// Steps from a snapshot to the next.
-        every: u64,
-    },
-    /// [`binomial`].
-    Binomial {
-        /// The most snapshots at once.
-        snapshots: u32,
-    },
-    /// [`Mixed::near`].
-    Mixed {
-        /// The budget for snapshots and residuals.
-        bytes: u64,
-    },
+    /// [`periodic`], with so many steps from a snapshot to the next.
+    Periodic { every: u64 },
+    /// [`binomial`], with so many snapshots at most.
+    Binomial { snapshots: u32 },
+    /// [`Mixed::near`], with so many bytes for snapshots and residuals.
+    Mixed { bytes: u64 },
 }
 
 /// What [`choose`] found.

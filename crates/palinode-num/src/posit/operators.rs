@@ -12,7 +12,6 @@
 
 use super::arithmetic::{Term, product, quotient, remainder, sum};
 use super::{Posit, PositWidth};
-use core::cmp::Ordering;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 impl<W: PositWidth> Neg for Posit<W> {
@@ -123,35 +122,3 @@ impl<W: PositWidth> Posit<W> {
 }
 
 crate::operators::operators_with_f64!([W: PositWidth] Posit<W>);
-
-impl<W: PositWidth> PartialEq<f64> for Posit<W> {
-    #[inline]
-    fn eq(&self, other: &f64) -> bool {
-        other.is_finite() && *self == Self::from_f64(*other)
-    }
-}
-
-impl<W: PositWidth> PartialOrd<f64> for Posit<W> {
-    #[inline]
-    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
-        if other.is_finite() {
-            self.partial_cmp(&Self::from_f64(*other))
-        } else {
-            self.to_f64().partial_cmp(other)
-        }
-    }
-}
-
-impl<W: PositWidth> PartialEq<Posit<W>> for f64 {
-    #[inline]
-    fn eq(&self, other: &Posit<W>) -> bool {
-        other == self
-    }
-}
-
-impl<W: PositWidth> PartialOrd<Posit<W>> for f64 {
-    #[inline]
-    fn partial_cmp(&self, other: &Posit<W>) -> Option<Ordering> {
-        other.partial_cmp(self).map(Ordering::reverse)
-    }
-}

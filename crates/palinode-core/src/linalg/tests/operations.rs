@@ -5,7 +5,7 @@ use crate::{Error, Scalar};
 use nalgebra::DMatrix;
 
 macro_rules! operations {
-    ($($name:ident),*) => {
+    ($($name:ident)*) => {
         /// An operation with the size of its matrix. Symmetric operations get all `n * n` entries, of pairs the
         /// top one is asked for.
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,28 +17,10 @@ macro_rules! operations {
         pub(super) const ALL: [Operation; [$($name),*].len()] = [$($name),*];
     };
 }
-operations!(
-    Matmul,
-    Solve,
-    SolveLower,
-    SolveUpper,
-    Inverse,
-    Determinant,
-    LogDeterminant,
-    Cholesky,
-    Lu,
-    Qr,
-    SymmetricEigen,
-    SymmetricEigenvalues,
-    Eigenpair,
-    Svd,
-    SingularValues,
-    Eigenvalues,
-    Exponential,
-    SquareRoot,
-    PseudoInverse,
-    Polar
-);
+operations! {
+    Matmul Solve SolveLower SolveUpper Inverse Determinant LogDeterminant Cholesky Lu Qr SymmetricEigen
+    SymmetricEigenvalues Eigenpair Svd SingularValues Eigenvalues Exponential SquareRoot PseudoInverse Polar
+}
 
 /// How many columns a right-hand side or a second factor has.
 pub(super) const COLUMNS: usize = 2;
