@@ -121,18 +121,15 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let half = Rollout::new(Lorenz).steps(steps / 2).schedule(Schedule::Binomial { snapshots: SNAPSHOTS });
     black_box(half.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
     let for_half = (heap::calls() - calls) as f64;
+    let per_step = |what: &str, ns: f64| Line::new(what, ns / n, None, "ns/step");
+    let sweeps = gradient.report.sweeps();
     vec![
-        Line::new(format!("plain f64, {steps} steps"), plain_ns / n, None, "ns/step"),
-        Line::new(
-            format!("rollout, {SNAPSHOTS} snapshots, {:.2} forward sweeps", gradient.report.sweeps()),
-            ours / n,
-            None,
-            "ns/step",
-        ),
-        Line::new("the same with every step on the tape", taped / n, None, "ns/step"),
-        Line::new("the same tape storing all", stored / n, None, "ns/step"),
-        Line::new("one step at a time on a warm tape, without a driver", alone / n, None, "ns/step"),
-        Line::new("echidna grad_checkpointed, as many snapshots", echidna / n, None, "ns/step"),
+        per_step(&format!("plain f64, {steps} steps"), plain_ns),
+        per_step(&format!("rollout, {SNAPSHOTS} snapshots, {sweeps:.2} forward sweeps"), ours),
+        per_step("the same with every step on the tape", taped),
+        per_step("the same tape storing all", stored),
+        per_step("one step at a time on a warm tape, without a driver", alone),
+        per_step("echidna grad_checkpointed, as many snapshots", echidna),
         Line::new("rollout on the tape / storing all", taped / stored, Some(2.0), "x"),
         Line::new("echidna / rollout", echidna / ours, None, "x"),
         Line::new("echidna / rollout on the tape", echidna / taped, None, "x"),

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::matrix::tangents::{Algebra, Part};
 use core::marker::PhantomData;
 use nalgebra::{DMatrix, DVector};
-use palinode_num::Accumulator;
+use palinode_num::{Accumulator, Scalar};
 
 /// Matrices of one number, for the formulas of tangents.
 pub(super) struct Matrices<S>(PhantomData<S>);
@@ -86,9 +86,14 @@ pub(super) fn diagonal<S: Kernel>(column: &DMatrix<S>) -> DMatrix<S> {
     DMatrix::from_fn(n, n, |i, j| if i == j { column[i] } else { S::zero() })
 }
 
+/// The primal as a plain number. Not a decision: there is one formula, whatever it is.
+pub(super) fn value_of<S: Scalar>(x: S) -> f64 {
+    x.glance().unwrap_or(f64::NAN)
+}
+
 /// The primals, without derivatives.
 pub(super) fn constants<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
-    a.map(|x| S::from_f64(x.glance().unwrap_or(f64::NAN)))
+    a.map(|x| S::from_f64(value_of(x)))
 }
 
 /// Whether every entry is zero in every component.
@@ -96,17 +101,14 @@ pub(super) fn vanishes<S: Kernel>(a: &DMatrix<S>) -> bool {
     a.iter().all(|x| x.vanishes())
 }
 
-/// `a + b`.
 pub(super) fn sum<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
     a.zip_map(b, |x, y| x + y)
 }
 
-/// `a - b`.
 pub(super) fn difference<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
     a.zip_map(b, |x, y| x - y)
 }
 
-/// `-a`.
 pub(super) fn negated<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
     a.map(|x| -x)
 }

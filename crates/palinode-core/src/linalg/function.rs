@@ -12,6 +12,7 @@
 //!
 //! Saved: `A`. Known limit: a derivative costs eight times the function.
 
+use super::dense::value_of;
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
 use super::results::{Eigenvalues, MatrixFunction};
@@ -123,9 +124,8 @@ fn pade_order(epsilon: f64) -> i32 {
 fn refuse_negative_eigenvalues<S: Kernel>(a: &DMatrix<S>) -> Result<(), Error> {
     let Eigenvalues { re, im } = S::eigenvalues(a)?;
     let allowed = 16.0 * a.nrows() as f64 * S::epsilon() * norm(a);
-    let value = |x: S| x.glance().unwrap_or(f64::NAN);
-    match (0..re.len()).find(|&i| value(re[i]) < 0.0 && value(im[i]).abs() <= allowed) {
-        Some(i) => Err(Error::NoPrincipalRoot { eigenvalue: value(re[i]) }),
+    match (0..re.len()).find(|&i| value_of(re[i]) < 0.0 && value_of(im[i]).abs() <= allowed) {
+        Some(i) => Err(Error::NoPrincipalRoot { eigenvalue: value_of(re[i]) }),
         None => Ok(()),
     }
 }

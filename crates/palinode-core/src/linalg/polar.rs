@@ -49,9 +49,9 @@ pub fn polar<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Polar<T>, Error> {
 pub(super) fn plain<S: Kernel>(a: &DMatrix<S>) -> Result<Polar<S>, Error> {
     let Svd { u, singular_values, v_transposed } = S::svd(a)?;
     let tolerance = tolerance(&singular_values, a.nrows());
-    let value = |x: &S| x.glance().unwrap_or(f64::NAN);
-    if let Some(pivot) = singular_values.iter().position(|s| value(s) <= tolerance) {
-        return Err(Error::Singular { what: "polar", pivot, value: value(&singular_values[pivot]) });
+    if let Some(pivot) = singular_values.iter().position(|&s| dense::value_of(s) <= tolerance) {
+        let value = dense::value_of(singular_values[pivot]);
+        return Err(Error::Singular { what: "polar", pivot, value });
     }
     let stretched = dense::columns_scaled(&v_transposed.transpose(), &singular_values);
     Ok(Polar {

@@ -79,6 +79,10 @@ impl<S: Kernel> PseudoInverse<S> {
         };
         Ok((minus(&self.a, &self.x)?, minus(&self.x, &self.a)?))
     }
+
+    fn rank_changes(&self, rank: usize) -> Error {
+        Error::RankChanges { rank, full: self.a.nrows().min(self.a.ncols()) }
+    }
 }
 
 impl<S: Kernel> Rule<S> for PseudoInverse<S> {
@@ -114,11 +118,5 @@ impl<S: Kernel> Rule<S> for PseudoInverse<S> {
 
     fn saved_bytes(&self) -> usize {
         dense::bytes::<S>(self.a.len() + self.x.len())
-    }
-}
-
-impl<S: Kernel> PseudoInverse<S> {
-    fn rank_changes(&self, rank: usize) -> Error {
-        Error::RankChanges { rank, full: self.a.nrows().min(self.a.ncols()) }
     }
 }

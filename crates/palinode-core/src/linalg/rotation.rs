@@ -14,6 +14,7 @@
 //! entries of a matrix that may leave the rotations, the derivatives back are those of the formula that was
 //! taken; along rotations all agree.
 
+use super::dense::value_of;
 use super::kernel::Kernel;
 use super::{LinearAlgebra, check};
 use crate::error::Error;
@@ -155,11 +156,6 @@ fn arc_tangent_over<T: LinearAlgebra>(t: T) -> T {
 
 fn square_of<T: LinearAlgebra>(v: &Vector3<T>) -> T {
     <T as Scalar>::dot(v.as_slice(), v.as_slice())
-}
-
-/// Not a decision: the formulas on both sides are those of one smooth function.
-fn value_of<T: Scalar>(x: T) -> f64 {
-    x.glance().unwrap_or(f64::NAN)
 }
 
 /// How far from a rotation a product of many may have gone.

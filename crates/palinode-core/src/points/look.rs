@@ -372,7 +372,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
             let log = &self.here.log;
             let stays = |n: &usize| sides.iter().flatten().all(|side| side.goes_as(log, &log.suspects[*n]));
             let unmoved: Vec<usize> = (0..log.suspects.len()).filter(stays).collect();
-            let own = |side: &Side<'_>| side.runs.last().map_or(0, Beside::exact_suspects);
+            let own = |side: &Side<'_>| side.runs.last().map_or(0, |run| run.found.exact_suspects());
             if unmoved.is_empty() && sides.iter().flatten().all(|side| own(side) == 0) {
                 return;
             }

@@ -48,19 +48,13 @@ pub(super) struct Beside<'a> {
     pub(super) is_farther: bool,
 }
 
-impl Beside<'_> {
-    /// How many comparisons of its own are suspicious.
-    pub(super) fn exact_suspects(&self) -> usize {
-        self.found.exact_suspects()
-    }
-}
-
 impl Found<'_> {
     /// Whether comparison `n` went as at the point.
     pub(super) fn goes_as(&self, here: &Log, n: usize) -> bool {
         self.log.outcomes.get(n) == here.outcomes.get(n)
     }
 
+    /// How many comparisons of its own are suspicious.
     pub(super) fn exact_suspects(&self) -> usize {
         self.log.suspects.iter().filter(|suspect| suspect.suspicion == Suspicion::Exact).count()
     }
@@ -143,9 +137,9 @@ impl<'a> Side<'a> {
             within > 0 && !beyond.is_empty() && !beyond.iter().any(|run| goes_as(run, n))
         };
         let is_beyond = |i: usize| {
-            let own = self.runs[i].exact_suspects();
+            let own = self.runs[i].found.exact_suspects();
             !here.suspects.iter().any(|suspect| is_left_later(i, suspect.number))
-                && !self.runs[i + 1..].iter().any(|run| run.is_farther && run.exact_suspects() < own)
+                && !self.runs[i + 1..].iter().any(|run| run.is_farther && run.found.exact_suspects() < own)
         };
         let runs = &self.runs;
         let pairs = || (0..runs.len()).filter(move |&i| runs[i].to_next.is_some());

@@ -2,7 +2,7 @@
 //! refuses the rest.
 
 use super::operations::{distance, matrix, slope};
-use crate::linalg;
+use crate::linalg::{self, LinearAlgebra};
 use crate::{Dual, DualN, Error, Tape, Var, grad, hessian, jacobian};
 use nalgebra::{DMatrix, DVector};
 
@@ -187,20 +187,16 @@ fn zero_singular_values() {
         assert!(grad(vector, a.as_slice()).is_err(), "{m} x {n}");
         // On a shorter side of 2, the one vector that is left has a derivative.
         if m == 2 {
-            let product = |x: &[Var<f64>]| {
-                let u = linalg::svd(&matrix(x)).unwrap().u;
+            fn product<T: LinearAlgebra>(a: &DMatrix<T>) -> T {
+                let u = linalg::svd(a).unwrap().u;
                 u[(0, 1)] * u[(1, 1)]
-            };
-            let at = |x: &[f64]| {
-                let u = linalg::svd(&DMatrix::from_column_slice(m, n, x)).unwrap().u;
-                u[(0, 1)] * u[(1, 1)]
-            };
-            let gradient = grad(product, a.as_slice()).unwrap();
+            }
+            let gradient = grad(|x| product(&matrix(x)), a.as_slice()).unwrap();
             for i in 0..a.len() {
                 let moved = |t: f64| {
                     let mut x = a.as_slice().to_vec();
                     x[i] += t;
-                    vec![at(&x)]
+                    vec![product(&DMatrix::from_column_slice(m, n, &x))]
                 };
                 let difference = slope(1e-3, moved)[0];
                 assert!((difference - gradient[i]).abs() < 1e-10, "{difference} {gradient:?}");

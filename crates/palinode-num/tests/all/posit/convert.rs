@@ -39,17 +39,11 @@ fn check_from<W: PositWidth>(a: Posit<W>) {
 fn check_integers<W: PositWidth>(a: Posit<W>, exact: Option<&Fraction>) {
     // Twice the number, cut, tells halves; ties go to even.
     let nearest = exact.map(|x| {
-        let floor = {
-            let cut = x.truncated();
-            let below = x.compare(&Fraction::scaled(cut.clone(), 0)).is_lt();
-            cut - i32::from(below)
-        };
-        let rest = x.plus(&Fraction::scaled(-&floor, 0));
-        let up = match rest.compare(&Fraction::scaled(1, -1)) {
-            std::cmp::Ordering::Less => false,
-            std::cmp::Ordering::Equal => floor.bit(0),
-            std::cmp::Ordering::Greater => true,
-        };
+        let cut = x.truncated();
+        let below = x.compare(&Fraction::scaled(cut.clone(), 0)).is_lt();
+        let floor = cut - i32::from(below);
+        let from_half = x.plus(&Fraction::scaled(-&floor, 0)).compare(&Fraction::scaled(1, -1));
+        let up = from_half.is_gt() || from_half.is_eq() && floor.bit(0);
         floor + i32::from(up)
     });
     macro_rules! check {

@@ -136,19 +136,9 @@ pub(crate) fn is_nearest<W: PositWidth>(exact: Option<&Fraction>, found: Posit<W
         let border = standard(2 * below + 1, W::BITS + 1).expect("a border is a number");
         size.compare(&border)
     };
-    let above_lower = code == 1
-        || match border(code - 1) {
-            Ordering::Less => false,
-            Ordering::Equal => code % 2 == 0,
-            Ordering::Greater => true,
-        };
-    let below_upper = code == largest
-        || match border(code) {
-            Ordering::Less => true,
-            Ordering::Equal => code % 2 == 0,
-            Ordering::Greater => false,
-        };
-    above_lower && below_upper
+    let inwards = if code % 2 == 0 { Ordering::Greater } else { Ordering::Less };
+    let is_above_lower = code == 1 || border(code - 1).then(inwards).is_gt();
+    is_above_lower && (code == largest || border(code).then(inwards.reverse()).is_lt())
 }
 
 /// Any encoding; long regimes, few bits and the ends come often.
