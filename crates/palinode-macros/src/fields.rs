@@ -33,8 +33,8 @@ pub(crate) struct Way {
     pub(crate) from: TokenStream,
 }
 
-/// A trait to implement: its path, the types of its sinks and sources, and how a word is put to `to` and got from
-/// `from`.
+/// A trait to implement: its path, the types of its sinks and sources, and how a word is put to `to` and got
+/// from `from`.
 pub(crate) struct Trait<Put> {
     pub(crate) path: TokenStream,
     pub(crate) sink: TokenStream,
@@ -73,7 +73,8 @@ impl<'a> Shapes<'a> {
         self.all.iter().flat_map(|shape| shape.parts.iter().map(|part| part.ty))
     }
 
-    /// The implementation for this type, with these bounds besides its own; `way` says what is done with a field.
+    /// The implementation for this type, with these bounds besides its own; `way` says what is done with a
+    /// field.
     pub(crate) fn implement(
         &self,
         input: &DeriveInput,

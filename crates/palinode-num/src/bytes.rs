@@ -18,7 +18,8 @@ const VERSION: u8 = 1;
 const HEAD: usize = 3;
 const TAIL: usize = 4;
 
-/// Why bytes are no exact sum. What was `expected` and `found` is a number of bytes, or the first or second byte.
+/// Why bytes are no exact sum. What was `expected` and `found` is a number of bytes, or the first or second
+/// byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs)]

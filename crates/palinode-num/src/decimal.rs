@@ -103,7 +103,8 @@ impl Decimal {
         self.trimmed()
     }
 
-    /// As text in the form asked for: all of the short digits, or as many of the exact ones as a precision says.
+    /// As text in the form asked for: all of the short digits, or as many of the exact ones as a precision
+    /// says.
     pub(crate) fn text(
         precision: Option<usize>,
         scientific: bool,

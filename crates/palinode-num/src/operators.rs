@@ -1,6 +1,6 @@
-//! What follows from a number's own `+ - * / %` and order: operators and comparisons with `f64`s on either side,
-//! which are rounded to the number first (infinities and NaN are compared as floats are), assignments, sums and
-//! products of iterators, term by term.
+//! What follows from a number's own `+ - * / %` and order: operators and comparisons with `f64`s on either
+//! side, which are rounded to the number first (infinities and NaN are compared as floats are), assignments,
+//! sums and products of iterators, term by term.
 
 macro_rules! operators_with_f64 {
     ([$($generics:tt)*] $Number:ty) => {

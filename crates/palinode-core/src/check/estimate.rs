@@ -32,7 +32,8 @@ pub enum Verdict {
     Agrees { digits: u32 },
     /// As far as differences can tell, which is fewer digits than usual; none if the derivative vanishes.
     Within { digits: Option<u32> },
-    /// They cannot tell: the slopes to the left and to the right differ, and the derivative lies between them.
+    /// They cannot tell: the slopes to the left and to the right differ, and the derivative lies between
+    /// them.
     Kink { left: f64, right: f64 },
     /// They cannot tell: the values to the left and to the right differ; the derivative is the slope on its
     /// side, unless there is a kink at the same point.

@@ -24,8 +24,8 @@ fn shape<T: Scalar>(what: &'static str, a: &DMatrix<T>, fits: bool, must: &'stat
     if fits { finite(what, a) } else { Err(Error::Shape { what, rows, columns, must }) }
 }
 
-/// An error unless it is square and finite, which names the first pair of entries that should be equal and are
-/// not, by far.
+/// An error unless it is square and finite, which names the first pair of entries that should be equal and
+/// are not, by far.
 pub(super) fn symmetric<T: Scalar>(what: &'static str, matrix: &DMatrix<T>) -> Result<(), Error> {
     square(what, matrix)?;
     // A check, not a decision.

@@ -1,5 +1,5 @@
-//! The numbers that dense linear algebra runs on: plain ones compute, derivative numbers lift what their inner
-//! number does. Both come from the list of operations in `kernel.rs`.
+//! The numbers that dense linear algebra runs on: plain ones compute, derivative numbers lift what their
+//! inner number does. Both come from the list of operations in `kernel.rs`.
 
 use super::kernel::{Kernel, operations};
 use super::results::{

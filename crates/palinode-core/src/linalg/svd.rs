@@ -215,8 +215,8 @@ impl<S: Kernel> SvdRule<S> {
     }
 }
 
-/// What the tangents and cotangents of vectors are divided by, with zeros for what does not move or must not be
-/// asked: between values that coincide, and between zeros.
+/// What the tangents and cotangents of vectors are divided by, with zeros for what does not move or must not
+/// be asked: between values that coincide, and between zeros.
 struct DivisorsOf<'a, S> {
     s: &'a DVector<S>,
     clusters: &'a Clusters,

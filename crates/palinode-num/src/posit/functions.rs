@@ -43,8 +43,8 @@ type Both = (fn(f64) -> f64, fn(DoubleDouble) -> DoubleDouble);
 type BothOfTwo = (fn(f64, f64) -> f64, fn(DoubleDouble, DoubleDouble) -> DoubleDouble);
 
 impl<W: PositWidth> Posit<W> {
-    /// The posit nearest to a value of which only this much is known, if all it may be rounds to the same. Up to
-    /// 32 bits `f64`s know enough for that.
+    /// The posit nearest to a value of which only this much is known, if all it may be rounds to the same. Up
+    /// to 32 bits `f64`s know enough for that.
     #[inline]
     fn surely(near: impl FnOnce() -> f64) -> Option<Self> {
         if W::BITS > 32 {

@@ -161,8 +161,8 @@ fn dot_products_are_the_nearest_number() {
     }
 }
 
-/// A sum of some terms is the same and has one form in bytes, whatever the order, the grouping and the stops on
-/// the way; so has one of products, whatever the order of factors.
+/// A sum of some terms is the same and has one form in bytes, whatever the order, the grouping and the stops
+/// on the way; so has one of products, whatever the order of factors.
 #[test]
 fn order_grouping_and_stops_do_not_matter() {
     for (case, (name, mut list)) in lists(24).enumerate() {

@@ -6,8 +6,8 @@ use nalgebra::DMatrix;
 
 macro_rules! operations {
     ($($name:ident)*) => {
-        /// An operation with the size of its matrix. Symmetric operations get all `n * n` entries, of pairs the
-        /// top one is asked for.
+        /// An operation with the size of its matrix. Symmetric operations get all `n * n` entries, of pairs
+        /// the top one is asked for.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(super) enum Operation {
             $($name),*

@@ -389,8 +389,8 @@ fn vectors_of_equal_eigenvalues_have_no_derivative() {
     }
 }
 
-/// At equal singular values the vectors of both sides turn together, and what does not depend on their basis has
-/// its derivative: along a rotation, `U V'` of a multiple of the identity turns with the matrix.
+/// At equal singular values the vectors of both sides turn together, and what does not depend on their basis
+/// has its derivative: along a rotation, `U V'` of a multiple of the identity turns with the matrix.
 #[test]
 fn vectors_of_equal_singular_values_turn_together() {
     let source = "param t\nlet u, s, v = svd([[2, -t], [t, 2]])\nlet q = u @ v'\nloss y = q[1, 0] + sum(s)\n";
