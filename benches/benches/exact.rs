@@ -15,13 +15,13 @@ use accurate::dot::{Dot2, OnlineExactDot};
 use accurate::sum::{OnlineExactSum, Sum2};
 use accurate::traits::{DotWithAccumulator, SumWithAccumulator};
 use benches::bars::Held;
+use benches::measure::fastest;
 use benches::reference;
-use benches::rng::Draws;
+use benches::rng::{Draws, normals};
 use palinode::num::{Accumulator, ExactDot, ExactSum};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 use xsum::{Xsum, XsumLarge, XsumSmall};
 
 /// The bars: at most so many times naive.
@@ -121,18 +121,11 @@ fn by_xsum(mut sum: impl Xsum, a: &[f64]) -> f64 {
 
 /// Nanoseconds per term of every contestant: the fastest of interleaved rounds.
 fn measure(contestants: &[Contestant], a: &[f64], b: &[f64], rounds: usize) -> Vec<f64> {
-    let mut best = vec![Duration::MAX; contestants.len()];
     // Short lists are repeated until a sample can be timed.
     let repeat = (100_000 / a.len()).max(1);
-    for _ in 0..rounds {
-        for (contestant, best) in contestants.iter().zip(&mut best) {
-            let start = Instant::now();
-            for _ in 0..repeat {
-                black_box((contestant.run)(black_box(a), black_box(b)));
-            }
-            *best = (*best).min(start.elapsed());
-        }
-    }
+    let best = fastest(contestants, rounds, repeat, |contestant| {
+        black_box((contestant.run)(black_box(a), black_box(b)));
+    });
     best.iter().map(|t| t.as_secs_f64() * 1e9 / (repeat * a.len()) as f64).collect()
 }
 
@@ -146,13 +139,12 @@ struct Data {
 
 fn data(n: usize) -> [Data; 3] {
     let mut random = Draws::new(1);
-    let (a, b) = (random.normals(n, 1.0), random.normals(n, 1.0));
-    let normals = random.normals(n, 1.0);
+    let (a, b) = (normals(&mut random, n, 1.0), normals(&mut random, n, 1.0));
+    let normals = normals(&mut random, n, 1.0);
     // 512 binades, so that no product leaves the range.
-    let mut wide = || f64::from_bits(random.next_u64() & !(1 << 62) | 1 << 61) * 2f64.powi(250);
+    let mut wide = || f64::from_bits(random.u64() & !(1 << 62) | 1 << 61) * 2f64.powi(250);
     let (c, d) = ((0..n).map(|_| wide()).collect(), (0..n).map(|_| wide()).collect());
-    let subnormals =
-        (0..n).map(|_| f64::from_bits(random.next_u64() & (1 << 63 | ((1 << 52) - 1)))).collect();
+    let subnormals = (0..n).map(|_| f64::from_bits(random.u64() & (1 << 63 | ((1 << 52) - 1)))).collect();
     [
         Data { name: "normals", a, b, ordinary: true },
         Data { name: "numbers over 512 binades", a: c, b: d, ordinary: false },

@@ -2,7 +2,8 @@
 //! everything, and echidna's checkpointing, in one run. `--quick` takes short loops, for CI.
 
 use benches::heap;
-use benches::loops::{self, Size};
+use benches::loops;
+use benches::problem::Size;
 
 #[global_allocator]
 static ALLOCATOR: heap::CountingAllocator = heap::CountingAllocator;

@@ -12,11 +12,11 @@
 //! ours, makes the run fail; with `--quick` times that are missed are only said.
 
 use benches::bars::Held;
+use benches::measure::fastest;
 use benches::rng::Draws;
 use palinode::num::{Posit32, PositWidth, Quire, Quire32};
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Lengths: what is done once for a dot product weighs on short ones.
 const TERMS: [usize; 3] = [100, 1000, 4096];
@@ -27,12 +27,6 @@ const BAR: f64 = 10.0;
 
 /// A dot product of all terms, as the bits of the result.
 type Dot<'a> = Box<dyn Fn() -> u64 + 'a>;
-
-struct Contestant<'a> {
-    name: &'static str,
-    dot: Dot<'a>,
-    best: Duration,
-}
 
 /// The other crates.
 const OTHERS: [&str; 2] = ["fast-posit p32", "softposit P32"];
@@ -60,7 +54,7 @@ fn like_a_network(rng: &mut Draws) -> Posit32 {
 }
 
 fn any_encoding(rng: &mut Draws) -> Posit32 {
-    let x = Posit32::from_bits(rng.next_u64() as i32);
+    let x = Posit32::from_bits(rng.u64() as i32);
     if x.is_nar() { Posit32::ONE } else { x }
 }
 
@@ -69,11 +63,11 @@ fn in_width<W: PositWidth>(data: &Data) -> Dot<'static> {
     Box::new(move || Quire::dot(black_box(&a), black_box(&b)).to_f64().to_bits())
 }
 
-fn contestants(data: &Data) -> Vec<Contestant<'_>> {
+fn contestants(data: &Data) -> Vec<(&'static str, Dot<'_>)> {
     let fast = data.pairs(|x| fast_posit::p32::from_bits(x.to_bits()));
     let soft = data.pairs(|x| softposit::P32::from_bits(x.to_bits() as u32));
     let naive = data.pairs(Posit32::to_f64);
-    let all: Vec<(&'static str, Dot<'_>)> = vec![
+    vec![
         (
             "palinode posit32",
             Box::new(|| Quire32::dot(black_box(&data.a), black_box(&data.b)).to_bits() as u64),
@@ -108,31 +102,25 @@ fn contestants(data: &Data) -> Vec<Contestant<'_>> {
         ("palinode posit16", in_width::<i16>(data)),
         ("palinode posit64", in_width::<i64>(data)),
         ("naive f64", Box::new(move || black_box(&naive).iter().map(|(x, y)| x * y).sum::<f64>().to_bits())),
-    ];
-    all.into_iter().map(|(name, dot)| Contestant { name, dot, best: Duration::MAX }).collect()
+    ]
 }
 
 fn measure(data: &Data, title: &str, rounds: usize, held: &mut Held) {
-    let (mut all, terms) = (contestants(data), data.a.len());
+    let (all, terms) = (contestants(data), data.a.len());
     let repeat = TIMED.div_ceil(terms);
-    for _ in 0..rounds {
-        for contestant in &mut all {
-            let start = Instant::now();
-            for _ in 0..repeat {
-                black_box((contestant.dot)());
-            }
-            contestant.best = contestant.best.min(start.elapsed());
-        }
-    }
-    let ns = |c: &Contestant<'_>| c.best.as_secs_f64() * 1e9 / (repeat * terms) as f64;
-    let ours = ns(&all[0]);
+    let best = fastest(&all, rounds, repeat, |(_, dot)| {
+        black_box(dot());
+    });
+    let ns = best.iter().map(|best| best.as_secs_f64() * 1e9 / (repeat * terms) as f64);
+    let times: Vec<(&str, f64)> = all.iter().map(|(name, _)| *name).zip(ns).collect();
+    let ours = times[0].1;
     println!("\nquire multiply-add, {terms} {title}\n{:<18}{:>8}{:>16}", "", "ns", "over posit32");
-    for contestant in &all {
-        println!("{:<18}{:>8.2}{:>16.2}", contestant.name, ns(contestant), ns(contestant) / ours);
+    for (name, ns) in &times {
+        println!("{name:<18}{ns:>8.2}{:>16.2}", ns / ours);
     }
     held.time("posit32 multiply-add", BAR, "ns", ours);
-    for other in all.iter().filter(|c| OTHERS.contains(&c.name)) {
-        held.time(&format!("posit32 multiply-add against {}", other.name), ns(other), "ns", ours);
+    for (other, ns) in times.iter().filter(|(name, _)| OTHERS.contains(name)) {
+        held.time(&format!("posit32 multiply-add against {other}"), *ns, "ns", ours);
     }
 }
 

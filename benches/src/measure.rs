@@ -123,6 +123,19 @@ pub fn run<P: Problem>(size: Size, rounds: Option<usize>) -> Row {
     }
 }
 
+/// The shortest time of each contestant, over rounds in which all take their turn and run so many times.
+pub fn fastest<C>(contestants: &[C], rounds: usize, repeat: usize, run: impl Fn(&C)) -> Vec<Duration> {
+    let mut best = vec![Duration::MAX; contestants.len()];
+    for _ in 0..rounds {
+        for (contestant, best) in contestants.iter().zip(&mut best) {
+            let start = Instant::now();
+            (0..repeat).for_each(|_| run(contestant));
+            *best = (*best).min(start.elapsed());
+        }
+    }
+    best
+}
+
 /// Runs `peer` once on `problem`, for tests and checks.
 pub fn gradient_once<P: Problem>(peer: &Peer<P>, problem: &P) -> Result<Vec<f64>, Refusal> {
     (peer.prepare)(problem).map(|mut g| g(&problem.inputs()))

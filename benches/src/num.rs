@@ -87,30 +87,47 @@ pub trait Num:
     }
 }
 
+/// Functions of one argument in an `impl Num`, each made of its name by a macro of the peer.
+#[macro_export]
+macro_rules! functions {
+    ($self:ident, $make:ident: $($name:ident)*) => {
+        $(#[inline]
+        fn $name($self) -> Self {
+            $make!($self, $name)
+        })*
+    };
+}
+
+/// Operations with constants in an `impl Num` of a number that has operators for them.
+#[macro_export]
+macro_rules! operators_with_constants {
+    () => {
+        #[inline]
+        fn plus(self, c: f64) -> Self {
+            self + c
+        }
+        #[inline]
+        fn minus(self, c: f64) -> Self {
+            self - c
+        }
+        #[inline]
+        fn times(self, c: f64) -> Self {
+            self * c
+        }
+    };
+}
+
+macro_rules! of_f64 {
+    ($x:expr, $name:ident) => {
+        f64::$name($x)
+    };
+}
+
 impl Num for f64 {
+    functions!(self, of_f64: sin exp ln tanh sqrt);
     #[inline]
     fn cst(c: f64) -> Self {
         c
-    }
-    #[inline]
-    fn sin(self) -> Self {
-        f64::sin(self)
-    }
-    #[inline]
-    fn exp(self) -> Self {
-        f64::exp(self)
-    }
-    #[inline]
-    fn ln(self) -> Self {
-        f64::ln(self)
-    }
-    #[inline]
-    fn tanh(self) -> Self {
-        f64::tanh(self)
-    }
-    #[inline]
-    fn sqrt(self) -> Self {
-        f64::sqrt(self)
     }
     #[inline]
     fn relu(self) -> Self {

@@ -88,25 +88,17 @@ impl Neg for Rows {
     }
 }
 
+macro_rules! in_rows {
+    ($x:expr, $name:ident) => {
+        Rows($x.0.$name())
+    };
+}
+
 impl Num for Rows {
     const NARY: bool = true;
+    benches::functions!(self, in_rows: sin exp ln tanh sqrt);
     fn cst(c: f64) -> Self {
         Rows(c)
-    }
-    fn sin(self) -> Self {
-        Rows(self.0.sin())
-    }
-    fn exp(self) -> Self {
-        Rows(self.0.exp())
-    }
-    fn ln(self) -> Self {
-        Rows(self.0.ln())
-    }
-    fn tanh(self) -> Self {
-        Rows(self.0.tanh())
-    }
-    fn sqrt(self) -> Self {
-        Rows(self.0.sqrt())
     }
     fn relu(self) -> Self {
         Rows(self.0.max(0.0))

@@ -1,12 +1,12 @@
 //! Burgers' equation: 1000 points, 1e4 steps, 16 MiB.
 
-use super::{Line, Size, race};
+use super::{Line, race, turn};
 use crate::heap;
+use crate::problem::Size;
 use palinode::prelude::*;
 use palinode::snapshot::{Reals, Sink, Source};
 use palinode::time::{Number, Rollout, Step, StepRule};
 use std::f64::consts::PI;
-use std::hint::black_box;
 
 const C: f64 = 0.1;
 const V: f64 = 0.2;
@@ -148,41 +148,24 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let [plain_ns, advanced, ours, tape, rule] = race(
         rounds,
         &mut [
-            Box::new(|| {
+            turn(|| {
                 u.copy_from_slice(&initial.u);
-                black_box(plain(&mut u, &mut next, steps));
+                plain(&mut u, &mut next, steps)
             }),
-            Box::new(|| {
-                black_box(by_rule.run(&initial, &()).expect("a state"));
-            }),
-            Box::new(|| {
-                black_box(by_tape.value_and_grad(&initial, &(), loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(on_tape.value_and_grad(&initial, &(), loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(by_rule.value_and_grad(&initial, &(), loss).expect("a gradient"));
-            }),
+            turn(|| by_rule.run(&initial, &()).expect("a state")),
+            turn(|| by_tape.value_and_grad(&initial, &(), loss).expect("a gradient")),
+            turn(|| on_tape.value_and_grad(&initial, &(), loss).expect("a gradient")),
+            turn(|| by_rule.value_and_grad(&initial, &(), loss).expect("a gradient")),
         ],
     );
-    let per_step = 1e-3 / steps as f64;
+    let per_step = |what: String, ns: f64| Line::new(what, ns * 1e-3 / steps as f64, None, "us/step");
+    let sweeps = [&of_rule, &of_tape].map(|found| format!("{:.2} forward sweeps", found.report.sweeps()));
     vec![
-        Line::new(format!("plain f64, {n} points, {steps} steps"), plain_ns * per_step, None, "us/step"),
-        Line::new("the same as the driver advances it", advanced * per_step, None, "us/step"),
-        Line::new(
-            format!("by the step's own rule, {:.2} forward sweeps", of_rule.report.sweeps()),
-            rule * per_step,
-            None,
-            "us/step",
-        ),
-        Line::new(
-            format!("without a rule, {:.2} forward sweeps", of_tape.report.sweeps()),
-            ours * per_step,
-            None,
-            "us/step",
-        ),
-        Line::new("without a rule, every step on the scalar tape", tape * per_step, None, "us/step"),
+        per_step(format!("plain f64, {n} points, {steps} steps"), plain_ns),
+        per_step("the same as the driver advances it".into(), advanced),
+        per_step(format!("by the step's own rule, {}", sweeps[0]), rule),
+        per_step(format!("without a rule, {}", sweeps[1]), ours),
+        per_step("without a rule, every step on the scalar tape".into(), tape),
         Line::new("rule / plain", rule / plain_ns, (size == Size::Full).then_some(6.0), "x"),
         Line::new("without a rule / plain", ours / plain_ns, (size == Size::Full).then_some(60.0), "x"),
         Line::new("every step on the scalar tape / plain", tape / plain_ns, None, "x"),

@@ -1,6 +1,7 @@
 //! A disk tier: how much of reading and writing goes by while the loop computes.
 
-use super::{Line, Size, timed};
+use super::{Line, timed};
+use crate::problem::Size;
 use palinode::prelude::*;
 use palinode::time::{Error, Number, Rollout, Step, StepRule};
 

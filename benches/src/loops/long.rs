@@ -1,7 +1,8 @@
 //! A long loop of a small system, in less than a mebibyte.
 
-use super::{Line, Size, timed};
+use super::{Line, timed};
 use crate::heap;
+use crate::problem::Size;
 use palinode::prelude::*;
 use palinode::time::{Number, Rollout, Step};
 

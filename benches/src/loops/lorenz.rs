@@ -1,7 +1,8 @@
 //! The Lorenz system: 1e4 steps, 10 snapshots.
 
-use super::{Line, Size, race};
+use super::{Line, race, turn};
 use crate::heap;
+use crate::problem::Size;
 use echidna::checkpoint::grad_checkpointed;
 use palinode::prelude::*;
 use palinode::time::{Number, Rollout, Schedule, Step};
@@ -100,22 +101,12 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let [plain_ns, ours, taped, stored, alone, echidna] = race(
         rounds,
         &mut [
-            Box::new(|| {
-                black_box(plain(steps));
-            }),
-            Box::new(|| {
-                black_box(run.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(on_tape.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
-            }),
-            Box::new(|| {
-                black_box(record(&mut whole));
-            }),
-            Box::new(|| bare(&mut small)),
-            Box::new(|| {
-                black_box(by_echidna(steps as usize));
-            }),
+            turn(|| plain(steps)),
+            turn(|| run.value_and_grad(&START, &PARAMS, loss).expect("a gradient")),
+            turn(|| on_tape.value_and_grad(&START, &PARAMS, loss).expect("a gradient")),
+            turn(|| record(&mut whole)),
+            turn(|| bare(&mut small)),
+            turn(|| by_echidna(steps as usize)),
         ],
     );
     let evaluations = gradient.report.forward as f64;
@@ -130,18 +121,15 @@ pub(super) fn lines(size: Size) -> Vec<Line> {
     let half = Rollout::new(Lorenz).steps(steps / 2).schedule(Schedule::Binomial { snapshots: SNAPSHOTS });
     black_box(half.value_and_grad(&START, &PARAMS, loss).expect("a gradient"));
     let for_half = (heap::calls() - calls) as f64;
+    let per_step = |what: &str, ns: f64| Line::new(what, ns / n, None, "ns/step");
+    let sweeps = gradient.report.sweeps();
     vec![
-        Line::new(format!("plain f64, {steps} steps"), plain_ns / n, None, "ns/step"),
-        Line::new(
-            format!("rollout, {SNAPSHOTS} snapshots, {:.2} forward sweeps", gradient.report.sweeps()),
-            ours / n,
-            None,
-            "ns/step",
-        ),
-        Line::new("the same with every step on the tape", taped / n, None, "ns/step"),
-        Line::new("the same tape storing all", stored / n, None, "ns/step"),
-        Line::new("one step at a time on a warm tape, without a driver", alone / n, None, "ns/step"),
-        Line::new("echidna grad_checkpointed, as many snapshots", echidna / n, None, "ns/step"),
+        per_step(&format!("plain f64, {steps} steps"), plain_ns),
+        per_step(&format!("rollout, {SNAPSHOTS} snapshots, {sweeps:.2} forward sweeps"), ours),
+        per_step("the same with every step on the tape", taped),
+        per_step("the same tape storing all", stored),
+        per_step("one step at a time on a warm tape, without a driver", alone),
+        per_step("echidna grad_checkpointed, as many snapshots", echidna),
         Line::new("rollout on the tape / storing all", taped / stored, Some(2.0), "x"),
         Line::new("echidna / rollout", echidna / ours, None, "x"),
         Line::new("echidna / rollout on the tape", echidna / taped, None, "x"),

@@ -7,17 +7,9 @@ mod disk;
 mod long;
 mod lorenz;
 
+use crate::problem::Size;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
-
-/// How long the loops are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// As published.
-    Full,
-    /// Short, for CI.
-    Quick,
-}
 
 /// One line: what, how much, the most it may be.
 pub(crate) struct Line {
@@ -75,6 +67,13 @@ pub(crate) fn timed<R>(run: impl FnOnce() -> R) -> Duration {
     let start = Instant::now();
     std::hint::black_box(run());
     start.elapsed()
+}
+
+/// One contestant of a [`race`].
+pub(crate) fn turn<'a, R>(mut run: impl FnMut() -> R + 'a) -> Box<dyn FnMut() + 'a> {
+    Box::new(move || {
+        std::hint::black_box(run());
+    })
 }
 
 /// The shortest time of each, over rounds in which all take their turn.

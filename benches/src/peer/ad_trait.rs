@@ -4,6 +4,7 @@
 //! on a thread-local graph; resetting it keeps the memory, so every recording after the first reuses it.
 
 use super::{Gradient, Refusal, by_input_count};
+use crate::functions;
 use crate::num::Num;
 use crate::problem::Problem;
 use ::ad_trait::AD;
@@ -25,40 +26,19 @@ mod via_ad {
     }
 }
 
+macro_rules! through_ad {
+    ($x:expr, $name:ident) => {
+        via_ad::$name($x)
+    };
+}
+
 macro_rules! num_for {
     ([$($params:tt)*] $t:ty) => {
         impl<$($params)*> Num for $t {
+            functions!(self, through_ad: recip sin exp ln tanh sqrt relu);
             #[inline]
             fn cst(c: f64) -> Self {
                 <$t as AD>::constant(c)
-            }
-            #[inline]
-            fn recip(self) -> Self {
-                via_ad::recip(self)
-            }
-            #[inline]
-            fn sin(self) -> Self {
-                via_ad::sin(self)
-            }
-            #[inline]
-            fn exp(self) -> Self {
-                via_ad::exp(self)
-            }
-            #[inline]
-            fn ln(self) -> Self {
-                via_ad::ln(self)
-            }
-            #[inline]
-            fn tanh(self) -> Self {
-                via_ad::tanh(self)
-            }
-            #[inline]
-            fn sqrt(self) -> Self {
-                via_ad::sqrt(self)
-            }
-            #[inline]
-            fn relu(self) -> Self {
-                via_ad::relu(self)
             }
             #[inline]
             fn pick_max(self, other: Self) -> Self {

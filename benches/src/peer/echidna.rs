@@ -8,6 +8,7 @@
 use super::{Gradient, Refusal};
 use crate::num::Num;
 use crate::problem::Problem;
+use crate::{functions, operators_with_constants};
 use ::echidna::{BReverse, Reverse};
 use num_traits::Float;
 
@@ -15,52 +16,24 @@ use num_traits::Float;
 /// be the map's and not the tape's. (Only nchain is longer, and it has nothing to share.)
 const OPTIMIZE_UP_TO: usize = 20_000_000;
 
+macro_rules! through_float {
+    ($x:expr, $name:ident) => {
+        Float::$name($x)
+    };
+}
+
 macro_rules! num_for {
     ($t:ident) => {
         impl Num for $t<f64> {
+            operators_with_constants!();
+            functions!(self, through_float: recip sin exp ln tanh sqrt);
             #[inline]
             fn cst(c: f64) -> Self {
                 $t::constant(c)
             }
             #[inline]
-            fn plus(self, c: f64) -> Self {
-                self + c
-            }
-            #[inline]
-            fn minus(self, c: f64) -> Self {
-                self - c
-            }
-            #[inline]
-            fn times(self, c: f64) -> Self {
-                self * c
-            }
-            #[inline]
             fn sub_from(self, c: f64) -> Self {
                 c - self
-            }
-            #[inline]
-            fn recip(self) -> Self {
-                Float::recip(self)
-            }
-            #[inline]
-            fn sin(self) -> Self {
-                Float::sin(self)
-            }
-            #[inline]
-            fn exp(self) -> Self {
-                Float::exp(self)
-            }
-            #[inline]
-            fn ln(self) -> Self {
-                Float::ln(self)
-            }
-            #[inline]
-            fn tanh(self) -> Self {
-                Float::tanh(self)
-            }
-            #[inline]
-            fn sqrt(self) -> Self {
-                Float::sqrt(self)
             }
             #[inline]
             fn relu(self) -> Self {

@@ -43,10 +43,6 @@ pub struct Peer<P> {
 pub mod name {
     #![allow(missing_docs)]
     pub const ECHIDNA_REVERSE: &str = "echidna Reverse";
-    pub const ECHIDNA_BYTECODE: &str = "echidna bytecode";
-    pub const ECHIDNA_REPLAY: &str = "echidna bytecode replay";
-    pub const AD_TRAIT_REVERSE: &str = "ad_trait adr";
-    pub const AD_TRAIT_FORWARD: &str = "ad_trait adfn";
     pub const NUM_DUAL: &str = "num-dual DualSVec";
     pub const PALINODE_VAR: &str = "palinode Var";
     pub const PALINODE_DUAL: &str = "palinode DualN";
@@ -58,10 +54,10 @@ pub fn all<P: Problem>() -> Vec<Peer<P>> {
         Peer { name: name::PALINODE_VAR, kind: Kind::Reverse, prepare: palinode::var },
         Peer { name: name::PALINODE_DUAL, kind: Kind::Forward, prepare: palinode::dual_n },
         Peer { name: name::ECHIDNA_REVERSE, kind: Kind::Reverse, prepare: echidna::reverse },
-        Peer { name: name::ECHIDNA_BYTECODE, kind: Kind::Reverse, prepare: echidna::bytecode },
-        Peer { name: name::ECHIDNA_REPLAY, kind: Kind::Replay, prepare: echidna::bytecode_replay },
-        Peer { name: name::AD_TRAIT_REVERSE, kind: Kind::Reverse, prepare: ad_trait::reverse },
-        Peer { name: name::AD_TRAIT_FORWARD, kind: Kind::Forward, prepare: ad_trait::forward },
+        Peer { name: "echidna bytecode", kind: Kind::Reverse, prepare: echidna::bytecode },
+        Peer { name: "echidna bytecode replay", kind: Kind::Replay, prepare: echidna::bytecode_replay },
+        Peer { name: "ad_trait adr", kind: Kind::Reverse, prepare: ad_trait::reverse },
+        Peer { name: "ad_trait adfn", kind: Kind::Forward, prepare: ad_trait::forward },
         Peer { name: name::NUM_DUAL, kind: Kind::Forward, prepare: num_dual::forward },
     ]
 }

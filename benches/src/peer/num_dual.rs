@@ -4,49 +4,22 @@
 use super::{Gradient, Refusal, by_input_count};
 use crate::num::Num;
 use crate::problem::Problem;
+use crate::{functions, operators_with_constants};
 use ::num_dual::{DualNum, DualSVec64, gradient};
 use nalgebra::SVector;
 
+macro_rules! through_dual_num {
+    ($x:expr, $name:ident) => {
+        DualNum::$name(&$x)
+    };
+}
+
 impl<const N: usize> Num for DualSVec64<N> {
+    operators_with_constants!();
+    functions!(self, through_dual_num: recip sin exp ln tanh sqrt);
     #[inline]
     fn cst(c: f64) -> Self {
         Self::from_re(c)
-    }
-    #[inline]
-    fn plus(self, c: f64) -> Self {
-        self + c
-    }
-    #[inline]
-    fn minus(self, c: f64) -> Self {
-        self - c
-    }
-    #[inline]
-    fn times(self, c: f64) -> Self {
-        self * c
-    }
-    #[inline]
-    fn recip(self) -> Self {
-        DualNum::recip(&self)
-    }
-    #[inline]
-    fn sin(self) -> Self {
-        DualNum::sin(&self)
-    }
-    #[inline]
-    fn exp(self) -> Self {
-        DualNum::exp(&self)
-    }
-    #[inline]
-    fn ln(self) -> Self {
-        DualNum::ln(&self)
-    }
-    #[inline]
-    fn tanh(self) -> Self {
-        DualNum::tanh(&self)
-    }
-    #[inline]
-    fn sqrt(self) -> Self {
-        DualNum::sqrt(&self)
     }
     #[inline]
     fn relu(self) -> Self {

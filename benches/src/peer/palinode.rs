@@ -3,60 +3,29 @@
 use super::{Gradient, Refusal, by_input_count};
 use crate::num::Num;
 use crate::problem::Problem;
+use crate::{functions, operators_with_constants};
 use ::palinode::prelude::{DualN, Tape, Var};
+
+macro_rules! own {
+    ($x:expr, $name:ident) => {
+        $x.$name()
+    };
+}
 
 macro_rules! num_for {
     ([$($generics:tt)*] $t:ty, nary $nary:expr) => {
         impl<$($generics)*> Num for $t {
             const NARY: bool = $nary;
 
+            operators_with_constants!();
+            functions!(self, own: recip sin exp ln tanh sqrt relu);
             #[inline]
             fn cst(c: f64) -> Self {
                 Self::lift(c)
             }
             #[inline]
-            fn plus(self, c: f64) -> Self {
-                self + c
-            }
-            #[inline]
-            fn minus(self, c: f64) -> Self {
-                self - c
-            }
-            #[inline]
-            fn times(self, c: f64) -> Self {
-                self * c
-            }
-            #[inline]
             fn sub_from(self, c: f64) -> Self {
                 c - self
-            }
-            #[inline]
-            fn recip(self) -> Self {
-                self.recip()
-            }
-            #[inline]
-            fn sin(self) -> Self {
-                self.sin()
-            }
-            #[inline]
-            fn exp(self) -> Self {
-                self.exp()
-            }
-            #[inline]
-            fn ln(self) -> Self {
-                self.ln()
-            }
-            #[inline]
-            fn tanh(self) -> Self {
-                self.tanh()
-            }
-            #[inline]
-            fn sqrt(self) -> Self {
-                self.sqrt()
-            }
-            #[inline]
-            fn relu(self) -> Self {
-                self.relu()
             }
             #[inline]
             fn pick_max(self, other: Self) -> Self {

@@ -1,6 +1,7 @@
 //! Not a peer: counts the active operations of a problem, so that bytes can be given per operation, and so
 //! that a tape's exact size can be worked out where its heap holds growth slack.
 
+use crate::functions;
 use crate::num::Num;
 use crate::problem::Problem;
 use std::cell::Cell;
@@ -66,24 +67,16 @@ impl Neg for Tally {
     }
 }
 
+macro_rules! counted {
+    ($x:expr, $name:ident) => {
+        $x.unary($x.value.$name())
+    };
+}
+
 impl Num for Tally {
+    functions!(self, counted: sin exp ln tanh sqrt);
     fn cst(value: f64) -> Self {
         Tally { value, active: false }
-    }
-    fn sin(self) -> Self {
-        self.unary(self.value.sin())
-    }
-    fn exp(self) -> Self {
-        self.unary(self.value.exp())
-    }
-    fn ln(self) -> Self {
-        self.unary(self.value.ln())
-    }
-    fn tanh(self) -> Self {
-        self.unary(self.value.tanh())
-    }
-    fn sqrt(self) -> Self {
-        self.unary(self.value.sqrt())
     }
     fn relu(self) -> Self {
         self.unary(self.value.max(0.0))

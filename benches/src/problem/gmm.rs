@@ -6,7 +6,7 @@
 
 use super::{Problem, Size};
 use crate::num::{Num, log_sum_exp};
-use crate::rng::Draws;
+use crate::rng::{Draws, normals, uniforms};
 use std::f64::consts::{LN_2, PI};
 
 const GAMMA: f64 = 1.0;
@@ -50,16 +50,16 @@ impl Problem for Gmm {
 
     fn new(size: Size) -> Self {
         let (d, k, n) = size.pick((10, 25, 1000), (10, 25, 100), (3, 2, 4));
-        Self { d, k, n, x: Draws::new(2).normals(n * d, 1.0) }
+        Self { d, k, n, x: normals(&mut Draws::new(2), n * d, 1.0) }
     }
     fn describe(&self) -> String {
         format!("d {} K {} n {}", self.d, self.k, self.n)
     }
     fn inputs(&self) -> Vec<f64> {
         let mut rng = Draws::new(3);
-        let mut p = rng.normals(self.k, 1.0);
-        p.extend(rng.uniforms(self.k * self.d, 0.0, 1.0));
-        p.extend(rng.normals(self.k * self.icf_len(), 0.3));
+        let mut p = normals(&mut rng, self.k, 1.0);
+        p.extend(uniforms(&mut rng, self.k * self.d, 0.0, 1.0));
+        p.extend(normals(&mut rng, self.k * self.icf_len(), 0.3));
         p
     }
     fn iterations(&self) -> usize {

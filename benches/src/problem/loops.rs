@@ -2,6 +2,24 @@
 
 use super::{Problem, Size};
 use crate::num::Num;
+use crate::rng::{Draws, uniforms};
+
+/// What problems of nothing but `steps` have in common: so many in each size.
+macro_rules! of_steps {
+    ($full:literal, $quick:literal, $test:literal) => {
+        const UNIT: &'static str = "step";
+
+        fn new(size: Size) -> Self {
+            Self { steps: size.pick($full, $quick, $test) }
+        }
+        fn describe(&self) -> String {
+            format!("{} steps", self.steps)
+        }
+        fn iterations(&self) -> usize {
+            self.steps
+        }
+    };
+}
 
 /// `x = r*x*(1-x)`, r = 3, x0 = 0.3, 1e6 times; gradient with respect to x0 and r.
 ///
@@ -12,19 +30,9 @@ pub struct Logistic {
 
 impl Problem for Logistic {
     const NAME: &'static str = "logistic";
-    const UNIT: &'static str = "step";
-
-    fn new(size: Size) -> Self {
-        Self { steps: size.pick(1_000_000, 100_000, 50) }
-    }
-    fn describe(&self) -> String {
-        format!("{} steps", self.steps)
-    }
+    of_steps!(1_000_000, 100_000, 50);
     fn inputs(&self) -> Vec<f64> {
         vec![0.3, 3.0]
-    }
-    fn iterations(&self) -> usize {
-        self.steps
     }
     fn eval<T: Num>(&self, p: &[T]) -> T {
         let (mut x, r) = (p[0], p[1]);
@@ -44,19 +52,9 @@ pub struct Nchain {
 
 impl Problem for Nchain {
     const NAME: &'static str = "nchain";
-    const UNIT: &'static str = "step";
-
-    fn new(size: Size) -> Self {
-        Self { steps: size.pick(10_000_000, 100_000, 40) }
-    }
-    fn describe(&self) -> String {
-        format!("{} steps", self.steps)
-    }
+    of_steps!(10_000_000, 100_000, 40);
     fn inputs(&self) -> Vec<f64> {
         vec![0.5, 1.0, 0.0]
-    }
-    fn iterations(&self) -> usize {
-        self.steps
     }
     fn eval<T: Num>(&self, p: &[T]) -> T {
         let (mut x, a, b) = (p[0], p[1], p[2]);
@@ -78,19 +76,9 @@ pub struct Lorenz {
 
 impl Problem for Lorenz {
     const NAME: &'static str = "lorenz";
-    const UNIT: &'static str = "step";
-
-    fn new(size: Size) -> Self {
-        Self { steps: size.pick(1_000_000, 100_000, 200) }
-    }
-    fn describe(&self) -> String {
-        format!("{} steps", self.steps)
-    }
+    of_steps!(1_000_000, 100_000, 200);
     fn inputs(&self) -> Vec<f64> {
         vec![1.0, 1.0, 1.0, 10.0, 10.0, 8.0 / 3.0]
-    }
-    fn iterations(&self) -> usize {
-        self.steps
     }
     fn eval<T: Num>(&self, p: &[T]) -> T {
         const DT: f64 = 0.001;
@@ -124,7 +112,7 @@ impl Problem for Rosenbrock {
         format!("n = {}", self.n)
     }
     fn inputs(&self) -> Vec<f64> {
-        crate::rng::Draws::new(1).uniforms(self.n, -1.5, 1.5)
+        uniforms(&mut Draws::new(1), self.n, -1.5, 1.5)
     }
     fn iterations(&self) -> usize {
         self.n - 1

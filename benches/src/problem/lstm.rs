@@ -6,7 +6,7 @@
 
 use super::{Problem, Size};
 use crate::num::Num;
-use crate::rng::Draws;
+use crate::rng::{Draws, uniforms};
 
 /// The network's shape and its data.
 pub struct Lstm {
@@ -26,16 +26,16 @@ impl Problem for Lstm {
     fn new(size: Size) -> Self {
         let (layers, steps, b) = size.pick((2, 1024, 14), (2, 128, 14), (2, 5, 3));
         let mut rng = Draws::new(4);
-        let state = rng.uniforms(layers * 2 * b, -0.5, 0.5);
+        let state = uniforms(&mut rng, layers * 2 * b, -0.5, 0.5);
         // ADBench's characters are bits.
-        let sequence = (0..steps * b).map(|_| (rng.next_u64() >> 63) as f64).collect();
+        let sequence = (0..steps * b).map(|_| (rng.u64() >> 63) as f64).collect();
         Self { layers, steps, b, state, sequence }
     }
     fn describe(&self) -> String {
         format!("{} layers x {} steps, b {}", self.layers, self.steps, self.b)
     }
     fn inputs(&self) -> Vec<f64> {
-        Draws::new(5).uniforms((8 * self.layers + 3) * self.b, -0.5, 0.5)
+        uniforms(&mut Draws::new(5), (8 * self.layers + 3) * self.b, -0.5, 0.5)
     }
     fn iterations(&self) -> usize {
         self.steps

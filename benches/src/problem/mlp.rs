@@ -6,7 +6,7 @@
 
 use super::{Problem, Size};
 use crate::num::{Num, log_sum_exp};
-use crate::rng::Draws;
+use crate::rng::{Draws, normals, uniforms};
 
 /// The network's shape and its batch.
 pub struct Mlp {
@@ -25,8 +25,8 @@ impl Problem for Mlp {
     fn new(size: Size) -> Self {
         let (inputs, hidden, outputs, batch) = size.pick((64, 32, 10, 8), (64, 32, 10, 2), (4, 3, 3, 2));
         let mut rng = Draws::new(6);
-        let images = rng.uniforms(batch * inputs, 0.0, 1.0);
-        let labels = (0..batch).map(|_| rng.next_u64() as usize % outputs).collect();
+        let images = uniforms(&mut rng, batch * inputs, 0.0, 1.0);
+        let labels = (0..batch).map(|_| rng.u64() as usize % outputs).collect();
         Self { inputs, hidden, outputs, images, labels }
     }
     fn describe(&self) -> String {
@@ -34,10 +34,10 @@ impl Problem for Mlp {
     }
     fn inputs(&self) -> Vec<f64> {
         let mut rng = Draws::new(7);
-        let mut p = rng.normals(self.inputs * self.hidden, (2.0 / self.inputs as f64).sqrt());
-        p.extend(rng.normals(self.hidden, 0.1));
-        p.extend(rng.normals(self.hidden * self.outputs, (2.0 / self.hidden as f64).sqrt()));
-        p.extend(rng.normals(self.outputs, 0.1));
+        let mut p = normals(&mut rng, self.inputs * self.hidden, (2.0 / self.inputs as f64).sqrt());
+        p.extend(normals(&mut rng, self.hidden, 0.1));
+        p.extend(normals(&mut rng, self.hidden * self.outputs, (2.0 / self.hidden as f64).sqrt()));
+        p.extend(normals(&mut rng, self.outputs, 0.1));
         p
     }
     fn iterations(&self) -> usize {

@@ -64,17 +64,15 @@ pub trait Visitor {
     fn visit<P: Problem>(&mut self, size: Size);
 }
 
-/// The table's rows, in order.
-pub fn for_each(visitor: &mut impl Visitor, size: Size) {
-    visitor.visit::<Logistic>(size);
-    visitor.visit::<Nchain>(size);
-    visitor.visit::<Lorenz>(size);
-    visitor.visit::<Gmm>(size);
-    visitor.visit::<Lstm>(size);
-    visitor.visit::<Rosenbrock>(size);
-    visitor.visit::<Mlp>(size);
-}
+macro_rules! rows {
+    ($($problem:ident)*) => {
+        /// The table's rows, in order.
+        pub fn for_each(visitor: &mut impl Visitor, size: Size) {
+            $(visitor.visit::<$problem>(size);)*
+        }
 
-/// The row names, in order.
-pub const NAMES: [&str; 7] =
-    [Logistic::NAME, Nchain::NAME, Lorenz::NAME, Gmm::NAME, Lstm::NAME, Rosenbrock::NAME, Mlp::NAME];
+        /// The row names, in order.
+        pub const NAMES: &[&str] = &[$($problem::NAME),*];
+    };
+}
+rows!(Logistic Nchain Lorenz Gmm Lstm Rosenbrock Mlp);

@@ -41,8 +41,6 @@ mod number;
 mod passive;
 #[doc(hidden)]
 pub mod points;
-#[cfg(test)]
-mod random;
 mod reals;
 pub mod rules;
 pub mod schedule;

@@ -1,45 +1,46 @@
 //! What the two derives share: variants, fields, patterns, and which type parameters a type names.
 //!
-//! Input: a struct or an enum. Output: its variants with a name for each field, and the text of the four
-//! methods, given what to write for one field. A struct is a type with one variant that needs no word.
+//! Input: a struct or an enum. Output: its variants with a name for each field, and the text of an
+//! implementation, given what is done with one field. A struct is a type with one variant that needs no word.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Data, DeriveInput, Error, Field, Fields, Result, Type};
+use syn::{Data, DeriveInput, Error, Field, Fields, Result, Type, WherePredicate};
 
 /// One field: how it is named in the type, what it is called in a pattern, and its type.
 pub(crate) struct Part<'a> {
     member: syn::Member,
-    pub(crate) bound: Ident,
+    bound: Ident,
     pub(crate) ty: &'a Type,
 }
 
 /// One variant of an enum, or the only shape of a struct.
-pub(crate) struct Shape<'a> {
+struct Shape<'a> {
     path: TokenStream,
-    pub(crate) parts: Vec<Part<'a>>,
+    parts: Vec<Part<'a>>,
 }
 
 /// The shapes of a type, with a word for each if there can be several.
 pub(crate) struct Shapes<'a> {
-    pub(crate) all: Vec<Shape<'a>>,
+    all: Vec<Shape<'a>>,
     numbered: bool,
 }
 
-/// What to write for one field, by the name that a pattern gave it.
-pub(crate) struct PerField<Save, Load, Reload, Heap> {
-    pub(crate) save: Save,
-    pub(crate) load: Load,
-    pub(crate) reload: Reload,
-    pub(crate) heap: Heap,
+/// How a field is saved and loaded: by which trait, to what and from what.
+pub(crate) struct Way {
+    pub(crate) by: TokenStream,
+    pub(crate) to: TokenStream,
+    pub(crate) from: TokenStream,
 }
 
-/// The bodies of the four methods, over `self`, `to` and `from`.
-pub(crate) struct Bodies {
-    pub(crate) save: TokenStream,
-    pub(crate) load: TokenStream,
-    pub(crate) reload: TokenStream,
-    pub(crate) heap: TokenStream,
+/// A trait to implement: its path, the types of its sinks and sources, and how a word is put to `to` and got
+/// from `from`.
+pub(crate) struct Trait<Put> {
+    pub(crate) path: TokenStream,
+    pub(crate) sink: TokenStream,
+    pub(crate) source: TokenStream,
+    pub(crate) put: Put,
+    pub(crate) get: TokenStream,
 }
 
 impl<'a> Shapes<'a> {
@@ -72,29 +73,35 @@ impl<'a> Shapes<'a> {
         self.all.iter().flat_map(|shape| shape.parts.iter().map(|part| part.ty))
     }
 
-    /// The four methods; `put` writes a word to the sink, `get` reads one from the source.
-    pub(crate) fn bodies(
+    /// The implementation for this type, with these bounds besides its own; `way` says what is done with a
+    /// field.
+    pub(crate) fn implement(
         &self,
-        put: impl Fn(TokenStream) -> TokenStream,
-        get: &TokenStream,
-        field: &PerField<
-            impl Fn(&Part) -> TokenStream,
-            impl Fn(&Part) -> TokenStream,
-            impl Fn(&Part) -> TokenStream,
-            impl Fn(&Part) -> TokenStream,
-        >,
-    ) -> Bodies {
+        input: &DeriveInput,
+        bounds: Vec<WherePredicate>,
+        of: &Trait<impl Fn(u64) -> TokenStream>,
+        way: impl Fn(&Part) -> Way,
+    ) -> TokenStream {
+        let Trait { path, sink, source, put, get } = of;
         let (mut saves, mut loads, mut reloads, mut heaps) = (vec![], vec![], vec![], vec![]);
         for (number, shape) in self.all.iter().enumerate() {
             let number = number as u64;
             let pattern = shape.pattern();
-            let word = self.numbered.then(|| put(quote!(#number)));
-            let each =
-                |write: &dyn Fn(&Part) -> TokenStream| shape.parts.iter().map(write).collect::<Vec<_>>();
-            let save = each(&field.save);
+            let word = self.numbered.then(|| put(number));
+            let (mut save, mut loaded, mut reload, mut heap) = (vec![], vec![], vec![], vec![]);
+            for part in &shape.parts {
+                let (Part { member, bound, .. }, Way { by, to, from }) = (part, way(part));
+                let method = |name: &str| method(part, &by, name);
+                let (save_to, load_from) = (method("save"), method("load"));
+                let (reload_from, heap_bytes) = (method("reload"), method("heap_bytes"));
+                save.push(quote!(#save_to(#bound, #to);));
+                loaded.push(quote!(#member: #load_from(#from)));
+                reload.push(quote!(#reload_from(#bound, #from);));
+                heap.push(quote!(#heap_bytes(#bound)));
+            }
+            let of_shape = &shape.path;
+            let loaded = quote!(#of_shape { #(#loaded),* });
             saves.push(quote!(#pattern => { #word #(#save)* }));
-            let loaded = shape.build(&field.load);
-            let reload = each(&field.reload);
             if self.numbered {
                 loads.push(quote!(#number => #loaded,));
                 reloads.push(quote!((#number, #pattern) => { #(#reload)* }));
@@ -103,7 +110,6 @@ impl<'a> Shapes<'a> {
                 loads.push(loaded);
                 reloads.push(quote!(#pattern => { #(#reload)* }));
             }
-            let heap = each(&field.heap);
             heaps.push(quote!(#pattern => 0 #(+ #heap)*,));
         }
         let unknown = quote!(::core::panic!(
@@ -118,11 +124,31 @@ impl<'a> Shapes<'a> {
         } else {
             (quote!(#(#loads)*), quote!(match self { #(#reloads)* }))
         };
-        Bodies {
-            save: quote!(match self { #(#saves)* }),
-            load,
-            reload,
-            heap: quote!(match self { #(#heaps)* }),
+        let mut generics = input.generics.clone();
+        generics.make_where_clause().predicates.extend(bounds);
+        let (for_all, _, where_clause) = generics.split_for_impl();
+        let (_, arguments, _) = input.generics.split_for_impl();
+        let name = &input.ident;
+        quote! {
+            #[automatically_derived]
+            #[allow(unreachable_patterns, unused_variables)]
+            impl #for_all #path for #name #arguments #where_clause {
+                #[inline]
+                fn save(&self, to: &mut impl #sink) {
+                    match self { #(#saves)* }
+                }
+                #[inline]
+                fn load(from: &mut impl #source) -> Self {
+                    #load
+                }
+                #[inline]
+                fn reload(&mut self, from: &mut impl #source) {
+                    #reload
+                }
+                fn heap_bytes(&self) -> usize {
+                    match self { #(#heaps)* }
+                }
+            }
         }
     }
 }
@@ -140,15 +166,6 @@ impl<'a> Shape<'a> {
     fn pattern(&self) -> TokenStream {
         let path = &self.path;
         let parts = self.parts.iter().map(|Part { member, bound, .. }| quote!(#member: #bound));
-        quote!(#path { #(#parts),* })
-    }
-
-    fn build(&self, load: impl Fn(&Part) -> TokenStream) -> TokenStream {
-        let path = &self.path;
-        let parts = self.parts.iter().map(|part| {
-            let (member, loaded) = (&part.member, load(part));
-            quote!(#member: #loaded)
-        });
         quote!(#path { #(#parts),* })
     }
 }
@@ -173,8 +190,8 @@ pub(crate) fn names(text: impl ToTokens, name: &Ident) -> bool {
     })
 }
 
-/// A call of a trait's function on a type, blamed on the field's type if the type does not have the trait.
-pub(crate) fn method(part: &Part, path: &TokenStream, name: &str) -> TokenStream {
+/// A trait's function on a type, blamed on the field's type if the type does not have the trait.
+fn method(part: &Part, path: &TokenStream, name: &str) -> TokenStream {
     use syn::spanned::Spanned;
     let (ty, name) = (part.ty, format_ident!("{name}"));
     quote_spanned!(ty.span()=> <#ty as #path>::#name)

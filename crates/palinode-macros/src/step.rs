@@ -204,98 +204,27 @@ fn sized(ty: &Type) -> Result<&Type> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syn::parse_quote;
-
-    fn refusal(function: ItemFn) -> String {
-        expand(None, function).expect_err("it should be refused").to_string()
-    }
 
     #[test]
     fn refusals_say_what_to_do() {
-        let said: [(ItemFn, &str); 13] = [
-            (
-                parse_quote!(
-                    fn f(x: &mut f64) {}
-                ),
-                "write `fn f<S: Real>(...)`",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>() {}
-                ),
-                "begins with its state as `&mut`",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>(x: &S) {}
-                ),
-                "begins with its state as `&mut`",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>(x: S) {}
-                ),
-                "begins with its state as `&mut`",
-            ),
-            (
-                parse_quote!(
-                    async fn f<S: Real>(x: &mut S) {}
-                ),
-                "cannot be `async`",
-            ),
-            (
-                parse_quote!(
-                    const fn f<S: Real>(x: &mut S) {}
-                ),
-                "cannot be `const`",
-            ),
-            (
-                parse_quote!(
-                    unsafe fn f<S: Real>(x: &mut S) {}
-                ),
-                "cannot be `unsafe`",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>(x: &mut S) -> S {
-                        *x
-                    }
-                ),
-                "returns nothing",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>(x: &mut S, p: &mut S) {}
-                ),
-                "only the state",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>(x: &mut S, p: &S, i: &S, j: &S) {}
-                ),
-                "at most",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real, const N: usize>(x: &mut [S; N]) {}
-                ),
-                "one type parameter",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>(x: &mut [S]) {}
-                ),
-                "take a `Vec<S>`",
-            ),
-            (
-                parse_quote!(
-                    fn f<S: Real>(&self, x: &mut S) {}
-                ),
-                "implement `Step` by hand",
-            ),
+        let said = [
+            ("fn f(x: &mut f64) {}", "write `fn f<S: Real>(...)`"),
+            ("fn f<S: Real>() {}", "begins with its state as `&mut`"),
+            ("fn f<S: Real>(x: &S) {}", "begins with its state as `&mut`"),
+            ("fn f<S: Real>(x: S) {}", "begins with its state as `&mut`"),
+            ("async fn f<S: Real>(x: &mut S) {}", "cannot be `async`"),
+            ("const fn f<S: Real>(x: &mut S) {}", "cannot be `const`"),
+            ("unsafe fn f<S: Real>(x: &mut S) {}", "cannot be `unsafe`"),
+            ("fn f<S: Real>(x: &mut S) -> S { *x }", "returns nothing"),
+            ("fn f<S: Real>(x: &mut S, p: &mut S) {}", "only the state"),
+            ("fn f<S: Real>(x: &mut S, p: &S, i: &S, j: &S) {}", "at most"),
+            ("fn f<S: Real, const N: usize>(x: &mut [S; N]) {}", "one type parameter"),
+            ("fn f<S: Real>(x: &mut [S]) {}", "take a `Vec<S>`"),
+            ("fn f<S: Real>(&self, x: &mut S) {}", "implement `Step` by hand"),
         ];
         for (function, expected) in said {
-            let text = refusal(function);
+            let function = syn::parse_str(function).expect("a function");
+            let text = expand(None, function).expect_err("it should be refused").to_string();
             assert!(text.contains(expected), "{text}");
         }
     }

@@ -16,7 +16,7 @@
 //! Known limits: a compensated sum that overflows on the way stays infinite.
 
 use crate::error_free;
-use crate::exact::{ExactDot, ExactSum};
+use crate::exact::{Exact, ExactDot, ExactSum};
 use crate::scalar::{Accumulator, Scalar};
 use core::fmt::Debug;
 
@@ -140,35 +140,19 @@ impl<T: Summand> AccumulateProducts<T> for Compensated<T> {
     }
 }
 
-impl Accumulate<f64> for ExactSum {
+impl<const DIGITS: usize> Accumulate<f64> for Exact<DIGITS> {
     #[inline(always)]
     fn add(&mut self, term: f64) {
-        ExactSum::add(self, term);
+        Exact::add(self, term);
     }
     fn merge(&mut self, other: &Self) {
-        ExactSum::merge(self, other);
+        Exact::merge(self, other);
     }
     fn total(&self) -> f64 {
         self.to_f64()
     }
     fn add_slice(&mut self, terms: &[f64]) {
-        ExactSum::add_slice(self, terms);
-    }
-}
-
-impl Accumulate<f64> for ExactDot {
-    #[inline(always)]
-    fn add(&mut self, term: f64) {
-        ExactDot::add(self, term);
-    }
-    fn merge(&mut self, other: &Self) {
-        ExactDot::merge(self, other);
-    }
-    fn total(&self) -> f64 {
-        self.to_f64()
-    }
-    fn add_slice(&mut self, terms: &[f64]) {
-        ExactDot::add_slice(self, terms);
+        Exact::add_slice(self, terms);
     }
 }
 

@@ -18,29 +18,18 @@ const VERSION: u8 = 1;
 const HEAD: usize = 3;
 const TAIL: usize = 4;
 
-/// Why bytes are no exact sum.
+/// Why bytes are no exact sum. What was `expected` and `found` is a number of bytes, or the first or second
+/// byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum SumBytesError {
     /// There are too few of them, or too many.
-    Length {
-        /// How many there should be.
-        expected: usize,
-        /// How many there are.
-        found: usize,
-    },
+    Length { expected: usize, found: usize },
     /// They are in a format that this version does not know.
-    Version {
-        /// The first byte.
-        found: u8,
-    },
+    Version { found: u8 },
     /// They are a sum of another kind.
-    Kind {
-        /// The second byte of the kind that was asked for.
-        expected: u8,
-        /// The second byte.
-        found: u8,
-    },
+    Kind { expected: u8, found: u8 },
     /// They are not what was written.
     Damaged,
 }

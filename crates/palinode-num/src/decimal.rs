@@ -103,6 +103,30 @@ impl Decimal {
         self.trimmed()
     }
 
+    /// As text in the form asked for: all of the short digits, or as many of the exact ones as a precision
+    /// says.
+    pub(crate) fn text(
+        precision: Option<usize>,
+        scientific: bool,
+        short: impl FnOnce() -> Self,
+        exact: impl FnOnce() -> Self,
+    ) -> String {
+        let Some(decimals) = precision else {
+            return if scientific { short().scientific() } else { short().positional(0) };
+        };
+        let exact = exact();
+        if !scientific {
+            let count = exact.point + decimals as i64;
+            return exact.rounded(count).positional(decimals as i64);
+        }
+        let is_zero = exact.digits.is_empty();
+        let mut rounded = exact.rounded(decimals as i64 + 1);
+        // The digits asked for are written even where they are 0.
+        rounded.digits.resize(decimals + 1, 0);
+        rounded.point = if is_zero { 1 } else { rounded.point };
+        rounded.scientific()
+    }
+
     /// In scientific form; the form that `f64` reads.
     pub(crate) fn scientific(&self) -> String {
         if self.digits.is_empty() {

@@ -23,7 +23,6 @@ pub use text::ParseDoubleDoubleError;
 
 use crate::scalar::Real;
 use crate::wide::Wide;
-use core::cmp::Ordering;
 
 /// A number of about 106 bits (32 decimal digits), the sum of two `f64`s.
 ///
@@ -101,34 +100,6 @@ impl From<DoubleDouble> for f64 {
     #[inline]
     fn from(number: DoubleDouble) -> Self {
         number.hi
-    }
-}
-
-impl PartialEq<f64> for DoubleDouble {
-    #[inline]
-    fn eq(&self, other: &f64) -> bool {
-        *self == Self::from(*other)
-    }
-}
-
-impl PartialOrd<f64> for DoubleDouble {
-    #[inline]
-    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
-        self.partial_cmp(&Self::from(*other))
-    }
-}
-
-impl PartialEq<DoubleDouble> for f64 {
-    #[inline]
-    fn eq(&self, other: &DoubleDouble) -> bool {
-        DoubleDouble::from(*self) == *other
-    }
-}
-
-impl PartialOrd<DoubleDouble> for f64 {
-    #[inline]
-    fn partial_cmp(&self, other: &DoubleDouble) -> Option<Ordering> {
-        DoubleDouble::from(*self).partial_cmp(other)
     }
 }
 

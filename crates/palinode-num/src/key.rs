@@ -118,6 +118,67 @@ impl Key {
     }
 }
 
+/// The draws of a key, one after another: for tests and made-up data that ask for numbers in order.
+///
+/// ```
+/// use palinode_num::{Draws, Key};
+///
+/// let mut draws = Draws::new(7);
+/// assert_eq!((draws.u64(), draws.uniform()), (Key::from_seed(7).u64(1), Key::from_seed(7).uniform(2)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Draws {
+    key: Key,
+    drawn: u64,
+}
+
+impl Draws {
+    /// Those of the key of a seed, from draw number 1 on.
+    pub const fn new(seed: u64) -> Draws {
+        Draws { key: Key::from_seed(seed), drawn: 0 }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.drawn += 1;
+        self.drawn
+    }
+
+    /// Uniform over all 64-bit words.
+    pub fn u64(&mut self) -> u64 {
+        self.key.u64(self.next())
+    }
+
+    /// Uniform over `0..n`; 0 if that is empty.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.key.below(n.max(1) as u64, self.next()) as usize
+    }
+
+    /// True so many times out of a hundred.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of these, each as likely as the others.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    /// Uniform from 0 (included) to 1 (excluded).
+    pub fn uniform(&mut self) -> f64 {
+        self.key.uniform(self.next())
+    }
+
+    /// Uniform from -1 (included) to 1 (excluded).
+    pub fn signed(&mut self) -> f64 {
+        self.uniform() * 2.0 - 1.0
+    }
+
+    /// Standard normal.
+    pub fn gaussian(&mut self) -> f64 {
+        self.key.gaussian(self.next())
+    }
+}
+
 /// Uniform from 0 (included) to 1 (excluded).
 #[inline]
 fn unit(word: u64) -> f64 {

@@ -363,10 +363,7 @@ impl<W: PositWidth> Quire<W> {
         long.carry();
         long.words(&Self::LAYOUT, count)
     }
-}
 
-/// As bytes.
-impl<W: PositWidth> Quire<W> {
     /// The value as bytes, the same however it came about: the frame of
     /// [`ExactSum::to_bytes`](crate::ExactSum::to_bytes), with the bits of a posit for the kind, around
     /// [`to_words`](Self::to_words).

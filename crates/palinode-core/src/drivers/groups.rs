@@ -137,9 +137,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         });
         Some(Looked { groups, bytes })
     }
-}
 
-impl<S: Scalar<Bool = bool>> Record<'_, S> {
     /// So few inputs that it does not matter which outputs depend on which.
     fn a_group_for_each(&self, spare: usize) -> Option<Looked> {
         let (inputs, outputs) = (self.input_count() as u32, self.output_count() as u32);

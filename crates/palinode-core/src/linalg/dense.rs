@@ -4,13 +4,13 @@
 //! operations; products and triangular solves go through [`Kernel`], so that on a tape each stays one node.
 //! There is no derivative in this file.
 
-use super::Triangle;
 use super::kernel::Kernel;
+use super::results::Triangle;
 use crate::error::Error;
 use crate::matrix::tangents::{Algebra, Part};
 use core::marker::PhantomData;
 use nalgebra::{DMatrix, DVector};
-use palinode_num::Accumulator;
+use palinode_num::{Accumulator, Scalar};
 
 /// Matrices of one number, for the formulas of tangents.
 pub(super) struct Matrices<S>(PhantomData<S>);
@@ -86,9 +86,14 @@ pub(super) fn diagonal<S: Kernel>(column: &DMatrix<S>) -> DMatrix<S> {
     DMatrix::from_fn(n, n, |i, j| if i == j { column[i] } else { S::zero() })
 }
 
+/// The primal as a plain number. Not a decision: there is one formula, whatever it is.
+pub(super) fn value_of<S: Scalar>(x: S) -> f64 {
+    x.glance().unwrap_or(f64::NAN)
+}
+
 /// The primals, without derivatives.
 pub(super) fn constants<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
-    a.map(|x| S::from_f64(x.glance().unwrap_or(f64::NAN)))
+    a.map(|x| S::from_f64(value_of(x)))
 }
 
 /// Whether every entry is zero in every component.
@@ -96,17 +101,14 @@ pub(super) fn vanishes<S: Kernel>(a: &DMatrix<S>) -> bool {
     a.iter().all(|x| x.vanishes())
 }
 
-/// `a + b`.
 pub(super) fn sum<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
     a.zip_map(b, |x, y| x + y)
 }
 
-/// `a - b`.
 pub(super) fn difference<S: Kernel>(a: &DMatrix<S>, b: &DMatrix<S>) -> DMatrix<S> {
     a.zip_map(b, |x, y| x - y)
 }
 
-/// `-a`.
 pub(super) fn negated<S: Kernel>(a: &DMatrix<S>) -> DMatrix<S> {
     a.map(|x| -x)
 }
@@ -181,6 +183,11 @@ pub(super) fn largest<'a, S: Kernel>(entries: impl IntoIterator<Item = &'a S>) -
 /// A matrix of one column as a vector.
 pub(super) fn as_vector<S: Kernel>(column: &DMatrix<S>) -> DVector<S> {
     DVector::from_column_slice(column.as_slice())
+}
+
+/// A vector as a matrix of one column.
+pub(super) fn as_column<S: Kernel>(vector: &DVector<S>) -> DMatrix<S> {
+    DMatrix::from_column_slice(vector.len(), 1, vector.as_slice())
 }
 
 /// The heap bytes of matrices with so many entries in all.

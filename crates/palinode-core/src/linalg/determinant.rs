@@ -15,7 +15,8 @@
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
-use super::{LinearAlgebra, Svd, check, dense, plain};
+use super::results::Svd;
+use super::{LinearAlgebra, check, dense, plain};
 use crate::error::Error;
 use crate::matrix;
 use nalgebra::DMatrix;
@@ -35,7 +36,6 @@ use nalgebra::DMatrix;
 /// ```
 pub fn determinant<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<T, Error> {
     check::square("determinant's matrix", a)?;
-    check::finite("determinant's matrix", a)?;
     T::determinant(a)
 }
 
@@ -62,7 +62,6 @@ pub struct LogDeterminant<T> {
 /// ```
 pub fn log_determinant<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<LogDeterminant<T>, Error> {
     check::square("log_determinant's matrix", a)?;
-    check::finite("log_determinant's matrix", a)?;
     let (sign, ln_abs) = T::log_determinant_factored(&T::factor("log_determinant", a)?)?;
     Ok(LogDeterminant { sign, ln_abs })
 }
@@ -78,7 +77,8 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<T, Error> {
         return Ok(T::constant_of(determinant));
     }
     let rule = Determinant { cofactors: cofactors(&inner, determinant)? };
-    Ok(T::apply_for_one(&[a], DMatrix::repeat(1, 1, determinant), rule)?[0])
+    let [x] = T::apply(&[a], [DMatrix::repeat(1, 1, determinant)], rule)?;
+    Ok(x[0])
 }
 
 /// The matrix of cofactors.
@@ -194,7 +194,8 @@ struct Logarithm<S: Kernel> {
 pub(super) fn lifted_logarithm<T: Lifted>(factored: &T::Factored) -> Result<(f64, T), Error> {
     let (sign, logarithm) = T::Inner::log_determinant_factored(&factored.inner)?;
     let rule = Logarithm { n: factored.matrix.nrows(), factored: factored.inner.clone() };
-    Ok((sign, T::apply_for_one(&[&factored.matrix], DMatrix::repeat(1, 1, logarithm), rule)?[0]))
+    let [x] = T::apply(&[&factored.matrix], [DMatrix::repeat(1, 1, logarithm)], rule)?;
+    Ok((sign, x[0]))
 }
 
 impl<S: Kernel> Logarithm<S> {

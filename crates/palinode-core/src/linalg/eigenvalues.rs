@@ -18,21 +18,14 @@
 //!
 //! Saved: `A` and the eigenvalues. Known limit: `O(n^3)` for each eigenvalue whose derivative is wanted.
 
+use super::dense::value_of;
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
+use super::results::Eigenvalues;
 use super::spectrum::{narrowest, negligible};
 use super::{LinearAlgebra, check, dense, plain};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
-
-/// Eigenvalues `re + i im`.
-#[derive(Clone, Debug)]
-pub struct Eigenvalues<T> {
-    /// The real parts, ascending.
-    pub re: DVector<T>,
-    /// The imaginary parts: zero for a real eigenvalue; of a pair the positive one comes first.
-    pub im: DVector<T>,
-}
 
 /// The eigenvalues of a square matrix, as often as they occur.
 ///
@@ -56,7 +49,6 @@ pub struct Eigenvalues<T> {
 /// ```
 pub fn eigenvalues<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<Eigenvalues<T>, Error> {
     check::square("eigenvalues' matrix", a)?;
-    check::finite("eigenvalues' matrix", a)?;
     T::eigenvalues(a)
 }
 
@@ -75,10 +67,9 @@ struct EigenvaluesRule<S> {
 pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Eigenvalues<T>, Error> {
     let inner = inner_of(a);
     let values = T::Inner::eigenvalues(&inner)?;
-    let column = |x: &DVector<T::Inner>| DMatrix::from_column_slice(x.len(), 1, x.as_slice());
-    let results = vec![column(&values.re), column(&values.im)];
-    let results = T::apply(&[a], results, EigenvaluesRule { a: inner, values })?;
-    Ok(Eigenvalues { re: dense::as_vector(&results[0]), im: dense::as_vector(&results[1]) })
+    let columns = [&values.re, &values.im].map(dense::as_column);
+    let [re, im] = T::apply(&[a], columns, EigenvaluesRule { a: inner, values })?;
+    Ok(Eigenvalues { re: dense::as_vector(&re), im: dense::as_vector(&im) })
 }
 
 /// A complex column, real part above imaginary part; of a real system there is no imaginary part.
@@ -95,27 +86,20 @@ impl<S: Kernel> Parts<S> {
     }
 
     fn length(&self) -> f64 {
-        let square = |x: &S| x.glance().unwrap_or(f64::NAN).powi(2);
-        self.re.iter().chain(&self.im).map(square).sum::<f64>().sqrt()
+        self.re.iter().chain(&self.im).map(|&x| value_of(x).powi(2)).sum::<f64>().sqrt()
     }
 
     /// The conjugate with length `length`, as constants.
     fn constant_conjugate(&self, length: f64) -> Parts<S> {
         let factor = length / self.length();
-        let constant = |x: &S, sign: f64| S::from_f64(x.glance().unwrap_or(f64::NAN) * sign * factor);
-        Parts {
-            re: self.re.iter().map(|x| constant(x, 1.0)).collect(),
-            im: self.im.iter().map(|x| constant(x, -1.0)).collect(),
-        }
+        let constants = |x: &[S], factor: f64| x.iter().map(|&x| S::from_f64(value_of(x) * factor)).collect();
+        Parts { re: constants(&self.re, factor), im: constants(&self.im, -factor) }
     }
 
     /// Real and imaginary part of the sum of products, nothing conjugated.
     fn dot(&self, other: &Parts<S>) -> (S, S) {
-        let dot = |a: &[S], b: &[S]| S::dot(a, b);
-        (
-            dot(&self.re, &other.re) - dot(&self.im, &other.im),
-            dot(&self.re, &other.im) + dot(&self.im, &other.re),
-        )
+        let (a, b) = (self, other);
+        (S::dot(&a.re, &b.re) - S::dot(&a.im, &b.im), S::dot(&a.re, &b.im) + S::dot(&a.im, &b.re))
     }
 }
 
@@ -177,8 +161,7 @@ impl<S: Kernel> EigenvaluesRule<S> {
             let column = |more: f64| (0..n).map(|k| S::from_f64(entry(k, more))).collect();
             Parts { re: column(0.0), im: if complex { column(1.1) } else { vec![S::zero(); n] } }
         };
-        let constant = |x: S| S::from_f64(x.glance().unwrap_or(f64::NAN));
-        let fixed = (constant(value.0), constant(value.1));
+        let fixed = (S::from_f64(value_of(value.0)), S::from_f64(value_of(value.1)));
         let no_vectors = |_| self.coinciding(i, self.nearest(i).0);
         let (x, l) = self
             .vectors(&dense::constants(&self.a), fixed, complex, (&some(0.4), &some(1.9)))
@@ -186,7 +169,6 @@ impl<S: Kernel> EigenvaluesRule<S> {
         let border = (&l.constant_conjugate(size), &x.constant_conjugate(size));
         let (x, l) = self.vectors(&self.a, value, complex, border).map_err(no_vectors)?;
         let (re, im) = l.dot(&x);
-        let value_of = |x: S| x.glance().unwrap_or(f64::NAN);
         let angle = value_of(re).hypot(value_of(im)) / (x.length() * l.length());
         let (nearest, gap) = self.nearest(i);
         let error = 16.0 * n as f64 * S::epsilon() * size * n as f64 / angle;
@@ -208,19 +190,20 @@ impl<S: Kernel> EigenvaluesRule<S> {
         Ok((part(false), part(true)))
     }
 
+    /// How far two eigenvalues are apart.
+    fn distance(&self, i: usize, j: usize) -> f64 {
+        let part = |x: &DVector<S>| value_of(x[i] - x[j]);
+        part(&self.values.re).hypot(part(&self.values.im))
+    }
+
     /// Which other eigenvalue is nearest, and how far it is.
     fn nearest(&self, i: usize) -> (usize, f64) {
-        let distance = |j: usize| {
-            let part = |x: &DVector<S>| (x[i] - x[j]).glance().unwrap_or(f64::NAN);
-            part(&self.values.re).hypot(part(&self.values.im))
-        };
-        let others = (0..self.values.re.len()).filter(|&j| j != i).map(|j| (j, distance(j)));
+        let others = (0..self.values.re.len()).filter(|&j| j != i).map(|j| (j, self.distance(i, j)));
         others.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((i, f64::INFINITY))
     }
 
     fn coinciding(&self, i: usize, j: usize) -> Error {
-        let value = |x: &DVector<S>| x[i].glance().unwrap_or(f64::NAN);
-        let (re, im) = (value(&self.values.re), value(&self.values.im));
+        let (re, im) = (value_of(self.values.re[i]), value_of(self.values.im[i]));
         Error::EigenvaluesCoincide { first: i.min(j), second: i.max(j), re, im }
     }
 
@@ -238,9 +221,7 @@ impl<S: Kernel> EigenvaluesRule<S> {
         };
         if self.is_complex(i) { (0..self.values.re.len()).find(same) } else { None }
     }
-}
 
-impl<S: Kernel> EigenvaluesRule<S> {
     /// The cotangent of `A`, each eigenvalue for itself.
     fn pulled(&self, outputs: &[DMatrix<S>]) -> Result<DMatrix<S>, Error> {
         let n = self.a.nrows();
@@ -263,18 +244,13 @@ impl<S: Kernel> EigenvaluesRule<S> {
     /// have as many vectors as they are.
     fn shared(&self, i: usize, outputs: &[DMatrix<S>]) -> Result<Option<(Vec<usize>, S)>, Error> {
         let n = self.a.nrows();
-        let value = |x: S| x.glance().unwrap_or(f64::NAN);
         let constants = dense::constants(&self.a);
         let near = 16.0 * n as f64 * S::epsilon() * n as f64 * dense::largest(constants.iter());
-        let distance = |j: usize| {
-            let part = |x: &DVector<S>| value(x[i]) - value(x[j]);
-            part(&self.values.re).hypot(part(&self.values.im))
-        };
-        let run: Vec<usize> = (0..n).filter(|&j| distance(j) <= near).collect();
-        let w = S::from_f64(value(self.values.re[i]));
+        let run: Vec<usize> = (0..n).filter(|&j| self.distance(i, j) <= near).collect();
+        let w = S::from_f64(value_of(self.values.re[i]));
         let shifted =
             DMatrix::from_fn(n, n, |i, j| if i == j { constants[(i, i)] - w } else { constants[(i, j)] });
-        let vectors = S::singular_values(&shifted)?.iter().filter(|&&s| value(s) <= near).count();
+        let vectors = S::singular_values(&shifted)?.iter().filter(|&&s| value_of(s) <= near).count();
         let allowed = negligible::<S>(dense::largest(outputs[0].iter().chain(outputs[1].iter())));
         let is_shared = run.iter().all(|&j| {
             (outputs[0][j] - outputs[0][i]).magnitude() <= allowed && outputs[1][j].magnitude() <= allowed

@@ -12,9 +12,11 @@
 //!
 //! Saved: `A`. Known limit: a derivative costs eight times the function.
 
+use super::dense::value_of;
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
-use super::{Eigenvalues, LinearAlgebra, check, dense};
+use super::results::{Eigenvalues, MatrixFunction};
+use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::DMatrix;
 
@@ -31,7 +33,6 @@ use nalgebra::DMatrix;
 /// ```
 pub fn exponential<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     check::square("exponential's matrix", a)?;
-    check::finite("exponential's matrix", a)?;
     let result = T::matrix_function(MatrixFunction::Exponential, a)?;
     check::finite("exponential's result", &result)?;
     Ok(result)
@@ -51,20 +52,7 @@ pub fn exponential<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error
 /// ```
 pub fn square_root<T: LinearAlgebra>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     check::square("square_root's matrix", a)?;
-    check::finite("square_root's matrix", a)?;
     T::matrix_function(MatrixFunction::SquareRoot, a)
-}
-
-/// Which function.
-#[derive(Clone, Copy, Debug)]
-pub enum MatrixFunction {
-    /// The exponential.
-    Exponential,
-    /// The principal square root of a matrix that may have none.
-    SquareRoot,
-    /// That of `[[A, E], [0, A]]` where `A` has one: the eigenvalues of the whole are those of `A` twice,
-    /// which rounding tears apart.
-    SquareRootOfBlocks,
 }
 
 impl MatrixFunction {
@@ -136,9 +124,8 @@ fn pade_order(epsilon: f64) -> i32 {
 fn refuse_negative_eigenvalues<S: Kernel>(a: &DMatrix<S>) -> Result<(), Error> {
     let Eigenvalues { re, im } = S::eigenvalues(a)?;
     let allowed = 16.0 * a.nrows() as f64 * S::epsilon() * norm(a);
-    let value = |x: S| x.glance().unwrap_or(f64::NAN);
-    match (0..re.len()).find(|&i| value(re[i]) < 0.0 && value(im[i]).abs() <= allowed) {
-        Some(i) => Err(Error::NoPrincipalRoot { eigenvalue: value(re[i]) }),
+    match (0..re.len()).find(|&i| value_of(re[i]) < 0.0 && value_of(im[i]).abs() <= allowed) {
+        Some(i) => Err(Error::NoPrincipalRoot { eigenvalue: value_of(re[i]) }),
         None => Ok(()),
     }
 }
@@ -186,7 +173,8 @@ struct FunctionRule<S> {
 pub(super) fn lifted<T: Lifted>(function: MatrixFunction, a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     let inner = inner_of(a);
     let x = T::Inner::matrix_function(function, &inner)?;
-    T::apply_for_one(&[a], x, FunctionRule { function, a: inner })
+    let [x] = T::apply(&[a], [x], FunctionRule { function, a: inner })?;
+    Ok(x)
 }
 
 impl<S: Kernel> FunctionRule<S> {

@@ -1,19 +1,17 @@
 //! What a number must be able to do for dense linear algebra to run on it.
 //!
 //! Input: matrices that the public functions have checked. Output: matrices of the same number. Plain numbers
-//! compute ([`super::plain`]); derivative numbers run the same operation on their inner number and add its
-//! rule ([`super::lifted`]), so every level of nesting keeps one node per operation and never differentiates
+//! compute (`plain.rs`); derivative numbers run the same operation on their inner number and add its rule
+//! (`lifted.rs`), so every level of nesting keeps one node per operation and never differentiates
 //! through an algorithm.
 //!
 //! The operations are listed once, each with who computes it: the trait and both kinds of implementations
-//! come from that list.
+//! (`numbers.rs`) come from that list.
 //!
 //! Invariants: no method checks shapes or finiteness; a cotangent that is not finite gives a result that is
 //! not finite. The trait is not nameable outside this crate, so its methods may change.
 
-use super::eigenpair::Found;
-use super::function::MatrixFunction;
-use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
+use super::results::{Eigenvalues, Found, Lu, MatrixFunction, Polar, Qr, Svd, SymmetricEigen, Triangle};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
 use palinode_num::{Accumulator, Scalar};
@@ -28,26 +26,26 @@ macro_rules! operations {
                 = plain::product, matmul::lifted;
             /// Solves `op(t) x = b` where `op` transposes or does nothing; reads one triangle of `t`.
             fn solve_triangular(t: &DMatrix<Self>, side: Triangle, transposed: bool, b: &DMatrix<Self>)
-                -> DMatrix<Self> = plain::solve_triangular, triangular::lifted;
+                -> DMatrix<Self> = plain::solve_triangular, systems::lifted_triangular;
             /// An error if the matrix is singular as far as rounding can tell.
-            fn factor(what: &'static str, a: &DMatrix<Self>) -> Self::Factored = plain::factor, solve::factor;
+            fn factor(what: &'static str, a: &DMatrix<Self>) -> Self::Factored = plain::factor, systems::lifted_factor;
             /// Solves `op(a) x = b` where `op` transposes or does nothing.
             fn solve_factored(factored: &Self::Factored, transposed: bool, b: &DMatrix<Self>)
-                -> DMatrix<Self> = plain::solve_factored, solve::lifted;
+                -> DMatrix<Self> = plain::solve_factored, systems::lifted_solve;
             /// The sign of the determinant and the logarithm of its absolute value.
             fn log_determinant_factored(factored: &Self::Factored) -> (f64, Self)
                 = plain::log_determinant, determinant::lifted_logarithm;
             fn determinant(a: &DMatrix<Self>) -> Self = plain::determinant, determinant::lifted;
-            fn inverse(a: &DMatrix<Self>) -> DMatrix<Self> = plain::inverse, inverse::lifted;
-            fn cholesky(a: &DMatrix<Self>) -> DMatrix<Self> = plain::cholesky, cholesky::lifted;
-            fn lu(a: &DMatrix<Self>) -> Lu<Self> = plain::lu, lu::lifted;
-            fn qr(a: &DMatrix<Self>) -> Qr<Self> = plain::qr, qr::lifted;
+            fn inverse(a: &DMatrix<Self>) -> DMatrix<Self> = plain::inverse, systems::lifted_inverse;
+            fn cholesky(a: &DMatrix<Self>) -> DMatrix<Self> = plain::cholesky, factors::lifted_cholesky;
+            fn lu(a: &DMatrix<Self>) -> Lu<Self> = plain::lu, factors::lifted_lu;
+            fn qr(a: &DMatrix<Self>) -> Qr<Self> = plain::qr, factors::lifted_qr;
             fn symmetric_eigen(a: &DMatrix<Self>) -> SymmetricEigen<Self>
                 = plain::symmetric_eigen, symmetric_eigen::lifted;
             fn symmetric_eigenvalues(a: &DMatrix<Self>) -> DVector<Self>
                 = plain::symmetric_eigenvalues, symmetric_eigen::lifted_values;
             fn symmetric_eigenpair(a: &DMatrix<Self>, index: usize) -> Found<Self>
-                = eigenpair::plain, eigenpair::lifted;
+                = symmetric_eigen::plain_pair, symmetric_eigen::lifted_pair;
             fn svd(a: &DMatrix<Self>) -> Svd<Self> = plain::svd, svd::lifted;
             fn singular_values(a: &DMatrix<Self>) -> DVector<Self>
                 = plain::singular_values, svd::lifted_values;
@@ -60,7 +58,7 @@ macro_rules! operations {
             /// `Y` of `P Y + Y P = C`, for a symmetric positive definite `P` and the antisymmetric part of
             /// `C`.
             fn solve_sylvester(p: &DMatrix<Self>, c: &DMatrix<Self>) -> DMatrix<Self>
-                = sylvester::plain, sylvester::lifted;
+                = polar::plain_sylvester, polar::lifted_sylvester;
         }
     };
 }

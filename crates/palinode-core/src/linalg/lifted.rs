@@ -8,17 +8,13 @@
 //! (the other triangle); a matrix without an active entry is no input of the node. There is no formula in
 //! this file.
 
-use super::eigenpair::{self, Found};
-use super::function::{self, MatrixFunction};
-use super::kernel::{Kernel, operations};
-use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle, dense};
-use super::{cholesky, determinant, eigenvalues, inverse, lu, matmul, polar, pseudo_inverse, qr, solve};
-use super::{svd, sylvester, symmetric_eigen, triangular};
+use super::dense;
+use super::kernel::Kernel;
+use super::results::Factored;
 use crate::error::Error;
 use crate::tape::{CustomRule, Var, custom};
 use crate::{Dual, DualN, Passive};
-use nalgebra::{DMatrix, DVector};
-use palinode_num::Accumulator;
+use nalgebra::DMatrix;
 
 /// Which entries of a matrix an operation reads or makes; the others are constants.
 #[derive(Clone, Copy, Debug)]
@@ -88,9 +84,7 @@ pub(super) trait Rule<S: Kernel>: Send + 'static {
 }
 
 /// A number made of an inner number and its derivative.
-pub(super) trait Lifted:
-    Kernel<Factored = solve::Factored<Self, <Self::Inner as Kernel>::Factored>>
-{
+pub(super) trait Lifted: Kernel<Factored = Factored<Self, <Self::Inner as Kernel>::Factored>> {
     type Inner: Kernel;
     /// Whether it carries one direction, so that derivatives which exist only direction by direction make
     /// sense.
@@ -100,20 +94,11 @@ pub(super) trait Lifted:
     fn constant_of(inner: Self::Inner) -> Self;
     fn is_constant(self) -> bool;
     /// The results with these values and the derivative that the rule gives them.
-    fn apply<R: Rule<Self::Inner>>(
+    fn apply<const N: usize, R: Rule<Self::Inner>>(
         inputs: &[&DMatrix<Self>],
-        values: Vec<DMatrix<Self::Inner>>,
+        values: [DMatrix<Self::Inner>; N],
         rule: R,
-    ) -> Result<Vec<DMatrix<Self>>, Error>;
-
-    /// [`Lifted::apply`] for an operation with one result.
-    fn apply_for_one<R: Rule<Self::Inner>>(
-        inputs: &[&DMatrix<Self>],
-        value: DMatrix<Self::Inner>,
-        rule: R,
-    ) -> Result<DMatrix<Self>, Error> {
-        Ok(Self::apply(inputs, vec![value], rule)?.swap_remove(0))
-    }
+    ) -> Result<[DMatrix<Self>; N], Error>;
 }
 
 /// What goes into an evaluation of an operation and comes out of it.
@@ -170,14 +155,15 @@ impl<S: Kernel> Lifted for Dual<S> {
     fn is_constant(self) -> bool {
         !self.is_active()
     }
-    fn apply<R: Rule<S>>(
+    fn apply<const K: usize, R: Rule<S>>(
         inputs: &[&DMatrix<Self>],
-        values: Vec<DMatrix<S>>,
+        values: [DMatrix<S>; K],
         rule: R,
-    ) -> Result<Vec<DMatrix<Self>>, Error> {
+    ) -> Result<[DMatrix<Self>; K], Error> {
         let blocks = Blocks::of(&rule, inputs, &values);
         let tangents = push_tangents(&rule, &blocks, inputs.iter().map(|input| input.map(|x| x.tangent)))?;
-        Ok(values.iter().zip(&tangents).map(|(value, tangent)| value.zip_map(tangent, Dual::new)).collect())
+        let mut tangents = tangents.iter();
+        Ok(values.map(|value| value.zip_map(tangents.next().expect("one for each value"), Dual::new)))
     }
 }
 
@@ -194,13 +180,13 @@ impl<S: Kernel, const N: usize> Lifted for DualN<S, N> {
     fn is_constant(self) -> bool {
         !self.is_active()
     }
-    fn apply<R: Rule<S>>(
+    fn apply<const K: usize, R: Rule<S>>(
         inputs: &[&DMatrix<Self>],
-        values: Vec<DMatrix<S>>,
+        values: [DMatrix<S>; K],
         rule: R,
-    ) -> Result<Vec<DMatrix<Self>>, Error> {
+    ) -> Result<[DMatrix<Self>; K], Error> {
         let blocks = Blocks::of(&rule, inputs, &values);
-        let mut results: Vec<_> = values.iter().map(|value| value.map(DualN::lift)).collect();
+        let mut results = values.map(|value| value.map(DualN::lift));
         for lane in 0..N {
             let of_lane = inputs.iter().map(|input| input.map(|x| x.tangents[lane]));
             let tangents = push_tangents(&rule, &blocks, of_lane)?;
@@ -225,12 +211,12 @@ impl<S: Kernel> Lifted for Passive<S> {
     fn is_constant(self) -> bool {
         true
     }
-    fn apply<R: Rule<S>>(
+    fn apply<const K: usize, R: Rule<S>>(
         _inputs: &[&DMatrix<Self>],
-        values: Vec<DMatrix<S>>,
+        values: [DMatrix<S>; K],
         _rule: R,
-    ) -> Result<Vec<DMatrix<Self>>, Error> {
-        Ok(values.iter().map(|value| value.map(Passive::lift)).collect())
+    ) -> Result<[DMatrix<Self>; K], Error> {
+        Ok(values.map(|value| value.map(Passive::lift)))
     }
 }
 
@@ -247,11 +233,11 @@ impl<S: Kernel> Lifted for Var<S> {
     fn is_constant(self) -> bool {
         !self.is_active()
     }
-    fn apply<R: Rule<S>>(
+    fn apply<const K: usize, R: Rule<S>>(
         inputs: &[&DMatrix<Self>],
-        values: Vec<DMatrix<S>>,
+        values: [DMatrix<S>; K],
         rule: R,
-    ) -> Result<Vec<DMatrix<Self>>, Error> {
+    ) -> Result<[DMatrix<Self>; K], Error> {
         let mut active = Vec::with_capacity(inputs.len());
         let mut arguments = Vec::new();
         let blocks = Blocks::of(&rule, inputs, &values);
@@ -268,7 +254,7 @@ impl<S: Kernel> Lifted for Var<S> {
             .flat_map(|(block, value)| block.entries().map(move |entry| value[entry]))
             .collect();
         let mut recorded = custom(&arguments, &numbers, Node { rule, active, blocks }).into_iter();
-        let mut results: Vec<DMatrix<Self>> = values.iter().map(|value| value.map(Var::lift)).collect();
+        let mut results = values.map(|value| value.map(Var::lift));
         for (block, result) in outputs.iter().zip(&mut results) {
             block.entries().zip(&mut recorded).for_each(|(entry, x)| result[entry] = x);
         }
@@ -323,33 +309,3 @@ impl<S: Kernel, R: Rule<S>> CustomRule<S> for Node<R> {
         self.active.capacity() + blocks * size_of::<Block>() + self.rule.saved_bytes()
     }
 }
-
-macro_rules! lifted_kernel {
-    ([[$($generics:tt)*] $T:ty, $magnitude:expr]
-        $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $plain:path, $lifted:path;)*
-    ) => {
-        impl<$($generics)*> Kernel for $T {
-            type Factored = solve::Factored<Self, S::Factored>;
-
-            fn epsilon() -> f64 {
-                S::epsilon()
-            }
-            fn magnitude(self) -> f64 {
-                let components: fn(Self) -> f64 = $magnitude;
-                components(self)
-            }
-            fn factored_bytes(factored: &Self::Factored) -> usize {
-                solve::factored_bytes::<Self>(factored)
-            }
-            $(fn $name($($arg: $ty),*) -> Result<$result, Error> {
-                $lifted($($arg),*)
-            })*
-        }
-    };
-}
-operations!(lifted_kernel [[S: Kernel] Dual<S>, |x| x.value.magnitude().max(x.tangent.magnitude())]);
-operations!(lifted_kernel [[S: Kernel, const N: usize] DualN<S, N>, |x| {
-    x.value.magnitude().max(dense::largest(x.tangents.iter()))
-}]);
-operations!(lifted_kernel [[S: Kernel] Var<S>, |x| x.primal().magnitude().max(dense::largest(&x.partials()))]);
-operations!(lifted_kernel [[S: Kernel] Passive<S>, |x| x.primal().magnitude()]);

@@ -68,7 +68,8 @@ pub(super) fn lifted<T: Lifted>(
 ) -> Result<DMatrix<T>, Error> {
     let rule = Product { a: inner_of(a), b: inner_of(b), how };
     let value = Kernel::matmul_with(&rule.a, &rule.b, how)?;
-    T::apply_for_one(&[a, b], value, rule)
+    let [x] = T::apply(&[a, b], [value], rule)?;
+    Ok(x)
 }
 
 impl<S: Kernel> Rule<S> for Product<S> {

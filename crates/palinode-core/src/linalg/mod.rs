@@ -66,50 +66,42 @@
 //! ```
 
 mod check;
-mod cholesky;
 mod dense;
 mod determinant;
-mod eigenpair;
 mod eigenvalues;
+mod factors;
 mod function;
-mod inverse;
 mod kernel;
 mod lifted;
-mod lu;
 mod matmul;
+mod numbers;
 mod plain;
 mod polar;
 mod pseudo_inverse;
-mod qr;
+mod results;
 mod rotation;
-mod solve;
 mod spectrum;
 mod svd;
-mod sylvester;
 mod symmetric_eigen;
+mod systems;
 #[cfg(test)]
 mod tests;
-mod triangular;
 
-pub use cholesky::cholesky;
 pub use determinant::{LogDeterminant, determinant, log_determinant};
-pub use eigenpair::{Eigenpair, symmetric_eigenpair};
-pub use eigenvalues::{Eigenvalues, eigenvalues};
+pub use eigenvalues::eigenvalues;
+pub use factors::{cholesky, lu, qr};
 pub use function::{exponential, square_root};
-pub use inverse::inverse;
-pub use lu::{Lu, lu};
 pub use matmul::{matmul, matmul_with};
-pub use polar::{Polar, polar};
+pub use polar::polar;
 pub use pseudo_inverse::pseudo_inverse;
-pub use qr::{Qr, qr};
+pub use results::{Eigenpair, Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
 pub use rotation::{
     quaternion_from_scaled_axis, rotation_from_scaled_axis, scaled_axis_of_quaternion,
     scaled_axis_of_rotation,
 };
-pub use solve::solve;
-pub use svd::{Svd, singular_values, svd};
-pub use symmetric_eigen::{SymmetricEigen, symmetric_eigen, symmetric_eigenvalues};
-pub use triangular::{Triangle, solve_triangular};
+pub use svd::{singular_values, svd};
+pub use symmetric_eigen::{symmetric_eigen, symmetric_eigenpair, symmetric_eigenvalues};
+pub use systems::{inverse, solve, solve_triangular};
 
 /// A number that dense linear algebra runs on: `f64`, [`DoubleDouble`](crate::DoubleDouble),
 /// [`Posit`](crate::Posit), and [`Dual`](crate::Dual), [`DualN`](crate::DualN) and [`Var`](crate::Var) over

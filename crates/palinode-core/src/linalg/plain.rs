@@ -10,16 +10,14 @@
 //! known of it (Higham, *Accuracy and Stability of Numerical Algorithms*, 9.3). The test does not change when
 //! rows or columns are scaled.
 
-use super::eigenpair::{self, Found};
-use super::function::MatrixFunction;
-use super::kernel::{Kernel, operations};
-use super::{Eigenvalues, Lu, Polar, Qr, Svd, SymmetricEigen, Triangle};
-use super::{dense, eigenvalues, function, plain, polar, pseudo_inverse, sylvester};
+use super::dense;
+use super::kernel::Kernel;
+use super::results::{Lu, Qr, Svd, SymmetricEigen, Triangle};
 use crate::error::Error;
 use crate::matrix::tangents::Part;
 use crate::matrix::{self, Matrix};
 use nalgebra::{DMatrix, DVector};
-use palinode_num::{Accumulator, DoubleDouble, Posit, PositWidth, Scalar};
+use palinode_num::{Accumulator, Scalar};
 use std::sync::Arc;
 
 /// A copy as this crate's own matrix.
@@ -147,40 +145,11 @@ pub(super) fn qr<F: Kernel>(a: &DMatrix<F>) -> Result<Qr<F>, Error> {
     Ok(Qr { q: given_back(q), r: given_back(r) })
 }
 
-macro_rules! plain_kernel {
-    ([[$($generics:tt)*] $F:ty]
-        $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $plain:path, $lifted:path;)*
-    ) => {
-        impl<$($generics)*> Kernel for $F {
-            type Factored = Arc<matrix::Lu<$F>>;
-
-            fn epsilon() -> f64 {
-                matrix::epsilon::<$F>()
-            }
-            fn magnitude(self) -> f64 {
-                value_of(self).abs()
-            }
-            fn factored_bytes(factored: &Self::Factored) -> usize {
-                size_of::<matrix::Lu<$F>>()
-                    + factored.from.capacity() * size_of::<usize>()
-                    + dense::bytes::<$F>(factored.factors.data.capacity())
-            }
-            $(fn $name($($arg: $ty),*) -> Result<$result, Error> {
-                $plain($($arg),*)
-            })*
-        }
-    };
-}
-operations!(plain_kernel [[] f32]);
-operations!(plain_kernel [[] f64]);
-operations!(plain_kernel [[] DoubleDouble]);
-operations!(plain_kernel [[W: PositWidth] Posit<W>]);
-
 /// Whether a pivot is within its rounding error; also if either overflowed on the way.
 fn is_noise(pivot: f64, rounding_error: f64) -> bool {
     pivot.abs() <= rounding_error || !pivot.is_finite() || rounding_error.is_nan()
 }
 
-fn value_of<F: Scalar>(x: F) -> f64 {
+pub(super) fn value_of<F: Scalar>(x: F) -> f64 {
     x.peek().unwrap_or(f64::NAN)
 }

@@ -13,8 +13,9 @@
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
+use super::results::Svd;
 use super::spectrum::{negligible, tolerance};
-use super::{LinearAlgebra, Svd, check, dense};
+use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
 
@@ -62,7 +63,8 @@ pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<DMatrix<T>, Error> {
     let x = T::Inner::pseudo_inverse(&inner)?;
     let rank = rank_of(a.shape(), &T::Inner::singular_values(&dense::constants(&inner))?);
     let deficient = (rank < a.nrows().min(a.ncols())).then_some(rank);
-    T::apply_for_one(&[a], x.clone(), PseudoInverse { a: inner, x, deficient })
+    let [x] = T::apply(&[a], [x.clone()], PseudoInverse { a: inner, x, deficient })?;
+    Ok(x)
 }
 
 impl<S: Kernel> PseudoInverse<S> {
@@ -76,6 +78,10 @@ impl<S: Kernel> PseudoInverse<S> {
             false => Ok(dense::difference(&dense::identity(a.nrows()), &S::matmul(a, b)?)),
         };
         Ok((minus(&self.a, &self.x)?, minus(&self.x, &self.a)?))
+    }
+
+    fn rank_changes(&self, rank: usize) -> Error {
+        Error::RankChanges { rank, full: self.a.nrows().min(self.a.ncols()) }
     }
 }
 
@@ -112,11 +118,5 @@ impl<S: Kernel> Rule<S> for PseudoInverse<S> {
 
     fn saved_bytes(&self) -> usize {
         dense::bytes::<S>(self.a.len() + self.x.len())
-    }
-}
-
-impl<S: Kernel> PseudoInverse<S> {
-    fn rank_changes(&self, rank: usize) -> Error {
-        Error::RankChanges { rank, full: self.a.nrows().min(self.a.ncols()) }
     }
 }

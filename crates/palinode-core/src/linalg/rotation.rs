@@ -14,8 +14,9 @@
 //! entries of a matrix that may leave the rotations, the derivatives back are those of the formula that was
 //! taken; along rotations all agree.
 
-use super::LinearAlgebra;
+use super::dense::value_of;
 use super::kernel::Kernel;
+use super::{LinearAlgebra, check};
 use crate::error::Error;
 use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 use palinode_num::Scalar;
@@ -34,7 +35,7 @@ use palinode_num::Scalar;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 pub fn rotation_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<Rotation3<T>, Error> {
-    finite("rotation_from_scaled_axis' vector", v.as_slice())?;
+    check::finite("rotation_from_scaled_axis' vector", v)?;
     let [x, y, z] = [v[0], v[1], v[2]];
     let s = square_of(v);
     let (along, twice) = (stumpff(1, s), stumpff(2, s));
@@ -43,31 +44,18 @@ pub fn rotation_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<Rot
     let diagonal = |x: T| one + twice * (x * x - s);
     let (xy, yz, zx) = (twice * x * y, twice * y * z, twice * z * x);
     let (x, y, z, dx, dy, dz) = (along * x, along * y, along * z, diagonal(x), diagonal(y), diagonal(z));
-    Ok(Rotation3::from_matrix_unchecked(Matrix3::new(
-        dx,
-        xy - z,
-        zx + y,
-        xy + z,
-        dy,
-        yz - x,
-        zx - y,
-        yz + x,
-        dz,
-    )))
+    let columns = [[dx, xy + z, zx - y], [xy - z, dy, yz + x], [zx + y, yz - x, dz]];
+    Ok(Rotation3::from_matrix_unchecked(Matrix3::from(columns)))
 }
 
 /// The rotation about `v` by the angle `|v|`, as a quaternion.
 pub fn quaternion_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<UnitQuaternion<T>, Error> {
-    finite("quaternion_from_scaled_axis' vector", v.as_slice())?;
+    check::finite("quaternion_from_scaled_axis' vector", v)?;
     let half = <T as Scalar>::half();
     let s = square_of(v) * half * half;
     let along = stumpff(1, s) * half;
-    Ok(UnitQuaternion::new_unchecked(Quaternion::new(
-        stumpff(0, s),
-        along * v[0],
-        along * v[1],
-        along * v[2],
-    )))
+    let quaternion = Quaternion::new(stumpff(0, s), along * v[0], along * v[1], along * v[2]);
+    Ok(UnitQuaternion::new_unchecked(quaternion))
 }
 
 /// The scaled axis of a rotation matrix; its length, the angle, is at most half a turn.
@@ -86,7 +74,7 @@ pub fn quaternion_from_scaled_axis<T: LinearAlgebra>(v: &Vector3<T>) -> Result<U
 /// ```
 pub fn scaled_axis_of_rotation<T: LinearAlgebra>(rotation: &Rotation3<T>) -> Result<Vector3<T>, Error> {
     let r = rotation.matrix();
-    finite("scaled_axis_of_rotation's matrix", r.as_slice())?;
+    check::finite("scaled_axis_of_rotation's matrix", r)?;
     refuse_no_rotation(r)?;
     let one = <T as Scalar>::one();
     // Four times a component squared on one place, four times products with it on the others: a quaternion of
@@ -114,7 +102,7 @@ pub fn scaled_axis_of_quaternion<T: LinearAlgebra>(
     rotation: &UnitQuaternion<T>,
 ) -> Result<Vector3<T>, Error> {
     let parts = &rotation.as_ref().coords;
-    finite("scaled_axis_of_quaternion's quaternion", parts.as_slice())?;
+    check::finite("scaled_axis_of_quaternion's quaternion", parts)?;
     let square: f64 = parts.iter().map(|&x| value_of(x).powi(2)).sum();
     if (square - 1.0).abs() > loose::<T>() {
         return Err(Error::NotARotation { what: "the square of the quaternion's length", value: square });
@@ -170,11 +158,6 @@ fn square_of<T: LinearAlgebra>(v: &Vector3<T>) -> T {
     <T as Scalar>::dot(v.as_slice(), v.as_slice())
 }
 
-/// Not a decision: the formulas on both sides are those of one smooth function.
-fn value_of<T: Scalar>(x: T) -> f64 {
-    x.glance().unwrap_or(f64::NAN)
-}
-
 /// How far from a rotation a product of many may have gone.
 fn loose<T: Kernel>() -> f64 {
     16.0 * T::epsilon().sqrt()
@@ -191,15 +174,5 @@ fn refuse_no_rotation<T: LinearAlgebra>(r: &Matrix3<T>) -> Result<(), Error> {
             Err(Error::NotARotation { what: "the determinant", value: determinant })
         }
         _ => Ok(()),
-    }
-}
-
-fn finite<T: Scalar>(what: &'static str, entries: &[T]) -> Result<(), Error> {
-    match entries.iter().position(|&x| !value_of(x).is_finite()) {
-        Some(at) => {
-            let (row, column) = if entries.len() == 9 { (at % 3, at / 3) } else { (at, 0) };
-            Err(Error::NonFiniteEntry { what, row, column, value: value_of(entries[at]) })
-        }
-        None => Ok(()),
     }
 }

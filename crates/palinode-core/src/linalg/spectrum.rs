@@ -168,6 +168,17 @@ pub(super) fn is_multiple_of_identity<S: Kernel>(block: &DMatrix<S>, scale: f64)
     })
 }
 
+/// Entry by entry `m_ij` over what `join` makes of values `j` and `i`, zero where that must not be asked.
+pub(super) fn divided<S: Kernel>(
+    m: &DMatrix<S>,
+    values: &DVector<S>,
+    join: fn(S, S) -> S,
+    is_zero: impl Fn(usize, usize) -> bool,
+) -> DMatrix<S> {
+    let entry = |i, j| if is_zero(i, j) { S::zero() } else { m[(i, j)] / join(values[j], values[i]) };
+    DMatrix::from_fn(m.nrows(), m.ncols(), entry)
+}
+
 /// `m - m^T`.
 pub(super) fn antisymmetric<S: Kernel>(m: &DMatrix<S>) -> DMatrix<S> {
     dense::difference(m, &m.transpose())

@@ -27,24 +27,14 @@
 
 use super::kernel::Kernel;
 use super::lifted::{Lifted, Rule, inner_of};
+use super::results::Svd;
 use super::spectrum::{
-    Clusters, antisymmetric, is_lost, is_multiple_of_identity, narrowest, negligible, tolerance,
+    Clusters, antisymmetric, divided, is_lost, is_multiple_of_identity, narrowest, negligible, tolerance,
 };
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
 use crate::matrix::tangents::{self, Divisors};
 use nalgebra::{DMatrix, DVector};
-
-/// Factors with `A = U diag(s) V^T`.
-#[derive(Clone, Debug)]
-pub struct Svd<T> {
-    /// The left singular vectors, a column each.
-    pub u: DMatrix<T>,
-    /// The singular values, descending, not negative.
-    pub singular_values: DVector<T>,
-    /// The right singular vectors, a row each.
-    pub v_transposed: DMatrix<T>,
-}
 
 /// The thin singular value decomposition of any matrix.
 ///
@@ -90,24 +80,16 @@ struct SvdRule<S> {
 }
 
 pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>) -> Result<Svd<T>, Error> {
-    let mut results = evaluate(a, true)?;
-    let v_transposed = results.swap_remove(2);
-    let u = results.swap_remove(1);
-    Ok(Svd { u, singular_values: dense::as_vector(&results[0]), v_transposed })
+    let rule = SvdRule::of::<T>(a, true)?;
+    let Svd { u, singular_values, v_transposed } = rule.svd.clone();
+    let [s, u, v_transposed] = T::apply(&[a], [dense::as_column(&singular_values), u, v_transposed], rule)?;
+    Ok(Svd { u, singular_values: dense::as_vector(&s), v_transposed })
 }
 
 pub(super) fn lifted_values<T: Lifted>(a: &DMatrix<T>) -> Result<DVector<T>, Error> {
-    Ok(dense::as_vector(&evaluate(a, false)?[0]))
-}
-
-fn evaluate<T: Lifted>(a: &DMatrix<T>, with_vectors: bool) -> Result<Vec<DMatrix<T>>, Error> {
-    let svd = T::Inner::svd(&inner_of(a))?;
-    let s = svd.singular_values.as_slice();
-    let mut values = vec![DMatrix::from_column_slice(s.len(), 1, s)];
-    if with_vectors {
-        values.extend([svd.u.clone(), svd.v_transposed.clone()]);
-    }
-    T::apply(&[a], values, SvdRule { svd, with_vectors, one_direction: T::ONE_DIRECTION })
+    let rule = SvdRule::of::<T>(a, false)?;
+    let [s] = T::apply(&[a], [dense::as_column(&rule.svd.singular_values)], rule)?;
+    Ok(dense::as_vector(&s))
 }
 
 /// The part of `m` that is orthogonal to the orthonormal columns of `basis`: `m - basis basis^T m`.
@@ -116,6 +98,10 @@ fn off_basis<S: Kernel>(basis: &DMatrix<S>, m: &DMatrix<S>) -> Result<DMatrix<S>
 }
 
 impl<S: Kernel> SvdRule<S> {
+    fn of<T: Lifted<Inner = S>>(a: &DMatrix<T>, with_vectors: bool) -> Result<Self, Error> {
+        Ok(SvdRule { svd: S::svd(&inner_of(a))?, with_vectors, one_direction: T::ONE_DIRECTION })
+    }
+
     fn shape(&self) -> (usize, usize) {
         (self.svd.u.nrows(), self.svd.v_transposed.ncols())
     }
@@ -133,30 +119,6 @@ impl<S: Kernel> SvdRule<S> {
     fn zero_error(&self, i: usize) -> Error {
         let value = self.svd.singular_values[i].peek().unwrap_or(f64::NAN);
         Error::Singular { what: "svd", pivot: i, value }
-    }
-
-    /// `1 / s`, zero for those that are zero.
-    fn reciprocals(&self, rank: usize) -> DVector<S> {
-        let s = &self.svd.singular_values;
-        DVector::from_fn(s.len(), |i, _| if i < rank { s[i].recip() } else { S::zero() })
-    }
-
-    /// `m_ij / (s_j - s_i)`, zero between values that coincide.
-    fn divided_by_gaps(&self, clusters: &Clusters, m: &DMatrix<S>) -> DMatrix<S> {
-        let s = &self.svd.singular_values;
-        DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| match clusters.together(i, j) {
-            true => S::zero(),
-            false => m[(i, j)] / (s[j] - s[i]),
-        })
-    }
-
-    /// `m_ij / (s_j + s_i)`, zero on the diagonal and between zeros.
-    fn divided_by_sums(&self, rank: usize, m: &DMatrix<S>) -> DMatrix<S> {
-        let s = &self.svd.singular_values;
-        DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| match i == j || i.min(j) >= rank {
-            true => S::zero(),
-            false => m[(i, j)] / (s[j] + s[i]),
-        })
     }
 
     /// How the singular values of one run move, given `dA` and `P`.
@@ -201,120 +163,7 @@ impl<S: Kernel> SvdRule<S> {
         let null_space = narrow_side.columns(rank, zeros).into_owned();
         off_basis(&wide_side.columns(0, rank).into_owned(), &S::matmul(&tall, &null_space)?)
     }
-}
 
-/// What the tangents of vectors are divided by, with zeros for what does not move or must not be asked.
-struct DivisorsOf<'a, S> {
-    rule: &'a SvdRule<S>,
-    clusters: &'a Clusters,
-    rank: usize,
-}
-
-impl<S: Kernel> Divisors<dense::Matrices<S>> for DivisorsOf<'_, S> {
-    fn over_gaps(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>) -> DMatrix<S> {
-        self.rule.divided_by_gaps(self.clusters, m)
-    }
-    fn over_sums(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>) -> DMatrix<S> {
-        self.rule.divided_by_sums(self.rank, m)
-    }
-    fn over_values(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>, _like: &DMatrix<S>) -> DMatrix<S> {
-        dense::columns_scaled(m, &self.rule.reciprocals(self.rank))
-    }
-}
-
-impl<S: Kernel> Rule<S> for SvdRule<S> {
-    const NAME: &'static str = "svd";
-
-    fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
-        let Svd { u, v_transposed, singular_values } = &self.svd;
-        let da = &inputs[0];
-        let v = v_transposed.transpose();
-        let (clusters, rank) = self.clusters();
-        if self.with_vectors {
-            clusters.refuse_near::<S>()?;
-            if let Some(zero) = self.first_narrow(rank) {
-                return Err(self.zero_error(zero));
-            }
-        }
-        let w = &mut dense::Matrices::new();
-        let found = tangents::svd(w, da, u, &v)?;
-        let p = &found[1];
-        let mut tangents = Vec::with_capacity(singular_values.len());
-        for run in 0..clusters.runs().len() {
-            tangents.extend(self.run_tangent(da, p, &clusters, run, rank)?);
-        }
-        let mut results = vec![DMatrix::from_vec(tangents.len(), 1, tangents)];
-        if self.with_vectors {
-            let by = DivisorsOf { rule: self, clusters: &clusters, rank };
-            let [du, dv] = tangents::singular_vectors(w, da, (u, &v), &found, &by)?;
-            results.extend([du, dv.transpose()]);
-        }
-        Ok(results)
-    }
-
-    fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
-        let Svd { u, v_transposed, singular_values } = &self.svd;
-        let ((m, n), k) = (self.shape(), singular_values.len());
-        let (clusters, rank) = self.clusters();
-        clusters.refuse_unequal(&outputs[0])?;
-        let allowed = negligible::<S>(dense::largest(outputs[0].iter()));
-        if let Some(i) = (rank..k).find(|&i| outputs[0][i].magnitude() > allowed) {
-            return Err(self.zero_error(i));
-        }
-        let mut p = dense::diagonal(&outputs[0]);
-        if !self.with_vectors {
-            return Ok(vec![Some(S::matmul(&S::matmul(u, &p)?, v_transposed)?)]);
-        }
-        let v = v_transposed.transpose();
-        let (u_cotangent, v_cotangent) = (&outputs[1], &outputs[2].transpose());
-        let scale = dense::largest(u_cotangent.iter().chain(v_cotangent.iter()));
-        let x = antisymmetric(&dense::transposed_product(u, u_cotangent)?);
-        let y = antisymmetric(&dense::transposed_product(&v, v_cotangent)?);
-        let (sum, difference) = (dense::sum(&x, &y), dense::difference(&x, &y));
-        clusters.refuse_turning(&sum, scale)?;
-        let zeros = difference.view((rank, rank), (k - rank, k - rank));
-        if dense::largest(zeros.iter()) > negligible::<S>(scale) {
-            return Err(clusters.error(rank, rank + 1));
-        }
-        // The vector of a zero on one side is a branch that goes on, but not beside vectors of the other
-        // side.
-        let has_weight =
-            |m: &DMatrix<S>, i: usize| dense::largest(m.column(i).iter()) > negligible::<S>(scale);
-        let of_both = !dense::vanishes(u_cotangent) && !dense::vanishes(v_cotangent);
-        let jumps = |&i: &usize| of_both && (has_weight(u_cotangent, i) || has_weight(v_cotangent, i));
-        if let Some(i) = (rank..k).find(jumps) {
-            return Err(self.zero_error(i));
-        }
-        let turned =
-            dense::sum(&self.divided_by_gaps(&clusters, &sum), &self.divided_by_sums(rank, &difference));
-        p = dense::sum(&p, &dense::scaled(&turned, S::half()));
-
-        // A' = (U P' + (I - U U^T) U' S^-1) V^T + U ((I - V V^T) V' S^-1)^T.
-        let reciprocals = self.reciprocals(rank);
-        let mut left = S::matmul(u, &p)?;
-        if m > k {
-            let outside = off_basis(u, u_cotangent)?;
-            self.refuse_zero_columns(&outside, rank, scale)?;
-            left = dense::sum(&left, &dense::columns_scaled(&outside, &reciprocals));
-        }
-        let mut a = S::matmul(&left, v_transposed)?;
-        if n > k {
-            let outside = off_basis(&v, v_cotangent)?;
-            self.refuse_zero_columns(&outside, rank, scale)?;
-            let right = dense::columns_scaled(&outside, &reciprocals);
-            a = dense::sum(&a, &S::matmul(u, &right.transpose())?);
-        }
-        self.refuse_lost(&clusters, (u_cotangent, v_cotangent), &a)?;
-        Ok(vec![Some(a)])
-    }
-
-    fn saved_bytes(&self) -> usize {
-        let Svd { u, singular_values, v_transposed } = &self.svd;
-        dense::bytes::<S>(u.len() + singular_values.len() + v_transposed.len())
-    }
-}
-
-impl<S: Kernel> SvdRule<S> {
     /// The largest singular value, as a plain number.
     fn size(&self) -> f64 {
         self.svd.singular_values.iter().next().and_then(|s| s.peek()).unwrap_or(0.0)
@@ -363,5 +212,118 @@ impl<S: Kernel> SvdRule<S> {
     fn refuse_zero_columns(&self, outside: &DMatrix<S>, rank: usize, scale: f64) -> Result<(), Error> {
         let has_weight = |&i: &usize| dense::largest(outside.column(i).iter()) > negligible::<S>(scale);
         (rank..outside.ncols()).find(has_weight).map_or(Ok(()), |i| Err(self.zero_error(i)))
+    }
+}
+
+/// What the tangents and cotangents of vectors are divided by, with zeros for what does not move or must not
+/// be asked: between values that coincide, and between zeros.
+struct DivisorsOf<'a, S> {
+    s: &'a DVector<S>,
+    clusters: &'a Clusters,
+    rank: usize,
+}
+
+impl<S: Kernel> Divisors<dense::Matrices<S>> for DivisorsOf<'_, S> {
+    fn over_gaps(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>) -> DMatrix<S> {
+        divided(m, self.s, S::sub, |i, j| self.clusters.together(i, j))
+    }
+    fn over_sums(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>) -> DMatrix<S> {
+        divided(m, self.s, S::add, |i, j| i == j || i.min(j) >= self.rank)
+    }
+    fn over_values(&self, _: &mut dense::Matrices<S>, m: &DMatrix<S>, _like: &DMatrix<S>) -> DMatrix<S> {
+        let reciprocal = |i: usize, _| if i < self.rank { self.s[i].recip() } else { S::zero() };
+        dense::columns_scaled(m, &DVector::from_fn(self.s.len(), reciprocal))
+    }
+}
+
+impl<S: Kernel> Rule<S> for SvdRule<S> {
+    const NAME: &'static str = "svd";
+
+    fn tangent(&self, inputs: &[DMatrix<S>]) -> Result<Vec<DMatrix<S>>, Error> {
+        let Svd { u, v_transposed, singular_values } = &self.svd;
+        let da = &inputs[0];
+        let v = v_transposed.transpose();
+        let (clusters, rank) = self.clusters();
+        if self.with_vectors {
+            clusters.refuse_near::<S>()?;
+            if let Some(zero) = self.first_narrow(rank) {
+                return Err(self.zero_error(zero));
+            }
+        }
+        let w = &mut dense::Matrices::new();
+        let found = tangents::svd(w, da, u, &v)?;
+        let p = &found[1];
+        let mut tangents = Vec::with_capacity(singular_values.len());
+        for run in 0..clusters.runs().len() {
+            tangents.extend(self.run_tangent(da, p, &clusters, run, rank)?);
+        }
+        let mut results = vec![DMatrix::from_vec(tangents.len(), 1, tangents)];
+        if self.with_vectors {
+            let by = DivisorsOf { s: singular_values, clusters: &clusters, rank };
+            let [du, dv] = tangents::singular_vectors(w, da, (u, &v), &found, &by)?;
+            results.extend([du, dv.transpose()]);
+        }
+        Ok(results)
+    }
+
+    fn cotangent(&self, outputs: &[DMatrix<S>], _wanted: &[bool]) -> Result<Vec<Option<DMatrix<S>>>, Error> {
+        let Svd { u, v_transposed, singular_values } = &self.svd;
+        let ((m, n), k) = (self.shape(), singular_values.len());
+        let (clusters, rank) = self.clusters();
+        clusters.refuse_unequal(&outputs[0])?;
+        let allowed = negligible::<S>(dense::largest(outputs[0].iter()));
+        if let Some(i) = (rank..k).find(|&i| outputs[0][i].magnitude() > allowed) {
+            return Err(self.zero_error(i));
+        }
+        let mut p = dense::diagonal(&outputs[0]);
+        if !self.with_vectors {
+            return Ok(vec![Some(S::matmul(&S::matmul(u, &p)?, v_transposed)?)]);
+        }
+        let v = v_transposed.transpose();
+        let (u_cotangent, v_cotangent) = (&outputs[1], &outputs[2].transpose());
+        let scale = dense::largest(u_cotangent.iter().chain(v_cotangent.iter()));
+        let x = antisymmetric(&dense::transposed_product(u, u_cotangent)?);
+        let y = antisymmetric(&dense::transposed_product(&v, v_cotangent)?);
+        let (sum, difference) = (dense::sum(&x, &y), dense::difference(&x, &y));
+        clusters.refuse_turning(&sum, scale)?;
+        let zeros = difference.view((rank, rank), (k - rank, k - rank));
+        if dense::largest(zeros.iter()) > negligible::<S>(scale) {
+            return Err(clusters.error(rank, rank + 1));
+        }
+        // The vector of a zero on one side is a branch that goes on, but not beside vectors of the other
+        // side.
+        let has_weight =
+            |m: &DMatrix<S>, i: usize| dense::largest(m.column(i).iter()) > negligible::<S>(scale);
+        let of_both = !dense::vanishes(u_cotangent) && !dense::vanishes(v_cotangent);
+        let jumps = |&i: &usize| of_both && (has_weight(u_cotangent, i) || has_weight(v_cotangent, i));
+        if let Some(i) = (rank..k).find(jumps) {
+            return Err(self.zero_error(i));
+        }
+        let (w, by) =
+            (&mut dense::Matrices::new(), DivisorsOf { s: singular_values, clusters: &clusters, rank });
+        let turned = dense::sum(&by.over_gaps(w, &sum), &by.over_sums(w, &difference));
+        p = dense::sum(&p, &dense::scaled(&turned, S::half()));
+
+        // A' = (U P' + (I - U U^T) U' S^-1) V^T + U ((I - V V^T) V' S^-1)^T.
+        let mut left = S::matmul(u, &p)?;
+        if m > k {
+            let outside = off_basis(u, u_cotangent)?;
+            self.refuse_zero_columns(&outside, rank, scale)?;
+            left = dense::sum(&left, &by.over_values(w, &outside, u));
+        }
+        let mut a = S::matmul(&left, v_transposed)?;
+        if n > k {
+            let outside = off_basis(&v, v_cotangent)?;
+            self.refuse_zero_columns(&outside, rank, scale)?;
+            let right = by.over_values(w, &outside, &v);
+            a = dense::sum(&a, &S::matmul(u, &right.transpose())?);
+        }
+        self.refuse_lost(&clusters, (u_cotangent, v_cotangent), &a)?;
+        Ok(vec![Some(a)])
+    }
+
+    fn saved_bytes(&self) -> usize {
+        let Svd { u, singular_values, v_transposed } = &self.svd;
+        dense::bytes::<S>(u.len() + singular_values.len() + v_transposed.len())
     }
 }

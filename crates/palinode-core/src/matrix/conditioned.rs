@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn condition_numbers_are_what_the_inverse_says() {
         // Against the inverse itself, of matrices at random: never more, and hardly less.
-        let mut random = crate::random::Random::new(1);
+        let mut random = palinode_num::Draws::new(1);
         for size in [1, 2, 3, 5, 8, 20] {
             for _ in 0..50 {
                 let columns: Vec<f64> = (0..size * size).map(|_| random.signed()).collect();

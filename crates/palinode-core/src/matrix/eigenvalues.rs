@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn random_and_awkward_matrices() {
-        let mut random = crate::random::Random::new(7);
+        let mut random = palinode_num::Draws::new(7);
         for n in (1..=12).chain([40, 75]) {
             for kind in 0..6 {
                 let a: Vec<f64> = (0..n * n)

@@ -24,7 +24,7 @@ mod tridiagonal;
 
 pub use conditioned::Conditioned;
 pub use eigenvalues::eigenvalues;
-pub use spectral::{coincide, epsilon, qr, svd, symmetric_eigen};
+pub use spectral::{coincide, qr, svd, symmetric_eigen};
 #[cfg(feature = "nalgebra")]
 pub(crate) use spectral::{coincidence, for_each_run};
 pub(crate) use sums::{ROWS as TOGETHER, product_of_columns};
@@ -41,6 +41,13 @@ pub const MOST_ASYMMETRY: f64 = 1e-4;
 /// The primal, for pivots and tests of convergence.
 pub(crate) fn primal<R: Scalar>(x: R) -> f64 {
     x.peek().unwrap_or(f64::NAN)
+}
+
+/// How far 1 is from the next number, near enough: what is lost of 4/3. (Halving until nothing is added would
+/// never end for double-doubles, which hold `1 + 1e-300`.)
+pub fn epsilon<S: Scalar>() -> f64 {
+    let int = S::from_int;
+    primal(int(3) * (int(4) / int(3) - int(1)) - int(1)).abs()
 }
 
 /// The first entry above the diagonal that differs from its mirror image by more than [`MOST_ASYMMETRY`] of
@@ -121,6 +128,14 @@ impl<S> core::ops::Index<(usize, usize)> for Matrix<S> {
 impl<S> core::ops::IndexMut<(usize, usize)> for Matrix<S> {
     fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut S {
         &mut self.data[j * self.rows + i]
+    }
+}
+
+/// Rotates two columns of a matrix; `p < q`.
+fn rotate_columns<S: Scalar>(m: &mut [S], rows: usize, (p, q): (usize, usize), c: S, s: S) {
+    let (before, after) = m.split_at_mut(q * rows);
+    for (x, y) in before[p * rows..][..rows].iter_mut().zip(&mut after[..rows]) {
+        (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
     }
 }
 

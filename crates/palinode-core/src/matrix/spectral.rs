@@ -21,7 +21,7 @@
 //! Known limit: `O(m n^2)` per sweep without blocking.
 
 use super::sums::{combination, squares_and_product};
-use super::{Matrix, primal, product, tridiagonal};
+use super::{Matrix, epsilon, primal, product, rotate_columns, tridiagonal};
 use core::ops::Range;
 use palinode_num::Scalar;
 
@@ -91,13 +91,6 @@ fn column_scale<S: Scalar>(column: &[S]) -> f64 {
     if is_ordinary || !largest.is_finite() { 1.0 } else { power_of_two(largest) }
 }
 
-/// How far 1 is from the next number, near enough: what is lost of 4/3. (Halving until nothing is added would
-/// never end for double-doubles, which hold `1 + 1e-300`.)
-pub fn epsilon<S: Scalar>() -> f64 {
-    let int = S::from_int;
-    primal(int(3) * (int(4) / int(3) - int(1)) - int(1)).abs()
-}
-
 /// How often to go on after the primals have converged.
 fn extra_sweeps<S: Scalar<Bool = bool>>() -> u32 {
     if S::DEPTH == 0 {
@@ -133,14 +126,6 @@ fn rotation<S: Scalar<Bool = bool>>(difference: S, b: S) -> Option<(S, S, S)> {
     let t = twice / if primal(difference) < 0.0 { difference - size } else { difference + size };
     let c = Scalar::hypot(t, S::one()).recip();
     Some((c, t * c, t))
-}
-
-/// Rotates two columns of a matrix; `p < q`.
-pub(super) fn rotate_columns<S: Scalar>(m: &mut [S], rows: usize, (p, q): (usize, usize), c: S, s: S) {
-    let (before, after) = m.split_at_mut(q * rows);
-    for (x, y) in before[p * rows..][..rows].iter_mut().zip(&mut after[..rows]) {
-        (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
-    }
 }
 
 /// The power of two up to this positive number.

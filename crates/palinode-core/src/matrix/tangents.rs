@@ -7,8 +7,8 @@
 //! linear in those of the operands.
 //!
 //! Formulas: M. Giles, *Collected matrix derivative results for forward and reverse mode* (2008); for QR and
-//! singular values the differentials of `A = Q R` and `A = U S V'`, see `linalg/qr.rs` and `linalg/svd.rs`.
-//! Dividing by gaps between eigenvalues is the caller's, who may know that values coincide.
+//! singular values the differentials of `A = Q R` and `A = U S V'`, see `linalg/factors.rs` and
+//! `linalg/svd.rs`. Dividing by gaps between eigenvalues is the caller's, who may know that values coincide.
 
 /// One part of a square matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,8 @@
 //! vectors as columns, or nothing if the steps do not settle. Exact for diagonal matrices. Errors are
 //! relative to the largest entry.
 
-use super::spectral::{epsilon, rotate_columns};
 use super::sums::combination;
-use super::{Matrix, primal};
+use super::{Matrix, epsilon, primal, rotate_columns};
 use palinode_num::Scalar;
 
 /// Steps for one eigenvalue; two are needed.

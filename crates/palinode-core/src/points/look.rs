@@ -175,6 +175,19 @@ pub(super) fn charge_of<'a>(
     account.charge(parts.capacity() * size_of::<f64>() + log.taken_of(budget))
 }
 
+/// What a run beside the point found, if it did not fail and there are bytes for it.
+pub(super) fn found_beside<'a>(
+    account: &'a Account,
+    run: impl FnOnce(&mut Vec<f64>) -> bool,
+) -> Option<Found<'a>> {
+    let (budget, mut parts) = (account.of_log(), Vec::new());
+    let ran = decision::beside(budget, || run(&mut parts));
+    account.run_is_over();
+    let (is_ok, log) = ran?;
+    let _charge = Some(charge_of(account, &parts, &log, budget)?);
+    is_ok.then_some(Found { parts, log, _charge })
+}
+
 /// Last, so that a closure leaves behind what it left at the point. Drivers inside the closure verify what
 /// they answer, as they did in the first run.
 pub(super) fn once_more<S: Scalar, R, E>(x: &[S], run: &mut Run<'_, S, R, E>) -> Result<R, E> {
@@ -233,17 +246,8 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         let mut is_ordinary = |group: Group<'_>| {
             let beside = [1.0, -1.0].map(|sign| {
                 let way = |i: usize| if group.contains(i) { sign * weight(i) } else { 0.0 };
-                let budget = account.of_log();
-                let ran = decision::beside(budget, || run(&moved(x, at, way), None).is_ok());
-                account.run_is_over();
-                let (is_ok, log) = ran?;
-                if !is_ok {
-                    return None;
-                }
-                let _charge = Some(charge_of(account, &Vec::new(), &log, budget)?);
-                let found = Found { parts: Vec::new(), log, _charge };
-                let run = Beside { relative: at.relative, found, to_next: None, is_farther: false };
-                Some(Side::of(run, &here.log))
+                let found = found_beside(account, |_| run(&moved(x, at, way), None).is_ok())?;
+                Some(Side::of(found, at.relative, &here.log))
             });
             here.is_ordinary(&beside)
         };
@@ -368,7 +372,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
             let log = &self.here.log;
             let stays = |n: &usize| sides.iter().flatten().all(|side| side.goes_as(log, &log.suspects[*n]));
             let unmoved: Vec<usize> = (0..log.suspects.len()).filter(stays).collect();
-            let own = |side: &Side<'_>| side.runs.last().map_or(0, Beside::exact_suspects);
+            let own = |side: &Side<'_>| side.runs.last().map_or(0, |run| run.found.exact_suspects());
             if unmoved.is_empty() && sides.iter().flatten().all(|side| own(side) == 0) {
                 return;
             }
@@ -393,27 +397,18 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
 
     /// The derivative beside the point, if there is one that can be compared.
     fn run_at(&mut self, at: Distance, way: &dyn Fn(usize) -> f64) -> Option<Found<'a>> {
-        let mut parts = Vec::new();
-        let point = moved(self.x, at, way);
-        let run = &mut *self.run;
         if self.account.has_refused() {
             return None;
         }
-        let budget = self.account.of_log();
-        let (ran, refused) =
-            with_refusals(|| decision::beside(budget, || run(&point, Some(&mut parts)).is_ok()));
+        let (account, run, point) = (self.account, &mut *self.run, moved(self.x, at, way));
+        let (found, refused) =
+            with_refusals(|| found_beside(account, |parts| run(&point, Some(parts)).is_ok()));
         if !self.refuses_inside {
             self.refused = self.refused.take().or(refused);
         }
-        self.account.run_is_over();
-        let (is_ok, log) = ran?;
-        let as_many = parts.len() == self.here.parts.len();
-        if as_many {
-            self.infinite.iter().for_each(|&part| parts[part] = 0.0);
-        }
-        let is_comparable = as_many && parts.iter().all(|part| part.is_finite());
-        let _charge = Some(charge_of(self.account, &parts, &log, budget)?);
-        (is_ok && is_comparable).then_some(Found { parts, log, _charge })
+        let mut found = found.filter(|found| found.parts.len() == self.here.parts.len())?;
+        self.infinite.iter().for_each(|&part| found.parts[part] = 0.0);
+        found.parts.iter().all(|part| part.is_finite()).then_some(found)
     }
 }
 

@@ -48,19 +48,13 @@ pub(super) struct Beside<'a> {
     pub(super) is_farther: bool,
 }
 
-impl Beside<'_> {
-    /// How many comparisons of its own are suspicious.
-    pub(super) fn exact_suspects(&self) -> usize {
-        self.found.exact_suspects()
-    }
-}
-
 impl Found<'_> {
     /// Whether comparison `n` went as at the point.
     pub(super) fn goes_as(&self, here: &Log, n: usize) -> bool {
         self.log.outcomes.get(n) == here.outcomes.get(n)
     }
 
+    /// How many comparisons of its own are suspicious.
     pub(super) fn exact_suspects(&self) -> usize {
         self.log.suspects.iter().filter(|suspect| suspect.suspicion == Suspicion::Exact).count()
     }
@@ -125,7 +119,8 @@ impl Scale {
 
 impl<'a> Side<'a> {
     /// A side of which only the comparisons are looked at.
-    pub(super) fn of(run: Beside<'a>, here: &Log) -> Self {
+    pub(super) fn of(found: Found<'a>, relative: f64, here: &Log) -> Self {
+        let run = Beside { relative, found, to_next: None, is_farther: false };
         let mut side = Side { runs: vec![run], ..Side::default() };
         side.settle(here);
         side
@@ -142,9 +137,9 @@ impl<'a> Side<'a> {
             within > 0 && !beyond.is_empty() && !beyond.iter().any(|run| goes_as(run, n))
         };
         let is_beyond = |i: usize| {
-            let own = self.runs[i].exact_suspects();
+            let own = self.runs[i].found.exact_suspects();
             !here.suspects.iter().any(|suspect| is_left_later(i, suspect.number))
-                && !self.runs[i + 1..].iter().any(|run| run.is_farther && run.exact_suspects() < own)
+                && !self.runs[i + 1..].iter().any(|run| run.is_farther && run.found.exact_suspects() < own)
         };
         let runs = &self.runs;
         let pairs = || (0..runs.len()).filter(move |&i| runs[i].to_next.is_some());

@@ -8,8 +8,8 @@
 //! divides by it: a zero pivot, a column without length. Plain numbers take another way there, and the
 //! function has a value.
 
-use super::look::{charge_of, nearest, once_more};
-use super::side::{Beside, Found, Side, is_of_point};
+use super::look::{charge_of, found_beside, nearest, once_more};
+use super::side::{Found, Side, is_of_point};
 use super::verdict::named;
 use super::{Account, Kind, Run, has_small, look, matters, moved, weight};
 use crate::decision::{self, Suspicion};
@@ -81,21 +81,15 @@ fn blamed<S: Scalar, R, E: From<Error>>(
     ways.into_iter().find_map(|way| {
         let mut side = |sign: f64| {
             let [near, far] = [at, at.times(FAR)].map(|at| {
-                let (budget, mut parts) = (account.of_log(), Vec::new());
                 let point = moved(x, at, |i| sign * way(i));
-                let ran = decision::beside(budget, || run(&point, Some(&mut parts)).is_ok());
-                account.run_is_over();
-                let (is_ok, log) = ran?;
-                let _charge = Some(charge_of(account, &parts, &log, budget)?);
-                let is_finite = is_ok && parts.iter().all(|part| part.is_finite());
-                is_finite.then_some(Found { parts, log, _charge })
+                let found = found_beside(account, |parts| run(&point, Some(parts)).is_ok())?;
+                found.parts.iter().all(|part| part.is_finite()).then_some(found)
             });
             let largest =
                 |found: &Found<'_>| found.parts.iter().fold(0.0, |most: f64, part| most.max(part.abs()));
             let (near, far) = (near?, far?);
             let stays = largest(&near) <= GROWTH * largest(&far) + f64::EPSILON.sqrt();
-            let found = Beside { relative: at.relative, found: far, to_next: None, is_farther: false };
-            stays.then(|| Side::of(found, &here))
+            stays.then(|| Side::of(far, at.relative, &here))
         };
         let sides = [side(1.0)?, side(-1.0)?];
         let is_to_blame = |suspect: &&_| is_of_point(suspect, &here, &[&sides[0], &sides[1]]) == Some(true);

@@ -22,43 +22,20 @@ pub struct Slot {
 ///
 /// It has one *live state*, at first the one before step 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub enum Action {
     /// Run steps `from..to` and keep nothing. The live state goes from that before `from` to that before
     /// `to`.
-    Advance {
-        /// The first step to run.
-        from: u64,
-        /// The first step not to run.
-        to: u64,
-    },
+    Advance { from: u64, to: u64 },
     /// Keep the live state, which is that before `step`, in a slot.
-    Snapshot {
-        /// The step that the state is before.
-        step: u64,
-        /// Where to keep it.
-        slot: Slot,
-    },
+    Snapshot { step: u64, slot: Slot },
     /// The live state becomes what the slot holds. The slot stays in use until it is freed.
-    Restore {
-        /// The step that the state is before.
-        step: u64,
-        /// Where it is kept.
-        slot: Slot,
-    },
+    Restore { step: u64, slot: Slot },
     /// Run `step` from the live state and keep its residuals until it is reversed. The live state moves to
     /// `step + 1`.
-    Record {
-        /// The step to run.
-        step: u64,
-    },
+    Record { step: u64 },
     /// Carry the cotangent back over `step`, then forget its residuals.
-    Reverse {
-        /// The step to go back over.
-        step: u64,
-    },
+    Reverse { step: u64 },
     /// The slot is free again. Right after a `Restore` of the same slot, a driver may move instead of copy.
-    Free {
-        /// Which slot.
-        slot: Slot,
-    },
+    Free { slot: Slot },
 }

@@ -33,12 +33,6 @@ impl Plan for Snapshots {
     }
 }
 
-impl Snapshots {
-    pub(super) fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-
 actions!(Binomial);
 
 /// The optimal schedule with at most `snapshots` snapshots in memory, the first state among them, and one
@@ -87,32 +81,35 @@ pub fn fewest_snapshots_for(steps: u64, factor: f64) -> Option<u32> {
     if steps <= 1 {
         return (factor >= 1.0).then_some(0);
     }
-    let (mut low, mut high) = (1, (steps - 1).min(u64::from(u32::MAX)));
-    if !fits(high) {
-        return None;
-    }
+    let most = (steps - 1).min(u64::from(u32::MAX));
+    fits(most).then(|| least(1, most, fits) as u32)
+}
+
+/// The least number from `low` on for which something holds that holds from there up to `high`.
+pub(super) fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
-        if fits(middle) {
+        if holds(middle) {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    Some(low as u32)
+    low
 }
 
 /// At most one snapshot for each step but the last is of use, and one is needed if there are two steps.
 pub(super) fn useful(steps: u64, snapshots: u32) -> Result<u32, Error> {
     let most = steps.saturating_sub(1);
-    if snapshots == 0 && most > 0 {
-        return Err(Error::ScheduleArgument {
-            what: "the number of snapshots",
-            value: 0.0,
-            must: "be at least 1",
-        });
+    if most > 0 {
+        at_least_one(snapshots)?;
     }
     Ok(u64::from(snapshots).min(most) as u32)
+}
+
+pub(super) fn at_least_one(snapshots: u32) -> Result<(), Error> {
+    let none = Error::ScheduleArgument { what: "the number of snapshots", value: 0.0, must: "be at least 1" };
+    if snapshots == 0 { Err(none) } else { Ok(()) }
 }
 
 /// The cost of a loop with at least one slot, or of at most one step.

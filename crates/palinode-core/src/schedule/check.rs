@@ -25,104 +25,50 @@ impl Mistake {
     }
 }
 
-/// What can be wrong with an action.
+/// What can be wrong with an action; the messages say what the fields are.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum Wrong {
     /// An advance, a snapshot or a recording names another step than the live state is before.
     #[error("it is for the state before step {asked}, but the live state is that before step {live}")]
-    Position {
-        /// The step that it names.
-        asked: u64,
-        /// Where the live state is.
-        live: u64,
-    },
+    Position { asked: u64, live: u64 },
     /// An advance that goes nowhere or back.
     #[error("it advances from {from} to {to}")]
-    Direction {
-        /// Its beginning.
-        from: u64,
-        /// Its end.
-        to: u64,
-    },
+    Direction { from: u64, to: u64 },
     /// A step beyond the end of the loop.
     #[error("step {step} is not one of the {steps} of the loop")]
-    Beyond {
-        /// The step.
-        step: u64,
-        /// How many there are.
-        steps: u64,
-    },
+    Beyond { step: u64, steps: u64 },
     /// There is no such slot.
     #[error("there is no slot {} in {:?}", .slot.index, .slot.tier)]
-    NoSuchSlot {
-        /// The slot.
-        slot: Slot,
-    },
+    NoSuchSlot { slot: Slot },
     /// A snapshot would overwrite another.
     #[error("slot {} in {:?} is in use: it holds the state before step {holds}", .slot.index, .slot.tier)]
-    SlotInUse {
-        /// The slot.
-        slot: Slot,
-        /// What it holds.
-        holds: u64,
-    },
+    SlotInUse { slot: Slot, holds: u64 },
     /// A slot is restored from or freed that holds nothing.
     #[error("slot {} in {:?} is empty", .slot.index, .slot.tier)]
-    SlotEmpty {
-        /// The slot.
-        slot: Slot,
-    },
+    SlotEmpty { slot: Slot },
     /// A slot holds another state than the one asked for.
     #[error("slot {} in {:?} holds the state before step {holds}, not that before {asked}", .slot.index, .slot.tier)]
-    OtherState {
-        /// The slot.
-        slot: Slot,
-        /// What it holds.
-        holds: u64,
-        /// What was asked for.
-        asked: u64,
-    },
+    OtherState { slot: Slot, holds: u64, asked: u64 },
     /// A step is recorded while its residuals are kept already, or after it was reversed.
     #[error("step {step} is recorded again, although its residuals are kept or were used")]
-    RecordedTwice {
-        /// The step.
-        step: u64,
-    },
+    RecordedTwice { step: u64 },
     /// A step is reversed out of order.
     #[error("step {asked} is reversed where step {due} is due")]
-    Order {
-        /// The step that it names.
-        asked: u64,
-        /// The step that must be next.
-        due: u64,
-    },
+    Order { asked: u64, due: u64 },
     /// A step is reversed that was reversed before.
     #[error("step {step} is reversed twice")]
-    ReversedTwice {
-        /// The step.
-        step: u64,
-    },
+    ReversedTwice { step: u64 },
     /// A step is reversed without residuals.
     #[error("step {step} is reversed without having been recorded")]
-    NotRecorded {
-        /// The step.
-        step: u64,
-    },
+    NotRecorded { step: u64 },
     /// The stream ends before all steps are reversed.
     #[error("the stream ends, but steps below {below} are not reversed")]
-    Unfinished {
-        /// Steps below this one are left.
-        below: u64,
-    },
+    Unfinished { below: u64 },
     /// The stream ends and a slot is still in use.
     #[error("the stream ends with slot {} in {:?} still in use, for the state before step {holds}", .slot.index, .slot.tier)]
-    Leak {
-        /// The slot.
-        slot: Slot,
-        /// What it holds.
-        holds: u64,
-    },
+    Leak { slot: Slot, holds: u64 },
 }
 
 /// Follows a stream for a loop of `steps` steps, with as many snapshots in each tier as `snapshots` says.

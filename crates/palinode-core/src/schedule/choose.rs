@@ -4,7 +4,7 @@
 //! works. The bytes are those of snapshots and residuals beside the live state and the residuals of one step,
 //! and those of the plan itself: a table that is larger than what it saves is not worth it.
 
-use super::binomial::useful;
+use super::binomial::{least, useful};
 use super::{Action, Binomial, binomial};
 use super::{
     Cost, Mixed, Periodic, Sizes, StoreAll, binomial_cost, periodic, periodic_cost, store_all, store_all_cost,
@@ -14,24 +14,16 @@ use crate::Error;
 /// A method and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum Method {
     /// [`store_all`].
     StoreAll,
-    /// [`periodic`].
-    Periodic {
-        /// Steps from a snapshot to the next.
-        every: u64,
-    },
-    /// [`binomial`].
-    Binomial {
-        /// The most snapshots at once.
-        snapshots: u32,
-    },
-    /// [`Mixed::near`].
-    Mixed {
-        /// The budget for snapshots and residuals.
-        bytes: u64,
-    },
+    /// [`periodic`], with so many steps from a snapshot to the next.
+    Periodic { every: u64 },
+    /// [`binomial`], with so many snapshots at most.
+    Binomial { snapshots: u32 },
+    /// [`Mixed::near`], with so many bytes for snapshots and residuals.
+    Mixed { bytes: u64 },
 }
 
 /// What [`choose`] found.
@@ -104,18 +96,10 @@ fn best_period(steps: u64, sizes: Sizes, per_snapshot: u64, bytes: u64) -> Optio
         return None;
     }
     // From where they are fewest, longer periods as long as they fit.
-    let (mut low, mut high) = (every, steps);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if need(middle) <= bytes {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    let cost = periodic_cost(steps, low).ok()?;
+    let every = least(every, steps, |every| need(every + 1) > bytes);
+    let cost = periodic_cost(steps, every).ok()?;
     let plan = cost.peak_snapshots.memory as usize * size_of::<super::sweep::Kept>();
-    Some((Method::Periodic { every: low }, cost, plan))
+    Some((Method::Periodic { every }, cost, plan))
 }
 
 /// A mixed schedule whose own table is within the budget, too.

@@ -7,21 +7,23 @@ use super::{Action, Tier};
 
 /// One number for each tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PerTier {
+pub struct PerTier<T = u64> {
     /// That of memory.
-    pub memory: u64,
+    pub memory: T,
     /// That of the disk.
-    pub disk: u64,
+    pub disk: T,
 }
 
-impl PerTier {
-    pub(super) fn of(&mut self, tier: Tier) -> &mut u64 {
+impl<T> PerTier<T> {
+    pub(super) fn of(&mut self, tier: Tier) -> &mut T {
         match tier {
             Tier::Memory => &mut self.memory,
             Tier::Disk => &mut self.disk,
         }
     }
+}
 
+impl PerTier {
     pub(super) fn plus(self, other: PerTier) -> PerTier {
         PerTier {
             memory: self.memory.saturating_add(other.memory),

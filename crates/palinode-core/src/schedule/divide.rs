@@ -307,7 +307,7 @@ mod tests {
 
     /// Whole numbers below `most`.
     fn numbers(seed: u64, most: u64) -> impl FnMut() -> f64 {
-        let mut random = crate::random::Random::new(seed);
+        let mut random = palinode_num::Draws::new(seed);
         move || random.below(most as usize) as f64
     }
 

@@ -208,6 +208,15 @@ impl Plan for Blocks {
         };
         Choice::Split { left, tier: Tier::Memory }
     }
+
+    fn heap_bytes(&self) -> usize {
+        let Blocks::Sized { most, rule } = self else { return 0 };
+        let rule = match rule {
+            Rule::Table { lefts, .. } => size_of_val::<[u16]>(lefts),
+            Rule::Capacity { cap } => cap.capacity() * size_of::<u64>(),
+        };
+        rule + size_of_val::<[u64]>(most)
+    }
 }
 
 impl Blocks {
@@ -275,15 +284,6 @@ impl Blocks {
     fn sweep(self, steps: u64) -> Sweep<Blocks> {
         let places = self.levels(steps) - 1;
         Sweep::new(self, steps, places)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let Blocks::Sized { most, rule } = self else { return 0 };
-        let rule = match rule {
-            Rule::Table { lefts, .. } => size_of_val::<[u16]>(lefts),
-            Rule::Capacity { cap } => cap.capacity() * size_of::<u64>(),
-        };
-        rule + size_of_val::<[u64]>(most)
     }
 }
 

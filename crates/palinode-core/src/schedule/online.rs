@@ -10,7 +10,7 @@
 //! snapshots or more, 1.05 for 8 or more.
 
 use super::betas::Betas;
-use super::binomial::{Snapshots, advances, known};
+use super::binomial::{Snapshots, advances, at_least_one, known, least};
 use super::sweep::{Kept, Sweep, actions};
 use super::{Action, Cost, PerTier, Slot, Tier};
 use crate::Error;
@@ -92,13 +92,7 @@ impl Iterator for Due {
 impl Online {
     /// A schedule with at most `snapshots` snapshots in memory, the first state among them.
     pub fn new(snapshots: u32) -> Result<Online, Error> {
-        if snapshots == 0 {
-            return Err(Error::ScheduleArgument {
-                what: "the number of snapshots",
-                value: 0.0,
-                must: "be at least 1",
-            });
-        }
+        at_least_one(snapshots)?;
         // All at once, unless there are so many snapshots that most loops would not fill them.
         let capacity = if snapshots > AT_ONCE { AT_FIRST } else { snapshots } as usize;
         let (kept, gaps) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
@@ -337,16 +331,8 @@ impl Online {
             }
             high = low - 1 + width;
         }
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if pays(middle) {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        self.distance = high;
-        self.kept[last].step + high
+        self.distance = least(low, high, pays);
+        self.kept[last].step + self.distance
     }
 }
 

@@ -23,12 +23,6 @@ impl Plan for Every {
     }
 }
 
-impl Every {
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-
 actions!(Periodic);
 
 /// A snapshot before every `every`-th step but those of the last block, which is recorded at once.

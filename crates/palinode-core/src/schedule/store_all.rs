@@ -19,12 +19,6 @@ impl Plan for Everything {
     }
 }
 
-impl Everything {
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-
 actions!(StoreAll);
 
 /// Records every step, then reverses them. Memory: the residuals of all steps.

@@ -7,23 +7,12 @@
 //! Invariant: the snapshots on the stack are sorted by step, the last one is where the next restart begins,
 //! and snapshots of a tier are taken and given back in the order of a stack.
 
-use super::{Action, Cost, Slot, Tier, cost};
+use super::{Action, Cost, PerTier, Slot, Tier, cost};
 
 /// How many snapshots of each tier are in use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Held {
-    pub(super) memory: u32,
-    pub(super) disk: u32,
-}
+pub(super) type Held = PerTier<u32>;
 
 impl Held {
-    fn of(&mut self, tier: Tier) -> &mut u32 {
-        match tier {
-            Tier::Memory => &mut self.memory,
-            Tier::Disk => &mut self.disk,
-        }
-    }
-
     pub(super) fn with(mut self, tier: Tier) -> Held {
         *self.of(tier) += 1;
         self
@@ -50,6 +39,11 @@ pub(super) trait Plan {
     /// What to do with `steps` steps (at least 1) while `held` snapshots are in use by earlier snapshots.
     /// `stored` says where the first state is kept already; that slot is not counted in `held`.
     fn choose(&self, steps: u64, held: Held, stored: Option<Tier>) -> Choice;
+
+    /// Bytes of its tables.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl<P: Plan> Plan for &P {
@@ -131,9 +125,10 @@ impl<P: Plan> Sweep<P> {
         &self.plan
     }
 
-    /// Bytes of the stack.
+    /// Bytes of the stack and the plan.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.kept.capacity() * size_of::<Kept>() + self.order.len() * size_of::<u32>()
+        let stack = self.kept.capacity() * size_of::<Kept>() + self.order.len() * size_of::<u32>();
+        stack + self.plan.heap_bytes()
     }
 
     #[inline]
@@ -235,7 +230,7 @@ macro_rules! actions {
         impl $name {
             /// Bytes that the schedule itself holds: its stack and its tables.
             pub fn heap_bytes(&self) -> usize {
-                self.sweep.heap_bytes() + self.sweep.plan().heap_bytes()
+                self.sweep.heap_bytes()
             }
         }
     )*};

@@ -238,6 +238,10 @@ impl Plan for Tiers {
             left => Choice::Split { left, tier: Tier::Disk },
         }
     }
+
+    fn heap_bytes(&self) -> usize {
+        self.lefts.capacity() * size_of::<u16>()
+    }
 }
 
 impl Tiers {
@@ -308,9 +312,5 @@ impl Tiers {
         }
         let total = Total { bound: bounds[blocks], is_least: bounds[blocks] == live[blocks] };
         (Tiers { ram, disk: used, write, read, block, lefts, stride }, total)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.lefts.capacity() * size_of::<u16>()
     }
 }

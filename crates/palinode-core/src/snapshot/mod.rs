@@ -48,13 +48,11 @@ impl Snapshot {
     /// Becomes a copy of the other.
     #[inline]
     pub fn copy_from(&mut self, other: &Snapshot) {
-        self.reals.clear();
-        self.reals.extend_from_slice(&other.reals);
-        self.plain.clear();
-        self.plain.extend_from_slice(&other.plain);
+        self.copy_from_words(&other.reals, &other.plain);
     }
 
     /// Becomes these words.
+    #[inline]
     pub fn copy_from_words(&mut self, reals: &[u64], plain: &[u64]) {
         self.reals.clear();
         self.reals.extend_from_slice(reals);

@@ -4,8 +4,8 @@
 use super::arena::{Arena, FIRST, OpenNode, SINK};
 use super::sweep::{Forward, Reverse};
 use super::*;
-use crate::random::Random;
 use crate::{Dual, Real, grad};
+use palinode_num::Draws;
 
 /// The safe twin: each node's edges, and node 0 is the sink.
 #[derive(Default)]
@@ -45,7 +45,7 @@ fn nodes_of(arena: &Arena<f64>) -> Vec<Vec<(u32, f64)>> {
 }
 
 /// Records the same random nodes on both.
-fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> Twin {
+fn random_recording(arena: &mut Arena<f64>, random: &mut Draws, nodes: u32) -> Twin {
     let mut twin = Twin { nodes: vec![vec![]] };
     for _ in 0..3 {
         arena.push([SINK], [0.0]);
@@ -99,7 +99,7 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Random, nodes: u32) -> 
 fn arena_and_twin_agree_bit_for_bit() {
     let mut arena = Arena::new(MAX_NODES, usize::MAX);
     for seed in 0..if cfg!(miri) { 3 } else { 30 } {
-        let mut random = Random::new(seed);
+        let mut random = Draws::new(seed);
         arena.clear();
         let twin = random_recording(&mut arena, &mut random, if cfg!(miri) { 120 } else { 2000 });
         assert_eq!(nodes_of(&arena), twin.nodes[1..]);

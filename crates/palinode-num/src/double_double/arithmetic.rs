@@ -14,8 +14,7 @@ use super::DoubleDouble;
 use crate::error_free::{quick_two_sum, two_product, two_sum};
 use crate::scalar::Scalar;
 use crate::wide::Wide;
-use core::iter::{Product, Sum};
-use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 /// Factors, quotients and products with exponents inside these bounds leave room for all error terms.
 const LARGEST: f64 = f64::from_bits((1023 + 900) << 52);
@@ -164,68 +163,7 @@ impl DoubleDouble {
     }
 }
 
-macro_rules! mixed_operators {
-    ($($operator:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
-        impl $operator<f64> for DoubleDouble {
-            type Output = Self;
-            #[inline]
-            fn $method(self, other: f64) -> Self {
-                self.$method(Self::from(other))
-            }
-        }
-        impl $operator<DoubleDouble> for f64 {
-            type Output = DoubleDouble;
-            #[inline]
-            fn $method(self, other: DoubleDouble) -> DoubleDouble {
-                DoubleDouble::from(self).$method(other)
-            }
-        }
-        impl $assign for DoubleDouble {
-            #[inline]
-            fn $assign_method(&mut self, other: Self) {
-                *self = self.$method(other);
-            }
-        }
-        impl $assign<f64> for DoubleDouble {
-            #[inline]
-            fn $assign_method(&mut self, other: f64) {
-                *self = self.$method(Self::from(other));
-            }
-        }
-    )*};
-}
-
-mixed_operators! {
-    Add add AddAssign add_assign;
-    Sub sub SubAssign sub_assign;
-    Mul mul MulAssign mul_assign;
-    Div div DivAssign div_assign;
-    Rem rem RemAssign rem_assign;
-}
-
-impl Sum for DoubleDouble {
-    fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
-        terms.fold(Self::from(0.0), Add::add)
-    }
-}
-
-impl<'a> Sum<&'a DoubleDouble> for DoubleDouble {
-    fn sum<I: Iterator<Item = &'a DoubleDouble>>(terms: I) -> Self {
-        terms.copied().sum()
-    }
-}
-
-impl Product for DoubleDouble {
-    fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
-        factors.fold(Self::from(1.0), Mul::mul)
-    }
-}
-
-impl<'a> Product<&'a DoubleDouble> for DoubleDouble {
-    fn product<I: Iterator<Item = &'a DoubleDouble>>(factors: I) -> Self {
-        factors.copied().product()
-    }
-}
+crate::operators::operators_with_f64!([] DoubleDouble);
 
 #[cfg(test)]
 mod tests {

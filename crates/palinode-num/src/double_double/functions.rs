@@ -46,6 +46,11 @@ impl DoubleDouble {
         if (0.5..=2.0).contains(&self.hi) { self.minus_one().ln_1p() } else { self.to_wide().ln() }
     }
 
+    /// What `wide` makes of the natural logarithm, where the argument is positive and finite.
+    fn logarithm(self, plain: fn(f64) -> f64, wide: impl FnOnce(Wide) -> Wide) -> Self {
+        if self.is_ordinary() && self.hi > 0.0 { wide(self.ln_wide()).into() } else { plain(self.hi).into() }
+    }
+
     /// The angle's sine and cosine; finite arguments only.
     fn sin_cos_wide(self) -> (Wide, Wide) {
         let (quadrant, rest) = angle::reduce(self.hi, self.lo);
@@ -303,7 +308,7 @@ impl Scalar for DoubleDouble {
         self.through_limited(f64::exp_m1, Wide::exp_m1)
     }
     fn ln(self) -> Self {
-        if self.is_ordinary() && self.hi > 0.0 { self.ln_wide().into() } else { self.hi.ln().into() }
+        self.logarithm(f64::ln, |ln| ln)
     }
     fn ln_1p(self) -> Self {
         if self.hi <= -0.5 {
@@ -312,18 +317,10 @@ impl Scalar for DoubleDouble {
         self.through(f64::ln_1p, Wide::ln_1p)
     }
     fn log2(self) -> Self {
-        if self.is_ordinary() && self.hi > 0.0 {
-            self.ln_wide().over(LN_2).into()
-        } else {
-            self.hi.log2().into()
-        }
+        self.logarithm(f64::log2, |ln| ln.over(LN_2))
     }
     fn log10(self) -> Self {
-        if self.is_ordinary() && self.hi > 0.0 {
-            self.ln_wide().over(LN_10).into()
-        } else {
-            self.hi.log10().into()
-        }
+        self.logarithm(f64::log10, |ln| ln.over(LN_10))
     }
 
     fn sin(self) -> Self {

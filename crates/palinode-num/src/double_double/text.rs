@@ -74,11 +74,11 @@ impl DoubleDouble {
             .unwrap_or(exact)
     }
 
-    fn write(self, f: &mut fmt::Formatter<'_>, finite: impl FnOnce(Self) -> String) -> fmt::Result {
+    fn write(self, f: &mut fmt::Formatter<'_>, scientific: bool) -> fmt::Result {
         if !self.hi.is_finite() {
             return fmt::Display::fmt(&self.hi, f);
         }
-        let text = finite(self);
+        let text = Decimal::text(f.precision(), scientific, || self.short_decimal(), || self.decimal());
         // `pad_integral` would cut nothing and reads no precision, unlike `pad`.
         f.pad_integral(self.hi.is_sign_positive(), "", &text)
     }
@@ -86,30 +86,12 @@ impl DoubleDouble {
 
 impl fmt::Display for DoubleDouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let precision = f.precision();
-        self.write(f, |number| match precision {
-            None => number.short_decimal().positional(0),
-            Some(decimals) => {
-                let exact = number.decimal();
-                let count = exact.point + decimals as i64;
-                exact.rounded(count).positional(decimals as i64)
-            }
-        })
+        self.write(f, false)
     }
 }
 
 impl fmt::LowerExp for DoubleDouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let precision = f.precision();
-        self.write(f, |number| match precision {
-            None => number.short_decimal().scientific(),
-            Some(decimals) => {
-                let mut rounded = number.decimal().rounded(decimals as i64 + 1);
-                // The digits asked for are written even where they are 0.
-                rounded.digits.resize(decimals + 1, 0);
-                rounded.point = if number.hi == 0.0 { 1 } else { rounded.point };
-                rounded.scientific()
-            }
-        })
+        self.write(f, true)
     }
 }

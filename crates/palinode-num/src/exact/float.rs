@@ -3,12 +3,10 @@
 
 use super::digits::{Digits, Format};
 
-/// A unit of [`ExactSum`](super::ExactSum): the smallest subnormal.
-pub(super) const SUM_UNIT: i32 = -1074;
-/// A unit of [`ExactDot`](super::ExactDot): the square of it.
-pub(super) const DOT_UNIT: i32 = 2 * SUM_UNIT;
+/// The smallest subnormal: all numbers are multiples of it, products of its square.
+pub(super) const UNIT: i32 = -1074;
 
-const F64: Format = Format { precision: 53, lowest: -1074, infinity: f64::INFINITY.to_bits() };
+const F64: Format = Format { precision: 53, lowest: UNIT, infinity: f64::INFINITY.to_bits() };
 const F32: Format = Format { precision: 24, lowest: -149, infinity: f32::INFINITY.to_bits() as u64 };
 
 /// A finite number as `integer * 2^position` times the smallest subnormal, negated if `sign` is -1.

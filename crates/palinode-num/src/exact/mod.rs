@@ -9,17 +9,15 @@
 //! | `digits.rs` | the long fixed-point number |
 //! | `float.rs` | floats taken apart and put together; infinities and NaN |
 //! | `block.rs` | the fast path over slices |
-//! | `sum.rs`, `dot.rs` | [`ExactSum`], [`ExactDot`] |
+//! | `accumulator.rs` | [`ExactSum`], [`ExactDot`] |
 //!
 //! Infinities and NaN: the rule stands at [`ExactSum`].
 //!
 //! Known limits: at most 2^60 terms.
 
+mod accumulator;
 mod block;
 mod digits;
-mod dot;
 mod float;
-mod sum;
 
-pub use dot::ExactDot;
-pub use sum::ExactSum;
+pub use accumulator::{Exact, ExactDot, ExactSum};

@@ -43,9 +43,14 @@ type Both = (fn(f64) -> f64, fn(DoubleDouble) -> DoubleDouble);
 type BothOfTwo = (fn(f64, f64) -> f64, fn(DoubleDouble, DoubleDouble) -> DoubleDouble);
 
 impl<W: PositWidth> Posit<W> {
-    /// The posit nearest to a value of which only this much is known, if all it may be rounds to the same.
+    /// The posit nearest to a value of which only this much is known, if all it may be rounds to the same. Up
+    /// to 32 bits `f64`s know enough for that.
     #[inline]
-    fn surely(near: f64) -> Option<Self> {
+    fn surely(near: impl FnOnce() -> f64) -> Option<Self> {
+        if W::BITS > 32 {
+            return None;
+        }
+        let near = near();
         if !near.is_finite() || near == 0.0 {
             return None;
         }
@@ -58,8 +63,8 @@ impl<W: PositWidth> Posit<W> {
         if self.is_nar() {
             return self;
         }
-        let quick = if W::BITS <= 32 { Self::surely(plain(self.to_f64())) } else { None };
-        quick.unwrap_or_else(|| Self::from_double_double(precise(self.to_double_double())))
+        Self::surely(|| plain(self.to_f64()))
+            .unwrap_or_else(|| Self::from_double_double(precise(self.to_double_double())))
     }
 
     /// `f(self)`, where an infinite value is an overflow and a zero an underflow, unless `self` is zero.
@@ -67,8 +72,8 @@ impl<W: PositWidth> Posit<W> {
         if self.is_nar() {
             return self;
         }
-        let quick = if W::BITS <= 32 { Self::surely(plain(self.to_f64())) } else { None };
-        quick.unwrap_or_else(|| Self::saturated(precise(self.to_double_double()), self.is_zero()))
+        Self::surely(|| plain(self.to_f64()))
+            .unwrap_or_else(|| Self::saturated(precise(self.to_double_double()), self.is_zero()))
     }
 
     /// The nearest posit, where infinities are overflows and zeros, unless they are true, positive
@@ -85,8 +90,7 @@ impl<W: PositWidth> Posit<W> {
         if self.is_nar() || other.is_nar() {
             return Self::NAR;
         }
-        let quick = if W::BITS <= 32 { Self::surely(plain(self.to_f64(), other.to_f64())) } else { None };
-        quick.unwrap_or_else(|| {
+        Self::surely(|| plain(self.to_f64(), other.to_f64())).unwrap_or_else(|| {
             Self::from_double_double(precise(self.to_double_double(), other.to_double_double()))
         })
     }
@@ -252,9 +256,8 @@ impl<W: PositWidth> Scalar for Posit<W> {
             }
             _ => {
                 let size = self.abs();
-                let quick = if W::BITS <= 32 { Self::surely(Scalar::powi(size.to_f64(), n)) } else { None };
-                let magnitude =
-                    quick.unwrap_or_else(|| Self::saturated(size.to_double_double().powi(n), false));
+                let magnitude = Self::surely(|| Scalar::powi(size.to_f64(), n))
+                    .unwrap_or_else(|| Self::saturated(size.to_double_double().powi(n), false));
                 if self.is_negative() && n % 2 != 0 { -magnitude } else { magnitude }
             }
         }
@@ -273,8 +276,7 @@ impl<W: PositWidth> Scalar for Posit<W> {
             return Self::NAR;
         }
         let size = self.abs();
-        let quick = if W::BITS <= 32 { Self::surely(size.to_f64().powf(exponent.to_f64())) } else { None };
-        let magnitude = quick.unwrap_or_else(|| {
+        let magnitude = Self::surely(|| size.to_f64().powf(exponent.to_f64())).unwrap_or_else(|| {
             Self::saturated(size.to_double_double().powf(exponent.to_double_double()), false)
         });
         if self.is_negative() && exponent.is_odd_integer() { -magnitude } else { magnitude }

@@ -7,12 +7,12 @@
 //! Order: by the standard, a total one. NaR equals itself and is below every number. An `f64` that is
 //! infinite or NaN has no posit, and is compared as floats are: infinity is above every number, minus
 //! infinity below, and NaN is unordered, as NaR is beside each of the three.
+//!
+//! An iterator's `sum` rounds after each term; a [`Quire`](crate::Quire) rounds once.
 
 use super::arithmetic::{Term, product, quotient, remainder, sum};
 use super::{Posit, PositWidth};
-use core::cmp::Ordering;
-use core::iter::{Product, Sum};
-use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 impl<W: PositWidth> Neg for Posit<W> {
     type Output = Self;
@@ -121,98 +121,4 @@ impl<W: PositWidth> Posit<W> {
     }
 }
 
-macro_rules! mixed_operators {
-    ($($operator:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
-        impl<W: PositWidth> $operator<f64> for Posit<W> {
-            type Output = Self;
-            #[inline]
-            fn $method(self, other: f64) -> Self {
-                self.$method(Self::from_f64(other))
-            }
-        }
-        impl<W: PositWidth> $operator<Posit<W>> for f64 {
-            type Output = Posit<W>;
-            #[inline]
-            fn $method(self, other: Posit<W>) -> Posit<W> {
-                Posit::from_f64(self).$method(other)
-            }
-        }
-        impl<W: PositWidth> $assign for Posit<W> {
-            #[inline]
-            fn $assign_method(&mut self, other: Self) {
-                *self = self.$method(other);
-            }
-        }
-        impl<W: PositWidth> $assign<f64> for Posit<W> {
-            #[inline]
-            fn $assign_method(&mut self, other: f64) {
-                *self = self.$method(Self::from_f64(other));
-            }
-        }
-    )*};
-}
-
-mixed_operators! {
-    Add add AddAssign add_assign;
-    Sub sub SubAssign sub_assign;
-    Mul mul MulAssign mul_assign;
-    Div div DivAssign div_assign;
-    Rem rem RemAssign rem_assign;
-}
-
-impl<W: PositWidth> PartialEq<f64> for Posit<W> {
-    #[inline]
-    fn eq(&self, other: &f64) -> bool {
-        other.is_finite() && *self == Self::from_f64(*other)
-    }
-}
-
-impl<W: PositWidth> PartialOrd<f64> for Posit<W> {
-    #[inline]
-    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
-        if other.is_finite() {
-            self.partial_cmp(&Self::from_f64(*other))
-        } else {
-            self.to_f64().partial_cmp(other)
-        }
-    }
-}
-
-impl<W: PositWidth> PartialEq<Posit<W>> for f64 {
-    #[inline]
-    fn eq(&self, other: &Posit<W>) -> bool {
-        other == self
-    }
-}
-
-impl<W: PositWidth> PartialOrd<Posit<W>> for f64 {
-    #[inline]
-    fn partial_cmp(&self, other: &Posit<W>) -> Option<Ordering> {
-        other.partial_cmp(self).map(Ordering::reverse)
-    }
-}
-
-impl<W: PositWidth> Sum for Posit<W> {
-    /// Term by term, each sum rounded; a [`Quire`](crate::Quire) rounds once.
-    fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
-        terms.fold(Self::ZERO, Add::add)
-    }
-}
-
-impl<'a, W: PositWidth> Sum<&'a Posit<W>> for Posit<W> {
-    fn sum<I: Iterator<Item = &'a Posit<W>>>(terms: I) -> Self {
-        terms.copied().sum()
-    }
-}
-
-impl<W: PositWidth> Product for Posit<W> {
-    fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
-        factors.fold(Self::ONE, Mul::mul)
-    }
-}
-
-impl<'a, W: PositWidth> Product<&'a Posit<W>> for Posit<W> {
-    fn product<I: Iterator<Item = &'a Posit<W>>>(factors: I) -> Self {
-        factors.copied().product()
-    }
-}
+crate::operators::operators_with_f64!([W: PositWidth] Posit<W>);

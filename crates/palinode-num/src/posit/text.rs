@@ -122,47 +122,28 @@ impl<W: PositWidth> Posit<W> {
             .unwrap_or(exact)
     }
 
-    fn write(self, f: &mut fmt::Formatter<'_>, text: impl FnOnce(Option<Unpacked>) -> String) -> fmt::Result {
-        if self.is_nar() {
-            return f.pad_integral(true, "", "NaR");
-        }
+    fn write(self, f: &mut fmt::Formatter<'_>, scientific: bool) -> fmt::Result {
+        let (number, zero) = (self.unpack(), || Decimal { digits: Vec::new(), point: 0 });
+        let short = || number.map_or_else(zero, Self::short_decimal);
+        let exact = || number.map_or_else(zero, Decimal::of_unpacked);
+        let text = match self.is_nar() {
+            true => "NaR".into(),
+            false => Decimal::text(f.precision(), scientific, short, exact),
+        };
         // `pad_integral` would cut nothing and reads no precision, unlike `pad`.
-        f.pad_integral(!self.is_negative(), "", &text(self.unpack()))
+        f.pad_integral(!self.is_negative(), "", &text)
     }
-}
-
-/// The digits of zero.
-fn zero() -> Decimal {
-    Decimal { digits: Vec::new(), point: 0 }
 }
 
 impl<W: PositWidth> fmt::Display for Posit<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let precision = f.precision();
-        self.write(f, |number| match precision {
-            None => number.map_or_else(zero, Self::short_decimal).positional(0),
-            Some(decimals) => {
-                let exact = number.map_or_else(zero, Decimal::of_unpacked);
-                let count = exact.point + decimals as i64;
-                exact.rounded(count).positional(decimals as i64)
-            }
-        })
+        self.write(f, false)
     }
 }
 
 impl<W: PositWidth> fmt::LowerExp for Posit<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let precision = f.precision();
-        self.write(f, |number| match precision {
-            None => number.map_or_else(zero, Self::short_decimal).scientific(),
-            Some(decimals) => {
-                let mut rounded = number.map_or_else(zero, Decimal::of_unpacked).rounded(decimals as i64 + 1);
-                // The digits asked for are written even where they are 0.
-                rounded.digits.resize(decimals + 1, 0);
-                rounded.point = if number.is_none() { 1 } else { rounded.point };
-                rounded.scientific()
-            }
-        })
+        self.write(f, true)
     }
 }
 

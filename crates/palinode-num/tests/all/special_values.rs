@@ -3,34 +3,15 @@
 use crate::apply::{BINARY, UNARY, apply};
 use palinode_num::{DoubleDouble, Real, Scalar};
 
+const INF: f64 = f64::INFINITY;
+const NAN: f64 = f64::NAN;
+const MAX: f64 = f64::MAX;
+const TINY: f64 = f64::MIN_POSITIVE;
+/// More bits than an `f64` has for it, and where `acosh` of libm loses its sign and gives a number.
+const ODD: [f64; 2] = [9007199254740993.0, -66e6];
 const SPECIAL: &[f64] = &[
-    0.0,
-    -0.0,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-    f64::NAN,
-    1.0,
-    -1.0,
-    2.0,
-    -2.0,
-    3.0,
-    0.5,
-    -0.5,
-    1.5,
-    -2.5,
-    f64::MAX,
-    f64::MIN,
-    f64::MIN_POSITIVE,
-    5e-324,
-    -5e-324,
-    1e308,
-    1e-308,
-    -1e16,
-    800.0,
-    -800.0,
-    9007199254740993.0,
-    // Where acosh of libm loses its sign and gives a number.
-    -66e6,
+    0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, 1.5, -2.5, MAX, -MAX, TINY, 5e-324,
+    -5e-324, 1e308, 1e-308, -1e16, 800.0, -800.0, ODD[0], ODD[1],
 ];
 
 /// Same kind of number, same sign of zero, and equal to a few ulp of `f64`.

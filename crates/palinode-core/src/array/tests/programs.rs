@@ -4,36 +4,36 @@
 //! both, because every choice depends on the seed and on shapes only.
 
 use super::model::Lists;
-use crate::random::Random;
 use crate::rules::{
     Add, Binary, Cos, Divide, Exp, Hypot, Logistic, Max, Multiply, Negate, Relu, Sin, Sqrt, Subtract, Tanh,
     Unary,
 };
 use crate::tape::Var;
+use palinode_num::Draws;
 use palinode_num::Scalar;
 
 pub(super) const INPUTS: usize = 7;
 
 /// The point that a program runs at.
 pub(super) fn point(seed: u64) -> Vec<f64> {
-    let mut random = Random::new(seed ^ 0xA5A5);
-    (0..INPUTS).map(|_| random.unit() * 2.4 - 1.2).collect()
+    let mut random = Draws::new(seed ^ 0xA5A5);
+    (0..INPUTS).map(|_| random.uniform() * 2.4 - 1.2).collect()
 }
 
 const MOST_ARRAYS: usize = 6;
 const MOST_ELEMENTS: usize = 40;
 
 struct Run<S, A> {
-    random: Random,
+    random: Draws,
     arrays: Vec<A>,
     numbers: Vec<Var<S>>,
 }
 
 /// Runs the program of this seed.
 pub(super) fn run<S: Scalar<Bool = bool>, A: Lists<S>>(seed: u64, x: &[Var<S>]) -> [Var<S>; 2] {
-    let mut random = Random::new(seed);
+    let mut random = Draws::new(seed);
     let steps = 4 + random.below(40);
-    let constants = (0..5).map(|_| S::from_f64(random.unit() - 0.5)).collect();
+    let constants = (0..5).map(|_| S::from_f64(random.uniform() - 0.5)).collect();
     let mut run =
         Run { random, arrays: vec![A::from_vars(x), A::from_values(constants)], numbers: x.to_vec() };
     for _ in 0..steps {
@@ -113,7 +113,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
 
     fn number(&mut self) -> Var<S> {
         match self.random.below(5) {
-            0 => Var::lift(S::from_f64(self.random.unit() - 0.5)),
+            0 => Var::lift(S::from_f64(self.random.uniform() - 0.5)),
             _ => {
                 let which = self.random.below(self.numbers.len());
                 self.numbers[which]

@@ -1,9 +1,9 @@
 //! The oracles' closed forms: d det = det tr(A^-1 dA), d A^-1 = -A^-1 dA A^-1, d ln det = tr(A^-1 dA); and
 //! factors that multiply back to the matrix.
 
-use super::operations::distance;
+use super::operations::{distance, matrix};
 use crate::linalg::{self, Triangle};
-use crate::{Dual, Var, grad};
+use crate::{Dual, grad};
 use nalgebra::DMatrix;
 
 fn hilbert(n: usize) -> DMatrix<f64> {
@@ -26,7 +26,6 @@ fn determinant_inverse_and_logarithm() {
         let inverse = a.clone().try_inverse().unwrap();
         let det = a.determinant();
         let expected: Vec<f64> = (inverse.transpose() * det).as_slice().to_vec();
-        let matrix = |x: &[Var<f64>]| DMatrix::from_column_slice(n, n, x);
         let gradient = grad(|x| linalg::determinant(&matrix(x)).unwrap(), a.as_slice()).unwrap();
         assert!(distance(&gradient, &expected) < 1e-14, "{gradient:?} {expected:?}");
 
@@ -56,18 +55,14 @@ fn ill_conditioned_matrices_stay_as_accurate_as_their_condition_allows() {
             let (p, q) = (binomial(n + i, n - j - 1), binomial(n + j, n - i - 1));
             sign * (i + j + 1) as f64 * p * q * binomial(i + j, i).powi(2)
         });
-        let gradient = grad(
-            |x| linalg::log_determinant(&DMatrix::from_column_slice(n, n, x)).unwrap().ln_abs,
-            a.as_slice(),
-        )
-        .unwrap();
+        let gradient = grad(|x| linalg::log_determinant(&matrix(x)).unwrap().ln_abs, a.as_slice()).unwrap();
         let error = distance(&gradient, exact.as_slice());
         assert!(error < condition * f64::EPSILON, "n = {n}: {error}");
 
         // The same through the Cholesky factor: ln det = 2 sum ln L_ii.
         let through_cholesky = grad(
             |x| {
-                let l = linalg::cholesky(&DMatrix::from_column_slice(n, n, x)).unwrap();
+                let l = linalg::cholesky(&matrix(x)).unwrap();
                 (0..n).map(|i| 2.0 * l[(i, i)].ln()).sum()
             },
             a.as_slice(),
@@ -128,14 +123,10 @@ fn the_symmetric_operations_read_both_triangles_evenly() {
 #[test]
 fn differences_in_single_entries_are_the_gradient() {
     let a = dmatrix![4.0, 1.0, 0.5; 1.0, 3.0, -0.75; 0.5, -0.75, 2.0];
-    let l = |x: &[f64]| linalg::cholesky(&DMatrix::from_column_slice(3, 3, x)).unwrap()[(2, 1)];
-    let w = |x: &[f64]| linalg::symmetric_eigenvalues(&DMatrix::from_column_slice(3, 3, x)).unwrap()[1];
-    let by_l =
-        grad(|x| linalg::cholesky(&DMatrix::from_column_slice(3, 3, x)).unwrap()[(2, 1)], a.as_slice());
-    let by_w = grad(
-        |x| linalg::symmetric_eigenvalues(&DMatrix::from_column_slice(3, 3, x)).unwrap()[1],
-        a.as_slice(),
-    );
+    let l = |x: &[f64]| linalg::cholesky(&matrix(x)).unwrap()[(2, 1)];
+    let w = |x: &[f64]| linalg::symmetric_eigenvalues(&matrix(x)).unwrap()[1];
+    let by_l = grad(|x| linalg::cholesky(&matrix(x)).unwrap()[(2, 1)], a.as_slice());
+    let by_w = grad(|x| linalg::symmetric_eigenvalues(&matrix(x)).unwrap()[1], a.as_slice());
     for (f, g) in [(&l as &dyn Fn(&[f64]) -> f64, by_l.unwrap()), (&w, by_w.unwrap())] {
         for k in 0..9 {
             let moved = |t: f64| {
@@ -153,7 +144,7 @@ fn differences_in_single_entries_are_the_gradient() {
 /// without saying so.
 #[test]
 fn singular_values_of_awkward_matrices() {
-    let mut random = crate::random::Random::new(12345);
+    let mut random = palinode_num::Draws::new(12345);
     for round in 0..1200 {
         let (kind, n) = (round % 6, 1 + round / 6 % 6);
         let m = n + round / 36 % 4;

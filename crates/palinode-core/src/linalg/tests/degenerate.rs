@@ -1,15 +1,10 @@
 //! Spectra in which values coincide: forward gives directional derivatives, reverse gives what exists and
 //! refuses the rest.
 
-use super::operations::{distance, slope};
-use crate::linalg;
+use super::operations::{distance, matrix, slope};
+use crate::linalg::{self, LinearAlgebra};
 use crate::{Dual, DualN, Error, Tape, Var, grad, hessian, jacobian};
 use nalgebra::{DMatrix, DVector};
-
-fn matrix<T: Copy + PartialEq + core::fmt::Debug + 'static>(x: &[T]) -> DMatrix<T> {
-    let n = x.len().isqrt();
-    DMatrix::from_column_slice(n, n, x)
-}
 
 /// `Q diag(1, 1, 2, 2, 2) Q^T` for a fixed orthogonal `Q`: coincidences that rounding has touched.
 fn two_runs() -> DMatrix<f64> {
@@ -17,6 +12,24 @@ fn two_runs() -> DMatrix<f64> {
     let q = noise.qr().q();
     let w = DMatrix::from_diagonal(&DVector::from_vec(vec![1.0, 1.0, 2.0, 2.0, 2.0]));
     &q * w * q.transpose()
+}
+
+type Values<T> = fn(&DMatrix<T>) -> Result<DVector<T>, Error>;
+
+/// Forward tangents of these values are the slopes of a step forwards: one-sided differences with the first
+/// error term removed.
+fn moves_as_a_step_does(
+    a: &DMatrix<f64>,
+    da: &DMatrix<f64>,
+    forward: Values<Dual<f64>>,
+    plain: Values<f64>,
+    allowed: f64,
+) {
+    let forward = forward(&a.zip_map(da, Dual::new)).unwrap().map(|w| w.tangent);
+    let at = |t: f64| plain(&(a + da * t)).unwrap();
+    let (h, start) = (1e-5, at(0.0));
+    let differences = (at(h) - &start) * (2.0 / h) - (at(2.0 * h) - &start) / (2.0 * h);
+    assert!(distance(forward.as_slice(), differences.as_slice()) < allowed, "{forward} {differences}");
 }
 
 fn is_degenerate(error: Result<impl Sized, Error>, kind: &str) -> bool {
@@ -39,12 +52,7 @@ fn forward_eigenvalues_of_a_perturbed_identity() {
 fn forward_eigenvalues_agree_with_a_step_forwards() {
     let a = two_runs();
     let da = DMatrix::from_fn(5, 5, |i, j| ((i + 2 * j) as f64).cos());
-    let forward = linalg::symmetric_eigenvalues(&a.zip_map(&da, Dual::new)).unwrap().map(|w| w.tangent);
-    let at = |t: f64| linalg::symmetric_eigenvalues(&(&a + &da * t)).unwrap();
-    // One-sided, with the first error term removed.
-    let (h, start) = (1e-5, at(0.0));
-    let differences = (at(h) - &start) * (2.0 / h) - (at(2.0 * h) - &start) / (2.0 * h);
-    assert!(distance(forward.as_slice(), differences.as_slice()) < 1e-8, "{forward} {differences}");
+    moves_as_a_step_does(&a, &da, linalg::symmetric_eigenvalues, linalg::symmetric_eigenvalues, 1e-8);
 }
 
 #[test]
@@ -159,11 +167,7 @@ fn coinciding_singular_values() {
     assert!(distance(&polar, &[0.0, -0.5, 0.5, 0.0]) < 1e-15, "{polar:?}");
 
     let da = DMatrix::from_fn(5, 5, |i, j| ((i + 2 * j) as f64).cos());
-    let forward = linalg::singular_values(&a.zip_map(&da, Dual::new)).unwrap().map(|s| s.tangent);
-    let at = |t: f64| linalg::singular_values(&(&a + &da * t)).unwrap();
-    let (h, start) = (1e-5, at(0.0));
-    let differences = (at(h) - &start) * (2.0 / h) - (at(2.0 * h) - &start) / (2.0 * h);
-    assert!(distance(forward.as_slice(), differences.as_slice()) < 1e-8, "{forward} {differences}");
+    moves_as_a_step_does(&a, &da, linalg::singular_values, linalg::singular_values, 1e-8);
 }
 
 #[test]
@@ -183,20 +187,16 @@ fn zero_singular_values() {
         assert!(grad(vector, a.as_slice()).is_err(), "{m} x {n}");
         // On a shorter side of 2, the one vector that is left has a derivative.
         if m == 2 {
-            let product = |x: &[Var<f64>]| {
-                let u = linalg::svd(&matrix(x)).unwrap().u;
+            fn product<T: LinearAlgebra>(a: &DMatrix<T>) -> T {
+                let u = linalg::svd(a).unwrap().u;
                 u[(0, 1)] * u[(1, 1)]
-            };
-            let at = |x: &[f64]| {
-                let u = linalg::svd(&DMatrix::from_column_slice(m, n, x)).unwrap().u;
-                u[(0, 1)] * u[(1, 1)]
-            };
-            let gradient = grad(product, a.as_slice()).unwrap();
+            }
+            let gradient = grad(|x| product(&matrix(x)), a.as_slice()).unwrap();
             for i in 0..a.len() {
                 let moved = |t: f64| {
                     let mut x = a.as_slice().to_vec();
                     x[i] += t;
-                    vec![at(&x)]
+                    vec![product(&DMatrix::from_column_slice(m, n, &x))]
                 };
                 let difference = slope(1e-3, moved)[0];
                 assert!((difference - gradient[i]).abs() < 1e-10, "{difference} {gradient:?}");
@@ -207,10 +207,6 @@ fn zero_singular_values() {
         assert!(distance(&large, (&a / a.norm()).as_slice()) < 1e-14);
 
         let da = DMatrix::from_fn(m, n, |i, j| ((i + 2 * j * j) as f64).cos());
-        let forward = linalg::singular_values(&a.zip_map(&da, Dual::new)).unwrap().map(|s| s.tangent);
-        let at = |t: f64| linalg::singular_values(&(&a + &da * t)).unwrap();
-        let (h, start) = (1e-5, at(0.0));
-        let differences = (at(h) - &start) * (2.0 / h) - (at(2.0 * h) - &start) / (2.0 * h);
-        assert!(distance(forward.as_slice(), differences.as_slice()) < 1e-7, "{forward} {differences}");
+        moves_as_a_step_does(&a, &da, linalg::singular_values, linalg::singular_values, 1e-7);
     }
 }

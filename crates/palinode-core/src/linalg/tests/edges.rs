@@ -1,7 +1,7 @@
 //! Sizes 0 and 1, no right-hand sides, constants among active matrices.
 
 use super::operations::{ALL, Operation, distance};
-use crate::linalg;
+use crate::linalg::{self, LinearAlgebra};
 use crate::{Dual, Tape, Var, grad, jvp, value_and_grad};
 use nalgebra::DMatrix;
 
@@ -92,20 +92,16 @@ fn an_operation_is_one_entry_of_the_table() {
 
 #[test]
 fn single_precision_inside() {
+    fn weighed<T: LinearAlgebra>(operation: Operation, x: &[T]) -> T {
+        let results = operation.run((2, 2), x).unwrap();
+        results.into_iter().enumerate().map(|(i, y)| y * (i + 1) as f64).sum()
+    }
     let x = [4.0f32, 1.0, 1.0, 3.0];
     let plain = [4.0f64, 1.0, 1.0, 3.0];
     for operation in ALL.into_iter().filter(|operation| operation.inputs((2, 2)) == 4) {
-        let weigh = |y: Vec<f64>| y.iter().enumerate().map(|(i, y)| (i + 1) as f64 * y).sum::<f64>();
-        let single = |x: &[Var<f32>]| {
-            let results = operation.run((2, 2), x).unwrap();
-            results.into_iter().enumerate().map(|(i, y)| y * (i + 1) as f64).sum()
-        };
-        let double = |x: &[Var<f64>]| {
-            let results = operation.run((2, 2), x).unwrap();
-            results.into_iter().enumerate().map(|(i, y)| y * (i + 1) as f64).sum()
-        };
-        let (single, double) = (value_and_grad(single, &x).unwrap(), value_and_grad(double, &plain).unwrap());
-        assert!((double.0 - weigh(operation.run((2, 2), &plain).unwrap())).abs() < 1e-13);
+        let single = value_and_grad(|x: &[Var<f32>]| weighed(operation, x), &x).unwrap();
+        let double = value_and_grad(|x: &[Var<f64>]| weighed(operation, x), &plain).unwrap();
+        assert!((double.0 - weighed(operation, &plain)).abs() < 1e-13);
         assert!((f64::from(single.0) - double.0).abs() < 1e-5 * (1.0 + double.0.abs()), "{operation:?}");
         let widened: Vec<f64> = single.1.iter().map(|&x| f64::from(x)).collect();
         assert!(distance(&widened, &double.1) < 1e-5, "{operation:?} {widened:?} {:?}", double.1);

@@ -1,6 +1,5 @@
 //! Every operation on every number: adjointness, finite differences, closed forms, nesting, degenerate
-//! spectra, structured points and what lies near them, mpmath's values, refusals, bytes, other numbers, and
-//! nalgebra's own algorithms run on forward numbers.
+//! spectra, structured points and what lies near them, mpmath's values, refusals, bytes, and other numbers.
 
 /// A matrix by rows: `dmatrix![1.0, 2.0; 3.0, 4.0]`.
 macro_rules! dmatrix {
@@ -10,7 +9,6 @@ macro_rules! dmatrix {
     }};
 }
 
-mod against_nalgebra;
 mod bytes;
 mod closed_forms;
 mod degenerate;

@@ -4,15 +4,10 @@
 //! The closed forms are those of two by two matrices, or do not need the decomposition. They were found by a
 //! search over every operation at sixty matrices, against differences in 75 digits.
 
-use super::operations::distance;
+use super::operations::{distance, matrix};
 use crate::linalg::{self, LinearAlgebra};
 use crate::{DoubleDouble, Dual, Error, Scalar, Tape, Var, grad, hessian};
 use nalgebra::DMatrix;
-
-fn matrix<T: Copy + PartialEq + core::fmt::Debug + 'static>(x: &[T]) -> DMatrix<T> {
-    let n = x.len().isqrt();
-    DMatrix::from_column_slice(n, n, x)
-}
 
 /// `x` seeded twice along `v`.
 fn twice(x: &[f64], v: &[f64]) -> Vec<Dual<Dual<f64>>> {

@@ -1,6 +1,6 @@
 //! Double-doubles and posits: the same operations, with the digits that the number has.
 
-use super::operations::ALL;
+use super::operations::{ALL, noise};
 use crate::linalg::{self, LinearAlgebra};
 use crate::{DoubleDouble, Dual, Posit32, Scalar, Var};
 use nalgebra::DMatrix;
@@ -50,10 +50,9 @@ where
 {
     for operation in ALL {
         let shape = (3, 3);
-        let noise: Vec<f64> = (0..40).map(|i| (1.1 + (i * i + 3 * i) as f64).sin() * 0.8).collect();
-        let x = operation.point(shape, &noise);
+        let [noise, direction] = noise();
+        let (x, v) = (operation.point(shape, &noise), operation.direction(shape, &direction));
         let gap = operation.smallest_gap(shape, &x);
-        let v = operation.direction(shape, &(0..40).map(|i| ((7 * i + 1) as f64).cos()).collect::<Vec<_>>());
         let exact = operation
             .run(shape, &x.iter().zip(&v).map(|(&x, &v)| Dual::new(x, v)).collect::<Vec<_>>())
             .unwrap();

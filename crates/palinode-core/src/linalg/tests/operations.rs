@@ -4,55 +4,23 @@ use crate::linalg::{self, LinearAlgebra, Triangle};
 use crate::{Error, Scalar};
 use nalgebra::DMatrix;
 
-/// An operation with the size of its matrix. Symmetric operations get all `n * n` entries.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Operation {
-    Matmul,
-    Solve,
-    SolveLower,
-    SolveUpper,
-    Inverse,
-    Determinant,
-    LogDeterminant,
-    Cholesky,
-    Lu,
-    Qr,
-    SymmetricEigen,
-    SymmetricEigenvalues,
-    /// The top one.
-    Eigenpair,
-    Svd,
-    SingularValues,
-    Eigenvalues,
-    Exponential,
-    SquareRoot,
-    PseudoInverse,
-    Polar,
-}
-use Operation::*;
+macro_rules! operations {
+    ($($name:ident)*) => {
+        /// An operation with the size of its matrix. Symmetric operations get all `n * n` entries, of pairs
+        /// the top one is asked for.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(super) enum Operation {
+            $($name),*
+        }
+        use Operation::*;
 
-pub(super) const ALL: [Operation; 20] = [
-    Matmul,
-    Solve,
-    SolveLower,
-    SolveUpper,
-    Inverse,
-    Determinant,
-    LogDeterminant,
-    Cholesky,
-    Lu,
-    Qr,
-    SymmetricEigen,
-    SymmetricEigenvalues,
-    Eigenpair,
-    Svd,
-    SingularValues,
-    Eigenvalues,
-    Exponential,
-    SquareRoot,
-    PseudoInverse,
-    Polar,
-];
+        pub(super) const ALL: [Operation; [$($name),*].len()] = [$($name),*];
+    };
+}
+operations! {
+    Matmul Solve SolveLower SolveUpper Inverse Determinant LogDeterminant Cholesky Lu Qr SymmetricEigen
+    SymmetricEigenvalues Eigenpair Svd SingularValues Eigenvalues Exponential SquareRoot PseudoInverse Polar
+}
 
 /// How many columns a right-hand side or a second factor has.
 pub(super) const COLUMNS: usize = 2;
@@ -122,14 +90,8 @@ impl Operation {
             Determinant => vec![linalg::determinant(&a)?],
             LogDeterminant => vec![linalg::log_determinant(&a)?.ln_abs],
             Cholesky => numbers(linalg::cholesky(&a)?),
-            Lu => {
-                let lu = linalg::lu(&a)?;
-                [numbers(lu.l), numbers(lu.u)].concat()
-            }
-            Qr => {
-                let qr = linalg::qr(&a)?;
-                [numbers(qr.q), numbers(qr.r)].concat()
-            }
+            Lu => linalg::lu(&a).map(|lu| [numbers(lu.l), numbers(lu.u)].concat())?,
+            Qr => linalg::qr(&a).map(|qr| [numbers(qr.q), numbers(qr.r)].concat())?,
             SymmetricEigen => {
                 let eigen = linalg::symmetric_eigen(&a)?;
                 let signs = column_signs(&eigen.vectors);
@@ -152,17 +114,11 @@ impl Operation {
                 [numbers(u), svd.singular_values.as_slice().to_vec(), numbers(v)].concat()
             }
             SingularValues => linalg::singular_values(&a)?.as_slice().to_vec(),
-            Eigenvalues => {
-                let w = linalg::eigenvalues(&a)?;
-                [w.re.as_slice(), w.im.as_slice()].concat()
-            }
+            Eigenvalues => linalg::eigenvalues(&a).map(|w| [w.re.as_slice(), w.im.as_slice()].concat())?,
             Exponential => numbers(linalg::exponential(&a)?),
             SquareRoot => numbers(linalg::square_root(&a)?),
             PseudoInverse => numbers(linalg::pseudo_inverse(&a)?),
-            Polar => {
-                let polar = linalg::polar(&a)?;
-                [numbers(polar.q), numbers(polar.p)].concat()
-            }
+            Polar => linalg::polar(&a).map(|polar| [numbers(polar.q), numbers(polar.p)].concat())?,
         })
     }
 
@@ -223,6 +179,18 @@ fn column_signs<T: Scalar>(a: &DMatrix<T>) -> Vec<i32> {
 
 fn with_column_signs<T: LinearAlgebra>(a: &DMatrix<T>, signs: &[i32]) -> DMatrix<T> {
     DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * <T as Scalar>::from_int(signs[j]))
+}
+
+/// A square matrix by its columns.
+pub(super) fn matrix<T: Copy + PartialEq + core::fmt::Debug + 'static>(x: &[T]) -> DMatrix<T> {
+    let n = x.len().isqrt();
+    DMatrix::from_column_slice(n, n, x)
+}
+
+/// Numbers without rhyme or reason for what asks for some, and others.
+pub(super) fn noise() -> [Vec<f64>; 2] {
+    let wave = |i: i32| (1.1 + f64::from(i * i + 3 * i)).sin() * 0.8;
+    [(0..40).map(wave).collect(), (0..40).map(|i| f64::from(7 * i + 1).cos()).collect()]
 }
 
 /// `sum x_i y_i`.

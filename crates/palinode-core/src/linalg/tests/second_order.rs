@@ -1,7 +1,7 @@
 //! Second derivatives by nesting: reverse over reverse, forward over reverse and forward over forward agree
 //! with each other and with finite differences of the gradient.
 
-use super::operations::{ALL, Operation, distance, slope};
+use super::operations::{ALL, Operation, distance, dot, noise, slope};
 use crate::linalg::LinearAlgebra;
 use crate::{Dual, Error, Scalar, Tape, grad, hessian, hvp};
 
@@ -21,20 +21,17 @@ fn every_operation_differentiates_twice() -> Result<(), Error> {
     for n in 1..=3 {
         for operation in ALL {
             for shape in operation.shapes(n) {
-                let noise: Vec<f64> = (0..40).map(|i| (1.1 + (i * i + 3 * i) as f64).sin() * 0.8).collect();
-                let x = operation.point(shape, &noise);
+                let [noise, direction] = noise();
+                let (x, v) = (operation.point(shape, &noise), operation.direction(shape, &direction));
                 let gap = operation.smallest_gap(shape, &x);
                 assert!(gap > 0.02, "{operation:?} {shape:?}: {gap}");
-                let v = operation
-                    .direction(shape, &(0..40).map(|i| ((7 * i + 1) as f64).cos()).collect::<Vec<_>>());
                 let place = format!("{operation:?} {shape:?} gap {gap}");
 
                 let (_, gradient, forward_over_reverse) = hvp(|x| objective(operation, shape, x), &x, &v)?;
                 assert!(distance(&gradient, &grad(|x| objective(operation, shape, x), &x)?) < 1e-12 / gap);
 
                 let full = hessian(|x| objective(operation, shape, x), &x)?;
-                let times_v: Vec<f64> =
-                    full.iter().map(|row| row.iter().zip(&v).map(|(h, v)| h * v).sum()).collect();
+                let times_v: Vec<f64> = full.iter().map(|row| dot(row, &v)).collect();
                 assert!(distance(&times_v, &forward_over_reverse) < 1e-12 / gap.powi(3), "{place}");
                 let mirrored = |i: usize, j: usize| (full[i][j] - full[j][i]).abs();
                 let asymmetry = (0..x.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
@@ -44,7 +41,7 @@ fn every_operation_differentiates_twice() -> Result<(), Error> {
                 let twice: Vec<Dual<Dual<f64>>> =
                     x.iter().zip(&v).map(|(&x, &v)| Dual::new(Dual::new(x, v), Dual::lift(v))).collect();
                 let curvature = objective(operation, shape, &twice).tangent.tangent;
-                let expected: f64 = times_v.iter().zip(&v).map(|(h, v)| h * v).sum();
+                let expected = dot(&times_v, &v);
                 let scale = 1.0 + expected.abs();
                 assert!((curvature - expected).abs() < 1e-12 * scale / gap.powi(3), "{place}");
 

@@ -1,15 +1,10 @@
 //! Points at which a derivative is easily lost: singular, defective and repeated. What exists is right, what
 //! does not is refused.
 
-use super::operations::distance;
+use super::operations::{distance, matrix};
 use crate::linalg;
 use crate::{Dual, DualN, Error, Var, grad, hessian, jvp};
 use nalgebra::DMatrix;
-
-fn matrix<T: Copy + PartialEq + core::fmt::Debug + 'static>(x: &[T]) -> DMatrix<T> {
-    let n = x.len().isqrt();
-    DMatrix::from_column_slice(n, n, x)
-}
 
 #[test]
 fn the_determinant_of_a_singular_matrix_has_its_cofactors() {
@@ -95,7 +90,7 @@ fn vectors_of_equal_eigenvalues_are_refused_entry_by_entry() {
     let turn = grad(
         |x| {
             let svd = linalg::svd(&matrix(x)).unwrap();
-            linalg::matmul(&svd.u, &svd.v_transposed).unwrap().trace_of()
+            linalg::matmul(&svd.u, &svd.v_transposed).unwrap().diagonal().iter().sum()
         },
         &[0.0; 9],
     );
@@ -114,16 +109,6 @@ fn vectors_of_equal_eigenvalues_are_refused_entry_by_entry() {
         distance(&projection, &[0.0, 0.0, -0.5, 0.0, 0.0, 0.0, -0.5, 0.0, 0.0]) < 1e-14,
         "{projection:?}"
     );
-}
-
-trait Trace<T> {
-    fn trace_of(&self) -> T;
-}
-
-impl Trace<Var<f64>> for DMatrix<Var<f64>> {
-    fn trace_of(&self) -> Var<f64> {
-        self.diagonal().iter().sum()
-    }
 }
 
 #[test]

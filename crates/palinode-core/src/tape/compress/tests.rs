@@ -8,10 +8,10 @@
 use super::draft::Draft;
 use super::graph::Graph;
 use super::*;
-use crate::random::Random;
 use crate::tape::hostile::rule;
 use crate::tape::{CustomRule, Record, Var, custom};
 use crate::{Dual, Tape};
+use palinode_num::Draws;
 use proptest::prelude::*;
 
 fn mix_partial(output: usize, input: usize) -> f64 {
@@ -28,7 +28,7 @@ fn mix() -> impl CustomRule<f64> {
 }
 
 /// A factor: zeros, units and powers of two among them, so that what depends on them is met.
-fn factor(random: &mut Random) -> f64 {
+fn factor(random: &mut Draws) -> f64 {
     match random.below(12) {
         0 => 0.0,
         1 => 1.0,
@@ -40,11 +40,11 @@ fn factor(random: &mut Random) -> f64 {
 
 /// A computation with dead ends, long single-use chains, shared values, sums with repeated terms and custom
 /// operations.
-fn random_computation(mut random: Random, x: &[Var<f64>], steps: usize, outputs: usize) -> Vec<Var<f64>> {
+fn random_computation(mut random: Draws, x: &[Var<f64>], steps: usize, outputs: usize) -> Vec<Var<f64>> {
     let mut values = x.to_vec();
     for _ in 0..steps {
         // Recent values are used most, so that chains grow; some are used again and again.
-        let any = |random: &mut Random| {
+        let any = |random: &mut Draws| {
             let reach = if random.below(4) == 0 { values.len() } else { values.len().min(4) };
             values[values.len() - 1 - random.below(reach)]
         };
@@ -118,7 +118,7 @@ impl Twin {
 
 /// What a random seed stands for.
 struct Case {
-    computation: Random,
+    computation: Draws,
     inputs: Vec<f64>,
     seed: Vec<f64>,
     steps: usize,
@@ -126,7 +126,7 @@ struct Case {
 
 impl Case {
     fn new(seed: u64) -> Case {
-        let mut random = Random::new(seed);
+        let mut random = Draws::new(seed);
         let inputs = (0..1 + random.below(5)).map(|_| factor(&mut random)).collect();
         let outputs = 1 + random.below(4);
         let seed = (0..outputs).map(|_| factor(&mut random)).collect();

@@ -389,6 +389,19 @@ fn vectors_of_equal_eigenvalues_have_no_derivative() {
     }
 }
 
+/// At equal singular values the vectors of both sides turn together, and what does not depend on their basis
+/// has its derivative: along a rotation, `U V'` of a multiple of the identity turns with the matrix.
+#[test]
+fn vectors_of_equal_singular_values_turn_together() {
+    let source = "param t\nlet u, s, v = svd([[2, -t], [t, 2]])\nlet q = u @ v'\nloss y = q[1, 0] + sum(s)\n";
+    let program = palinode_ir::pal::compile(source).ok().unwrap().program;
+    let jvp = palinode_ir::transform::jvp(&program, &[0]).unwrap();
+    let found = run(&jvp, &[Datum::real(0.0), Datum::real(1.0)]).unwrap();
+    let tangent = found.last().unwrap().as_real().unwrap();
+    // The tangent of the angle is t / 2; the singular values, 2 sqrt(1 + t^2 / 4), are stationary.
+    assert!((tangent - 0.5).abs() < 1e-15, "{tangent}");
+}
+
 #[test]
 fn decompositions_of_double_doubles_have_their_digits() {
     // An epsilon that was found by halving had none for numbers that hold 1 + 1e-300, and nothing converged.

@@ -72,7 +72,7 @@ pub(crate) fn program(seed: u64, size: usize, kind: Kind) -> Program {
     let params = vec![b.param("x", Type::REAL), b.param("a", VECTOR), b.param("n", Type::INT)];
     let length = b.dim(params[1], 0);
     let mut maker =
-        Maker { random: Random::new(random.next()), kind, open: params, length, depth: 1, calls: None, b };
+        Maker { random: Random::new(random.u64()), kind, open: params, length, depth: 1, calls: None, b };
     maker.statements(size / 3);
     let results = [maker.pick(Type::REAL), maker.pick(VECTOR)];
     programs.define(helper, maker.b.finish(&results));

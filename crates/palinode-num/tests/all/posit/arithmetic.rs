@@ -1,9 +1,9 @@
 //! Arithmetic, order and whole numbers of posits against exact fractions: 8 bits exhaustively, the others at
 //! random.
 
-use super::exact::{Fraction, Source, bits_of, cases, from_bits, is_nearest, value};
+use super::exact::{Fraction, any_posit, bits_of, cases, from_bits, is_nearest, value};
 use num_bigint::BigInt;
-use palinode_num::{Posit, Posit8, Posit16, Posit32, PositWidth, Scalar};
+use palinode_num::{Draws, Posit, Posit8, Posit16, Posit32, PositWidth, Scalar};
 use std::cmp::Ordering;
 
 fn exact_remainder(a: &Fraction, b: &Fraction) -> Fraction {
@@ -152,9 +152,9 @@ fn check_power<W: PositWidth>(a: Posit<W>, n: i32) {
 #[test]
 fn the_checker_sees_one_ulp() {
     fn of<W: PositWidth>() {
-        let mut source = Source::new(1);
+        let mut source = Draws::new(1);
         for _ in 0..300 {
-            let (a, b): (Posit<W>, Posit<W>) = (source.posit(), source.posit());
+            let (a, b): (Posit<W>, Posit<W>) = (any_posit(&mut source), any_posit(&mut source));
             let (Some(x), Some(y)) = (value(a), value(b)) else { continue };
             let (exact, found) = (x.times(&y), a * b);
             let below = -((-found).next_up());
@@ -165,10 +165,7 @@ fn the_checker_sees_one_ulp() {
             assert!(!is_nearest(None, found) && !is_nearest(Some(&exact), Posit::<W>::NAR));
         }
     }
-    of::<i8>();
-    of::<i16>();
-    of::<i32>();
-    of::<i64>();
+    every_width!(of());
 }
 
 #[test]
@@ -179,9 +176,9 @@ fn every_number_of_sixteen_bits() {
 }
 
 fn random<W: PositWidth>(count: usize) {
-    let mut source = Source::new(u64::from(W::BITS));
+    let mut source = Draws::new(u64::from(W::BITS));
     for _ in 0..count {
-        let (a, b, c) = (source.posit::<W>(), source.posit(), source.posit());
+        let (a, b, c) = (any_posit::<W>(&mut source), any_posit(&mut source), any_posit(&mut source));
         check_pair(a, b);
         check_one(a);
         check_fused(a, b, c);
@@ -196,10 +193,7 @@ fn random<W: PositWidth>(count: usize) {
 
 #[test]
 fn random_and_hard_cases() {
-    random::<i8>(cases(10_000));
-    random::<i16>(cases(10_000));
-    random::<i32>(cases(10_000));
-    random::<i64>(cases(10_000));
+    every_width!(random(cases(10_000)));
 }
 
 /// `cargo test --release -p palinode-num posit -- --ignored`: a million cases per width, and every fused
@@ -234,10 +228,7 @@ fn the_ends_hold_everything() {
         assert!(nar < -max && nar == nar && max.next_up() == nar && zero.next_up() == min);
         assert_eq!(max * min, one);
     }
-    of::<i8>();
-    of::<i16>();
-    of::<i32>();
-    of::<i64>();
+    every_width!(of());
 }
 
 #[test]
@@ -286,8 +277,5 @@ fn floats_that_are_no_posits_compare_as_floats_do() {
             (Some(Ordering::Less), Some(Ordering::Greater))
         );
     }
-    of::<i8>();
-    of::<i16>();
-    of::<i32>();
-    of::<i64>();
+    every_width!(of());
 }

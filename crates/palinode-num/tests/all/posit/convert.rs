@@ -1,20 +1,23 @@
 //! Conversions of posits against exact fractions, and text that reads back.
 
-use super::exact::{Fraction, Source, bits_of, cases, from_bits, is_nearest, standard, value};
+use super::exact::{Fraction, any_posit, bits_of, cases, from_bits, is_nearest, standard, value};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use palinode_num::{
-    DoubleDouble, Posit, Posit8, Posit16, Posit32, Posit64, PositInteger, PositWidth, Real, Scalar,
+    DoubleDouble, Draws, Posit, Posit8, Posit16, Posit32, Posit64, PositInteger, PositWidth, Real, Scalar,
 };
 
 /// To everything and back.
 fn check_from<W: PositWidth>(a: Posit<W>) {
     let exact = value(a);
     let exact = exact.as_ref();
-    assert!(is_nearest(exact, a.convert::<i8>()), "{a} in 8 bits is not {}", a.convert::<i8>());
-    assert!(is_nearest(exact, a.convert::<i16>()), "{a} in 16 bits is not {}", a.convert::<i16>());
-    assert!(is_nearest(exact, a.convert::<i32>()), "{a} in 32 bits is not {}", a.convert::<i32>());
-    assert!(is_nearest(exact, a.convert::<i64>()));
+    fn check<V: PositWidth>(exact: Option<&Fraction>, found: Posit<V>) {
+        assert!(is_nearest(exact, found), "in {} bits it is not {found}", V::BITS);
+    }
+    check(exact, a.convert::<i8>());
+    check(exact, a.convert::<i16>());
+    check(exact, a.convert::<i32>());
+    check(exact, a.convert::<i64>());
     if !a.is_nar() {
         // All digits, read by the standard library, which rounds correctly.
         let digits = format!("{a:.320}");
@@ -36,39 +39,19 @@ fn check_from<W: PositWidth>(a: Posit<W>) {
 fn check_integers<W: PositWidth>(a: Posit<W>, exact: Option<&Fraction>) {
     // Twice the number, cut, tells halves; ties go to even.
     let nearest = exact.map(|x| {
-        let floor = {
-            let cut = x.truncated();
-            let below = x.compare(&Fraction::scaled(cut.clone(), 0)).is_lt();
-            cut - i32::from(below)
-        };
-        let rest = x.plus(&Fraction::scaled(-&floor, 0));
-        let up = match rest.compare(&Fraction::scaled(1, -1)) {
-            std::cmp::Ordering::Less => false,
-            std::cmp::Ordering::Equal => floor.bit(0),
-            std::cmp::Ordering::Greater => true,
-        };
+        let cut = x.truncated();
+        let below = x.compare(&Fraction::scaled(cut.clone(), 0)).is_lt();
+        let floor = cut - i32::from(below);
+        let from_half = x.plus(&Fraction::scaled(-&floor, 0)).compare(&Fraction::scaled(1, -1));
+        let up = from_half.is_gt() || from_half.is_eq() && floor.bit(0);
         floor + i32::from(up)
     });
-    fn check<W: PositWidth, T: PositInteger + PartialEq + std::fmt::Debug>(
-        a: Posit<W>,
-        nearest: Option<&BigInt>,
-        convert: fn(&BigInt) -> Option<T>,
-    ) {
-        assert_eq!(a.to_integer::<T>(), nearest.and_then(convert), "{a} as an integer");
+    macro_rules! check {
+        ($($convert:ident)*) => {
+            $(assert_eq!(a.to_integer(), nearest.as_ref().and_then(BigInt::$convert), "{a} as an integer");)*
+        };
     }
-    let nearest = nearest.as_ref();
-    check(a, nearest, BigInt::to_i8);
-    check(a, nearest, BigInt::to_u8);
-    check(a, nearest, BigInt::to_i16);
-    check(a, nearest, BigInt::to_u16);
-    check(a, nearest, BigInt::to_i32);
-    check(a, nearest, BigInt::to_u32);
-    check(a, nearest, BigInt::to_i64);
-    check(a, nearest, BigInt::to_u64);
-    check(a, nearest, BigInt::to_i128);
-    check(a, nearest, BigInt::to_u128);
-    check(a, nearest, BigInt::to_isize);
-    check(a, nearest, BigInt::to_usize);
+    check!(to_i8 to_u8 to_i16 to_u16 to_i32 to_u32 to_i64 to_u64 to_i128 to_u128 to_isize to_usize);
 }
 
 fn check_float<W: PositWidth>(v: f64) {
@@ -136,12 +119,12 @@ fn floats_next_to_borders_go_the_right_way() {
 }
 
 fn random<W: PositWidth>(count: usize) {
-    let mut source = Source::new(7 + u64::from(W::BITS));
+    let mut source = Draws::new(7 + u64::from(W::BITS));
     for _ in 0..count {
-        check_from(source.posit::<W>());
-        check_float::<W>(f64::from_bits(source.next()));
-        check_float::<W>(f64::from_bits(source.next() >> 2 | 1 << 61));
-        let (a, b) = (source.next(), source.next());
+        check_from(any_posit::<W>(&mut source));
+        check_float::<W>(f64::from_bits(source.u64()));
+        check_float::<W>(f64::from_bits(source.u64() >> 2 | 1 << 61));
+        let (a, b) = (source.u64(), source.u64());
         let shift = source.below(128) as u32;
         let n = ((u128::from(a) << 64) | u128::from(b)) >> shift;
         check_integer::<W, u128>(n);
@@ -240,18 +223,15 @@ fn text_of_powers_of_two_is_short() {
             is_short(a);
         }
     }
-    of::<i8>();
-    of::<i16>();
-    of::<i32>();
-    of::<i64>();
+    every_width!(of());
 }
 
 #[test]
 fn random_text_reads_back_and_is_short() {
     fn of<W: PositWidth>() {
-        let mut source = Source::new(99);
+        let mut source = Draws::new(99);
         for _ in 0..cases(300) {
-            let a: Posit<W> = source.posit();
+            let a: Posit<W> = any_posit(&mut source);
             reads_back(a);
             is_short(a);
         }

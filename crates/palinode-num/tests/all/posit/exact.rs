@@ -7,7 +7,7 @@
 
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
-use palinode_num::{Key, Posit, PositWidth};
+use palinode_num::{Draws, Posit, PositWidth};
 use std::cmp::Ordering;
 
 /// `numerator / denominator`, not reduced, the denominator positive.
@@ -136,60 +136,28 @@ pub(crate) fn is_nearest<W: PositWidth>(exact: Option<&Fraction>, found: Posit<W
         let border = standard(2 * below + 1, W::BITS + 1).expect("a border is a number");
         size.compare(&border)
     };
-    let above_lower = code == 1
-        || match border(code - 1) {
-            Ordering::Less => false,
-            Ordering::Equal => code % 2 == 0,
-            Ordering::Greater => true,
-        };
-    let below_upper = code == largest
-        || match border(code) {
-            Ordering::Less => true,
-            Ordering::Equal => code % 2 == 0,
-            Ordering::Greater => false,
-        };
-    above_lower && below_upper
+    let inwards = if code % 2 == 0 { Ordering::Greater } else { Ordering::Less };
+    let is_above_lower = code == 1 || border(code - 1).then(inwards).is_gt();
+    is_above_lower && (code == largest || border(code).then(inwards.reverse()).is_lt())
 }
 
-/// Random numbers for tests: the draws of a key, one after another.
-pub(crate) struct Source {
-    key: Key,
-    drawn: u64,
-}
-
-impl Source {
-    pub(crate) fn new(seed: u64) -> Source {
-        Source { key: Key::from_seed(seed), drawn: 0 }
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.drawn += 1;
-        self.key.u64(self.drawn)
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.drawn += 1;
-        self.key.below(n, self.drawn)
-    }
-
-    /// Any encoding; long regimes, few bits and the ends come often.
-    pub(crate) fn posit<W: PositWidth>(&mut self) -> Posit<W> {
-        let bits = self.next() as i64;
-        let bits = match self.below(8) {
-            // Long regimes: the sign and the regime bit repeated.
-            0 | 1 => bits >> self.below(u64::from(W::BITS)),
-            // Few bits of fraction.
-            2 => bits & (-1i64).wrapping_shl(64 - self.below(u64::from(W::BITS)) as u32),
-            // Next to the special encodings.
-            3 => {
-                let corner = [0, i64::MIN, i64::MAX, 1 << 62, -(1 << 62), 3 << 61][self.below(6) as usize];
-                let step = self.below(5) as i64 - 2;
-                corner.wrapping_add(step << (64 - W::BITS))
-            }
-            _ => bits,
-        };
-        Posit::from_bits(W::from_pattern(bits as u64))
-    }
+/// Any encoding; long regimes, few bits and the ends come often.
+pub(crate) fn any_posit<W: PositWidth>(draws: &mut Draws) -> Posit<W> {
+    let bits = draws.u64() as i64;
+    let bits = match draws.below(8) {
+        // Long regimes: the sign and the regime bit repeated.
+        0 | 1 => bits >> draws.below(W::BITS as usize),
+        // Few bits of fraction.
+        2 => bits & (-1i64).wrapping_shl(64 - draws.below(W::BITS as usize) as u32),
+        // Next to the special encodings.
+        3 => {
+            let corner = [0, i64::MIN, i64::MAX, 1 << 62, -(1 << 62), 3 << 61][draws.below(6)];
+            let step = draws.below(5) as i64 - 2;
+            corner.wrapping_add(step << (64 - W::BITS))
+        }
+        _ => bits,
+    };
+    Posit::from_bits(W::from_pattern(bits as u64))
 }
 
 /// How many random cases to try: this many in CI, `PALINODE_POSIT_CASES` in the long run.
