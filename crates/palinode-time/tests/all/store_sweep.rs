@@ -5,7 +5,8 @@
 //! with them report.
 
 use palinode_core::{Real, Snapshot, SnapshotError, SnapshotStore, Var};
-use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore, Number, Rollout, Schedule, Step};
+use palinode_macros::step;
+use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore, Rollout, Schedule};
 
 use crate::store::Scratch;
 
@@ -121,19 +122,13 @@ fn exact_stores_give_the_bits_of_keeping_everything() {
 }
 
 /// The same step for rollouts.
-struct Heun;
-
-impl Step for Heun {
-    type State<S: Number> = [S; 3];
-    type Params<S: Number> = ();
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, u: &mut [S; 3], _: &(), _: &()) {
-        let slope = |[x, y, z]: [S; 3]| [(y - x) * 10.0, x * (-z + 28.0) - y, x * y - z * (8.0 / 3.0)];
-        let along = |u: [S; 3], h: f64, k: [S; 3]| [u[0] + k[0] * h, u[1] + k[1] * h, u[2] + k[2] * h];
-        let k1 = slope(*u);
-        let k2 = slope(along(*u, DT, k1));
-        *u = along(along(*u, DT / 2.0, k1), DT / 2.0, k2);
-    }
+#[step(Heun)]
+fn heun<S: Real>(u: &mut [S; 3]) {
+    let slope = |[x, y, z]: [S; 3]| [(y - x) * 10.0, x * (-z + 28.0) - y, x * y - z * (8.0 / 3.0)];
+    let along = |u: [S; 3], h: f64, k: [S; 3]| [u[0] + k[0] * h, u[1] + k[1] * h, u[2] + k[2] * h];
+    let k1 = slope(*u);
+    let k2 = slope(along(*u, DT, k1));
+    *u = along(along(*u, DT / 2.0, k1), DT / 2.0, k2);
 }
 
 /// What a rollout with ten lossy snapshots reports, and how far its gradient is from the exact one.
@@ -143,13 +138,13 @@ fn told_and_true(narrow: bool, start: [f64; 3], steps: u64) -> (f64, f64) {
         Rollout::new(Heun).steps(steps).schedule(Schedule::Periodic { every })
     };
     let sum = |[x, y, z]: &[Var<f64>; 3]| *x + *y + *z;
-    let exact = run().value_and_grad(&start, &(), sum).expect("a gradient").initial;
+    let exact = run().value_and_grad(&start, &(), sum).unwrap().initial;
     let lossy = if narrow {
         run().store(|| LossyStore::bf16(MemoryStore::new()))
     } else {
         run().store(|| LossyStore::f32(MemoryStore::new()))
     };
-    let lossy = lossy.value_and_grad(&start, &(), sum).expect("a gradient");
+    let lossy = lossy.value_and_grad(&start, &(), sum).unwrap();
     let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let off = norm(std::array::from_fn(|i| lossy.initial[i] - exact[i])) / norm(exact);
     (lossy.report.lossy.expect("it is told"), off)

@@ -5,9 +5,9 @@
 use crate::chain::{Chain, Late, energy, start};
 use crate::counting::measured;
 use palinode_core::{Dual, Real, Var};
+use palinode_macros::step;
 use palinode_time::{
-    CompressedStore, Error, LossyStore, MemoryStore, Number, PlainInput, Repeat, Rollout, RolloutReport,
-    Schedule, Step,
+    CompressedStore, Error, LossyStore, MemoryStore, PlainInput, Repeat, Rollout, RolloutReport, Schedule,
 };
 
 type Second = Var<Dual<f64>>;
@@ -159,16 +159,10 @@ fn forms(n: usize, steps: u64, directory: &std::path::Path) {
 }
 
 /// Every number of the state is pushed by one of a list, which an integer chooses.
-struct Listed;
-
-impl Step for Listed {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = (Vec<S>, PlainInput<u64>);
-    fn step<S: Real>(&self, x: &mut Vec<S>, a: &S, (push, at): &(Vec<S>, PlainInput<u64>)) {
-        let push = push[at.0 as usize % push.len()];
-        x.iter_mut().for_each(|x| *x = (*x * *a + push).sin());
-    }
+#[step(Listed)]
+fn listed<S: Real>(x: &mut Vec<S>, a: &S, (push, at): &(Vec<S>, PlainInput<u64>)) {
+    let push = push[at.0 as usize % push.len()];
+    x.iter_mut().for_each(|x| *x = (*x * *a + push).sin());
 }
 
 /// Inputs that a function makes: they take no memory but those of one unit, however long the loop is.
@@ -219,51 +213,33 @@ fn inputs_by_a_function(n: usize, steps: u64) {
 }
 
 /// A state that is one number longer after each step.
-struct Growing;
-
-impl Step for Growing {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, x: &mut Vec<S>, a: &S, _: &()) {
-        let last = x[x.len() - 1];
-        x.push((last * *a).sin());
-    }
+#[step(Growing)]
+fn growing<S: Real>(x: &mut Vec<S>, a: &S) {
+    let last = x[x.len() - 1];
+    x.push((last * *a).sin());
 }
 
 /// A list of lists, the last of which grows to five before the next begins; the lists shrink again after a
 /// while.
-struct Waves;
-
-impl Step for Waves {
-    type State<S: Number> = (Vec<Vec<S>>, PlainInput<u64>);
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, (lists, left): &mut (Vec<Vec<S>>, PlainInput<u64>), a: &S, _: &()) {
-        left.0 -= 1;
-        let last = lists.last().and_then(|list| list.last()).copied().unwrap_or(*a);
-        if left.0 < 20 {
-            lists.pop();
-        }
-        match lists.last_mut() {
-            Some(list) if list.len() < 5 => list.push((last * *a).sin()),
-            Some(_) | None => lists.push(vec![(last * *a).cos()]),
-        }
+#[step(Waves)]
+fn waves<S: Real>((lists, left): &mut (Vec<Vec<S>>, PlainInput<u64>), a: &S) {
+    left.0 -= 1;
+    let last = lists.last().and_then(|list| list.last()).copied().unwrap_or(*a);
+    if left.0 < 20 {
+        lists.pop();
+    }
+    match lists.last_mut() {
+        Some(list) if list.len() < 5 => list.push((last * *a).sin()),
+        Some(_) | None => lists.push(vec![(last * *a).cos()]),
     }
 }
 
 /// A queue that is as long after each step as before it, though not meanwhile.
-struct Queue;
-
-impl Step for Queue {
-    type State<S: Number> = std::collections::VecDeque<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, queue: &mut std::collections::VecDeque<S>, a: &S, _: &()) {
-        let (first, last) = (queue[0], queue[queue.len() - 1]);
-        queue.push_back((first * *a + last).sin());
-        queue.pop_front();
-    }
+#[step(Queue)]
+fn queue<S: Real>(queue: &mut std::collections::VecDeque<S>, a: &S) {
+    let (first, last) = (queue[0], queue[queue.len() - 1]);
+    queue.push_back((first * *a + last).sin());
+    queue.pop_front();
 }
 
 /// States that grow from the first steps on: the largest one is planned for.
@@ -355,17 +331,11 @@ fn long_loops() {
 }
 
 /// A loop that knows when it ends, and tells nobody.
-struct Countdown;
-
-impl Step for Countdown {
-    type State<S: Number> = (S, S, PlainInput<u64>);
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, (x, y, left): &mut (S, S, PlainInput<u64>), k: &S, _: &()) {
-        *x = *x * *k + *y * 0.001;
-        *y *= *k;
-        left.0 -= 1;
-    }
+#[step(Countdown)]
+fn countdown<S: Real>((x, y, left): &mut (S, S, PlainInput<u64>), k: &S) {
+    *x = *x * *k + *y * 0.001;
+    *y *= *k;
+    left.0 -= 1;
 }
 
 pub(crate) fn run() {
@@ -387,12 +357,12 @@ pub(crate) fn run() {
     for schedule in [Schedule::Binomial { snapshots: 10 }, Schedule::Periodic { every: 1 }] {
         let calls = |steps: u64| {
             let run = Rollout::new(Chain).input(0.001).steps(steps).schedule(schedule);
-            measured(|| run.value_and_grad(&start, &params, energy).expect("a gradient")).2
+            measured(|| run.value_and_grad(&start, &params, energy).unwrap()).2
         };
         let by_function = |steps: u64| {
             let run =
                 Rollout::new(Chain).inputs_by(|step| step as f64 * 1e-6).steps(steps).schedule(schedule);
-            measured(|| run.value_and_grad(&start, &params, energy).expect("a gradient")).2
+            measured(|| run.value_and_grad(&start, &params, energy).unwrap()).2
         };
         calls(200);
         // Enough steps to take all snapshots even if many are recorded at once.
@@ -408,7 +378,7 @@ pub(crate) fn run() {
             .steps(steps)
             .by_rule()
             .schedule(Schedule::Binomial { snapshots: 10 });
-        measured(|| run.value_and_grad(&start, &params, energy).expect("a gradient")).2
+        measured(|| run.value_and_grad(&start, &params, energy).unwrap()).2
     };
     assert_eq!(by_rule(400), by_rule(800));
     println!("rollouts stay within their budgets");

@@ -397,7 +397,7 @@ fn check(case: u64, directory: &Path) {
             second: None,
             ..options
         };
-        let (_, stored) = plain.gradient(&given, Budget::UNLIMITED, directory).expect("a gradient");
+        let (_, stored) = plain.gradient(&given, Budget::UNLIMITED, directory).unwrap();
         assert!(stored == exact, "case {case}: other bits than by storing all: {options:?}");
     }
     // Whatever is refused, the budget that is named is enough.
