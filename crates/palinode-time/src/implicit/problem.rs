@@ -9,7 +9,7 @@ use super::Equation;
 use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
 use super::linearised::{Linearised, System};
-use super::number::{Inner, Number, Problem};
+use super::number::{Inner, Number, Problem, Solved};
 use super::options::{LinearOptions, Solver};
 use super::report::SolverReport;
 use palinode_core::Dual;
@@ -45,7 +45,7 @@ impl<E: Equation> Problem for Given<E> {
         Ok(value)
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Solved<f64> {
         struct AtParams<'a, E>(&'a Given<E>, &'a [f64]);
         impl<E: Equation> Equations for AtParams<'_, E> {
             fn evaluate(&self, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
@@ -110,7 +110,7 @@ impl<P: Problem> Problem for Linear<P> {
         Ok(minus(self.0.residual(&x, &params)?.into_iter().map(|image| image.tangent), b))
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Solved<f64> {
         let (x, params, b) = parts(self.unknowns(), params);
         let answer = system(&*self.0, x, params)?.solve(b)?;
         Ok((answer.solution, SolverReport::of_linear(answer.report)))
@@ -136,7 +136,7 @@ impl<P: Problem> Problem for Transposed<P> {
         Ok(minus(image, v))
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Solved<f64> {
         let (x, params, v) = parts(self.unknowns(), params);
         let answer = system(&*self.0, x, params)?.solve_transposed(v)?;
         Ok((answer.solution, SolverReport::of_linear(answer.report)))

@@ -1,6 +1,6 @@
 //! Attempts at a sweep: planned, run, and planned again with what the last one showed.
 //!
-//! Input: an engine, stores, a way back, what runs a plan. Output: what the attempt gave that went well, with
+//! Input: an engine, stores, a way to get states back, what runs a plan. Output: what the attempt gave that went well, with
 //! its plan; or an error.
 //!
 //! There are four reasons for another attempt. A library computes something else with recorded numbers: then

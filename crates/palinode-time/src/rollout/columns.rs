@@ -15,7 +15,7 @@
 //! does not depend on schedule or budget, and so neither do the bits.
 
 use super::Inner;
-use super::backend::{Cotangents, Fixed};
+use super::backend::{Cotangents, Unit};
 use super::flat::{Flat, reading, refill, reloaded, same_bits, same_words};
 use super::taking::taken_well;
 use crate::error::Error;
@@ -174,13 +174,11 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
     #[inline]
     pub(super) fn record(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
+        unit: &Unit<'_, St, T>,
         before: &St::State<Passive<T>>,
-        inputs: &[St::Input<Passive<T>>],
-        steps: u64,
         expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
+        let &Unit { kept, step: body, params: fixed, inputs, steps } = unit;
         while self.kept.len() <= kept {
             self.kept.push(Kept::new());
         }
@@ -195,7 +193,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             return Ok(false);
         }
         let words_before = numbers.plain.len();
-        fixed.params.save(numbers);
+        fixed.save(numbers);
         let words_of_params = numbers.plain.len();
         for input in inputs {
             input.save(numbers);
@@ -210,8 +208,8 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         let mut rows = tangents.chunks_exact_mut(of_state.max(1));
         let mut taken = 0;
         let mut take_step = |state: &mut _, params: &_, input: &_, values: &mut [T]| {
-            fixed.step.step(state, params, input);
-            taken_well(fixed.step, taken)?;
+            body.step(state, params, input);
+            taken_well(body, taken)?;
             taken += 1;
             let rows = rows.next().unwrap_or_default();
             let mut apart = Apart { values, rows, seen: 0, words: &narrow.words, other_words: false };

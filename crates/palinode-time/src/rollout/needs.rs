@@ -33,7 +33,7 @@ const NORMS: u64 = 8;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
 
-/// A sweep that is to be planned: what it starts with, the way back, how long the loop is.
+/// A sweep that is to be planned: what it starts with, the way to get states back, how long the loop is.
 pub(super) struct Task<'t, St: Step, T: Inner> {
     pub(super) setting: Setting<'t>,
     pub(super) way: Way,

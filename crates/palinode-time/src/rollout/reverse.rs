@@ -127,7 +127,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if self.options.window.is_some() {
             engine.cuts = Cuts::after_each(window);
         }
-        let way = Way::Scheduled(self.options.schedule, self.disk_snapshots());
+        let way = Way::Scheduled(self.options.schedule, self.options.disk_snapshots.unwrap_or(0));
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
@@ -211,7 +211,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// How long the loop is: as was said, or as many steps as there are inputs.
     pub(super) fn length(&self) -> Result<Known<'_, 'a, St>, Error> {
-        match (&self.options.until, self.options.steps, &self.options.inputs) {
+        match (&self.until, self.options.steps, &self.inputs) {
             (Some(condition), ..) => Ok(Known::Until(condition)),
             (None, Some(steps), _) => Ok(Known::Steps(steps)),
             (None, None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
@@ -238,7 +238,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         most_words = words.len().max(most_words);
         numbers += Shape::of(params, &mut words);
         most_words = words.len().max(most_words);
-        let inputs = match &self.options.inputs {
+        let inputs = match &self.inputs {
             Some(Given::Same(input)) => core::slice::from_ref(input),
             Some(Given::Each(inputs)) => &inputs[..],
             // What a function makes has no place in the gradient.
@@ -269,7 +269,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// The inputs over another number.
     pub(super) fn inputs_over<S: crate::Number>(&self) -> Result<Inputs<'_, St, S>, Error> {
-        match &self.options.inputs {
+        match &self.inputs {
             Some(Given::Same(input)) => {
                 let mut flat = Flat::default();
                 input.save(&mut Verbatim(&mut flat));
@@ -306,7 +306,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             rest = others;
             St::Input::<f64>::load(&mut reading(first, words, |number| number))
         };
-        let inputs = match &self.options.inputs {
+        let inputs = match &self.inputs {
             Some(Given::Same(input)) => vec![by_input(input)],
             Some(Given::Each(inputs)) => inputs[..report.steps as usize].iter().map(by_input).collect(),
             Some(Given::By(_)) | None => Vec::new(),

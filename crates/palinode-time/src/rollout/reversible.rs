@@ -25,10 +25,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         if self.options.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
         }
-        if self.options.memory.is_some()
-            || self.options.disk.is_some()
-            || self.options.schedule != Schedule::Best
-        {
+        if self.memory.is_some() || self.disk.is_some() || self.options.schedule != Schedule::Best {
             return Err(Error::NotTogether {
                 what: "a place or a schedule for snapshots (.store, .disk, .schedule)",
                 with: "undoing, which keeps none",

@@ -36,7 +36,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         if self.options.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "a condition (.until)" });
         }
-        if self.options.disk.is_some() || self.options.schedule != super::Schedule::Best {
+        if self.disk.is_some() || self.options.schedule != super::Schedule::Best {
             return Err(Error::NotTogether {
                 what: "a schedule or a second store",
                 with: "a condition (.until)",

@@ -12,7 +12,7 @@
 //! orders of magnitude. Whoever uses it must say by how much.
 
 use super::slack_of_changing_sizes;
-use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
+use palinode_core::{Snapshot, SnapshotError, SnapshotStore};
 
 /// Another store, in which the numbers of snapshots are kept in fewer bits.
 ///
@@ -181,13 +181,7 @@ impl<T: SnapshotStore> SnapshotStore for LossyStore<T> {
         })
     }
 
-    fn free(&mut self, slot: u32) {
-        self.store.free(slot);
-    }
-
-    fn prefetch(&mut self, slot: u32, step: u64) {
-        self.store.prefetch(slot, step);
-    }
+    leaves_the_rest_to_the_inner_store!();
 
     fn heap_bytes(&self) -> usize {
         self.store.heap_bytes() + self.packed.heap_bytes()
@@ -198,14 +192,6 @@ impl<T: SnapshotStore> SnapshotStore for LossyStore<T> {
         // Sizes differ by what is kept exactly.
         let slack = if exact_of(reals) == 0 { 0 } else { slack_of_changing_sizes(slots) };
         self.store.heap_bytes_for(slots, 0, words) + slack + words * size_of::<u64>()
-    }
-
-    fn flush(&mut self) -> Result<(), SnapshotError> {
-        self.store.flush()
-    }
-
-    fn stats(&self) -> StoreStats {
-        self.store.stats()
     }
 
     fn is_lossy(&self) -> bool {

@@ -5,10 +5,10 @@
 //! with recorded numbers: then, and only then, is another attempt worth while, in which steps are advanced by
 //! recording.
 //!
-//! Invariant: every way back compares what it runs again anyway. A rule runs nothing again, so now and then a
+//! Invariant: every reverse sweep compares what it runs again anyway. A rule runs nothing again, so now and then a
 //! step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
 
-use super::{Advance, Backend, Engine, Error, Fixed, Flat, Inner, Passive, Reals, Step};
+use super::{Advance, Backend, Engine, Error, Flat, Inner, Passive, Reals, Step, Unit};
 use crate::rollout::backend::{Alike, records_otherwise};
 use crate::rollout::flat::is_same;
 use crate::rollout::taking::taken_well;
@@ -76,7 +76,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     fn first_otherwise(&mut self, place: usize, to: u64, begins: bool) -> Result<(u64, Alike), Error> {
         let Engine { step: body, params, inputs, live, backend, ends, numbers, .. } = self;
         let Ends { expected, block, block_from, .. } = ends;
-        let fixed = &Fixed { step: *body, params };
         let before = if begins { numbers } else { block };
         for step in *block_from..to {
             live.reload(&mut before.read(Passive::lift));
@@ -86,14 +85,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             live.save(expected);
             // A function may give another input the next time.
             inputs.ask_again();
-            let alike = records_otherwise(
-                backend,
-                place,
-                fixed,
-                inputs.of(step, step + 1)?,
-                (before, expected),
-                live,
-            );
+            let inputs = inputs.of(step, step + 1)?;
+            let unit = Unit { kept: place, step: *body, params, inputs, steps: 1 };
+            let alike = records_otherwise(backend, &unit, (before, expected), live);
             let alike = alike.map_err(|error| error.counted_from(step))?;
             if alike != Alike::Always {
                 return Ok((step, alike));

@@ -21,7 +21,7 @@ mod measure;
 mod sizes;
 
 use super::Inner;
-use super::backend::{Backend, Cotangents, Fixed};
+use super::backend::{Backend, Cotangents, Unit};
 use super::flat::{Flat, count, refill};
 use super::hashes::Hashes;
 use super::report::{RolloutReport, StepDecisions};
@@ -271,11 +271,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         // The memory of a unit that is not recorded now: no schedule advances while all are.
         let place = self.free_place();
         let Engine { step: body, params, inputs, live, backend, .. } = self;
-        let fixed = &Fixed { step: *body, params };
-        let inputs = inputs.of(step, step + 1)?;
-        let recorded = backend.record(place, fixed, live, inputs, 1, None);
-        let advanced = recorded.and_then(|alike| match alike {
-            true => backend.after(place, fixed, inputs, 1, live),
+        let unit = Unit { kept: place, step: *body, params, inputs: inputs.of(step, step + 1)?, steps: 1 };
+        let advanced = backend.record(&unit, live, None).and_then(|alike| match alike {
+            true => backend.after(&unit, live),
             false => Err(Error::Diverged { step }),
         });
         if let Err(error) = advanced {
@@ -295,9 +293,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             let (place, to) = (self.place_of(from), self.end_of(from));
             self.watching(from, to, |engine| {
                 let Engine { step: body, params, inputs, live, backend, .. } = engine;
-                let fixed = &Fixed { step: *body, params };
-                let settled = backend.after(place, fixed, inputs.of(from, to)?, to - from, live);
-                settled.map_err(|error| error.counted_from(from))?;
+                let inputs = inputs.of(from, to)?;
+                let unit = Unit { kept: place, step: *body, params, inputs, steps: to - from };
+                backend.after(&unit, live).map_err(|error| error.counted_from(from))?;
                 taken_well(*body, from)
             })?;
             self.at = Live::Before(to);
@@ -358,9 +356,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         let Engine { step: body, params, inputs, live, backend, ends: Ends { expected, .. }, .. } = self;
         let expected = is_known.then_some(&*expected);
-        let fixed = &Fixed { step: *body, params };
-        let of_steps = inputs.of(from, to)?;
-        let mut record = || backend.record(place, fixed, live, of_steps, to - from, expected);
+        let inputs = inputs.of(from, to)?;
+        let unit = &Unit { kept: place, step: *body, params, inputs, steps: to - from };
+        let mut record = || backend.record(unit, live, expected);
         let recorded = if B::RECORDS {
             let (recorded, seen) = decision::watch(record);
             if seen.count() > 0 {
@@ -423,14 +421,13 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let Engine { step: body, params, inputs, backend, cotangents, of_inputs, .. } = self;
         let expected = knows_end.then_some(&self.ends.expected);
         let (keeps_each, keeps_sum) = (inputs.list().is_some(), matches!(inputs, Inputs::Same(_)));
-        let of_steps = inputs.of(from, to)?;
+        let inputs = inputs.of(from, to)?;
         if !keeps_sum {
             cotangents.input.clear();
-            cotangents.input.resize(of_steps.iter().map(count).sum(), T::zero());
+            cotangents.input.resize(inputs.iter().map(count).sum(), T::zero());
         }
-        let reversed =
-            backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, expected, cotangents);
-        if let Err(error) = reversed {
+        let unit = Unit { kept: place, step: *body, params, inputs, steps: to - from };
+        if let Err(error) = backend.reverse(&unit, expected, cotangents) {
             return Err(self.of_recording(from, error));
         }
         taken_well(*body, from)?;
@@ -454,16 +451,15 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     fn state_after(&mut self, place: usize, from: u64, to: u64) -> Result<(), Error> {
         self.watching(from, to, |engine| {
             let Engine { step: body, params, inputs, backend, after, live, numbers, .. } = engine;
-            let fixed = &Fixed { step: *body, params };
             if after.is_none() {
                 numbers.clear();
                 live.save(numbers);
                 refill(after, &mut numbers.read(Passive::lift));
             }
             let Some(state) = after else { unreachable!("filled above") };
-            backend
-                .after(place, fixed, inputs.of(from, to)?, to - from, state)
-                .map_err(|error| error.counted_from(from))?;
+            let inputs = inputs.of(from, to)?;
+            let unit = Unit { kept: place, step: *body, params, inputs, steps: to - from };
+            backend.after(&unit, state).map_err(|error| error.counted_from(from))?;
             taken_well(*body, from)
         })
     }
