@@ -47,15 +47,13 @@ pub use plan::Schedule;
 pub use report::{Closest, RolloutReport, StepDecisions, StopMargin, Truncation};
 
 use crate::error::Error;
-use crate::implicit::number::{Implicit, Number};
+use crate::implicit::number::Implicit;
 use crate::step::{Step, StepRule};
 use crate::store::{Checked, DiskStore};
 use backend::Backend;
 use by_rule::ByRule;
 use by_tape::ByTape;
-use palinode_core::{
-    Bits, Budget, Dual, DualN, FormatLimits, IntoBudget, Passive, Real, Reals, SnapshotStore, Var,
-};
+use palinode_core::{Bits, Budget, Dual, FormatLimits, IntoBudget, Passive, Real, Reals, SnapshotStore, Var};
 use setting::When;
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -480,14 +478,4 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.check()?;
         self.forward(initial, params, direction, loss).map_err(|error| self.located(error, initial, params))
     }
-}
-
-/// A number of this level, so that the compiler sees that passive and recorded numbers go through steps.
-#[allow(dead_code)]
-fn numbers_fit<T: Inner>() {
-    fn is_number<S: Number>() {}
-    is_number::<Passive<T>>();
-    is_number::<Var<T>>();
-    is_number::<Dual<T>>();
-    is_number::<DualN<T, 4>>();
 }

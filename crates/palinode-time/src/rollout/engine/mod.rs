@@ -121,30 +121,28 @@ pub(super) struct Watch {
     pub(super) counts: Counts,
 }
 
-/// The parts of an engine that a caller sets.
-pub(super) struct Setup<'a, St: Step, T: Inner, B> {
-    pub(super) step: &'a St,
-    pub(super) state: St::State<Passive<T>>,
-    pub(super) params: St::Params<Passive<T>>,
-    pub(super) inputs: Inputs<'a, St, Passive<T>>,
-    pub(super) backend: B,
-    pub(super) when: When,
-    pub(super) clip: Option<f64>,
-}
-
 impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
-    pub(super) fn new(setup: Setup<'a, St, T, B>) -> Self {
-        let Setup { step, state, params, inputs, backend, when, clip } = setup;
+    pub(super) fn new(
+        step: &'a St,
+        live: St::State<Passive<T>>,
+        params: St::Params<Passive<T>>,
+        inputs: Inputs<'a, St, Passive<T>>,
+        when: When,
+        clip: Option<f64>,
+    ) -> Self
+    where
+        B: Default,
+    {
         begin(step);
         Engine {
             step,
             params,
             inputs,
-            live: state,
+            live,
             at: Live::Before(0),
-            backend,
+            backend: B::default(),
             advance_by: Advance::Passively,
-            cotangents: Cotangents { state: Vec::new(), params: Vec::new(), input: Vec::new() },
+            cotangents: Cotangents::default(),
             of_inputs: CotangentsOfInputs::default(),
             units: Units { recorded: Vec::new(), stride: 1, offset: 0 },
             ends: Ends::default(),
