@@ -79,7 +79,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             } else if !measured && engine.units.stride > 1 {
                 (needs, measured) = self.needs_singly(engine, task, stores, loss)?;
             } else if !measured {
-                needs = self.needs_of_all(engine, task, stores, loss)?;
+                needs = engine.needs_of_all(task, stores, loss)?;
                 measured = true;
             } else if way.chooses() && keeps.snapshots() > 1 {
                 most = keeps.snapshots() / 2;

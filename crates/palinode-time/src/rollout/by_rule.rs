@@ -3,7 +3,7 @@
 use super::Inner;
 use super::backend::{Backend, Cotangents, Memory, Unit};
 use super::before::Before;
-use super::flat::{Flat, Shape, for_each_number, reading, refill};
+use super::flat::{Flat, Shape, for_each_number, reading, refill, words_per_number};
 use super::sides;
 use super::taking::taken_well;
 use crate::error::Error;
@@ -205,8 +205,9 @@ fn look<St: StepRule, T: Inner>(
             taken_well(step, 0)?;
             if let Some(parts) = parts {
                 // The caller is charged with them as soon as they are there.
-                let _charge = account.charged(lengths_of(&numbers.reals))?;
-                parts.reserve_exact(lengths_of(&numbers.reals) / size_of::<f64>());
+                let words = numbers.reals.len() * words_per_number::<T>();
+                let _charge = account.charged(words * size_of::<f64>())?;
+                parts.reserve_exact(words);
                 let mut see =
                     |c: Passive<T>| c.primal().save_bits(&mut |word| parts.push(f64::from_bits(word)));
                 for_each_number(&of_state, &mut see);
@@ -216,13 +217,6 @@ fn look<St: StepRule, T: Inner>(
             Ok(())
         })
     })
-}
-
-/// The bytes of so many numbers with all their parts.
-fn lengths_of<T: Inner>(numbers: &[T]) -> usize {
-    let mut words = 0;
-    T::zero().save_bits(&mut |_| words += 1);
-    numbers.len() * words * size_of::<f64>()
 }
 
 /// The list becomes the numbers of a value.

@@ -76,6 +76,7 @@ pub(super) struct Lanes<St: Step, T: Inner, const N: usize> {
 }
 
 /// What is kept of recorded steps.
+#[derive(Default)]
 struct Kept<T, const N: usize> {
     /// The partials of each number after each step.
     tangents: Vec<[T; N]>,
@@ -84,10 +85,6 @@ struct Kept<T, const N: usize> {
 }
 
 impl<T: Inner, const N: usize> Kept<T, N> {
-    fn new() -> Self {
-        Kept { tangents: Vec::new(), after: Vec::new() }
-    }
-
     /// Reserves memory for the partials of so many numbers, and so many numbers after.
     fn reserve(&mut self, rows: usize, after: usize) {
         if self.tangents.len() < rows {
@@ -180,7 +177,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
     ) -> Result<bool, Error> {
         let &Unit { kept, step: body, params: fixed, inputs, steps } = unit;
         while self.kept.len() <= kept {
-            self.kept.push(Kept::new());
+            self.kept.push(Kept::default());
         }
         let Lanes { narrow, units, state: spare, params, input, numbers, .. } = self;
         let kept = &mut self.kept[kept];
@@ -302,11 +299,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
 
 /// A direction for each group.
 fn units<T: Inner, const N: usize>() -> [[T; N]; N] {
-    let mut units = [[T::zero(); N]; N];
-    for (i, unit) in units.iter_mut().enumerate() {
-        unit[i] = T::one();
-    }
-    units
+    core::array::from_fn(|i| core::array::from_fn(|j| if i == j { T::one() } else { T::zero() }))
 }
 
 fn bytes_of<T: Inner, const N: usize>(kept: &Vec<Kept<T, N>>) -> usize {

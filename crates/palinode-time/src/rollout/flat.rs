@@ -240,6 +240,13 @@ impl<S: Scalar> Source<S> for Nothing {
     }
 }
 
+/// How many words a number is kept in.
+pub(super) fn words_per_number<T: Inner>() -> usize {
+    let mut words = 0;
+    T::zero().save_bits(&mut |_| words += 1);
+    words
+}
+
 /// How many numbers a value has.
 pub(super) fn count<S>(value: &impl Reals<S>) -> usize {
     struct Count(usize);

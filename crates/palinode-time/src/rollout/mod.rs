@@ -118,20 +118,16 @@ enum Given<'a, I> {
 /// errors of whatever is asked for then, all of them in one.
 ///
 /// ```
-/// use palinode_time::{Number, Rollout, Step};
+/// use palinode_core::Real;
+/// use palinode_macros::step;
+/// use palinode_time::Rollout;
 ///
-/// /// x <- a x + b.
-/// struct Affine;
-/// impl Step for Affine {
-///     type State<S: Number> = S;
-///     type Params<S: Number> = [S; 2];
-///     type Input<S: Number> = ();
-///     fn step<S: Number>(&self, x: &mut S, [a, b]: &[S; 2], _: &()) {
-///         *x = *a * *x + *b;
-///     }
+/// #[step]
+/// fn affine<S: Real>(x: &mut S, [a, b]: &[S; 2]) {
+///     *x = *a * *x + *b;
 /// }
 ///
-/// let run = Rollout::new(Affine).steps(1000).budget("16KiB");
+/// let run = Rollout::new(affine).steps(1000).budget("16KiB");
 /// let gradient = run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x)?;
 /// assert_eq!((gradient.value, gradient.params[1]), (2.0, 2.0)); // b / (1 - a), 1 / (1 - a)
 /// assert!(gradient.report.peak_bytes <= 16_384);
@@ -279,20 +275,15 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// empty.
     ///
     /// ```
-    /// use palinode_time::{Number, Rollout, Step};
-    ///
-    /// /// x <- a x + push.
-    /// struct Pushed;
-    /// impl Step for Pushed {
-    ///     type State<S: Number> = S;
-    ///     type Params<S: Number> = S;
-    ///     type Input<S: Number> = S;
-    ///     fn step<S: Number>(&self, x: &mut S, a: &S, push: &S) {
-    ///         *x = *a * *x + *push;
-    ///     }
+    /// # use palinode_core::Real;
+    /// # use palinode_macros::step;
+    /// # use palinode_time::Rollout;
+    /// #[step]
+    /// fn pushed<S: Real>(x: &mut S, a: &S, push: &S) {
+    ///     *x = *a * *x + *push;
     /// }
     ///
-    /// let run = Rollout::new(Pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).budget("16KiB");
+    /// let run = Rollout::new(pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).budget("16KiB");
     /// let gradient = run.value_and_grad(&0.0, &0.5, |x| *x)?;
     /// assert!((gradient.value + 2.0 / 3.0).abs() < 1e-15); // -1 / (1 + a)
     /// assert!((gradient.params - 4.0 / 9.0).abs() < 1e-14); // 1 / (1 + a)^2

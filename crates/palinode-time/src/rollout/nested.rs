@@ -23,19 +23,16 @@ use palinode_core::{Budget, Passive, Reals, Snapshot, SnapshotStore};
 /// A step that takes another step so many times.
 ///
 /// ```
-/// use palinode_time::{Number, Repeat, Rollout, Step};
+/// # use palinode_core::Real;
+/// # use palinode_macros::step;
+/// use palinode_time::{Repeat, Rollout};
 ///
-/// struct Halve;
-/// impl Step for Halve {
-///     type State<S: Number> = S;
-///     type Params<S: Number> = ();
-///     type Input<S: Number> = ();
-///     fn step<S: Number>(&self, x: &mut S, _: &(), _: &()) {
-///         *x = *x * 0.5;
-///     }
+/// #[step]
+/// fn halve<S: Real>(x: &mut S) {
+///     *x *= 0.5;
 /// }
 ///
-/// let run = Rollout::new(Repeat::new(Halve, 10)).steps(3).nested();
+/// let run = Rollout::new(Repeat::new(halve, 10)).steps(3).nested();
 /// let gradient = run.value_and_grad(&1.0, &(), |x| *x)?;
 /// assert_eq!(gradient.initial, 0.5_f64.powi(30));
 /// # Ok::<(), palinode_time::Error>(())

@@ -3,7 +3,7 @@
 
 use super::backend::{Backend, Cotangents};
 use super::engine::{Advance, Cuts, Engine, Swept};
-use super::flat::{Flat, Nothing, Shape, Verbatim, reading, reshaped, with_tangents};
+use super::flat::{Flat, Nothing, Shape, Verbatim, reading, reshaped, with_tangents, words_per_number};
 use super::inputs::Inputs;
 use super::needs::Task;
 use super::plan::{Actions, Way};
@@ -302,13 +302,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         Ok(Gradient { value, initial, params, inputs, report })
     }
-}
-
-/// How many words a number is kept in.
-fn words_per_number<T: Inner>() -> usize {
-    let mut words = 0;
-    T::zero().save_bits(&mut |_| words += 1);
-    words
 }
 
 /// One part of each number.

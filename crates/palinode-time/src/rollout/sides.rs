@@ -6,7 +6,7 @@
 //! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does
 //! with a small change is not asked for. A rollout without suspicious comparisons does nothing here.
 
-use super::flat::{Flat, Verbatim, for_each_number, reading};
+use super::flat::{Flat, Verbatim, for_each_number, reading, words_per_number};
 use super::inputs::Inputs;
 use super::setting::Loss;
 use super::taking::taken_well;
@@ -84,8 +84,7 @@ pub(super) fn add_parts<T: Inner>(
     parts: Option<&mut Vec<f64>>,
 ) {
     let Some(parts) = parts else { return };
-    let (rows, mut words) = (record.output_count(), 0);
-    T::zero().save_bits(&mut |_| words += 1);
+    let (rows, words) = (record.output_count(), words_per_number::<T>());
     let groups = if rows <= MOST_OUTPUTS { rows.min(GROUPS) } else { 1 };
     let numbers = groups * record.input_count() * words;
     // The caller is charged with the parts as soon as they are there.

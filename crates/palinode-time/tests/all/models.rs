@@ -2,7 +2,7 @@
 
 use palinode_core::{Real, Snapshot, SnapshotError, SnapshotStore};
 use palinode_macros::{Reals, step};
-use palinode_time::{Error, Gradient, MemoryStore, Number, ReversibleStep, Schedule, Step, StepRule};
+use palinode_time::{Error, Gradient, Number, ReversibleStep, Schedule, Step, StepRule};
 use std::cell::Cell;
 
 /// The bits of everything that a gradient holds.
@@ -204,10 +204,10 @@ impl Step for Hidden {
     }
 }
 
-/// A store in memory that changes the snapshots that it gives back: their numbers and words, by step.
-pub(crate) struct Altering<F>(pub(crate) MemoryStore, pub(crate) F);
+/// A store around another, in whose hands snapshots change that it gives back: numbers and words, by step.
+pub(crate) struct Altering<S, F>(pub(crate) S, pub(crate) F);
 
-impl<F: Fn(u64, &mut Vec<u64>, &mut Vec<u64>)> SnapshotStore for Altering<F> {
+impl<S: SnapshotStore, F: Fn(u64, &mut Vec<u64>, &mut Vec<u64>)> SnapshotStore for Altering<S, F> {
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         self.0.put(slot, step, snapshot)
     }

@@ -96,14 +96,8 @@ impl Options {
         let mut chosen = Chosen(Key::from_seed(case), 0);
         let mut options = Options::of_all(&mut chosen);
         if case >= CHANGING {
-            options.what = chosen.of(&[
-                What::Shapes,
-                What::Shapes,
-                What::Kinds,
-                What::Inputs,
-                What::Lengths,
-                What::StepsInside,
-            ]);
+            use What::{Inputs, Kinds, Lengths, Shapes, StepsInside};
+            options.what = chosen.of(&[Shapes, Shapes, Kinds, Inputs, Lengths, StepsInside]);
             options.way = chosen.of(&[Way::Last, Way::Along, Way::SecondOrder, Way::Nested, Way::Nested]);
             options.second = chosen.of(&[None, Some("memory"), Some("disk")]);
         }
@@ -114,28 +108,14 @@ impl Options {
     }
 
     fn of_all(chosen: &mut Chosen) -> Options {
+        use Way::{Along, ByRule, Last, Nested, SecondOrder, Undoing};
+        use What::{Inputs, Kinds, Lengths, Numbers, Operations, StepsInside};
         Options {
             numbers: chosen.of(&[1, 2, 5, 17, 70]),
             steps: chosen.of(&[0, 1, 2, 7, 20, 60, 119]),
-            what: chosen.of(&[
-                What::Numbers,
-                What::Numbers,
-                What::Numbers,
-                What::Lengths,
-                What::Kinds,
-                What::StepsInside,
-                What::Operations,
-                What::Inputs,
-            ]),
+            what: chosen.of(&[Numbers, Numbers, Numbers, Lengths, Kinds, StepsInside, Operations, Inputs]),
             quiet: chosen.of(&[0, 1, 9, 40, 75, 110]),
-            way: chosen.of(&[
-                Way::Last,
-                Way::Along,
-                Way::ByRule,
-                Way::Undoing,
-                Way::SecondOrder,
-                Way::Nested,
-            ]),
+            way: chosen.of(&[Last, Along, ByRule, Undoing, SecondOrder, Nested]),
             length: chosen.of(&[Length::Steps, Length::Inputs, Length::Until]),
             schedule: chosen.of(&[
                 Schedule::Best,

@@ -18,6 +18,7 @@ use palinode_core::Snapshot;
 const ONE_IN: u64 = 64;
 
 /// The states that units have to end in.
+#[derive(Default)]
 pub(super) struct Ends<T> {
     /// The state before the units that were recorded last, one after the other: what the unit before them
     /// must end in.
@@ -32,19 +33,6 @@ pub(super) struct Ends<T> {
     pub(super) otherwise: bool,
     /// How many steps were run again only to look where they end.
     pub(super) run_to_look: u64,
-}
-
-impl<T> Default for Ends<T> {
-    fn default() -> Self {
-        Ends {
-            expected: Flat::default(),
-            expected_before: None,
-            block: Flat::default(),
-            block_from: 0,
-            otherwise: false,
-            run_to_look: 0,
-        }
-    }
 }
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {

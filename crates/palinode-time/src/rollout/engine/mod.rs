@@ -111,6 +111,7 @@ pub(super) struct Units {
 }
 
 /// What is seen on the way: for the report, and to compare runs with.
+#[derive(Default)]
 pub(super) struct Watch {
     pub(super) health: Health,
     /// What steps decided.
@@ -152,14 +153,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             numbers: Flat::default(),
             steps: 0,
             clip,
-            watch: Watch {
-                // With its memory, which is planned for.
-                health: Health::new(),
-                decisions: StepDecisions::default(),
-                watched: 0,
-                hashes: None,
-                counts: Counts::default(),
-            },
+            // With its memory, which is planned for.
+            watch: Watch { health: Health::new(), ..Watch::default() },
             trusts_snapshots: true,
             cuts: Cuts::default(),
             plan: PlannedFor::default(),
