@@ -8,13 +8,13 @@
 //! ```text
 //! Var<Dual<f64>> ─ solve ─► Dual<f64> ─ solve ─► f64: the method that was chosen
 //!       │                       └─ Linear ─────► f64: R_x y = b, products by one recording
-//!       └─ reverse ─ Transposed ─► Dual<f64> ──► f64 and its Linear: second order
+//!       └─ reverse ─ Linear^T ───► Dual<f64> ──► f64 and its Linear: second order
 //! ```
 
 use super::error::ImplicitError;
 use super::linearised::{Linearised, System};
 use super::number::{Answered, Derivative, Implicit, Inner, Prepared, Problem, Solved};
-use super::problem::{Linear, Transposed, linearised, system};
+use super::problem::{Linear, linearised, system};
 use super::report::{LinearReport, SolverReport};
 use palinode_core::{CustomRule, Dual, DualN, Error, Passive, Var, custom};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,15 +104,16 @@ impl<S: Inner, P: Problem> Nested<S, P> {
 
 impl<S: Inner, P: Problem> Derivative<S> for Nested<S, P> {
     fn pull(&mut self, v: &[S]) -> Answered<S> {
-        let transposed = Arc::new(Transposed(self.problem.clone()));
-        let (w, report) = S::solve(&transposed, &self.with_right_side(v))?;
+        let transposed = Linear { of: self.problem.clone(), is_transposed: true };
+        let (w, report) = S::solve(&Arc::new(transposed), &self.with_right_side(v))?;
         let (_, of_params) = self.at.transposed(&w)?;
         Ok((of_params.into_iter().map(|cotangent| -cotangent).collect(), report.derivative()))
     }
 
     fn push(&mut self, dp: &[S]) -> Answered<S> {
         let b: Vec<S> = self.at.times(None, Some(dp))?.into_iter().map(|b| -b).collect();
-        let (y, report) = S::solve(&Arc::new(Linear(self.problem.clone())), &self.with_right_side(&b))?;
+        let linear = Linear { of: self.problem.clone(), is_transposed: false };
+        let (y, report) = S::solve(&Arc::new(linear), &self.with_right_side(&b))?;
         Ok((y, report.derivative()))
     }
 
@@ -133,7 +134,8 @@ fn tangent<S: Inner, P: Problem>(
     let images = problem.residual(&primals(x, Dual::lift), &moving)?;
     let right = images.into_iter().map(|image| -image.tangent);
     let all: Vec<S> = x.iter().chain(params).copied().chain(right).collect();
-    let (dx, linear) = S::solve(&Arc::new(Linear(problem.clone())), &all)?;
+    let linear = Linear { of: problem.clone(), is_transposed: false };
+    let (dx, linear) = S::solve(&Arc::new(linear), &all)?;
     if let Some(linear) = linear.derivative() {
         report.set_derivative(linear);
     }

@@ -3,8 +3,8 @@
 //! Input: a rollout as it was built. Output: nothing, or every mistake in it. Asked before the first step of
 //! anything that a rollout does, because a builder has no way to say no.
 //!
-//! Limit: what only some reverse sweeps refuse (a window with a condition, a lossy store with verification) is
-//! refused there.
+//! Limit: what only some reverse sweeps refuse (a window with a condition, a lossy store with verification)
+//! is refused there.
 
 use super::{Given, Options, Rollout, Schedule};
 use crate::error::Error;

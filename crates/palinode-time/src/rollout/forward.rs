@@ -155,7 +155,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         });
         taken?;
         let of_params = once_with(|| sides::least(&params));
-        if points::is_suspicious(suspicion, of_params.chain([smallest.found()])) {
+        if points::is_suspicious(suspicion, of_params.chain([smallest.found])) {
             begin(&self.step);
             let start = with_tangents(initial, direction.0, |x| x)?;
             let mut inputs = self.inputs_over()?;

@@ -115,7 +115,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let is_too_much = (engine.backend.directions().is_some()
             && of_one.residuals.saturating_mul(at_once as usize) > limit)
             // Neither have the lists of the inputs of these steps.
-            || engine.bytes_per_input().saturating_mul(at_once as usize) > limit / 2;
+            || engine.inputs.bytes_each().saturating_mul(at_once as usize) > limit / 2;
         if is_too_much {
             return one.map(|()| of_one);
         }
@@ -299,8 +299,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Ok(needs)
     }
 
-    /// Records the first step once. A tape near its limit takes fewer bytes than it would, so the limit is one
-    /// and the same for all budgets that are too small, and what is named for one is enough for another.
+    /// Records the first step once. A tape near its limit takes fewer bytes than it would, so the limit is
+    /// one and the same for all budgets that are too small, and what is named for one is enough for another.
     fn warm_up_to_name(
         &mut self,
         Setting { start, budget, .. }: Setting<'_>,
@@ -311,8 +311,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.warm_up(start, steps, loss).map_err(|error| beyond_naming(budget, error))
     }
 
-    /// The steps at which states that grow, or inputs that differ in size, are largest, where there is a budget.
-    /// The loop is run to its end if it has to be.
+    /// The steps at which states that grow, or inputs that differ in size, are largest, where there is a
+    /// budget. The loop is run to its end if it has to be.
     fn differing(
         &mut self,
         setting: Setting<'_>,

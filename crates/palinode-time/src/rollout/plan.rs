@@ -72,10 +72,12 @@ pub(super) enum Way {
 /// What a schedule keeps at most, and its own bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeps {
-    snapshots: u64,
+    /// How many snapshots are in memory at once, at most.
+    pub(super) snapshots: u64,
     disk_snapshots: u32,
     residuals: u64,
-    bytes: PlanBytes,
+    /// Its own bytes, while it is made and afterwards.
+    pub(super) bytes: PlanBytes,
 }
 
 /// The bytes of a sweep, in parts.
@@ -246,19 +248,9 @@ impl Keeps {
         usize::try_from(self.residuals).unwrap_or(usize::MAX)
     }
 
-    /// How many snapshots are in memory at once, at most.
-    pub(super) fn snapshots(&self) -> u64 {
-        self.snapshots
-    }
-
     /// The same, with so many bytes of its own.
     pub(super) fn followed_in(self, bytes: usize) -> Keeps {
         Keeps { bytes: held(bytes), ..self }
-    }
-
-    /// Its own bytes, while it is made and afterwards.
-    pub(super) fn plan_bytes(&self) -> PlanBytes {
-        self.bytes
     }
 }
 

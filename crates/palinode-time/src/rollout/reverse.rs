@@ -186,7 +186,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.locate_closest(start);
         RolloutReport {
             steps,
-            forward: engine.watch.counts.advanced + engine.watch.counts.recorded,
+            forward: engine.watch.forward,
             optimum: 0,
             snapshots: 0,
             second_snapshots: 0,

@@ -213,7 +213,7 @@ pub(super) fn least<S: Scalar>(value: &impl Reals<S>) -> f64 {
 pub(super) struct Smallest {
     of_initial: f64,
     has_suspected: bool,
-    found: f64,
+    pub(super) found: f64,
 }
 
 impl Smallest {
@@ -237,10 +237,6 @@ impl Smallest {
         }
         self.has_suspected = true;
         self.found = self.found.min(least(state));
-    }
-
-    pub(super) fn found(&self) -> f64 {
-        self.found
     }
 }
 

@@ -209,7 +209,10 @@ fn multiples_of_one_number_have_the_same_bits_however_many_steps_go_on_a_tape() 
 #[test]
 fn clipping_does_not_depend_on_the_schedule_and_survives_huge_cotangents() {
     let clipped = |run: Rollout<'static, Affine>| {
-        bits(&run.clip(2.0).value_and_grad(&1.0, &[1.1, 0.0], |x| *x).unwrap())
+        let gradient = run.clip(2.0).value_and_grad(&1.0, &[1.1, 0.0], |x| *x).unwrap();
+        assert!(gradient.initial == 2.0 && gradient.report.health.clipped() > 0);
+        assert!(gradient.report.to_string().contains("not the exact gradient"));
+        bits(&gradient)
     };
     let reference = clipped(Rollout::new(Affine).steps(50));
     for schedule in [Schedule::Periodic { every: 1 }, Schedule::Binomial { snapshots: 3 }] {

@@ -1,5 +1,5 @@
-//! Steps that depend on something hidden: whatever the reverse sweep and the schedule, the answer is an error, or
-//! value and gradient belong to one and the same loop.
+//! Steps that depend on something hidden: whatever the reverse sweep and the schedule, the answer is an
+//! error, or value and gradient belong to one and the same loop.
 //!
 //! Every step multiplies by something, so value = first state * derivative by it, whatever is hidden in the
 //! factors. Where a step that was run again computed something else, that breaks.

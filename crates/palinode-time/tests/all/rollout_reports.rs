@@ -232,9 +232,14 @@ fn decisions_in_programs_are_counted() {
 #[test]
 fn health_is_right_beyond_the_range_of_squares() {
     let run = |steps| Rollout::new(Affine).steps(steps);
-    for (slope, steps, verdict) in
-        [(0.5, 1000, Verdict::Vanishing), (2.0, 1000, Verdict::Exploding), (2.0, 7, Verdict::Growing)]
-    {
+    for (slope, steps, verdict) in [
+        (0.5, 1000, Verdict::Vanishing),
+        (2.0, 1000, Verdict::Exploding),
+        (2.0, 7, Verdict::Growing),
+        (1.001, 300, Verdict::Steady),
+        (1.1, 300, Verdict::Exploding),
+        (0.9, 300, Verdict::Vanishing),
+    ] {
         for run in [run(steps), run(steps).truncate(steps)] {
             let report = run.value_and_grad(&0.0, &[slope, 0.0], |x| *x).unwrap().report;
             let rate = report.health.growth_rate().expect("enough steps");

@@ -57,18 +57,6 @@ fn a_rule_for_a_state_that_changes_its_shape_is_refused() {
     }
 }
 
-#[test]
-fn the_largest_of_growing_states_is_planned_for() {
-    let run = |budget: usize| {
-        Rollout::new(Resizing(1)).steps(400).budget(budget).value_and_grad(&vec![1.0], &0.999, |list| list[0])
-    };
-    let smallest = names_what_is_enough(run);
-    let all = run(usize::MAX).unwrap();
-    for more in [0, 5_000, 50_000, 500_000] {
-        assert_eq!(bits(&run(smallest + more).unwrap()), bits(&all), "{more}");
-    }
-}
-
 /// A list that is a thousand numbers longer after its hundredth step.
 #[step(Jump)]
 fn jump<S: Number>((list, taken): &mut (Vec<S>, PlainInput<u64>), k: &S) {

@@ -118,6 +118,14 @@ fn is_of_step(error: &Error, at: u64) {
     assert!(error.to_string().contains(&format!("step {at}")), "{error}");
 }
 
+/// A loss whose path exists at zero only, in reverse and forward.
+fn is_refused_as_a_loss(of_var: fn(&[Var<f64>; 2]) -> Var<f64>, of_dual: fn(&[Dual<f64>; 2]) -> Dual<f64>) {
+    let run = rollout(Rule::Kink, 0);
+    assert_eq!(run.value_and_grad(&[0.0, 1.0], &[K], of_var).unwrap_err().code(), "PAL0119");
+    let forward = run.jvp(&[0.0, 1.0], &[K], (&[1.0, 0.0], &[0.0]), of_dual);
+    assert_eq!(forward.unwrap_err().code(), "PAL0119");
+}
+
 #[test]
 fn a_step_whose_path_exists_at_its_state_only_is_refused_by_every_reverse_sweep() {
     let loss = |[x, _]: &[Var<f64>; 2]| *x * 2.0;
@@ -193,12 +201,10 @@ fn zeros_that_are_asked_for_are_refused_or_right_by_every_way() {
     };
     assert_eq!(of(&asked), of(&by_hand));
     // Of the loss.
-    let guarded = |[x, _]: &[Var<f64>; 2]| if is_zero(*x) { *x * 0.0 } else { *x * *x / *x };
-    let error = rollout(Rule::Kink, 0).value_and_grad(&[0.0, 1.0], &[K], guarded).unwrap_err();
-    assert_eq!(error.code(), "PAL0119");
-    let guarded = |[x, _]: &[Dual<f64>; 2]| if is_zero(*x) { *x * 0.0 } else { *x * *x / *x };
-    let error = rollout(Rule::Kink, 0).jvp(&[0.0, 1.0], &[K], (&[1.0, 0.0], &[0.0]), guarded).unwrap_err();
-    assert_eq!(error.code(), "PAL0119");
+    fn guarded<S: Number>([x, _]: &[S; 2]) -> S {
+        if is_zero(*x) { *x * 0.0 } else { *x * *x / *x }
+    }
+    is_refused_as_a_loss(guarded, guarded);
     let guarded =
         |p: &Perturbed<2>| if is_zero(p.get(0)) { p.get(0) * 0.0 } else { p.get(0) * p.get(0) / p.get(0) };
     let error = forward_gradient::<2>(&[0.0, 1.0], Directions::CoordinateFrame, Key::from_seed(5), guarded);
@@ -308,12 +314,10 @@ fn kinks_and_quotients_by_hand_are_not_refused() {
         }
     }
     // Of the loss, too.
-    let short = |[x, _]: &[Var<f64>; 2]| if *x == 0.0 { *x * 0.0 } else { *x * 3.0 };
-    let error = rollout(Rule::Kink, 0).value_and_grad(&[0.0, 1.0], &[K], short).unwrap_err();
-    assert_eq!(error.code(), "PAL0119");
-    let short = |[x, _]: &[Dual<f64>; 2]| if *x == 0.0 { *x * 0.0 } else { *x * 3.0 };
-    let error = rollout(Rule::Kink, 0).jvp(&[0.0, 1.0], &[K], (&[1.0, 0.0], &[0.0]), short).unwrap_err();
-    assert_eq!(error.code(), "PAL0119");
+    fn short<S: Number>([x, _]: &[S; 2]) -> S {
+        if *x == <S as Scalar>::zero() { *x * 0.0 } else { *x * 3.0 }
+    }
+    is_refused_as_a_loss(short, short);
 }
 
 /// Looking again is seen by nobody.

@@ -54,12 +54,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Error::NonFiniteCotangent { step, value, cause }
     }
 
-    /// From here on the cotangent is cut: nothing flows back to earlier steps.
-    pub(in crate::rollout) fn cut(&mut self) {
-        self.release_cotangent();
-        self.cotangents.state.fill(T::zero());
-    }
-
     /// Nothing flows back to the initial state, which has so many numbers.
     pub(in crate::rollout) fn cut_all(&mut self, numbers: usize) {
         self.release_cotangent();

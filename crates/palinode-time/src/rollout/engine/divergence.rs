@@ -5,8 +5,8 @@
 //! with recorded numbers: then, and only then, is another attempt worth while, in which steps are advanced by
 //! recording.
 //!
-//! Invariant: every reverse sweep compares what it runs again anyway. A rule runs nothing again, so now and then a
-//! step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
+//! Invariant: every reverse sweep compares what it runs again anyway. A rule runs nothing again, so now and
+//! then a step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
 
 use super::{Advance, Backend, Engine, Error, Flat, Inner, Passive, Reals, Step, Unit};
 use crate::rollout::backend::{Alike, records_otherwise};
@@ -142,6 +142,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// Whether it is time to run a step again only to look where it ends.
     fn should_look(&self) -> bool {
-        self.ends.run_to_look * ONE_IN <= self.watch.counts.advanced + self.watch.counts.recorded
+        self.ends.run_to_look * ONE_IN <= self.watch.forward
     }
 }

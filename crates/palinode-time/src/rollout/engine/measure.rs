@@ -159,10 +159,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<u64, Error> {
         let mut taken = 0;
-        self.set_steps(0);
+        self.steps = 0;
         while goes_on(&self.live, taken)? {
             let heap = self.live.heap_bytes();
-            self.set_steps(taken + 1);
+            self.steps = taken + 1;
             if !records(taken) {
                 self.advance(taken, taken + 1)?;
                 self.plan.moves_lists |= self.live.heap_bytes() > heap;

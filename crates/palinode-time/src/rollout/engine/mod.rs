@@ -62,15 +62,6 @@ pub(super) enum Advance {
     ByRecording,
 }
 
-/// What was counted on the way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) advanced: u64,
-    pub(super) recorded: u64,
-    pub(super) snapshots: u64,
-    pub(super) restores: u64,
-}
-
 /// A sweep: what it takes steps with, and one part for each thing that it is about.
 pub(super) struct Engine<'a, St: Step, T: Inner, B> {
     step: &'a St,
@@ -119,7 +110,8 @@ pub(super) struct Watch {
     /// How many steps have been watched for decisions.
     watched: u64,
     pub(super) hashes: Option<Hashes>,
-    pub(super) counts: Counts,
+    /// Evaluations of a step, recorded ones included.
+    pub(super) forward: u64,
 }
 
 impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
@@ -177,7 +169,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.loss.value = T::zero();
         self.watch.health.clear();
         (self.watch.decisions, self.watch.watched) = (StepDecisions::default(), 0);
-        self.watch.counts = Counts::default();
+        self.watch.forward = 0;
         (self.ends.otherwise, self.ends.run_to_look) = (false, 0);
         self.cotangents.params.clear();
         self.cotangents.params.resize(count(&self.params), T::zero());
@@ -232,7 +224,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     fn take(&mut self, from: u64, to: u64) -> Result<(), Error> {
         debug_assert_eq!(self.at, Live::Before(from));
-        self.watch.counts.advanced += to - from;
+        self.watch.forward += to - from;
         self.at = Live::Before(to);
         if self.advance_by == Advance::ByRecording {
             for step in from..to {
@@ -331,7 +323,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.check_sizes(from)?;
         debug_assert_eq!(self.at, Live::Before(from));
         let to = self.end_of(from);
-        self.watch.counts.recorded += to - from;
+        self.watch.forward += to - from;
         let place = self.free_place();
         self.units.recorded[place] = Some(from);
         // What this unit must end in is known if the units after it were recorded last.
@@ -368,7 +360,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         if self.watch.hashes.is_some() && self.trusts_snapshots {
             self.state_after(place, from, to)?;
             if !B::RECORDS {
-                self.watch.counts.advanced += to - from;
+                self.watch.forward += to - from;
             }
             let (Some(hashes), Some(after)) = (&mut self.watch.hashes, &self.after) else { return Ok(()) };
             if let Err(error) = hashes.see(to, after, &mut self.snapshot) {
@@ -401,7 +393,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         {
             let norm = self.cotangent_norm();
             self.cuts.note(norm);
-            self.cut();
+            self.cotangents.state.fill(T::zero());
         }
         let takes_loss = (to == self.steps || self.loss.when == When::Each) && self.loss.taken_at != Some(to);
         if takes_loss {
@@ -455,11 +447,6 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             backend.after(&unit, state).map_err(|error| error.counted_from(from))?;
             taken_well(*body, from)
         })
-    }
-
-    /// There are at least so many steps.
-    pub(super) fn set_steps(&mut self, steps: u64) {
-        self.steps = steps;
     }
 
     /// There are so many steps, now that it is known: makes the list of the cotangents of their inputs.
