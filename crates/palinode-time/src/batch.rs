@@ -223,20 +223,15 @@ impl Batch {
         width: usize,
         piece: &Piece<'_, S>,
     ) -> Result<(S, Vec<S>), EstimateError> {
-        let sums: Sums<S, A> = if self.parallel {
-            self.in_parallel(width, piece)
-        } else {
-            Sums::of(0..self.samples, width, piece)
+        let sums: Sums<S, A> = match self.parallel {
+            #[cfg(feature = "rayon")]
+            true => self.in_parallel(width, piece),
+            _ => Sums::of(0..self.samples, width, piece),
         };
         if let Some((sample, error)) = sums.failure {
             return Err(EstimateError::Sample { sample, error });
         }
         Ok((sums.value.total(), sums.rest.iter().map(A::total).collect()))
-    }
-
-    #[cfg(not(feature = "rayon"))]
-    fn in_parallel<S: Summand, A: Accumulate<S>>(&self, width: usize, piece: &Piece<'_, S>) -> Sums<S, A> {
-        Sums::of(0..self.samples, width, piece)
     }
 
     #[cfg(feature = "rayon")]

@@ -142,7 +142,7 @@ pub enum Error {
         /// How many steps were allowed.
         limit: u64,
     },
-    /// A cotangent became infinite or NaN on the way back.
+    /// A cotangent became infinite or NaN in the reverse sweep.
     #[error("PAL0526: the cotangent is {value} when the reverse sweep has passed step {step}: {cause}")]
     NonFiniteCotangent {
         /// The step.

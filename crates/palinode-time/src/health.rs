@@ -1,4 +1,4 @@
-//! How a gradient fares on its way back through a loop: whether it vanishes, explodes or stays.
+//! How a cotangent changes in the reverse sweep of a loop: whether it vanishes, explodes or stays.
 //!
 //! Input: the norm of the cotangent after each reversed step. Output: a growth rate per step, a thinned list
 //! of norms for a chart, and a verdict in plain words.
@@ -22,7 +22,7 @@ const NEAR: f64 = 10.0;
 /// A trend by more than this factor in all explodes or vanishes.
 const MUCH: f64 = 1000.0;
 
-/// The norms of a cotangent on its way back.
+/// The norms of a cotangent in a reverse sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Health {
     /// Steps and norms, from the last step to the first; every `stride`-th.
@@ -48,13 +48,6 @@ pub struct Health {
     /// The last of these counts.
     last_x: f64,
     clipped: u64,
-}
-
-/// Nothing seen, no memory taken.
-impl Default for Health {
-    fn default() -> Self {
-        Health::empty()
-    }
 }
 
 /// What became of the norms, over the whole loop.
@@ -83,36 +76,14 @@ pub enum Verdict {
 impl Health {
     /// Nothing seen yet.
     pub fn new() -> Self {
-        Health { kept: Vec::with_capacity(KEPT), ..Health::empty() }
-    }
-
-    fn empty() -> Self {
-        Health {
-            kept: Vec::new(),
-            stride: 1,
-            told: 0,
-            count: 0,
-            first: f64::NAN,
-            smallest: f64::INFINITY,
-            largest: f64::NEG_INFINITY,
-            latest: None,
-            vanished_at: None,
-            not_finite_at: None,
-            n: 0.0,
-            mean_x: 0.0,
-            mean_y: 0.0,
-            xx: 0.0,
-            xy: 0.0,
-            last_x: 0.0,
-            clipped: 0,
-        }
+        Health { kept: Vec::with_capacity(KEPT), ..Health::default() }
     }
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         let mut kept = core::mem::take(&mut self.kept);
         kept.clear();
-        *self = Health { kept, ..Health::empty() };
+        *self = Health { kept, ..Health::default() };
     }
 
     /// Notes the norm of the cotangent of the state before `step`, after it was carried over so many steps;
@@ -261,6 +232,31 @@ impl Health {
     /// The heap bytes held.
     pub fn heap_bytes(&self) -> usize {
         self.kept.capacity() * size_of::<(u64, f64)>()
+    }
+}
+
+/// Nothing seen, no memory taken.
+impl Default for Health {
+    fn default() -> Self {
+        Health {
+            kept: Vec::new(),
+            stride: 1,
+            told: 0,
+            count: 0,
+            first: f64::NAN,
+            smallest: f64::INFINITY,
+            largest: f64::NEG_INFINITY,
+            latest: None,
+            vanished_at: None,
+            not_finite_at: None,
+            n: 0.0,
+            mean_x: 0.0,
+            mean_y: 0.0,
+            xx: 0.0,
+            xy: 0.0,
+            last_x: 0.0,
+            clipped: 0,
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 //! | [`StepRule`], [`ReversibleStep`] | steps that bring their own reverse, or can be undone |
 //! | `ProgramStep` (feature `ir`) | steps that are programs, `.pal` source among them |
 //! | [`Notes`] | what a step tells its rollout: that it failed, what memory it took |
-//! | [`Health`] | whether a gradient vanishes or explodes on its way back |
+//! | [`Health`] | whether a gradient vanishes or explodes in the reverse sweep |
 //! | [`implicit`] | fixed points and roots, differentiated by the equation they satisfy |
 //! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
 //! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |

@@ -158,16 +158,11 @@ impl<S, P: Plain> Reals<S> for PlainInput<P> {
 /// solver.
 ///
 /// ```
-/// use palinode_time::{Number, Step, StepRule};
+/// use palinode_time::{Number, StepRule};
 ///
-/// struct Decay; // x <- x - k x
-/// impl Step for Decay {
-///     type State<S: Number> = Vec<S>;
-///     type Params<S: Number> = S;
-///     type Input<S: Number> = ();
-///     fn step<S: Number>(&self, x: &mut Vec<S>, k: &S, _: &()) {
-///         x.iter_mut().for_each(|x| *x -= *k * *x);
-///     }
+/// #[palinode_macros::step(Decay)]
+/// fn decay<S: Number>(x: &mut Vec<S>, k: &S) {
+///     x.iter_mut().for_each(|x| *x -= *k * *x);
 /// }
 /// impl StepRule for Decay {
 ///     fn reverse<S: Number>(&self, before: &Vec<S>, k: &S, _: &(), state: &mut Vec<S>, params: &mut S, _: &mut ()) {

@@ -62,6 +62,11 @@ fn decades(numbers: impl Iterator<Item = f64>) -> (i32, i32) {
     (low, (high.ceil() as i32).max(low + 1))
 }
 
+/// Words at a place.
+fn text(svg: &mut String, (x, y): (f64, f64), how: &str, words: &str) {
+    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {how}>{words}</text>");
+}
+
 fn draw_panel(row: &Row, axis: &Axis) -> String {
     let all = || row.curves.iter().flat_map(|curve| &curve.points);
     let (x_low, x_high) = decades(all().map(axis.of));
@@ -74,40 +79,20 @@ fn draw_panel(row: &Row, axis: &Axis) -> String {
     let (left, right) = (MARGIN, WIDTH - 0.5 * MARGIN);
     let (top, bottom) = (MARGIN, HEIGHT - MARGIN);
 
-    let mut svg = String::new();
-    let _ = writeln!(
-        svg,
-        "<text x=\"{left}\" y=\"{}\" font-size=\"13\" font-weight=\"bold\">{}</text>",
-        top - 25.0,
-        row.title
-    );
+    let svg = &mut String::new();
+    text(svg, (left, top - 25.0), "font-size=\"13\" font-weight=\"bold\"", &row.title);
     for power in x_low..=x_high {
         let x = place_x(10f64.powi(power));
         let _ = writeln!(svg, "<path d=\"M{x:.1} {top}V{bottom}\" stroke=\"#ddd\"/>");
-        let _ = writeln!(
-            svg,
-            "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">1e{power}</text>",
-            bottom + 15.0
-        );
+        text(svg, (x, bottom + 15.0), "text-anchor=\"middle\"", &format!("1e{power}"));
     }
     // At most eight labels.
     for power in (y_low..=y_high).step_by(((y_high - y_low) as usize).div_ceil(8)) {
         let y = place_y(10f64.powi(power));
         let _ = writeln!(svg, "<path d=\"M{left} {y:.1}H{right}\" stroke=\"#ddd\"/>");
-        let _ = writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">1e{power}</text>",
-            left - 5.0,
-            y + 4.0
-        );
+        text(svg, (left - 5.0, y + 4.0), "text-anchor=\"end\"", &format!("1e{power}"));
     }
-    let _ = writeln!(
-        svg,
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-        (left + right) / 2.0,
-        bottom + 32.0,
-        axis.label
-    );
+    text(svg, ((left + right) / 2.0, bottom + 32.0), "text-anchor=\"middle\"", axis.label);
     for (i, (curve, colour)) in row.curves.iter().zip(COLOURS).enumerate() {
         let place = |point: &Point| (place_x((axis.of)(point)), place_y(point.loss));
         let placed = |point: &Point| {
@@ -123,8 +108,8 @@ fn draw_panel(row: &Row, axis: &Axis) -> String {
         if let Some((x, y)) = curve.points.last().map(place) {
             let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
         }
-        let (x, y) = (left + 150.0 * i as f64, top - 8.0);
-        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\">{}</text>", curve.name);
+        let place = (left + 150.0 * i as f64, top - 8.0);
+        text(svg, place, &format!("fill=\"{colour}\""), curve.name);
     }
-    svg
+    core::mem::take(svg)
 }

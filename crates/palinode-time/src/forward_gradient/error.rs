@@ -73,22 +73,17 @@ pub(crate) fn non_finite<S: Scalar>(numbers: &[S]) -> Option<(usize, f64)> {
 }
 
 pub(crate) fn finite_parameters<S: Scalar>(parameters: &[S]) -> Result<(), CoreError> {
-    match non_finite(parameters) {
-        None => Ok(()),
-        Some((position, value)) => Err(CoreError::NonFiniteInput { what: "input", position, value }),
-    }
+    non_finite(parameters)
+        .map_or(Ok(()), |(position, value)| Err(CoreError::NonFiniteInput { what: "input", position, value }))
 }
 
 pub(crate) fn finite_answer<S: Scalar>(value: S, slopes: &[S]) -> Result<(), CoreError> {
     if let Some((position, value)) = non_finite(&[value]) {
         return Err(CoreError::NonFiniteOutput { position, value });
     }
-    match non_finite(slopes) {
-        None => Ok(()),
-        Some((position, value)) => {
-            Err(CoreError::NonFiniteDerivativeOf { what: "derivative in direction", position, value })
-        }
-    }
+    non_finite(slopes).map_or(Ok(()), |(position, value)| {
+        Err(CoreError::NonFiniteDerivativeOf { what: "derivative in direction", position, value })
+    })
 }
 
 pub(crate) fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), CoreError> {

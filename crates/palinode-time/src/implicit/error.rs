@@ -179,21 +179,14 @@ fn after_divergence(method: &str, iteration: usize) -> &'static str {
 /// What shows that a matrix is singular.
 pub(super) fn evidence(condition: Option<f64>, residual: f64, tolerance: f64, products: usize) -> String {
     let left = format!("a relative residual of {residual:.1e} is left, and {tolerance:.1e} was asked for");
-    match condition {
-        Some(condition) if residual == 1.0 => {
-            format!(
-                "the matrix of its linear system is singular to working precision (condition number {condition:.1e})"
-            )
+    let is = match condition {
+        Some(number) if residual == 1.0 => {
+            format!("singular to working precision (condition number {number:.1e})")
         }
-        Some(condition) => {
-            format!(
-                "the matrix of its linear system is nearly singular (condition number {condition:.1e}): {left}"
-            )
-        }
-        None => format!(
-            "the matrix of its linear system is singular: of all that {products} products lead to, {left}"
-        ),
-    }
+        Some(number) => format!("nearly singular (condition number {number:.1e}): {left}"),
+        None => format!("singular: of all that {products} products lead to, {left}"),
+    };
+    format!("the matrix of its linear system is {is}")
 }
 
 fn by_part(change: f64) -> String {

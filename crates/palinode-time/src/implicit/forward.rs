@@ -159,7 +159,7 @@ impl Search<'_> {
             self.check_finite(&self.x.clone())?;
             self.evaluations += 1;
             let at = self.equations.linearise(&self.x)?;
-            let residual = at.values().to_vec();
+            let residual = at.values.clone();
             self.check_finite(&residual)?;
             let size = max_norm(&residual);
             if size == 0.0 {

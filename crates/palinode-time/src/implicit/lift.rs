@@ -8,24 +8,24 @@
 //! ```text
 //! Var<Dual<f64>> ─ solve ─► Dual<f64> ─ solve ─► f64: the method that was chosen
 //!       │                       └─ Linear ─────► f64: R_x y = b, products by one recording
-//!       └─ reverse ─ Transposed ─► Dual<f64> ──► f64 and its Linear: second order
+//!       └─ reverse ─ Linear^T ───► Dual<f64> ──► f64 and its Linear: second order
 //! ```
 
 use super::error::ImplicitError;
 use super::linearised::{Linearised, System};
-use super::number::{Derivative, Implicit, Inner, Prepared, Problem};
-use super::problem::{Linear, Transposed, linearised, system};
+use super::number::{Answered, Derivative, Implicit, Inner, Prepared, Problem, Solved};
+use super::problem::{Linear, linearised, system};
 use super::report::{LinearReport, SolverReport};
 use palinode_core::{CustomRule, Dual, DualN, Error, Passive, Var, custom};
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Derivative<f64> for System {
-    fn pull(&mut self, v: &[f64]) -> Result<(Vec<f64>, Option<LinearReport>), ImplicitError> {
+    fn pull(&mut self, v: &[f64]) -> Answered<f64> {
         let answer = self.solve_transposed(v)?;
         Ok((answer.of_params.iter().map(|cotangent| -cotangent).collect(), Some(answer.report)))
     }
 
-    fn push(&mut self, dp: &[f64]) -> Result<(Vec<f64>, Option<LinearReport>), ImplicitError> {
+    fn push(&mut self, dp: &[f64]) -> Answered<f64> {
         let b: Vec<f64> = self.at.times(None, Some(dp))?.iter().map(|b| -b).collect();
         let answer = self.solve(&b)?;
         Ok((answer.solution, Some(answer.report)))
@@ -37,10 +37,7 @@ impl Derivative<f64> for System {
 }
 
 impl Implicit for f64 {
-    fn solve<P: Problem>(
-        problem: &Arc<P>,
-        params: &[f64],
-    ) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
+    fn solve<P: Problem>(problem: &Arc<P>, params: &[f64]) -> Solved<f64> {
         problem.solve(params)
     }
 
@@ -51,10 +48,7 @@ impl Implicit for f64 {
 
 /// In double precision, rounded: a solution is worth no more digits than its parameters have.
 impl Implicit for f32 {
-    fn solve<P: Problem>(
-        problem: &Arc<P>,
-        params: &[f32],
-    ) -> Result<(Vec<f32>, SolverReport), ImplicitError> {
+    fn solve<P: Problem>(problem: &Arc<P>, params: &[f32]) -> Solved<f32> {
         let (x, report) = problem.solve(&wide(params))?;
         Ok((narrow(x), report))
     }
@@ -75,11 +69,11 @@ fn narrow(numbers: Vec<f64>) -> Vec<f32> {
 struct Narrow(Box<dyn Derivative<f64>>);
 
 impl Derivative<f32> for Narrow {
-    fn pull(&mut self, v: &[f32]) -> Result<(Vec<f32>, Option<LinearReport>), ImplicitError> {
+    fn pull(&mut self, v: &[f32]) -> Answered<f32> {
         self.0.pull(&wide(v)).map(|(answer, report)| (narrow(answer), report))
     }
 
-    fn push(&mut self, dp: &[f32]) -> Result<(Vec<f32>, Option<LinearReport>), ImplicitError> {
+    fn push(&mut self, dp: &[f32]) -> Answered<f32> {
         self.0.push(&wide(dp)).map(|(answer, report)| (narrow(answer), report))
     }
 
@@ -109,16 +103,17 @@ impl<S: Inner, P: Problem> Nested<S, P> {
 }
 
 impl<S: Inner, P: Problem> Derivative<S> for Nested<S, P> {
-    fn pull(&mut self, v: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError> {
-        let transposed = Arc::new(Transposed(self.problem.clone()));
-        let (w, report) = S::solve(&transposed, &self.with_right_side(v))?;
+    fn pull(&mut self, v: &[S]) -> Answered<S> {
+        let transposed = Linear { of: self.problem.clone(), is_transposed: true };
+        let (w, report) = S::solve(&Arc::new(transposed), &self.with_right_side(v))?;
         let (_, of_params) = self.at.transposed(&w)?;
         Ok((of_params.into_iter().map(|cotangent| -cotangent).collect(), report.derivative()))
     }
 
-    fn push(&mut self, dp: &[S]) -> Result<(Vec<S>, Option<LinearReport>), ImplicitError> {
+    fn push(&mut self, dp: &[S]) -> Answered<S> {
         let b: Vec<S> = self.at.times(None, Some(dp))?.into_iter().map(|b| -b).collect();
-        let (y, report) = S::solve(&Arc::new(Linear(self.problem.clone())), &self.with_right_side(&b))?;
+        let linear = Linear { of: self.problem.clone(), is_transposed: false };
+        let (y, report) = S::solve(&Arc::new(linear), &self.with_right_side(&b))?;
         Ok((y, report.derivative()))
     }
 
@@ -135,24 +130,16 @@ fn tangent<S: Inner, P: Problem>(
     dp: &[S],
     report: &SolverReport,
 ) -> Result<Vec<S>, ImplicitError> {
-    let images = problem.residual(&primals(x, Dual::lift), &moving(params, dp))?;
-    let all = with_right_side(x, params, images);
-    let (dx, linear) = S::solve(&Arc::new(Linear(problem.clone())), &all)?;
+    let moving: Vec<Dual<S>> = params.iter().zip(dp).map(|(&p, &dp)| Dual::new(p, dp)).collect();
+    let images = problem.residual(&primals(x, Dual::lift), &moving)?;
+    let right = images.into_iter().map(|image| -image.tangent);
+    let all: Vec<S> = x.iter().chain(params).copied().chain(right).collect();
+    let linear = Linear { of: problem.clone(), is_transposed: false };
+    let (dx, linear) = S::solve(&Arc::new(linear), &all)?;
     if let Some(linear) = linear.derivative() {
         report.set_derivative(linear);
     }
     Ok(dx)
-}
-
-/// Parameters with their tangents.
-fn moving<S: Inner>(params: &[S], dp: &[S]) -> Vec<Dual<S>> {
-    params.iter().zip(dp).map(|(&p, &dp)| Dual::new(p, dp)).collect()
-}
-
-/// The solution, the parameters, and the right side of the equation of the tangent.
-fn with_right_side<S: Inner>(x: &[S], params: &[S], images: Vec<Dual<S>>) -> Vec<S> {
-    let b = images.into_iter().map(|image| -image.tangent);
-    x.iter().chain(params).copied().chain(b).collect()
 }
 
 fn primals<N: Copy, S>(numbers: &[N], primal: fn(N) -> S) -> Vec<S> {
@@ -160,10 +147,7 @@ fn primals<N: Copy, S>(numbers: &[N], primal: fn(N) -> S) -> Vec<S> {
 }
 
 impl<S: Inner> Implicit for Dual<S> {
-    fn solve<P: Problem>(
-        problem: &Arc<P>,
-        params: &[Self],
-    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
+    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Solved<Self> {
         let inner = primals(params, Dual::primal);
         let (x, report) = S::solve(problem, &inner)?;
         if !params.iter().any(|p| p.is_active()) {
@@ -180,10 +164,7 @@ impl<S: Inner> Implicit for Dual<S> {
 }
 
 impl<S: Inner, const N: usize> Implicit for DualN<S, N> {
-    fn solve<P: Problem>(
-        problem: &Arc<P>,
-        params: &[Self],
-    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
+    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Solved<Self> {
         let inner = primals(params, DualN::primal);
         let (x, report) = S::solve(problem, &inner)?;
         let mut lifted: Vec<Self> = primals(&x, DualN::lift);
@@ -203,10 +184,7 @@ impl<S: Inner, const N: usize> Implicit for DualN<S, N> {
 }
 
 impl<S: Inner> Implicit for Passive<S> {
-    fn solve<P: Problem>(
-        problem: &Arc<P>,
-        params: &[Self],
-    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
+    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Solved<Self> {
         let (x, report) = S::solve(problem, &primals(params, Passive::primal))?;
         Ok((primals(&x, Passive::lift), report))
     }
@@ -217,10 +195,7 @@ impl<S: Inner> Implicit for Passive<S> {
 }
 
 impl<S: Inner> Implicit for Var<S> {
-    fn solve<P: Problem>(
-        problem: &Arc<P>,
-        params: &[Self],
-    ) -> Result<(Vec<Self>, SolverReport), ImplicitError> {
+    fn solve<P: Problem>(problem: &Arc<P>, params: &[Self]) -> Solved<Self> {
         let inner = primals(params, Var::primal);
         let (x, report) = S::solve(problem, &inner)?;
         if !params.iter().any(|p| p.is_active()) {

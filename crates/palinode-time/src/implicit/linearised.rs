@@ -25,8 +25,9 @@ const LANES: usize = 8;
 /// The recording of a residual at a point.
 pub(super) struct Linearised<S> {
     tape: Tape<S>,
-    unknowns: usize,
-    values: Vec<S>,
+    pub(super) unknowns: usize,
+    /// The residual at the point.
+    pub(super) values: Vec<S>,
 }
 
 impl<S: Inner> Linearised<S> {
@@ -52,15 +53,6 @@ impl<S: Inner> Linearised<S> {
             Some(error) => Err(error),
             None => Ok(Linearised { tape, unknowns: x.len(), values }),
         }
-    }
-
-    /// The residual at the point.
-    pub(super) fn values(&self) -> &[S] {
-        &self.values
-    }
-
-    pub(super) fn unknowns(&self) -> usize {
-        self.unknowns
     }
 
     fn record(&mut self) -> Record<'_, S> {
@@ -150,14 +142,14 @@ pub(super) struct Answer {
 
 impl System {
     pub(super) fn new(mut at: Linearised<f64>, options: &LinearOptions) -> Result<Self, ImplicitError> {
-        let unknowns = at.unknowns();
+        let unknowns = at.unknowns;
         let factors = if options.is_direct(unknowns) { Some(factored(&mut at)?) } else { None };
         Ok(System { at, factors, options: options.clone(), doubt: None })
     }
 
     /// Products did not solve a system: the matrix is factored, if that may be.
     fn factor_after_all(&mut self) -> Result<bool, ImplicitError> {
-        let may_be = self.options.is_direct_after_all(self.at.unknowns());
+        let may_be = self.options.is_direct_after_all(self.at.unknowns);
         if may_be {
             self.factors = Some(factored(&mut self.at)?);
         }
@@ -208,7 +200,7 @@ impl System {
     ) -> Result<Option<Doubt>, ImplicitError> {
         // Of either sign: away from zero, so that they do not cancel.
         let worst = |(r, error): (&f64, &f64)| -(r + error.abs().copysign(*r));
-        let minus: Vec<f64> = self.at.values().iter().zip(rounding).map(worst).collect();
+        let minus: Vec<f64> = self.at.values.iter().zip(rounding).map(worst).collect();
         // A system that cannot be solved says so when it is asked for a derivative.
         let Some(step) = self.unchecked(&minus)? else { return Ok(None) };
         let moved: Vec<f64> = x.iter().zip(&step).map(|(x, step)| x + step).collect();
@@ -237,7 +229,7 @@ impl System {
                 let at = &mut self.at;
                 // Not roughly: what is small in the right side may be what is large in the answer.
                 let tolerance = self.options.tolerance;
-                let (directions, products) = self.options.directions_and_products(at.unknowns());
+                let (directions, products) = self.options.directions_and_products(at.unknowns);
                 let image = |y: &[f64]| at.times(Some(y), None);
                 let reached = gmres(image, b, tolerance, directions, products)?;
                 if reached.residual > tolerance && self.factor_after_all()? {
@@ -272,7 +264,7 @@ impl System {
         if let Some(Doubt { error, change }) = self.doubt {
             return Err(ImplicitError::Undetermined { which, error, change });
         }
-        let unknowns = self.at.unknowns();
+        let unknowns = self.at.unknowns;
         let tolerance = self.options.tolerance;
         let (mut products, mut is_exhausted, mut by_products) = (0, false, None);
         if self.factors.is_none() {
@@ -335,7 +327,7 @@ impl System {
 
     /// The heap bytes held.
     pub(super) fn heap_bytes(&self) -> usize {
-        let unknowns = self.at.unknowns();
+        let unknowns = self.at.unknowns;
         let factors =
             self.factors.as_ref().map_or(0, |_| (unknowns * unknowns + 3 * unknowns) * size_of::<f64>());
         self.at.heap_bytes() + factors
@@ -349,7 +341,7 @@ fn finite(value: f64) -> Result<(), ImplicitError> {
 fn factored(at: &mut Linearised<f64>) -> Result<Conditioned, ImplicitError> {
     let matrix = at.matrix()?;
     matrix.iter().try_for_each(|&entry| finite(entry))?;
-    let (rows, columns) = (at.unknowns(), at.unknowns());
+    let (rows, columns) = (at.unknowns, at.unknowns);
     Ok(Conditioned::of(Matrix { rows, columns, data: matrix }))
 }
 

@@ -9,7 +9,7 @@ use super::Equation;
 use super::error::ImplicitError;
 use super::forward::{Equations, Form, solve};
 use super::linearised::{Linearised, System};
-use super::number::{Inner, Number, Problem};
+use super::number::{Inner, Number, Problem, Solved};
 use super::options::{LinearOptions, Solver};
 use super::report::SolverReport;
 use palinode_core::Dual;
@@ -45,7 +45,7 @@ impl<E: Equation> Problem for Given<E> {
         Ok(value)
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
+    fn solve(&self, params: &[f64]) -> Solved<f64> {
         struct AtParams<'a, E>(&'a Given<E>, &'a [f64]);
         impl<E: Equation> Equations for AtParams<'_, E> {
             fn evaluate(&self, x: &[f64]) -> Result<Vec<f64>, ImplicitError> {
@@ -92,61 +92,40 @@ fn minus<S: Number>(image: impl IntoIterator<Item = S>, right: &[S]) -> Vec<S> {
     image.into_iter().zip(right).map(|(image, right)| image - *right).collect()
 }
 
-/// `R_x(x, p) y = b`, with parameters `x, p, b`.
-pub(super) struct Linear<P>(pub(super) Arc<P>);
-
-/// `R_x(x, p)^T w = v`, with parameters `x, p, v`.
-pub(super) struct Transposed<P>(pub(super) Arc<P>);
+/// `R_x(x, p) y = b` with parameters `x, p, b`, or `R_x(x, p)^T w = v` with `x, p, v`.
+pub(super) struct Linear<P> {
+    pub(super) of: Arc<P>,
+    pub(super) is_transposed: bool,
+}
 
 impl<P: Problem> Problem for Linear<P> {
     fn unknowns(&self) -> usize {
-        self.0.unknowns()
+        self.of.unknowns()
     }
 
     fn residual<S: Number>(&self, y: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
-        let (x, params, b) = parts(y.len(), params);
+        let (x, params, right) = parts(y.len(), params);
+        if self.is_transposed {
+            let (image, _) = linearised(&*self.of, x, params)?.transposed(y)?;
+            return Ok(minus(image, right));
+        }
         let x: Vec<Dual<S>> = x.iter().zip(y).map(|(&x, &y)| Dual::new(x, y)).collect();
         let params: Vec<Dual<S>> = params.iter().map(|&p| Dual::lift(p)).collect();
-        Ok(minus(self.0.residual(&x, &params)?.into_iter().map(|image| image.tangent), b))
+        Ok(minus(self.of.residual(&x, &params)?.into_iter().map(|image| image.tangent), right))
     }
 
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
-        let (x, params, b) = parts(self.unknowns(), params);
-        let answer = system(&*self.0, x, params)?.solve(b)?;
+    fn solve(&self, params: &[f64]) -> Solved<f64> {
+        let (x, params, right) = parts(self.unknowns(), params);
+        let mut system = system(&*self.of, x, params)?;
+        let answer = if self.is_transposed { system.solve_transposed(right) } else { system.solve(right) }?;
         Ok((answer.solution, SolverReport::of_linear(answer.report)))
     }
 
     fn linear(&self) -> &LinearOptions {
-        self.0.linear()
+        self.of.linear()
     }
 
     fn name(&self) -> &'static str {
-        "tangent"
-    }
-}
-
-impl<P: Problem> Problem for Transposed<P> {
-    fn unknowns(&self) -> usize {
-        self.0.unknowns()
-    }
-
-    fn residual<S: Number>(&self, w: &[S], params: &[S]) -> Result<Vec<S>, ImplicitError> {
-        let (x, params, v) = parts(w.len(), params);
-        let (image, _) = linearised(&*self.0, x, params)?.transposed(w)?;
-        Ok(minus(image, v))
-    }
-
-    fn solve(&self, params: &[f64]) -> Result<(Vec<f64>, SolverReport), ImplicitError> {
-        let (x, params, v) = parts(self.unknowns(), params);
-        let answer = system(&*self.0, x, params)?.solve_transposed(v)?;
-        Ok((answer.solution, SolverReport::of_linear(answer.report)))
-    }
-
-    fn linear(&self) -> &LinearOptions {
-        self.0.linear()
-    }
-
-    fn name(&self) -> &'static str {
-        "adjoint"
+        if self.is_transposed { "adjoint" } else { "tangent" }
     }
 }

@@ -198,6 +198,15 @@ impl ProgramStep {
         Ok(results)
     }
 
+    /// Does it, unless something has failed before, and notes a failure.
+    fn attempt(&self, run: impl FnOnce() -> Result<(), String>) {
+        if !self.notes.has_failed()
+            && let Err(reason) = run()
+        {
+            self.notes.fail(reason);
+        }
+    }
+
     fn try_step<S: Number>(
         &self,
         state: &mut ProgramValues<S>,
@@ -265,11 +274,7 @@ impl Step for ProgramStep {
         params: &ProgramValues<S>,
         input: &ProgramValues<S>,
     ) {
-        if !self.notes.has_failed()
-            && let Err(reason) = self.try_step(state, params, input)
-        {
-            self.notes.fail(reason);
-        }
+        self.attempt(|| self.try_step(state, params, input));
     }
 
     fn notes(&self) -> Option<&Notes> {
@@ -288,10 +293,6 @@ impl StepRule for ProgramStep {
         of_params: &mut ProgramValues<S>,
         of_input: &mut ProgramValues<S>,
     ) {
-        if !self.notes.has_failed()
-            && let Err(reason) = self.try_reverse((before, params, input), of_state, of_params, of_input)
-        {
-            self.notes.fail(reason);
-        }
+        self.attempt(|| self.try_reverse((before, params, input), of_state, of_params, of_input));
     }
 }

@@ -67,19 +67,22 @@ const REAL: u64 = 0;
 const INT: u64 = 1;
 const BOOL: u64 = 2;
 
+fn kind_of<S>(datum: &Datum<S>) -> u64 {
+    match datum {
+        Datum::Real(_) => REAL,
+        Datum::Int(_) => INT,
+        Datum::Bool(_) => BOOL,
+    }
+}
+
 /// How many values there are; for each its kind and rank in one word, its lengths, its elements: reals as
 /// numbers, the rest as words.
 impl<S: Copy> Reals<S> for ProgramValues<S> {
     fn save(&self, to: &mut impl Sink<S>) {
         to.word(self.0.len() as u64);
         for datum in &self.0 {
-            let kind = match datum {
-                Datum::Real(_) => REAL,
-                Datum::Int(_) => INT,
-                Datum::Bool(_) => BOOL,
-            };
             let shape = datum.shape();
-            to.word(kind | (shape.len() as u64) << 2);
+            to.word(kind_of(datum) | (shape.len() as u64) << 2);
             shape.iter().for_each(|&length| to.word(length as u64));
             match datum {
                 Datum::Real(tensor) => to.reals(&tensor.data),
@@ -123,49 +126,43 @@ fn heap_bytes<S>(datum: &Datum<S>) -> usize {
     }
 }
 
-/// The kind, and how many lengths follow.
-fn kind_and_rank(word: u64) -> (u64, usize) {
-    (word & 3, (word >> 2) as usize)
+/// Nothing of a kind.
+fn empty<S>(kind: u64) -> Datum<S> {
+    fn none<T>() -> Tensor<T> {
+        Tensor { shape: Vec::new(), data: Vec::new() }
+    }
+    match kind {
+        REAL => Datum::Real(none()),
+        INT => Datum::Int(none()),
+        _ => Datum::Bool(none()),
+    }
 }
 
 fn load_datum<S>(from: &mut impl Source<S>) -> Datum<S> {
-    let (kind, rank) = kind_and_rank(from.word());
-    let mut datum = match kind {
-        REAL => Datum::Real(Tensor { shape: Vec::new(), data: Vec::new() }),
-        INT => Datum::Int(Tensor { shape: Vec::new(), data: Vec::new() }),
-        _ => Datum::Bool(Tensor { shape: Vec::new(), data: Vec::new() }),
-    };
-    refill(&mut datum, rank, from);
+    let word = from.word();
+    let mut datum = empty(word & 3);
+    refill(&mut datum, (word >> 2) as usize, from);
     datum
 }
 
 fn reload_datum<S>(datum: &mut Datum<S>, from: &mut impl Source<S>) {
-    let (kind, rank) = kind_and_rank(from.word());
-    match (kind, &datum) {
-        (REAL, Datum::Real(_)) | (INT, Datum::Int(_)) | (BOOL, Datum::Bool(_)) => {}
-        (REAL, _) => *datum = Datum::Real(Tensor { shape: Vec::new(), data: Vec::new() }),
-        (INT, _) => *datum = Datum::Int(Tensor { shape: Vec::new(), data: Vec::new() }),
-        (_, _) => *datum = Datum::Bool(Tensor { shape: Vec::new(), data: Vec::new() }),
+    let word = from.word();
+    if kind_of(datum) != word & 3 {
+        *datum = empty(word & 3);
     }
-    refill(datum, rank, from);
+    refill(datum, (word >> 2) as usize, from);
 }
 
 /// Reads lengths and elements into the memory that is there.
 fn refill<S>(datum: &mut Datum<S>, rank: usize, from: &mut impl Source<S>) {
     fn lengths<S>(shape: &mut Vec<usize>, rank: usize, from: &mut impl Source<S>) -> usize {
-        shape.clear();
-        shape.reserve_exact(rank);
-        for _ in 0..rank {
-            shape.push(from.word() as usize);
-        }
+        words(shape, rank, from, |word| word as usize);
         shape.iter().product()
     }
     fn words<T, S>(data: &mut Vec<T>, count: usize, from: &mut impl Source<S>, of: impl Fn(u64) -> T) {
         data.clear();
         data.reserve_exact(count);
-        for _ in 0..count {
-            data.push(of(from.word()));
-        }
+        data.extend((0..count).map(|_| of(from.word())));
     }
     match datum {
         Datum::Real(Tensor { shape, data }) => {
@@ -174,9 +171,7 @@ fn refill<S>(datum: &mut Datum<S>, rank: usize, from: &mut impl Source<S>) {
             from.reals(data);
             let more = count - data.len();
             data.reserve_exact(more);
-            for _ in 0..more {
-                data.push(from.real());
-            }
+            data.extend((0..more).map(|_| from.real()));
         }
         Datum::Int(Tensor { shape, data }) => {
             let count = lengths(shape, rank, from);

@@ -1,7 +1,7 @@
 //! Attempts at a sweep: planned, run, and planned again with what the last one showed.
 //!
-//! Input: an engine, stores, a way back, what runs a plan. Output: what the attempt gave that went well, with
-//! its plan; or an error.
+//! Input: an engine, stores, a way to get states back, what runs a plan. Output: what the attempt gave that
+//! went well, with its plan; or an error.
 //!
 //! There are four reasons for another attempt. A library computes something else with recorded numbers: then
 //! steps are advanced by recording. Several steps at once took more than was planned for: then they are
@@ -30,7 +30,7 @@ impl<R> Tried<R> {
     /// The bytes that it was charged with, by what it kept: as planned, with what its stores hold; and if
     /// recordings grew into what was to spare, what is held.
     pub(super) fn charged(&self, keeps: Keeps, in_stores: usize, held: usize) -> usize {
-        let held = held + in_stores + keeps.plan_bytes().following;
+        let held = held + in_stores + keeps.bytes.following;
         self.needs.with_stored(keeps, in_stores).total().max(held)
     }
 }
@@ -72,17 +72,17 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             if !records && !error.is_excess() {
                 return Err(error);
             }
-            let held = around + stores.heap_bytes() + keeps.plan_bytes().following;
+            let held = around + stores.heap_bytes() + keeps.bytes.following;
             stores.renew()?;
             if records {
                 engine.advance_by_recording_from_now();
             } else if !measured && engine.units.stride > 1 {
                 (needs, measured) = self.needs_singly(engine, task, stores, loss)?;
             } else if !measured {
-                needs = self.needs_of_all(engine, task, stores, loss)?;
+                needs = engine.needs_of_all(task, stores, loss)?;
                 measured = true;
-            } else if way.chooses() && keeps.snapshots() > 1 {
-                most = keeps.snapshots() / 2;
+            } else if way.chooses() && keeps.snapshots > 1 {
+                most = keeps.snapshots / 2;
             } else {
                 return Err(engine.exceeding(error, budget, held));
             }

@@ -16,10 +16,15 @@ use crate::step::Step;
 use palinode_core::points::Suspicion;
 use palinode_core::{Budget, Passive, Reals};
 
-/// What does not change from step to step.
-pub struct Fixed<'a, St: Step, T: Inner> {
-    pub(super) step: &'a St,
-    pub(super) params: &'a St::Params<Passive<T>>,
+/// Steps that are differentiated together.
+pub struct Unit<'u, St: Step, T: Inner> {
+    /// Tells them from others whose residuals are held at the same time.
+    pub(super) kept: usize,
+    pub(super) step: &'u St,
+    pub(super) params: &'u St::Params<Passive<T>>,
+    /// One for each step, or one for all.
+    pub(super) inputs: &'u [St::Input<Passive<T>>],
+    pub(super) steps: u64,
 }
 
 /// The running cotangents.
@@ -115,40 +120,27 @@ impl Recording {
     }
 }
 
-/// A way to differentiate a step. `kept` numbers the steps whose residuals are held at the same time.
+/// A way to differentiate a step.
 pub trait Backend<St: Step, T: Inner>: Memory {
     /// Takes these steps from `before` and keeps their residuals. Says whether the state after them has the
     /// bits of `expected`, if given. What `before` holds afterwards does not matter. Errors count steps from
     /// the first of these.
     fn record(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
+        unit: &Unit<'_, St, T>,
         before: &mut St::State<Passive<T>>,
-        inputs: &[St::Input<Passive<T>>],
-        steps: u64,
         expected: Option<&Flat<T>>,
     ) -> Result<bool, Error>;
 
     /// The state becomes that after the recorded steps. Whether a step notes a failure here is for the caller
     /// to ask.
-    fn after(
-        &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
-        inputs: &[St::Input<Passive<T>>],
-        steps: u64,
-        state: &mut St::State<Passive<T>>,
-    ) -> Result<(), Error>;
+    fn after(&mut self, unit: &Unit<'_, St, T>, state: &mut St::State<Passive<T>>) -> Result<(), Error>;
 
     /// Carries the cotangents back over the recorded steps. They end in these bits, if known: one that runs
     /// them again looks whether they do.
     fn reverse(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
-        inputs: &[St::Input<Passive<T>>],
-        steps: u64,
+        unit: &Unit<'_, St, T>,
         expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error>;
@@ -173,9 +165,8 @@ pub trait Backend<St: Step, T: Inner>: Memory {
     /// is one and how many bytes looking took, or `None` if that would be more than `spare`.
     fn narrow(
         &mut self,
-        _fixed: &Fixed<'_, St, T>,
+        _unit: &Unit<'_, St, T>,
         _first: &mut St::State<Passive<T>>,
-        _input: &[St::Input<Passive<T>>],
         _spare: usize,
     ) -> Result<Option<(bool, usize)>, Error> {
         Ok(Some((false, 0)))
@@ -206,20 +197,18 @@ pub trait Backend<St: Step, T: Inner>: Memory {
 /// after it with passive numbers, and a state to use.
 pub(super) fn records_otherwise<St: Step, T: Inner, B: Backend<St, T>>(
     backend: &mut B,
-    kept: usize,
-    fixed: &Fixed<'_, St, T>,
-    input: &[St::Input<Passive<T>>],
+    unit: &Unit<'_, St, T>,
     (before, after): (&Flat<T>, &Flat<T>),
     state: &mut St::State<Passive<T>>,
 ) -> Result<Alike, Error> {
     state.reload(&mut before.read(Passive::lift));
-    fixed.step.step(state, fixed.params, &input[0]);
-    taken_well(fixed.step, 0)?;
+    unit.step.step(state, unit.params, &unit.inputs[0]);
+    taken_well(unit.step, 0)?;
     if !is_same(state, after) {
         return Ok(Alike::Never);
     }
     state.reload(&mut before.read(Passive::lift));
-    let alike = backend.record(kept, fixed, state, input, 1, Some(after))?;
+    let alike = backend.record(unit, state, Some(after))?;
     Ok(if alike { Alike::Always } else { Alike::ByKind })
 }
 

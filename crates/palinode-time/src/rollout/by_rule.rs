@@ -1,9 +1,9 @@
 //! A step that goes by its own rule: what is kept of it is the state before it.
 
 use super::Inner;
-use super::backend::{Backend, Cotangents, Fixed, Memory};
+use super::backend::{Backend, Cotangents, Memory, Unit};
 use super::before::Before;
-use super::flat::{Flat, Shape, reading, refill};
+use super::flat::{Flat, Shape, for_each_number, reading, refill, words_per_number};
 use super::sides;
 use super::taking::taken_well;
 use crate::error::Error;
@@ -94,46 +94,34 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
 
     fn record(
         &mut self,
-        kept: usize,
-        _fixed: &Fixed<'_, St, T>,
+        unit: &Unit<'_, St, T>,
         before: &mut St::State<Passive<T>>,
-        _inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
         _expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
-        self.before.keep(kept, before, &mut self.numbers);
+        self.before.keep(unit.kept, before, &mut self.numbers);
         Ok(true)
     }
 
-    fn after(
-        &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
-        inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
-        state: &mut St::State<Passive<T>>,
-    ) -> Result<(), Error> {
-        self.before.give_back(kept, state, &mut self.numbers);
-        fixed.step.step(state, fixed.params, &inputs[0]);
+    fn after(&mut self, unit: &Unit<'_, St, T>, state: &mut St::State<Passive<T>>) -> Result<(), Error> {
+        self.before.give_back(unit.kept, state, &mut self.numbers);
+        unit.step.step(state, unit.params, &unit.inputs[0]);
         Ok(())
     }
 
     fn reverse(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
-        inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
+        unit: &Unit<'_, St, T>,
         _expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
+        let &Unit { kept, step, params, inputs, .. } = unit;
         let input = &inputs[0];
         let before = self.before.get(kept).expect("a step is recorded before it is reversed");
         // The smallest numbers of what the step starts from.
-        let of_params = || once_with(|| sides::least(fixed.params)).chain(once_with(|| sides::least(input)));
+        let of_params = || once_with(|| sides::least(params)).chain(once_with(|| sides::least(input)));
         let point = || once_with(|| sides::least(before)).chain(of_params());
         if points::is_suspicious(self.looks, point()) {
-            look(&self.looking, fixed, before, input).map_err(|error| sides::in_step(error, 0))?;
+            look(&self.looking, unit, before).map_err(|error| sides::in_step(error, 0))?;
         }
         // Cotangents take the shape of what they are of, which the words tell.
         let words = &mut self.numbers.plain;
@@ -150,14 +138,14 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
             self.holds_cotangent = true;
         }
         let Some(of_state) = &mut self.state else { unreachable!("filled above") };
-        Shape::of(fixed.params, words);
+        Shape::of(params, words);
         let of_params = refill(&mut self.params, &mut reading(&cotangents.params, words, Passive::lift));
         Shape::of(input, words);
         let of_input = refill(&mut self.input, &mut reading(&cotangents.input, words, Passive::lift));
-        let reverse = || fixed.step.reverse(before, fixed.params, input, of_state, of_params, of_input);
+        let reverse = || step.reverse(before, params, input, of_state, of_params, of_input);
         let ((), suspicion) = points::suspicion_of(reverse);
         if suspicion > self.looks && points::is_suspicious(suspicion, point()) {
-            look(&self.looking, fixed, before, input).map_err(|error| sides::in_step(error, 0))?;
+            look(&self.looking, unit, before).map_err(|error| sides::in_step(error, 0))?;
         }
         numbers_of(of_params, &mut cotangents.params);
         numbers_of(of_input, &mut cotangents.input);
@@ -186,20 +174,20 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
 #[cold]
 fn look<St: StepRule, T: Inner>(
     account: &Account,
-    fixed: &Fixed<'_, St, T>,
+    &Unit { step, params: fixed, inputs, .. }: &Unit<'_, St, T>,
     before: &St::State<Passive<T>>,
-    input: &St::Input<Passive<T>>,
 ) -> Result<(), Error> {
-    let lengths = [Snapshot::lengths(before), Snapshot::lengths(fixed.params), Snapshot::lengths(input)];
+    let input = &inputs[0];
+    let lengths = [Snapshot::lengths(before), Snapshot::lengths(fixed), Snapshot::lengths(input)];
     let (reals, plain) = lengths.iter().fold((0, 0), |sum, lengths| (sum.0 + lengths.0, sum.1 + lengths.1));
-    let heap = before.heap_bytes() + fixed.params.heap_bytes() + input.heap_bytes();
+    let heap = before.heap_bytes() + fixed.heap_bytes() + input.heap_bytes();
     // Words of numbers, and of a cotangent for each; and all of that once more, in the shapes that the step
     // takes.
     let _charge = account.charged((2 * reals + plain) * size_of::<u64>() + 2 * heap)?;
     let mut numbers = Flat::with_capacity(reals * size_of::<u64>() / size_of::<T>(), plain);
     before.save(&mut numbers);
     let of_state = numbers.reals.len();
-    fixed.params.save(&mut numbers);
+    fixed.save(&mut numbers);
     input.save(&mut numbers);
     let weight = |i| if i < of_state { T::from_f64(points::weight(i)) } else { T::zero() };
     let weights: Vec<T> = (0..numbers.reals.len()).map(weight).collect();
@@ -207,43 +195,28 @@ fn look<St: StepRule, T: Inner>(
         sides::verified(account, &numbers.reals, |reals, parts| {
             let at = &mut reading(reals, &numbers.plain, Passive::lift);
             let (mut state, params, input) = (St::State::load(at), St::Params::load(at), St::Input::load(at));
-            fixed.step.step(&mut state, &params, &input);
-            taken_well(fixed.step, 0)?;
+            step.step(&mut state, &params, &input);
+            taken_well(step, 0)?;
             state.reload(&mut reading(reals, &numbers.plain, Passive::lift));
             let of = &mut reading(&weights, &numbers.plain, Passive::lift);
             let (mut of_state, mut of_params, mut of_input) =
                 (St::State::load(of), St::Params::load(of), St::Input::load(of));
-            fixed.step.reverse(&state, &params, &input, &mut of_state, &mut of_params, &mut of_input);
-            taken_well(fixed.step, 0)?;
+            step.reverse(&state, &params, &input, &mut of_state, &mut of_params, &mut of_input);
+            taken_well(step, 0)?;
             if let Some(parts) = parts {
                 // The caller is charged with them as soon as they are there.
-                let _charge = account.charged(lengths_of(&numbers.reals))?;
-                parts.reserve_exact(lengths_of(&numbers.reals) / size_of::<f64>());
-                let parts = &mut Words(parts);
-                of_state.save(parts);
-                of_params.save(parts);
-                of_input.save(parts);
+                let words = numbers.reals.len() * words_per_number::<T>();
+                let _charge = account.charged(words * size_of::<f64>())?;
+                parts.reserve_exact(words);
+                let mut see =
+                    |c: Passive<T>| c.primal().save_bits(&mut |word| parts.push(f64::from_bits(word)));
+                for_each_number(&of_state, &mut see);
+                for_each_number(&of_params, &mut see);
+                for_each_number(&of_input, &mut see);
             }
             Ok(())
         })
     })
-}
-
-/// The bytes of so many numbers with all their parts.
-fn lengths_of<T: Inner>(numbers: &[T]) -> usize {
-    let mut words = 0;
-    T::zero().save_bits(&mut |_| words += 1);
-    numbers.len() * words * size_of::<f64>()
-}
-
-/// Takes numbers with all their parts.
-struct Words<'a>(&'a mut Vec<f64>);
-
-impl<T: Inner> Sink<Passive<T>> for Words<'_> {
-    fn real(&mut self, number: Passive<T>) {
-        number.primal().save_bits(&mut |word| self.0.push(f64::from_bits(word)));
-    }
-    fn word(&mut self, _word: u64) {}
 }
 
 /// The list becomes the numbers of a value.

@@ -2,7 +2,7 @@
 //! (`columns.rs`).
 
 use super::Inner;
-use super::backend::{Backend, Cotangents, Fixed, Memory, Recording};
+use super::backend::{Backend, Cotangents, Memory, Recording, Unit};
 use super::columns::{Columns, Narrow, with_lanes};
 use super::flat::{Flat, Recorded, Shape, Verbatim, reading, refill, reloaded, same_bits, same_words};
 use super::sides;
@@ -146,16 +146,14 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
     #[inline]
     fn record(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
+        unit: &Unit<'_, St, T>,
         before: &mut St::State<Passive<T>>,
-        inputs: &[St::Input<Passive<T>>],
-        steps: u64,
         expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
         if let Some(columns) = &mut self.columns {
-            return with_lanes!(columns, lanes => lanes.record(kept, fixed, before, inputs, steps, expected));
+            return with_lanes!(columns, lanes => lanes.record(unit, before, expected));
         }
+        let &Unit { kept, step, params: fixed, inputs, steps } = unit;
         while self.tapes.len() <= kept {
             self.tapes.push(Tape::with_budget(self.limit));
             // As large as the first, so that it is not moved when it grows.
@@ -165,7 +163,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
             self;
         numbers.clear();
         before.save(numbers);
-        fixed.params.save(numbers);
+        fixed.save(numbers);
         for input in inputs {
             input.save(numbers);
         }
@@ -180,8 +178,8 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
                 let mut input = refill(input, &mut source);
                 boundary.begin(vars);
                 for done in 1..=steps {
-                    fixed.step.step(state, params, input);
-                    taken = taken_well(fixed.step, done - 1);
+                    step.step(state, params, input);
+                    taken = taken_well(step, done - 1);
                     if taken.is_err() {
                         break;
                     }
@@ -214,14 +212,8 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         }))
     }
 
-    fn after(
-        &mut self,
-        kept: usize,
-        _fixed: &Fixed<'_, St, T>,
-        _inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
-        state: &mut St::State<Passive<T>>,
-    ) -> Result<(), Error> {
+    fn after(&mut self, unit: &Unit<'_, St, T>, state: &mut St::State<Passive<T>>) -> Result<(), Error> {
+        let kept = unit.kept;
         if let Some(columns) = &self.columns {
             with_lanes!(columns, lanes => lanes.after(kept, state));
             return Ok(());
@@ -235,18 +227,15 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
     #[inline]
     fn reverse(
         &mut self,
-        kept: usize,
-        _fixed: &Fixed<'_, St, T>,
-        _inputs: &[St::Input<Passive<T>>],
-        steps: u64,
+        unit: &Unit<'_, St, T>,
         _expected: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
         if let Some(columns) = &mut self.columns {
-            with_lanes!(columns, lanes => lanes.reverse(kept, steps, cotangents));
+            with_lanes!(columns, lanes => lanes.reverse(unit.kept, unit.steps, cotangents));
             return Ok(());
         }
-        let mut record = self.tapes[kept].recorded().expect("a step is recorded before it is reversed");
+        let mut record = self.tapes[unit.kept].recorded().expect("a step is recorded before it is reversed");
         let Cotangents { state, params, input } = cotangents;
         let before = record.input_count() - params.len() - input.len();
         self.inputs.clear();
@@ -265,20 +254,19 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
 
     fn narrow(
         &mut self,
-        fixed: &Fixed<'_, St, T>,
+        unit: &Unit<'_, St, T>,
         first: &mut St::State<Passive<T>>,
-        input: &[St::Input<Passive<T>>],
         spare: usize,
     ) -> Result<Option<(bool, usize)>, Error> {
         let mut words = Vec::new();
         let state = Shape::of(&*first, &mut words);
-        let (recorded, decisions) = decision::watch(|| self.record(0, fixed, first, input, 1, None));
+        let (recorded, decisions) = decision::watch(|| self.record(unit, first, None));
         recorded?;
         let beside = words.capacity() * size_of::<u64>();
         if decisions.count() + decisions.looks > 0 || words != self.words_after[0] {
             return Ok(Some((false, beside)));
         }
-        let params = Shape::of(fixed.params, &mut Vec::new());
+        let params = Shape::of(unit.params, &mut Vec::new());
         let record = self.tapes[0].recorded().expect("a step was recorded");
         if record.output_count() != state {
             return Ok(Some((false, beside)));

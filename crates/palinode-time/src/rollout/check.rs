@@ -3,66 +3,34 @@
 //! Input: a rollout as it was built. Output: nothing, or every mistake in it. Asked before the first step of
 //! anything that a rollout does, because a builder has no way to say no.
 //!
-//! Limit: what only some ways back refuse (a window with a condition, a lossy store with verification) is
-//! refused there.
+//! Limit: what only some reverse sweeps refuse (a window with a condition, a lossy store with verification)
+//! is refused there.
 
 use super::{Given, Options, Rollout, Schedule};
 use crate::error::Error;
 use crate::step::Step;
-use palinode_core::Budget;
 use palinode_core::Error::ScheduleArgument;
 
 impl<St: Step, How> Rollout<'_, St, How> {
     /// The mistakes in the options: one as it is, several together.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let Options { steps, until, at_most, inputs, ways_of_inputs, budget, schedule, disk, .. } =
-            &self.options;
-        let Options { window, at_once, clip, .. } = &self.options;
-        Asked {
-            counts: steps.is_some(),
-            stops: until.is_some(),
-            is_limited: at_most.is_some(),
-            lists_inputs: matches!(inputs, Some(Given::Each(_))),
-            ways_of_inputs: *ways_of_inputs,
-            schedule: *schedule,
-            disk_snapshots: disk.as_ref().map(|(_, snapshots)| *snapshots),
-            window: *window,
-            at_once: *at_once,
-            clip: *clip,
-            budget,
-        }
-        .check()
+        self.options.check(self.until.is_some(), matches!(self.inputs, Some(Given::Each(_))))
     }
 }
 
-/// What was asked for, whatever the step.
-struct Asked<'o> {
-    counts: bool,
-    stops: bool,
-    is_limited: bool,
-    lists_inputs: bool,
-    ways_of_inputs: [Option<&'static str>; 2],
-    schedule: Schedule,
-    disk_snapshots: Option<u32>,
-    window: Option<u64>,
-    at_once: Option<u64>,
-    clip: Option<f64>,
-    budget: &'o Result<Budget, palinode_core::Error>,
-}
-
-impl Asked<'_> {
-    fn check(&self) -> Result<(), Error> {
+impl Options {
+    /// The same, for a loop that stops by a condition or does not, and has a list of inputs or has none.
+    fn check(&self, stops: bool, lists_inputs: bool) -> Result<(), Error> {
         let mut mistakes = Vec::new();
         let mut not_together = |both: bool, what, with| {
             if both {
                 mistakes.push(Error::NotTogether { what, with });
             }
         };
-        let Asked { counts, stops, .. } = *self;
-        let known = counts || self.lists_inputs;
+        let counts = self.steps.is_some();
         not_together(counts && stops, "a number of steps (.steps)", "a condition (.until)");
         not_together(
-            self.is_limited && known && !stops,
+            self.at_most.is_some() && (counts || lists_inputs) && !stops,
             "a limit (.at_most)",
             "a loop without a condition (.until)",
         );
@@ -98,7 +66,7 @@ impl Asked<'_> {
             let what = "the norm to clip at (.clip)";
             mistakes.push(ScheduleArgument { what, value: norm, must: "be above 0" }.into());
         }
-        if let Err(error) = self.budget {
+        if let Err(error) = &self.budget {
             mistakes.push(error.clone().into());
         }
         match mistakes.len() {

@@ -15,7 +15,7 @@
 //! does not depend on schedule or budget, and so neither do the bits.
 
 use super::Inner;
-use super::backend::{Cotangents, Fixed};
+use super::backend::{Cotangents, Unit};
 use super::flat::{Flat, reading, refill, reloaded, same_bits, same_words};
 use super::taking::taken_well;
 use crate::error::Error;
@@ -76,6 +76,7 @@ pub(super) struct Lanes<St: Step, T: Inner, const N: usize> {
 }
 
 /// What is kept of recorded steps.
+#[derive(Default)]
 struct Kept<T, const N: usize> {
     /// The partials of each number after each step.
     tangents: Vec<[T; N]>,
@@ -84,10 +85,6 @@ struct Kept<T, const N: usize> {
 }
 
 impl<T: Inner, const N: usize> Kept<T, N> {
-    fn new() -> Self {
-        Kept { tangents: Vec::new(), after: Vec::new() }
-    }
-
     /// Reserves memory for the partials of so many numbers, and so many numbers after.
     fn reserve(&mut self, rows: usize, after: usize) {
         if self.tangents.len() < rows {
@@ -174,15 +171,13 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
     #[inline]
     pub(super) fn record(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, St, T>,
+        unit: &Unit<'_, St, T>,
         before: &St::State<Passive<T>>,
-        inputs: &[St::Input<Passive<T>>],
-        steps: u64,
         expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
+        let &Unit { kept, step: body, params: fixed, inputs, steps } = unit;
         while self.kept.len() <= kept {
-            self.kept.push(Kept::new());
+            self.kept.push(Kept::default());
         }
         let Lanes { narrow, units, state: spare, params, input, numbers, .. } = self;
         let kept = &mut self.kept[kept];
@@ -195,7 +190,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
             return Ok(false);
         }
         let words_before = numbers.plain.len();
-        fixed.params.save(numbers);
+        fixed.save(numbers);
         let words_of_params = numbers.plain.len();
         for input in inputs {
             input.save(numbers);
@@ -210,8 +205,8 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
         let mut rows = tangents.chunks_exact_mut(of_state.max(1));
         let mut taken = 0;
         let mut take_step = |state: &mut _, params: &_, input: &_, values: &mut [T]| {
-            fixed.step.step(state, params, input);
-            taken_well(fixed.step, taken)?;
+            body.step(state, params, input);
+            taken_well(body, taken)?;
             taken += 1;
             let rows = rows.next().unwrap_or_default();
             let mut apart = Apart { values, rows, seen: 0, words: &narrow.words, other_words: false };
@@ -304,11 +299,7 @@ impl<St: Step, T: Inner, const N: usize> Lanes<St, T, N> {
 
 /// A direction for each group.
 fn units<T: Inner, const N: usize>() -> [[T; N]; N] {
-    let mut units = [[T::zero(); N]; N];
-    for (i, unit) in units.iter_mut().enumerate() {
-        unit[i] = T::one();
-    }
-    units
+    core::array::from_fn(|i| core::array::from_fn(|j| if i == j { T::one() } else { T::zero() }))
 }
 
 fn bytes_of<T: Inner, const N: usize>(kept: &Vec<Kept<T, N>>) -> usize {

@@ -132,22 +132,6 @@ impl<T: Scalar> Sink<Passive<T>> for Flat<T> {
     }
 }
 
-/// Takes primals of recorded numbers.
-impl<T: Scalar<Bool = bool>> Sink<Var<T>> for Flat<T> {
-    #[inline(always)]
-    fn real(&mut self, number: Var<T>) {
-        self.reals.push(number.primal());
-    }
-    #[inline]
-    fn reals(&mut self, numbers: &[Var<T>]) {
-        self.reals.extend(numbers.iter().map(|number| number.primal()));
-    }
-    #[inline(always)]
-    fn word(&mut self, word: u64) {
-        self.plain.push(word);
-    }
-}
-
 /// Takes the numbers as they are.
 pub(super) struct Verbatim<'a, T>(pub(super) &'a mut Flat<T>);
 
@@ -222,17 +206,21 @@ pub(super) struct Recorded<'a, R>(pub(super) &'a R);
 
 impl<T: Scalar<Bool = bool>, R: Reals<Var<T>>> Outputs<T> for Recorded<'_, R> {
     fn for_each(&self, see: &mut dyn FnMut(Var<T>)) {
-        self.0.save(&mut Seen(see));
+        for_each_number(self.0, see);
     }
 }
 
-struct Seen<'a, T>(&'a mut dyn FnMut(Var<T>));
-
-impl<T> Sink<Var<T>> for Seen<'_, T> {
-    fn real(&mut self, number: Var<T>) {
-        (self.0)(number);
+/// Shows the numbers of a value, one by one.
+#[inline]
+pub(super) fn for_each_number<S>(value: &impl Reals<S>, see: impl FnMut(S)) {
+    struct Seen<F>(F);
+    impl<S, F: FnMut(S)> Sink<S> for Seen<F> {
+        fn real(&mut self, number: S) {
+            (self.0)(number);
+        }
+        fn word(&mut self, _word: u64) {}
     }
-    fn word(&mut self, _word: u64) {}
+    value.save(&mut Seen(see));
 }
 
 /// A source of nothing, which notes when it is asked for something.
@@ -250,6 +238,13 @@ impl<S: Scalar> Source<S> for Nothing {
         self.asked = true;
         0
     }
+}
+
+/// How many words a number is kept in.
+pub(super) fn words_per_number<T: Inner>() -> usize {
+    let mut words = 0;
+    T::zero().save_bits(&mut |_| words += 1);
+    words
 }
 
 /// How many numbers a value has.

@@ -48,27 +48,26 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         let mut state: St::State<Passive<f64>> = Snapshot::of(initial).loaded();
         let params: St::Params<Passive<f64>> = Snapshot::of(params).loaded();
         let mut inputs = self.inputs_over()?;
-        let steps = match self.length()? {
-            Known::Steps(steps) => steps,
-            Known::Until(_) => u64::MAX,
-        };
-        if let Known::Until(condition) = self.length()? {
-            let (mut taken, mut before_stop) = (0, f64::INFINITY);
-            loop {
-                let (holds, margin) = judged(condition, &state, taken)?;
-                if holds {
-                    return Ok((state, (taken, Some(StopMargin { at_stop: margin, before_stop }))));
-                }
-                before_stop = margin;
-                self.may_take(inputs.count(), taken)?;
-                self.step.step(&mut state, &params, inputs.at(taken)?);
-                taken_well(&self.step, taken)?;
-                taken += 1;
+        let condition = match self.length()? {
+            Known::Until(condition) => condition,
+            Known::Steps(steps) => {
+                check_inputs(inputs.count(), steps)?;
+                take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))?;
+                return Ok((state, (steps, None)));
             }
+        };
+        let (mut taken, mut before_stop) = (0, f64::INFINITY);
+        loop {
+            let (holds, margin) = judged(condition, &state, taken)?;
+            if holds {
+                return Ok((state, (taken, Some(StopMargin { at_stop: margin, before_stop }))));
+            }
+            before_stop = margin;
+            self.may_take(inputs.count(), taken)?;
+            self.step.step(&mut state, &params, inputs.at(taken)?);
+            taken_well(&self.step, taken)?;
+            taken += 1;
         }
-        check_inputs(inputs.count(), steps)?;
-        take_steps(&self.step, &mut state, &params, &mut inputs, 0, steps, |_, _| Ok(()))?;
-        Ok((state, (steps, None)))
     }
 
     /// An error with the step that made a state not finite, if it is about that.
@@ -156,7 +155,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         });
         taken?;
         let of_params = once_with(|| sides::least(&params));
-        if points::is_suspicious(suspicion, of_params.chain([smallest.found()])) {
+        if points::is_suspicious(suspicion, of_params.chain([smallest.found])) {
             begin(&self.step);
             let start = with_tangents(initial, direction.0, |x| x)?;
             let mut inputs = self.inputs_over()?;

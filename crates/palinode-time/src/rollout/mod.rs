@@ -47,57 +47,29 @@ pub use plan::Schedule;
 pub use report::{Closest, RolloutReport, StepDecisions, StopMargin, Truncation};
 
 use crate::error::Error;
-use crate::implicit::number::{Implicit, Number};
+use crate::implicit::number::Implicit;
 use crate::step::{Step, StepRule};
 use crate::store::{Checked, DiskStore};
 use backend::Backend;
 use by_rule::ByRule;
 use by_tape::ByTape;
-use palinode_core::{
-    Bits, Budget, Dual, DualN, FormatLimits, IntoBudget, Passive, Real, Reals, SnapshotStore, Var,
-};
+use palinode_core::{Bits, Budget, Dual, FormatLimits, IntoBudget, Passive, Real, Reals, SnapshotStore, Var};
 use setting::When;
+use std::fmt::Display;
 use std::marker::PhantomData;
 
-/// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
 #[cfg(not(feature = "nalgebra"))]
-pub trait Inner:
-    Bits + Real + FormatLimits + Reals<Self> + Send + Sync + Default + Implicit + core::fmt::Display
-{
-}
-#[cfg(not(feature = "nalgebra"))]
-impl<T> Inner for T where
-    T: Bits + Real + FormatLimits + Reals<T> + Send + Sync + Default + Implicit + core::fmt::Display
-{
-}
+use palinode_core::Scalar as Dense;
+#[cfg(feature = "nalgebra")]
+use palinode_core::linalg::LinearAlgebra as Dense;
 
 /// The number inside recorded numbers: `f64`, or `Dual<f64>` for second derivatives.
-#[cfg(feature = "nalgebra")]
 pub trait Inner:
-    Bits
-    + Real
-    + FormatLimits
-    + Reals<Self>
-    + Send
-    + Sync
-    + Default
-    + Implicit
-    + core::fmt::Display
-    + palinode_core::linalg::LinearAlgebra
+    Bits + Real + FormatLimits + Reals<Self> + Send + Sync + Default + Implicit + Display + Dense
 {
 }
-#[cfg(feature = "nalgebra")]
 impl<T> Inner for T where
-    T: Bits
-        + Real
-        + FormatLimits
-        + Reals<T>
-        + Send
-        + Sync
-        + Default
-        + Implicit
-        + core::fmt::Display
-        + palinode_core::linalg::LinearAlgebra
+    T: Bits + Real + FormatLimits + Reals<T> + Send + Sync + Default + Implicit + Display + Dense
 {
 }
 
@@ -146,20 +118,16 @@ enum Given<'a, I> {
 /// errors of whatever is asked for then, all of them in one.
 ///
 /// ```
-/// use palinode_time::{Number, Rollout, Step};
+/// use palinode_core::Real;
+/// use palinode_macros::step;
+/// use palinode_time::Rollout;
 ///
-/// /// x <- a x + b.
-/// struct Affine;
-/// impl Step for Affine {
-///     type State<S: Number> = S;
-///     type Params<S: Number> = [S; 2];
-///     type Input<S: Number> = ();
-///     fn step<S: Number>(&self, x: &mut S, [a, b]: &[S; 2], _: &()) {
-///         *x = *a * *x + *b;
-///     }
+/// #[step]
+/// fn affine<S: Real>(x: &mut S, [a, b]: &[S; 2]) {
+///     *x = *a * *x + *b;
 /// }
 ///
-/// let run = Rollout::new(Affine).steps(1000).budget("16KiB");
+/// let run = Rollout::new(affine).steps(1000).budget("16KiB");
 /// let gradient = run.value_and_grad(&1.0, &[0.5, 1.0], |x| *x)?;
 /// assert_eq!((gradient.value, gradient.params[1]), (2.0, 2.0)); // b / (1 - a), 1 / (1 - a)
 /// assert!(gradient.report.peak_bytes <= 16_384);
@@ -167,22 +135,24 @@ enum Given<'a, I> {
 /// ```
 pub struct Rollout<'a, St: Step, How = Taped> {
     step: St,
-    options: Options<'a, St>,
+    options: Options,
+    until: Option<Until<'a, St>>,
+    inputs: Option<Given<'a, St::Input<f64>>>,
+    memory: Option<StoreMaker<'a>>,
+    disk: Option<StoreMaker<'a>>,
     how: PhantomData<How>,
 }
 
-/// What was said about a rollout.
-struct Options<'a, St: Step> {
+/// What was said about a rollout, whatever the step.
+struct Options {
     steps: Option<u64>,
-    until: Option<Until<'a, St>>,
     at_most: Option<u64>,
-    inputs: Option<Given<'a, St::Input<f64>>>,
-    /// The first two ways in which they were given, of which there should be one.
+    /// The first two ways in which inputs were given, of which there should be one.
     ways_of_inputs: [Option<&'static str>; 2],
     budget: Result<Budget, palinode_core::Error>,
     schedule: Schedule,
-    memory: Option<StoreMaker<'a>>,
-    disk: Option<(StoreMaker<'a>, u32)>,
+    /// How many snapshots the second store may hold, if there is one.
+    disk_snapshots: Option<u32>,
     verify: bool,
     clip: Option<f64>,
     window: Option<u64>,
@@ -230,21 +200,18 @@ impl<'a, St: Step> Rollout<'a, St> {
     pub fn new(step: St) -> Self {
         let options = Options {
             steps: None,
-            until: None,
             at_most: None,
-            inputs: None,
             ways_of_inputs: [None; 2],
             budget: Ok(Budget::UNLIMITED),
             schedule: Schedule::Best,
-            memory: None,
-            disk: None,
+            disk_snapshots: None,
             verify: false,
             clip: None,
             window: None,
             at_once: None,
             tape_only: false,
         };
-        Rollout { step, options, how: PhantomData }
+        Rollout { step, options, until: None, inputs: None, memory: None, disk: None, how: PhantomData }
     }
 
     /// Differentiates by the step's own rule instead of a tape.
@@ -256,7 +223,8 @@ impl<'a, St: Step> Rollout<'a, St> {
     }
 
     fn differentiated<How: Differentiate<St>>(self) -> Rollout<'a, St, How> {
-        Rollout { step: self.step, options: self.options, how: PhantomData }
+        let Rollout { step, options, until, inputs, memory, disk, .. } = self;
+        Rollout { step, options, until, inputs, memory, disk, how: PhantomData }
     }
 }
 
@@ -274,7 +242,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// another number.
     #[must_use]
     pub fn until(mut self, condition: impl Fn(&St::State<Passive<f64>>) -> bool + 'a) -> Self {
-        self.options.until = Some(Box::new(condition));
+        self.until = Some(Box::new(condition));
         self
     }
 
@@ -307,20 +275,15 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// empty.
     ///
     /// ```
-    /// use palinode_time::{Number, Rollout, Step};
-    ///
-    /// /// x <- a x + push.
-    /// struct Pushed;
-    /// impl Step for Pushed {
-    ///     type State<S: Number> = S;
-    ///     type Params<S: Number> = S;
-    ///     type Input<S: Number> = S;
-    ///     fn step<S: Number>(&self, x: &mut S, a: &S, push: &S) {
-    ///         *x = *a * *x + *push;
-    ///     }
+    /// # use palinode_core::Real;
+    /// # use palinode_macros::step;
+    /// # use palinode_time::Rollout;
+    /// #[step]
+    /// fn pushed<S: Real>(x: &mut S, a: &S, push: &S) {
+    ///     *x = *a * *x + *push;
     /// }
     ///
-    /// let run = Rollout::new(Pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).budget("16KiB");
+    /// let run = Rollout::new(pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).budget("16KiB");
     /// let gradient = run.value_and_grad(&0.0, &0.5, |x| *x)?;
     /// assert!((gradient.value + 2.0 / 3.0).abs() < 1e-15); // -1 / (1 + a)
     /// assert!((gradient.params - 4.0 / 9.0).abs() < 1e-14); // 1 / (1 + a)^2
@@ -339,7 +302,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 
     fn given(mut self, inputs: Given<'a, St::Input<f64>>) -> Self {
-        self.options.inputs = Some(inputs);
+        self.inputs = Some(inputs);
         self
     }
 
@@ -374,7 +337,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// need no snapshots.
     #[must_use]
     pub fn store<S: SnapshotStore + 'static>(mut self, make: impl Fn() -> S + 'a) -> Self {
-        self.options.memory = Some(Box::new(move || Ok(Box::new(Checked::new(make())))));
+        self.memory = Some(Box::new(move || Ok(Box::new(Checked::new(make())))));
         self
     }
 
@@ -385,7 +348,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         snapshots: u32,
         make: impl Fn() -> Result<S, palinode_core::SnapshotError> + 'a,
     ) -> Self {
-        self.options.disk = Some((Box::new(move || Ok(Box::new(Checked::new(make()?)))), snapshots));
+        self.disk = Some(Box::new(move || Ok(Box::new(Checked::new(make()?)))));
+        self.options.disk_snapshots = Some(snapshots);
         self
     }
 
@@ -394,7 +358,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     #[must_use]
     pub fn disk(mut self, snapshots: u32, directory: impl Into<std::path::PathBuf>) -> Self {
         let directory = directory.into();
-        self.options.disk = Some((Box::new(move || Ok(Box::new(DiskStore::new(&directory)))), snapshots));
+        self.disk = Some(Box::new(move || Ok(Box::new(DiskStore::new(&directory)))));
+        self.options.disk_snapshots = Some(snapshots);
         self
     }
 
@@ -504,14 +469,4 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.check()?;
         self.forward(initial, params, direction, loss).map_err(|error| self.located(error, initial, params))
     }
-}
-
-/// A number of this level, so that the compiler sees that passive and recorded numbers go through steps.
-#[allow(dead_code)]
-fn numbers_fit<T: Inner>() {
-    fn is_number<S: Number>() {}
-    is_number::<Passive<T>>();
-    is_number::<Var<T>>();
-    is_number::<Dual<T>>();
-    is_number::<DualN<T, 4>>();
 }

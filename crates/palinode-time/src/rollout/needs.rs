@@ -33,7 +33,7 @@ const NORMS: u64 = 8;
 /// Beyond so many steps, starting a recording costs nothing more.
 pub(super) const MOST_AT_ONCE: usize = 64;
 
-/// A sweep that is to be planned: what it starts with, the way back, how long the loop is.
+/// A sweep that is to be planned: what it starts with, the way to get states back, how long the loop is.
 pub(super) struct Task<'t, St: Step, T: Inner> {
     pub(super) setting: Setting<'t>,
     pub(super) way: Way,
@@ -76,10 +76,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let refusal = |needs: Needs, stride: u64| task.fits(needs, length.swept.div_ceil(stride), stores);
         engine.units.stride = 1;
         engine.reserve_inputs();
-        warm_up(engine, setting, length.certain, loss)?;
+        engine.warm_up_to_name(setting, length.certain, loss)?;
         engine.plan.planned = engine.heaviest();
         if engine.has_grown_from(start) && !budget.is_unlimited() {
-            return self.needs_of_largest(engine, task, stores, None, loss);
+            return engine.needs_of_largest(task, stores, None, loss);
         }
         if length.certain > 0 && !self.options.tape_only {
             let results = setting.results;
@@ -93,12 +93,12 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 engine.warm_up(start, length.certain, loss)?;
             }
         }
-        if let Some(largest) = differing(engine, setting, length)? {
-            return self.needs_of_largest(engine, task, stores, Some(largest), loss);
+        if let Some(largest) = engine.differing(setting, length)? {
+            return engine.needs_of_largest(task, stores, Some(largest), loss);
         }
         // All states have been seen now, if they differ.
         engine.plan.planned = engine.heaviest();
-        let mut of_one = needs_of(engine, setting);
+        let mut of_one = engine.needs_of(setting);
         let one = refusal(of_one, 1);
         let at_once = if singly { 1 } else { length.certain };
         let at_once = at_once.min(self.steps_at_once(engine, budget, of_one, way, length.most));
@@ -115,7 +115,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let is_too_much = (engine.backend.directions().is_some()
             && of_one.residuals.saturating_mul(at_once as usize) > limit)
             // Neither have the lists of the inputs of these steps.
-            || engine.bytes_per_input().saturating_mul(at_once as usize) > limit / 2;
+            || engine.inputs.bytes_each().saturating_mul(at_once as usize) > limit / 2;
         if is_too_much {
             return one.map(|()| of_one);
         }
@@ -123,11 +123,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let warmed_up = engine.warm_up(start, length.certain, loss);
         let is_about_bytes = warmed_up.as_ref().err().is_none_or(Error::is_excess);
         if is_about_bytes && engine.has_grown_from(start) && !budget.is_unlimited() {
-            return self.needs_of_largest(engine, task, stores, None, loss);
+            return engine.needs_of_largest(task, stores, None, loss);
         }
         let several = match warmed_up {
             Ok(()) => {
-                let needs = needs_of(engine, setting);
+                let needs = engine.needs_of(setting);
                 refusal(needs, at_once).map(|()| needs)
             }
             Err(error) if error.is_excess() => Err(error),
@@ -141,64 +141,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 engine.units.stride = 1;
                 engine.forget_states(start);
                 // With the limit that it was found with, so that it takes what it took.
-                warm_up(engine, setting, length.certain, loss)?;
+                engine.warm_up_to_name(setting, length.certain, loss)?;
                 Ok(of_one)
             }
             (Err(several), Err(one)) => Err(if needed(&several) < needed(&one) { several } else { one }),
         }
-    }
-
-    /// The same as [`Rollout::needs`] for a loop whose steps differ: every step is recorded once. Steps are
-    /// then recorded one at a time.
-    pub(super) fn needs_of_all<T: Inner, B: Backend<St, T>>(
-        &self,
-        engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, St, T>,
-        stores: &Stores<'_, '_>,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<Needs, Error> {
-        self.measure(engine, task, &|_| true, loss)?;
-        self.needs_as_measured(engine, task, stores)
-    }
-
-    /// Takes every step once, and records those for which `records` holds.
-    fn measure<T: Inner, B: Backend<St, T>>(
-        &self,
-        engine: &mut Engine<'_, St, T, B>,
-        Task { setting, length, .. }: Task<'_, St, T>,
-        records: &dyn Fn(u64) -> bool,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<(), Error> {
-        let Setting { start, budget, .. } = setting;
-        engine.units.stride = 1;
-        engine.units.offset = 0;
-        engine.forget_recordings();
-        engine.forget_states(start);
-        // What it took before depends on the limit that it had then.
-        engine.forget_loss();
-        engine.limit(to_name(budget));
-        let others = engine.heap_bytes() + start.heap_bytes() - engine.live.heap_bytes();
-        let goes_on = |state: &St::State<Passive<T>>, taken: u64| {
-            refuse_beyond_naming(state.heap_bytes(), others, taken, budget)?;
-            (length.goes_on)(state, taken)
-        };
-        engine.measure(start, &goes_on, records, loss).map_err(|error| beyond_naming(budget, error))
-    }
-
-    /// What is always there, of an engine that has measured all steps.
-    fn needs_as_measured<T: Inner, B: Backend<St, T>>(
-        &self,
-        engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, St, T>,
-        stores: &Stores<'_, '_>,
-    ) -> Result<Needs, Error> {
-        if engine.has_grown_from(task.setting.start) {
-            engine.leave_room_to_grow();
-        }
-        let mut needs = needs_of(engine, task.setting);
-        needs.states += engine.moved_by_recording();
-        task.fits(needs, task.length.swept, stores)?;
-        Ok(needs)
     }
 
     /// A refusal that the first steps led to, unless all are alike, becomes what all steps lead to.
@@ -215,7 +162,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                     return Err(refusal);
                 }
                 let (planned, at_once) = (engine.plan.planned, engine.units.stride);
-                self.measure(engine, task, &|_| true, loss)?;
+                engine.measure_steps(task, &|_| true, loss)?;
                 // Steps that differ a little make units of several that differ much.
                 if at_once > 1 && !engine.has_steps_alike() {
                     return self.needs_singly(engine, task, stores, loss);
@@ -224,7 +171,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
                 if planned.holds_for(&engine.heaviest()) {
                     return Err(refusal);
                 }
-                Ok((self.needs_as_measured(engine, task, stores)?, true))
+                Ok((engine.needs_as_measured(task, stores)?, true))
             }
             needs => Ok((needs?, false)),
         }
@@ -241,35 +188,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.forget_states(task.setting.start);
         engine.forget_loss();
         self.needs_in_all(engine, Task { singly: true, ..task }, stores, loss)
-    }
-
-    /// The same for a loop whose states or inputs differ in size: what is always there is found by recording
-    /// the steps where they are largest, which are found by running the loop, unless they are given. Steps
-    /// are recorded one at a time.
-    fn needs_of_largest<T: Inner, B: Backend<St, T>>(
-        &self,
-        engine: &mut Engine<'_, St, T, B>,
-        task: Task<'_, St, T>,
-        stores: &Stores<'_, '_>,
-        largest: Option<Largest>,
-        loss: &mut Loss<'_, St, T>,
-    ) -> Result<Needs, Error> {
-        engine.units.stride = 1;
-        engine.units.offset = 0;
-        engine.forget_recordings();
-        engine.limit(to_name(task.setting.budget));
-        let largest = match largest {
-            Some(largest) => largest,
-            None => largest_of_all(engine, task.setting, task.length)?,
-        };
-        self.measure(engine, task, &|step| largest.has(step), loss)?;
-        if engine.has_grown_from(task.setting.start) {
-            engine.leave_room_to_grow();
-        }
-        engine.plan.planned = engine.heaviest();
-        let needs = needs_of(engine, task.setting);
-        task.fits(needs, task.length.swept, stores)?;
-        Ok(needs)
     }
 
     /// How many steps are recorded on one tape.
@@ -306,42 +224,158 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     }
 }
 
+impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
+    /// The same as [`Rollout::needs`] for a loop whose steps differ: every step is recorded once. Steps are
+    /// then recorded one at a time.
+    pub(super) fn needs_of_all(
+        &mut self,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<Needs, Error> {
+        self.measure_steps(task, &|_| true, loss)?;
+        self.needs_as_measured(task, stores)
+    }
+
+    /// Takes every step once, and records those for which `records` holds.
+    fn measure_steps(
+        &mut self,
+        Task { setting, length, .. }: Task<'_, St, T>,
+        records: &dyn Fn(u64) -> bool,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        let Setting { start, budget, .. } = setting;
+        self.units.stride = 1;
+        self.units.offset = 0;
+        self.forget_recordings();
+        self.forget_states(start);
+        // What it took before depends on the limit that it had then.
+        self.forget_loss();
+        self.limit(to_name(budget));
+        let others = self.heap_bytes() + start.heap_bytes() - self.live.heap_bytes();
+        let goes_on = |state: &St::State<Passive<T>>, taken: u64| {
+            refuse_beyond_naming(state.heap_bytes(), others, taken, budget)?;
+            (length.goes_on)(state, taken)
+        };
+        self.measure(start, &goes_on, records, loss).map_err(|error| beyond_naming(budget, error))
+    }
+
+    /// What is always there, of an engine that has measured all steps.
+    fn needs_as_measured(&mut self, task: Task<'_, St, T>, stores: &Stores<'_, '_>) -> Result<Needs, Error> {
+        if self.has_grown_from(task.setting.start) {
+            self.leave_room_to_grow();
+        }
+        let mut needs = self.needs_of(task.setting);
+        needs.states += self.moved_by_recording();
+        task.fits(needs, task.length.swept, stores)?;
+        Ok(needs)
+    }
+
+    /// The same for a loop whose states or inputs differ in size: what is always there is found by recording
+    /// the steps where they are largest, which are found by running the loop, unless they are given. Steps
+    /// are recorded one at a time.
+    fn needs_of_largest(
+        &mut self,
+        task: Task<'_, St, T>,
+        stores: &Stores<'_, '_>,
+        largest: Option<Largest>,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<Needs, Error> {
+        self.units.stride = 1;
+        self.units.offset = 0;
+        self.forget_recordings();
+        self.limit(to_name(task.setting.budget));
+        let largest = match largest {
+            Some(largest) => largest,
+            None => self.largest_of_all(task.setting, task.length)?,
+        };
+        self.measure_steps(task, &|step| largest.has(step), loss)?;
+        if self.has_grown_from(task.setting.start) {
+            self.leave_room_to_grow();
+        }
+        self.plan.planned = self.heaviest();
+        let needs = self.needs_of(task.setting);
+        task.fits(needs, task.length.swept, stores)?;
+        Ok(needs)
+    }
+
+    /// Records the first step once. A tape near its limit takes fewer bytes than it would, so the limit is
+    /// one and the same for all budgets that are too small, and what is named for one is enough for another.
+    fn warm_up_to_name(
+        &mut self,
+        Setting { start, budget, .. }: Setting<'_>,
+        steps: u64,
+        loss: &mut Loss<'_, St, T>,
+    ) -> Result<(), Error> {
+        self.limit(to_name(budget));
+        self.warm_up(start, steps, loss).map_err(|error| beyond_naming(budget, error))
+    }
+
+    /// The steps at which states that grow, or inputs that differ in size, are largest, where there is a
+    /// budget. The loop is run to its end if it has to be.
+    fn differing(
+        &mut self,
+        setting: Setting<'_>,
+        length: Length<'_, St, T>,
+    ) -> Result<Option<Largest>, Error> {
+        if setting.budget.is_unlimited() || length.certain == 0 {
+            return Ok(None);
+        }
+        // What has no destructor has no heap, and a state without words no size that could change.
+        let may_change = needs_drop::<St::State<Passive<T>>>() && !setting.start.plain().is_empty();
+        let inputs_differ = self.inputs.differ_in_size();
+        if !inputs_differ && (!may_change || self.is_uniform(setting.start)?) {
+            return Ok(None);
+        }
+        let largest = self.largest_of_all(setting, length)?;
+        Ok((inputs_differ || self.has_grown_from(setting.start)).then_some(largest))
+    }
+
+    /// Runs the loop without keeping anything.
+    fn largest_of_all(
+        &mut self,
+        Setting { start, budget, .. }: Setting<'_>,
+        length: Length<'_, St, T>,
+    ) -> Result<Largest, Error> {
+        self.restart(start, length.certain)?;
+        self.hold_to_sizes(Budget::UNLIMITED);
+        let mut before = Snapshot::lengths(&self.live);
+        let (mut largest, mut taken) = (Largest::default(), 0);
+        let others = self.heap_bytes() + start.heap_bytes() - self.live.heap_bytes();
+        while (length.goes_on)(&self.live, taken)? {
+            self.advance(taken, taken + 1)?;
+            self.see_sizes();
+            let after = Snapshot::lengths(&self.live);
+            largest.see(taken, before, after, self.inputs.lengths(taken));
+            before = after;
+            refuse_beyond_naming(self.live.heap_bytes(), others, taken, budget)?;
+            taken += 1;
+        }
+        Ok(largest)
+    }
+
+    /// What the engine holds now that it has recorded.
+    pub(super) fn needs_of(&self, setting: Setting<'_>) -> Needs {
+        let Setting { start, results, afterwards, .. } = setting;
+        let residuals = self.residual_bytes();
+        let held = self.heap_bytes() + start.heap_bytes() + results;
+        Needs {
+            states: (held + self.not_held_now() + self.slack() + self.room_to_grow())
+                .saturating_sub(residuals),
+            residuals: self.planned_residual_bytes(),
+            afterwards,
+            reals: self.plan.largest.reals,
+            plain: self.plan.largest.plain,
+            varies: self.plan.varies,
+            least: self.plan.held_to_look.max(held + self.moved_bytes()),
+        }
+    }
+}
+
 /// Refusals name what is enough, so what is too much for the budget is recorded all the same, up to this
 /// limit.
 fn to_name(budget: Budget) -> usize {
     budget.bytes().max(1 << 20).saturating_mul(16)
-}
-
-/// Records the first step once. A tape near its limit takes fewer bytes than it would, so the limit is one
-/// and the same for all budgets that are too small, and what is named for one is enough for another.
-fn warm_up<St: Step, T: Inner, B: Backend<St, T>>(
-    engine: &mut Engine<'_, St, T, B>,
-    Setting { start, budget, .. }: Setting<'_>,
-    steps: u64,
-    loss: &mut Loss<'_, St, T>,
-) -> Result<(), Error> {
-    engine.limit(to_name(budget));
-    engine.warm_up(start, steps, loss).map_err(|error| beyond_naming(budget, error))
-}
-
-/// The steps at which states that grow, or inputs that differ in size, are largest, where there is a budget.
-/// The loop is run to its end if it has to be.
-fn differing<St: Step, T: Inner, B: Backend<St, T>>(
-    engine: &mut Engine<'_, St, T, B>,
-    setting: Setting<'_>,
-    length: Length<'_, St, T>,
-) -> Result<Option<Largest>, Error> {
-    if setting.budget.is_unlimited() || length.certain == 0 {
-        return Ok(None);
-    }
-    // What has no destructor has no heap, and a state without words no size that could change.
-    let may_change = needs_drop::<St::State<Passive<T>>>() && !setting.start.plain().is_empty();
-    let inputs_differ = engine.inputs.differ_in_size();
-    if !inputs_differ && (!may_change || engine.is_uniform(setting.start)?) {
-        return Ok(None);
-    }
-    let largest = largest_of_all(engine, setting, length)?;
-    Ok((inputs_differ || engine.has_grown_from(setting.start)).then_some(largest))
 }
 
 /// The first steps at which something is larger than anywhere else: the state before the step, that after it,
@@ -367,29 +401,6 @@ impl Largest {
     }
 }
 
-/// Runs the loop without keeping anything.
-fn largest_of_all<St: Step, T: Inner, B: Backend<St, T>>(
-    engine: &mut Engine<'_, St, T, B>,
-    Setting { start, budget, .. }: Setting<'_>,
-    length: Length<'_, St, T>,
-) -> Result<Largest, Error> {
-    engine.restart(start, length.certain)?;
-    engine.hold_to_sizes(Budget::UNLIMITED);
-    let mut before = Snapshot::lengths(&engine.live);
-    let (mut largest, mut taken) = (Largest::default(), 0);
-    let others = engine.heap_bytes() + start.heap_bytes() - engine.live.heap_bytes();
-    while (length.goes_on)(&engine.live, taken)? {
-        engine.advance(taken, taken + 1)?;
-        engine.see_sizes();
-        let after = Snapshot::lengths(&engine.live);
-        largest.see(taken, before, after, engine.inputs.lengths(taken));
-        before = after;
-        refuse_beyond_naming(engine.live.heap_bytes(), others, taken, budget)?;
-        taken += 1;
-    }
-    Ok(largest)
-}
-
 /// An error if the bytes of the live state make more than what refusals are named for, with so many besides.
 pub(super) fn refuse_beyond_naming(
     live: usize,
@@ -399,26 +410,6 @@ pub(super) fn refuse_beyond_naming(
 ) -> Result<(), Error> {
     let needed = others + live;
     if needed > to_name(budget) { Err(Error::OverBudget { step, needed, budget }) } else { Ok(()) }
-}
-
-/// What the engine holds now that it has recorded.
-pub(super) fn needs_of<St: Step, T: Inner, B: Backend<St, T>>(
-    engine: &Engine<'_, St, T, B>,
-    setting: Setting<'_>,
-) -> Needs {
-    let Setting { start, results, afterwards, .. } = setting;
-    let residuals = engine.residual_bytes();
-    let held = engine.heap_bytes() + start.heap_bytes() + results;
-    Needs {
-        states: (held + engine.not_held_now() + engine.slack() + engine.room_to_grow())
-            .saturating_sub(residuals),
-        residuals: engine.planned_residual_bytes(),
-        afterwards,
-        reals: engine.plan.largest.reals,
-        plain: engine.plan.largest.plain,
-        varies: engine.plan.varies,
-        least: engine.plan.held_to_look.max(held + engine.moved_bytes()),
-    }
 }
 
 /// The refusal of a step whose residuals are more than what is recorded to name what is enough.

@@ -7,7 +7,7 @@
 //! Invariants: the bits are those of one loop over all inner steps; an error names the outer step and the
 //! inner one.
 
-use super::backend::{Alike, Backend, Cotangents, Fixed, Memory, Recording, records_otherwise};
+use super::backend::{Alike, Backend, Cotangents, Memory, Recording, Unit, records_otherwise};
 use super::before::Before;
 use super::by_tape::ByTape;
 use super::flat::{Flat, refill};
@@ -23,19 +23,16 @@ use palinode_core::{Budget, Passive, Reals, Snapshot, SnapshotStore};
 /// A step that takes another step so many times.
 ///
 /// ```
-/// use palinode_time::{Number, Repeat, Rollout, Step};
+/// # use palinode_core::Real;
+/// # use palinode_macros::step;
+/// use palinode_time::{Repeat, Rollout};
 ///
-/// struct Halve;
-/// impl Step for Halve {
-///     type State<S: Number> = S;
-///     type Params<S: Number> = ();
-///     type Input<S: Number> = ();
-///     fn step<S: Number>(&self, x: &mut S, _: &(), _: &()) {
-///         *x = *x * 0.5;
-///     }
+/// #[step]
+/// fn halve<S: Real>(x: &mut S) {
+///     *x *= 0.5;
 /// }
 ///
-/// let run = Rollout::new(Repeat::new(Halve, 10)).steps(3).nested();
+/// let run = Rollout::new(Repeat::new(halve, 10)).steps(3).nested();
 /// let gradient = run.value_and_grad(&1.0, &(), |x| *x)?;
 /// assert_eq!(gradient.initial, 0.5_f64.powi(30));
 /// # Ok::<(), palinode_time::Error>(())
@@ -169,38 +166,35 @@ impl Inside {
     }
 }
 
-/// Takes inner steps of one outer step.
-struct Steps<'a, St: Step, T: Inner> {
-    fixed: Fixed<'a, St, T>,
-    input: &'a [St::Input<Passive<T>>],
+/// Takes these inner steps of one outer step; by recording them, if that is asked for.
+fn take<St: Step, T: Inner>(
+    range: core::ops::Range<u64>,
+    unit: &Unit<'_, St, T>,
     by_recording: bool,
+    state: &mut St::State<Passive<T>>,
+    tape: &mut ByTape<St, T>,
+    seen: &mut Inside,
+) -> Result<(), Error> {
+    for inner in range {
+        let taken = if by_recording {
+            tape.record(unit, state, None).and_then(|alike| match alike {
+                true => tape.after(unit, state),
+                false => Err(Error::Diverged { step: 0 }),
+            })
+        } else {
+            unit.step.step(state, unit.params, &unit.inputs[0]);
+            Ok(())
+        };
+        taken.and_then(|()| taken_well(unit.step, 0)).map_err(|error| inside(inner, error))?;
+        seen.see(state.heap_bytes(), tape.heap_of_state());
+    }
+    Ok(())
 }
 
-impl<St: Step, T: Inner> Steps<'_, St, T> {
-    fn take(
-        &self,
-        range: core::ops::Range<u64>,
-        state: &mut St::State<Passive<T>>,
-        tape: &mut ByTape<St, T>,
-        seen: &mut Inside,
-    ) -> Result<(), Error> {
-        let Steps { fixed, input, by_recording } = self;
-        for inner in range {
-            let taken = if *by_recording {
-                let recorded = tape.record(0, fixed, state, input, 1, None);
-                recorded.and_then(|alike| match alike {
-                    true => tape.after(0, fixed, input, 1, state),
-                    false => Err(Error::Diverged { step: 0 }),
-                })
-            } else {
-                fixed.step.step(state, fixed.params, &input[0]);
-                Ok(())
-            };
-            taken.and_then(|()| taken_well(fixed.step, 0)).map_err(|error| inside(inner, error))?;
-            seen.see(state.heap_bytes(), tape.heap_of_state());
-        }
-        Ok(())
-    }
+/// One inner step of an outer one.
+fn inner_of<'u, St: Step, T: Inner>(unit: &Unit<'u, Repeat<St>, T>) -> Unit<'u, St, T> {
+    let &Unit { step: Repeat { step, .. }, params, inputs, .. } = unit;
+    Unit { kept: 0, step, params, inputs, steps: 1 }
 }
 
 /// An error of an inner step; the outer one is counted from 0.
@@ -278,38 +272,27 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
 
     fn record(
         &mut self,
-        kept: usize,
-        _fixed: &Fixed<'_, Repeat<St>, T>,
+        unit: &Unit<'_, Repeat<St>, T>,
         before: &mut St::State<Passive<T>>,
-        _inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
         _expected: Option<&Flat<T>>,
     ) -> Result<bool, Error> {
-        self.before.keep(kept, before, &mut self.numbers);
+        self.before.keep(unit.kept, before, &mut self.numbers);
         Ok(true)
     }
 
     fn after(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, Repeat<St>, T>,
-        inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
+        unit: &Unit<'_, Repeat<St>, T>,
         state: &mut St::State<Passive<T>>,
     ) -> Result<(), Error> {
-        self.before.give_back(kept, state, &mut self.numbers);
-        let Repeat { step, times, .. } = fixed.step;
-        let fixed = Fixed { step, params: fixed.params };
-        let steps = Steps { fixed, input: inputs, by_recording: self.by_recording };
-        steps.take(0..*times, state, &mut self.inner, &mut self.inside)
+        self.before.give_back(unit.kept, state, &mut self.numbers);
+        let ByInnerLoop { inner, inside, by_recording, .. } = self;
+        take(0..unit.step.times, &inner_of(unit), *by_recording, state, inner, inside)
     }
 
     fn reverse(
         &mut self,
-        kept: usize,
-        fixed: &Fixed<'_, Repeat<St>, T>,
-        inputs: &[St::Input<Passive<T>>],
-        _steps: u64,
+        outer: &Unit<'_, Repeat<St>, T>,
         ends_in: Option<&Flat<T>>,
         cotangents: &mut Cotangents<T>,
     ) -> Result<(), Error> {
@@ -326,14 +309,12 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
             otherwise,
             ..
         } = self;
-        let before = before.get(kept).expect("a step is recorded before it is reversed");
+        let before = before.get(outer.kept).expect("a step is recorded before it is reversed");
         numbers.clear();
         before.save(numbers);
         let live = refill(live, &mut numbers.read(Passive::lift));
-        let Repeat { step, times, snapshots } = fixed.step;
-        let steps =
-            Steps { fixed: Fixed { step, params: fixed.params }, input: inputs, by_recording: *by_recording };
-        let fixed = &steps.fixed;
+        let Repeat { times, snapshots, .. } = outer.step;
+        let unit = &inner_of(outer);
         let actions = schedule::binomial(*times, *snapshots)?;
         // States inside an outer step may be of any size, and of another in the next one.
         store.keep_apart(u64::from(*snapshots).min(*times) as usize);
@@ -343,7 +324,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
         let mut is_known = false;
         for action in actions {
             match action {
-                Action::Advance { from, to } => steps.take(from..to, live, inner, seen)?,
+                Action::Advance { from, to } => take(from..to, unit, *by_recording, live, inner, seen)?,
                 Action::Snapshot { step, slot } => {
                     snapshot.take(live);
                     store.put(slot.index, step, snapshot).map_err(|error| inside(step, error.into()))?;
@@ -355,18 +336,18 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                 }
                 Action::Record { step } => {
                     let known = if is_known { Some(&*expected) } else { ends_in };
-                    match inner.record(0, fixed, live, inputs, 1, known) {
+                    match inner.record(unit, live, known) {
                         Ok(true) => {}
                         Ok(false) => {
                             // Whatever else it was, it was not a library if steps are recorded anyway.
                             *otherwise = !*by_recording && {
                                 numbers.clear();
                                 live.save(numbers);
-                                fixed.step.step(live, fixed.params, &inputs[0]);
+                                unit.step.step(live, unit.params, &unit.inputs[0]);
                                 expected.clear();
                                 live.save(expected);
                                 let states = (&*numbers, &*expected);
-                                let alike = records_otherwise(inner, 0, fixed, inputs, states, live);
+                                let alike = records_otherwise(inner, unit, states, live);
                                 alike.map_err(|error| inside(step, error))? == Alike::ByKind
                             };
                             return Err(inside(step, Error::Diverged { step }));
@@ -379,9 +360,7 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
                     is_known = true;
                 }
                 Action::Reverse { step } => {
-                    inner
-                        .reverse(0, fixed, inputs, 1, None, cotangents)
-                        .map_err(|error| inside(step, error))?;
+                    inner.reverse(unit, None, cotangents).map_err(|error| inside(step, error))?;
                 }
                 Action::Free { slot } => store.free(slot.index),
             }
@@ -399,16 +378,14 @@ impl<St: Step, T: Inner> Backend<Repeat<St>, T> for ByInnerLoop<St, T> {
 
     fn narrow(
         &mut self,
-        fixed: &Fixed<'_, Repeat<St>, T>,
+        unit: &Unit<'_, Repeat<St>, T>,
         first: &mut St::State<Passive<T>>,
-        inputs: &[St::Input<Passive<T>>],
         spare: usize,
     ) -> Result<Option<(bool, usize)>, Error> {
-        if fixed.step.times == 0 {
+        if unit.step.times == 0 {
             return Ok(Some((false, 0)));
         }
-        let fixed = Fixed { step: &fixed.step.step, params: fixed.params };
-        self.inner.narrow(&fixed, first, inputs, spare)
+        self.inner.narrow(&inner_of(unit), first, spare)
     }
 
     fn directions(&self) -> Option<usize> {

@@ -72,10 +72,12 @@ pub(super) enum Way {
 /// What a schedule keeps at most, and its own bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeps {
-    snapshots: u64,
+    /// How many snapshots are in memory at once, at most.
+    pub(super) snapshots: u64,
     disk_snapshots: u32,
     residuals: u64,
-    bytes: PlanBytes,
+    /// Its own bytes, while it is made and afterwards.
+    pub(super) bytes: PlanBytes,
 }
 
 /// The bytes of a sweep, in parts.
@@ -176,46 +178,34 @@ impl Way {
     fn keeps(self, units: u64, snapshots: u32, blocks: u64) -> Result<Keeps, Error> {
         let useful = u64::from(snapshots).min(units.saturating_sub(1));
         let one = units.min(1);
-        let binomial = |snapshots: u64| {
-            let bytes = held(schedule::binomial_bytes(snapshots as u32));
-            Keeps {
-                snapshots,
-                disk_snapshots: 0,
-                residuals: one,
-                bytes: boxed::<schedule::Binomial>(bytes, false),
-            }
-        };
+        let keeps = |snapshots, residuals, bytes| Keeps { snapshots, disk_snapshots: 0, residuals, bytes };
+        let in_steps = |snapshots: u64| held(schedule::binomial_bytes(snapshots as u32));
+        let binomial =
+            |snapshots| keeps(snapshots, one, boxed::<schedule::Binomial>(in_steps(snapshots), false));
         Ok(match self {
             // The state that is undone, to compare with.
-            Way::Undoing => Keeps { snapshots: 1, disk_snapshots: 0, residuals: 1, bytes: held(0) },
-            Way::Online => {
-                let bytes = schedule::Online::bytes_for(snapshots);
-                Keeps { snapshots: snapshots.into(), disk_snapshots: 0, residuals: 1, bytes: held(bytes) }
-            }
+            Way::Undoing => keeps(1, 1, held(0)),
+            Way::Online => keeps(snapshots.into(), 1, held(schedule::Online::bytes_for(snapshots))),
             Way::Scheduled(Schedule::Best, disk_snapshots @ 1..) => {
                 let bytes = schedule::two_tier_bytes(units, useful as u32, disk_snapshots, blocks);
-                let bytes = boxed::<schedule::TwoTier>(bytes, true);
-                Keeps { snapshots: useful, disk_snapshots, residuals: one, bytes }
+                Keeps { disk_snapshots, ..keeps(useful, one, boxed::<schedule::TwoTier>(bytes, true)) }
             }
             Way::Scheduled(Schedule::Best, 0) => binomial(useful),
             Way::Scheduled(Schedule::Binomial { snapshots }, _) => {
                 binomial(schedule::binomial_cost(units, snapshots)?.peak_snapshots.memory)
             }
             Way::Scheduled(Schedule::StoreAll, _) => {
-                let bytes = boxed::<schedule::StoreAll>(held(0), false);
-                Keeps { snapshots: 0, disk_snapshots: 0, residuals: units, bytes }
+                keeps(0, units, boxed::<schedule::StoreAll>(held(0), false))
             }
             Way::Scheduled(Schedule::Periodic { every }, _) => {
                 let cost = schedule::periodic_cost(units, every)?;
                 let snapshots = cost.peak_snapshots.memory;
-                let bytes =
-                    boxed::<schedule::Periodic>(held(schedule::binomial_bytes(snapshots as u32)), false);
-                Keeps { snapshots, disk_snapshots: 0, residuals: cost.peak_residuals, bytes }
+                let bytes = boxed::<schedule::Periodic>(in_steps(snapshots), false);
+                keeps(snapshots, cost.peak_residuals, bytes)
             }
             Way::Scheduled(Schedule::Mixed { places }, _) => {
                 let (bytes, snapshots, residuals) = schedule::Mixed::bytes_for(units, places);
-                let bytes = boxed::<schedule::Mixed>(bytes, false);
-                Keeps { snapshots, disk_snapshots: 0, residuals, bytes }
+                keeps(snapshots, residuals, boxed::<schedule::Mixed>(bytes, false))
             }
         })
     }
@@ -258,19 +248,9 @@ impl Keeps {
         usize::try_from(self.residuals).unwrap_or(usize::MAX)
     }
 
-    /// How many snapshots are in memory at once, at most.
-    pub(super) fn snapshots(&self) -> u64 {
-        self.snapshots
-    }
-
     /// The same, with so many bytes of its own.
     pub(super) fn followed_in(self, bytes: usize) -> Keeps {
         Keeps { bytes: held(bytes), ..self }
-    }
-
-    /// Its own bytes, while it is made and afterwards.
-    pub(super) fn plan_bytes(&self) -> PlanBytes {
-        self.bytes
     }
 }
 
@@ -330,20 +310,22 @@ impl Frame<'_, '_, '_> {
         if !self.way.chooses() {
             self.needs.with(self.way.least(units)?, self.stores).within(self.budget)?;
         }
-        let keeps = self.way.least(units)?;
-        let planned = |actions: Box<dyn Iterator<Item = Action>>, cost: Cost, optimum| {
+        let least = self.way.least(units)?;
+        let planned = |actions: Box<dyn Iterator<Item = Action>>, cost: Cost, optimum, keeps| {
             Ok(Planned { actions: Actions::Known { actions, optimum, cost }, keeps })
         };
         let (method, disk_snapshots) = match self.way {
             Way::Scheduled(method, disk_snapshots) => (method, disk_snapshots),
             Way::Online => {
                 let snapshots = self.snapshots(units, 0)?;
-                return Ok(Planned {
-                    actions: Actions::Online { snapshots },
-                    keeps: self.way.with_snapshots(snapshots)?,
-                });
+                let keeps = self.way.with_snapshots(snapshots)?;
+                return Ok(Planned { actions: Actions::Online { snapshots }, keeps });
             }
-            Way::Undoing => return Ok(Planned { actions: Actions::Undo, keeps }),
+            Way::Undoing => return Ok(Planned { actions: Actions::Undo, keeps: least }),
+        };
+        let binomial = |snapshots: u32, keeps| {
+            let cost = schedule::binomial_cost(units, snapshots)?;
+            planned(Box::new(schedule::binomial(units, snapshots)?), cost, cost.forward, keeps)
         };
         match method {
             Schedule::Best if disk_snapshots > 0 => {
@@ -352,39 +334,31 @@ impl Frame<'_, '_, '_> {
                 let costs = (WRITE_COST, READ_COST);
                 let actions = schedule::two_tier_walked(units, snapshots, disk_snapshots, costs, blocks)?;
                 // Steps are compared with steps: as if the disk were memory.
-                let optimum =
-                    schedule::binomial_cost(units, snapshots.saturating_add(disk_snapshots))?.forward;
+                let in_all = snapshots.saturating_add(disk_snapshots);
+                let optimum = schedule::binomial_cost(units, in_all)?.forward;
                 let cost = actions.cost();
-                let keeps = self.way.keeps(units, snapshots, blocks)?;
-                Ok(Planned { actions: Actions::Known { actions: Box::new(actions), optimum, cost }, keeps })
+                planned(Box::new(actions), cost, optimum, self.way.keeps(units, snapshots, blocks)?)
             }
             Schedule::Best => {
-                let snapshots = self.snapshots(units, 0)?;
                 let words = self.needs.reals + self.needs.plain;
-                let snapshots = worthwhile(units, snapshots, words * size_of::<u64>())?;
-                let cost = schedule::binomial_cost(units, snapshots)?;
-                let actions = Box::new(schedule::binomial(units, snapshots)?);
-                let actions = Actions::Known { actions, optimum: cost.forward, cost };
-                Ok(Planned { actions, keeps: self.way.keeps(units, snapshots, 0)? })
+                let snapshots = worthwhile(units, self.snapshots(units, 0)?, words * size_of::<u64>())?;
+                binomial(snapshots, self.way.keeps(units, snapshots, 0)?)
             }
-            Schedule::Binomial { snapshots } => {
-                let cost = schedule::binomial_cost(units, snapshots)?;
-                planned(Box::new(schedule::binomial(units, snapshots)?), cost, cost.forward)
-            }
+            Schedule::Binomial { snapshots } => binomial(snapshots, least),
             Schedule::StoreAll => {
                 let cost = schedule::store_all_cost(units);
-                planned(Box::new(schedule::store_all(units)), cost, cost.forward)
+                planned(Box::new(schedule::store_all(units)), cost, cost.forward, least)
             }
             Schedule::Periodic { every } => {
                 let cost = schedule::periodic_cost(units, every)?;
                 let snapshots = u32::try_from(cost.peak_snapshots.memory).unwrap_or(u32::MAX).max(1);
                 let optimum = schedule::binomial_cost(units, snapshots)?.forward;
-                planned(Box::new(schedule::periodic(units, every)?), cost, optimum)
+                planned(Box::new(schedule::periodic(units, every)?), cost, optimum, least)
             }
             Schedule::Mixed { places } => {
                 let actions = schedule::Mixed::walked(units, places)?;
                 let (cost, optimum) = (actions.cost(), actions.bound());
-                planned(Box::new(actions), cost, optimum)
+                planned(Box::new(actions), cost, optimum, least)
             }
         }
     }

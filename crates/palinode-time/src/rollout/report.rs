@@ -25,7 +25,7 @@ pub struct RolloutReport {
     pub peak_bytes: usize,
     /// What was allowed.
     pub budget: Budget,
-    /// The cotangent on its way back.
+    /// The cotangent in the reverse sweep.
     pub health: Health,
     /// What steps decided by numbers that the gradient goes through.
     pub decisions: StepDecisions,

@@ -2,8 +2,8 @@
 //! running, reporting.
 
 use super::backend::{Backend, Cotangents};
-use super::engine::{Advance, Cuts, Engine, Setup, Swept};
-use super::flat::{Flat, Nothing, Shape, Verbatim, reading, reshaped, with_tangents};
+use super::engine::{Advance, Cuts, Engine, Swept};
+use super::flat::{Flat, Nothing, Shape, Verbatim, reading, reshaped, with_tangents, words_per_number};
 use super::inputs::Inputs;
 use super::needs::Task;
 use super::plan::{Actions, Way};
@@ -38,15 +38,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         let start = Snapshot::of(initial);
         let stores = self.stores()?;
         let setting = self.setting(initial, params, &start, When::Last == when, stores.are_lossy())?;
-        let engine = Engine::new(Setup {
-            step: &self.step,
-            state: start.loaded(),
-            params: Snapshot::of(params).loaded(),
-            inputs: self.inputs_over()?,
-            backend: How::By::<f64>::default(),
-            when,
-            clip: self.options.clip,
-        });
+        let engine = self.engine(start.loaded(), Snapshot::of(params).loaded(), when)?;
         let mut swept = match self.length()? {
             Known::Steps(steps) => self.sweep(engine, stores, setting, steps, loss)?,
             Known::Until(condition) => self.sweep_until(engine, stores, setting, condition, loss)?,
@@ -85,15 +77,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         // A second gradient and report, and the lists that both are made of.
         let lists = one.numbers * size_of::<f64>();
         let setting = Setting { results: 2 * one.results + lists + Health::new().heap_bytes(), ..one };
-        let engine = Engine::new(Setup {
-            step: &self.step,
-            state,
-            params: with_tangents(params, direction.1, Passive::lift)?,
-            inputs: self.inputs_over()?,
-            backend: How::By::<Dual<f64>>::default(),
-            when: When::Last,
-            clip: self.options.clip,
-        });
+        let params_along = with_tangents(params, direction.1, Passive::lift)?;
+        let engine = self.engine::<Dual<f64>>(state, params_along, When::Last)?;
         let (steps, stop) = self.count_steps(initial, params)?;
         let Swept { engine, mut report } = self.sweep(engine, stores, setting, steps, loss)?;
         report.stop = stop;
@@ -105,6 +90,16 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             self.shaped(initial, params, of(&engine.loss.value), [&by_state, &by_params, &by_inputs], report)
         };
         Ok((part(|c| c.value, report.clone())?, part(|c| c.tangent, report)?))
+    }
+
+    /// What follows actions, from a state.
+    pub(super) fn engine<T: Inner>(
+        &self,
+        state: St::State<Passive<T>>,
+        params: St::Params<Passive<T>>,
+        when: When,
+    ) -> Result<Engine<'_, St, T, How::By<T>>, Error> {
+        Ok(Engine::new(&self.step, state, params, self.inputs_over()?, when, self.options.clip))
     }
 
     /// Sets a reverse sweep over so many steps up, plans it within the budget, and runs it.
@@ -127,7 +122,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if self.options.window.is_some() {
             engine.cuts = Cuts::after_each(window);
         }
-        let way = Way::Scheduled(self.options.schedule, self.disk_snapshots());
+        let way = Way::Scheduled(self.options.schedule, self.options.disk_snapshots.unwrap_or(0));
         let goes_on = |_: &St::State<Passive<T>>, taken| Ok(taken < steps);
         let length = Length { certain: steps, most: steps, swept: steps - skipped, goes_on: &goes_on };
         engine.trusts_snapshots = !setting.is_lossy;
@@ -191,7 +186,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         engine.locate_closest(start);
         RolloutReport {
             steps,
-            forward: engine.watch.counts.advanced + engine.watch.counts.recorded,
+            forward: engine.watch.forward,
             optimum: 0,
             snapshots: 0,
             second_snapshots: 0,
@@ -211,7 +206,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// How long the loop is: as was said, or as many steps as there are inputs.
     pub(super) fn length(&self) -> Result<Known<'_, 'a, St>, Error> {
-        match (&self.options.until, self.options.steps, &self.options.inputs) {
+        match (&self.until, self.options.steps, &self.inputs) {
             (Some(condition), ..) => Ok(Known::Until(condition)),
             (None, Some(steps), _) => Ok(Known::Steps(steps)),
             (None, None, Some(Given::Each(inputs))) => Ok(Known::Steps(inputs.len() as u64)),
@@ -231,25 +226,19 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         if self.options.verify && is_lossy {
             return Err(Error::NotTogether { what: "a lossy store", with: "verification (.verify)" });
         }
-        let mut words = Vec::new();
-        let (mut numbers, mut most_words) = (0, 0);
-        let mut bytes = initial.heap_bytes() + params.heap_bytes();
-        numbers += Shape::of(initial, &mut words);
-        most_words = words.len().max(most_words);
-        numbers += Shape::of(params, &mut words);
-        most_words = words.len().max(most_words);
-        let inputs = match &self.options.inputs {
+        let inputs = match &self.inputs {
             Some(Given::Same(input)) => core::slice::from_ref(input),
             Some(Given::Each(inputs)) => &inputs[..],
             // What a function makes has no place in the gradient.
             Some(Given::By(_)) | None => &[],
         };
-        bytes += size_of_val(inputs);
-        for input in inputs {
-            bytes += input.heap_bytes();
-            numbers += Shape::of(input, &mut words);
-            most_words = words.len().max(most_words);
-        }
+        let lengths = [Snapshot::lengths(initial), Snapshot::lengths(params)];
+        let lengths = lengths.into_iter().chain(inputs.iter().map(Snapshot::lengths));
+        let (numbers, most_words) =
+            lengths.fold((0, 0), |(sum, most), (reals, plain)| (sum + reals, plain.max(most)));
+        let heap =
+            initial.heap_bytes() + params.heap_bytes() + inputs.iter().map(Reals::heap_bytes).sum::<usize>();
+        let bytes = heap + size_of_val(inputs);
         let compares = match self.options.window {
             None => comparable && is_lossy,
             Some(_) => self.options.verify,
@@ -269,7 +258,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
 
     /// The inputs over another number.
     pub(super) fn inputs_over<S: crate::Number>(&self) -> Result<Inputs<'_, St, S>, Error> {
-        match &self.options.inputs {
+        match &self.inputs {
             Some(Given::Same(input)) => {
                 let mut flat = Flat::default();
                 input.save(&mut Verbatim(&mut flat));
@@ -306,20 +295,13 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
             rest = others;
             St::Input::<f64>::load(&mut reading(first, words, |number| number))
         };
-        let inputs = match &self.options.inputs {
+        let inputs = match &self.inputs {
             Some(Given::Same(input)) => vec![by_input(input)],
             Some(Given::Each(inputs)) => inputs[..report.steps as usize].iter().map(by_input).collect(),
             Some(Given::By(_)) | None => Vec::new(),
         };
         Ok(Gradient { value, initial, params, inputs, report })
     }
-}
-
-/// How many words a number is kept in.
-fn words_per_number<T: Inner>() -> usize {
-    let mut words = 0;
-    T::zero().save_bits(&mut |_| words += 1);
-    words
 }
 
 /// One part of each number.

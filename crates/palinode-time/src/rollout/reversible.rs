@@ -1,7 +1,7 @@
 //! Reverse sweeps of steps that can be undone: no snapshots, the states come back by undoing the steps.
 
 use super::backend::Backend;
-use super::engine::{Engine, Setup};
+use super::engine::Engine;
 use super::needs::Task;
 use super::plan::Way;
 use super::setting::{Length, Loss, When, finite_value};
@@ -25,10 +25,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         if self.options.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "undoing" });
         }
-        if self.options.memory.is_some()
-            || self.options.disk.is_some()
-            || self.options.schedule != Schedule::Best
-        {
+        if self.memory.is_some() || self.disk.is_some() || self.options.schedule != Schedule::Best {
             return Err(Error::NotTogether {
                 what: "a place or a schedule for snapshots (.store, .disk, .schedule)",
                 with: "undoing, which keeps none",
@@ -37,15 +34,7 @@ impl<St: ReversibleStep, How: Differentiate<St>> Rollout<'_, St, How> {
         let start = Snapshot::of(initial);
         let mut stores = self.stores()?;
         let setting = self.setting(initial, params, &start, false, stores.are_lossy())?;
-        let mut engine = Engine::new(Setup {
-            step: &self.step,
-            state: start.loaded(),
-            params: Snapshot::of(params).loaded(),
-            inputs: self.inputs_over()?,
-            backend: How::By::<f64>::default(),
-            when: When::Last,
-            clip: self.options.clip,
-        });
+        let mut engine = self.engine(start.loaded(), Snapshot::of(params).loaded(), When::Last)?;
         let (steps, stop) = self.count_steps(initial, params)?;
         check_inputs(engine.inputs.count(), steps)?;
         let goes_on = |_: &St::State<Passive<f64>>, taken| Ok(taken < steps);

@@ -1,6 +1,6 @@
 //! Checks a rule that a step brings along against the tape.
 
-use super::backend::{Backend, Cotangents, Fixed};
+use super::backend::{Backend, Cotangents, Unit};
 use super::by_rule::ByRule;
 use super::by_tape::ByTape;
 use super::flat::count;
@@ -27,16 +27,15 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
         let steps = self.options.steps.map_or(steps, |all| steps.min(all));
         let steps = inputs.count().map_or(steps, |all| steps.min(all as u64));
         begin(&self.step);
-        let fixed = Fixed { step: &self.step, params: &params };
         let (mut by_rule, mut by_tape) = (ByRule::<St, f64>::default(), ByTape::<St, f64>::default());
         let of_params = count(&params);
         for step in 0..steps {
-            let input = inputs.of(step, step + 1)?;
-            let of_input = count(&input[0]);
-            let recorded = by_tape.record(0, &fixed, &mut state, input, 1, None);
-            recorded.map_err(|error| error.counted_from(step))?;
-            by_rule.record(0, &fixed, &mut state, input, 1, None)?;
-            by_tape.after(0, &fixed, input, 1, &mut state)?;
+            let inputs = inputs.of(step, step + 1)?;
+            let of_input = count(&inputs[0]);
+            let unit = Unit { kept: 0, step: &self.step, params: &params, inputs, steps: 1 };
+            by_tape.record(&unit, &mut state, None).map_err(|error| error.counted_from(step))?;
+            by_rule.record(&unit, &mut state, None)?;
+            by_tape.after(&unit, &mut state)?;
             let of_state = count(&state);
             // Numbers without a common pattern, so that a mix-up of entries shows.
             let pattern =
@@ -47,9 +46,9 @@ impl<St: StepRule, How: Differentiate<St>> Rollout<'_, St, How> {
                 input: pattern(of_input),
             };
             let (mut rule, mut tape) = (seeds(), seeds());
-            by_rule.reverse(0, &fixed, input, 1, None, &mut rule)?;
+            by_rule.reverse(&unit, None, &mut rule)?;
             by_rule.release_cotangent(&mut rule.state);
-            by_tape.reverse(0, &fixed, input, 1, None, &mut tape)?;
+            by_tape.reverse(&unit, None, &mut tape)?;
             taken_well(&self.step, step)?;
             compare("state", step, &rule.state, &tape.state)?;
             compare("parameter", step, &rule.params, &tape.params)?;

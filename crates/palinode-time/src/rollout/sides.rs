@@ -6,7 +6,7 @@
 //! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does
 //! with a small change is not asked for. A rollout without suspicious comparisons does nothing here.
 
-use super::flat::{Flat, Verbatim, reading};
+use super::flat::{Flat, Verbatim, for_each_number, reading, words_per_number};
 use super::inputs::Inputs;
 use super::setting::Loss;
 use super::taking::taken_well;
@@ -14,7 +14,7 @@ use super::{Differentiate, Inner, Rollout};
 use crate::error::Error;
 use crate::step::Step;
 use core::iter::once_with;
-use palinode_core::{Dual, Error as CoreError, Reals, Record, Scalar, Seeded, Sink, Tape, Var, points};
+use palinode_core::{Dual, Error as CoreError, Reals, Record, Scalar, Seeded, Tape, Var, points};
 use points::{Account, Parts};
 
 /// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the
@@ -84,8 +84,7 @@ pub(super) fn add_parts<T: Inner>(
     parts: Option<&mut Vec<f64>>,
 ) {
     let Some(parts) = parts else { return };
-    let (rows, mut words) = (record.output_count(), 0);
-    T::zero().save_bits(&mut |_| words += 1);
+    let (rows, words) = (record.output_count(), words_per_number::<T>());
     let groups = if rows <= MOST_OUTPUTS { rows.min(GROUPS) } else { 1 };
     let numbers = groups * record.input_count() * words;
     // The caller is charged with the parts as soon as they are there.
@@ -200,28 +199,21 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
 
 /// The smallest number that is not zero: that is what makes a point small.
 pub(super) fn least<S: Scalar>(value: &impl Reals<S>) -> f64 {
-    struct Least(f64);
-    impl<S: Scalar> Sink<S> for Least {
-        fn real(&mut self, number: S) {
-            if let Some(size) = number.glance().map(f64::abs)
-                && size > 0.0
-            {
-                self.0 = self.0.min(size);
-            }
+    let mut least = f64::INFINITY;
+    for_each_number(value, |number| {
+        let size = number.glance().map_or(0.0, f64::abs);
+        if size > 0.0 {
+            least = least.min(size);
         }
-
-        fn word(&mut self, _word: u64) {}
-    }
-    let mut least = Least(f64::INFINITY);
-    value.save(&mut least);
-    least.0
+    });
+    least
 }
 
 /// How small the states are from which suspicious steps of a loop are taken.
 pub(super) struct Smallest {
     of_initial: f64,
     has_suspected: bool,
-    found: f64,
+    pub(super) found: f64,
 }
 
 impl Smallest {
@@ -245,10 +237,6 @@ impl Smallest {
         }
         self.has_suspected = true;
         self.found = self.found.min(least(state));
-    }
-
-    pub(super) fn found(&self) -> f64 {
-        self.found
     }
 }
 

@@ -41,14 +41,9 @@ fn made((memory, disk): Makers<'_, '_>) -> Result<(Memory, Option<Box<dyn Snapsh
 impl<'a, St: Step, How> Rollout<'a, St, How> {
     /// The stores of a sweep.
     pub(super) fn stores(&self) -> Result<Stores<'_, 'a>, Error> {
-        let makers = (self.options.memory.as_ref(), self.options.disk.as_ref().map(|(make, _)| make));
+        let makers = (self.memory.as_ref(), self.disk.as_ref());
         let (memory, disk) = made(makers)?;
         Ok(Stores { memory, disk, makers })
-    }
-
-    /// How many snapshots the second store may hold.
-    pub(super) fn disk_snapshots(&self) -> u32 {
-        self.options.disk.as_ref().map_or(0, |(_, snapshots)| *snapshots)
     }
 }
 

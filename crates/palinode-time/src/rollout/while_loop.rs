@@ -36,7 +36,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         if self.options.window.is_some() {
             return Err(Error::NotTogether { what: "a window (.truncate)", with: "a condition (.until)" });
         }
-        if self.options.disk.is_some() || self.options.schedule != super::Schedule::Best {
+        if self.disk.is_some() || self.options.schedule != super::Schedule::Best {
             return Err(Error::NotTogether {
                 what: "a schedule or a second store",
                 with: "a condition (.until)",
@@ -104,7 +104,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             let mut taken = 0;
             while !judged(condition, &engine.live, taken)?.0 {
                 self.may_take(engine.inputs.count(), taken)?;
-                engine.set_steps(taken + 1);
+                engine.steps = taken + 1;
                 engine.advance(taken, taken + 1)?;
                 taken += 1;
             }
@@ -119,7 +119,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
             }
             before_stop = margin;
             self.may_take(engine.inputs.count(), taken)?;
-            engine.set_steps(taken + 1);
+            engine.steps = taken + 1;
             if taken.is_multiple_of(engine.units.stride) {
                 for action in online.before_step() {
                     engine.act(action, stores, loss)?;

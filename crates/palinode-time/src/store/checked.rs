@@ -6,7 +6,7 @@
 //! [`DiskStore`](super::DiskStore) has a checksum in every file, and our own store in memory keeps words as
 //! they are.
 
-use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
+use palinode_core::{Snapshot, SnapshotError, SnapshotStore};
 
 pub(crate) struct Checked<S> {
     store: S,
@@ -42,13 +42,7 @@ impl<S: SnapshotStore> SnapshotStore for Checked<S> {
         Err(SnapshotError::Damaged { step, place: String::new(), how })
     }
 
-    fn free(&mut self, slot: u32) {
-        self.store.free(slot);
-    }
-
-    fn prefetch(&mut self, slot: u32, step: u64) {
-        self.store.prefetch(slot, step);
-    }
+    leaves_the_rest_to_the_inner_store!();
 
     fn heap_bytes(&self) -> usize {
         self.store.heap_bytes() + self.hashes.capacity() * size_of::<u64>()
@@ -58,14 +52,6 @@ impl<S: SnapshotStore> SnapshotStore for Checked<S> {
         // A list that grows to twice its size is held twice for a moment.
         let hashes = slots.max(4).saturating_mul(3 * size_of::<u64>());
         self.store.heap_bytes_for(slots, reals, plain).saturating_add(hashes)
-    }
-
-    fn flush(&mut self) -> Result<(), SnapshotError> {
-        self.store.flush()
-    }
-
-    fn stats(&self) -> StoreStats {
-        self.store.stats()
     }
 
     fn is_lossy(&self) -> bool {

@@ -14,7 +14,7 @@
 
 use super::slack_of_changing_sizes;
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
-use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
+use palinode_core::{Snapshot, SnapshotError, SnapshotStore};
 
 const WORD: usize = size_of::<u64>();
 const BLOCK: usize = 4096;
@@ -79,11 +79,6 @@ impl<T: SnapshotStore> CompressedStore<T> {
         &self.store
     }
 
-    /// The store inside, as one's own.
-    pub fn into_store(self) -> T {
-        self.store
-    }
-
     /// How many times smaller the snapshots became that were put so far.
     pub fn ratio(&self) -> Option<f64> {
         (self.kept > 0).then(|| self.given as f64 / self.kept as f64)
@@ -146,13 +141,7 @@ impl<T: SnapshotStore> SnapshotStore for CompressedStore<T> {
         if packed.is_empty() { Ok(()) } else { Err(damaged()) }
     }
 
-    fn free(&mut self, slot: u32) {
-        self.store.free(slot);
-    }
-
-    fn prefetch(&mut self, slot: u32, step: u64) {
-        self.store.prefetch(slot, step);
-    }
+    leaves_the_rest_to_the_inner_store!();
 
     fn heap_bytes(&self) -> usize {
         self.store.heap_bytes() + self.packed.heap_bytes() + self.scratch.heap_bytes()
@@ -164,14 +153,6 @@ impl<T: SnapshotStore> SnapshotStore for CompressedStore<T> {
         let scratch = 2 * block + get_maximum_output_size(block) + TABLE_BYTES;
         let kept = self.store.heap_bytes_for(slots, 0, packed) + slack_of_changing_sizes(slots);
         kept + packed * WORD + scratch
-    }
-
-    fn flush(&mut self) -> Result<(), SnapshotError> {
-        self.store.flush()
-    }
-
-    fn stats(&self) -> StoreStats {
-        self.store.stats()
     }
 
     fn is_lossy(&self) -> bool {

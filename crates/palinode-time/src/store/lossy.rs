@@ -12,7 +12,7 @@
 //! orders of magnitude. Whoever uses it must say by how much.
 
 use super::slack_of_changing_sizes;
-use palinode_core::{Snapshot, SnapshotError, SnapshotStore, StoreStats};
+use palinode_core::{Snapshot, SnapshotError, SnapshotStore};
 
 /// Another store, in which the numbers of snapshots are kept in fewer bits.
 ///
@@ -120,16 +120,6 @@ impl<T: SnapshotStore> LossyStore<T> {
         self
     }
 
-    /// The store inside.
-    pub fn store(&self) -> &T {
-        &self.store
-    }
-
-    /// The store inside, as one's own.
-    pub fn into_store(self) -> T {
-        self.store
-    }
-
     /// The words that a snapshot becomes at most: lengths, narrow numbers, exact numbers with their places,
     /// everything else.
     fn packed_words(&self, reals: usize, plain: usize) -> usize {
@@ -181,13 +171,7 @@ impl<T: SnapshotStore> SnapshotStore for LossyStore<T> {
         })
     }
 
-    fn free(&mut self, slot: u32) {
-        self.store.free(slot);
-    }
-
-    fn prefetch(&mut self, slot: u32, step: u64) {
-        self.store.prefetch(slot, step);
-    }
+    leaves_the_rest_to_the_inner_store!();
 
     fn heap_bytes(&self) -> usize {
         self.store.heap_bytes() + self.packed.heap_bytes()
@@ -198,14 +182,6 @@ impl<T: SnapshotStore> SnapshotStore for LossyStore<T> {
         // Sizes differ by what is kept exactly.
         let slack = if exact_of(reals) == 0 { 0 } else { slack_of_changing_sizes(slots) };
         self.store.heap_bytes_for(slots, 0, words) + slack + words * size_of::<u64>()
-    }
-
-    fn flush(&mut self) -> Result<(), SnapshotError> {
-        self.store.flush()
-    }
-
-    fn stats(&self) -> StoreStats {
-        self.store.stats()
     }
 
     fn is_lossy(&self) -> bool {

@@ -10,6 +10,24 @@
 //! Invariants: what `heap_bytes` tells is what the allocator gave, and never more than `heap_bytes_for` told
 //! before. A failed `put` or `get` changes nothing of the caller's but the snapshot that was to be filled.
 
+/// What a store around another does not do itself.
+macro_rules! leaves_the_rest_to_the_inner_store {
+    () => {
+        fn free(&mut self, slot: u32) {
+            self.store.free(slot);
+        }
+        fn prefetch(&mut self, slot: u32, step: u64) {
+            self.store.prefetch(slot, step);
+        }
+        fn flush(&mut self) -> Result<(), SnapshotError> {
+            self.store.flush()
+        }
+        fn stats(&self) -> palinode_core::StoreStats {
+            self.store.stats()
+        }
+    };
+}
+
 mod checked;
 mod compressed;
 mod disk;

@@ -222,19 +222,17 @@ mod threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(f)
     }
 
+    /// How many results there are over numbers of threads.
+    fn results<T: Ord + Send>(most: usize, run: impl Fn() -> T + Sync) -> BTreeSet<T> {
+        (1..=most).map(|threads| on_threads(threads, &run)).collect()
+    }
+
     /// The bit patterns of a batch's gradient over runs and numbers of threads.
     fn patterns(how: Accumulator, samples: usize, runs: usize) -> usize {
-        let mut seen = BTreeSet::new();
-        for threads in 1..=8 {
-            on_threads(threads, || {
-                for _ in 0..runs {
-                    let batch = Batch::new(samples).accumulate(how).parallel();
-                    seen.insert(bits(&batch.value_and_grad(&POINT, of_vars).unwrap()));
-                }
-            });
-        }
-        let sequential = Batch::new(samples).accumulate(how).value_and_grad(&POINT, of_vars).unwrap();
-        seen.insert(bits(&sequential));
+        let batch = Batch::new(samples).accumulate(how);
+        let run = |batch: Batch| bits(&batch.value_and_grad(&POINT, of_vars).unwrap());
+        let mut seen: BTreeSet<_> = (0..runs).flat_map(|_| results(8, || run(batch.parallel()))).collect();
+        seen.insert(run(batch));
         seen.len()
     }
 
@@ -260,19 +258,11 @@ mod threads {
     fn exact_slopes_have_one_bit_pattern() {
         let key = Key::from_seed(5);
         let run = |how| {
-            let mut seen = BTreeSet::new();
-            for threads in 1..=8 {
-                let estimate = on_threads(threads, || {
-                    Batch::new(5000).accumulate(how).parallel().forward_gradient::<2>(
-                        &POINT,
-                        Directions::Sphere,
-                        key,
-                        |p, sample| loss(|i| p.get(i), sample),
-                    )
-                });
-                seen.insert(estimate.unwrap().slopes().map(f64::to_bits));
-            }
-            seen.len()
+            let batch = Batch::new(5000).accumulate(how).parallel();
+            let loss = |p: &Perturbed<'_, '_, 2>, sample: usize| loss(|i| p.get(i), sample);
+            let slopes =
+                || batch.forward_gradient::<2>(&POINT, Directions::Sphere, key, loss).unwrap().slopes();
+            results(8, || slopes().map(f64::to_bits)).len()
         };
         assert_eq!(run(Accumulator::Exact), 1);
         assert!(run(Accumulator::Naive) > 1, "the check could not fail");
@@ -282,13 +272,9 @@ mod threads {
     fn exact_posits_have_one_bit_pattern() {
         let point = POINT.map(Posit32::from_f64);
         let run = |how| {
-            let mut seen = BTreeSet::new();
-            for threads in 1..=5 {
-                let batch = Batch::new(3000).accumulate(how).parallel();
-                let sum = on_threads(threads, || batch.value_and_grad(&point, squared::<Posit32>)).unwrap();
-                seen.insert(sum.gradient.iter().map(|g| g.to_bits()).collect::<Vec<_>>());
-            }
-            seen.len()
+            let batch = Batch::new(3000).accumulate(how).parallel();
+            let gradient = || batch.value_and_grad(&point, squared::<Posit32>).unwrap().gradient;
+            results(5, || gradient().iter().map(|g| g.to_bits()).collect::<Vec<_>>()).len()
         };
         assert_eq!(run(Accumulator::Exact), 1);
         assert!(run(Accumulator::Naive) > 1, "the check could not fail");

@@ -189,16 +189,13 @@ fn estimates_and_descents_run_on_other_numbers() {
 #[test]
 fn rounded_directions_are_as_biased_as_they_say() {
     fn second_moment<S: Scalar>(family: Directions<'_>, n: usize) -> (f64, f64) {
-        let (mut sum, mut squares, rounds) = (0.0, 0.0, 60_000);
-        for round in 0..rounds {
+        let mut squares = Mean::default();
+        for round in 0..60_000 {
             let draw: Draw<1> = family.draw(Key::from_seed(8).fold(round), n).unwrap();
             // Not the mean over entries: on a sphere that is 1 whatever happens.
-            let square = S::from_f64(draw.at(round as usize % n)[0]).peek().unwrap().powi(2);
-            sum += square;
-            squares += square * square;
+            squares.add(S::from_f64(draw.at(round as usize % n)[0]).peek().unwrap().powi(2));
         }
-        let mean = sum / rounds as f64;
-        (mean, ((squares / rounds as f64 - mean * mean) / rounds as f64).sqrt())
+        (squares.mean, squares.standard_error())
     }
     fn of<S: Scalar>() {
         for family in FAMILIES {
@@ -294,20 +291,9 @@ fn frames_are_orthogonal() {
     for n in 6..70 {
         for family in [Directions::CoordinateFrame, Directions::HadamardFrame] {
             let draw: Draw<6> = family.draw(Key::from_seed(n as u64), n).unwrap();
-            let mut products = [[0.0; 6]; 6];
-            for i in 0..n {
-                let v = draw.at(i);
-                for (a, row) in products.iter_mut().enumerate() {
-                    for (b, product) in row.iter_mut().enumerate() {
-                        *product += v[a] * v[b] / n as f64;
-                    }
-                }
-            }
-            for (a, row) in products.iter().enumerate() {
-                for (b, product) in row.iter().enumerate() {
-                    let expected = if a == b { 1.0 } else { 0.0 };
-                    assert!((product - expected).abs() < 1e-13, "{family:?} {n} {a} {b}: {product}");
-                }
+            for (a, b) in (0..6).flat_map(|a| (0..6).map(move |b| (a, b))) {
+                let product: f64 = (0..n).map(|i| draw.at(i)).map(|v| v[a] * v[b] / n as f64).sum();
+                assert!((product - f64::from(a == b)).abs() < 1e-13, "{family:?} {n} {a} {b}: {product}");
             }
         }
     }
@@ -438,15 +424,14 @@ fn mistakes_are_named() {
          independent ones (Directions::Rademacher)"
     );
     let rounds = estimate_gradient::<1>(&[1.0], Directions::Gaussian, key, 1, linear).unwrap_err();
-    assert_eq!(rounds.code(), "PAL0607");
-    let input = forward_gradient::<1>(&[1.0, f64::NAN], Directions::Gaussian, key, linear).unwrap_err();
-    assert_eq!(input.code(), "PAL0102");
-    let output = forward_gradient::<1>(&[-1.0], Directions::Gaussian, key, |p| p.get(0).ln()).unwrap_err();
-    assert_eq!(output.code(), "PAL0103");
-    let slope = forward_gradient::<1>(&[0.0], Directions::Gaussian, key, |p| p.get(0).sqrt()).unwrap_err();
-    assert_eq!(slope.code(), "PAL0104");
+    let of = |p: &[f64], f: fn(&Perturbed<'_, '_, 1>) -> DualN<f64, 1>| {
+        forward_gradient::<1>(p, Directions::Gaussian, key, f).unwrap_err()
+    };
+    let (input, output) = (of(&[1.0, f64::NAN], linear), of(&[-1.0], |p| p.get(0).ln()));
+    let slope = of(&[0.0], |p| p.get(0).sqrt());
     let guess = one_draw(1).with_guess(&[1.0; 3], Accumulator::Exact).unwrap_err();
-    assert_eq!(guess.code(), "PAL0101");
+    let codes = [rounds, input, output, slope, guess].map(|error| error.code());
+    assert_eq!(codes, ["PAL0607", "PAL0102", "PAL0103", "PAL0104", "PAL0101"]);
     for broken in [f64::NAN, f64::INFINITY] {
         let mut guess = [0.5; 20];
         guess[7] = broken;

@@ -1,11 +1,12 @@
 //! Implicit functions against closed forms, finite differences and unrolled iterations.
 
-use palinode_core::{Real, Tape, jacobian, jvp, value_and_grad};
+use palinode_core::{Real, Tape, Var, jacobian, jvp, value_and_grad};
 use palinode_time::implicit::{
-    Equation, LinearMethod, Solver, SolverReport, fixed_point, fixed_point_of, root, root_of, unrolled,
+    Equation, ImplicitError, LinearMethod, Solution, Solver, SolverReport, fixed_point, fixed_point_of, root,
+    root_of, unrolled,
 };
 use proptest::prelude::*;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// x = cos(x) + p.
 #[derive(Clone, Copy)]
@@ -46,7 +47,8 @@ fn both_linear(solver: &Solver) -> [Solver; 2] {
     [LinearMethod::Direct, LinearMethod::Krylov].map(|method| solver.clone().linear(method))
 }
 
-fn close(found: f64, expected: f64, tolerance: f64) {
+#[track_caller]
+pub(crate) fn close(found: f64, expected: f64, tolerance: f64) {
     assert!((found - expected).abs() <= tolerance * (1.0 + expected.abs()), "{found} is not {expected}");
 }
 
@@ -214,23 +216,29 @@ impl Equation for Kepler {
     }
 }
 
+/// A function of a solution, its gradient, and the report after the sweep.
+fn reported(
+    solve: impl Fn(&[Var<f64>]) -> Result<Solution<Var<f64>>, ImplicitError>,
+    of: impl Fn(&[Var<f64>]) -> Var<f64>,
+    params: &[f64],
+) -> (f64, Vec<f64>, SolverReport) {
+    let mut report = None;
+    let loss = |p: &[Var<f64>]| {
+        let solution = solve(p).unwrap();
+        report = Some(solution.report);
+        of(&solution.x)
+    };
+    let (value, gradient) = value_and_grad(loss, params).unwrap();
+    (value, gradient, report.unwrap())
+}
+
 #[test]
 fn newton_finds_roots_whose_derivatives_are_known() {
     for (e, m) in [(0.3f64, 1.2f64), (0.9, 0.1), (0.99, 3.0), (0.0, 2.0)] {
-        let kept = Mutex::new(None);
-        let (x, g) = value_and_grad(
-            |p| {
-                let solution = root(Kepler, &[3.0], p, &Solver::newton()).unwrap();
-                *kept.lock().unwrap() = Some(solution.report);
-                solution.x[0]
-            },
-            &[e, m],
-        )
-        .unwrap();
+        let (x, g, report) = reported(|p| root(Kepler, &[3.0], p, &Solver::newton()), |x| x[0], &[e, m]);
         let down = 1.0 - e * x.cos();
         close(g[0], x.sin() / down, 1e-13);
         close(g[1], 1.0 / down, 1e-13);
-        let report: SolverReport = kept.into_inner().unwrap().unwrap();
         assert!(report.iterations <= 12 && report.residual < 1e-14, "{report}");
         let derivative = report.derivative().expect("a sweep has asked for it");
         assert!(
@@ -256,19 +264,9 @@ fn newton_finds_roots_whose_derivatives_are_known() {
 #[test]
 fn closures_over_var_are_taken_as_they_are() {
     let slope = 0.4; // data of the caller, borrowed
-    let (x, g) = value_and_grad(
-        |p| {
-            let mixed = fixed_point_of(
-                |x, p| vec![x[1] * slope + p[0], (x[0] * p[1]).sin()],
-                &[0.0, 0.0],
-                p,
-                &Solver::anderson(3),
-            );
-            mixed.unwrap().x[0]
-        },
-        &[0.2, 0.8],
-    )
-    .unwrap();
+    let map = |x: &[Var<f64>], p: &[Var<f64>]| vec![x[1] * slope + p[0], (x[0] * p[1]).sin()];
+    let loss = |p: &[Var<f64>]| fixed_point_of(map, &[0.0, 0.0], p, &Solver::anderson(3)).unwrap().x[0];
+    let (x, g) = value_and_grad(loss, &[0.2, 0.8]).unwrap();
     let solve = |p: [f64; 2]| {
         let mut x = [0.0, 0.0];
         (0..500).for_each(|_| x = [x[1] * slope + p[0], (x[0] * p[1]).sin()]);
@@ -306,29 +304,17 @@ fn many_unknowns_are_solved_by_products_without_a_matrix() {
     let params: Vec<f64> =
         std::iter::once(0.5).chain((0..n).map(|i| (i as f64 * 0.37).sin() * 0.2)).collect();
     let gradient = |solver: &Solver| {
-        let kept = Mutex::new(None);
-        let (_, g) = value_and_grad(
-            |p| {
-                let solution = fixed_point(Ring, &vec![0.0; n], p, solver).unwrap();
-                *kept.lock().unwrap() = Some(solution.report);
-                solution.x.iter().map(|x| *x * *x).sum()
-            },
-            &params,
-        )
-        .unwrap();
-        (g, kept.into_inner().unwrap().unwrap().derivative().unwrap())
+        let solve = |p: &[Var<f64>]| fixed_point(Ring, &vec![0.0; n], p, solver);
+        let (_, g, report) = reported(solve, |x| x.iter().map(|x| *x * *x).sum(), &params);
+        (g, report.derivative().unwrap())
     };
     let (by_products, report) = gradient(&Solver::anderson(5));
     assert!(!report.direct && report.products < 100 && report.residual <= 1e-10, "{report}");
     let (by_matrix, report) = gradient(&Solver::anderson(5).linear(LinearMethod::Direct));
     assert!(report.direct && report.products > n, "{report}");
-    for (a, b) in by_products.iter().zip(&by_matrix) {
-        close(*a, *b, 1e-8);
-    }
     // Newton by products as well.
-    let (newton, _) = gradient(&Solver::newton());
-    for (a, b) in newton.iter().zip(&by_matrix) {
-        close(*a, *b, 1e-8);
+    for g in [by_products, gradient(&Solver::newton()).0] {
+        g.iter().zip(&by_matrix).for_each(|(a, b)| close(*a, *b, 1e-8));
     }
 }
 

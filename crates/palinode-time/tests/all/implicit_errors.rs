@@ -1,10 +1,27 @@
 //! What has no solution or no derivative says so, with what was reached and what to do.
 
 use crate::implicit::{Affine, Cosine, Ring};
-use palinode_core::{Real, Var, grad, jvp, value_and_grad};
+use palinode_core::{Dual, Real, Var, grad, jvp, value_and_grad};
 use palinode_time::implicit::{
-    Equation, ImplicitError, LinearMethod, Solver, fixed_point, fixed_point_of, root, root_of, unrolled,
+    Equation, ImplicitError, LinearMethod, Solution, Solver, fixed_point, fixed_point_of, root, root_of,
+    unrolled,
 };
+
+/// Why a solution has no tangent at p = 0.
+fn in_forward_mode(
+    solve: impl Fn(&[Dual<f64>]) -> Result<Solution<Dual<f64>>, ImplicitError>,
+) -> ImplicitError {
+    let mut failure = None;
+    let of = |p: &[Dual<f64>]| match solve(p) {
+        Ok(solution) => solution.x,
+        Err(error) => {
+            failure = Some(error);
+            vec![]
+        }
+    };
+    let _ = jvp(of, &[0.0], &[1.0]);
+    failure.expect("no derivative")
+}
 
 /// x = x + p: at p = 0 every x is a fixed point, elsewhere none is.
 struct Free;
@@ -23,19 +40,8 @@ fn a_singular_system_is_an_error_and_no_zeros() {
         let error = grad(loss, &[0.0]).unwrap_err();
         assert_eq!(error.code(), "PAL0542", "{error}");
         assert!(error.to_string().contains("no adjoint here"), "{error}");
-        let mut failure = None;
-        let _ = jvp(
-            |p| match fixed_point(Free, &[1.0, 0.0], p, &solver) {
-                Ok(solution) => solution.x,
-                Err(error) => {
-                    failure = Some(error);
-                    vec![]
-                }
-            },
-            &[0.0],
-            &[1.0],
-        );
-        assert!(matches!(failure, Some(ImplicitError::NoDerivative { .. })), "{failure:?}");
+        let failure = in_forward_mode(|p| fixed_point(Free, &[1.0, 0.0], p, &solver));
+        assert!(matches!(failure, ImplicitError::NoDerivative { .. }), "{failure:?}");
     }
     // A matrix that is formed sees that the other component is not determined either, although its own
     // equation looks innocent.
@@ -101,19 +107,8 @@ fn a_fold_that_is_approached_has_no_derivative_either() {
         assert_eq!(answer.expect_err("no derivative").code(), "PAL0542", "{start}");
     }
     // In forward mode.
-    let mut failure = None;
-    let _ = jvp(
-        |p| match root(Fold(2), &[1.5, 300.0], p, &Solver::newton()) {
-            Ok(solution) => solution.x,
-            Err(error) => {
-                failure = Some(error);
-                vec![]
-            }
-        },
-        &[0.0],
-        &[1.0],
-    );
-    let Some(ImplicitError::Undetermined { which: "derivative", error, change }) = failure else {
+    let failure = in_forward_mode(|p| root(Fold(2), &[1.5, 300.0], p, &Solver::newton()));
+    let ImplicitError::Undetermined { which: "derivative", error, change } = failure else {
         panic!("{failure:?}")
     };
     assert!(error < 1e-5 && change >= 0.5, "{error} {change}");

@@ -1,13 +1,9 @@
 //! Second and third order, forward lanes, single precision, and implicit functions inside loops and other
 //! implicit functions.
 
-use crate::implicit::{Affine, Cosine, Ring};
+use crate::implicit::{Affine, Cosine, Ring, close};
 use palinode_core::{Dual, DualN, Passive, Real, Tape, Var, grad, hessian, hvp};
 use palinode_time::implicit::{Equation, Implicit, LinearMethod, Solver, fixed_point, root};
-
-fn close(found: f64, expected: f64, tolerance: f64) {
-    assert!((found - expected).abs() <= tolerance * (1.0 + expected.abs()), "{found} is not {expected}");
-}
 
 fn cosine<S: Real + Implicit>(p: &[S]) -> S {
     fixed_point(Cosine, &[0.5], p, &Solver::newton()).unwrap().x[0]

@@ -1,9 +1,9 @@
 //! Steps that solve equations: implicit Euler, in rollouts of every kind.
 
-use crate::rollout::bits;
+use crate::models::{SCHEDULES, bits};
 use palinode_core::{Dual, Real, Var};
 use palinode_time::implicit::{Equation, Implicit, Solver, root};
-use palinode_time::{Error, Notes, Number, Rollout, Schedule, Step};
+use palinode_time::{Error, Notes, Number, Rollout, Step};
 
 const DT: f64 = 0.05;
 
@@ -44,7 +44,7 @@ fn run(steps: u64) -> Rollout<'static, Decay> {
 fn the_gradient_of_implicit_euler_is_the_closed_form() {
     // Without the cubic term a step divides by 1 + dt k.
     let (start, k, steps) = (1.5, 0.8, 60);
-    let gradient = run(steps).value_and_grad(&start, &[k, 0.0], |x| *x).expect("a gradient");
+    let gradient = run(steps).value_and_grad(&start, &[k, 0.0], |x| *x).unwrap();
     let factor = 1.0 + DT * k;
     let last = start / factor.powi(60);
     let close = |found: f64, exact: f64| (found - exact).abs() <= 1e-12 * exact.abs();
@@ -59,22 +59,16 @@ fn the_gradient_of_implicit_euler_is_the_closed_form() {
 #[test]
 fn equations_inside_steps_go_through_every_driver() {
     let (start, params) = (1.5, [0.8, 0.6]);
-    let reference = run(40).value_and_grad(&start, &params, |x| *x * *x).expect("a gradient");
-    for schedule in [
-        Schedule::StoreAll,
-        Schedule::Binomial { snapshots: 3 },
-        Schedule::Mixed { places: 4 },
-        Schedule::Periodic { every: 7 },
-    ] {
+    let reference = run(40).value_and_grad(&start, &params, |x| *x * *x).unwrap();
+    for schedule in SCHEDULES {
         let gradient = run(40).schedule(schedule).value_and_grad(&start, &params, |x| *x * *x);
-        assert_eq!(bits(&gradient.expect("a gradient")), bits(&reference), "{schedule:?}");
+        assert_eq!(bits(&gradient.unwrap()), bits(&reference), "{schedule:?}");
     }
-    let value = |k: f64| run(40).run(&start, &[k, 0.6]).expect("a state").powi(2);
+    let value = |k: f64| run(40).run(&start, &[k, 0.6]).unwrap().powi(2);
     let difference = (value(0.8 + 1e-5) - value(0.8 - 1e-5)) / 2e-5;
     assert!((reference.params[0] - difference).abs() < 1e-8 * difference.abs());
     let direction: (&f64, &[f64; 2]) = (&0.3, &[1.0, -0.5]);
-    let (_, forward) =
-        run(40).jvp(&start, &params, direction, |x: &Dual<f64>| *x * *x).expect("a derivative");
+    let (_, forward) = run(40).jvp(&start, &params, direction, |x: &Dual<f64>| *x * *x).unwrap();
     let reverse = 0.3 * reference.initial + reference.params[0] - 0.5 * reference.params[1];
     assert!((forward - reverse).abs() < 1e-10 * reverse.abs(), "{forward} and {reverse}");
     let (first, second) = run(40)
@@ -83,7 +77,7 @@ fn equations_inside_steps_go_through_every_driver() {
     assert!((first.params[0] - reference.params[0]).abs() < 1e-12 * reference.params[0].abs());
     let moved = |h: f64| {
         let params = [params[0] + h, params[1] - 0.5 * h];
-        run(40).value_and_grad(&(start + 0.3 * h), &params, |x| *x * *x).expect("a gradient").params[1]
+        run(40).value_and_grad(&(start + 0.3 * h), &params, |x| *x * *x).unwrap().params[1]
     };
     let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
     assert!(

@@ -1,69 +1,87 @@
-//! Loops to differentiate, each with what makes it hard.
+//! Loops to differentiate, each with what makes it hard; and what tests ask of them.
 
-use palinode_core::{Real, Reals, Sink, Source};
-use palinode_time::{Number, ReversibleStep, Step, StepRule};
+use palinode_core::{Real, Snapshot, SnapshotError, SnapshotStore};
+use palinode_macros::{Reals, step};
+use palinode_time::{Error, Gradient, Number, ReversibleStep, Schedule, Step, StepRule};
+use std::cell::Cell;
+
+/// The bits of everything that a gradient holds.
+pub(crate) fn bits<St: Step>(gradient: &Gradient<St>) -> Vec<u64> {
+    let mut bits = vec![gradient.value.to_bits()];
+    bits.extend(Snapshot::of(&gradient.initial).reals());
+    bits.extend(Snapshot::of(&gradient.params).reals());
+    gradient.inputs.iter().for_each(|input| bits.extend(Snapshot::of(input).reals()));
+    bits
+}
+
+/// The bytes that the refusal of a budget of one byte names as enough.
+#[track_caller]
+pub(crate) fn smallest<St: Step>(refused: Result<Gradient<St>, Error>) -> usize {
+    match refused {
+        Err(Error::BudgetTooSmall { smallest, .. }) => smallest.bytes(),
+        Err(error) => panic!("{error}"),
+        Ok(gradient) => panic!("1 byte cannot be enough: {}", gradient.report),
+    }
+}
+
+/// Every kind.
+pub(crate) const SCHEDULES: [Schedule; 6] = [
+    Schedule::Best,
+    Schedule::StoreAll,
+    Schedule::Periodic { every: 4 },
+    Schedule::Binomial { snapshots: 1 },
+    Schedule::Binomial { snapshots: 3 },
+    Schedule::Mixed { places: 3 },
+];
+
+pub(crate) const CHAOTIC: [f64; 3] = [10.0, 28.0, 8.0 / 3.0];
+
+pub(crate) fn squares<S: Real>([x, y, z]: &[S; 3]) -> S {
+    *x * *x + *y * *y + *z * *z
+}
+
+/// A list of numbers without a pattern.
+pub(crate) fn wave(n: usize) -> Vec<f64> {
+    (0..n).map(|i| (i as f64 * 0.7).sin()).collect()
+}
 
 /// Explicit Euler of the Lorenz system: chaotic at the usual parameters.
-pub(crate) struct Lorenz;
-
-impl Step for Lorenz {
-    type State<S: Number> = [S; 3];
-    type Params<S: Number> = [S; 3];
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, [x, y, z]: &mut [S; 3], [sigma, rho, beta]: &[S; 3], _: &()) {
-        let dt = 0.001;
-        let (dx, dy, dz) = ((*y - *x) * *sigma, *x * (*rho - *z) - *y, *x * *y - *beta * *z);
-        *x += dx * dt;
-        *y += dy * dt;
-        *z += dz * dt;
-    }
+#[step(Lorenz)]
+pub(crate) fn lorenz<S: Real>([x, y, z]: &mut [S; 3], [sigma, rho, beta]: &[S; 3]) {
+    let dt = 0.001;
+    let (dx, dy, dz) = ((*y - *x) * *sigma, *x * (*rho - *z) - *y, *x * *y - *beta * *z);
+    *x += dx * dt;
+    *y += dy * dt;
+    *z += dz * dt;
 }
 
 /// The heat equation on a rod, updated in place, with a source that enters at each step.
-pub(crate) struct Heat;
-
-impl Step for Heat {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = S;
-    fn step<S: Real>(&self, u: &mut Vec<S>, conductivity: &S, source: &S) {
-        let mut left = u[0];
-        for i in 1..u.len() - 1 {
-            let here = u[i];
-            u[i] = here + *conductivity * (left - here * 2.0 + u[i + 1]);
-            left = here;
-        }
-        u[1] += *source;
+#[step(Heat)]
+pub(crate) fn heat<S: Real>(u: &mut Vec<S>, conductivity: &S, source: &S) {
+    let mut left = u[0];
+    for i in 1..u.len() - 1 {
+        let here = u[i];
+        u[i] = here + *conductivity * (left - here * 2.0 + u[i + 1]);
+        left = here;
     }
+    u[1] += *source;
 }
 
 /// A recurrent network: weights, a bias, tanh, two inputs.
-pub(crate) struct Rnn;
-
-impl Step for Rnn {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = (Vec<S>, Vec<S>);
-    type Input<S: Number> = [S; 2];
-    fn step<S: Real>(&self, h: &mut Vec<S>, (weights, bias): &(Vec<S>, Vec<S>), x: &[S; 2]) {
-        let n = h.len();
-        let old = h.clone();
-        for i in 0..n {
-            let sum: S = (0..n).map(|j| weights[i * n + j] * old[j]).sum();
-            h[i] = (sum + bias[i] + x[i % 2]).tanh();
-        }
+#[step(Rnn)]
+pub(crate) fn rnn<S: Real>(h: &mut Vec<S>, (weights, bias): &(Vec<S>, Vec<S>), x: &[S; 2]) {
+    let n = h.len();
+    let old = h.clone();
+    for i in 0..n {
+        let sum: S = (0..n).map(|j| weights[i * n + j] * old[j]).sum();
+        h[i] = (sum + bias[i] + x[i % 2]).tanh();
     }
 }
 
 /// x <- a x + b: everything is known in closed form.
-pub(crate) struct Affine;
-
-impl Step for Affine {
-    type State<S: Number> = S;
-    type Params<S: Number> = [S; 2];
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, x: &mut S, [a, b]: &[S; 2], _: &()) {
-        *x = *a * *x + *b;
-    }
+#[step(Affine)]
+pub(crate) fn affine<S: Real>(x: &mut S, [a, b]: &[S; 2]) {
+    *x = *a * *x + *b;
 }
 
 impl StepRule for Affine {
@@ -97,83 +115,39 @@ impl Step for Product {
 }
 
 /// A list that grows and shrinks, and an enum: the shape of the state changes from step to step.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Reals)]
 pub(crate) enum Shape<S> {
     List(Vec<S>, u32),
     Sum { total: S, left: u32 },
 }
 
-impl<S: Reals<S>> Reals<S> for Shape<S> {
-    fn save(&self, to: &mut impl Sink<S>) {
-        match self {
-            Shape::List(items, left) => {
-                to.word(0);
-                items.save(to);
-                to.word(u64::from(*left));
-            }
-            Shape::Sum { total, left } => {
-                to.word(1);
-                total.save(to);
-                to.word(u64::from(*left));
-            }
+#[step(Changing)]
+pub(crate) fn changing<S: Real>(shape: &mut Shape<S>, k: &S) {
+    *shape = match shape {
+        Shape::List(items, left) if *left == 0 => {
+            let total: S = items.iter().copied().sum();
+            Shape::Sum { total: (total * *k).sin(), left: 3 }
         }
-    }
-    fn load(from: &mut impl Source<S>) -> Self {
-        if from.word() == 0 {
-            let items = Vec::load(from);
-            Shape::List(items, from.word() as u32)
-        } else {
-            let total = S::load(from);
-            Shape::Sum { total, left: from.word() as u32 }
-        }
-    }
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Shape::List(items, _) => items.heap_bytes(),
-            Shape::Sum { .. } => 0,
-        }
-    }
-}
-
-pub(crate) struct Changing;
-
-impl Step for Changing {
-    type State<S: Number> = Shape<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, shape: &mut Shape<S>, k: &S, _: &()) {
-        *shape = match shape {
-            Shape::List(items, left) if *left == 0 => {
-                let total: S = items.iter().copied().sum();
-                Shape::Sum { total: (total * *k).sin(), left: 3 }
+        Shape::List(items, left) => {
+            let mut items = items.clone();
+            let last = items[items.len() - 1];
+            items.push(last * *k + 0.1);
+            if *left % 3 == 0 {
+                items.remove(0);
             }
-            Shape::List(items, left) => {
-                let mut items = items.clone();
-                let last = items[items.len() - 1];
-                items.push(last * *k + 0.1);
-                if *left % 3 == 0 {
-                    items.remove(0);
-                }
-                Shape::List(items, *left - 1)
-            }
-            Shape::Sum { total, left: 0 } => Shape::List(vec![*total, *total * *k], 4),
-            Shape::Sum { total, left } => Shape::Sum { total: *total + *k * 0.5, left: *left - 1 },
-        };
-    }
+            Shape::List(items, *left - 1)
+        }
+        Shape::Sum { total, left: 0 } => Shape::List(vec![*total, *total * *k], 4),
+        Shape::Sum { total, left } => Shape::Sum { total: *total + *k * 0.5, left: *left - 1 },
+    };
 }
 
 /// Leapfrog of a harmonic oscillator: undoing drifts by rounding.
-pub(crate) struct Leapfrog;
-
-impl Step for Leapfrog {
-    type State<S: Number> = [S; 2];
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, [x, v]: &mut [S; 2], k: &S, _: &()) {
-        *v -= *k * *x * 0.005;
-        *x += *v * 0.01;
-        *v -= *k * *x * 0.005;
-    }
+#[step(Leapfrog)]
+pub(crate) fn leapfrog<S: Real>([x, v]: &mut [S; 2], k: &S) {
+    *v -= *k * *x * 0.005;
+    *x += *v * 0.01;
+    *v -= *k * *x * 0.005;
 }
 
 impl ReversibleStep for Leapfrog {
@@ -213,5 +187,43 @@ impl ReversibleStep for Lattice {
         *v += on_grid(*k * *x * 0.005);
         *x -= on_grid(*v * 0.01);
         *v += on_grid(*k * *x * 0.005);
+    }
+}
+
+/// A step with hidden state: a counter outside of what is kept.
+#[derive(Default)]
+pub(crate) struct Hidden(Cell<u64>);
+
+impl Step for Hidden {
+    type State<S: Number> = S;
+    type Params<S: Number> = S;
+    type Input<S: Number> = ();
+    fn step<S: Number>(&self, x: &mut S, p: &S, _: &()) {
+        self.0.set(self.0.get() + 1);
+        *x = *x * 0.5 + *p * (self.0.get() as f64);
+    }
+}
+
+/// A store around another, in whose hands snapshots change that it gives back: numbers and words, by step.
+pub(crate) struct Altering<S, F>(pub(crate) S, pub(crate) F);
+
+impl<S: SnapshotStore, F: Fn(u64, &mut Vec<u64>, &mut Vec<u64>)> SnapshotStore for Altering<S, F> {
+    fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        self.0.put(slot, step, snapshot)
+    }
+    fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
+        self.0.get(slot, step, into)?;
+        let (reals, plain) = into.words_mut();
+        self.1(step, reals, plain);
+        Ok(())
+    }
+    fn free(&mut self, slot: u32) {
+        self.0.free(slot);
+    }
+    fn heap_bytes(&self) -> usize {
+        self.0.heap_bytes()
+    }
+    fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize {
+        self.0.heap_bytes_for(slots, reals, plain)
     }
 }

@@ -1,14 +1,13 @@
 //! Steps that are programs: against the same steps in Rust, against the tape, and bit for bit the same for
 //! every schedule.
 
-use crate::models::Heat;
-use crate::rollout::bits;
-use palinode_core::{Real, Var};
+use crate::models::{Heat, SCHEDULES, bits, smallest, wave};
+use palinode_core::{Real, Snapshot, Var};
 use palinode_ir::interp::{Datum, Limits};
 use palinode_ir::{FunctionBuilder, Type};
+use palinode_macros::step;
 use palinode_time::{
-    Differentiate, Error, Gradient, Number, ProgramStep, ProgramStepError, ProgramValues, Repeat, Rollout,
-    Schedule, Step,
+    Differentiate, Error, Gradient, ProgramStep, ProgramStepError, ProgramValues, Repeat, Rollout, Taped,
 };
 
 const OSCILLATOR: &str = "
@@ -23,17 +22,11 @@ const OSCILLATOR: &str = "
 ";
 
 /// The same step in Rust.
-struct Oscillator;
-
-impl Step for Oscillator {
-    type State<S: Number> = [S; 2];
-    type Params<S: Number> = [S; 2];
-    type Input<S: Number> = S;
-    fn step<S: Real>(&self, [position, velocity]: &mut [S; 2], [stiffness, friction]: &[S; 2], dt: &S) {
-        let force = -*stiffness * *position - *friction * *velocity;
-        *velocity += force * *dt;
-        *position += *velocity * *dt;
-    }
+#[step(Oscillator)]
+fn swing<S: Real>([position, velocity]: &mut [S; 2], [stiffness, friction]: &[S; 2], dt: &S) {
+    let force = -*stiffness * *position - *friction * *velocity;
+    *velocity += force * *dt;
+    *position += *velocity * *dt;
 }
 
 const HEAT: &str = "
@@ -73,35 +66,29 @@ fn step_of(source: &str) -> ProgramStep {
     ProgramStep::from_source(source).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn rod() -> Vec<f64> {
-    (0..20).map(|i| (f64::from(i) * 0.7).sin()).collect()
-}
-
 fn sources() -> Vec<f64> {
     (0..60).map(|i| (f64::from(i) * 0.1).cos() * 0.05).collect()
 }
 
-fn heat_state(step: &ProgramStep) -> ProgramValues<f64> {
-    step.state(&[("u", Datum::vector(rod()))]).expect("a state")
-}
+/// A rollout, its initial state and parameters.
+type Case<How = Taped> = (Rollout<'static, ProgramStep, How>, ProgramValues<f64>, ProgramValues<f64>);
 
-fn heat() -> (Rollout<'static, ProgramStep>, ProgramValues<f64>, ProgramValues<f64>) {
+fn heat() -> Case {
     let step = step_of(HEAT);
-    let (state, params) = (heat_state(&step), step.params(&[]).expect("parameters"));
-    let inputs: Vec<ProgramValues<f64>> = sources()
-        .iter()
-        .map(|&source| step.input(&[("source", Datum::real(source))]).expect("an input"))
-        .collect();
+    let state = step.state(&[("u", Datum::vector(wave(20)))]).unwrap();
+    let params = step.params(&[]).unwrap();
+    let input = |&source: &f64| step.input(&[("source", Datum::real(source))]).unwrap();
+    let inputs: Vec<ProgramValues<f64>> = sources().iter().map(input).collect();
     (step.rollout().steps(60).inputs(inputs), state, params)
 }
 
-fn oscillator() -> (Rollout<'static, ProgramStep>, ProgramValues<f64>, ProgramValues<f64>) {
+fn oscillator() -> Case {
     let step = step_of(OSCILLATOR);
-    let (state, params) = (step.state(&[]).expect("a state"), step.params(&[]).expect("parameters"));
+    let (state, params) = (step.state(&[]).unwrap(), step.params(&[]).unwrap());
     (step.rollout().steps(200), state, params)
 }
 
-fn network() -> (Rollout<'static, ProgramStep>, ProgramValues<f64>, ProgramValues<f64>) {
+fn network() -> Case {
     let n = 4;
     let wave =
         |count: usize, pace: f64| (0..count).map(|i| (i as f64 * pace).sin() * 0.4).collect::<Vec<_>>();
@@ -110,9 +97,9 @@ fn network() -> (Rollout<'static, ProgramStep>, ProgramValues<f64>, ProgramValue
         step.state(&[("h", Datum::vector(wave(n, 1.1))), ("w", Datum::matrix(n, n, wave(n * n, 1.7)))]);
     let params = step.params(&[("bias", Datum::vector(wave(n, 0.3)))]);
     let inputs: Vec<ProgramValues<f64>> = (0..25)
-        .map(|at| step.input(&[("x", Datum::vector(wave(n, f64::from(at) * 0.1)))]).expect("an input"))
+        .map(|at| step.input(&[("x", Datum::vector(wave(n, f64::from(at) * 0.1)))]).unwrap())
         .collect();
-    (step.rollout().steps(25).inputs(inputs), state.expect("a state"), params.expect("parameters"))
+    (step.rollout().steps(25).inputs(inputs), state.unwrap(), params.unwrap())
 }
 
 /// The sum of squares of everything real in a state.
@@ -121,10 +108,14 @@ fn energy<S: Real>(state: &ProgramValues<S>) -> S {
     reals.fold(S::zero(), |sum, &x| sum + x * x)
 }
 
-/// Everything real of a gradient, in one list.
+/// Everything real, in one list.
+fn reals(values: &ProgramValues<f64>) -> impl Iterator<Item = f64> {
+    values.data().iter().filter_map(Datum::as_vector).flatten().copied()
+}
+
+/// Everything real of a gradient.
 fn numbers(gradient: &Gradient<ProgramStep>) -> Vec<f64> {
-    let values = [&gradient.initial, &gradient.params].into_iter().chain(&gradient.inputs);
-    values.flat_map(|values| values.data().iter().filter_map(Datum::as_vector).flatten().copied()).collect()
+    [&gradient.initial, &gradient.params].into_iter().chain(&gradient.inputs).flat_map(reals).collect()
 }
 
 fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
@@ -138,14 +129,13 @@ fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
 #[test]
 fn a_program_goes_the_way_of_the_same_step_in_rust() {
     let (run, state, params) = oscillator();
-    let found = run.run(&state, &params).expect("it runs");
-    let expected =
-        Rollout::new(Oscillator).steps(200).input(0.01).run(&[1.0, 0.25], &[4.0, 0.1]).expect("it runs");
+    let found = run.run(&state, &params).unwrap();
+    let expected = Rollout::new(Oscillator).steps(200).input(0.01).run(&[1.0, 0.25], &[4.0, 0.1]).unwrap();
     assert_eq!([found.real(0), found.real(1)].map(f64::to_bits), expected.map(f64::to_bits));
 
     let (run, state, params) = heat();
-    let found = run.run(&state, &params).expect("it runs");
-    let expected = Rollout::new(Heat).steps(60).inputs(sources()).run(&rod(), &0.2).expect("it runs");
+    let found = run.run(&state, &params).unwrap();
+    let expected = Rollout::new(Heat).steps(60).inputs(sources()).run(&wave(20), &0.2).unwrap();
     let to_bits = |list: &[f64]| list.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert_eq!(to_bits(found.elements(0)), to_bits(&expected));
 }
@@ -153,18 +143,17 @@ fn a_program_goes_the_way_of_the_same_step_in_rust() {
 #[test]
 fn its_gradient_is_that_of_the_same_step_in_rust() {
     let (run, state, params) = heat();
-    let by_rule = run.by_rule().value_and_grad(&state, &params, energy).expect("a gradient");
+    let by_rule = run.by_rule().value_and_grad(&state, &params, energy).unwrap();
     let rust = Rollout::new(Heat).steps(60).inputs(sources());
-    let rust = rust.value_and_grad(&rod(), &0.2, |u| u.iter().map(|&u| u * u).sum()).expect("a gradient");
+    let rust = rust.value_and_grad(&wave(20), &0.2, |u| u.iter().map(|&u| u * u).sum()).unwrap();
     assert_eq!(by_rule.value.to_bits(), rust.value.to_bits());
     let expected = [&rust.initial[..], &[rust.params], &rust.inputs].concat();
     assert_close(&numbers(&by_rule), &expected, 1e-13);
 
     let (run, state, params) = oscillator();
-    let by_rule = run.by_rule().value_and_grad(&state, &params, energy).expect("a gradient");
+    let by_rule = run.by_rule().value_and_grad(&state, &params, energy).unwrap();
     let rust = Rollout::new(Oscillator).steps(200).input(0.01);
-    let rust =
-        rust.value_and_grad(&[1.0, 0.25], &[4.0, 0.1], |[x, v]| *x * *x + *v * *v).expect("a gradient");
+    let rust = rust.value_and_grad(&[1.0, 0.25], &[4.0, 0.1], |[x, v]| *x * *x + *v * *v).unwrap();
     let expected = [&rust.initial[..], &rust.params, &rust.inputs].concat();
     assert_close(&numbers(&by_rule), &expected, 1e-12);
 }
@@ -174,16 +163,15 @@ fn the_rule_agrees_with_the_tape_and_with_finite_differences() {
     for make in [oscillator, heat, network] {
         let (run, state, params) = make();
         run.check_rule(&state, &params, 20).expect("the rule is right");
-        let by_tape = run.value_and_grad(&state, &params, energy).expect("a gradient");
-        let by_rule = make().0.by_rule().value_and_grad(&state, &params, energy).expect("a gradient");
+        let by_tape = run.value_and_grad(&state, &params, energy).unwrap();
+        let by_rule = make().0.by_rule().value_and_grad(&state, &params, energy).unwrap();
         assert_eq!(by_rule.value.to_bits(), by_tape.value.to_bits());
         assert_close(&numbers(&by_rule), &numbers(&by_tape), 1e-12);
 
         let value = |state: &ProgramValues<f64>, params: &ProgramValues<f64>| {
-            energy(&make().0.run(state, params).expect("it runs"))
+            energy(&make().0.run(state, params).unwrap())
         };
         let differences = |values: &ProgramValues<f64>, value: &dyn Fn(&ProgramValues<f64>) -> f64| {
-            let count = values.data().iter().filter_map(Datum::as_vector).flatten().count();
             let moved = |entry: usize, by: f64| {
                 let mut at = 0;
                 shifted(values, |x| {
@@ -193,7 +181,7 @@ fn the_rule_agrees_with_the_tape_and_with_finite_differences() {
             };
             let h = 1e-5;
             let slope = |entry| (value(&moved(entry, h)) - value(&moved(entry, -h))) / (2.0 * h);
-            (0..count).map(slope).collect::<Vec<f64>>()
+            (0..reals(values).count()).map(slope).collect::<Vec<f64>>()
         };
         let expected = [
             differences(&state, &|state| value(state, &params)),
@@ -206,67 +194,27 @@ fn the_rule_agrees_with_the_tape_and_with_finite_differences() {
 
 /// The same values with every real changed, in order.
 fn shifted(values: &ProgramValues<f64>, mut number: impl FnMut(f64) -> f64) -> ProgramValues<f64> {
-    let mut snapshot = palinode_core::Snapshot::of(values).loaded::<f64, ProgramValues<f64>>();
-    let numbers: Vec<f64> =
-        snapshot.data().iter().filter_map(Datum::as_vector).flatten().map(|&x| number(x)).collect();
-    palinode_core::Reals::reload(&mut snapshot, &mut Replaced { of: words(values), numbers, at: (0, 0) });
-    snapshot
+    let mut snapshot = Snapshot::of(values);
+    snapshot.reals_mut().iter_mut().for_each(|word| *word = number(f64::from_bits(*word)).to_bits());
+    snapshot.loaded()
 }
 
-/// The words of values.
-fn words(values: &ProgramValues<f64>) -> Vec<u64> {
-    palinode_core::Snapshot::of(values).plain().to_vec()
-}
-
-struct Replaced {
-    of: Vec<u64>,
-    numbers: Vec<f64>,
-    at: (usize, usize),
-}
-
-impl palinode_core::Source<f64> for Replaced {
-    fn real(&mut self) -> f64 {
-        self.at.0 += 1;
-        self.numbers[self.at.0 - 1]
-    }
-    fn word(&mut self) -> u64 {
-        self.at.1 += 1;
-        self.of[self.at.1 - 1]
-    }
-}
-
-fn schedules() -> Vec<Schedule> {
-    vec![
-        Schedule::StoreAll,
-        Schedule::Periodic { every: 7 },
-        Schedule::Binomial { snapshots: 1 },
-        Schedule::Binomial { snapshots: 5 },
-        Schedule::Mixed { places: 4 },
-        Schedule::Best,
-    ]
-}
-
-fn same_bits<How: Differentiate<ProgramStep>>(
-    make: impl Fn() -> (Rollout<'static, ProgramStep, How>, ProgramValues<f64>, ProgramValues<f64>),
-) {
+fn same_bits<How: Differentiate<ProgramStep>>(make: impl Fn() -> Case<How>) {
     let gradient =
         |change: &dyn Fn(Rollout<'static, ProgramStep, How>) -> Rollout<'static, ProgramStep, How>| {
             let (run, state, params) = make();
             change(run).value_and_grad(&state, &params, energy)
         };
-    let reference = bits(&gradient(&|run| run).expect("a gradient"));
+    let reference = bits(&gradient(&|run| run).unwrap());
     assert!(reference.iter().all(|&word| f64::from_bits(word).is_finite()));
-    for schedule in schedules() {
-        let found = gradient(&|run| run.schedule(schedule)).expect("a gradient");
+    for schedule in SCHEDULES {
+        let found = gradient(&|run| run.schedule(schedule)).unwrap();
         assert_eq!(bits(&found), reference, "{schedule:?}");
     }
-    assert_eq!(bits(&gradient(&|run| run.verify()).expect("a gradient")), reference);
-    let smallest = match gradient(&|run| run.budget(1)) {
-        Err(Error::BudgetTooSmall { smallest, .. }) => smallest.bytes(),
-        other => panic!("1 byte cannot be enough: {:?}", other.map(|gradient| gradient.report.peak_bytes)),
-    };
+    assert_eq!(bits(&gradient(&|run| run.verify()).unwrap()), reference);
+    let smallest = smallest(gradient(&|run| run.budget(1)));
     for more in [0, 1000, 100_000] {
-        let found = gradient(&|run| run.budget(smallest + more)).expect("a gradient");
+        let found = gradient(&|run| run.budget(smallest + more)).unwrap();
         assert_eq!(bits(&found), reference, "{more} bytes more than the least");
         assert!(found.report.peak_bytes <= smallest + more, "{} of {}", found.report, smallest + more);
     }
@@ -289,21 +237,21 @@ fn every_schedule_gives_the_same_bits() {
 fn loops_with_a_condition_nests_and_losses_along_the_way_work() {
     let (run, state, params) = oscillator();
     let along = |step: u64, state: &ProgramValues<Var<f64>>| energy(state) * (step as f64).sqrt();
-    let by_tape = run.value_and_grad_along(&state, &params, along).expect("a gradient");
-    let by_rule = oscillator().0.by_rule().value_and_grad_along(&state, &params, along).expect("a gradient");
+    let by_tape = run.value_and_grad_along(&state, &params, along).unwrap();
+    let by_rule = oscillator().0.by_rule().value_and_grad_along(&state, &params, along).unwrap();
     assert_close(&numbers(&by_rule), &numbers(&by_tape), 1e-12);
 
     let until = || step_of(OSCILLATOR).rollout().until(|state| state.real(0) < 0.0);
-    let by_tape = until().value_and_grad(&state, &params, energy).expect("a gradient");
-    let by_rule = until().by_rule().value_and_grad(&state, &params, energy).expect("a gradient");
+    let by_tape = until().value_and_grad(&state, &params, energy).unwrap();
+    let by_rule = until().by_rule().value_and_grad(&state, &params, energy).unwrap();
     assert!(by_tape.report.steps > 10 && by_tape.report.stop.is_some());
     assert_close(&numbers(&by_rule), &numbers(&by_tape), 1e-12);
 
     let step = step_of(OSCILLATOR);
     let input = step.input(&[]).expect("the default");
     let nested = Rollout::new(Repeat::new(step, 20)).steps(10).input(input).nested();
-    let nested = nested.value_and_grad(&state, &params, energy).expect("a gradient");
-    let flat = oscillator().0.value_and_grad(&state, &params, energy).expect("a gradient");
+    let nested = nested.value_and_grad(&state, &params, energy).unwrap();
+    let flat = oscillator().0.value_and_grad(&state, &params, energy).unwrap();
     assert_eq!(nested.value.to_bits(), flat.value.to_bits());
     assert_close(nested.params.elements(0), flat.params.elements(0), 1e-12);
 }
@@ -312,19 +260,14 @@ fn loops_with_a_condition_nests_and_losses_along_the_way_work() {
 fn second_order_goes_through_the_rule() {
     let (run, state, params) = network();
     let direction = (&shifted(&state, |x| (x * 7.0).cos()), &shifted(&params, |x| (x * 5.0).sin()));
-    let (by_tape, tape_product) = run.hvp(&state, &params, direction, energy).expect("a product");
-    let (by_rule, rule_product) =
-        network().0.by_rule().hvp(&state, &params, direction, energy).expect("a product");
+    let (by_tape, tape_product) = run.hvp(&state, &params, direction, energy).unwrap();
+    let (by_rule, rule_product) = network().0.by_rule().hvp(&state, &params, direction, energy).unwrap();
     assert_close(&numbers(&by_rule), &numbers(&by_tape), 1e-12);
     assert_close(&numbers(&rule_product), &numbers(&tape_product), 1e-11);
     // Forwards, streaming, it is the product of gradient and direction.
-    let (_, derivative) = network().0.jvp(&state, &params, direction, energy).expect("a derivative");
+    let (_, derivative) = network().0.jvp(&state, &params, direction, energy).unwrap();
     let pairs = [(&by_rule.initial, direction.0), (&by_rule.params, direction.1)];
-    let list = |values: &ProgramValues<f64>| {
-        values.data().iter().filter_map(Datum::as_vector).flatten().copied().collect::<Vec<f64>>()
-    };
-    let product: f64 =
-        pairs.iter().flat_map(|(g, d)| list(g).into_iter().zip(list(d))).map(|(g, d)| g * d).sum();
+    let product: f64 = pairs.iter().flat_map(|(g, d)| reals(g).zip(reals(d))).map(|(g, d)| g * d).sum();
     assert_close(&[product], &[derivative], 1e-12);
 }
 
@@ -349,7 +292,7 @@ fn a_derivative_given_by_hand_that_is_wrong_is_found() {
         );
         let program = palinode_ir::text::parse(&source).unwrap_or_else(|error| panic!("{error:?}"));
         let step = ProgramStep::from_program(&program, &[]).expect("a step");
-        let state = step.state(&[("x", Datum::real(0.9))]).expect("a state");
+        let state = step.state(&[("x", Datum::real(0.9))]).unwrap();
         step.rollout().steps(3).check_rule(&state, &ProgramValues::default(), 3)
     };
     with_slope("2.0").expect("the rule is right");
@@ -363,9 +306,9 @@ fn integers_are_kept_and_not_differentiated_by() {
     let step = step_of(NETWORK);
     assert_eq!(step.state_names(), ["h", "w", "round"]);
     assert_eq!((step.param_names(), step.input_names()), (vec!["bias", "rate"], vec!["x"]));
-    let last = run.run(&state, &params).expect("it runs");
+    let last = run.run(&state, &params).unwrap();
     assert_eq!(last[2].as_int(), Some(25));
-    let gradient = run.by_rule().value_and_grad(&state, &params, energy).expect("a gradient");
+    let gradient = run.by_rule().value_and_grad(&state, &params, energy).unwrap();
     assert_eq!(gradient.initial[2].as_int(), Some(0));
     assert_eq!(gradient.initial[1].shape(), [4, 4]);
 }
@@ -378,11 +321,11 @@ fn a_program_built_by_hand_is_a_step() {
     let next = b.add(product, by);
     let program = b.finish_program(&[next], &["x"]).expect("a program"); // an output may have the name of the state itself
     let step = ProgramStep::from_program(&program, &["a"]).expect("a step");
-    let state = step.state(&[("x", Datum::real(1.5))]).expect("a state");
-    let params = step.params(&[("a", Datum::real(0.5))]).expect("parameters");
-    let input = step.input(&[("by", Datum::real(1.0))]).expect("an input");
+    let state = step.state(&[("x", Datum::real(1.5))]).unwrap();
+    let params = step.params(&[("a", Datum::real(0.5))]).unwrap();
+    let input = step.input(&[("by", Datum::real(1.0))]).unwrap();
     let run = step.rollout().steps(3).input(input).by_rule();
-    let gradient = run.value_and_grad(&state, &params, |state| state.real(0)).expect("a gradient");
+    let gradient = run.value_and_grad(&state, &params, |state| state.real(0)).unwrap();
     // x3 = a^3 x + by (1 + a + a^2)
     assert_eq!(gradient.value, 0.125 * 1.5 + 1.75);
     assert_eq!(gradient.initial.real(0), 0.125);
@@ -402,7 +345,7 @@ const SHORT: &str = "
 #[test]
 fn a_run_that_fails_names_the_step_whatever_drives_it() {
     let step = step_of(SHORT);
-    let (state, params) = (step.state(&[]).expect("a state"), step.params(&[]).expect("parameters"));
+    let (state, params) = (step.state(&[]).unwrap(), step.params(&[]).unwrap());
     let make = || step_of(SHORT).rollout().steps(20);
     let check = |error: Option<Error>| match error {
         Some(Error::StepFailed { step: 7, reason }) => assert!(reason.contains("PAL0"), "{reason}"),
@@ -415,7 +358,7 @@ fn a_run_that_fails_names_the_step_whatever_drives_it() {
     check(make().check_rule(&state, &params, 20).err());
     check(make().hvp(&state, &params, (&state, &params), energy).err());
     check(make().by_rule().hvp(&state, &params, (&state, &params), energy).err());
-    for schedule in schedules() {
+    for schedule in SCHEDULES {
         check(make().schedule(schedule).value_and_grad(&state, &params, energy).err());
         check(make().schedule(schedule).verify().value_and_grad(&state, &params, energy).err());
         check(make().schedule(schedule).by_rule().value_and_grad(&state, &params, energy).err());
@@ -430,27 +373,27 @@ fn a_run_that_fails_names_the_step_whatever_drives_it() {
     // The same rollout works afterwards with what it can do.
     let run = make().steps(20);
     check(run.run(&state, &params).err());
-    let longer = step.params(&[("table", Datum::vector(vec![0.5; 20]))]).expect("parameters");
-    run.value_and_grad(&state, &longer, energy).expect("a gradient");
+    let longer = step.params(&[("table", Datum::vector(vec![0.5; 20]))]).unwrap();
+    run.value_and_grad(&state, &longer, energy).unwrap();
 }
 
 #[test]
 fn a_step_that_runs_too_long_or_changes_its_shape_fails() {
     let endless = "input x = 1\nvar y = x\nwhile y > 0 { y += 1 }\noutput next_x = y";
     let step = step_of(endless).limits(Limits { steps: 1000, ..Limits::default() });
-    let state = step.state(&[]).expect("a state");
+    let state = step.state(&[]).unwrap();
     let failed = step.rollout().steps(2).run(&state, &ProgramValues::default()).expect_err("too long");
     assert_eq!(failed.code(), "PAL0534");
     assert!(failed.to_string().contains("1000"), "{failed}");
 
     let step = step_of("input x: [_]\noutput next_x = x[1..len(x)]");
-    let state = step.state(&[("x", Datum::vector(vec![1.0; 5]))]).expect("a state");
+    let state = step.state(&[("x", Datum::vector(vec![1.0; 5]))]).unwrap();
     let failed = step.rollout().steps(2).run(&state, &ProgramValues::default()).expect_err("it shrinks");
     assert!(matches!(&failed, Error::StepFailed { step: 0, reason } if reason.contains("[5]")), "{failed}");
 
     let step = step_of("input x: [n]\nparam k: [n]\noutput next_x = x * sum(k)");
-    let state = step.state(&[("x", Datum::vector(vec![1.0; 5]))]).expect("a state");
-    let params = step.params(&[("k", Datum::vector(vec![1.0; 4]))]).expect("parameters");
+    let state = step.state(&[("x", Datum::vector(vec![1.0; 5]))]).unwrap();
+    let params = step.params(&[("k", Datum::vector(vec![1.0; 4]))]).unwrap();
     let failed = step.rollout().steps(2).run(&state, &params).expect_err("the lengths differ");
     assert!(failed.to_string().contains("length `n`"), "{failed}");
 }

@@ -1,10 +1,12 @@
-//! Steps that depend on something hidden: whatever the way back and the schedule, the answer is an error, or
-//! value and gradient belong to one and the same loop.
+//! Steps that depend on something hidden: whatever the reverse sweep and the schedule, the answer is an
+//! error, or value and gradient belong to one and the same loop.
 //!
 //! Every step multiplies by something, so value = first state * derivative by it, whatever is hidden in the
 //! factors. Where a step that was run again computed something else, that breaks.
 
+use crate::models::SCHEDULES;
 use palinode_core::{Dual, Real, Var};
+use palinode_macros::step;
 use palinode_time::{
     Error, Gradient, Number, PlainInput, Repeat, ReversibleStep, Rollout, RolloutReport, Schedule, Step,
     StepRule,
@@ -102,15 +104,6 @@ fn kinds() -> impl Iterator<Item = Kind> {
     let at = (0..40).chain((40..1200).step_by(37));
     core::iter::once(Kind::Counts).chain(at.flat_map(|at| [Kind::SwitchesAfter(at), Kind::DiffersAt(at)]))
 }
-
-const SCHEDULES: [Schedule; 6] = [
-    Schedule::Best,
-    Schedule::StoreAll,
-    Schedule::Binomial { snapshots: 1 },
-    Schedule::Binomial { snapshots: 3 },
-    Schedule::Periodic { every: 4 },
-    Schedule::Mixed { places: 3 },
-];
 
 #[test]
 fn a_nested_loop_finds_it_as_a_flat_one_does() {
@@ -249,30 +242,22 @@ fn a_loss_that_hides_something_gives_the_gradient_of_the_value_it_gave() {
 
 /// A step that computes otherwise with recorded numbers, as libraries do: that is found to be so, and the
 /// bits are those of recording.
-struct Otherwise;
-
-impl Step for Otherwise {
-    type State<S: Number> = S;
-    type Params<S: Number> = S;
-    type Input<S: Number> = PlainInput<f64>;
-    fn step<S: Real>(&self, x: &mut S, a: &S, input: &PlainInput<f64>) {
-        let third = if core::any::type_name::<S>().contains("Var") { *x / 3.0 } else { *x * (1.0 / 3.0) };
-        *x = (third * *a + input.0).sin();
-    }
+#[step(Otherwise)]
+fn otherwise<S: Real>(x: &mut S, a: &S, input: f64) {
+    let third = if core::any::type_name::<S>().contains("Var") { *x / 3.0 } else { *x * (1.0 / 3.0) };
+    *x = (third * *a + input).sin();
 }
 
 #[test]
 fn a_library_that_computes_otherwise_is_still_told_from_it() {
+    let run = || Rollout::new(Otherwise).input(0.3).steps(60).tape_only();
+    let all = run().schedule(Schedule::StoreAll).value_and_grad(&START, &0.9, |x| *x).unwrap();
     for schedule in SCHEDULES {
-        let flat = Rollout::new(Otherwise).input(0.3).steps(60).tape_only().schedule(schedule);
-        let flat = flat.value_and_grad(&START, &0.9, |x| *x).expect("a gradient");
-        let nested =
-            Rollout::new(Repeat::new(Otherwise, 5)).input(0.3).steps(12).tape_only().schedule(schedule);
-        let nested = nested.nested().value_and_grad(&START, &0.9, |x| *x).expect("a gradient");
-        let all = Rollout::new(Otherwise).input(0.3).steps(60).tape_only().schedule(Schedule::StoreAll);
-        let all = all.value_and_grad(&START, &0.9, |x| *x).expect("a gradient");
-        for gradient in [flat.initial, nested.initial] {
-            assert_eq!(gradient.to_bits(), all.initial.to_bits(), "{schedule:?}");
+        let flat = run().schedule(schedule).value_and_grad(&START, &0.9, |x| *x).unwrap();
+        let nested = Rollout::new(Repeat::new(Otherwise, 5)).input(0.3).steps(12).tape_only();
+        let nested = nested.schedule(schedule).nested().value_and_grad(&START, &0.9, |x| *x).unwrap();
+        for initial in [flat.initial, nested.initial] {
+            assert_eq!(initial.to_bits(), all.initial.to_bits(), "{schedule:?}");
         }
         assert_eq!(nested.value.to_bits(), all.value.to_bits(), "{schedule:?}");
     }

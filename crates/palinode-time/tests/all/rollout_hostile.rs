@@ -1,8 +1,10 @@
 //! Steps that keep a number of their own from one recording to the next, and stores that give back something
 //! else: a panic or an error, never a wrong gradient.
 
-use palinode_core::{Real, Snapshot, SnapshotError, SnapshotStore};
-use palinode_time::{MemoryStore, Number, Rollout, Schedule, Step};
+use crate::models::Altering;
+use palinode_core::Real;
+use palinode_macros::step;
+use palinode_time::{MemoryStore, Rollout, Schedule};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,16 +27,10 @@ fn kept<S: Copy + 'static>(first: S) -> S {
 
 /// `x <- y p`, `y <- p`, by way of a `p` that was put aside in the first step of all: the values are the same
 /// in every step, so that nothing but its tape tells it from the parameter.
-struct Keeper;
-
-impl Step for Keeper {
-    type State<S: Number> = [S; 2];
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, [x, y]: &mut [S; 2], p: &S, _: &()) {
-        *x = *y * *p + *x * 0.25;
-        *y = kept(*p);
-    }
+#[step(Keeper)]
+fn keeper<S: Real>([x, y]: &mut [S; 2], p: &S) {
+    *x = *y * *p + *x * 0.25;
+    *y = kept(*p);
 }
 
 #[test]
@@ -60,39 +56,9 @@ fn a_number_that_a_step_keeps_from_one_recording_to_the_next_is_refused() {
     }
 }
 
-/// A store in memory that changes how many words there are.
-struct Misfit(MemoryStore, fn(&mut Vec<u64>, &mut Vec<u64>));
-
-impl SnapshotStore for Misfit {
-    fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        self.0.put(slot, step, snapshot)
-    }
-    fn get(&mut self, slot: u32, step: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
-        self.0.get(slot, step, into)?;
-        let (reals, plain) = into.words_mut();
-        self.1(reals, plain);
-        Ok(())
-    }
-    fn free(&mut self, slot: u32) {
-        self.0.free(slot);
-    }
-    fn heap_bytes(&self) -> usize {
-        self.0.heap_bytes()
-    }
-    fn heap_bytes_for(&self, slots: usize, reals: usize, plain: usize) -> usize {
-        self.0.heap_bytes_for(slots, reals, plain)
-    }
-}
-
-struct Decay;
-
-impl Step for Decay {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, state: &mut Vec<S>, p: &S, _: &()) {
-        state.iter_mut().for_each(|x| *x *= *p);
-    }
+#[step(Decay)]
+fn decay<S: Real>(state: &mut Vec<S>, p: &S) {
+    state.iter_mut().for_each(|x| *x *= *p);
 }
 
 #[test]
@@ -108,10 +74,10 @@ fn a_store_that_gives_back_other_words_is_an_error() {
         ("an absurd list", |_, plain| plain[0] = 1 << 40),
     ];
     for (what, change) in changes {
-        let run = Rollout::new(Decay)
-            .steps(50)
-            .schedule(Schedule::Binomial { snapshots: 3 })
-            .store(move || Misfit(MemoryStore::new(), change));
+        let run =
+            Rollout::new(Decay).steps(50).schedule(Schedule::Binomial { snapshots: 3 }).store(move || {
+                Altering(MemoryStore::new(), move |_, reals: &mut _, plain: &mut _| change(reals, plain))
+            });
         let error =
             run.value_and_grad(&vec![1.0, 2.0], &0.9, |state| state[0] + state[1]).map(|_| ()).unwrap_err();
         assert_eq!(error.code(), "PAL0511", "{what}: {error}");

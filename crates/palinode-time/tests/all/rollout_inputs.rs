@@ -1,24 +1,18 @@
 //! Inputs that a function makes: the same bits as from a list, whatever drives the loop; no derivatives by
 //! them; one size.
 
-use crate::rollout::bits;
-use palinode_core::{Real, Var};
-use palinode_time::{
-    Error, Gradient, Number, PlainInput, Repeat, ReversibleStep, Rollout, Schedule, Step, StepRule,
-};
+use crate::models::{SCHEDULES, bits};
+use palinode_core::{Dual, Real, Var};
+use palinode_macros::step;
+use palinode_time::{Error, Gradient, PlainInput, Repeat, ReversibleStep, Rollout, Schedule, Step, StepRule};
 use std::cell::Cell;
+use std::fmt::Debug;
 
 /// x <- a x + push, v <- v + b pull x.
-struct Driven;
-
-impl Step for Driven {
-    type State<S: Number> = [S; 2];
-    type Params<S: Number> = [S; 2];
-    type Input<S: Number> = [S; 2];
-    fn step<S: Real>(&self, [x, v]: &mut [S; 2], [a, b]: &[S; 2], [push, pull]: &[S; 2]) {
-        *x = *a * *x + *push;
-        *v += *b * *pull * *x;
-    }
+#[step(Driven)]
+fn driven<S: Real>([x, v]: &mut [S; 2], [a, b]: &[S; 2], [push, pull]: &[S; 2]) {
+    *x = *a * *x + *push;
+    *v += *b * *pull * *x;
 }
 
 impl StepRule for Driven {
@@ -49,16 +43,10 @@ impl ReversibleStep for Driven {
 }
 
 /// A list of numbers and one that is no number: x <- sin(x + w[k % 3] a), if the second says so.
-struct Listed;
-
-impl Step for Listed {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = (Vec<S>, PlainInput<u64>);
-    fn step<S: Real>(&self, x: &mut Vec<S>, a: &S, (w, at): &(Vec<S>, PlainInput<u64>)) {
-        let i = at.0 as usize % x.len();
-        x[i] = (x[i] + w[at.0 as usize % w.len()] * *a).sin();
-    }
+#[step(Listed)]
+fn listed<S: Real>(x: &mut Vec<S>, a: &S, (w, at): &(Vec<S>, PlainInput<u64>)) {
+    let i = at.0 as usize % x.len();
+    x[i] = (x[i] + w[at.0 as usize % w.len()] * *a).sin();
 }
 
 fn pair(step: u64) -> [f64; 2] {
@@ -73,14 +61,6 @@ fn loss([x, v]: &[Var<f64>; 2]) -> Var<f64> {
     *x * *x + *v
 }
 
-const SCHEDULES: [Schedule; 5] = [
-    Schedule::Best,
-    Schedule::StoreAll,
-    Schedule::Periodic { every: 7 },
-    Schedule::Binomial { snapshots: 3 },
-    Schedule::Mixed { places: 4 },
-];
-
 /// The bits without those of the inputs, of which there are as many as said.
 fn without_inputs<St: Step>(mut gradient: Gradient<St>, inputs: usize) -> Vec<u64> {
     assert_eq!(gradient.inputs.len(), inputs);
@@ -93,54 +73,49 @@ fn inputs_by_a_function_have_the_bits_of_a_list() {
     let (start, params) = ([0.3, -0.2], [0.9, 0.4]);
     let listed = || Rollout::new(Driven).inputs((0..200).map(pair));
     let made = || Rollout::new(Driven).steps(200).inputs_by(pair);
+    // The same of both.
+    let same =
+        |what: &dyn Debug, gradient: &dyn Fn(Rollout<'static, Driven>) -> Result<Gradient<Driven>, Error>| {
+            let (list, found) = (gradient(listed()).unwrap(), gradient(made()).unwrap());
+            assert_eq!(without_inputs(found, 0), without_inputs(list, 200), "{what:?}");
+        };
     for schedule in SCHEDULES {
         for at_once in [1, 5, 64] {
-            let list = listed().schedule(schedule).record_at_once(at_once);
-            let list = without_inputs(list.value_and_grad(&start, &params, loss).expect("a gradient"), 200);
-            let run = || made().schedule(schedule).record_at_once(at_once);
-            let found = run().value_and_grad(&start, &params, loss).expect("a gradient");
-            assert_eq!(without_inputs(found, 0), list, "{schedule:?}, {at_once}");
-            let found = run().verify().value_and_grad(&start, &params, loss).expect("a gradient");
-            assert_eq!(without_inputs(found, 0), list, "{schedule:?}, {at_once}, verified");
+            let set = |run: Rollout<'static, Driven>| run.schedule(schedule).record_at_once(at_once);
+            same(&(schedule, at_once), &|run| set(run).value_and_grad(&start, &params, loss));
+            same(&(schedule, at_once, "verified"), &|run| {
+                set(run).verify().value_and_grad(&start, &params, loss)
+            });
         }
-        let list = listed().tape_only().schedule(schedule).value_and_grad(&start, &params, loss);
-        let found = made().tape_only().schedule(schedule).value_and_grad(&start, &params, loss);
-        let (list, found) = (list.expect("a gradient"), found.expect("a gradient"));
-        assert_eq!(without_inputs(found, 0), without_inputs(list, 200), "{schedule:?}, tape");
-        let list = listed().by_rule().schedule(schedule).value_and_grad(&start, &params, loss);
-        let found = made().by_rule().schedule(schedule).value_and_grad(&start, &params, loss);
-        let (list, found) = (list.expect("a gradient"), found.expect("a gradient"));
-        assert_eq!(without_inputs(found, 0), without_inputs(list, 200), "{schedule:?}, rule");
+        same(&(schedule, "tape"), &|run| {
+            run.tape_only().schedule(schedule).value_and_grad(&start, &params, loss)
+        });
+        same(&(schedule, "rule"), &|run| {
+            run.by_rule().schedule(schedule).value_and_grad(&start, &params, loss)
+        });
     }
     let along = |steps: u64, state: &[Var<f64>; 2]| loss(state) * steps as f64;
-    let list = listed().value_and_grad_along(&start, &params, along).expect("a gradient");
-    let found = made().value_and_grad_along(&start, &params, along).expect("a gradient");
-    assert_eq!(without_inputs(found, 0), without_inputs(list, 200), "along the way");
-    let list = listed().value_and_grad_by_undoing(&start, &params, loss).expect("a gradient");
-    let found = made().value_and_grad_by_undoing(&start, &params, loss).expect("a gradient");
-    assert_eq!(without_inputs(found, 0), without_inputs(list, 200), "undoing");
+    same(&"along the way", &|run| run.value_and_grad_along(&start, &params, along));
+    same(&"undoing", &|run| run.value_and_grad_by_undoing(&start, &params, loss));
+    let direction = (&[1.0, 0.5], &[0.25, -1.0]);
+    let second = |[x, v]: &[Var<Dual<f64>>; 2]| *x * *x + *v;
+    same(&"first of second order", &|run| Ok(run.hvp(&start, &params, direction, second)?.0));
+    same(&"second order", &|run| Ok(run.hvp(&start, &params, direction, second)?.1));
     made().check_rule(&start, &params, 20).expect("a rule that is right");
     assert_eq!(made().run(&start, &params), listed().run(&start, &params));
-    let direction = (&[1.0, 0.5], &[0.25, -1.0]);
-    let of_duals = |[x, v]: &[palinode_core::Dual<f64>; 2]| *x * *x + *v;
+    let of_duals = |[x, v]: &[Dual<f64>; 2]| *x * *x + *v;
     let list = listed().jvp(&start, &params, direction, of_duals);
     assert_eq!(made().jvp(&start, &params, direction, of_duals), list);
-    let second = |[x, v]: &[Var<palinode_core::Dual<f64>>; 2]| *x * *x + *v;
-    let (list, by_list) = listed().hvp(&start, &params, direction, second).expect("second order");
-    let (found, by_found) = made().hvp(&start, &params, direction, second).expect("second order");
-    assert_eq!(without_inputs(found, 0), without_inputs(list, 200));
-    assert_eq!(without_inputs(by_found, 0), without_inputs(by_list, 200));
     // A condition, and a loop in a loop.
     let until = |run: Rollout<'static, Driven>| {
-        run.until(|[_, v]| v.abs() > 0.3).value_and_grad(&start, &params, loss).expect("a gradient")
+        run.until(|[_, v]| v.abs() > 0.3).value_and_grad(&start, &params, loss).unwrap()
     };
     let (found, list) = (until(Rollout::new(Driven).inputs_by(pair)), until(listed()));
     assert!(found.report.steps > 3);
     let steps = list.report.steps as usize;
     assert_eq!(without_inputs(found, 0), without_inputs(list, steps), "until");
-    let nested = |run: Rollout<'static, Repeat<Driven>>| {
-        run.nested().value_and_grad(&start, &params, loss).expect("a gradient")
-    };
+    let nested =
+        |run: Rollout<'static, Repeat<Driven>>| run.nested().value_and_grad(&start, &params, loss).unwrap();
     let found = nested(Rollout::new(Repeat::new(Driven, 4)).steps(50).inputs_by(pair));
     let list = nested(Rollout::new(Repeat::new(Driven, 4)).inputs((0..50).map(pair)));
     assert_eq!(without_inputs(found, 0), without_inputs(list, 50), "nested");
@@ -152,8 +127,8 @@ fn inputs_with_lists_and_integers_are_made_too() {
     for schedule in SCHEDULES {
         let list = Rollout::new(Listed).inputs((0..90).map(list)).schedule(schedule);
         let made = Rollout::new(Listed).steps(90).inputs_by(self::list).schedule(schedule);
-        let list = list.value_and_grad(&start, &0.7, |x| x[0] * x[3]).expect("a gradient");
-        let made = made.value_and_grad(&start, &0.7, |x| x[0] * x[3]).expect("a gradient");
+        let list = list.value_and_grad(&start, &0.7, |x| x[0] * x[3]).unwrap();
+        let made = made.value_and_grad(&start, &0.7, |x| x[0] * x[3]).unwrap();
         assert_eq!(without_inputs(made, 0), without_inputs(list, 90), "{schedule:?}");
     }
 }

@@ -1,9 +1,9 @@
 //! Narrow steps go by forward numbers and everything else by the tape: the same gradients, and never a
 //! formula that is not the step's.
 
-use crate::models::{Affine, Heat, Lorenz, Rnn};
-use crate::rollout::bits;
-use palinode_core::{Real, Reals, Sink, Source, Var};
+use crate::models::{self, Affine, CHAOTIC, Heat, Lorenz, Rnn, bits, wave};
+use palinode_core::{Real, Var};
+use palinode_macros::step;
 use palinode_time::{Gradient, Number, PlainInput, Repeat, Rollout, Schedule, Step};
 use proptest::prelude::*;
 
@@ -28,9 +28,9 @@ fn directions<St: Step>(
     params: &St::Params<f64>,
     loss: impl Fn(&St::State<Var<f64>>) -> Var<f64>,
 ) -> Option<usize> {
-    let last = |run: Rollout<'static, St>| run.value_and_grad(initial, params, &loss).expect("a gradient");
+    let last = |run: Rollout<'static, St>| run.value_and_grad(initial, params, &loss).unwrap();
     let along = |run: Rollout<'static, St>| {
-        run.value_and_grad_along(initial, params, |_, state| loss(state)).expect("a gradient")
+        run.value_and_grad_along(initial, params, |_, state| loss(state)).unwrap()
     };
     let found = agrees(&last(make()), &last(make().tape_only()));
     assert_eq!(agrees(&along(make()), &along(make().tape_only())), found);
@@ -43,30 +43,18 @@ fn squares(u: &Vec<Var<f64>>) -> Var<f64> {
 }
 
 /// A ring in which each number meets its neighbours and a parameter.
-struct Ring;
-
-impl Step for Ring {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let (n, old) = (u.len(), u.clone());
-        for i in 0..n {
-            u[i] = old[i] - *k * old[i] * (old[(i + 1) % n] - old[(i + n - 1) % n]).sin();
-        }
+#[step(Ring)]
+fn ring<S: Real>(u: &mut Vec<S>, k: &S) {
+    let (n, old) = (u.len(), u.clone());
+    for i in 0..n {
+        u[i] = old[i] - *k * old[i] * (old[(i + 1) % n] - old[(i + n - 1) % n]).sin();
     }
 }
 
 #[test]
 fn narrow_steps_have_the_gradients_of_the_tape() {
-    let wave = |n: usize| (0..n).map(|i| (i as f64 * 0.7).sin()).collect::<Vec<f64>>();
-    let lorenz = directions(
-        || Rollout::new(Lorenz).steps(300),
-        &[1.0, 1.0, 1.0],
-        &[10.0, 28.0, 8.0 / 3.0],
-        |[x, y, z]| *x * *x + *y * *y + *z * *z,
-    );
-    assert_eq!(lorenz, Some(6));
+    let lorenz = || Rollout::new(Lorenz).steps(300);
+    assert_eq!(directions(lorenz, &[1.0, 1.0, 1.0], &CHAOTIC, models::squares), Some(6));
     assert_eq!(directions(|| Rollout::new(Affine).steps(40), &0.5, &[0.9, 0.1], |x| *x), Some(3));
     let sources = || (0..60).map(|i| (i as f64 * 0.1).cos() * 0.05);
     let each = || Rollout::new(Heat).inputs(sources());
@@ -77,8 +65,8 @@ fn narrow_steps_have_the_gradients_of_the_tape() {
         assert_eq!(found, Some(expected), "a ring of {n}");
     }
     let nested = || Rollout::new(Repeat::new(Ring, 7).snapshots(2)).steps(5).nested();
-    let flat = Rollout::new(Ring).steps(35).value_and_grad(&wave(30), &0.1, squares).expect("a gradient");
-    let nested = nested().value_and_grad(&wave(30), &0.1, squares).expect("a gradient");
+    let flat = Rollout::new(Ring).steps(35).value_and_grad(&wave(30), &0.1, squares).unwrap();
+    let nested = nested().value_and_grad(&wave(30), &0.1, squares).unwrap();
     assert_eq!(bits(&nested), bits(&flat));
     assert_eq!((nested.report.directions, flat.report.directions), (Some(4), Some(4)));
 }
@@ -93,11 +81,11 @@ fn wide_steps_are_recorded() {
 
 #[test]
 fn second_derivatives_go_by_forward_numbers_too() {
-    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
+    let initial = wave(12);
     let along: Vec<f64> = (0..12).map(|i| (i as f64 * 0.3).cos()).collect();
     let loss = |u: &Vec<Var<palinode_core::Dual<f64>>>| u.iter().map(|&u| u * u * u).sum();
     let run = |run: Rollout<'static, Ring>| {
-        run.steps(30).budget("64KiB").hvp(&initial, &0.1, (&along, &0.5), loss).expect("a product")
+        run.steps(30).budget("64KiB").hvp(&initial, &0.1, (&along, &0.5), loss).unwrap()
     };
     let ((ours, our_product), (taped, product)) =
         (run(Rollout::new(Ring)), run(Rollout::new(Ring).tape_only()));
@@ -105,131 +93,92 @@ fn second_derivatives_go_by_forward_numbers_too() {
     agrees(&our_product, &product);
 }
 
-/// Which of two numbers it adds depends on a third, and changes on the way.
-enum Switch {
+/// Each number meets another one, which depends on what the numbers are.
+#[derive(Clone, Copy, Debug)]
+enum Chosen {
     /// By a comparison.
     If,
     /// By a selection, which is no comparison of the program's own.
     Select,
-}
-
-impl Step for Switch {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let (n, old) = (u.len(), u.clone());
-        for i in 0..n {
-            let (looked_at, a, b) = (old[(i + 1) % n], old[(i + 2) % n], old[(i + 5) % n]);
-            let other = match self {
-                Switch::If if looked_at > 0.5 => a,
-                Switch::If => b,
-                Switch::Select => S::select(S::from_f64(0.5).less(looked_at), a, b),
-            };
-            u[i] = old[i] + *k * (other - old[i]);
-        }
-    }
-}
-
-/// Turns a number into an index.
-enum Lookup {
-    /// By rounding it.
+    /// By rounding.
     Convert,
     /// By a look at it.
     Peek,
     /// By how it is written.
     Display,
     Debug,
+    /// Where one depends on nothing: a recording cannot tell, because it keeps partials of zero.
+    Vanishes,
+    CarriesNothing,
+    /// Where a quotient is not finite: from zeros, at first everywhere.
+    Finite,
 }
 
-impl Step for Lookup {
+impl Step for Chosen {
     type State<S: Number> = Vec<S>;
     type Params<S: Number> = S;
     type Input<S: Number> = ();
     fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let old = u.clone();
-        let n = u.len();
+        let (n, old) = (u.len(), u.clone());
         for i in 0..n {
-            let scaled = old[i] * 7.0;
-            let number = match self {
-                Lookup::Convert => scaled.to_f64(),
-                Lookup::Peek => scaled.peek().unwrap_or(0.0),
-                Lookup::Display => scaled.to_string().parse().expect("a number"),
-                Lookup::Debug => f64::from(u8::from(format!("{scaled:?}").contains('-'))),
+            let [one, two, three, five] = [1, 2, 3, 5].map(|distance| old[(i + distance) % n]);
+            let (scaled, above) = (old[i] * 7.0, (one - 0.5).max(S::zero()));
+            let either = |first: bool| if first { two } else { five };
+            let at = |number: f64| old[number.abs() as usize % n];
+            let other = match self {
+                Chosen::If => either(one > 0.5),
+                Chosen::Select => S::select(S::from_f64(0.5).less(one), two, five),
+                Chosen::Convert => at(scaled.to_f64()),
+                Chosen::Peek => at(scaled.peek().unwrap_or(0.0)),
+                Chosen::Display => at(scaled.to_string().parse().expect("a number")),
+                Chosen::Debug => at(f64::from(format!("{scaled:?}").contains('-'))),
+                Chosen::Vanishes => either(above.vanishes()),
+                Chosen::CarriesNothing => either(above.carries_nothing()),
+                Chosen::Finite => Some(one / three).filter(|quotient| quotient.is_finite()).unwrap_or(five),
             };
-            let at = number.abs() as usize % n;
-            u[i] = old[i] + *k * old[at];
+            u[i] = old[i] * 0.5 + *k * other.sin() + 0.1;
         }
     }
 }
 
 #[test]
-fn a_step_that_decides_by_its_numbers_is_recorded_each_time() {
-    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
-    assert_eq!(directions(|| Rollout::new(Switch::If).steps(40), &initial, &0.3, squares), None);
-    assert_eq!(directions(|| Rollout::new(Lookup::Convert).steps(40), &initial, &0.01, squares), None);
+fn a_step_that_decides_by_its_numbers_or_looks_at_them_is_recorded_each_time() {
+    use Chosen::*;
+    for how in [If, Select, Convert, Peek, Display, Debug, Vanishes, CarriesNothing] {
+        let found = directions(|| Rollout::new(how).steps(40), &wave(12), &0.3, squares);
+        assert_eq!(found, None, "{how:?}");
+    }
+    // Its quotients of zeros are guarded at this point only, which is accepted here.
+    let finite = || directions(|| Rollout::new(Finite).steps(40), &vec![0.0; 12], &0.3, squares);
+    assert_eq!(palinode_core::decision::accept_points(finite), None);
 }
 
-/// Counts its steps, and takes another neighbour at every other one.
-#[derive(Clone, Debug)]
-struct Counted<S> {
-    u: Vec<S>,
-    steps: u64,
-}
-
-impl<S: Reals<S>> Reals<S> for Counted<S> {
-    fn save(&self, to: &mut impl Sink<S>) {
-        self.u.save(to);
-        to.word(self.steps);
+/// Counts its steps, and takes another neighbour at each of three.
+#[step(Alternating)]
+fn alternating<S: Real>((u, steps): &mut (Vec<S>, PlainInput<u64>), k: &S) {
+    let (n, old) = (u.len(), u.clone());
+    let distance = 1 + (steps.0 % 3) as usize;
+    for i in 0..n {
+        u[i] = old[i] + *k * (old[(i + distance) % n] - old[i]);
     }
-    fn load(from: &mut impl Source<S>) -> Self {
-        let u = Vec::load(from);
-        Counted { u, steps: from.word() }
-    }
-    fn heap_bytes(&self) -> usize {
-        self.u.heap_bytes()
-    }
-}
-
-struct Alternating;
-
-impl Step for Alternating {
-    type State<S: Number> = Counted<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, state: &mut Counted<S>, k: &S, _: &()) {
-        let old = state.u.clone();
-        let n = old.len();
-        let distance = 1 + (state.steps % 3) as usize;
-        for i in 0..n {
-            state.u[i] = old[i] + *k * (old[(i + distance) % n] - old[i]);
-        }
-        state.steps += 1;
-    }
+    steps.0 += 1;
 }
 
 /// A step as long as its input says, which goes the other way if that is negative.
-struct Timed;
-
-impl Step for Timed {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = PlainInput<f64>;
-    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, PlainInput(dt): &PlainInput<f64>) {
-        let (n, old) = (u.len(), u.clone());
-        let distance = if *dt < 0.0 { n - 1 } else { 1 };
-        for i in 0..n {
-            u[i] = old[i] + *k * (old[(i + distance) % n] - old[i]) * dt.abs();
-        }
+#[step(Timed)]
+fn timed<S: Real>(u: &mut Vec<S>, k: &S, dt: f64) {
+    let (n, old) = (u.len(), u.clone());
+    let distance = if dt < 0.0 { n - 1 } else { 1 };
+    for i in 0..n {
+        u[i] = old[i] + *k * (old[(i + distance) % n] - old[i]) * dt.abs();
     }
 }
 
 #[test]
 fn a_step_that_counts_or_is_told_otherwise_is_recorded_each_time() {
-    let u: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
-    let initial = Counted { u: u.clone(), steps: 0 };
+    let u = wave(12);
     let make = || Rollout::new(Alternating).steps(20);
-    assert_eq!(directions(make, &initial, &0.3, |state| squares(&state.u)), None);
+    assert_eq!(directions(make, &(u.clone(), PlainInput(0)), &0.3, |(u, _)| squares(u)), None);
     let changing = || Rollout::new(Timed).inputs((0..20).map(|i| if i == 11 { -0.5 } else { 0.5 }));
     assert_eq!(directions(changing, &u, &0.3, squares), None);
     let same = || Rollout::new(Timed).inputs((0..20).map(|_| 0.5));
@@ -272,96 +221,33 @@ proptest! {
     ) {
         let initial: Vec<f64> = (0..formulas.len()).map(|i| (i as f64 * 1.7).cos()).collect();
         let make = || Rollout::new(Formulas(formulas.clone())).steps(steps);
-        let taped = make().tape_only().value_and_grad(&initial, &params, squares).expect("a gradient");
-        let ours = make().value_and_grad(&initial, &params, squares).expect("a gradient");
+        let taped = make().tape_only().value_and_grad(&initial, &params, squares).unwrap();
+        let ours = make().value_and_grad(&initial, &params, squares).unwrap();
         agrees(&ours, &taped);
         for snapshots in [1, 3] {
             let some = make().schedule(Schedule::Binomial { snapshots });
-            let some = some.value_and_grad(&initial, &params, squares).expect("a gradient");
+            let some = some.value_and_grad(&initial, &params, squares).unwrap();
             prop_assert_eq!(bits(&some), bits(&ours));
         }
     }
 }
 
-/// Takes another number where one depends on nothing: a recording cannot tell, because it keeps partials of
-/// zero.
-enum Relay {
-    Vanishes,
-    CarriesNothing,
-}
-
-impl Step for Relay {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let (n, old) = (u.len(), u.clone());
-        for i in 0..n {
-            let above = (old[(i + 1) % n] - 0.5).max(S::zero());
-            let nothing = match self {
-                Relay::Vanishes => above.vanishes(),
-                Relay::CarriesNothing => above.carries_nothing(),
-            };
-            let other = if nothing { old[(i + 2) % n] } else { old[(i + 5) % n] };
-            u[i] = old[i] * 0.9 + *k * other;
-        }
-    }
-}
-
-/// Takes another number where a quotient is not finite: at first everywhere.
-struct Finite;
-
-impl Step for Finite {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let (n, old) = (u.len(), u.clone());
-        for i in 0..n {
-            let quotient = old[(i + 1) % n] / old[(i + 3) % n];
-            let other = if quotient.is_finite() { quotient } else { old[(i + 5) % n] };
-            u[i] = old[i] * 0.5 + *k * other.sin() + 0.1;
-        }
-    }
-}
-
-#[test]
-fn a_step_that_looks_at_its_numbers_is_recorded_each_time() {
-    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
-    for how in [|| Lookup::Peek, || Lookup::Display, || Lookup::Debug] {
-        assert_eq!(directions(|| Rollout::new(how()).steps(40), &initial, &0.01, squares), None);
-    }
-    for how in [|| Relay::Vanishes, || Relay::CarriesNothing] {
-        assert_eq!(directions(|| Rollout::new(how()).steps(40), &initial, &0.3, squares), None);
-    }
-    assert_eq!(directions(|| Rollout::new(Switch::Select).steps(40), &initial, &0.3, squares), None);
-    // Its quotients of zeros are guarded at this point only, which is accepted here.
-    let finite = || directions(|| Rollout::new(Finite).steps(40), &vec![0.0; 12], &0.3, squares);
-    assert_eq!(palinode_core::decision::accept_points(finite), None);
-}
-
 /// Sums of no terms, of one and of more.
-struct Sums;
-
-impl Step for Sums {
-    type State<S: Number> = Vec<S>;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, u: &mut Vec<S>, k: &S, _: &()) {
-        let old = u.clone();
-        for i in 0..u.len() {
-            let few: S = (0..i % 3).map(|j| old[(i + j) % old.len()]).sum();
-            u[i] = few * *k;
-        }
+#[step(Sums)]
+fn sums<S: Real>(u: &mut Vec<S>, k: &S) {
+    let old = u.clone();
+    for i in 0..u.len() {
+        let few: S = (0..i % 3).map(|j| old[(i + j) % old.len()]).sum();
+        u[i] = few * *k;
     }
 }
 
 #[test]
 fn sums_of_no_terms_have_the_same_sign_in_every_number() {
-    let initial: Vec<f64> = (0..12).map(|i| (i as f64 * 0.7).sin()).collect();
+    let initial = wave(12);
     let run = || Rollout::new(Sums).steps(9).schedule(Schedule::Binomial { snapshots: 2 }).record_at_once(2);
     assert_eq!(directions(run, &initial, &0.3, squares), Some(3));
-    let gradient = run().value_and_grad(&initial, &0.3, squares).expect("a gradient");
+    let gradient = run().value_and_grad(&initial, &0.3, squares).unwrap();
     assert!(!gradient.report.advanced_by_recording);
 }
 
@@ -369,13 +255,12 @@ fn sums_of_no_terms_have_the_same_sign_in_every_number() {
 /// found.
 #[test]
 fn every_way_to_run_a_narrow_loop_agrees_with_the_tape() {
-    let initial: Vec<f64> = (0..15).map(|i| (i as f64 * 0.7).sin()).collect();
     let until = || Rollout::new(Ring).until(|u| u[1] < 0.3).at_most(10_000);
-    assert_eq!(directions(until, &initial, &0.1, squares), Some(4));
     let window = || Rollout::new(Ring).steps(40).truncate(7);
-    assert_eq!(directions(window, &initial, &0.1, squares), Some(4));
     let verified = || Rollout::new(Ring).steps(40).budget("1MiB").verify();
-    assert_eq!(directions(verified, &initial, &0.1, squares), Some(4));
+    for make in [until, window, verified] {
+        assert_eq!(directions(make, &wave(15), &0.1, squares), Some(4));
+    }
 }
 
 #[cfg(feature = "ir")]
@@ -402,14 +287,14 @@ fn a_program_that_stops_gradients_or_solves_equations_is_recorded_each_time() {
     for (name, source) in [("stopped", switch), ("equation", equation)] {
         let make = || ProgramStep::from_source(source).unwrap_or_else(|error| panic!("{error}"));
         let (step, u) = (make(), (0..12).map(|i| f64::from(i).sin() * 0.4).collect::<Vec<f64>>());
-        let state = step.state(&[("u", Datum::vector(u))]).expect("a state");
-        let params = step.params(&[]).expect("parameters");
+        let state = step.state(&[("u", Datum::vector(u))]).unwrap();
+        let params = step.params(&[]).unwrap();
         let loss = |state: &ProgramValues<Var<f64>>| {
             let reals = state.data().iter().filter_map(Datum::as_vector).flatten();
             reals.fold(Var::lift(0.0), |sum, &x| sum + x * x)
         };
-        let ours = make().rollout().steps(5).value_and_grad(&state, &params, loss).expect("a gradient");
+        let ours = make().rollout().steps(5).value_and_grad(&state, &params, loss).unwrap();
         let taped = make().rollout().steps(5).tape_only().value_and_grad(&state, &params, loss);
-        assert_eq!(agrees(&ours, &taped.expect("a gradient")), None, "{name}");
+        assert_eq!(agrees(&ours, &taped.unwrap()), None, "{name}");
     }
 }

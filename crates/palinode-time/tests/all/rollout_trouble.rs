@@ -1,10 +1,13 @@
 //! Loops that go wrong: each is told so, with the step at which to look.
 
+use crate::models::{Hidden, SCHEDULES};
 use palinode_core::{Budget, Real};
+use palinode_macros::step;
 use palinode_time::{
     Error, MemoryStore, Number, PlainInput, ReversibleStep, Rollout, Schedule, Step, StepRule,
 };
 use std::cell::Cell;
+use std::fmt::Debug;
 
 /// One step, `at`, depends on how often steps were taken.
 struct Once {
@@ -30,39 +33,24 @@ impl Step for Once {
     }
 }
 
-/// Every step depends on it, and nothing else.
-struct Always(Cell<u64>);
-
-impl Step for Always {
-    type State<S: Number> = S;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, x: &mut S, a: &S, _: &()) {
-        self.0.set(self.0.get() + 1);
-        *x = x.sin() * *a * (1.0 + 1e-3 * self.0.get() as f64);
-    }
-}
-
 #[test]
 fn verification_names_the_first_step_that_differs() {
     let start = (1.0, PlainInput(0));
     for at in [0, 1, 37, 150, 198, 199] {
+        let diverges = |run: Rollout<'_, Once>, how: &dyn Debug| {
+            let error = run.verify().value_and_grad(&start, &0.9, |(x, _)| *x).expect_err("hidden state");
+            assert_eq!(error, Error::Diverged { step: at }, "{how:?}");
+        };
         for budget in ["32KiB", "1MiB", "unlimited"] {
-            let run = once(at).steps(200).budget(budget).verify();
-            let error = run.value_and_grad(&start, &0.9, |(x, _)| *x).expect_err("hidden state");
-            assert_eq!(error, Error::Diverged { step: at }, "{budget}");
-            let run = once(at).until(|(_, taken)| taken.0 == 200).budget(budget).verify();
-            let error = run.value_and_grad(&start, &0.9, |(x, _)| *x).expect_err("hidden state");
-            assert_eq!(error, Error::Diverged { step: at }, "{budget}, until");
+            diverges(once(at).steps(200).budget(budget), &budget);
+            diverges(once(at).until(|(_, taken)| taken.0 == 200).budget(budget), &(budget, "until"));
         }
-        for schedule in [Schedule::StoreAll, Schedule::Periodic { every: 7 }, Schedule::Mixed { places: 3 }] {
-            let run = once(at).steps(200).schedule(schedule).verify();
-            let error = run.value_and_grad(&start, &0.9, |(x, _)| *x).expect_err("hidden state");
-            assert_eq!(error, Error::Diverged { step: at }, "{schedule:?}");
+        for schedule in SCHEDULES {
+            diverges(once(at).steps(200).schedule(schedule), &schedule);
         }
     }
     for steps in [1, 2, 3, 10, 64, 65, 1000] {
-        let run = Rollout::new(Always(Cell::new(0))).steps(steps).verify();
+        let run = Rollout::new(Hidden::default()).steps(steps).verify();
         let error = run.value_and_grad(&1.0, &0.9, |x| *x).expect_err("hidden state");
         assert_eq!(error, Error::Diverged { step: 0 }, "{steps} steps");
     }
@@ -90,22 +78,16 @@ fn verification_misses_nothing_in_a_long_loop() {
 fn verification_takes_one_forward_sweep_more_and_says_so() {
     let start = (1.0, PlainInput(0));
     let run = || once(u64::MAX).steps(200).record_at_once(1).schedule(Schedule::Binomial { snapshots: 5 });
-    let plain = run().value_and_grad(&start, &0.9, |(x, _)| *x).expect("a gradient").report;
-    let verified = run().verify().value_and_grad(&start, &0.9, |(x, _)| *x).expect("a gradient").report;
+    let plain = run().value_and_grad(&start, &0.9, |(x, _)| *x).unwrap().report;
+    let verified = run().verify().value_and_grad(&start, &0.9, |(x, _)| *x).unwrap().report;
     assert_eq!(verified.forward, plain.forward + 200);
     assert_eq!(verified.optimum, plain.optimum);
 }
 
 /// x <- a x^2: beyond all numbers after a few steps.
-struct Squared;
-
-impl Step for Squared {
-    type State<S: Number> = S;
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, x: &mut S, a: &S, _: &()) {
-        *x = *x * *x * *a;
-    }
+#[step(Squared)]
+fn squared<S: Real>(x: &mut S, a: &S) {
+    *x = *x * *x * *a;
 }
 
 #[test]
@@ -129,15 +111,9 @@ fn a_loss_that_is_not_finite_is_told_with_the_step_that_made_it_so() {
 }
 
 /// x <- p x.
-struct Multiplied;
-
-impl Step for Multiplied {
-    type State<S: Number> = S;
-    type Params<S: Number> = S;
-    type Input<S: Number> = PlainInput<u64>;
-    fn step<S: Real>(&self, x: &mut S, p: &S, _: &PlainInput<u64>) {
-        *x *= *p;
-    }
+#[step(Multiplied)]
+fn multiplied<S: Real>(x: &mut S, p: &S, _: u64) {
+    *x *= *p;
 }
 
 impl ReversibleStep for Multiplied {
@@ -163,7 +139,7 @@ impl StepRule for Multiplied {
 
 /// What a rollout refuses, whatever is asked of it.
 fn refused<'a>(make: impl Fn(Rollout<'a, Multiplied>) -> Rollout<'a, Multiplied>) -> Error {
-    let run = make(Rollout::new(Multiplied).input(PlainInput(0)));
+    let run = make(Rollout::new(Multiplied).input(0));
     let first = run.value_and_grad(&1.0, &0.9, |x| *x).expect_err("options that make no sense");
     let others = [
         run.value_and_grad_along(&1.0, &0.9, |_, x| *x).err(),
@@ -172,7 +148,7 @@ fn refused<'a>(make: impl Fn(Rollout<'a, Multiplied>) -> Rollout<'a, Multiplied>
         run.jvp(&1.0, &0.9, (&1.0, &0.0), |x| *x).err(),
         run.run(&1.0, &0.9).err(),
         run.check_rule(&1.0, &0.9, 3).err(),
-        make(Rollout::new(Multiplied).input(PlainInput(0))).by_rule().run(&1.0, &0.9).err(),
+        make(Rollout::new(Multiplied).input(0)).by_rule().run(&1.0, &0.9).err(),
     ];
     for other in others {
         // As text, because NaN is not equal to itself.
@@ -192,20 +168,17 @@ fn a_length_is_given_in_one_way() {
         assert_eq!(refused(|run| run.steps(steps).at_most(most)), limit);
         assert_eq!(refused(|run| run.at_most(most).steps(steps)), limit);
     }
-    let listed = Rollout::new(Multiplied).inputs([PlainInput(0); 4]).at_most(3);
+    let listed = Rollout::new(Multiplied).inputs([0; 4]).at_most(3);
     assert_eq!(listed.run(&1.0, &0.9), Err(limit));
     // The last of the same option counts, and a limit alone is no length.
-    assert_eq!(
-        Rollout::new(Multiplied).input(PlainInput(0)).steps(3).steps(1).run(&1.0, &0.5).expect("a state"),
-        0.5
-    );
-    let none = Rollout::new(Multiplied).input(PlainInput(0)).at_most(3);
-    assert_eq!(none.run(&1.0, &0.5), Err(Error::NoLength));
+    let run = || Rollout::new(Multiplied).input(0);
+    assert_eq!(run().steps(3).steps(1).run(&1.0, &0.5), Ok(0.5));
+    assert_eq!(run().at_most(3).run(&1.0, &0.5), Err(Error::NoLength));
 }
 
 #[test]
 fn inputs_and_stores_are_given_in_one_way() {
-    let error = refused(|run| run.inputs([PlainInput(1), PlainInput(2)]));
+    let error = refused(|run| run.inputs([1, 2]));
     assert_eq!(error.code(), "PAL0529");
     assert!(error.to_string().contains("(.input)") && error.to_string().contains("(.inputs)"), "{error}");
     let error = refused(|run| {
@@ -248,10 +221,10 @@ fn numbers_that_make_no_sense_are_named() {
 
 #[test]
 fn a_rule_is_checked_as_far_as_the_loop_goes() {
-    let run = Rollout::new(Multiplied).inputs([PlainInput(0); 10]);
+    let run = Rollout::new(Multiplied).inputs([0; 10]);
     run.check_rule(&1.0, &0.9, 100).expect("a rule that is right");
     run.check_rule(&1.0, &0.9, 3).expect("a rule that is right");
-    let counted = Rollout::new(Multiplied).input(PlainInput(0)).steps(10);
+    let counted = Rollout::new(Multiplied).input(0).steps(10);
     counted.check_rule(&1.0, &0.9, 100).expect("a rule that is right");
 }
 
@@ -269,7 +242,7 @@ fn several_mistakes_are_told_at_once() {
 #[test]
 fn residuals_beyond_all_memory_are_told_as_such() {
     for budget in ["1MiB", "unlimited"] {
-        let run = Rollout::new(Multiplied).input(PlainInput(0)).steps(u64::MAX).schedule(Schedule::StoreAll);
+        let run = Rollout::new(Multiplied).input(0).steps(u64::MAX).schedule(Schedule::StoreAll);
         let error = run.budget(budget).value_and_grad(&1.0, &0.9, |x| *x).expect_err("too much");
         assert_eq!(error, Error::BeyondMemory { what: "residuals" }, "{budget}");
         assert!(error.code() == "PAL0504" && !error.to_string().contains("unlimited"), "{error}");

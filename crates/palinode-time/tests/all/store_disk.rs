@@ -68,6 +68,15 @@ fn set_length(path: &Path, length: u64) {
     fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(length)).expect("a file");
 }
 
+/// Waits until a file is removed.
+fn gone(is_there: impl Fn() -> bool) {
+    let start = Instant::now();
+    while is_there() {
+        assert!(start.elapsed() < Duration::from_secs(20), "the file stays");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_file_that_is_cut_short_is_damaged() {
     for length in [0, 1, 63, 64, 65, 239] {
@@ -180,11 +189,7 @@ fn a_full_disk_is_told_at_the_next_call() {
         let state = snapshot(50);
         store.put(4, 50, &state).expect("it is written later");
         assert_eq!(state, snapshot(50), "the caller's data is as it was");
-        let start = Instant::now();
-        while file(&store, 4).is_symlink() {
-            assert!(start.elapsed() < Duration::from_secs(20), "half a file stays");
-            std::thread::yield_now();
-        }
+        gone(|| file(&store, 4).is_symlink());
         let error = match next {
             "put" => wait_for(|| store.put(5, 60, &state)),
             "get" => wait_for(|| store.get(0, 10, &mut got)),
@@ -293,11 +298,7 @@ fn a_freed_slot_has_no_file() {
     let path = file(&store, 2);
     assert!(path.exists());
     store.free(2);
-    let start = Instant::now();
-    while path.exists() {
-        assert!(start.elapsed() < Duration::from_secs(20), "the file stays");
-        std::thread::yield_now();
-    }
+    gone(|| path.exists());
     let error = store.get(2, 30, &mut Snapshot::new()).expect_err("it was freed");
     assert!(matches!(error, SnapshotError::Missing { step: 30, .. }));
 }

@@ -1,24 +1,19 @@
 //! Steps to count the memory of.
 
 use palinode_core::{Real, Var};
-use palinode_time::{Number, PlainInput, ReversibleStep, Step, StepRule};
+use palinode_macros::step;
+use palinode_time::{PlainInput, ReversibleStep, StepRule};
 
 /// A chain of coupled oscillators, updated in place.
-pub(crate) struct Chain;
-
-impl Step for Chain {
-    type State<S: Number> = (Vec<S>, Vec<S>);
-    type Params<S: Number> = [S; 2];
-    type Input<S: Number> = S;
-    fn step<S: Real>(&self, (x, v): &mut (Vec<S>, Vec<S>), [k, damping]: &[S; 2], push: &S) {
-        for i in 0..x.len() {
-            let left = if i == 0 { S::zero() } else { x[i - 1] };
-            let right = if i + 1 == x.len() { S::zero() } else { x[i + 1] };
-            v[i] = v[i] + (*k * (left - x[i] * 2.0 + right) - *damping * v[i]) * 0.01;
-        }
-        v[0] += *push;
-        x.iter_mut().zip(v.iter()).for_each(|(x, v)| *x += *v * 0.01);
+#[step(Chain)]
+pub(crate) fn chain<S: Real>((x, v): &mut (Vec<S>, Vec<S>), [k, damping]: &[S; 2], push: &S) {
+    for i in 0..x.len() {
+        let left = if i == 0 { S::zero() } else { x[i - 1] };
+        let right = if i + 1 == x.len() { S::zero() } else { x[i + 1] };
+        v[i] = v[i] + (*k * (left - x[i] * 2.0 + right) - *damping * v[i]) * 0.01;
     }
+    v[0] += *push;
+    x.iter_mut().zip(v.iter()).for_each(|(x, v)| *x += *v * 0.01);
 }
 
 impl StepRule for Chain {
@@ -76,18 +71,12 @@ pub(crate) fn start(n: usize) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// A state that grows after a hundred steps.
-pub(crate) struct Late;
-
-impl Step for Late {
-    type State<S: Number> = (Vec<S>, PlainInput<u64>);
-    type Params<S: Number> = S;
-    type Input<S: Number> = ();
-    fn step<S: Real>(&self, (x, taken): &mut (Vec<S>, PlainInput<u64>), a: &S, _: &()) {
-        let last = x.len() - 1;
-        x[last] = (x[last] * *a).sin();
-        if taken.0 > 100 {
-            x.push(x[last] + *a);
-        }
-        taken.0 += 1;
+#[step(Late)]
+pub(crate) fn late<S: Real>((x, taken): &mut (Vec<S>, PlainInput<u64>), a: &S) {
+    let last = x.len() - 1;
+    x[last] = (x[last] * *a).sin();
+    if taken.0 > 100 {
+        x.push(x[last] + *a);
     }
+    taken.0 += 1;
 }

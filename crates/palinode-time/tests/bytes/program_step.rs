@@ -37,8 +37,8 @@ fn keeps_its_budget<How: Differentiate<ProgramStep>>(
 ) {
     let step = ProgramStep::from_source(SOURCE).expect("a step");
     let rod = (0..length).map(|i| (i as f64 * 0.7).sin()).collect();
-    let start = step.state(&[("u", Datum::vector(rod))]).expect("a state");
-    let params = step.params(&[]).expect("parameters");
+    let start = step.state(&[("u", Datum::vector(rod))]).unwrap();
+    let params = step.params(&[]).unwrap();
     let smallest = match peak(&make(step.clone()).budget(1), &start, &params).1 {
         Err(smallest) => smallest,
         Ok(bytes) => panic!("1 byte cannot be enough, and {bytes} are reported"),

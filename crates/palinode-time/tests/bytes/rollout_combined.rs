@@ -96,14 +96,8 @@ impl Options {
         let mut chosen = Chosen(Key::from_seed(case), 0);
         let mut options = Options::of_all(&mut chosen);
         if case >= CHANGING {
-            options.what = chosen.of(&[
-                What::Shapes,
-                What::Shapes,
-                What::Kinds,
-                What::Inputs,
-                What::Lengths,
-                What::StepsInside,
-            ]);
+            use What::{Inputs, Kinds, Lengths, Shapes, StepsInside};
+            options.what = chosen.of(&[Shapes, Shapes, Kinds, Inputs, Lengths, StepsInside]);
             options.way = chosen.of(&[Way::Last, Way::Along, Way::SecondOrder, Way::Nested, Way::Nested]);
             options.second = chosen.of(&[None, Some("memory"), Some("disk")]);
         }
@@ -114,28 +108,14 @@ impl Options {
     }
 
     fn of_all(chosen: &mut Chosen) -> Options {
+        use Way::{Along, ByRule, Last, Nested, SecondOrder, Undoing};
+        use What::{Inputs, Kinds, Lengths, Numbers, Operations, StepsInside};
         Options {
             numbers: chosen.of(&[1, 2, 5, 17, 70]),
             steps: chosen.of(&[0, 1, 2, 7, 20, 60, 119]),
-            what: chosen.of(&[
-                What::Numbers,
-                What::Numbers,
-                What::Numbers,
-                What::Lengths,
-                What::Kinds,
-                What::StepsInside,
-                What::Operations,
-                What::Inputs,
-            ]),
+            what: chosen.of(&[Numbers, Numbers, Numbers, Lengths, Kinds, StepsInside, Operations, Inputs]),
             quiet: chosen.of(&[0, 1, 9, 40, 75, 110]),
-            way: chosen.of(&[
-                Way::Last,
-                Way::Along,
-                Way::ByRule,
-                Way::Undoing,
-                Way::SecondOrder,
-                Way::Nested,
-            ]),
+            way: chosen.of(&[Last, Along, ByRule, Undoing, SecondOrder, Nested]),
             length: chosen.of(&[Length::Steps, Length::Inputs, Length::Until]),
             schedule: chosen.of(&[
                 Schedule::Best,
@@ -223,12 +203,7 @@ impl Options {
     }
 
     /// The gradient of a loop with these options; the bits of all that it gives.
-    fn gradient(
-        &self,
-        given: &Given,
-        budget: Budget,
-        directory: &Path,
-    ) -> Result<(RolloutReport, Vec<u64>), Error> {
+    fn gradient(&self, given: &Given, budget: Budget, directory: &Path) -> Found {
         let quiet = Quiet(self.quiet);
         match self.what {
             What::Numbers => self.of_chain(given, budget, directory),
@@ -242,12 +217,7 @@ impl Options {
         }
     }
 
-    fn of_model<M: Model + Copy>(
-        &self,
-        model: M,
-        budget: Budget,
-        directory: &Path,
-    ) -> Result<(RolloutReport, Vec<u64>), Error> {
+    fn of_model<M: Model + Copy>(&self, model: M, budget: Budget, directory: &Path) -> Found {
         let start = model.start(self.numbers);
         let loss = |state: &M::State<Var<f64>>| M::loss(state);
         if self.way == Way::Nested {
@@ -280,20 +250,14 @@ impl Options {
         }
     }
 
-    fn of_chain(
-        &self,
-        given: &Given,
-        budget: Budget,
-        directory: &Path,
-    ) -> Result<(RolloutReport, Vec<u64>), Error> {
+    fn of_chain(&self, given: &Given, budget: Budget, directory: &Path) -> Found {
         let (start, params) = (&given.chain, &[3.0, 0.2]);
         let chain = || self.of_length(self.set(Rollout::new(Chain), directory), given).budget(budget);
-        let nested = || {
-            let run = Rollout::new(Repeat::new(Chain, 3));
-            self.of_length(self.set(run, directory), given).budget(budget).nested()
-        };
         let gradient = match self.way {
-            Way::Nested => return nested().value_and_grad(start, params, energy).map(parts_of),
+            Way::Nested => {
+                let run = self.of_length(self.set(Rollout::new(Repeat::new(Chain, 3)), directory), given);
+                return run.budget(budget).nested().value_and_grad(start, params, energy).map(bits_of);
+            }
             Way::Last => chain().value_and_grad(start, params, energy)?,
             Way::Along => chain().value_and_grad_along(start, params, |_, state| energy(state))?,
             Way::ByRule => chain().by_rule().value_and_grad(start, params, energy)?,
@@ -303,7 +267,7 @@ impl Options {
                 chain().hvp(start, params, (start, &[1.0, 0.5]), loss)?.1
             }
         };
-        Ok(parts_of(gradient))
+        Ok(bits_of(gradient))
     }
 
     fn of_length<'a, St>(&self, run: Rollout<'a, St>, given: &Given) -> Rollout<'a, St>
@@ -317,12 +281,7 @@ impl Options {
         }
     }
 
-    fn of_growing(
-        &self,
-        given: &Given,
-        budget: Budget,
-        directory: &Path,
-    ) -> Result<(RolloutReport, Vec<u64>), Error> {
+    fn of_growing(&self, given: &Given, budget: Budget, directory: &Path) -> Found {
         let run = self.set(Rollout::new(Late), directory).budget(budget);
         let run = match self.length {
             Length::Steps | Length::Inputs => run.steps(self.steps),
@@ -330,41 +289,35 @@ impl Options {
         };
         let sum = |(x, _): &(Vec<Var<f64>>, _)| x.iter().copied().sum::<Var<f64>>();
         let start = &given.growing;
-        let gradient = match self.way {
-            Way::Last | Way::ByRule | Way::Undoing | Way::Nested => run.value_and_grad(start, &0.9, sum)?,
-            Way::Along => run.value_and_grad_along(start, &0.9, |_, state| sum(state))?,
+        match self.way {
+            Way::Last | Way::ByRule | Way::Undoing | Way::Nested => run.value_and_grad(start, &0.9, sum),
+            Way::Along => run.value_and_grad_along(start, &0.9, |_, state| sum(state)),
             Way::SecondOrder => {
-                run.hvp(start, &0.9, (start, &0.5), |(x, _)| x.iter().copied().sum::<Second>())?.1
+                let loss = |(x, _): &(Vec<Second>, _)| x.iter().copied().sum();
+                run.hvp(start, &0.9, (start, &0.5), loss).map(|(_, product)| product)
             }
-        };
-        let Gradient { value, initial: (x, _), params, report, .. } = gradient;
-        Ok((report, [value].into_iter().chain(x).chain([params]).map(f64::to_bits).collect()))
+        }
+        .map(bits_of)
     }
 }
 
 type OfChain<S> = (Vec<S>, Vec<S>);
 type Second = Var<Dual<f64>>;
 
-/// The report of a gradient by a chain, and the bits of its numbers.
-fn parts_of<St>(gradient: Gradient<St>) -> (RolloutReport, Vec<u64>)
-where
-    St: Step<State<f64> = OfChain<f64>, Params<f64> = [f64; 2], Input<f64> = f64>,
-{
-    let Gradient { value, initial: (x, v), params, inputs, report, .. } = gradient;
-    let numbers = [value].into_iter().chain(x).chain(v).chain(params).chain(inputs);
-    (report, numbers.map(f64::to_bits).collect())
-}
-
 /// The report of a gradient, and the bits of its numbers.
-fn bits_of<St: Step<Params<f64> = f64>>(gradient: Gradient<St>) -> (RolloutReport, Vec<u64>) {
-    let Gradient { value, initial, params, inputs, report, .. } = gradient;
+type Found = Result<(RolloutReport, Vec<u64>), Error>;
+
+fn bits_of<St: Step>(
+    Gradient { value, initial, params, inputs, report, .. }: Gradient<St>,
+) -> (RolloutReport, Vec<u64>) {
     // In no more memory than they need, which is the test's.
-    let count =
-        Snapshot::lengths(&initial).0 + inputs.iter().map(|input| Snapshot::lengths(input).0).sum::<usize>();
-    let mut bits = Vec::with_capacity(2 + count);
-    bits.extend([value.to_bits(), params.to_bits()]);
+    let of_inputs: usize = inputs.iter().map(|input| Snapshot::lengths(input).0).sum();
+    let mut bits =
+        Vec::with_capacity(1 + Snapshot::lengths(&initial).0 + Snapshot::lengths(&params).0 + of_inputs);
+    bits.push(value.to_bits());
     bits.extend(Snapshot::of(&initial).reals());
-    bits.extend(inputs.iter().flat_map(|input| Snapshot::of(input).reals().to_vec()));
+    bits.extend(Snapshot::of(&params).reals());
+    inputs.iter().for_each(|input| bits.extend(Snapshot::of(input).reals()));
     (report, bits)
 }
 
@@ -397,7 +350,7 @@ fn check(case: u64, directory: &Path) {
             second: None,
             ..options
         };
-        let (_, stored) = plain.gradient(&given, Budget::UNLIMITED, directory).expect("a gradient");
+        let (_, stored) = plain.gradient(&given, Budget::UNLIMITED, directory).unwrap();
         assert!(stored == exact, "case {case}: other bits than by storing all: {options:?}");
     }
     // Whatever is refused, the budget that is named is enough.

@@ -37,13 +37,8 @@ fn states(reals: usize, plain: usize) -> Vec<Snapshot> {
         1 => (0.01 * i as f64).sin(),
         2 => 1.0 + rough(i) as f64 / 1e19,
         // A few out of the range of f32.
-        _ => {
-            if i % 32 == 5 {
-                1e-300
-            } else {
-                i as f64
-            }
-        }
+        _ if i % 32 == 5 => 1e-300,
+        _ => i as f64,
     };
     let words = |n| (0..reals).map(|i| number(n, i).to_bits()).collect();
     (0..4).map(|n| Snapshot::from_words(words(n), (0..plain).map(rough).collect())).collect()

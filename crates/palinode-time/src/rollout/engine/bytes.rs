@@ -72,11 +72,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.of_inputs.all.reserve_exact(self.inputs.numbers(u64::MAX));
     }
 
-    /// About the bytes for each step more that is recorded at once and has an input of its own.
-    pub(in crate::rollout) fn bytes_per_input(&self) -> usize {
-        self.inputs.bytes_each()
-    }
-
     /// The heap bytes held, stores not included.
     pub(in crate::rollout) fn heap_bytes(&self) -> usize {
         self.params.heap_bytes()

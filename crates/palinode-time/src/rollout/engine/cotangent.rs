@@ -1,4 +1,4 @@
-//! What becomes of the cotangent on its way back: how large it is, whether it is finite, clipped or cut.
+//! What becomes of the cotangent in a reverse sweep: how large it is, whether it is finite, clipped or cut.
 
 use super::{Backend, Engine, Error, Inner, Step};
 use palinode_core::dense::norm_of;
@@ -54,12 +54,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Error::NonFiniteCotangent { step, value, cause }
     }
 
-    /// From here on the cotangent is cut: nothing flows back to earlier steps.
-    pub(in crate::rollout) fn cut(&mut self) {
-        self.release_cotangent();
-        self.cotangents.state.fill(T::zero());
-    }
-
     /// Nothing flows back to the initial state, which has so many numbers.
     pub(in crate::rollout) fn cut_all(&mut self, numbers: usize) {
         self.release_cotangent();
@@ -84,7 +78,7 @@ fn first_not_finite<T: Inner>(list: &[T]) -> f64 {
     numbers.into_iter().find(|c| !c.is_finite()).unwrap_or(f64::NAN)
 }
 
-/// Where a cotangent is cut on its way back, and what was cut.
+/// Where a cotangent is cut in a reverse sweep, and what was cut.
 #[derive(Default)]
 pub(in crate::rollout) struct Cuts {
     /// After how many steps, counted from the end, it is cut each time.

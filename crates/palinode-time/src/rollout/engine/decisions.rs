@@ -5,11 +5,12 @@
 //! of them; the caller looks for which, where that matters.
 
 use super::{Backend, Engine, Error, Inner, Step};
+use crate::rollout::flat::for_each_number;
 use crate::rollout::report::Closest;
 use crate::rollout::taking::{begin, taken_well};
+use palinode_core::Snapshot;
 use palinode_core::decision::{self, Decisions};
 use palinode_core::points::{self, Suspicion};
-use palinode_core::{Passive, Reals, Sink, Snapshot};
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// Does what takes these steps, and watches it if that is not done elsewhere and they have not been
@@ -66,25 +67,14 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.watch.decisions.count += seen.count();
         let margin = seen.smallest_margin;
         if margin.is_finite() && self.watch.decisions.closest.is_none_or(|closest| margin < closest.margin) {
-            let mut largest = Largest(0.0);
-            self.live.save(&mut largest);
-            let at_rounding = Closest::is_at_rounding(margin, to, largest.0);
+            let mut largest: f64 = 0.0;
+            for_each_number(&self.live, |number| {
+                let size = number.primal().peek().unwrap_or(0.0).abs();
+                largest = if size.is_finite() { largest.max(size) } else { largest };
+            });
+            let at_rounding = Closest::is_at_rounding(margin, to, largest);
             self.watch.decisions.closest =
                 Some(Closest { margin, first_step: from, last_step: to - 1, at_rounding });
         }
     }
-}
-
-/// The largest number of a state.
-struct Largest(f64);
-
-impl<T: Inner> Sink<Passive<T>> for Largest {
-    fn real(&mut self, number: Passive<T>) {
-        let size = number.primal().peek().unwrap_or(0.0).abs();
-        if size.is_finite() {
-            self.0 = self.0.max(size);
-        }
-    }
-
-    fn word(&mut self, _word: u64) {}
 }

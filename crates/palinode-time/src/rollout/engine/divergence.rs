@@ -5,10 +5,10 @@
 //! with recorded numbers: then, and only then, is another attempt worth while, in which steps are advanced by
 //! recording.
 //!
-//! Invariant: every way back compares what it runs again anyway. A rule runs nothing again, so now and then a
-//! step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
+//! Invariant: every reverse sweep compares what it runs again anyway. A rule runs nothing again, so now and
+//! then a step is, to look: at least one of a loop, and a sixty-fourth of all evaluations.
 
-use super::{Advance, Backend, Engine, Error, Fixed, Flat, Inner, Passive, Reals, Step};
+use super::{Advance, Backend, Engine, Error, Flat, Inner, Passive, Reals, Step, Unit};
 use crate::rollout::backend::{Alike, records_otherwise};
 use crate::rollout::flat::is_same;
 use crate::rollout::taking::taken_well;
@@ -18,6 +18,7 @@ use palinode_core::Snapshot;
 const ONE_IN: u64 = 64;
 
 /// The states that units have to end in.
+#[derive(Default)]
 pub(super) struct Ends<T> {
     /// The state before the units that were recorded last, one after the other: what the unit before them
     /// must end in.
@@ -32,19 +33,6 @@ pub(super) struct Ends<T> {
     pub(super) otherwise: bool,
     /// How many steps were run again only to look where they end.
     pub(super) run_to_look: u64,
-}
-
-impl<T> Default for Ends<T> {
-    fn default() -> Self {
-        Ends {
-            expected: Flat::default(),
-            expected_before: None,
-            block: Flat::default(),
-            block_from: 0,
-            otherwise: false,
-            run_to_look: 0,
-        }
-    }
 }
 
 impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
@@ -76,7 +64,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     fn first_otherwise(&mut self, place: usize, to: u64, begins: bool) -> Result<(u64, Alike), Error> {
         let Engine { step: body, params, inputs, live, backend, ends, numbers, .. } = self;
         let Ends { expected, block, block_from, .. } = ends;
-        let fixed = &Fixed { step: *body, params };
         let before = if begins { numbers } else { block };
         for step in *block_from..to {
             live.reload(&mut before.read(Passive::lift));
@@ -86,14 +73,9 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             live.save(expected);
             // A function may give another input the next time.
             inputs.ask_again();
-            let alike = records_otherwise(
-                backend,
-                place,
-                fixed,
-                inputs.of(step, step + 1)?,
-                (before, expected),
-                live,
-            );
+            let inputs = inputs.of(step, step + 1)?;
+            let unit = Unit { kept: place, step: *body, params, inputs, steps: 1 };
+            let alike = records_otherwise(backend, &unit, (before, expected), live);
             let alike = alike.map_err(|error| error.counted_from(step))?;
             if alike != Alike::Always {
                 return Ok((step, alike));
@@ -160,6 +142,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// Whether it is time to run a step again only to look where it ends.
     fn should_look(&self) -> bool {
-        self.ends.run_to_look * ONE_IN <= self.watch.counts.advanced + self.watch.counts.recorded
+        self.ends.run_to_look * ONE_IN <= self.watch.forward
     }
 }

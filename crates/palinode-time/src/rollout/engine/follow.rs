@@ -66,7 +66,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
                     }
                 }
                 self.at = Live::Before(step);
-                self.watch.counts.restores += 1;
                 Ok(())
             }
             Action::Free { slot } => {
@@ -82,7 +81,6 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         self.settle()?;
         self.check_sizes(step)?;
         debug_assert_eq!(self.at, Live::Before(step));
-        self.watch.counts.snapshots += 1;
         let lengths = Snapshot::lengths(&self.live);
         if !stores.is_ours(slot) {
             self.check_lengths(step, lengths)?;

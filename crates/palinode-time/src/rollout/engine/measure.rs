@@ -6,7 +6,7 @@
 //!
 //! Invariant: what is allocated here is what a sweep allocates: the same code records, with the same lists.
 
-use super::{Backend, Engine, Error, Fixed, Inner, Live, Loss, Reals, Step, When};
+use super::{Backend, Engine, Error, Inner, Live, Loss, Reals, Step, Unit, When};
 use crate::rollout::flat::{Shape, count};
 use crate::rollout::setting::GoesOn;
 use crate::rollout::taking::taken_well;
@@ -103,9 +103,8 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             return Ok(Some(false));
         }
         let Engine { step: body, params, inputs, live, backend, .. } = self;
-        let input = inputs.of(0, 1)?;
-        let found =
-            backend.narrow(&Fixed { step: *body, params }, live, input, budget.saturating_sub(held))?;
+        let unit = Unit { kept: 0, step: *body, params, inputs: inputs.of(0, 1)?, steps: 1 };
+        let found = backend.narrow(&unit, live, budget.saturating_sub(held))?;
         Ok(found.map(|(found, bytes)| {
             self.plan.held_to_look = held + bytes.max(to_compare);
             found
@@ -160,10 +159,10 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         loss: &mut Loss<'_, St, T>,
     ) -> Result<u64, Error> {
         let mut taken = 0;
-        self.set_steps(0);
+        self.steps = 0;
         while goes_on(&self.live, taken)? {
             let heap = self.live.heap_bytes();
-            self.set_steps(taken + 1);
+            self.steps = taken + 1;
             if !records(taken) {
                 self.advance(taken, taken + 1)?;
                 self.plan.moves_lists |= self.live.heap_bytes() > heap;

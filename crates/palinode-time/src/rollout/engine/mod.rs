@@ -21,7 +21,7 @@ mod measure;
 mod sizes;
 
 use super::Inner;
-use super::backend::{Backend, Cotangents, Fixed};
+use super::backend::{Backend, Cotangents, Unit};
 use super::flat::{Flat, count, refill};
 use super::hashes::Hashes;
 use super::report::{RolloutReport, StepDecisions};
@@ -60,15 +60,6 @@ pub(super) enum Advance {
     Passively,
     /// By recording and forgetting: where a library computes something else with recorded numbers.
     ByRecording,
-}
-
-/// What was counted on the way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) advanced: u64,
-    pub(super) recorded: u64,
-    pub(super) snapshots: u64,
-    pub(super) restores: u64,
 }
 
 /// A sweep: what it takes steps with, and one part for each thing that it is about.
@@ -111,6 +102,7 @@ pub(super) struct Units {
 }
 
 /// What is seen on the way: for the report, and to compare runs with.
+#[derive(Default)]
 pub(super) struct Watch {
     pub(super) health: Health,
     /// What steps decided.
@@ -118,33 +110,32 @@ pub(super) struct Watch {
     /// How many steps have been watched for decisions.
     watched: u64,
     pub(super) hashes: Option<Hashes>,
-    pub(super) counts: Counts,
-}
-
-/// The parts of an engine that a caller sets.
-pub(super) struct Setup<'a, St: Step, T: Inner, B> {
-    pub(super) step: &'a St,
-    pub(super) state: St::State<Passive<T>>,
-    pub(super) params: St::Params<Passive<T>>,
-    pub(super) inputs: Inputs<'a, St, Passive<T>>,
-    pub(super) backend: B,
-    pub(super) when: When,
-    pub(super) clip: Option<f64>,
+    /// Evaluations of a step, recorded ones included.
+    pub(super) forward: u64,
 }
 
 impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
-    pub(super) fn new(setup: Setup<'a, St, T, B>) -> Self {
-        let Setup { step, state, params, inputs, backend, when, clip } = setup;
+    pub(super) fn new(
+        step: &'a St,
+        live: St::State<Passive<T>>,
+        params: St::Params<Passive<T>>,
+        inputs: Inputs<'a, St, Passive<T>>,
+        when: When,
+        clip: Option<f64>,
+    ) -> Self
+    where
+        B: Default,
+    {
         begin(step);
         Engine {
             step,
             params,
             inputs,
-            live: state,
+            live,
             at: Live::Before(0),
-            backend,
+            backend: B::default(),
             advance_by: Advance::Passively,
-            cotangents: Cotangents { state: Vec::new(), params: Vec::new(), input: Vec::new() },
+            cotangents: Cotangents::default(),
             of_inputs: CotangentsOfInputs::default(),
             units: Units { recorded: Vec::new(), stride: 1, offset: 0 },
             ends: Ends::default(),
@@ -154,14 +145,8 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             numbers: Flat::default(),
             steps: 0,
             clip,
-            watch: Watch {
-                // With its memory, which is planned for.
-                health: Health::new(),
-                decisions: StepDecisions::default(),
-                watched: 0,
-                hashes: None,
-                counts: Counts::default(),
-            },
+            // With its memory, which is planned for.
+            watch: Watch { health: Health::new(), ..Watch::default() },
             trusts_snapshots: true,
             cuts: Cuts::default(),
             plan: PlannedFor::default(),
@@ -184,7 +169,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.loss.value = T::zero();
         self.watch.health.clear();
         (self.watch.decisions, self.watch.watched) = (StepDecisions::default(), 0);
-        self.watch.counts = Counts::default();
+        self.watch.forward = 0;
         (self.ends.otherwise, self.ends.run_to_look) = (false, 0);
         self.cotangents.params.clear();
         self.cotangents.params.resize(count(&self.params), T::zero());
@@ -239,7 +224,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
 
     fn take(&mut self, from: u64, to: u64) -> Result<(), Error> {
         debug_assert_eq!(self.at, Live::Before(from));
-        self.watch.counts.advanced += to - from;
+        self.watch.forward += to - from;
         self.at = Live::Before(to);
         if self.advance_by == Advance::ByRecording {
             for step in from..to {
@@ -271,11 +256,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         // The memory of a unit that is not recorded now: no schedule advances while all are.
         let place = self.free_place();
         let Engine { step: body, params, inputs, live, backend, .. } = self;
-        let fixed = &Fixed { step: *body, params };
-        let inputs = inputs.of(step, step + 1)?;
-        let recorded = backend.record(place, fixed, live, inputs, 1, None);
-        let advanced = recorded.and_then(|alike| match alike {
-            true => backend.after(place, fixed, inputs, 1, live),
+        let unit = Unit { kept: place, step: *body, params, inputs: inputs.of(step, step + 1)?, steps: 1 };
+        let advanced = backend.record(&unit, live, None).and_then(|alike| match alike {
+            true => backend.after(&unit, live),
             false => Err(Error::Diverged { step }),
         });
         if let Err(error) = advanced {
@@ -295,9 +278,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
             let (place, to) = (self.place_of(from), self.end_of(from));
             self.watching(from, to, |engine| {
                 let Engine { step: body, params, inputs, live, backend, .. } = engine;
-                let fixed = &Fixed { step: *body, params };
-                let settled = backend.after(place, fixed, inputs.of(from, to)?, to - from, live);
-                settled.map_err(|error| error.counted_from(from))?;
+                let inputs = inputs.of(from, to)?;
+                let unit = Unit { kept: place, step: *body, params, inputs, steps: to - from };
+                backend.after(&unit, live).map_err(|error| error.counted_from(from))?;
                 taken_well(*body, from)
             })?;
             self.at = Live::Before(to);
@@ -340,7 +323,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         self.check_sizes(from)?;
         debug_assert_eq!(self.at, Live::Before(from));
         let to = self.end_of(from);
-        self.watch.counts.recorded += to - from;
+        self.watch.forward += to - from;
         let place = self.free_place();
         self.units.recorded[place] = Some(from);
         // What this unit must end in is known if the units after it were recorded last.
@@ -358,9 +341,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         }
         let Engine { step: body, params, inputs, live, backend, ends: Ends { expected, .. }, .. } = self;
         let expected = is_known.then_some(&*expected);
-        let fixed = &Fixed { step: *body, params };
-        let of_steps = inputs.of(from, to)?;
-        let mut record = || backend.record(place, fixed, live, of_steps, to - from, expected);
+        let inputs = inputs.of(from, to)?;
+        let unit = &Unit { kept: place, step: *body, params, inputs, steps: to - from };
+        let mut record = || backend.record(unit, live, expected);
         let recorded = if B::RECORDS {
             let (recorded, seen) = decision::watch(record);
             if seen.count() > 0 {
@@ -377,7 +360,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         if self.watch.hashes.is_some() && self.trusts_snapshots {
             self.state_after(place, from, to)?;
             if !B::RECORDS {
-                self.watch.counts.advanced += to - from;
+                self.watch.forward += to - from;
             }
             let (Some(hashes), Some(after)) = (&mut self.watch.hashes, &self.after) else { return Ok(()) };
             if let Err(error) = hashes.see(to, after, &mut self.snapshot) {
@@ -410,7 +393,7 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         {
             let norm = self.cotangent_norm();
             self.cuts.note(norm);
-            self.cut();
+            self.cotangents.state.fill(T::zero());
         }
         let takes_loss = (to == self.steps || self.loss.when == When::Each) && self.loss.taken_at != Some(to);
         if takes_loss {
@@ -423,14 +406,13 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         let Engine { step: body, params, inputs, backend, cotangents, of_inputs, .. } = self;
         let expected = knows_end.then_some(&self.ends.expected);
         let (keeps_each, keeps_sum) = (inputs.list().is_some(), matches!(inputs, Inputs::Same(_)));
-        let of_steps = inputs.of(from, to)?;
+        let inputs = inputs.of(from, to)?;
         if !keeps_sum {
             cotangents.input.clear();
-            cotangents.input.resize(of_steps.iter().map(count).sum(), T::zero());
+            cotangents.input.resize(inputs.iter().map(count).sum(), T::zero());
         }
-        let reversed =
-            backend.reverse(place, &Fixed { step: *body, params }, of_steps, to - from, expected, cotangents);
-        if let Err(error) = reversed {
+        let unit = Unit { kept: place, step: *body, params, inputs, steps: to - from };
+        if let Err(error) = backend.reverse(&unit, expected, cotangents) {
             return Err(self.of_recording(from, error));
         }
         taken_well(*body, from)?;
@@ -454,23 +436,17 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
     fn state_after(&mut self, place: usize, from: u64, to: u64) -> Result<(), Error> {
         self.watching(from, to, |engine| {
             let Engine { step: body, params, inputs, backend, after, live, numbers, .. } = engine;
-            let fixed = &Fixed { step: *body, params };
             if after.is_none() {
                 numbers.clear();
                 live.save(numbers);
                 refill(after, &mut numbers.read(Passive::lift));
             }
             let Some(state) = after else { unreachable!("filled above") };
-            backend
-                .after(place, fixed, inputs.of(from, to)?, to - from, state)
-                .map_err(|error| error.counted_from(from))?;
+            let inputs = inputs.of(from, to)?;
+            let unit = Unit { kept: place, step: *body, params, inputs, steps: to - from };
+            backend.after(&unit, state).map_err(|error| error.counted_from(from))?;
             taken_well(*body, from)
         })
-    }
-
-    /// There are at least so many steps.
-    pub(super) fn set_steps(&mut self, steps: u64) {
-        self.steps = steps;
     }
 
     /// There are so many steps, now that it is known: makes the list of the cotangents of their inputs.

@@ -243,7 +243,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// An error if the live state or the backend's was not planned for.
     #[inline]
     pub(in crate::rollout) fn check_sizes(&self, step: u64) -> Result<(), Error> {
-        if !self.plan.holds || self.has_its_sizes() {
+        if !self.plan.holds || self.sizes().fit(&self.plan.largest) {
             return Ok(());
         }
         Err(outgrown(step))
@@ -259,23 +259,14 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Err(outgrown(step))
     }
 
-    /// Whether the states are as large as those that were planned for, or smaller.
-    #[inline]
-    pub(in crate::rollout) fn has_its_sizes(&self) -> bool {
-        self.sizes().fit(&self.plan.largest)
-    }
-
-    /// What is held with so many bytes elsewhere, and was while the state grew: a list is then held twice.
-    fn held_with(&self, others: usize) -> usize {
-        self.heap_bytes() + others + self.largest_list()
-    }
-
     /// An error of something that took more than was planned for, with what is held in all and so many bytes
     /// elsewhere.
     pub(in crate::rollout) fn exceeding(&self, error: Error, budget: Budget, others: usize) -> Error {
         match error {
             Error::OverBudget { step, needed: more, .. } => {
-                let needed = (self.held_with(others) + more).max(budget.bytes().saturating_add(1));
+                // While a state grew, a list was held twice.
+                let held = self.heap_bytes() + others + self.largest_list();
+                let needed = (held + more).max(budget.bytes().saturating_add(1));
                 Error::OverBudget { step, needed, budget }
             }
             error => error,

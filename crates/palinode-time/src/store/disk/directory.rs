@@ -37,8 +37,9 @@ fn is_slot_name(name: &str) -> bool {
 /// The directory of a run.
 #[derive(Debug)]
 pub(super) struct RunDirectory {
-    path: PathBuf,
-    run: u64,
+    pub(super) path: PathBuf,
+    /// The run's random number.
+    pub(super) run: u64,
     /// Held, never read.
     _owner: File,
 }
@@ -83,15 +84,6 @@ impl RunDirectory {
                 Err(error)
             }
         }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The run's random number.
-    pub(super) fn run(&self) -> u64 {
-        self.run
     }
 
     /// Removes it, and tells if that failed.

@@ -129,7 +129,7 @@ impl DiskStore {
 
     /// The run's own directory, once there is one. A slot's file is `slot-NUMBER.snapshot`.
     pub fn directory(&self) -> Option<&Path> {
-        self.run.as_ref().map(|run| run.directory.path())
+        self.run.as_ref().map(|run| &*run.directory.path)
     }
 
     /// Waits for what is being written, removes all files and tells what went wrong; dropping the store does
@@ -140,7 +140,7 @@ impl DiskStore {
         drop(worker);
         let step = self.slots.iter().find_map(Slot::step).unwrap_or(0);
         let removed = directory.remove();
-        flushed.and(removed.map_err(|error| failure(step, "removed", directory.path(), &error)))
+        flushed.and(removed.map_err(|error| failure(step, "removed", &directory.path, &error)))
     }
 
     /// The run, begun if it was not.
@@ -148,7 +148,7 @@ impl DiskStore {
         if self.run.is_none() {
             let failure = |error| failure(step, "written", &self.parent, &error);
             let directory = RunDirectory::create(&self.parent).map_err(failure)?;
-            let worker = Worker::start(directory.path(), BUFFERS, self.delay).map_err(failure)?;
+            let worker = Worker::start(&directory.path, BUFFERS, self.delay).map_err(failure)?;
             self.run = Some(Run { worker, directory });
         }
         Ok(self.run.as_ref().expect("it was begun above"))
@@ -288,7 +288,7 @@ impl Slot {
 impl SnapshotStore for DiskStore {
     fn put(&mut self, slot: u32, step: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         self.catch_up()?;
-        let run = self.open(step)?.directory.run();
+        let run = self.open(step)?.directory.run;
         self.forget(slot);
         let (reals, plain) = (snapshot.reals().len(), snapshot.plain().len());
         let label = Label { run, slot, number: self.puts, step, reals, plain };
