@@ -1,7 +1,7 @@
-//! The gradient of a loop of a million steps through the interpreter: time and memory per iteration.
+//! The gradient of a loop of a million steps through the interpreter: time and memory per round.
 //!
 //! `cargo run --release -p palinode-ir --example million`. Says whether it stays below 150 ns and 40 bytes
-//! per iteration; fails above 40 bytes.
+//! per round; fails above 40 bytes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,7 +81,7 @@ fn main() {
         let (value, _) = measure(&model.program);
         let (time, bytes) = measure(&gradient);
         println!(
-            "{name}: value {value:.1} ns, value and gradient {time:.1} ns and {bytes:.1} bytes (peak) per iteration; {long} \
+            "{name}: value {value:.1} ns, value and gradient {time:.1} ns and {bytes:.1} bytes (peak) per round; {long} \
              characters of program"
         );
         worst = (worst.0.max(time), worst.1.max(bytes));
@@ -89,8 +89,8 @@ fn main() {
     // Time depends on what else the machine does, so it is only reported.
     let verdict = if worst.0 <= 150.0 { "met" } else { "missed" };
     println!(
-        "at most 150 ns per iteration: {verdict}; at most 40 bytes: {}",
+        "at most 150 ns per round: {verdict}; at most 40 bytes: {}",
         if worst.1 <= 40.0 { "met" } else { "missed" }
     );
-    assert!(worst.1 <= 40.0, "at most 40 bytes per iteration");
+    assert!(worst.1 <= 40.0, "at most 40 bytes per round");
 }

@@ -167,7 +167,7 @@ fn gather<T: Copy>(
     region: Region<'_>,
     memory: &mut Memory,
 ) -> Result<Store<T>, RunErrorKind> {
-    let mut made = Store::with_room("read", region.shape, memory)?;
+    let mut made = Store::with_capacity("read", region.shape, memory)?;
     let buffer = made.buffer();
     memory.stats.elements_filled += buffer.left() as u64;
     if store.in_chunks() {

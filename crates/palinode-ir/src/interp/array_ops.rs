@@ -15,7 +15,7 @@ use crate::op::Reduction;
 
 pub(super) fn iota<R: Real>(args: &[Val<R>], memory: &mut Memory) -> Result<Val<R>, RunErrorKind> {
     let n = length("iota", args[0].int())?;
-    let mut made = Store::with_room("iota", vec![n], memory)?;
+    let mut made = Store::with_capacity("iota", vec![n], memory)?;
     (0..n as i64).for_each(|i| made.buffer().push(i));
     memory.stats.elements_filled += n as u64;
     Ok(Val::from_ints(made))
@@ -33,7 +33,7 @@ fn pick<T: Copy>(
     shape: Vec<usize>,
     memory: &Memory,
 ) -> Result<Store<T>, RunErrorKind> {
-    let mut made = Store::with_room(op, shape, memory)?;
+    let mut made = Store::with_capacity(op, shape, memory)?;
     let (data, buffer) = (store.data(), made.buffer());
     walk(steps, 0, &mut |at| buffer.push(data[at]));
     Ok(made)
@@ -158,7 +158,7 @@ fn concatenated<T: Copy>(
     memory: &Memory,
 ) -> Result<Store<T>, RunErrorKind> {
     let before: usize = shape[..axis].iter().product();
-    let mut made = Store::with_room("concat", shape, memory)?;
+    let mut made = Store::with_capacity("concat", shape, memory)?;
     for row in 0..before {
         for part in parts {
             let run: usize = part.shape[axis..].iter().product();
@@ -232,13 +232,13 @@ pub(super) fn reduce<R: Real>(
         if shape.is_empty() {
             return Ok(Val::Real(combine(kind, data, how)));
         }
-        let mut made = Store::with_room(name, shape, memory)?;
+        let mut made = Store::with_capacity(name, shape, memory)?;
         let lane = |at: usize| &data[at * per_lane..(at + 1) * per_lane];
         (0..lanes).for_each(|at| made.buffer().push(combine(kind, lane(at), how)));
         return Ok(Val::from_reals(made));
     }
     let mut gathered: Buffer<R> = Buffer::workspace(name, per_lane, memory)?;
-    let mut made = Store::with_room(name, shape, memory)?;
+    let mut made = Store::with_capacity(name, shape, memory)?;
     walk(&kept, 0, &mut |base| {
         gathered.clear();
         walk(&lane, base, &mut |at| gathered.push(data[at]));
@@ -391,7 +391,7 @@ pub(super) fn matmul<R: Real>(
     if shape.is_empty() {
         return Ok(Val::Real(dot(0, 0)));
     }
-    let mut made = Store::with_room(OP, shape, memory)?;
+    let mut made = Store::with_capacity(OP, shape, memory)?;
     (0..n).for_each(|i| (0..m).for_each(|j| made.buffer().push(dot(i, j))));
     Ok(Val::from_reals(made))
 }
@@ -414,7 +414,7 @@ pub(super) fn outer<R: Real>(
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "outer";
     let (x, y) = (args[0].array().reals().data(), args[1].array().reals().data());
-    let mut made = Store::with_room(OP, vec![x.len(), y.len()], memory)?;
+    let mut made = Store::with_capacity(OP, vec![x.len(), y.len()], memory)?;
     let buffer = made.buffer();
     for &x in x {
         if strong {

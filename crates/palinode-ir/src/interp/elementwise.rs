@@ -10,7 +10,7 @@ use palinode_core::{Real, rules};
 
 use super::error::RunErrorKind;
 use super::ledger::Memory;
-use super::scalar_ops::{compare_ints, compare_reals, integer};
+use super::scalar_ops::{compare_reals, integer};
 use super::store::{Store, elements_of};
 use super::trap;
 use super::value::{Array, Source, Val, from_int, mismatch, stop, to_int};
@@ -121,7 +121,7 @@ fn collect<T: Copy>(
     memory: &Memory,
     mut element: impl FnMut(usize) -> Result<T, RunErrorKind>,
 ) -> Result<Store<T>, RunErrorKind> {
-    let mut made = Store::with_room(op, shape, memory)?;
+    let mut made = Store::with_capacity(op, shape, memory)?;
     let buffer = made.buffer();
     for at in 0..buffer.left() {
         buffer.push(element(at)?);
@@ -257,7 +257,7 @@ pub(super) fn compare<R: Real>(
         collect(op.name(), shape, memory, |at| Ok(compare_reals(op, a.get(at), b.get(at))))?
     } else {
         let (a, b) = (args[0].ints(), args[1].ints());
-        collect(op.name(), shape, memory, |at| Ok(compare_ints(op, a.get(at), b.get(at))))?
+        collect(op.name(), shape, memory, |at| Ok(op.holds(a.get(at), b.get(at))))?
     };
     Ok(Val::from_bools(made))
 }

@@ -17,8 +17,8 @@
 use palinode_core::rules::{Domain, Row};
 
 use super::each;
+use crate::interp::scalar_ops::integer;
 use crate::op::{IntOp, Literal, Op, Rule};
-use crate::passes::fold::evaluate_int;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::Elem;
 
@@ -145,7 +145,7 @@ impl Hoist<'_> {
             return Some((0, d - 1));
         }
         // All others take their extremes at the corners.
-        let corners = [(a, c), (a, d), (b, c), (b, d)].map(|(x, y)| evaluate_int(op, x, y));
+        let corners = [(a, c), (a, d), (b, c), (b, d)].map(|(x, y)| integer(op, x, y).ok());
         let corners: Vec<i64> = corners.into_iter().collect::<Option<_>>()?;
         Some((*corners.iter().min()?, *corners.iter().max()?))
     }

@@ -2,7 +2,7 @@
 //!
 //! Input: a program, the shapes of its inputs, and how to find out what depends on data: from the events of a
 //! real run, or not at all. Output: peak bytes, what is live at the peak, and the copies that remain. It
-//! follows the memory model that `interp` states, so for the same trip counts it predicts a real run exactly,
+//! follows the memory model that `interp` states, so for the same numbers of rounds it predicts a real run exactly,
 //! allocation by allocation.
 //!
 //! A `for` whose rounds are alike is not walked to its end (`loops.rs`): three rounds, a jump that lets the
@@ -407,7 +407,7 @@ impl<'p> Walk<'p> {
         match &inst.op {
             Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
             Op::While { .. } => self.while_loop(inst, marks),
-            Op::Sweep { room } => self.sweep(inst, marks, *room),
+            Op::Sweep { keep } => self.sweep(inst, marks, *keep),
             Op::If => self.branch(inst, marks),
             Op::Call(callee) => {
                 let args = self.fetch(&inst.args, &marks.dies);

@@ -32,7 +32,7 @@ pub(super) enum Form {
     For,
     /// `(...) {...} do (...) {...}`.
     While,
-    /// `slots 3 k in n (...) {...} back k (...) (...) {...}`.
+    /// `snapshots 3 k in n (...) {...} back k (...) (...) {...}`.
     Sweep,
     /// `c {...} else {...}`.
     If,

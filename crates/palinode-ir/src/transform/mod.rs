@@ -19,13 +19,13 @@
 //! level, so it takes time proportional to depth times work, and no extra memory.
 
 mod activity;
+mod keep;
 mod lengths;
 mod linalg;
 mod linear;
 mod margins;
 mod matrix;
 mod residual;
-mod room;
 mod rounds;
 mod shape;
 mod split;
@@ -54,9 +54,9 @@ pub(crate) use tangent::Differentiator;
 use tangent::Tangents;
 use unsweep::unsweep;
 
+pub use keep::keeping;
 pub use margins::{Margins, with_margins};
 pub use matrix::{hessian, jacobian};
-pub use room::with_room;
 pub use rounds::with_rounds;
 pub use storage::{Choice, Storage};
 
@@ -87,7 +87,7 @@ pub enum TransformError {
         ty: Type,
     },
     /// An argument was listed twice.
-    #[error("PAL0274: argument `{name}` is listed twice; list each argument to differentiate by once")]
+    #[error("PAL0274: argument `{name}` is listed twice; list each argument once")]
     Repeated {
         /// Its name.
         name: String,

@@ -172,7 +172,7 @@ fn descending_loops_and_nests() {
         let next = b.integer(IntOp::Add, shifted, params[0]);
         let block = b.close(&[next]);
         let digits =
-            b.emit_blocks(Op::For { descending: true, room: None }, &[v[0], zero], vec![block], &[Type::INT]);
+            b.emit_blocks(Op::For { descending: true, keep: None }, &[v[0], zero], vec![block], &[Type::INT]);
         let triangle = b.for_loop(v[0], &[zero], |b, k, s| {
             b.for_loop(k, &[s[0]], |b, j, s| vec![b.integer(IntOp::Add, s[0], j)])
         });
@@ -185,7 +185,7 @@ fn descending_loops_and_nests() {
 
 #[test]
 fn the_number_of_rounds_may_be_carried() {
-    // The inner loop's trip count is the outer parameter that its result replaces.
+    // The inner loop's number of rounds is the outer parameter that its result replaces.
     let p = program(&[Type::INT], |b, v| {
         let three = b.int(3);
         b.for_loop(three, &[v[0]], |b, _, s| {

@@ -15,7 +15,7 @@ use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Stats};
 use palinode_ir::plan::{PlanError, predict_recorded};
 use palinode_ir::{
-    Axis, Elem, FunctionBuilder, Linalg, Op, Program, Reduction, Room, Type, Value, pal, passes, transform,
+    Axis, Elem, FunctionBuilder, Keep, Linalg, Op, Program, Reduction, Type, Value, pal, passes, transform,
 };
 
 /// The peak of all bytes while `f` runs, beyond those that were there before.
@@ -126,12 +126,12 @@ impl Checked {
         self.check(&format!("{name}, gradient"), &gradient, inputs);
         self.check(&format!("{name}, gradient, simplified"), &passes::simplify(&gradient), inputs);
         // With a few states of each loop instead of its logs.
-        for slots in [1, 3] {
-            let few = transform::with_room(program, &|_| Some(Room::Slots(slots)));
+        for snapshots in [1, 3] {
+            let few = transform::keeping(program, &|_| Some(Keep::Snapshots(snapshots)));
             let gradient = transform::value_and_grad(&few, &wrt).unwrap();
-            self.check(&format!("{name}, gradient, {slots} slots"), &gradient, inputs);
+            self.check(&format!("{name}, gradient, {snapshots} snapshots"), &gradient, inputs);
             let simplified = passes::simplify(&gradient);
-            self.check(&format!("{name}, gradient, {slots} slots, simplified"), &simplified, inputs);
+            self.check(&format!("{name}, gradient, {snapshots} snapshots, simplified"), &simplified, inputs);
         }
     }
 }

@@ -154,7 +154,7 @@ fn one_round_less(f: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
 
 fn wrong_direction(_: &mut Function, inst: &Inst) -> Option<Vec<Inst>> {
     match inst.op {
-        Op::For { descending, room } => with_op(inst, Op::For { descending: !descending, room }),
+        Op::For { descending, keep } => with_op(inst, Op::For { descending: !descending, keep }),
         _ => None,
     }
 }

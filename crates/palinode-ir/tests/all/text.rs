@@ -101,7 +101,7 @@ fn everything() -> Program {
     let params = b.open(&[Type::INT]);
     let _ = params;
     let block = b.close(&[]);
-    b.emit_blocks(Op::For { descending: true, room: None }, &[n], vec![block], &[]);
+    b.emit_blocks(Op::For { descending: true, keep: None }, &[n], vec![block], &[]);
     let halved = b.while_loop(
         &[x],
         |b, state| {

@@ -186,7 +186,7 @@ pub(crate) enum StmtKind {
     For {
         name: Name,
         over: Over,
-        /// How many bytes the states may take that are kept for the way back.
+        /// How many bytes the snapshots may take that are kept for the reverse sweep.
         budget: Option<LoopBudget>,
         body: Block,
     },

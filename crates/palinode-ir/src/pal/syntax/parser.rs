@@ -466,6 +466,6 @@ pub(crate) const MAX_RANK: u8 = 8;
 
 fn reserved(span: Span, word: &str) -> Diagnostic {
     Diagnostic::error("PAL0218", span, format!("`{word}` is reserved"))
-        .note("it is kept for random draws and effects, which the language does not have yet")
+        .note("it is reserved for random draws and effects, which the language does not have yet")
         .help(format!("choose another name, for example `{word}_`"))
 }

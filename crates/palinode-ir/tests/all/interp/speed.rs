@@ -74,7 +74,7 @@ fn descending(
     let params = b.open(&[&[Type::INT], &types[..]].concat());
     let next = body(b, params[0], &params[1..]);
     let block = b.close(&next);
-    b.emit_blocks(Op::For { descending: true, room: None }, &[&[n], initial].concat(), vec![block], &types)
+    b.emit_blocks(Op::For { descending: true, keep: None }, &[&[n], initial].concat(), vec![block], &types)
 }
 
 #[test]

@@ -154,7 +154,7 @@ struct Seen {
     planned: usize,
     budgets: usize,
     exact: usize,
-    checkpointed: usize,
+    snapshotted: usize,
     /// Programs that cannot be planned, by the code of the error.
     unplanned: BTreeMap<&'static str, usize>,
 }
@@ -223,7 +223,7 @@ fn check(seed: u64, seen: &mut Seen) {
         run(&name, &fitted, &inputs, budget, &expected);
         seen.budgets += 1;
         seen.exact += usize::from(fitted.prediction.exact);
-        seen.checkpointed += usize::from(!fitted.checkpoints.is_empty());
+        seen.snapshotted += usize::from(!fitted.loops.is_empty());
     }
 }
 
@@ -234,11 +234,11 @@ fn budgets_hold_whatever_the_data_decides() {
     for seed in first..first + programs {
         check(seed, &mut seen);
     }
-    let Seen { programs, planned, budgets, exact, checkpointed, unplanned } = seen;
+    let Seen { programs, planned, budgets, exact, snapshotted, unplanned } = seen;
     println!(
-        "{programs} programs, {planned} planned, {budgets} budgets, {exact} exact, {checkpointed} with states; not planned {unplanned:?}"
+        "{programs} programs, {planned} planned, {budgets} budgets, {exact} exact, {snapshotted} with snapshots; not planned {unplanned:?}"
     );
-    assert!(planned * 2 > programs && checkpointed * 10 > budgets);
+    assert!(planned * 2 > programs && snapshotted * 10 > budgets);
 }
 
 /// What a run computes: sums, products and functions of numbers; elements that are moved; rounds.

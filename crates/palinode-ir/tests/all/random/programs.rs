@@ -538,7 +538,7 @@ impl Maker {
         let block = self.b.close(&results);
         let descending = self.random.chance(30);
         self.b.emit_blocks(
-            Op::For { descending, room: None },
+            Op::For { descending, keep: None },
             &[&[n], &initial[..]].concat(),
             vec![block],
             &types,
@@ -579,7 +579,7 @@ impl Maker {
             next
         });
         let body = self.b.close(&results);
-        self.b.emit_blocks(Op::While { room: None }, &initial, vec![head, body], &types)
+        self.b.emit_blocks(Op::While { keep: None }, &initial, vec![head, body], &types)
     }
 
     /// `y[k] = f(a[k])` and then `z[k] = g(y[k])`, or something that only looks like it.
@@ -613,7 +613,7 @@ impl Maker {
             }
         });
         let block = self.b.close(&[result]);
-        self.b.emit_blocks(Op::For { descending, room: None }, &[self.length, start], vec![block], &[VECTOR])
+        self.b.emit_blocks(Op::For { descending, keep: None }, &[self.length, start], vec![block], &[VECTOR])
             [0]
     }
 }
