@@ -8,7 +8,7 @@
 //! digits.
 //!
 //! A program that decides anything is run on numbers that pass the hook of decisions, so that steps which
-//! change one are told from those which do not. Where differences cannot tell, forward mode is asked beside
+//! change one are told from those which do not. Where differences cannot tell, forward mode is asked near
 //! the point.
 
 use std::cell::Cell;

@@ -9,7 +9,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store::{Buffer, Store};
 use super::trap;
-use super::value::{Array, Source, Val, mismatch, round32};
+use super::value::{Array, Source, Val, mismatch, round32, same_kind};
 use super::workspace::SHORT_LIST;
 use crate::op::Axis;
 
@@ -201,10 +201,7 @@ pub(super) fn read<R: Real>(
         Array::Real(store) if is_scalar => Val::Real(single(store, &region, memory)),
         Array::Int(store) if is_scalar => Val::Int(single(store, &region, memory)),
         Array::Bool(store) if is_scalar => Val::Bool(single(store, &region, memory)),
-        Array::Real(store) => Val::from_reals(gather(store, region, memory)?),
-        Array::Int(store) => Val::from_ints(gather(store, region, memory)?),
-        Array::Bool(store) => Val::from_bools(gather(store, region, memory)?),
-        Array::Empty => unreachable!("an operand is present"),
+        array => same_kind!(array, store => gather(store, region, memory)?),
     })
 }
 

@@ -9,7 +9,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store::{Buffer, Store, elements_of};
 use super::store_rule::is_identity;
-use super::value::{Array, Source, Val, length, mismatch, primal, unshared};
+use super::value::{Array, Source, Val, length, mismatch, primal, same_kind, unshared};
 use super::workspace::reduces_last;
 use crate::op::Reduction;
 
@@ -47,12 +47,7 @@ fn picked<R: Real>(
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     memory.stats.elements_filled += elements_of(op, &shape)? as u64;
-    Ok(match array {
-        Array::Real(store) => Val::from_reals(pick(op, store, steps, shape, memory)?),
-        Array::Int(store) => Val::from_ints(pick(op, store, steps, shape, memory)?),
-        Array::Bool(store) => Val::from_bools(pick(op, store, steps, shape, memory)?),
-        Array::Empty => unreachable!("an operand is present"),
-    })
+    Ok(same_kind!(array, store => pick(op, store, steps, shape, memory)?))
 }
 
 pub(super) fn broadcast<R: Real>(
@@ -185,19 +180,16 @@ pub(super) fn concat<R: Real>(
         shape[axis] = shape[axis].saturating_add(other[axis]);
     }
     memory.stats.elements_filled += elements_of("concat", &shape)? as u64;
+    macro_rules! joined {
+        ($elements:ident, $from:ident) => {{
+            let parts: Vec<_> = args.iter().map(|arg| arg.array().$elements()).collect();
+            Val::$from(concatenated(&parts, axis, shape, memory)?)
+        }};
+    }
     Ok(match first {
-        Array::Real(_) => {
-            let parts: Vec<&Store<R>> = args.iter().map(|arg| arg.array().reals()).collect();
-            Val::from_reals(concatenated(&parts, axis, shape, memory)?)
-        }
-        Array::Int(_) => {
-            let parts: Vec<&Store<i64>> = args.iter().map(|arg| arg.array().ints()).collect();
-            Val::from_ints(concatenated(&parts, axis, shape, memory)?)
-        }
-        Array::Bool(_) => {
-            let parts: Vec<&Store<bool>> = args.iter().map(|arg| arg.array().bools()).collect();
-            Val::from_bools(concatenated(&parts, axis, shape, memory)?)
-        }
+        Array::Real(_) => joined!(reals, from_reals),
+        Array::Int(_) => joined!(ints, from_ints),
+        Array::Bool(_) => joined!(bools, from_bools),
         Array::Empty => unreachable!("an operand is present"),
     })
 }

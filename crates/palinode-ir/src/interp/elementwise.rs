@@ -184,8 +184,8 @@ macro_rules! with_row {
 
 pub(super) fn map<R: Real>(
     rule: Rule,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     trap: bool,
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
@@ -234,8 +234,8 @@ pub(super) fn map<R: Real>(
 
 pub(super) fn int<R: Real>(
     op: IntOp,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let shape = begin(op.name(), args, over, memory)?;
@@ -264,8 +264,8 @@ pub(super) fn compare<R: Real>(
 
 pub(super) fn logical<R: Real>(
     op: Logical,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let shape = begin(op.name(), args, over, memory)?;
@@ -283,8 +283,8 @@ pub(super) fn logical<R: Real>(
 }
 
 pub(super) fn select<R: Real>(
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "select";
@@ -316,8 +316,8 @@ pub(super) fn select<R: Real>(
 /// Conversion between kinds; rounding to single precision is left to the caller.
 pub(super) fn convert<R: Real>(
     to: Elem,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "convert";
@@ -344,8 +344,8 @@ pub(super) fn convert<R: Real>(
 }
 
 pub(super) fn stop_gradient<R: Real>(
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "stop_gradient";

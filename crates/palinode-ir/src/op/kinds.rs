@@ -149,7 +149,7 @@ pub enum Linalg {
 }
 
 named! {
-    Linalg:
+    pub Linalg:
     Solve { transposed: false } = "solve",
     Solve { transposed: true } = "solve_t",
     SolveChecked { transposed: false, step: false } = "solve_checked",

@@ -32,12 +32,10 @@ pub(super) fn hoist_function(function: &mut Function) {
         return;
     }
     let count = function.values.len();
-    let mut body = core::mem::take(&mut function.body);
-    let mut hoist =
-        Hoist { function, depth: vec![0; count], ranges: vec![ANY; count], divisors: vec![false; count] };
-    hoist.block(&mut body, 0);
-    function.body = body;
-    function.renumber();
+    function.rewrite(|function, body| {
+        let (depth, ranges, divisors) = (vec![0; count], vec![ANY; count], vec![false; count]);
+        Hoist { function, depth, ranges, divisors }.block(body, 0);
+    });
 }
 
 /// The integers from the first to the second.

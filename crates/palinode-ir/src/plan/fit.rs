@@ -132,11 +132,7 @@ impl<R> Searched<'_, R> {
         let all = predict(&kept, inputs, real_bytes)?;
         let effort = Effort::for_a_run(all.work);
         // What is computed again is chosen for loops only.
-        let has_loops = program.functions.iter().any(|function| {
-            let mut found = false;
-            function.body.for_each_inst(&mut |inst| found |= inst.op.repeats());
-            found
-        });
+        let has_loops = program.count(|inst| inst.op.repeats()) > 0;
         // Something is left for loops that keep states.
         effort.limit_to(0.5);
         let mut tried = Tried { limit, all: (all.work, all.heap, all.exact), best: None, smallest: None };

@@ -92,9 +92,8 @@ pub(super) struct Walk<'p> {
 /// Which functions hold no array and no snapshots, and call none that does.
 fn scalar_functions(program: &Program) -> Vec<bool> {
     let holds_none = |function: &Function| {
-        let mut sweeps = false;
-        function.body.for_each_inst(&mut |inst| sweeps |= matches!(inst.op, Op::Sweep { .. }));
-        !sweeps && function.values.iter().all(|value| value.ty.is_scalar())
+        let sweeps = function.body.count(|inst| matches!(inst.op, Op::Sweep { .. }));
+        sweeps == 0 && function.values.iter().all(|value| value.ty.is_scalar())
     };
     let mut scalar: Vec<bool> = program.functions.iter().map(holds_none).collect();
     let callees: Vec<Vec<usize>> = program.functions.iter().map(Function::callees).collect();

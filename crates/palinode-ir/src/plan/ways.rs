@@ -146,11 +146,7 @@ impl<'a> Ways<'a> {
 
 /// Whether the source says what a loop may keep.
 fn has_own_budget(program: &Program, of: Span) -> bool {
-    let mut found = false;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| found |= inst.span == of && inst.op.keep().is_some());
-    }
-    found
+    program.count(|inst| inst.span == of && inst.op.keep().is_some()) > 0
 }
 
 /// The values, to count the rounds of their loops; nothing if loops of functions that are called decide.

@@ -171,12 +171,8 @@ fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
 /// The same program with an entry that nothing calls: it gets another signature, which its callers do not
 /// expect.
 fn apart_from_calls(mut program: Program) -> Program {
-    let mut is_called = false;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| is_called |= inst.op == Op::Call(program.entry));
-        is_called |= function.tangent_rule == Some(program.entry);
-    }
-    if !is_called {
+    let is_rule = program.functions.iter().any(|function| function.tangent_rule == Some(program.entry));
+    if !is_rule && program.count(|inst| inst.op == Op::Call(program.entry)) == 0 {
         return program;
     }
     let called = program.entry;

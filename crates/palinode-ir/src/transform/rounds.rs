@@ -32,10 +32,7 @@ use crate::types::{Span, Type};
 pub fn with_rounds(program: &Program, rounds: &[Rounds]) -> Program {
     let mut program = program.clone();
     for function in &mut program.functions {
-        let mut body = core::mem::take(&mut function.body);
-        replace(function, &mut body, rounds);
-        function.body = body;
-        function.renumber();
+        function.rewrite(|function, body| replace(function, body, rounds));
     }
     verified(program, "with_rounds")
 }

@@ -17,9 +17,7 @@ use crate::types::{Elem, Type};
 pub(crate) fn unsweep(program: &Program) -> Program {
     let mut program = program.clone();
     for function in &mut program.functions {
-        let mut has = false;
-        function.body.for_each_inst(&mut |inst| has |= matches!(inst.op, Op::Sweep { .. }));
-        if has {
+        if function.body.count(|inst| matches!(inst.op, Op::Sweep { .. })) > 0 {
             *function = without_sweeps(function);
         }
     }

@@ -10,6 +10,7 @@ use palinode_ir::transform::{Choice, Recompute, Storage};
 use palinode_ir::{Narrow, Program, passes, transform, verify};
 
 use crate::agree::{flat, run_on};
+use crate::counting::{ALL, measured};
 use crate::pal::{compile, defaults as given};
 use crate::random::Random;
 use crate::random::generate::source;
@@ -215,74 +216,6 @@ fn choices_by_name_do_not_change_the_gradient() {
     none(&failures);
 }
 
-/// Every budget between the smallest and all gives the same bits within it.
-#[test]
-fn budgets_at_random() {
-    let count = from_environment("PALINODE_PROGRAMS", 40);
-    let (mut failures, mut fitted, mut refused, mut unknown) = (Vec::new(), 0, 0, 0);
-    for seed in from_environment("PALINODE_SEED", 0)..from_environment("PALINODE_SEED", 0) + count {
-        let Ok(case) = compiled(&source(seed)) else { continue };
-        let fit = |bytes: usize| {
-            fit_gradient(&case.program, &case.wrt, &case.inputs, 8, &Storage::default(), Budget::from(bytes))
-        };
-        let all = match fit(1 << 40) {
-            Ok(plan) => plan,
-            Err(FitError::Plan(_)) => {
-                unknown += 1;
-                continue;
-            }
-            Err(error) => {
-                failures.push(format!("seed {seed}: {error}"));
-                continue;
-            }
-        };
-        let Ok(expected) = run_on(&all.program, &case.inputs, "the gradient") else { continue };
-        let Err(FitError::TooSmall { smallest, .. }) = fit(1) else { continue };
-        let (low, high) = (smallest.bytes(), all.store_all.bytes());
-        for part in [0, 1, 2, 5, 8] {
-            let budget = low + (high.saturating_sub(low)) * part / 8;
-            match fit(budget) {
-                Ok(plan) => {
-                    fitted += 1;
-                    if let Err(invalid) = verify(&plan.program) {
-                        failures.push(format!("seed {seed} at {budget}: {invalid:?}"));
-                        continue;
-                    }
-                    let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
-                    match Code::new(&plan.program).run_with_stats(&case.inputs, &limits) {
-                        Ok((found, stats)) => {
-                            if bits(&found) != bits(&expected) {
-                                failures.push(format!("seed {seed} at {budget}: other bits"));
-                            }
-                            if stats.heap_bytes > budget
-                                || (plan.prediction.exact && stats.heap_bytes as u64 != plan.prediction.heap)
-                            {
-                                failures.push(format!(
-                                    "seed {seed} at {budget}: {} {:?}",
-                                    stats.heap_bytes, plan.prediction.heap
-                                ));
-                            }
-                        }
-                        Err(error) => failures.push(format!(
-                            "seed {seed} at {budget} (of {low}..{high}), exact {}: {error}",
-                            plan.prediction.exact
-                        )),
-                    }
-                }
-                Err(FitError::TooSmall { smallest: again, .. }) => {
-                    failures.push(format!("seed {seed}: {low} was promised, {budget} refused, now {again}"))
-                }
-                Err(error) => failures.push(format!("seed {seed} at {budget}: {error}")),
-            }
-        }
-        if low > 0 {
-            refused += usize::from(fit(low - 1).is_err());
-        }
-    }
-    println!("{fitted} fitted, {refused} refused, {unknown} unknown");
-    none(&failures);
-}
-
 /// Loops of a thousand million rounds: the plan is there at once.
 #[test]
 fn steady_loops_stay_quick() {
@@ -401,38 +334,8 @@ fn second_derivatives_of_stored_gradients() {
     }
 }
 
-/// A loop with a branch on data, shorter and longer than what the planner walks: every budget from the one
-/// that a refusal names works.
-#[test]
-fn budgets_hold_after_branches_on_data() {
-    let bodies = [
-        "if x[0] > 0.3 { x = sin(x) } else { x[1] = x[0] * 1.1 }",
-        "if x[0] > 0.3 { x = x * 0.9 }",
-        "let y = x * 2\nif y[0] > 0.3 { x = sin(y) } else { x = x + 0.1 * z\nz = cos(z) }",
-        "if x[0] > 0.3 { z = sin(x) } \nx = 0.9 * z + 0.05",
-        "if x[0] > 0.3 { x, z = z, x }\nx = sin(x)",
-    ];
-    for (rounds, body) in [40, 65, 100, 300].into_iter().flat_map(|n| bodies.map(|body| (n, body))) {
-        let source = format!(
-            "param p: [6] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]\nvar x = p * 2\nvar z = p * 3\nfor k in 0..{rounds} {{\n{body}\n}}\nloss l = sum(x * z)"
-        );
-        let model = compile(&source);
-        let inputs = given(&model);
-        let fit = |bytes: usize| {
-            fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), Budget::from(bytes))
-        };
-        let Err(FitError::TooSmall { smallest, .. }) = fit(1) else { panic!("a byte is not enough") };
-        let (low, high) = (smallest.bytes(), fit(smallest.bytes()).expect("fits").store_all.bytes());
-        for budget in (0..4).map(|part| low + high.saturating_sub(low) * part / 4) {
-            let plan = fit(budget).unwrap_or_else(|error| panic!("{source}: {budget}: {error}"));
-            let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
-            let ran = Code::new(&plan.program).run(&inputs, &limits);
-            assert!(ran.is_ok(), "{source}: {budget} of {low}: {ran:?}");
-        }
-    }
-}
-
-/// Loops in loops are fitted in no time: what was 49 seconds for the last of these is some hundredths of one.
+/// Loops in loops are fitted in no time, counted in allocations: there are eight million at most, in a second
+/// or two; once the last of these took 49 seconds.
 #[test]
 fn nests_are_fitted_at_once() {
     let bodies = [
@@ -446,33 +349,14 @@ fn nests_are_fitted_at_once() {
         );
         let model = compile(&source);
         let inputs = given(&model);
-        let started = std::time::Instant::now();
-        let fitted = fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), Budget::from(1));
-        let Err(FitError::TooSmall { smallest, .. }) = fitted else { panic!("{source}: {fitted:?}") };
-        let plan = fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), smallest);
-        assert!(started.elapsed().as_secs_f64() < 15.0, "{source}: {:?}", started.elapsed());
+        let fit = |budget| fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), budget);
+        let ((smallest, plan), taken) = measured(|| {
+            let Err(FitError::TooSmall { smallest, .. }) = fit(Budget::from(1)) else { panic!("{source}") };
+            (smallest, fit(smallest).expect("fits"))
+        });
+        println!("{} allocations\n{source}", taken[ALL].calls);
+        assert!(taken[ALL].calls < 15_000_000, "{} allocations\n{source}", taken[ALL].calls);
         let limits = Limits { budget: smallest, ..Limits::default() };
-        Code::new(&plan.expect("fits").program).run(&inputs, &limits).expect("runs within it");
+        Code::new(&plan.program).run(&inputs, &limits).expect("runs within it");
     }
-}
-
-/// Code without loops: many arrays are given up at a time, so that a search is not over before it has begun.
-#[test]
-fn long_code_without_loops_fits_into_little() {
-    let source = format!(
-        "param x: [100] = fill(0.5, 100)\nvar s = x\n{}loss y = sum(s)",
-        "s = sin(s) * 1.1\n".repeat(600)
-    );
-    let model = compile(&source);
-    let inputs = given(&model);
-    let fit = |budget| fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), budget);
-    let Err(FitError::TooSmall { smallest, .. }) = fit(Budget::from(1)) else {
-        panic!("a byte is not enough")
-    };
-    let fitted = fit(smallest).expect("fits");
-    assert!(smallest.bytes() * 5 < fitted.store_all.bytes() * 4, "{smallest} of {}", fitted.store_all);
-    let limits = Limits { budget: smallest, ..Limits::default() };
-    let found = Code::new(&fitted.program).run(&inputs, &limits).expect("runs within it");
-    let all = passes::simplify(&transform::value_and_grad(&model.program, &[0]).expect("differentiates"));
-    assert_eq!(bits(&found), bits(&Code::new(&all).run(&inputs, &Limits::default()).expect("runs")));
 }

@@ -4,6 +4,7 @@
 //! `PALINODE_PROGRAMS=3000 cargo test --release -p palinode-ir --test all sweeps` is the long run.
 
 use crate::agree::{check, run_on};
+use crate::pal::compile;
 use crate::peak::bits;
 use crate::random::generate::source;
 use crate::random::shrink::shrunk;
@@ -16,7 +17,7 @@ use palinode_ir::transform::{self, Storage, keeping};
 use palinode_ir::{Keep, Op, Program, pal, passes, text};
 
 fn compiled_source(source: &str) -> Program {
-    pal::compile(source).unwrap_or_else(|found| panic!("{found:?}\n{source}")).program
+    compile(source).program
 }
 
 fn limited(program: &Program, keep: Keep) -> Program {
@@ -28,16 +29,8 @@ fn values(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
     bits(&data.iter().map(|datum| datum.map(|x| if x == 0.0 { 0.0 } else { x })).collect::<Vec<_>>())
 }
 
-fn count(program: &Program, is: fn(&Op) -> bool) -> usize {
-    let mut found = 0;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| found += usize::from(is(&inst.op)));
-    }
-    found
-}
-
 fn sweeps(program: &Program) -> usize {
-    count(program, |op| matches!(op, Op::Sweep { .. }))
+    program.count(|inst| matches!(inst.op, Op::Sweep { .. }))
 }
 
 fn round_trip(program: &Program) -> Result<(), String> {
@@ -87,7 +80,7 @@ fn judge_source(source: &Source, kept: &[Keep]) -> Result<usize, String> {
 
 #[test]
 fn gradients_have_the_same_bits_on_random_programs() {
-    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 50));
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 30));
     let (mut with, mut all) = (0, 0);
     for seed in first..first + count {
         let source = source(seed);
@@ -114,7 +107,7 @@ fn gradients_have_the_same_bits_on_random_programs() {
 /// backwards it keeps all states.
 #[test]
 fn all_derivatives_agree_on_random_programs() {
-    let count = from_environment("PALINODE_PROGRAMS", 60);
+    let count = from_environment("PALINODE_PROGRAMS", 30);
     let mut second = 0;
     for seed in 0..count {
         let Ok(case) = compiled(&source(seed)) else { continue };
@@ -143,7 +136,7 @@ const NESTED: &str = "param p = 0.9\nvar s = 0\nvar t = 1\nfor i in 0..12 {\n va
 #[test]
 fn gradients_have_the_same_bits_by_hand() {
     for source in [LORENZ, HEAT, IN_PLACE, NEWTON, NESTED] {
-        let model = pal::compile(source).unwrap();
+        let model = compile(source);
         let inputs = crate::pal::defaults(&model);
         let wrt = (0..inputs.len()).collect();
         let case = Case { program: model.program, inputs, wrt };
@@ -194,10 +187,10 @@ fn the_plan_knows_the_peak_of_short_and_long_sweeps() {
     for (source, inputs) in cases {
         let wrt: Vec<usize> = (0..inputs.len()).collect();
         let program = compiled_source(source);
-        for n in [0, 1, 2, 3, 5, 6, 7, 8, 9, 12, 64, 100, 300] {
+        for n in [0, 1, 2, 3, 7, 8, 9, 64, 100, 300] {
             let mut inputs = inputs.clone();
             inputs.push(Datum::int(n));
-            for snapshots in [1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 62, 63, 64, 65, 98, 99, 100, 101, 299, 300] {
+            for snapshots in [1, 2, 3, 5, 8, 30, 63, 64, 65, 99, 100, 101, 299] {
                 let swept = limited(&program, Keep::Snapshots(snapshots));
                 let gradient = passes::simplify(&transform::value_and_grad(&swept, &wrt).unwrap());
                 let (_, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
@@ -405,7 +398,7 @@ fn a_budget_for_all_is_met_with_states() {
     let lorenz = LORENZ.replace("200", "2000");
     let heat = HEAT.replace("0..50", "0..400");
     for (source, count) in [(lorenz.as_str(), 1), (heat.as_str(), 2)] {
-        let model = pal::compile(source).unwrap();
+        let model = compile(source);
         let inputs = crate::pal::defaults(&model);
         let wrt: Vec<usize> = (0..count).collect();
         let fit = |budget: usize| {

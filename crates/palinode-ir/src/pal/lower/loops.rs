@@ -25,7 +25,7 @@ impl Body<'_, '_> {
     /// The variables that a loop must carry, in order of definition.
     fn carried(&mut self, body: &Block, more: &[VarId]) -> Vec<VarId> {
         let mut ids: Vec<VarId> = more.to_vec();
-        for (name, assigned) in names::assigned(body) {
+        for (name, is_whole) in names::assigned(body) {
             let binding = self.scopes.iter().rev().find_map(|scope| scope.get(&name));
             let id = match binding {
                 Some(Binding::Variable(id)) => *id,
@@ -35,9 +35,7 @@ impl Body<'_, '_> {
                 },
                 Some(Binding::Poison(_)) | None => continue,
             };
-            if assigned.whole
-                && let Slot::Val(val) = &mut self.state[id]
-            {
+            if is_whole && let Slot::Val(val) = &mut self.state[id] {
                 *val = val.clone().forgotten();
             }
             ids.push(id);

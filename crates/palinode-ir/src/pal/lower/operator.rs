@@ -113,7 +113,7 @@ impl Body<'_, '_> {
         spans: (Span, Span),
         span: Span,
     ) -> Option<Val> {
-        let what = op.symbol();
+        let what = op.name();
         self.b.at(span);
         match op {
             BinaryOp::And | BinaryOp::Or => {

@@ -387,7 +387,7 @@ impl Parser<'_> {
         self.advance();
         let values = self.expr_list()?;
         if let (Some(op), true) = (op, targets.len() > 1 || values.len() > 1) {
-            let message = format!("`{}=` changes one place by one value", op.symbol());
+            let message = format!("`{}=` changes one place by one value", op.name());
             self.report(
                 Diagnostic::error("PAL0202", token.span, message).help("write one statement for each"),
             );
