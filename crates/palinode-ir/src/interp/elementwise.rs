@@ -148,40 +148,6 @@ fn zip<T: Copy>(data: &mut [T], a: Term<'_, T>, b: Term<'_, T>, f: impl Fn(T, T)
     }
 }
 
-/// The arithmetic rows as closures, so that each gets a loop of its own; the others are looked up for each
-/// element.
-macro_rules! with_row {
-    ($rule:expr, |$f:ident| $body:expr) => {{
-        let Rule { row, parameter } = $rule;
-        match row {
-            rules::Row::Add => {
-                let $f = |a: R, b: R| a + b;
-                $body
-            }
-            rules::Row::Subtract => {
-                let $f = |a: R, b: R| a - b;
-                $body
-            }
-            rules::Row::Multiply => {
-                let $f = |a: R, b: R| a * b;
-                $body
-            }
-            rules::Row::Divide => {
-                let $f = |a: R, b: R| a / b;
-                $body
-            }
-            rules::Row::StrongMul => {
-                let $f = |a: R, b: R| a.strong_mul(b);
-                $body
-            }
-            _ => {
-                let $f = |a: R, b: R| row.value(parameter, &[a, b]);
-                $body
-            }
-        }
-    }};
-}
-
 pub(super) fn map<R: Real>(
     rule: Rule,
     over: Option<usize>,
@@ -219,7 +185,18 @@ pub(super) fn map<R: Real>(
                 *place = row.value(parameter, &[a.get(at, *place)]);
             }),
         },
-        [a, b] => with_row!(rule, |f| zip(data, reals(a), reals(b), f)),
+        [a, b] => {
+            let (a, b) = (reals(a), reals(b));
+            // Arithmetic has loops of its own; the other rows are looked up for each element.
+            match row {
+                rules::Row::Add => zip(data, a, b, |a, b| a + b),
+                rules::Row::Subtract => zip(data, a, b, |a, b| a - b),
+                rules::Row::Multiply => zip(data, a, b, |a, b| a * b),
+                rules::Row::Divide => zip(data, a, b, |a, b| a / b),
+                rules::Row::StrongMul => zip(data, a, b, R::strong_mul),
+                _ => zip(data, a, b, |a, b| row.value(parameter, &[a, b])),
+            }
+        }
         [a, b, c] => {
             let (a, b, c) = (reals(a), reals(b), reals(c));
             data.iter_mut().enumerate().for_each(|(at, place)| {

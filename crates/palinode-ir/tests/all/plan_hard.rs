@@ -12,6 +12,7 @@ use palinode_ir::{Narrow, Program, passes, transform, verify};
 use crate::agree::{flat, run_on};
 use crate::counting::{ALL, measured};
 use crate::pal::{compile, defaults as given};
+use crate::peak::bits;
 use crate::random::Random;
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
@@ -144,10 +145,6 @@ fn none(failures: &[String]) {
 fn names(program: &Program) -> BTreeSet<String> {
     let infos = program.functions.iter().flat_map(|function| &function.values);
     infos.filter_map(|info| info.name.as_ref()).map(ToString::to_string).collect()
-}
-
-fn bits(data: &[Datum<f64>]) -> Vec<u64> {
-    flat(data).iter().map(|x| x.to_bits()).collect()
 }
 
 /// Whatever is chosen for whichever variable, the gradient keeps its bits, and the plan is right.

@@ -7,9 +7,8 @@ use crate::agree::{check, run_on};
 use crate::pal::compile;
 use crate::peak::bits;
 use crate::random::generate::source;
-use crate::random::shrink::shrunk;
 use crate::random::source::Source;
-use crate::random_programs::{Case, compiled, from_environment};
+use crate::random_programs::{Case, compiled, explained, from_environment, round_trip};
 use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits, RoundBack, RunErrorKind};
 use palinode_ir::plan::{FitError, PlanError, fit_gradient, predict};
@@ -31,13 +30,6 @@ fn values(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
 
 fn sweeps(program: &Program) -> usize {
     program.count(|inst| matches!(inst.op, Op::Sweep { .. }))
-}
-
-fn round_trip(program: &Program) -> Result<(), String> {
-    let printed = text::print(program);
-    let parsed = text::parse(&printed).map_err(|errors| format!("text: {errors:?}\n{printed}"))?;
-    let same = text::print(&parsed) == printed;
-    if same { Ok(()) } else { Err(format!("text: it changes\n{printed}")) }
 }
 
 /// Whether a gradient has the same bits with few states kept as with all rounds logged. Gives the number of
@@ -90,12 +82,8 @@ fn gradients_have_the_same_bits_on_random_programs() {
                 all += sweeps;
             }
             Err(failure) => {
-                let kind = failure.split(':').next().unwrap_or_default().to_string();
-                let small = shrunk(source, &|candidate| {
-                    judge_source(candidate, &KEPT).is_err_and(|failure| failure.starts_with(&kind))
-                });
-                let again = judge_source(&small, &KEPT).err().unwrap_or_default();
-                panic!("program {seed}: {failure}\n\nshrunk:\n{}\n{again}", small.text());
+                let judge = |source: &Source| judge_source(source, &KEPT).err();
+                panic!("program {seed}: {}", explained(source, &failure, &judge));
             }
         }
     }

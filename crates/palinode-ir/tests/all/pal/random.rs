@@ -160,11 +160,8 @@ impl Machine<'_> {
             }
             Scalar::OfMatrix(_, a) => self.matrix(a).iter().sum(),
             Scalar::Choice(condition, x, y) => {
-                if self.condition(condition) {
-                    self.scalar(x)
-                } else {
-                    self.scalar(y)
-                }
+                let chosen = if self.condition(condition) { x } else { y };
+                self.scalar(chosen)
             }
             Scalar::StopGradient(x) => self.scalar(x),
         }
@@ -207,11 +204,8 @@ impl Machine<'_> {
                 x
             }
             Vector::Choice(condition, x, y) => {
-                if self.condition(condition) {
-                    self.vector(x)
-                } else {
-                    self.vector(y)
-                }
+                let chosen = if self.condition(condition) { x } else { y };
+                self.vector(chosen)
             }
             Vector::SumAxis(a, axis) => {
                 let a = self.matrix(a);
